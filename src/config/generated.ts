@@ -1,0 +1,566 @@
+// Generated from schemas/*.json by `npm run generate`. Do not edit.
+
+/**
+ * Body of POST {hooks_path}/wake.
+ */
+export interface WakePayload {
+  /**
+   * Description of the event.
+   */
+  text: string;
+  /**
+   * now: a heartbeat at once. next-heartbeat: wait for the next periodic one.
+   */
+  mode?: "now" | "next-heartbeat";
+  /**
+   * Repeats with the same key get the first answer.
+   */
+  idempotencyKey?: string;
+  [k: string]: unknown;
+}
+
+/**
+ * Body of POST {hooks_path}/agent.
+ */
+export interface AgentPayload {
+  /**
+   * Prompt or message for the agent.
+   */
+  message: string;
+  /**
+   * Human-readable hook name, used as a prefix in session summaries.
+   */
+  name?: string;
+  /**
+   * The agent's session. Reusing one key continues its conversation. Default: a random hook:<uuid>.
+   */
+  sessionKey?: string;
+  /**
+   * When the summary is looked at.
+   */
+  wakeMode?: "now" | "next-heartbeat";
+  /**
+   * Send the reply to the messaging channel.
+   */
+  deliver?: boolean;
+  /**
+   * Messaging channel for delivery; last is the one used last.
+   */
+  channel?:
+    "last" | "whatsapp" | "signal" | "telegram" | "discord" | "slack" | "mattermost" | "imessage" | "msteams";
+  /**
+   * Recipient on the channel. Default: the last recipient.
+   */
+  to?: string;
+  /**
+   * Model override, provider/model or an alias.
+   */
+  model?: string;
+  /**
+   * Thinking-level override: low, medium, high.
+   */
+  thinking?: string;
+  /**
+   * Maximum duration of the run, in seconds.
+   */
+  timeoutSeconds?: number;
+  /**
+   * Repeats with the same key get the first answer.
+   */
+  idempotencyKey?: string;
+  [k: string]: unknown;
+}
+
+/**
+ * What a transform returns: fields over those the mapping's templates give. null clears a field.
+ */
+export interface ActionOverride {
+  /**
+   * Default: the mapping's action.
+   */
+  kind?: "wake" | "agent" | null;
+  /**
+   * The wake's text.
+   */
+  text?: string | null;
+  /**
+   * When the main session is woken; wakeMode is the same.
+   */
+  mode?: "now" | "next-heartbeat" | null;
+  /**
+   * The agent's message.
+   */
+  message?: string | null;
+  /**
+   * Prefix of the summary.
+   */
+  name?: string | null;
+  /**
+   * The agent's session.
+   */
+  sessionKey?: string | null;
+  /**
+   * When the main session is woken; mode is the same.
+   */
+  wakeMode?: "now" | "next-heartbeat" | null;
+  /**
+   * Send the reply to the messaging channel.
+   */
+  deliver?: boolean | null;
+  /**
+   * Messaging channel for delivery.
+   */
+  channel?:
+    | "last"
+    | "whatsapp"
+    | "signal"
+    | "telegram"
+    | "discord"
+    | "slack"
+    | "mattermost"
+    | "imessage"
+    | "msteams"
+    | null;
+  /**
+   * Recipient on the channel.
+   */
+  to?: string | null;
+  /**
+   * Model override; must be on an enforced list.
+   */
+  model?: string | null;
+  /**
+   * Thinking-level override.
+   */
+  thinking?: string | null;
+  /**
+   * Maximum duration of the run, in seconds.
+   */
+  timeoutSeconds?: number | null;
+  /**
+   * false switches the safety boundary on; true is refused unless the mapping already says so.
+   */
+  allowUnsafeExternalContent?: boolean | null;
+}
+
+/**
+ * A bundle of mappings under a name. A value { "$param": "x" } stands for the parameter x; without it, the key is left out.
+ */
+export interface Preset {
+  $schema?: string;
+  /**
+   * The preset's name, as its folder.
+   */
+  name: string;
+  /**
+   * What it does, in one sentence.
+   */
+  description: string;
+  /**
+   * What `with` may hold: a JSON Schema a parameter.
+   */
+  parameters?: {
+    [k: string]: {};
+  };
+  /**
+   * Parameters that must be given.
+   */
+  required?: string[];
+  /**
+   * Mappings, each under the mapping schema once its parameters are filled in.
+   *
+   * @minItems 1
+   */
+  mappings: [{}, ...{}[]];
+}
+
+/**
+ * Hookline's configuration file: JSON5 or YAML. ${NAME} in a string is that environment variable.
+ */
+export interface UserConfig {
+  /**
+   * For editors.
+   */
+  $schema?: string;
+  /**
+   * The HTTP server. Changes take effect at the next start.
+   */
+  gateway?: {
+    /**
+     * Address to listen on.
+     */
+    host?: string;
+    /**
+     * Port to listen on; 0 takes a free one.
+     */
+    port?: number;
+    /**
+     * The operator's own credential.
+     */
+    auth?: {
+      /**
+       * Opens /api. Without it, /api is off.
+       */
+      token?: string;
+    };
+    /**
+     * Addresses or CIDR ranges whose X-Forwarded-For counts.
+     */
+    trustedProxies?: string[];
+  };
+  /**
+   * The hook interface.
+   */
+  hooks?: {
+    /**
+     * Turns the hook interface on.
+     */
+    enabled?: boolean;
+    /**
+     * Shared secret that every request must present. Required while enabled.
+     */
+    token?: string;
+    /**
+     * Path prefix of the hook interface.
+     */
+    path?: string;
+    /**
+     * Largest body, after decompression, in bytes.
+     */
+    maxBodyBytes?: number;
+    /**
+     * Time in which a body must have arrived, in seconds.
+     */
+    bodyTimeoutSeconds?: number;
+    /**
+     * Most actions that one request may become through forEach.
+     */
+    maxFanOut?: number;
+    /**
+     * Unfinished runs above which requests are answered 503.
+     */
+    maxPending?: number;
+    /**
+     * How long an idempotency key is remembered.
+     */
+    dedupeWindow?: string;
+    /**
+     * Built-in mappings to enable.
+     */
+    presets?: (
+      | string
+      | {
+          /**
+           * Name of the preset.
+           */
+          use: string;
+          /**
+           * The preset's parameters.
+           */
+          with?: {};
+        }
+    )[];
+    /**
+     * Folder from which transform modules are loaded.
+     */
+    transformsDir?: string;
+    /**
+     * Custom hooks, tried in order.
+     */
+    mappings?: MappingInput[];
+    /**
+     * The mail watch. Its settings are defaults for the mail preset.
+     */
+    mail?: {
+      /**
+       * provider/model or an alias.
+       */
+      model?: string;
+      /**
+       * low, medium, high.
+       */
+      thinking?: string;
+      /**
+       * Messaging channel for replies.
+       */
+      channel?: string;
+      /**
+       * Recipient on the channel.
+       */
+      to?: string;
+      /**
+       * The operator's own words to the agent.
+       */
+      instructions?: string;
+    };
+    /**
+     * Whether a payload may name its session.
+     */
+    allowRequestSessionKey?: boolean;
+    /**
+     * When not empty, every session key that is given must start with one of these.
+     */
+    allowedSessionKeyPrefixes?: string[];
+    /**
+     * Session of hooks that name none. Default: a random hook:<uuid> each.
+     */
+    defaultSessionKey?: string;
+  };
+  /**
+   * Who answers.
+   */
+  agents?: {
+    /**
+     * Model providers by name; the part of a model before the slash. Without any, the built-in echo agent answers.
+     */
+    providers?: {
+      [k: string]: Provider;
+    };
+    /**
+     * Settings of every run.
+     */
+    defaults?: {
+      /**
+       * Model of runs that name none: provider/model or an alias.
+       */
+      model?: string;
+      /**
+       * Allowed models. When set, the list is enforced.
+       */
+      models?: (
+        | string
+        | {
+            /**
+             * provider/model.
+             */
+            id: string;
+            /**
+             * A short name for it.
+             */
+            alias?: string;
+          }
+      )[];
+      /**
+       * Thinking level: low, medium, high.
+       */
+      thinking?: string;
+      /**
+       * Maximum duration of a run, in seconds.
+       */
+      timeoutSeconds?: number;
+      /**
+       * Runs side by side.
+       */
+      maxConcurrent?: number;
+      /**
+       * Tries of a run that fails for a passing reason.
+       */
+      maxAttempts?: number;
+      /**
+       * The main session's periodic turn.
+       */
+      heartbeat?: {
+        /**
+         * Time between heartbeats.
+         */
+        every?: string;
+        /**
+         * The reply that means nothing to report.
+         */
+        ack?: string;
+      };
+    };
+  };
+  /**
+   * Messaging channels, one block each.
+   */
+  channels?: {
+    slack?: {
+      /**
+       * Bot token.
+       */
+      token: string;
+      /**
+       * For tests and proxies. Default: https://slack.com/api/.
+       */
+      baseUrl?: string;
+    };
+  };
+  /**
+   * Where state is kept.
+   */
+  store?: {
+    /**
+     * The state folder.
+     */
+    path?: string;
+  };
+  /**
+   * The service's own log, JSON lines on standard error.
+   */
+  log?: {
+    /**
+     * Least level that is written.
+     */
+    level?: "debug" | "info" | "warn" | "error" | "silent";
+  };
+}
+/**
+ * Turns a request to a custom hook into a wake or an agent action. The first that matches wins.
+ */
+export interface MappingInput {
+  /**
+   * Shown in logs and in the operator API. Default: mapping-<index>.
+   */
+  id?: string;
+  /**
+   * For people; nothing reads it.
+   */
+  description?: string;
+  /**
+   * All that stands here must hold. Absent: every request matches.
+   */
+  match?: {
+    /**
+     * The name after the hooks path; may hold slashes.
+     */
+    path?: string;
+    /**
+     * The payload's string field source.
+     */
+    source?: string;
+    /**
+     * Header values, by exact string or /regular expression/flags.
+     */
+    headers?: {
+      [k: string]: string;
+    };
+    /**
+     * A JSON Schema that the payload must satisfy to match.
+     */
+    where?: {} | boolean;
+  };
+  /**
+   * JSON Schema (or the path of a file with one); a matching request whose payload fails it gets 400.
+   */
+  schema?: string | {} | boolean;
+  /**
+   * What becomes of the request.
+   */
+  action?: "wake" | "agent";
+  /**
+   * When the main session is woken.
+   */
+  wakeMode?: "now" | "next-heartbeat";
+  /**
+   * Template. Prefix of the summary. Default: the hook's name.
+   */
+  name?: string;
+  /**
+   * Template. The agent's session. Default: hooks.defaultSessionKey, else a random hook:<uuid>.
+   */
+  sessionKey?: string;
+  /**
+   * Template of the agent's message.
+   */
+  messageTemplate?: string;
+  /**
+   * Template of the wake's text.
+   */
+  textTemplate?: string;
+  /**
+   * The operator's own words to the agent, placed before the safety boundary; never a template.
+   */
+  instructions?: string;
+  /**
+   * Send the reply to the messaging channel.
+   */
+  deliver?: boolean;
+  /**
+   * Template. last, whatsapp, signal, telegram, discord, slack, mattermost, imessage or msteams. Default: last.
+   */
+  channel?: string;
+  /**
+   * Template. Recipient on the channel. Default: the last one.
+   */
+  to?: string;
+  /**
+   * Template. provider/model or an alias.
+   */
+  model?: string;
+  /**
+   * Template. low, medium, high.
+   */
+  thinking?: string;
+  /**
+   * Maximum duration of the run, in seconds.
+   */
+  timeoutSeconds?: number;
+  /**
+   * true switches the safety boundary off for this hook. Dangerous: only for trusted internal sources.
+   */
+  allowUnsafeExternalContent?: boolean;
+  /**
+   * Path of an array in the payload: one action an item, as {{item}} and {{index}}.
+   */
+  forEach?: string;
+  /**
+   * With forEach: the array in the payload holds just the item, so that messages[0] is it.
+   */
+  forEachNarrows?: boolean;
+  /**
+   * Template of the idempotency key; with forEach, of each item's. Empty: none.
+   */
+  dedupe?: string;
+  /**
+   * TypeScript or JavaScript that decides the action, run in a sandbox.
+   */
+  transform?: {
+    /**
+     * File in hooks.transformsDir.
+     */
+    module: string;
+    /**
+     * Export to call. Default: default, else transform.
+     */
+    export?: string;
+    /**
+     * Longest run of one call, in milliseconds.
+     */
+    timeoutMs?: number;
+    /**
+     * Memory of the sandbox, in MiB.
+     */
+    memoryMb?: number;
+    /**
+     * strict: a fresh context for each call.
+     */
+    isolation?: "request" | "strict";
+    /**
+     * Values the transform may see, by name; usually ${ENV}.
+     */
+    secrets?: {
+      [k: string]: string;
+    };
+  };
+}
+export interface Provider {
+  /**
+   * Which wire format it speaks.
+   */
+  kind: "openai-compatible" | "openai" | "anthropic";
+  /**
+   * Where it is. Required for openai-compatible.
+   */
+  baseUrl?: string;
+  /**
+   * Its key; usually ${ENV}.
+   */
+  apiKey?: string;
+  /**
+   * Further headers of every call.
+   */
+  headers?: {
+    [k: string]: string;
+  };
+}

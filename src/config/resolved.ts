@@ -1,0 +1,70 @@
+import type { ChannelName } from "../types.ts";
+import type { MappingInput, Provider, UserConfig } from "./generated.ts";
+
+/** A mapping with the place it was written at, before it is compiled. */
+export interface MappingSource {
+  mapping: MappingInput;
+  /** `mapping.id` or its default. */
+  id: string;
+  /** The file it stands in, absolute: the config file or a preset's. */
+  file: string;
+  /** Dotted path of the mapping in that file: `hooks.mappings[0]`. */
+  key: string;
+  /** Folder that `transform.module` is looked up in, absolute. */
+  transformsDir: string;
+  /** Folder that a `schema` path is relative to, absolute. */
+  baseDir: string;
+}
+
+export interface AllowedModel {
+  id: string;
+  alias?: string;
+}
+
+export interface PresetUse {
+  name: string;
+  with: Record<string, unknown>;
+  /** Dotted path of the entry in the config file. */
+  key: string;
+}
+
+/** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
+export interface ResolvedConfig {
+  /** Absolute path of the file it came from; undefined for a program's own object. */
+  file: string | undefined;
+  /** Folder that relative paths were resolved against. */
+  baseDir: string;
+  gateway: { host: string; port: number; token: string | undefined; trustedProxies: string[] };
+  hooks: {
+    enabled: boolean;
+    token: string;
+    /** With a leading slash, without a trailing one. */
+    path: string;
+    maxBodyBytes: number;
+    bodyTimeoutMs: number;
+    maxFanOut: number;
+    maxPending: number;
+    dedupeWindowMs: number;
+    presets: PresetUse[];
+    transformsDir: string;
+    mappings: MappingSource[];
+    mail: NonNullable<NonNullable<UserConfig["hooks"]>["mail"]>;
+    allowRequestSessionKey: boolean;
+    allowedSessionKeyPrefixes: string[];
+    defaultSessionKey: string | undefined;
+  };
+  agents: {
+    providers: Record<string, Provider>;
+    model: string | undefined;
+    /** undefined: any model may be named. */
+    models: AllowedModel[] | undefined;
+    thinking: string | undefined;
+    timeoutSeconds: number;
+    maxConcurrent: number;
+    maxAttempts: number;
+    heartbeat: { everyMs: number; ack: string };
+  };
+  channels: { [Name in ChannelName]?: { token: string; baseUrl?: string } };
+  store: { path: string };
+  log: { level: "debug" | "info" | "warn" | "error" | "silent" };
+}

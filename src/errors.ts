@@ -1,0 +1,75 @@
+/** What a caller may hear. The message never holds a piece of the body, a path, a stack or a secret. */
+export class HookError extends Error {
+  override name = "HookError";
+  readonly status: number;
+  /** snake_case, stable across versions. */
+  readonly code: string;
+  readonly headers: Record<string, string>;
+  /** What the operator sees beside it, on the event: a transform's stack, its log. */
+  readonly detail: unknown;
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    options: { headers?: Record<string, string>; detail?: unknown; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.status = status;
+    this.code = code;
+    this.headers = options.headers ?? {};
+    this.detail = options.detail;
+  }
+}
+
+/** One thing the operator must mend. */
+export interface ConfigProblem {
+  /** What is wrong, what was expected, the next step. One sentence or two. */
+  message: string;
+  /** Absolute path. */
+  file?: string;
+  /** 1-based. */
+  line?: number;
+  /** 1-based. */
+  column?: number;
+  /** Dotted path of the key: `hooks.mappings[0].channel`. */
+  key?: string;
+  /** Several lines for a terminal: the source line with a caret, a mapped stack. */
+  excerpt?: string;
+}
+
+/** Everything that keeps a configuration from being used, found in one load and reported together. */
+export class ConfigError extends Error {
+  override name = "ConfigError";
+  readonly problems: ConfigProblem[];
+
+  constructor(problems: ConfigProblem[]) {
+    super(problems.map(toSentence).join("\n"));
+    this.problems = problems;
+  }
+}
+
+/** What an agent or a channel could not do, sorted by whether trying again can help. */
+export class DriverError extends Error {
+  override name = "DriverError";
+  /** passing: worth another try · lasting: it will fail the same way again. */
+  readonly kind: "passing" | "lasting";
+  /** How long the other side asked to be left alone, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    kind: "passing" | "lasting",
+    message: string,
+    options: { retryAfterMs?: number; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.kind = kind;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+/** `file:line:column key: message` with the parts that are known. */
+export function toSentence(problem: ConfigProblem): string {
+  const place = [problem.file, problem.line, problem.column].filter((part) => part !== undefined).join(":");
+  return [place, problem.key].filter(Boolean).join(" ") + (place || problem.key ? ": " : "") + problem.message;
+}

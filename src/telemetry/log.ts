@@ -1,0 +1,21 @@
+import { pino } from "pino";
+
+type Level = "debug" | "info" | "warn" | "error";
+
+/** What a log line may carry: names, ids and sizes. Payloads and headers have no way in. */
+export type LogFields = Record<string, string | number | boolean | undefined>;
+
+/** The service's own log: `log.info("event accepted", { eventId, hook })`. */
+export type Log = { [L in Level]: (message: string, fields?: LogFields) => void };
+
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** JSON lines on standard error, so that standard output stays with the person at the terminal. */
+export function createLog(level: Level | "silent"): Log {
+  const logger = pino({ level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(2));
+  const write =
+    (name: Level) =>
+    (message: string, fields: LogFields = {}): void =>
+      logger[name](fields, message);
+  return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
+}

@@ -1,0 +1,147 @@
+/**
+ * The way through the house, as types. Data goes down and never back up:
+ *
+ *   POST ──ingress──▶ HookRequest ──mapping──▶ Resolution (HookAction[]) ──journal──▶ Receipt ──respond──▶ HookResponse
+ *                                                                             │
+ *                                                     what the journal holds is carried out:
+ *                                                     dispatch ──▶ actions ──▶ channels
+ */
+
+/** The messaging channels a reply can be delivered to. */
+export const CHANNEL_NAMES = [
+  "whatsapp",
+  "signal",
+  "telegram",
+  "discord",
+  "slack",
+  "mattermost",
+  "imessage",
+  "msteams",
+] as const;
+export type ChannelName = (typeof CHANNEL_NAMES)[number];
+
+/** Where `last` leads while no channel has been used yet. */
+export const FALLBACK_CHANNEL: ChannelName = "whatsapp";
+
+export const WAKE_MODES = ["now", "next-heartbeat"] as const;
+export type WakeMode = (typeof WAKE_MODES)[number];
+
+/** Key of the main session. No request can name it: see `mapping/policy.ts`. */
+export const MAIN_SESSION = "main";
+
+/** The hook names that the service itself answers; no mapping can take them. */
+export const BUILT_IN_HOOKS = ["wake", "agent"] as const;
+
+/** A request that was routed, let in and read. Nothing in it is a credential. */
+export interface HookRequest {
+  /** UUIDv7. The `requestId` of every answer, the event's id once it is committed. */
+  id: string;
+  /** The name after `hooks.path`, without a slash at either end; may hold `/`. */
+  hook: string;
+  method: string;
+  /** The requested path, percent-encoded as it came, without the query. */
+  path: string;
+  /** Query parameters without `token`; of a repeated one the last. */
+  query: Record<string, string>;
+  /** Header names in lower case, repeated ones joined by `, `; without the credential headers and cookies. */
+  headers: Record<string, string>;
+  /** The body after decompression, byte for byte. */
+  rawBody: Buffer;
+  /** The parsed body. Anything JSON can say. */
+  payload: unknown;
+  /** True where `payload` is just `JSON.parse` of `rawBody`: whoever needs it elsewhere can parse the bytes again. */
+  payloadIsBody: boolean;
+  contentType: string;
+  /** Milliseconds since the epoch. */
+  receivedAt: number;
+  /** Which credential let the request in: the scope of its idempotency keys. Never the secret itself. */
+  credential: string;
+  /** From the `Idempotency-Key` header. */
+  idempotencyKey?: string;
+  /** The client's address, IPv4 forms made one. */
+  client: string;
+}
+
+export type HookAction = WakeAction | AgentAction;
+
+/** What stands behind both kinds of action. */
+interface ActionBase {
+  /** True where the mapping switches the safety boundary off. */
+  allowUnsafeExternalContent: boolean;
+  /** The operator's own words, placed before the boundary. */
+  instructions?: string;
+}
+
+/** Adds a system event to the main session; `now` asks for a heartbeat at once. */
+export interface WakeAction extends ActionBase {
+  kind: "wake";
+  text: string;
+  mode: WakeMode;
+}
+
+/** Runs one agent turn in a session of its own. */
+export interface AgentAction extends ActionBase {
+  kind: "agent";
+  message: string;
+  /** Prefix of the summary. One line. */
+  name: string;
+  sessionKey: string;
+  wakeMode: WakeMode;
+  deliver: boolean;
+  channel: ChannelName | "last";
+  to?: string;
+  /** `provider/model`, aliases resolved. Absent: the configured default. */
+  model?: string;
+  thinking?: string;
+  timeoutSeconds: number;
+}
+
+/** What a mapping made of a request: the policy has passed it. */
+export interface Resolution {
+  /** Id of the mapping that took the request; absent for the built-in hooks. */
+  mapping?: string;
+  /** Empty: the event is recorded as skipped. */
+  actions: HookAction[];
+  /** One key for the event, or one for each action (`forEach`). `content` false: the first one stands. */
+  idempotency?: { keys: string[]; perAction: boolean; conflictOnOtherContent: boolean };
+  /** Sentences for the caller about fields that were ignored. */
+  warnings: string[];
+  log: LogLine[];
+}
+
+/** A captured line of a transform's `console`. */
+export interface LogLine {
+  level: "debug" | "log" | "info" | "warn" | "error";
+  text: string;
+}
+
+/** How an accepted action is named in answers. */
+export interface ActionReceipt {
+  kind: HookAction["kind"];
+  mode?: WakeMode;
+  runId?: string;
+  sessionKey?: string;
+}
+
+/** What the journal says once the commit has reached the disk. */
+export interface Receipt {
+  eventId: string;
+  actions: ActionReceipt[];
+  warnings: string[];
+  /** True when an idempotency key was known: nothing new was committed. */
+  replayed: boolean;
+}
+
+/** What goes back over the wire. `body` undefined: no body at all. */
+export interface HookResponse {
+  status: number;
+  headers: Record<string, string>;
+  body?: unknown;
+}
+
+export const EVENT_STATUSES = ["accepted", "skipped", "rejected", "done", "failed", "dead"] as const;
+/**
+ * accepted: committed, not carried out yet · skipped: no action came of it · rejected: refused with a 4xx ·
+ * done · failed: the transform failed, nothing was dispatched · dead: carrying it out failed for good.
+ */
+export type EventStatus = (typeof EVENT_STATUSES)[number];
