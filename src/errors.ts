@@ -71,5 +71,7 @@ export class DriverError extends Error {
 /** `file:line:column key: message` with the parts that are known. */
 export function toSentence(problem: ConfigProblem): string {
   const place = [problem.file, problem.line, problem.column].filter((part) => part !== undefined).join(":");
-  return [place, problem.key].filter(Boolean).join(" ") + (place || problem.key ? ": " : "") + problem.message;
+  return (
+    [place, problem.key].filter(Boolean).join(" ") + (place || problem.key ? ": " : "") + problem.message
+  );
 }

@@ -160,7 +160,9 @@ export interface Preset {
    * What `with` may hold: a JSON Schema a parameter.
    */
   parameters?: {
-    [k: string]: {};
+    [k: string]: {
+      [k: string]: unknown;
+    };
   };
   /**
    * Parameters that must be given.
@@ -171,7 +173,14 @@ export interface Preset {
    *
    * @minItems 1
    */
-  mappings: [{}, ...{}[]];
+  mappings: [
+    {
+      [k: string]: unknown;
+    },
+    ...{
+      [k: string]: unknown;
+    }[]
+  ];
 }
 
 /**
@@ -257,7 +266,9 @@ export interface UserConfig {
           /**
            * The preset's parameters.
            */
-          with?: {};
+          with?: {
+            [k: string]: unknown;
+          };
         }
     )[];
     /**
@@ -438,12 +449,21 @@ export interface MappingInput {
     /**
      * A JSON Schema that the payload must satisfy to match.
      */
-    where?: {} | boolean;
+    where?:
+      | {
+          [k: string]: unknown;
+        }
+      | boolean;
   };
   /**
    * JSON Schema (or the path of a file with one); a matching request whose payload fails it gets 400.
    */
-  schema?: string | {} | boolean;
+  schema?:
+    | string
+    | {
+        [k: string]: unknown;
+      }
+    | boolean;
   /**
    * What becomes of the request.
    */

@@ -1,4 +1,12 @@
-import type { ActionReceipt, AgentAction, ChannelName, EventStatus, HookAction, LogLine, Receipt } from "../types.ts";
+import type {
+  ActionReceipt,
+  AgentAction,
+  ChannelName,
+  EventStatus,
+  HookAction,
+  LogLine,
+  Receipt,
+} from "../types.ts";
 
 /** A request as it is kept: credentials are gone from `headers` and `query` before it gets here. */
 export interface StoredRequest {
@@ -215,7 +223,10 @@ export interface Journal {
   /** System events that no heartbeat has been given yet, oldest first. */
   pendingSystemEvents(): Promise<Entry[]>;
   /** Records a heartbeat's turn and consumes just the system events it was given. */
-  completeHeartbeat(run: { id: string; startedAt: number; consumedSeqs: number[] }, outcome: TurnOutcome): Promise<void>;
+  completeHeartbeat(
+    run: { id: string; startedAt: number; consumedSeqs: number[] },
+    outcome: TurnOutcome,
+  ): Promise<void>;
   /** Records that a heartbeat failed; its system events stay pending. */
   failHeartbeat(run: { id: string; startedAt: number; finishedAt: number; error: string }): Promise<void>;
 
@@ -227,7 +238,9 @@ export interface Journal {
   /** `sent` makes its route the one used last. */
   finishDelivery(
     id: string,
-    end: { state: "sent"; at: number; route: Route; partsSent: number } | { state: "failed"; at: number; route?: Route; error: string },
+    end:
+      | { state: "sent"; at: number; route: Route; partsSent: number }
+      | { state: "failed"; at: number; route?: Route; error: string },
   ): Promise<void>;
   /** The route used last, on any channel or on this one. */
   lastRoute(channel?: ChannelName): Promise<Route | undefined>;
@@ -241,7 +254,10 @@ export interface Journal {
   getEvent(id: string): Promise<EventRecord | undefined>;
   listSessions(page: { limit: number }): Promise<SessionSummary[]>;
   /** Entries oldest first, after the cursor. */
-  getSession(key: string, page: { limit: number; after?: number }): Promise<{ session: SessionSummary; entries: Entry[] } | undefined>;
+  getSession(
+    key: string,
+    page: { limit: number; after?: number },
+  ): Promise<{ session: SessionSummary; entries: Entry[] } | undefined>;
   listRuns(page: Page & { state?: RunState }): Promise<Run[]>;
   listDeliveries(page: Page & { state?: DeliveryState }): Promise<Delivery[]>;
   stats(): Promise<JournalStats>;

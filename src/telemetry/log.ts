@@ -12,7 +12,10 @@ export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** JSON lines on standard error, so that standard output stays with the person at the terminal. */
 export function createLog(level: Level | "silent"): Log {
-  const logger = pino({ level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(2));
+  const logger = pino(
+    { level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination(2),
+  );
   const write =
     (name: Level) =>
     (message: string, fields: LogFields = {}): void =>

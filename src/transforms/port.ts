@@ -30,7 +30,9 @@ export interface TransformBundle {
   inputs: string[];
 }
 
-export type CompileResult = { bundle: TransformBundle; problems: [] } | { bundle?: undefined; problems: ConfigProblem[]; inputs: string[] };
+export type CompileResult =
+  | { bundle: TransformBundle; problems: [] }
+  | { bundle?: undefined; problems: ConfigProblem[]; inputs: string[] };
 
 /** What a transform function is called with, before it crosses. */
 export interface TransformInput {
@@ -61,7 +63,14 @@ export interface TransformOutcome {
   durationMs: number;
 }
 
-export type TransformFailureKind = "threw" | "timeout" | "memory" | "unsettled" | "bad_result" | "crashed" | "unavailable";
+export type TransformFailureKind =
+  | "threw"
+  | "timeout"
+  | "memory"
+  | "unsettled"
+  | "bad_result"
+  | "crashed"
+  | "unavailable";
 
 /** A call that gave no result. The caller of the hook hears none of it; the operator hears it all. */
 export class TransformError extends Error {
@@ -71,7 +80,11 @@ export class TransformError extends Error {
   /** Stack in TypeScript positions, only the author's frames, with the source line and a caret where known. */
   readonly trace: string;
 
-  constructor(kind: TransformFailureKind, message: string, options: { log?: LogLine[]; trace?: string } = {}) {
+  constructor(
+    kind: TransformFailureKind,
+    message: string,
+    options: { log?: LogLine[]; trace?: string } = {},
+  ) {
     super(message);
     this.kind = kind;
     this.log = options.log ?? [];
