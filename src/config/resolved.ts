@@ -6,8 +6,8 @@ export interface MappingSource {
   mapping: MappingInput;
   /** `mapping.id` or its default. */
   id: string;
-  /** The file it stands in, absolute: the config file or a preset's. */
-  file: string;
+  /** The file it stands in, absolute: the config file or a preset's; undefined for a program's own object. */
+  file: string | undefined;
   /** Dotted path of the mapping in that file: `hooks.mappings[0]`. */
   key: string;
   /** Folder that `transform.module` is looked up in, absolute. */
@@ -37,6 +37,7 @@ export interface ResolvedConfig {
   gateway: { host: string; port: number; token: string | undefined; trustedProxies: string[] };
   hooks: {
     enabled: boolean;
+    /** Without white space around it; empty where none is set. */
     token: string;
     /** With a leading slash, without a trailing one. */
     path: string;

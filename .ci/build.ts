@@ -1,0 +1,11 @@
+/** Compiles src/ to dist/: plain JavaScript and declarations, file by file, tests left out. */
+import { execFileSync } from "node:child_process";
+import { chmodSync, globSync, rmSync } from "node:fs";
+import path from "node:path";
+
+const root = path.join(import.meta.dirname, "..");
+const dist = path.join(root, "dist");
+rmSync(dist, { recursive: true, force: true });
+execFileSync("tsc", ["-p", path.join(root, ".ci/tsconfig.build.json")], { stdio: "inherit" });
+for (const file of globSync("**/*.test.*", { cwd: dist })) rmSync(path.join(dist, file));
+chmodSync(path.join(dist, "cli/main.js"), 0o755);

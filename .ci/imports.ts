@@ -1,0 +1,97 @@
+/**
+ * Holds the direction of imports in src/: values flow down the layers, types may be looked up from anywhere, and a
+ * library has one owner file. Cycles are the linter's (`import/no-cycle`).
+ */
+import { readFileSync, globSync } from "node:fs";
+import path from "node:path";
+import { parseSync } from "oxc-parser";
+
+const root = path.join(import.meta.dirname, "..");
+
+/** What each folder of src/ may import values from, beside itself and the ground floor. */
+const GROUND = ["types.ts", "errors.ts", "telemetry", "config"];
+const STEPS = ["ingress", "mapping", "transforms", "journal", "dispatch", "actions", "agents", "channels", "operator"];
+const ALLOWED: Record<string, string[]> = {
+  "types.ts": [],
+  "errors.ts": [],
+  telemetry: [],
+  config: ["types.ts", "errors.ts"],
+  ...Object.fromEntries(STEPS.map((step) => [step, GROUND])),
+  // Carrying out is the dispatcher's work: it calls the actions, which know nothing of it.
+  dispatch: [...GROUND, "actions"],
+  program: [...GROUND, "mapping", "transforms", "agents", "channels"],
+  "hookline.ts": [...GROUND, ...STEPS, "program"],
+  "index.ts": [...GROUND, "hookline.ts"],
+  cli: [...GROUND, ...STEPS, "program", "hookline.ts"],
+};
+
+/** The one file of src/ that imports a library. */
+const OWNERS: Record<string, string> = {
+  "@ai-sdk/anthropic": "src/agents/ai-sdk.ts",
+  "@ai-sdk/openai": "src/agents/ai-sdk.ts",
+  "@ai-sdk/openai-compatible": "src/agents/ai-sdk.ts",
+  "@humanwhocodes/momoa": "src/config/parse-json5.ts",
+  "@slack/web-api": "src/channels/slack.ts",
+  ai: "src/agents/ai-sdk.ts",
+  ajv: "src/config/ajv.ts",
+  "ajv-formats": "src/config/ajv.ts",
+  chokidar: "src/program/watch.ts",
+  commander: "src/cli/main.ts",
+  esbuild: "src/transforms/compile.ts",
+  fastify: "src/ingress/server.ts",
+  handlebars: "src/mapping/template.ts",
+  "isolated-vm": "src/transforms/sandbox/isolate.ts",
+  leven: "src/config/did-you-mean.ts",
+  "node:sqlite": "src/journal/sqlite.ts",
+  pino: "src/telemetry/log.ts",
+  uuid: "src/ingress/request-id.ts",
+  yaml: "src/config/parse-yaml.ts",
+};
+
+const problems: string[] = [];
+for (const file of globSync("src/**/*.ts", { cwd: root }).toSorted()) {
+  if (file.endsWith(".test.ts")) continue;
+  for (const specifier of valueImports(file)) {
+    const problem = specifier.startsWith(".") ? checkDirection(file, specifier) : checkOwner(file, specifier);
+    if (problem) problems.push(`${file}: ${problem}`);
+  }
+}
+for (const problem of problems) console.error(problem);
+process.exitCode = problems.length > 0 ? 1 : 0;
+
+function checkDirection(file: string, specifier: string): string | undefined {
+  const from = layerOf(file);
+  const to = layerOf(path.join(path.dirname(file), specifier));
+  if (to === undefined || from === to) return undefined;
+  if (from === undefined || !(from in ALLOWED)) return `src/${from} has no place in .ci/imports.ts`;
+  return ALLOWED[from]?.includes(to) ? undefined : `${from} must not import values from ${to} (${specifier})`;
+}
+
+function checkOwner(file: string, specifier: string): string | undefined {
+  const library = specifier.startsWith("node:") ? specifier : specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+  const owner = OWNERS[library];
+  if (owner === undefined) return library.startsWith("node:") ? undefined : `${library} has no owner in .ci/imports.ts`;
+  return owner === file ? undefined : `${library} belongs to ${owner}`;
+}
+
+/** The first part of the path below src/. */
+function layerOf(file: string): string | undefined {
+  const [top, layer] = file.split(path.sep);
+  return top === "src" ? layer : undefined;
+}
+
+function valueImports(file: string): string[] {
+  const source = readFileSync(path.join(root, file), "utf8");
+  const { module, errors } = parseSync(file, source);
+  if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
+  const imports = module.staticImports
+    .filter(({ entries }) => entries.length === 0 || entries.some((entry) => !entry.isType))
+    .map(({ moduleRequest }) => moduleRequest.value);
+  const exports = module.staticExports
+    .flatMap(({ entries }) => entries.filter((entry) => !entry.isType && entry.moduleRequest))
+    .map((entry) => entry.moduleRequest?.value ?? "");
+  const dynamic = module.dynamicImports.map(({ moduleRequest }) =>
+    source.slice(moduleRequest.start + 1, moduleRequest.end - 1),
+  );
+  return [...imports, ...exports, ...dynamic];
+}

@@ -1,0 +1,51 @@
+/**
+ * What outside text must not contain, as patterns over its skeleton (lower-case ASCII without white space). Every
+ * repetition is bounded, so that a search stays linear on hostile text.
+ */
+
+const words = ["external", "untrusted", "content"].map(alike);
+const end = alike("end");
+const closing = "(?:id=[^<>]{0,128}(?=>))?>{0,3}";
+
+/** Behind a bracket the words may stand apart in any way; without one, only the name as a whole is a forgery. */
+const MARKERS = [
+  `<{1,3}/?(?:${end}[_-]*)?${words.join("[_-]*")}${closing}`,
+  `(?:${end}_+)?${words.join("_+")}${closing}`,
+];
+
+/**
+ * What models' chat templates give a meaning beyond text. Plain words that only look like a turn ("Human:") are left
+ * alone: no current template reserves them, and honest mails and transcripts are full of them.
+ */
+const CONTROL_TOKENS = [
+  // ChatML, Llama 3, Qwen, Phi, DeepSeek, Cohere, gpt-oss; half-open in Gemma 4
+  "<\\|[\\w/-]{1,64}\\|?>",
+  "<[\\w/-]{1,64}\\|>",
+  // Mistral
+  `\\[/?${anyOf("inst", "system_prompt", "available_tools", "tool_calls", "tool_results", "tool_content")}\\]`,
+  // Llama 2
+  "<</?sys>>",
+  // Llama 2, Mistral, Gemma, Cohere. <s> is struck-out text in HTML too: it goes, safety before ornament
+  `</?${anyOf("s", "bos", "eos", "bos_token", "eos_token", "start_of_turn", "end_of_turn")}>`,
+  // tags that templates and agents give to roles, thoughts and tools
+  `</?${anyOf("system", "system-reminder", "system_prompt", "assistant", "think", "thinking")}>`,
+  `</?(?:antml:)?${anyOf("tool_call", "tool_response", "function_calls", "function_results")}>`,
+];
+
+/** Any forgery; the group `marker` says that it is one of our own markers. */
+export const FORGERY = new RegExp(`(?<marker>${MARKERS.join("|")})|${CONTROL_TOKENS.join("|")}`, "g");
+
+/**
+ * Text of which every character matches this has no forgery in it: printable ASCII without `<`, `[` and `_`, one of
+ * which each pattern needs.
+ */
+export const HARMLESS = /^[\t\n\r\x20-\x3b\x3d-\x5a\x5c-\x5e\x60-\x7e]*$/;
+
+function anyOf(...tokens: string[]): string {
+  return `(?:${tokens.map(alike).join("|")})`;
+}
+
+/** A word with the look-alikes that ASCII has among itself. */
+function alike(word: string): string {
+  return word.replace(/[il]/g, "[il1|]").replace(/o/g, "[o0]");
+}

@@ -1,0 +1,51 @@
+import type { AgentDriver, AgentTurn, HistoryEntry } from "../agents/port.ts";
+import type { ResolvedConfig } from "../config/resolved.ts";
+import type { NewEntry, TurnOutcome } from "../journal/port.ts";
+import { ask } from "./ask.ts";
+
+/** What a turn runs with, as it stands when the turn starts. */
+export interface TurnContext {
+  agent: AgentDriver;
+  settings: ResolvedConfig["agents"];
+  /** The session's earlier turns, oldest first. */
+  history: HistoryEntry[];
+  /** Aborts when the service stops. */
+  signal: AbortSignal;
+}
+
+export interface TurnRequest extends Pick<AgentTurn, "kind" | "runId" | "sessionKey" | "message"> {
+  eventId?: string;
+  /** Absent: the configured default. */
+  model?: string;
+  thinking?: string;
+  timeoutSeconds: number;
+}
+
+/** Takes one turn; its outcome holds the two entries that the session keeps of it. Rejects as `ask` does. */
+export async function takeTurn(
+  request: TurnRequest,
+  context: TurnContext,
+): Promise<Omit<TurnOutcome, "deliveries">> {
+  const { runId, sessionKey, eventId, message } = request;
+  const asked: NewEntry = { sessionKey, role: "user", text: message, at: Date.now(), eventId, runId };
+  const { text, model, usage, warnings } = await ask(context.agent, toAgentTurn(request, context), {
+    timeoutSeconds: request.timeoutSeconds,
+    signal: context.signal,
+  });
+  const finishedAt = Date.now();
+  const answered: NewEntry = { sessionKey, role: "assistant", text, at: finishedAt, eventId, runId };
+  return { finishedAt, reply: text, model, usage, warnings: warnings ?? [], entries: [asked, answered] };
+}
+
+function toAgentTurn(request: TurnRequest, { settings, history }: TurnContext): AgentTurn {
+  return {
+    runId: request.runId,
+    sessionKey: request.sessionKey,
+    kind: request.kind,
+    message: request.message,
+    history,
+    model: request.model ?? settings.model,
+    thinking: request.thinking ?? settings.thinking,
+    ack: settings.heartbeat.ack,
+  };
+}

@@ -1,0 +1,148 @@
+import { inspect } from "node:util";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describeRemoteAgent, turnOf, type RemoteAgentUnderTest } from "../../test/contracts/agent.ts";
+import { failureOf } from "../../test/support/failure.ts";
+import { startFaultProxy, type FaultProxy } from "../../test/support/fault-proxy.ts";
+import { startModels, type ModelServer } from "../../test/support/models.ts";
+import type { Provider } from "../config/generated.ts";
+import { createAiSdk } from "./ai-sdk.ts";
+import type { AgentTurn } from "./port.ts";
+
+const KEY = "sk-test-0123456789abcdef";
+const KINDS = ["openai-compatible", "openai", "anthropic"] as const;
+/** Ids that the providers' packages know, so that they round thinking levels for them. */
+const MODELS = { "openai-compatible": "local-model", openai: "gpt-5", anthropic: "claude-sonnet-4-5" };
+const THINKING_ON_THE_WIRE = {
+  "openai-compatible": /"reasoning_effort":"high"/,
+  openai: /"reasoning":\{"effort":"high"/,
+  anthropic: /"thinking":\{"type":"enabled"/,
+};
+const never = new AbortController().signal;
+
+for (const kind of KINDS) describeRemoteAgent(`ai-sdk, ${kind}`, () => open(kind));
+
+describe.each(KINDS)("ai-sdk, %s", (kind) => {
+  let models: ModelServer;
+  let proxy: FaultProxy;
+  beforeAll(async () => {
+    models = await startModels();
+    proxy = await startFaultProxy(models.baseUrl);
+  });
+  afterAll(async () => {
+    await proxy.close();
+    await models.close();
+  });
+
+  const lastBody = (): string => proxy.requests.at(-1)?.body ?? "";
+  const run = (turn: Partial<AgentTurn> = {}, provider: Partial<Provider> = {}) =>
+    createAiSdk({ name: "house", provider: { kind, baseUrl: proxy.url, apiKey: KEY, ...provider } }).run(
+      turnOf({ model: `house/${MODELS[kind]}`, ...turn }),
+      never,
+    );
+
+  test("names provider and model in the reply", async () => {
+    models.reply("ok", { model: "the-model-that-answered" });
+    expect((await run()).model).toBe("house/the-model-that-answered");
+  });
+
+  test("sends a thinking level over the wire", async () => {
+    models.reply("ok");
+    await run();
+    expect(lastBody()).not.toMatch(/reasoning|thinking/);
+    const reply = await run({ thinking: "high" });
+    expect(lastBody()).toMatch(THINKING_ON_THE_WIRE[kind]);
+    expect(reply.warnings).toEqual([]);
+  });
+
+  test("says which level was taken for an unknown one", async () => {
+    models.reply("ok");
+    const reply = await run({ thinking: "ultra" });
+    expect(reply.warnings?.[0]).toBe('Thinking level "ultra" was taken as "max".');
+  });
+
+  test("keeps the place of an empty turn, which providers refuse", async () => {
+    models.reply("ok");
+    await run({
+      history: [
+        { role: "user", text: "one" },
+        { role: "assistant", text: "" },
+      ],
+    });
+    expect(models.lastMessages()).toHaveLength(3);
+    expect(JSON.stringify(models.lastMessages()[1])).toContain("(empty)");
+  });
+
+  test("takes an empty reply that the model meant", async () => {
+    models.reply("");
+    expect((await run()).text).toBe("");
+  });
+
+  test("sends the key in a header only, and never tells it", async () => {
+    proxy.inject({
+      kind: "answer",
+      status: 401,
+      body: JSON.stringify(quoting(`Incorrect key ${KEY}, see https://x.test/?k=1`)),
+    });
+    const error = await failureOf(run());
+    proxy.inject();
+    expect(error.message).toMatch(
+      /^house answered 401 .*Incorrect key \[redacted\], see https:\/\/x\.test\/$/,
+    );
+    expect(inspect(error, { depth: null })).not.toContain(KEY);
+    expect(lastBody()).not.toContain(KEY);
+    expect(JSON.stringify(proxy.requests.at(-1)?.headers)).toContain(KEY);
+  });
+
+  test("takes a page in place of an answer for passing", async () => {
+    proxy.inject({
+      kind: "answer",
+      status: 200,
+      headers: { "content-type": "text/html" },
+      body: "<h1>Welcome</h1>",
+    });
+    const error = await failureOf(run());
+    proxy.inject();
+    expect(error).toMatchObject({ kind: "passing" });
+    expect(error.message).not.toContain("Welcome");
+  });
+
+  test("takes no key from the environment", async () => {
+    models.reply("ok");
+    vi.stubEnv("OPENAI_API_KEY", "sk-from-the-environment");
+    vi.stubEnv("ANTHROPIC_API_KEY", "sk-from-the-environment");
+    await run({}, { apiKey: undefined });
+    vi.unstubAllEnvs();
+    expect(JSON.stringify(proxy.requests.at(-1)?.headers)).not.toContain("from-the-environment");
+  });
+
+  test("refuses a model of another provider without a call", async () => {
+    const before = proxy.requests.length;
+    await expect(run({ model: "other/model" })).rejects.toMatchObject({ kind: "lasting" });
+    expect(proxy.requests).toHaveLength(before);
+  });
+});
+
+/** An error in a body that both wire formats can be read from. */
+function quoting(message: string): unknown {
+  return { type: "error", error: { type: "authentication_error", message } };
+}
+
+async function open(kind: Provider["kind"]): Promise<RemoteAgentUnderTest> {
+  const models = await startModels();
+  const proxy = await startFaultProxy(models.baseUrl);
+  models.reply("Hello.");
+  return {
+    agent: createAiSdk({ name: "house", provider: { kind, baseUrl: proxy.url, apiKey: KEY } }),
+    model: `house/${MODELS[kind]}`,
+    reply: (text) => models.reply(text),
+    refuse: (status, retryAfterSeconds) => models.fail(status, "No.", retryAfterSeconds),
+    cut: () => proxy.inject({ kind: "cut" }),
+    hang: () => proxy.inject({ kind: "hang" }),
+    conversation: () => models.lastMessages(),
+    requestCount: () => proxy.requests.length,
+    async close() {
+      await proxy.close();
+      await models.close();
+    },
+  };
+}

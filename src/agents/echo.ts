@@ -1,0 +1,46 @@
+import type { AgentDriver, AgentTurn } from "./port.ts";
+
+/**
+ * The stand-in while no model is configured: answers at once, the same every time, without a network, and says what it
+ * is. A hook turn gets its content back whole; a heartbeat gets the acknowledgement.
+ */
+export function createEcho(): AgentDriver {
+  return {
+    name: "echo",
+    run: async (turn) => ({ text: reply(turn), model: "echo" }),
+  };
+}
+
+function reply(turn: AgentTurn): string {
+  if (turn.kind === "heartbeat") return turn.ack;
+  return `[echo: no model is configured] ${contentOf(turn.message)}`;
+}
+
+/** What stands inside the message's safety boundaries; the whole message where there is none. */
+function contentOf(message: string): string {
+  const contents = bounded(message);
+  return contents.length > 0 ? contents.join("\n\n") : message;
+}
+
+const BEGIN = /^<<<EXTERNAL_UNTRUSTED_CONTENT id="([^"\n]*)">>>\n/gm;
+const HEADERS_END = "\n---\n";
+
+/** The contents of all boundaries, in order, without markers and headers: the markers bear an id that is random. */
+function bounded(message: string): string[] {
+  const contents: string[] = [];
+  let done = 0;
+  for (const begin of message.matchAll(BEGIN)) {
+    if (begin.index < done) continue;
+    const end = message.indexOf(`<<<END_EXTERNAL_UNTRUSTED_CONTENT id="${begin[1]}">>>`, begin.index);
+    if (end === -1) break;
+    contents.push(withoutHeaders(message.slice(begin.index + begin[0].length, end)));
+    done = end;
+  }
+  return contents;
+}
+
+function withoutHeaders(block: string): string {
+  const end = block.indexOf(HEADERS_END);
+  const content = end === -1 ? block : block.slice(end + HEADERS_END.length);
+  return content.replace(/\n$/, "");
+}

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { turnOf } from "../../test/contracts/agent.ts";
+import { startFaultProxy, type FaultProxy } from "../../test/support/fault-proxy.ts";
+import { startModels, type ModelServer } from "../../test/support/models.ts";
+import type { AgentReply, AgentTurn } from "./port.ts";
+import { createAgent } from "./registry.ts";
+
+type Config = Parameters<typeof createAgent>[0];
+
+describe("createAgent", () => {
+  let models: ModelServer;
+  let proxy: FaultProxy;
+  let providers: Config["providers"];
+  beforeAll(async () => {
+    models = await startModels();
+    models.reply("ok");
+    proxy = await startFaultProxy(models.baseUrl);
+    providers = {
+      local: { kind: "openai-compatible", baseUrl: proxy.url },
+      claude: { kind: "anthropic", baseUrl: proxy.url, apiKey: "key" },
+    };
+  });
+  afterAll(async () => {
+    await proxy.close();
+    await models.close();
+  });
+
+  const run = (config: Partial<Config>, turn: Partial<AgentTurn> = {}): Promise<AgentReply> =>
+    createAgent({ providers, model: undefined, models: undefined, thinking: undefined, ...config }).run(
+      turnOf(turn),
+      new AbortController().signal,
+    );
+  const lastBody = (): unknown => JSON.parse(proxy.requests.at(-1)?.body ?? "{}");
+
+  test("is the echo without any provider, whatever model is named", async () => {
+    const reply = await run({ providers: {} }, { model: "local/some-model" });
+    expect(reply.text).toContain("[echo: no model is configured]");
+  });
+
+  test("goes to the provider before the first slash", async () => {
+    await run({}, { model: "local/family/some-model" });
+    expect(lastBody()).toMatchObject({ model: "family/some-model" });
+    await run({}, { model: "claude/some-claude" });
+    expect(proxy.requests.at(-1)?.headers).toMatchObject({ "x-api-key": "key" });
+  });
+
+  test("takes the default model and thinking level where the turn names none", async () => {
+    await run({ model: "local/default-model", thinking: "low" });
+    expect(lastBody()).toMatchObject({ model: "default-model", reasoning_effort: "low" });
+    await run({ model: "local/default-model", thinking: "low" }, { model: "local/own", thinking: "high" });
+    expect(lastBody()).toMatchObject({ model: "own", reasoning_effort: "high" });
+  });
+
+  test("resolves an alias", async () => {
+    await run({ models: [{ id: "local/plain" }, { id: "local/big-model", alias: "big" }] }, { model: "big" });
+    expect(lastBody()).toMatchObject({ model: "big-model" });
+  });
+
+  test.each([
+    ["no model at all", undefined, /agents\.defaults\.model.*local, claude/],
+    ["a provider that is not configured", "other/model", /"other\/model".*local, claude/],
+    ["a model without a provider", "some-model", /"some-model".*local, claude/],
+    ["an inherited property's name", "constructor/model", /"constructor\/model"/],
+    ["a provider without a model", "local/", /local\/<model>/],
+  ])("fails for good on %s, and says what is known", async (_case, model, message) => {
+    await expect(run({}, { model })).rejects.toMatchObject({
+      name: "DriverError",
+      kind: "lasting",
+      message: expect.stringMatching(message),
+    });
+  });
+});

@@ -1,0 +1,54 @@
+#!/usr/bin/env node
+import { Command, InvalidArgumentError } from "commander";
+import { packageVersion } from "../config/package.ts";
+import { check } from "./check.ts";
+import { fail } from "./fail.ts";
+import { serve } from "./serve.ts";
+import { tryHook } from "./try.ts";
+
+const CONFIG_HELP = "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .yaml or .json here)";
+
+const program = new Command("webhooks")
+  .description("Hookline: webhooks in, durable agent actions out.")
+  .version(packageVersion())
+  .showHelpAfterError();
+
+program
+  .command("serve")
+  .description("Serve the hooks, and carry out what comes in.")
+  .option("--config <file>", CONFIG_HELP)
+  .option("--host <address>", "address to listen on (default: gateway.host)")
+  .option("--port <number>", "port to listen on; 0 takes a free one (default: gateway.port)", toPort)
+  .action(serve);
+
+program
+  .command("check")
+  .description("Load and compile everything, print every problem, exit 1 when there is one.")
+  .option("--config <file>", CONFIG_HELP)
+  .action(check);
+
+program
+  .command("try")
+  .description("Show the action that a payload would give. Nothing is recorded or dispatched.")
+  .argument("<hook>", "name of the hook, as it stands after the hooks path")
+  .argument("<payload-file>", "file with the JSON payload; - for standard input")
+  .option("--config <file>", CONFIG_HELP)
+  .option("--header <name:value>", "a header of the request; may stand several times", addPair(":"), {})
+  .option("--query <name=value>", "a query parameter; may stand several times", addPair("="), {})
+  .action(tryHook);
+
+await program.parseAsync().catch(fail);
+
+function toPort(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new InvalidArgumentError("A port is a whole number from 0 to 65535.");
+}
+
+function addPair(separator: string) {
+  return (text: string, pairs: Record<string, string>): Record<string, string> => {
+    const at = text.indexOf(separator);
+    if (at < 1) throw new InvalidArgumentError(`Expected <name>${separator}<value>.`);
+    return { ...pairs, [text.slice(0, at).trim()]: text.slice(at + 1).trim() };
+  };
+}

@@ -1,0 +1,25 @@
+import { packageVersion } from "../config/package.ts";
+import { createHookline } from "../hookline.ts";
+import { fail } from "./fail.ts";
+import { locateConfig } from "./locate.ts";
+
+export interface ServeFlags {
+  config?: string;
+  host?: string;
+  port?: number;
+}
+
+/** Serves until SIGTERM or SIGINT, then finishes what is in flight and exits 0; a second signal exits at once. */
+export async function serve({ config, host, port }: ServeFlags): Promise<void> {
+  const hookline = await createHookline({ config: locateConfig(config), host, port });
+  const { url } = await hookline.listen();
+  console.log(`Hookline ${packageVersion()}, configured by ${hookline.program().config.file}`);
+  console.log(`Listening on ${url}`);
+
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.once(signal, () => {
+      process.once(signal, () => process.exit(1));
+      hookline.close().then(() => process.exit(0), fail);
+    });
+  }
+}

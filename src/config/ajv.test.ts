@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import { compileSchema } from "./ajv.ts";
+
+const messages = (schema: unknown, value: unknown, all = false): string[] =>
+  compileSchema(schema, { all })(value).map((problem) => problem.message);
+
+describe("compileSchema", () => {
+  test("a value that fits has no problems", () => {
+    expect(messages({ type: "object", required: ["a"] }, { a: 1 })).toEqual([]);
+    expect(messages(true, { a: 1 })).toEqual([]);
+  });
+
+  test("a problem names its field, its path and what came", () => {
+    const schema = { properties: { messages: { items: { properties: { from: { type: "string" } } } } } };
+    expect(compileSchema(schema)({ messages: [{ from: 7 }] })).toEqual([
+      {
+        path: "messages[0].from",
+        segments: ["messages", 0, "from"],
+        rule: "must be a string, not a number",
+        message: "messages[0].from must be a string, not a number",
+      },
+    ]);
+  });
+
+  test.each([
+    [{ required: ["text"] }, {}, "text is required"],
+    [{ type: "object" }, [], "the payload must be an object, not an array"],
+    [
+      { properties: { n: { type: ["integer", "null"] } } },
+      { n: 1.5 },
+      "n must be a whole number or null, not a fraction",
+    ],
+    [{ properties: { m: { enum: ["a", null] } } }, { m: "secret" }, 'm must be one of "a", null'],
+    [{ properties: { t: { pattern: "\\S" } } }, { t: " " }, "t must not be blank"],
+    [{ properties: { t: { format: "email" } } }, { t: "secret" }, 't must match format "email"'],
+    [{ properties: { t: { const: 1 } } }, { t: 2 }, "t must be equal to constant"],
+    [{ dependencies: { a: ["b"] } }, { a: 1 }, "the payload must have property b when property a is present"],
+    [{ not: { required: ["a"] } }, { a: "secret" }, "the payload must NOT be valid"],
+    [false, { a: "secret" }, "the payload boolean schema is false"],
+    [{ if: { required: ["a"] }, else: { required: ["b"] } }, {}, "b is required"],
+  ])("%j says so", (schema, value, sentence) => {
+    expect(messages(schema, value)).toEqual([sentence]);
+  });
+
+  test("a message never repeats a value or an odd field name", () => {
+    const open = { additionalProperties: { type: "number" } };
+    expect(messages(open, { "<b>secret</b>": "secret" })).toEqual([
+      "the payload must be a number, not a string",
+    ]);
+    const closed = { properties: { box: { additionalProperties: false, properties: { known: {} } } } };
+    expect(compileSchema(closed)({ box: { secret: 1 } })).toEqual([
+      {
+        path: "box.secret",
+        segments: ["box", "secret"],
+        rule: "is not allowed",
+        message: "box holds a field that is not allowed",
+        unknown: { name: "secret", known: ["known"] },
+      },
+    ]);
+  });
+
+  test("of several forms, the one that was meant is reported", () => {
+    const schema = {
+      items: { anyOf: [{ type: "string" }, { type: "object", required: ["use"] }] },
+    };
+    expect(messages(schema, [{}])).toEqual(["[0].use is required"]);
+    expect(messages(schema, [5])).toEqual(["[0] must be a string or an object, not a number"]);
+    expect(messages({ oneOf: [{ minimum: 5 }, { multipleOf: 7 }] }, 3)).toEqual([
+      "the payload fits none of the forms that are allowed",
+    ]);
+  });
+
+  test("the first problem alone, or all of them", () => {
+    const schema = { required: ["a", "b"] };
+    expect(messages(schema, {})).toEqual(["a is required"]);
+    expect(messages(schema, {}, true)).toEqual(["a is required", "b is required"]);
+  });
+
+  test("the drafts 2019-09 and 2020-12 are known by their $schema", () => {
+    const tuple = (draft: string, keyword: string): string[] =>
+      messages(
+        { $schema: `https://json-schema.org/draft/${draft}/schema`, [keyword]: [{ type: "string" }] },
+        [1],
+      );
+    expect(tuple("2020-12", "prefixItems")).toEqual(["[0] must be a string, not a number"]);
+    expect(tuple("2019-09", "items")).toEqual(["[0] must be a string, not a number"]);
+  });
+
+  test("the same $id may come again, as on a reload", () => {
+    const schema = (type: string): unknown => ({ $id: "https://example.com/order", type });
+    expect(messages(schema("string"), 1)).toHaveLength(1);
+    expect(messages(schema("number"), 1)).toEqual([]);
+  });
+
+  test.each([
+    ["text", "must be an object"],
+    [{ type: "strnig" }, "schema/type"],
+    [{ $ref: "#/definitions/absent" }, "can't resolve reference"],
+    [{ $async: true }, "$async"],
+    [{ $schema: "http://json-schema.org/draft-04/schema#" }, "draft-04"],
+  ])("an invalid schema throws: %j", (schema, part) => {
+    expect(() => compileSchema(schema)).toThrow(part);
+  });
+
+  test("inherited names do not count as fields", () => {
+    expect(messages({ required: ["constructor"] }, {})).toEqual(["constructor is required"]);
+  });
+
+  test("a value nested beyond the stack is a problem, not a crash", () => {
+    const depth = 200_000;
+    const value: unknown = JSON.parse("[".repeat(depth) + "]".repeat(depth));
+    expect(messages({ items: { $ref: "#" } }, value)).toEqual(["the payload is nested too deeply"]);
+  });
+});

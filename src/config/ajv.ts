@@ -1,0 +1,106 @@
+import { Ajv, type AnySchemaObject, type Options } from "ajv";
+import { Ajv2019 } from "ajv/dist/2019.js";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import { toSchemaProblems, type SchemaProblem } from "./schema-problem.ts";
+import { pickViolations } from "./violation.ts";
+
+/** Says what keeps a value from fitting the schema; nothing, when it fits. Never throws. */
+export type SchemaCheck = (value: unknown) => SchemaProblem[];
+
+export interface SchemaOptions {
+  /**
+   * Report every problem instead of the first. Not for values from outside: the work would grow with them.
+   */
+  all?: boolean;
+  /** What the value itself is called in a sentence. Default: `the payload`. */
+  subject?: string;
+  /** Schemas with an `$id` that this one refers to. */
+  references?: AnySchemaObject[];
+}
+
+/**
+ * Prepares a JSON Schema: draft-07, or 2019-09 and 2020-12 where its `$schema` says so. Keywords and formats
+ * that the draft does not know are ignored, as the draft has it. Throws an `Error` that says what is wrong
+ * with the schema.
+ */
+export function compileSchema(schema: unknown, options: SchemaOptions = {}): SchemaCheck {
+  requireSchema(schema);
+  const dialect = dialectOf(schema);
+  requireValid(dialect, schema);
+  const validate = createAjv(dialect, options).compile(schema);
+  return (value) => {
+    if (fits(validate, value)) return [];
+    const violations = pickViolations(validate.errors ?? [TOO_DEEP]);
+    const telling = options.all === true ? violations : violations.slice(-1);
+    return toSchemaProblems(telling, value, options.subject ?? "the payload");
+  };
+}
+
+type Dialect = typeof Ajv | typeof Ajv2019 | typeof Ajv2020;
+
+const BASE_OPTIONS: Options = {
+  strict: false,
+  logger: false,
+  verbose: true,
+  // A payload's `required` must not be met by what every object inherits (`constructor`).
+  ownProperties: true,
+};
+
+/** One validator of schemas a dialect, kept: building it costs more than compiling most schemas. */
+const metaValidators = new Map<Dialect, Ajv>();
+
+const TOO_DEEP = {
+  keyword: "depth",
+  instancePath: "",
+  schemaPath: "#",
+  params: {},
+  message: "is nested too deeply",
+};
+
+function requireSchema(schema: unknown): asserts schema is AnySchemaObject | boolean {
+  if (typeof schema === "boolean") return;
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
+    throw new TypeError("a JSON Schema must be an object, true or false");
+  }
+  // Its validator would return a promise, which is truthy: everything would fit.
+  if ("$async" in schema) throw new Error("$async schemas are not supported");
+}
+
+function dialectOf(schema: AnySchemaObject | boolean): Dialect {
+  const uri: unknown = typeof schema === "object" ? schema["$schema"] : undefined;
+  if (typeof uri !== "string") return Ajv;
+  if (uri.includes("draft/2020-12")) return Ajv2020;
+  if (uri.includes("draft/2019-09")) return Ajv2019;
+  return Ajv;
+}
+
+function requireValid(dialect: Dialect, schema: AnySchemaObject | boolean): void {
+  const meta = metaValidators.get(dialect) ?? new dialect(BASE_OPTIONS);
+  metaValidators.set(dialect, meta);
+  if (meta.validateSchema(schema) !== true)
+    throw new Error(meta.errorsText(meta.errors, { dataVar: "schema" }));
+}
+
+/**
+ * A fresh instance for each schema: two schemas may bear the same `$id`, and an instance never forgets one.
+ */
+function createAjv(dialect: Dialect, options: SchemaOptions): Ajv {
+  const ajv = new dialect({ ...BASE_OPTIONS, allErrors: options.all === true, validateSchema: false });
+  formats.default(ajv);
+  ajv.addSchema(options.references ?? []);
+  return ajv;
+}
+
+/**
+ * A recursive schema recurses with the value: one nested a hundred thousand deep must not end the process.
+ */
+function fits(validate: { (value: unknown): unknown; errors?: unknown }, value: unknown): boolean {
+  try {
+    return validate(value) === true;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    validate.errors = null;
+    return false;
+  }
+}

@@ -1,0 +1,31 @@
+import type { UserConfig } from "./generated.ts";
+
+/** What holds where the configuration says nothing. The schema's `default`s tell editors the same. */
+export const DEFAULTS = {
+  gateway: { host: "127.0.0.1", port: 18_790, trustedProxies: [] },
+  hooks: {
+    enabled: false,
+    path: "/hooks",
+    maxBodyBytes: 262_144,
+    bodyTimeoutSeconds: 30,
+    maxFanOut: 1000,
+    maxPending: 1_000_000,
+    dedupeWindow: "24h",
+    presets: [],
+    transformsDir: "./transforms",
+    mappings: [],
+    allowRequestSessionKey: true,
+    allowedSessionKeyPrefixes: [],
+  },
+  agents: {
+    providers: {},
+    defaults: {
+      timeoutSeconds: 600,
+      maxConcurrent: 4,
+      maxAttempts: 3,
+      heartbeat: { every: "30m", ack: "HEARTBEAT_OK" },
+    },
+  },
+  store: { path: "./.webhooks" },
+  log: { level: "info" },
+} satisfies UserConfig;

@@ -1,0 +1,22 @@
+import leven from "leven";
+
+/**
+ * The end of a sentence about an unknown name: `; did you mean "token"?`. Where none of the known names is
+ * near, `otherwise`: by default all of them.
+ */
+export function didYouMean(name: string, known: readonly string[], otherwise = listKnown(known)): string {
+  const [nearest] = known
+    .map((candidate) => ({ candidate, distance: leven(name.toLowerCase(), candidate.toLowerCase()) }))
+    .toSorted((one, other) => one.distance - other.distance);
+  if (nearest === undefined || nearest.distance > farthest(nearest.candidate)) return otherwise;
+  return `; did you mean "${nearest.candidate}"?`;
+}
+
+/** Two slips of the hand, or half of a longer name: `transforms` for `transformsDir`. */
+function farthest(candidate: string): number {
+  return Math.max(2, Math.floor(candidate.length / 2));
+}
+
+function listKnown(known: readonly string[]): string {
+  return known.length === 0 ? "" : `; known here: ${known.join(", ")}`;
+}

@@ -1,0 +1,70 @@
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { ConfigProblem } from "../errors.ts";
+import { checkSchema } from "./check-schema.ts";
+import { substituteEnv } from "./env.ts";
+import type { Finding } from "./finding.ts";
+import { isWithin } from "./key-path.ts";
+import { loadPresets, toOrigin } from "./presets/load-presets.ts";
+import { PACKAGE_ROOT } from "./package.ts";
+import type { Source } from "./parse.ts";
+import type { ResolvedConfig } from "./resolved.ts";
+import { RULES } from "./rules/rules.ts";
+import { type Origin, resolveUserConfig } from "./resolve.ts";
+
+export interface ExamineOptions extends Origin {
+  env: NodeJS.ProcessEnv;
+  /** The folder of the presets, absolute. Default: the package's own. */
+  presetsDir?: string;
+}
+
+/** All there is to know about a configuration. Problems without a file are the configuration's own. */
+export interface Examination {
+  /** Without what has problems: good for looking on, good for use where there are none. */
+  config: ResolvedConfig;
+  problems: ConfigProblem[];
+  warnings: ConfigProblem[];
+  /** The presets' files, by absolute path. */
+  presets: Map<string, Source>;
+}
+
+const PRESETS_DIR = path.join(PACKAGE_ROOT, "presets");
+
+/** The way from what a person wrote to what the code uses: variables, schema, defaults, presets, rules. */
+export function examineConfig(written: unknown, options: ExamineOptions): Examination {
+  const { value, problems: unset } = substituteEnv(written, options.env);
+  const { valid, problems: misfits } = checkSchema(value);
+  const user = resolveUserConfig(valid, options);
+  const presets = loadPresets(user.hooks, options.presetsDir ?? PRESETS_DIR);
+  const config = withMappings(user, presets.mappings);
+
+  const spoiled = [...unset, ...misfits.filter((misfit) => !isAbout(misfit, unset))];
+  const findings = [...presets.findings, ...RULES.flatMap((rule) => rule(config))]
+    .map((finding) => toOrigin(finding, presets.origins))
+    .filter((finding) => !isAbout(finding, spoiled));
+  return {
+    config,
+    problems: [...spoiled, ...ofLevel("error", findings)],
+    warnings: ofLevel("warning", findings),
+    presets: presets.sources,
+  };
+}
+
+function withMappings(config: ResolvedConfig, added: ResolvedConfig["hooks"]["mappings"]): ResolvedConfig {
+  return { ...config, hooks: { ...config.hooks, mappings: [...config.hooks.mappings, ...added] } };
+}
+
+/** A key that already has a problem, or that holds one, was looked at in a wrong or missing state. */
+function isAbout({ key = "" }: ConfigProblem, problems: ConfigProblem[]): boolean {
+  return problems.some(({ key: other = "" }) => isWithin(key, other) || isWithin(other, key));
+}
+
+/** As problems, each once: a value that a preset hands on is met again where it arrives. */
+function ofLevel(level: Finding["level"], findings: Finding[]): ConfigProblem[] {
+  const problems = findings
+    .filter((finding) => finding.level === level)
+    .map(({ file, key, message }) => ({ file, key, message }));
+  return problems.filter(
+    (problem, index) => problems.findIndex((other) => isDeepStrictEqual(other, problem)) === index,
+  );
+}

@@ -1,0 +1,29 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { ConfigError } from "../errors.ts";
+import { examineConfig } from "./examine.ts";
+import type { UserConfig } from "./generated.ts";
+import { parseSource } from "./parse.ts";
+import { type ReadConfig, toReadConfig } from "./to-read-config.ts";
+
+export type { ReadConfig };
+
+/**
+ * Reads a configuration file, or a configuration that a program made (relative to the current folder, its problems without a
+ * place), and says everything that is wrong with it. Throws a `ConfigError` only where a file cannot be read or parsed.
+ */
+export async function readConfig(config: string | UserConfig, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
+  if (typeof config !== "string") return toReadConfig(examineConfig(config, { baseDir: process.cwd(), env }));
+  const file = path.resolve(config);
+  const source = parseSource(file, await readText(file));
+  return toReadConfig(examineConfig(source.value, { file, baseDir: path.dirname(file), env }), source);
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([{ file, message: `it cannot be read: ${reason}` }]);
+  }
+}

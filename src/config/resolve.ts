@@ -1,0 +1,93 @@
+import path from "node:path";
+import { DEFAULTS } from "./defaults.ts";
+import { parseDuration } from "./duration.ts";
+import type { MappingInput, UserConfig } from "./generated.ts";
+import type { AllowedModel, MappingSource, PresetUse, ResolvedConfig } from "./resolved.ts";
+
+/** Where a configuration comes from. */
+export interface Origin {
+  /** Absolute; undefined for a program's own object. */
+  file?: string;
+  /** Absolute. */
+  baseDir: string;
+}
+
+/**
+ * Fills in what was not written. Checks nothing: the schema has, and the rules will. The presets' mappings
+ * are not in yet.
+ */
+export function resolveUserConfig(user: UserConfig, origin: Origin): ResolvedConfig {
+  return {
+    file: origin.file,
+    baseDir: origin.baseDir,
+    gateway: resolveGateway(user.gateway),
+    hooks: resolveHooks(user.hooks, origin),
+    agents: resolveAgents(user.agents),
+    channels: user.channels ?? {},
+    store: { path: path.resolve(origin.baseDir, user.store?.path ?? DEFAULTS.store.path) },
+    log: { ...DEFAULTS.log, ...user.log },
+  };
+}
+
+function resolveGateway(user: UserConfig["gateway"]): ResolvedConfig["gateway"] {
+  const { auth, ...gateway } = { ...DEFAULTS.gateway, ...user };
+  return { ...gateway, token: auth?.token?.trim() };
+}
+
+function resolveHooks(user: UserConfig["hooks"], origin: Origin): ResolvedConfig["hooks"] {
+  const { bodyTimeoutSeconds, dedupeWindow, ...hooks } = { ...DEFAULTS.hooks, ...user };
+  const transformsDir = path.resolve(origin.baseDir, hooks.transformsDir);
+  return {
+    ...hooks,
+    // A secret read from a file or a shell tends to end in a line break, which no header can hold.
+    token: hooks.token?.trim() ?? "",
+    path: hooks.path.replace(/\/$/, ""),
+    bodyTimeoutMs: bodyTimeoutSeconds * 1000,
+    dedupeWindowMs: parseDuration(dedupeWindow),
+    presets: hooks.presets.map(resolvePresetUse),
+    transformsDir,
+    mappings: hooks.mappings.map((mapping, index) =>
+      resolveMapping(mapping, index, { ...origin, transformsDir }),
+    ),
+    mail: hooks.mail ?? {},
+    defaultSessionKey: hooks.defaultSessionKey,
+  };
+}
+
+function resolvePresetUse(
+  entry: NonNullable<NonNullable<UserConfig["hooks"]>["presets"]>[number],
+  index: number,
+): PresetUse {
+  const key = `hooks.presets[${index}]`;
+  return typeof entry === "string"
+    ? { name: entry, with: {}, key }
+    : { name: entry.use, with: entry.with ?? {}, key };
+}
+
+function resolveMapping(
+  mapping: MappingInput,
+  index: number,
+  { file, baseDir, transformsDir }: Origin & { transformsDir: string },
+): MappingSource {
+  const id = mapping.id ?? `mapping-${index}`;
+  return { mapping, id, file, key: `hooks.mappings[${index}]`, transformsDir, baseDir };
+}
+
+function resolveAgents(user: UserConfig["agents"]): ResolvedConfig["agents"] {
+  const { heartbeat: userHeartbeat, ...defaults } = { ...DEFAULTS.agents.defaults, ...user?.defaults };
+  const heartbeat = { ...DEFAULTS.agents.defaults.heartbeat, ...userHeartbeat };
+  const models = defaults.models?.map(resolveModel);
+  const named = models?.find((model) => model.alias !== undefined && model.alias === defaults.model);
+  return {
+    ...defaults,
+    providers: user?.providers ?? DEFAULTS.agents.providers,
+    model: named?.id ?? defaults.model,
+    models,
+    thinking: defaults.thinking,
+    heartbeat: { everyMs: parseDuration(heartbeat.every), ack: heartbeat.ack },
+  };
+}
+
+function resolveModel(entry: string | AllowedModel): AllowedModel {
+  return typeof entry === "string" ? { id: entry } : entry;
+}

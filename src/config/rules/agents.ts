@@ -1,0 +1,77 @@
+import { error, type Finding, warning } from "../finding.ts";
+import { appendSegment } from "../key-path.ts";
+import type { AllowedModel, ResolvedConfig } from "../resolved.ts";
+
+type Agents = ResolvedConfig["agents"];
+
+/** Beyond it a timer of Node's fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** Models name providers that exist, the default one may be used, and every provider can be called. */
+export function checkAgents({ agents }: ResolvedConfig): Finding[] {
+  return [
+    ...Object.keys(agents.providers).flatMap((name) => checkProvider(name, agents)),
+    ...checkDefaultModel(agents),
+    ...(agents.models ?? []).flatMap((_, index, models) => checkModel(index, models, agents)),
+    ...checkHeartbeat(agents),
+  ];
+}
+
+function checkProvider(name: string, { providers }: Agents): Finding[] {
+  const key = appendSegment("agents.providers", name);
+  const provider = providers[name];
+  const findings: Finding[] = [];
+  if (name.includes("/")) {
+    findings.push(
+      error(key, "must not hold a slash: a model's provider is what stands before its first one"),
+    );
+  }
+  if (provider?.kind === "openai-compatible" && provider.baseUrl === undefined) {
+    findings.push(error(`${key}.baseUrl`, 'is required: kind "openai-compatible" has no address of its own'));
+  }
+  return findings;
+}
+
+function checkDefaultModel(agents: Agents): Finding[] {
+  const { model, models, providers } = agents;
+  const key = "agents.defaults.model";
+  if (model === undefined) {
+    return Object.keys(providers).length === 0
+      ? []
+      : [warning(key, "is not set: heartbeats and hooks that name no model will fail")];
+  }
+  if (models === undefined) return checkProviderOf(model, key, agents);
+  return models.some(({ id }) => id === model)
+    ? []
+    : [error(key, `"${model}" is not on the list agents.defaults.models, which is enforced`)];
+}
+
+function checkModel(index: number, models: AllowedModel[], agents: Agents): Finding[] {
+  const { id, alias } = models[index] ?? { id: "" };
+  const key = `agents.defaults.models[${index}]`;
+  const findings = checkProviderOf(id, key, agents);
+  if (alias !== undefined && isTaken(alias, index, models)) {
+    findings.push(error(`${key}.alias`, `"${alias}" already means another model of the list`));
+  }
+  return findings;
+}
+
+function isTaken(alias: string, index: number, models: AllowedModel[]): boolean {
+  return models.some(
+    (other, at) => (other.alias === alias && at < index) || (other.id === alias && at !== index),
+  );
+}
+
+function checkProviderOf(model: string, key: string, { providers }: Agents): Finding[] {
+  const names = Object.keys(providers);
+  if (names.length === 0) return [];
+  const [provider = "", ...rest] = model.split("/");
+  if (names.includes(provider) && rest.join("/") !== "") return [];
+  return [error(key, `"${model}" must be provider/model, with one of the providers ${names.join(", ")}`)];
+}
+
+function checkHeartbeat({ heartbeat }: Agents): Finding[] {
+  return heartbeat.everyMs > LONGEST_TIMER_MS
+    ? [error("agents.defaults.heartbeat.every", "must be at most 24d")]
+    : [];
+}

@@ -1,0 +1,244 @@
+import { describe, expect, test } from "vitest";
+import { CHANNEL_NAMES } from "../../types.ts";
+import { examineConfig } from "../examine.ts";
+import type { MappingInput, UserConfig } from "../generated.ts";
+
+const TOKEN = "a-hook-token-of-good-length";
+
+/** What the rules say of a configuration, and nothing that the schema says. */
+function examine(config: UserConfig): { errors: string[]; warnings: string[] } {
+  const { problems, warnings } = examineConfig(config, { baseDir: "/", env: {} });
+  const toText = ({ key, message }: { key?: string; message: string }) => `${key}: ${message}`;
+  return { errors: problems.map(toText), warnings: warnings.map(toText) };
+}
+
+const errors = (config: UserConfig): string[] => examine(config).errors;
+const withMapping = (...mappings: MappingInput[]): UserConfig => ({ hooks: { mappings } });
+const agentMapping = (more: MappingInput): UserConfig => withMapping({ messageTemplate: "x", ...more });
+
+test("an empty configuration is good", () => {
+  expect(examine({})).toEqual({ errors: [], warnings: [] });
+});
+
+describe("hooks.token", () => {
+  test.each([undefined, "", "  "])("is required while hooks are on: %j", (token) => {
+    expect(errors({ hooks: { enabled: true, token } })).toEqual([
+      "hooks.token: is required while hooks.enabled is true: set a long random secret",
+    ]);
+  });
+
+  test("is not required while they are off", () => {
+    expect(errors({ hooks: { enabled: false } })).toEqual([]);
+  });
+
+  test.each([true, false])("must not be the gateway's (hooks on: %s), and is not printed", (enabled) => {
+    const [error] = errors({ gateway: { auth: { token: TOKEN } }, hooks: { enabled, token: ` ${TOKEN}\n` } });
+    expect(error).toMatch(/^hooks\.token: must not be the same as gateway\.auth\.token/);
+    expect(error).not.toContain(TOKEN);
+  });
+
+  test("is warned of under 24 characters, and is not printed", () => {
+    const { warnings } = examine({ hooks: { enabled: true, token: "x".repeat(23) } });
+    expect(warnings).toEqual(["hooks.token: is shorter than 24 characters and could be guessed"]);
+    expect(examine({ hooks: { enabled: true, token: "x".repeat(24) } })).toEqual({
+      errors: [],
+      warnings: [],
+    });
+  });
+});
+
+describe("hooks.path", () => {
+  test.each(["/hooks", "/hooks/", "/a/b-c/d_e~1.2", "/apis", "/healthz2"])("%s is good", (path) => {
+    expect(errors({ hooks: { path } })).toEqual([]);
+  });
+
+  test.each([
+    ["/", 'must not be "/"'],
+    ["//", "must be made of"],
+    ["/hooks//", "must be made of"],
+    ["/a//b", "must be made of"],
+    ["/a?b", "must be made of"],
+    ["/a#b", "must be made of"],
+    ["/a%2fb", "must be made of"],
+    ["/a b", "must be made of"],
+    ["/a/:b", "must be made of"],
+    ["/a/../b", 'must not hold ".."'],
+    ["/a..b", 'must not hold ".."'],
+    ["/./a", 'nor a segment "."'],
+    ["/api", "under /api"],
+    ["/api/hooks/", "under /api"],
+    ["/healthz", "under /healthz"],
+    ["/readyz/x", "under /readyz"],
+    ["/metrics", "under /metrics"],
+  ])("%s is refused", (path, part) => {
+    const found = errors({ hooks: { path } });
+    expect(found).toEqual([expect.stringContaining(part)]);
+    expect(found[0]).toMatch(/^hooks\.path: /);
+  });
+});
+
+describe("gateway.trustedProxies", () => {
+  test.each(["127.0.0.1", "10.0.0.0/8", "::1", "fd00::/8", "0.0.0.0/0"])("%s is good", (entry) => {
+    expect(errors({ gateway: { trustedProxies: [entry] } })).toEqual([]);
+  });
+
+  test.each(["localhost", "10.0.0.0/33", "10.0.0/8", "fd00::/129", "10.0.0.0/8/8", ""])(
+    "%j is refused",
+    (entry) => {
+      expect(errors({ gateway: { trustedProxies: ["::1", entry] } })).toEqual([
+        "gateway.trustedProxies[1]: must be an IP address or a CIDR range such as 10.0.0.0/8",
+      ]);
+    },
+  );
+});
+
+describe("session keys", () => {
+  const prefixes = { allowedSessionKeyPrefixes: ["hook:", "ci:"] };
+
+  test("the default one must not be the main session", () => {
+    expect(errors({ hooks: { defaultSessionKey: "main" } })).toEqual([
+      'hooks.defaultSessionKey: must not be "main": hooks run in sessions of their own',
+    ]);
+  });
+
+  test("the default one obeys the prefixes", () => {
+    expect(errors({ hooks: { defaultSessionKey: "ci:1", ...prefixes } })).toEqual([]);
+    expect(errors({ hooks: { defaultSessionKey: "other", ...prefixes } })).toEqual([
+      "hooks.defaultSessionKey: must start with one of hooks.allowedSessionKeyPrefixes: hook:, ci:",
+    ]);
+  });
+
+  test("a mapping's obeys them where it is no template", () => {
+    const config = (sessionKey: string): UserConfig => ({
+      hooks: { ...prefixes, mappings: [{ messageTemplate: "x", sessionKey }] },
+    });
+    expect(errors(config("hook:1"))).toEqual([]);
+    expect(errors(config("{{id}}"))).toEqual([]);
+    expect(errors(config("other"))).toEqual([
+      "hooks.mappings[0].sessionKey: must start with one of hooks.allowedSessionKeyPrefixes: hook:, ci:",
+    ]);
+  });
+});
+
+describe("channel names", () => {
+  test.each(["last", ...CHANNEL_NAMES, "{{channel}}"])("%s is good", (channel) => {
+    expect(errors(agentMapping({ channel }))).toEqual([]);
+  });
+
+  test("another is refused, with the nearest", () => {
+    expect(errors(agentMapping({ channel: "slakc" }))).toEqual([
+      'hooks.mappings[0].channel: there is no channel "slakc"; did you mean "slack"?',
+    ]);
+    expect(errors({ hooks: { mail: { channel: "Telegram" } } })).toEqual([
+      'hooks.mail.channel: there is no channel "Telegram"; did you mean "telegram"?',
+    ]);
+  });
+});
+
+describe("mappings", () => {
+  test.each<[MappingInput, string]>([
+    [{}, 'action "agent" needs a messageTemplate or a transform'],
+    [{ messageTemplate: " " }, 'action "agent" needs a messageTemplate or a transform'],
+    [{ action: "wake" }, 'action "wake" needs a textTemplate or a transform'],
+    [{ action: "wake", messageTemplate: "x" }, 'action "wake" needs a textTemplate or a transform'],
+  ])("%j could never give an action", (mapping, part) => {
+    expect(errors(withMapping(mapping))).toEqual([`hooks.mappings[0]: could never give an action: ${part}`]);
+  });
+
+  test("a transform needs no template, and may use either", () => {
+    const transform = { module: "a.ts" };
+    expect(examine(withMapping({ transform }, { id: "b", transform, textTemplate: "x" }))).toEqual({
+      errors: [],
+      warnings: [],
+    });
+  });
+
+  test("the other action's template has no effect", () => {
+    expect(
+      examine(withMapping({ action: "wake", textTemplate: "x", messageTemplate: "x" })).warnings,
+    ).toEqual(['hooks.mappings[0].messageTemplate: has no effect: action "wake" uses textTemplate']);
+    expect(examine(agentMapping({ textTemplate: "x" })).warnings).toEqual([
+      'hooks.mappings[0].textTemplate: has no effect: action "agent" uses messageTemplate',
+    ]);
+  });
+
+  test.each(["wake", "/agent/"])("match.path %s is never reached", (path) => {
+    expect(examine(agentMapping({ match: { path } })).warnings).toEqual([
+      expect.stringMatching(/^hooks\.mappings\[0\]\.match\.path: is never reached/),
+    ]);
+  });
+
+  test("ids are given once, the default ones among them", () => {
+    const mapping = { messageTemplate: "x" };
+    expect(errors(withMapping({ ...mapping, id: "a" }, { ...mapping, id: "a" }))).toEqual([
+      'hooks.mappings[1].id: "a" is the id of hooks.mappings[0] already',
+    ]);
+    expect(errors(withMapping({ ...mapping, id: "mapping-1" }, mapping))).toHaveLength(1);
+  });
+});
+
+describe("agents", () => {
+  const providers = { local: { kind: "openai-compatible", baseUrl: "http://127.0.0.1:1/v1" } } as const;
+  const agents = (defaults: NonNullable<UserConfig["agents"]>["defaults"]): UserConfig => ({
+    agents: { providers, defaults },
+  });
+
+  test("without providers any model may be named", () => {
+    expect(examine({ agents: { defaults: { model: "anything" } } })).toEqual({ errors: [], warnings: [] });
+  });
+
+  test.each(["local", "local/", "other/x", "/x"])("model %s names no provider and model", (model) => {
+    expect(errors(agents({ model }))).toEqual([
+      `agents.defaults.model: "${model}" must be provider/model, with one of the providers local`,
+    ]);
+  });
+
+  test("each model of the list is looked at, and ids may hold slashes", () => {
+    const models = ["local/org/model", { id: "other/x", alias: "o" }];
+    expect(errors(agents({ model: "local/org/model", models }))).toEqual([
+      'agents.defaults.models[1]: "other/x" must be provider/model, with one of the providers local',
+    ]);
+  });
+
+  test("the default model is on an enforced list, by id or alias", () => {
+    const models = [{ id: "local/a", alias: "small" }];
+    expect(errors(agents({ model: "local/a", models }))).toEqual([]);
+    expect(errors(agents({ model: "small", models }))).toEqual([]);
+    expect(errors(agents({ model: "local/b", models }))).toEqual([
+      'agents.defaults.model: "local/b" is not on the list agents.defaults.models, which is enforced',
+    ]);
+  });
+
+  test("an alias means one model", () => {
+    const models = [
+      { id: "local/a", alias: "x" },
+      { id: "local/b", alias: "x" },
+      { id: "local/c", alias: "local/a" },
+    ];
+    expect(errors(agents({ model: "x", models }))).toEqual([
+      'agents.defaults.models[1].alias: "x" already means another model of the list',
+      'agents.defaults.models[2].alias: "local/a" already means another model of the list',
+    ]);
+  });
+
+  test("with providers, no default model is warned of", () => {
+    expect(examine(agents({})).warnings).toEqual([
+      "agents.defaults.model: is not set: heartbeats and hooks that name no model will fail",
+    ]);
+  });
+
+  test("an openai-compatible provider needs an address, and a name without a slash", () => {
+    const config = { providers: { a: { kind: "openai-compatible" }, "b/c": { kind: "openai" } } } as const;
+    expect(errors({ agents: { ...config, defaults: { model: "a/x" } } })).toEqual([
+      'agents.providers.a.baseUrl: is required: kind "openai-compatible" has no address of its own',
+      "agents.providers.b/c: must not hold a slash: a model's provider is what stands before its first one",
+    ]);
+  });
+
+  test("a heartbeat comes before a timer overflows", () => {
+    expect(errors({ agents: { defaults: { heartbeat: { every: "24d" } } } })).toEqual([]);
+    expect(errors({ agents: { defaults: { heartbeat: { every: "25d" } } } })).toEqual([
+      "agents.defaults.heartbeat.every: must be at most 24d",
+    ]);
+  });
+});

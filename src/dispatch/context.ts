@@ -1,0 +1,30 @@
+import type { AgentDriver } from "../agents/port.ts";
+import type { ChannelDriver } from "../channels/port.ts";
+import type { ResolvedConfig } from "../config/resolved.ts";
+import type { Journal } from "../journal/port.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { ChannelName } from "../types.ts";
+import { createInsistentJournal, type DispatchJournal } from "./insistent-journal.ts";
+
+/** What the dispatcher works with. What a reload replaces is a function, asked anew for each piece of work. */
+export interface DispatcherOptions {
+  journal: Journal;
+  agent(): AgentDriver;
+  channels(): ReadonlyMap<ChannelName, ChannelDriver>;
+  /** Splits a text into parts of at most `limit` units of `measure`. */
+  split(text: string, size: { limit: number; measure?: (text: string) => number }): string[];
+  settings(): ResolvedConfig["agents"];
+  log: Log;
+}
+
+export interface DispatchContext extends Omit<DispatcherOptions, "journal"> {
+  /** Waits where the journal is unavailable. */
+  journal: DispatchJournal;
+  /** Aborts when the service stops and has waited long enough. */
+  signal: AbortSignal;
+}
+
+export function createContext(options: DispatcherOptions, signal: AbortSignal): DispatchContext {
+  const { log } = options;
+  return { ...options, journal: createInsistentJournal(options.journal, { log, signal }), signal };
+}

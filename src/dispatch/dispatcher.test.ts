@@ -1,0 +1,234 @@
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, describe, expect, test } from "vitest";
+import { createEcho } from "../agents/echo.ts";
+import type { AgentTurn } from "../agents/port.ts";
+import { DriverError } from "../errors.ts";
+import { type DispatchService, scripted, startDispatch, untilAborted } from "../../test/support/dispatch.ts";
+
+let service: DispatchService;
+afterEach(() => service.close());
+
+test("an echo run is done, its session holds the turn, the main session the summary", async () => {
+  service = await startDispatch({ agent: createEcho() });
+  const [runId] = await service.accept({ sessionKey: "s", message: "ping" });
+  await runsInState("done", 1);
+  const session = await service.journal.getSession("s", { limit: 10 });
+  expect(session?.entries).toMatchObject([
+    { role: "user", text: "ping", runId },
+    { role: "assistant", text: "[echo: no model is configured] ping", runId },
+  ]);
+  const main = await service.journal.getSession("main", { limit: 10 });
+  expect(main?.entries).toMatchObject([
+    { role: "system", text: "Hook Test: [echo: no model is configured] ping", pending: true },
+  ]);
+});
+
+test("a reused session is given its earlier turns, one at a time and in order", async () => {
+  const histories: string[][] = [];
+  const agent = scripted(async ({ message, history }) => {
+    histories.push(history.map(({ text }) => text));
+    await pause(5);
+    return `re ${message}`;
+  });
+  service = await startDispatch({ agent });
+  for (const message of ["a", "b", "c"]) await service.accept({ sessionKey: "s", message });
+  await runsInState("done", 3);
+  expect(histories).toEqual([[], ["a", "re a"], ["a", "re a", "b", "re b"]]);
+});
+
+test("different sessions run side by side up to maxConcurrent, and one that is stuck holds nobody", async () => {
+  let atOnce = 0;
+  let most = 0;
+  const agent = scripted(async ({ message }, signal) => {
+    if (message === "stuck") return untilAborted(signal);
+    most = Math.max(most, ++atOnce);
+    await pause(20);
+    atOnce -= 1;
+    return "ok";
+  });
+  service = await startDispatch({ agent, settings: { maxConcurrent: 3 } });
+  await service.accept({ sessionKey: "stuck", message: "stuck", timeoutSeconds: 60 });
+  for (let run = 0; run < 12; run += 1) await service.accept({ sessionKey: `s${run}` });
+  await runsInState("done", 12);
+  expect(most).toBe(2);
+  expect(service.dispatcher.status().runningRuns).toBe(1);
+  await service.dispatcher.close(10);
+});
+
+describe("time", () => {
+  test("a run that times out is dead after one try, and what it says later is dropped", async () => {
+    const turns: AgentTurn[] = [];
+    let finish = (_text: string): void => undefined;
+    const agent = scripted((turn) => {
+      turns.push(turn);
+      return new Promise((resolve) => (finish = resolve));
+    });
+    service = await startDispatch({ agent });
+    await service.accept({ sessionKey: "s", timeoutSeconds: 0.05 });
+    await runsInState("dead", 1);
+    finish("too late");
+    await pause(20);
+    expect(turns).toHaveLength(1);
+    expect(await service.journal.getSession("s", { limit: 10 })).toBeUndefined();
+    const main = await service.journal.getSession("main", { limit: 10 });
+    expect(main?.entries).toMatchObject([{ text: "Hook Test (error): timed out after 0.05 s" }]);
+    expect(await service.journal.listDeliveries({ limit: 10 })).toEqual([]);
+  });
+
+  test("the agent is told through its signal", async () => {
+    let reason: unknown;
+    const agent = scripted((_turn, signal) => {
+      signal.addEventListener("abort", () => (reason = signal.reason));
+      return untilAborted(signal);
+    });
+    service = await startDispatch({ agent });
+    await service.accept({ timeoutSeconds: 0.05 });
+    const [run] = await runsInState("dead", 1);
+    expect(reason).toMatchObject({ name: "TurnTimeout" });
+    expect(run).toMatchObject({ attempts: 1, error: "timed out after 0.05 s" });
+  });
+});
+
+describe("failures", () => {
+  test("a passing one is tried again, in the order of the session", async () => {
+    const seen: string[] = [];
+    const agent = scripted(({ message }) => {
+      seen.push(message);
+      if (seen.length < 3) throw new DriverError("passing", "busy", { retryAfterMs: 5 });
+      return "ok";
+    });
+    service = await startDispatch({ agent });
+    await service.accept({ sessionKey: "s", message: "first" });
+    await service.accept({ sessionKey: "s", message: "second" });
+    const runs = await runsInState("done", 2);
+    expect(seen).toEqual(["first", "first", "first", "second"]);
+    expect(runs.map(({ attempts }) => attempts)).toEqual([1, 3]);
+  });
+
+  test("after maxAttempts it is dead, with a summary, and the next of the session runs", async () => {
+    let tries = 0;
+    const agent = scripted(({ message }) => {
+      if (message === "next") return "ok";
+      tries += 1;
+      throw new DriverError("passing", "busy", { retryAfterMs: 1 });
+    });
+    service = await startDispatch({ agent, settings: { maxAttempts: 2 } });
+    await service.accept({ sessionKey: "s" });
+    await service.accept({ sessionKey: "s", message: "next" });
+    await runsInState("done", 1);
+    expect(tries).toBe(2);
+    const [dead] = await runsInState("dead", 1);
+    expect(dead).toMatchObject({ error: "busy", attempts: 2 });
+    const [event] = await service.journal.listEvents({ limit: 1, status: "dead" });
+    expect(event).toBeDefined();
+    const main = await service.journal.getSession("main", { limit: 10 });
+    expect(main?.entries.map(({ text }) => text)).toEqual(["Hook Test (error): busy", "Hook Test: ok"]);
+  });
+
+  test("a lasting one is dead at once", async () => {
+    let tries = 0;
+    const agent = scripted(() => {
+      tries += 1;
+      throw new DriverError("lasting", "no such model");
+    });
+    service = await startDispatch({ agent });
+    await service.accept({});
+    await runsInState("dead", 1);
+    expect(tries).toBe(1);
+  });
+
+  test("a fault of a driver is tried again as well", async () => {
+    let tries = 0;
+    const agent = scripted(() => {
+      tries += 1;
+      if (tries === 1) throw new TypeError("x is not a function");
+      return "ok";
+    });
+    service = await startDispatch({ agent });
+    await service.accept({});
+    const [run] = await runsInState("done", 1);
+    expect(run?.attempts).toBe(2);
+  });
+});
+
+test("while the journal cannot write, a reply is kept; the agent is not asked again", async () => {
+  let asked = 0;
+  let reply = (_text: string): void => undefined;
+  const agent = scripted(() => {
+    asked += 1;
+    return new Promise((resolve) => (reply = resolve));
+  });
+  service = await startDispatch({ agent });
+  await service.accept({});
+  await expect.poll(() => asked).toBe(1);
+  const other = new DatabaseSync(path.join(service.folder, "journal.db"));
+  other.exec("BEGIN IMMEDIATE");
+  reply("kept");
+  await pause(250);
+  expect((await service.journal.listRuns({ limit: 1 }))[0]?.state).toBe("running");
+  other.exec("ROLLBACK");
+  other.close();
+  const [run] = await runsInState("done", 1);
+  expect(run?.reply).toBe("kept");
+  expect(asked).toBe(1);
+});
+
+describe("a stop", () => {
+  test("waits for what is under way and claims nothing more", async () => {
+    const agent = scripted(async () => {
+      await pause(50);
+      return "ok";
+    });
+    service = await startDispatch({ agent, settings: { maxConcurrent: 1 } });
+    await service.accept({}, {});
+    await expect.poll(() => service.dispatcher.status().runningRuns).toBe(1);
+    await service.dispatcher.close(1000);
+    expect(await states()).toEqual(["ready", "done"]);
+  });
+
+  test("cuts off what takes too long; after the restart it runs again", async () => {
+    const stuck = scripted(() => new Promise(() => undefined));
+    const first = await startDispatch({ agent: stuck });
+    await first.accept({ sessionKey: "s" });
+    await expect.poll(() => first.dispatcher.status().runningRuns).toBe(1);
+    await first.dispatcher.close(10);
+    expect((await first.journal.listRuns({ limit: 1 }))[0]).toMatchObject({ state: "running" });
+    await first.journal.close();
+
+    service = await startDispatch({ agent: createEcho(), folder: first.folder });
+    const [run] = await runsInState("done", 1);
+    expect(run?.attempts).toBe(2);
+  });
+
+  test("leaves a retry for the next start, which carries it out when it is due", async () => {
+    const failing = scripted(() => {
+      throw new DriverError("passing", "busy", { retryAfterMs: 300 });
+    });
+    const first = await startDispatch({ agent: failing });
+    await first.accept({});
+    await expect.poll(async () => (await first.journal.listRuns({ limit: 1 }))[0]?.error).toBe("busy");
+    await first.dispatcher.close(1000);
+    await first.journal.close();
+
+    service = await startDispatch({ agent: createEcho(), folder: first.folder });
+    expect(await states()).toEqual(["ready"]);
+    await runsInState("done", 1);
+  });
+});
+
+async function states(): Promise<string[]> {
+  return (await service.journal.listRuns({ limit: 100 })).map(({ state }) => state);
+}
+
+/** Waits until so many hook runs are in this state; gives them, newest first. */
+async function runsInState(state: "done" | "dead", count: number) {
+  const read = async () =>
+    (await service.journal.listRuns({ limit: 100, state })).filter(({ kind }) => kind === "hook");
+  await expect.poll(read, { timeout: 5000, interval: 5 }).toHaveLength(count);
+  return read();
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,97 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Delivery, Run } from "../journal/port.ts";
+import { createAlarm } from "./alarm.ts";
+import { createContext, type DispatcherOptions } from "./context.ts";
+import { carryOutDelivery } from "./carry-out-delivery.ts";
+import { createHeartbeat } from "./heartbeat.ts";
+import { createPool } from "./pool.ts";
+import { carryOutRun } from "./carry-out-run.ts";
+
+/** Sends side by side; one recipient never has two. */
+const MOST_SENDS = 16;
+
+/** When to look again at something that is due and that no free place could take. */
+const LOOK_AGAIN_MS = 1000;
+
+export interface Dispatcher {
+  /** Carries out what the journal holds, and what was left unfinished when the service last stopped. */
+  start(): void;
+  /** A run was committed. */
+  notify(): void;
+  /** A system event asks for a heartbeat at once. */
+  requestHeartbeat(): void;
+  status(): { runningRuns: number; runningDeliveries: number; runningHeartbeat: boolean };
+  /**
+   * Takes nothing new and waits for what is under way. What has not ended after `timeoutMs` is cut off; it is carried
+   * out again after the next start. Never rejects.
+   */
+  close(timeoutMs: number): Promise<void>;
+}
+
+/** Carries out what the journal has accepted: runs, deliveries and heartbeats, each side by side with the others. */
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const stop = new AbortController();
+  const context = createContext(options, stop.signal);
+  const { journal, log } = context;
+  const alarm = createAlarm(lookForWork);
+
+  const deliveries = createPool<Delivery>({
+    size: () => MOST_SENDS,
+    claim: (limit) => journal.claimDeliveries(limit, Date.now()),
+    perform: (delivery) => carryOutDelivery(delivery, context),
+    drained: setAlarm,
+    log,
+  });
+  const heartbeat = createHeartbeat(context, ({ delivers }) => {
+    if (delivers) deliveries.notify();
+  });
+  const runs = createPool<Run>({
+    size: () => context.settings().maxConcurrent,
+    claim: (limit) => journal.claimRuns(limit, Date.now()),
+    perform: async (run) => {
+      const { wakes, delivers } = await carryOutRun(run, context);
+      if (wakes) heartbeat.ask();
+      if (delivers) deliveries.notify();
+    },
+    drained: setAlarm,
+    log,
+  });
+  const parts = [heartbeat, runs, deliveries];
+
+  return {
+    start() {
+      lookForWork();
+      heartbeat.start();
+    },
+    notify: () => runs.notify(),
+    requestHeartbeat: () => heartbeat.ask(),
+    status: () => ({
+      runningRuns: runs.active(),
+      runningDeliveries: deliveries.active(),
+      runningHeartbeat: heartbeat.isRunning(),
+    }),
+    async close(timeoutMs) {
+      for (const part of [alarm, ...parts]) part.stop();
+      const idle = Promise.all(parts.map((part) => part.idle()));
+      await Promise.race([idle, delay(timeoutMs, undefined, { ref: false })]);
+      const cutOff = runs.active() + deliveries.active();
+      if (cutOff > 0)
+        log.warn("cut off by the stop, carried out again after the next start", { count: cutOff });
+      stop.abort(new Error("the service stops"));
+      await idle;
+    },
+  };
+
+  function lookForWork(): void {
+    runs.notify();
+    deliveries.notify();
+  }
+
+  /** All that is due is taken: rings when the next retry is. */
+  async function setAlarm(): Promise<void> {
+    const dueAt = await journal.nextDueAt();
+    if (dueAt === undefined) return;
+    const now = Date.now();
+    alarm.set(dueAt > now ? dueAt : now + LOOK_AGAIN_MS);
+  }
+}

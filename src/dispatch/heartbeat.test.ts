@@ -1,0 +1,183 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { createEcho } from "../agents/echo.ts";
+import type { AgentTurn } from "../agents/port.ts";
+import { DriverError } from "../errors.ts";
+import { type DispatchService, recorder, scripted, startDispatch } from "../../test/support/dispatch.ts";
+
+let service: DispatchService;
+afterEach(() => service.close());
+
+test("a wake that asks for one at once is given to the main session and consumed", async () => {
+  service = await startDispatch({ agent: createEcho() });
+  await service.accept({ kind: "wake", text: "the door bell rang" });
+  await pendingEvents(0);
+  const main = await service.journal.getSession("main", { limit: 10 });
+  expect(main?.entries).toMatchObject([
+    { role: "system", text: "the door bell rang" },
+    { role: "user", text: expect.stringMatching(/the door bell rang[^]*reply with just HEARTBEAT_OK/) },
+    { role: "assistant", text: "HEARTBEAT_OK" },
+  ]);
+});
+
+test("a wake for the next heartbeat waits for the period; with nothing pending there is no turn", async () => {
+  const { agent, turns } = counting("HEARTBEAT_OK");
+  service = await startDispatch({ agent, settings: { heartbeat: { everyMs: 500, ack: "HEARTBEAT_OK" } } });
+  await service.accept({ kind: "wake", text: "later", mode: "next-heartbeat" });
+  await pause(100);
+  expect(turns).toHaveLength(0);
+  await pendingEvents(0);
+  await pause(700);
+  expect(turns).toHaveLength(1);
+});
+
+test("several asks are one heartbeat; those that come during it are one more", async () => {
+  const { agent, turns } = counting("HEARTBEAT_OK", 30);
+  service = await startDispatch({ agent });
+  await Promise.all(["a", "b", "c"].map((text) => service.accept({ kind: "wake", text })));
+  await expect.poll(() => turns.length).toBe(1);
+  await Promise.all(["d", "e", "f"].map((text) => service.accept({ kind: "wake", text })));
+  await pendingEvents(0);
+  await pause(300);
+  expect(turns.map(({ message }) => message.match(/\n[a-f]$/gm)?.join(""))).toEqual([
+    "\na\nb\nc",
+    "\nd\ne\nf",
+  ]);
+});
+
+test("never two at a time", async () => {
+  let atOnce = 0;
+  let most = 0;
+  const agent = scripted(async () => {
+    most = Math.max(most, ++atOnce);
+    await pause(20);
+    atOnce -= 1;
+    return "HEARTBEAT_OK";
+  });
+  service = await startDispatch({ agent });
+  for (let wake = 0; wake < 10; wake += 1) {
+    await service.accept({ kind: "wake", text: String(wake) });
+    await pause(10);
+  }
+  await pendingEvents(0);
+  expect(most).toBe(1);
+});
+
+test("a failed turn consumes nothing and is tried again", async () => {
+  let tries = 0;
+  const agent = scripted(() => {
+    tries += 1;
+    if (tries === 1) throw new DriverError("passing", "busy");
+    return "HEARTBEAT_OK";
+  });
+  service = await startDispatch({ agent });
+  await service.accept({ kind: "wake", text: "x" });
+  await expect.poll(() => runs("dead")).toMatchObject([{ kind: "heartbeat", error: "busy" }]);
+  await pendingEvents(0);
+  expect(tries).toBe(2);
+});
+
+test("a turn is given the main session's earlier turns", async () => {
+  const { agent, turns } = counting("HEARTBEAT_OK");
+  service = await startDispatch({ agent });
+  await service.accept({ kind: "wake", text: "one" });
+  await pendingEvents(0);
+  await service.accept({ kind: "wake", text: "two" });
+  await pendingEvents(0);
+  expect(turns[1]?.history).toMatchObject([
+    { role: "user", text: expect.stringContaining("one") },
+    { role: "assistant", text: "HEARTBEAT_OK" },
+  ]);
+});
+
+describe("a run's summary", () => {
+  test("asks for a heartbeat when its wakeMode is now", async () => {
+    service = await startDispatch({ agent: createEcho() });
+    await service.accept({ wakeMode: "now" });
+    await expect.poll(() => runs("done")).toHaveLength(2);
+    await pendingEvents(0);
+  });
+
+  test("asks for one also when the run is dead", async () => {
+    const agent = scripted(({ kind }) => {
+      if (kind === "hook") throw new DriverError("lasting", "no such model");
+      return "HEARTBEAT_OK";
+    });
+    service = await startDispatch({ agent });
+    await service.accept({ wakeMode: "now" });
+    await expect.poll(() => runs("done")).toMatchObject([{ kind: "heartbeat" }]);
+  });
+});
+
+test("what asked for one before a stop is given to one after the start", async () => {
+  const first = await startDispatch({ agent: createEcho() });
+  await first.dispatcher.close(100);
+  await first.accept({ kind: "wake", text: "urgent" });
+  await first.journal.close();
+  service = await startDispatch({ agent: createEcho(), folder: first.folder });
+  await expect.poll(() => runs("done")).toMatchObject([{ kind: "heartbeat" }]);
+});
+
+describe("the reply", () => {
+  test("is delivered to the route used last when it is more than the ack", async () => {
+    const channel = recorder();
+    const agent = scripted(({ kind }) => (kind === "hook" ? "hi" : "look here"));
+    service = await startDispatch({ agent, channel });
+    await service.accept({ deliver: true, channel: "slack", to: "C1" });
+    await expect.poll(() => channel.sent).toHaveLength(1);
+    await service.accept({ kind: "wake", text: "x" });
+    await expect.poll(() => channel.sent).toMatchObject([{ text: "hi" }, { to: "C1", text: "look here" }]);
+  });
+
+  test("is not delivered when it is only the ack", async () => {
+    const channel = recorder();
+    service = await startDispatch({ agent: scripted(() => "**HEARTBEAT_OK** nothing new"), channel });
+    await service.accept({ kind: "wake", text: "x" });
+    await pendingEvents(0);
+    expect(await service.journal.listDeliveries({ limit: 10 })).toEqual([]);
+  });
+
+  test("is kept with a word that nobody was told, where no channel has been used yet", async () => {
+    service = await startDispatch({ agent: scripted(() => "look here"), channel: recorder() });
+    await service.accept({ kind: "wake", text: "x" });
+    await pendingEvents(0);
+    expect(await runs("done")).toMatchObject([
+      { reply: "look here", warnings: ["Nothing was delivered: no channel has been used yet."] },
+    ]);
+    expect(await service.journal.listDeliveries({ limit: 10 })).toEqual([]);
+  });
+});
+
+test("more events than one turn can take are spread over several, none twice", async () => {
+  const { agent, turns } = counting("HEARTBEAT_OK");
+  service = await startDispatch({ agent });
+  const text = "x".repeat(90_000);
+  const wakes = ["a", "b", "c", "d", "e"].map(
+    (mark) => ({ kind: "wake", mode: "now", text: text + mark }) as const,
+  );
+  await service.accept(...wakes);
+  await pendingEvents(0);
+  expect(turns.map(({ message }) => message.match(/x[a-e]/g))).toEqual([["xa", "xb"], ["xc", "xd"], ["xe"]]);
+});
+
+function counting(reply: string, tookMs = 0) {
+  const turns: AgentTurn[] = [];
+  const agent = scripted(async (turn) => {
+    turns.push(turn);
+    if (tookMs > 0) await pause(tookMs);
+    return reply;
+  });
+  return { agent, turns };
+}
+
+function runs(state: "done" | "dead") {
+  return service.journal.listRuns({ limit: 10, state });
+}
+
+async function pendingEvents(count: number): Promise<void> {
+  const read = () => service.journal.pendingSystemEvents();
+  await expect.poll(read, { timeout: 5000, interval: 10 }).toHaveLength(count);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,35 @@
+import { DriverError } from "../errors.ts";
+
+export interface Backoff {
+  /** Longest wait before the second try; it doubles with each further one. */
+  firstMs: number;
+  mostMs: number;
+}
+
+export interface RetryPolicy extends Backoff {
+  /** Tries in all. */
+  maxAttempts: number;
+}
+
+/** A service that asks for more than this is taken to mean this. */
+const MOST_RETRY_AFTER_MS = 3_600_000;
+
+/**
+ * How long to wait after so many failures in a row, in milliseconds: exponential, with full jitter, so that what failed
+ * together does not come back together.
+ */
+export function backoffMs(failures: number, { firstMs, mostMs }: Backoff): number {
+  return Math.round(Math.random() * Math.min(mostMs, firstMs * 2 ** (failures - 1)));
+}
+
+/**
+ * How long to wait before the next try, in milliseconds; undefined where none can help or none is left. The time that a
+ * service named goes before our own guess.
+ */
+export function retryDelayMs(error: unknown, attempts: number, policy: RetryPolicy): number | undefined {
+  if (attempts >= policy.maxAttempts) return undefined;
+  if (!(error instanceof DriverError)) return backoffMs(attempts, policy);
+  if (error.kind === "lasting") return undefined;
+  if (error.retryAfterMs === undefined) return backoffMs(attempts, policy);
+  return Math.min(error.retryAfterMs, MOST_RETRY_AFTER_MS) * (1 + Math.random() / 10);
+}

@@ -1,0 +1,19 @@
+import { DriverError } from "../errors.ts";
+import type { Delivery, Journal, Route } from "../journal/port.ts";
+import { FALLBACK_CHANNEL } from "../types.ts";
+
+/** Where a delivery goes. Throws a lasting `DriverError` where nobody is known to send it to. */
+export async function resolveRoute(
+  { channel, to, route }: Pick<Delivery, "channel" | "to" | "route">,
+  journal: Pick<Journal, "lastRoute">,
+): Promise<Route> {
+  // a part of it has gone there already
+  if (route) return route;
+  const last = await journal.lastRoute(channel === "last" ? undefined : channel);
+  const resolved = channel === "last" ? (last?.channel ?? FALLBACK_CHANNEL) : channel;
+  const recipient = to ?? last?.to;
+  if (recipient === undefined) {
+    throw new DriverError("lasting", `no recipient is known for ${resolved}: set "to" on the hook`);
+  }
+  return { channel: resolved, to: recipient };
+}

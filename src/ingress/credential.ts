@@ -1,0 +1,44 @@
+import { hash, timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+
+/** What a request shows to be let in. */
+export interface Credential {
+  form: "bearer" | "header" | "query";
+  secret: Buffer;
+}
+
+/** The header that carries the token where `Authorization` is taken. */
+export const TOKEN_HEADER = "x-gateway-token";
+/** The deprecated query parameter. */
+export const TOKEN_PARAMETER = "token";
+
+/** The credential of highest precedence that is present; it alone decides, so a wrong one is not rescued by another. */
+export function findCredential(
+  headers: IncomingHttpHeaders,
+  query: Record<string, string>,
+): Credential | undefined {
+  const bearer = bearerOf(headers.authorization);
+  if (bearer !== undefined) return { form: "bearer", secret: headerBytes(bearer) };
+  const header = headers[TOKEN_HEADER];
+  if (typeof header === "string") return { form: "header", secret: headerBytes(header) };
+  const parameter = query[TOKEN_PARAMETER];
+  return parameter === undefined ? undefined : { form: "query", secret: Buffer.from(parameter) };
+}
+
+/** Compares in a time that tells nothing about the token, its length included: both sides are hashed first. */
+export function isToken(secret: Buffer, token: string): boolean {
+  if (token === "") return false;
+  return timingSafeEqual(hash("sha256", secret, "buffer"), hash("sha256", token, "buffer"));
+}
+
+/** The scheme's case does not matter (RFC 9110, 11.1). */
+function bearerOf(authorization: string | undefined): string | undefined {
+  if (authorization === undefined) return undefined;
+  const [scheme = ""] = authorization.split(" ", 1);
+  return scheme.toLowerCase() === "bearer" ? authorization.slice(scheme.length).trim() : undefined;
+}
+
+/** Node reads header bytes as Latin-1; this gives the bytes back, so that a token in UTF-8 compares equal. */
+function headerBytes(value: string): Buffer {
+  return Buffer.from(value, "latin1");
+}

@@ -1,0 +1,104 @@
+import { describe, expect, test } from "vitest";
+import { HookError } from "../errors.ts";
+import { JournalUnavailable } from "../journal/port.ts";
+import type { Receipt } from "../types.ts";
+import { errorToResponse, isExpected, receiptToResponse } from "./respond.ts";
+
+const WAKE = { kind: "wake", mode: "now" } as const;
+const AGENT = { kind: "agent", runId: "run-1", sessionKey: "hook:1" } as const;
+
+function receipt(parts: Partial<Receipt>): Receipt {
+  return { eventId: "event-1", actions: [], warnings: [], replayed: false, ...parts };
+}
+
+describe("a receipt", () => {
+  test("of a wake", () => {
+    expect(receiptToResponse(receipt({ actions: [WAKE] }))).toEqual({
+      status: 200,
+      headers: {},
+      body: { ok: true, mode: "now", eventId: "event-1" },
+    });
+  });
+
+  test("of an agent action", () => {
+    expect(receiptToResponse(receipt({ actions: [AGENT] }))).toEqual({
+      status: 202,
+      headers: {},
+      body: { ok: true, runId: "run-1", sessionKey: "hook:1", eventId: "event-1" },
+    });
+  });
+
+  test("of several actions, one of them an agent's", () => {
+    expect(receiptToResponse(receipt({ actions: [WAKE, AGENT] }))).toEqual({
+      status: 202,
+      headers: {},
+      body: { ok: true, eventId: "event-1", actions: [WAKE, AGENT], runIds: ["run-1"] },
+    });
+  });
+
+  test("of several wakes", () => {
+    expect(receiptToResponse(receipt({ actions: [WAKE, WAKE] }))).toMatchObject({
+      status: 200,
+      body: { runIds: [] },
+    });
+  });
+
+  test("of nothing to do", () => {
+    expect(receiptToResponse(receipt({ warnings: ["ignored"] }))).toEqual({ status: 204, headers: {} });
+  });
+
+  test("names what was ignored", () => {
+    expect(receiptToResponse(receipt({ actions: [WAKE], warnings: ["a is unknown"] })).body).toHaveProperty(
+      "warnings",
+      ["a is unknown"],
+    );
+  });
+
+  test("of a repeat says so", () => {
+    expect(receiptToResponse(receipt({ actions: [WAKE], replayed: true })).headers).toEqual({
+      "Idempotency-Replayed": "true",
+    });
+  });
+});
+
+describe("an error", () => {
+  test("that the caller may hear is told as it is", () => {
+    const error = new HookError(422, "idempotency_conflict", "Other content.", { headers: { "X-A": "b" } });
+    expect(errorToResponse(error, "id-1")).toEqual({
+      status: 422,
+      headers: { "X-A": "b" },
+      body: { ok: false, error: "Other content.", code: "idempotency_conflict", requestId: "id-1" },
+    });
+    expect(isExpected(error)).toBe(true);
+  });
+
+  test("of the journal asks for another try", () => {
+    expect(errorToResponse(new JournalUnavailable("disk full at /var"), "id-1")).toMatchObject({
+      status: 503,
+      headers: { "Retry-After": "1" },
+      body: { code: "journal_unavailable", error: expect.not.stringContaining("disk") },
+    });
+  });
+
+  test.each([
+    new Error("secret /path"),
+    "secret",
+    null,
+    Object.assign(new Error("secret"), { statusCode: 503 }),
+  ])("of any other kind tells nothing: %s", (error) => {
+    expect(errorToResponse(error, "id-1")).toEqual({
+      status: 500,
+      headers: {},
+      body: { ok: false, error: "Something went wrong inside.", code: "internal_error", requestId: "id-1" },
+    });
+    expect(isExpected(error)).toBe(false);
+  });
+
+  test("of the framework keeps its status and loses its words", () => {
+    const error = Object.assign(new Error("Unexpected token in secret"), { statusCode: 415 });
+    expect(errorToResponse(error, "id-1")).toMatchObject({
+      status: 415,
+      body: { code: "unsupported_media_type", error: "Unsupported Media Type." },
+    });
+  });
+});

@@ -1,0 +1,121 @@
+import { HookError } from "../errors.ts";
+import type { ResolvedConfig } from "../config/resolved.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { HookRequest, HookResponse } from "../types.ts";
+import { createAuthenticate } from "./authenticate.ts";
+import type { Authenticate } from "./authenticate.ts";
+import { TOKEN_PARAMETER } from "./credential.ts";
+import type { Exchange } from "./exchange.ts";
+import { toVisibleHeaders } from "./headers.ts";
+import { readRequest } from "./read-request.ts";
+import { reportError } from "./report-error.ts";
+import { matchRoute } from "./route.ts";
+import type { Route } from "./route.ts";
+import { writeResponse } from "./write-response.ts";
+
+/** What the ingress needs to know. */
+export interface IngressConfig {
+  gateway: Pick<ResolvedConfig["gateway"], "host" | "port" | "trustedProxies">;
+  hooks: Pick<ResolvedConfig["hooks"], "enabled" | "token" | "path" | "maxBodyBytes" | "bodyTimeoutMs">;
+}
+
+export interface HookOptions {
+  /** Asked once a request: what a reload changed in `hooks` counts from the next one on. */
+  config(): IngressConfig;
+  log: Log;
+  /** Takes a request that was let in and read, and gives its answer. */
+  receive(request: HookRequest): Promise<HookResponse>;
+  /**
+   * Told of a request with a right credential that was refused before `receive` could see it. Its `payload` is undefined,
+   * and its `rawBody` is empty unless the body was read. The answer waits for it; it must not reject.
+   */
+  refused?(request: HookRequest, error: HookError): void | Promise<void>;
+}
+
+const NO_BODY = Buffer.alloc(0);
+
+/** Answers whatever is no route of the operator's. The promise never rejects; it resolves once the answer is written. */
+export type ServeHook = (exchange: Exchange) => Promise<void>;
+
+/** The checks in their order: route, method, credential, size, body. `draining` true: nothing new is taken on. */
+export function createServeHook(options: HookOptions, draining: () => boolean): ServeHook {
+  const authenticate = createAuthenticate(options.log);
+
+  return async function serveHook(exchange): Promise<void> {
+    const response = await answer(exchange).catch((error: unknown) =>
+      reportError(options.log, exchange, error),
+    );
+    if (!response) return;
+    if (draining()) response.headers = { ...response.headers, Connection: "close" };
+    writeResponse(exchange, response);
+  };
+
+  async function answer(exchange: Exchange): Promise<HookResponse | undefined> {
+    const { hooks } = options.config();
+    const route = requireRoute(exchange, hooks);
+    if (draining()) throw shuttingDown();
+    const request = admit(exchange, route, { token: hooks.token, authenticate });
+    const limits = { maxBytes: hooks.maxBodyBytes, timeoutMs: hooks.bodyTimeoutMs };
+    const isWhole = await readRequest(exchange, request, limits).catch(async (error: unknown) => {
+      if (error instanceof HookError) await options.refused?.(request, error);
+      throw error;
+    });
+    return isWhole ? options.receive(request) : undefined;
+  }
+}
+
+function requireRoute({ req }: Exchange, hooks: IngressConfig["hooks"]): Route {
+  // RFC 9112, 3.2. Node would answer without a body of ours.
+  if (req.headers.host === undefined && req.httpVersion === "1.1") {
+    throw new HookError(400, "bad_request", "The Host header is missing.");
+  }
+  const route = hooks.enabled ? matchRoute(req.url ?? "", hooks.path) : undefined;
+  if (!route) throw new HookError(404, "not_found", "There is nothing at this path.");
+  return route;
+}
+
+/** A request that showed no right credential learns nothing about which names exist: 401 before 404. */
+function admit(
+  exchange: Exchange,
+  route: Route,
+  { token, authenticate }: { token: string; authenticate: Authenticate },
+): HookRequest {
+  if (exchange.req.method !== "POST") throw wrongMethod();
+  const query = route.search === "" ? {} : Object.fromEntries(new URLSearchParams(route.search));
+  authenticate(exchange, query, token);
+  if (route.hook === undefined) throw new HookError(404, "not_found", "No hook has this name.");
+  delete query[TOKEN_PARAMETER];
+  return toUnreadRequest(exchange, { path: route.path, hook: route.hook, query });
+}
+
+function toUnreadRequest(
+  { id, req, client }: Exchange,
+  route: Pick<HookRequest, "hook" | "path" | "query">,
+): HookRequest {
+  const idempotencyKey = req.headers["idempotency-key"];
+  return {
+    id,
+    ...route,
+    method: "POST",
+    headers: toVisibleHeaders(req.headers),
+    rawBody: NO_BODY,
+    payload: undefined,
+    payloadIsBody: false,
+    contentType: req.headers["content-type"] ?? "",
+    receivedAt: Date.now(),
+    credential: "token",
+    client,
+    ...(typeof idempotencyKey === "string" && idempotencyKey !== "" && { idempotencyKey }),
+  };
+}
+
+function wrongMethod(): HookError {
+  return new HookError(405, "method_not_allowed", "Hooks take POST only.", { headers: { Allow: "POST" } });
+}
+
+/** Nothing new is taken on. */
+export function shuttingDown(): HookError {
+  return new HookError(503, "draining", "The service is stopping. Try again soon.", {
+    headers: { "Retry-After": "5" },
+  });
+}

@@ -1,0 +1,99 @@
+import { fastify } from "fastify";
+import type { FastifyHttpOptions, FastifyInstance } from "fastify";
+import type { Server } from "node:http";
+import { createClientErrorHandler } from "./client-error.ts";
+import { createInFlight } from "./in-flight.ts";
+import { handleInProcess } from "./in-process.ts";
+import { reportError } from "./report-error.ts";
+import { createRequestId } from "./request-id.ts";
+import { errorToResponse } from "./respond.ts";
+import { createServeHook, shuttingDown } from "./serve-hook.ts";
+import type { HookOptions } from "./serve-hook.ts";
+import { takeOver, takeRequest } from "./take-over.ts";
+import type { Handlers } from "./take-over.ts";
+import { writeResponse } from "./write-response.ts";
+
+export interface IngressOptions extends HookOptions {
+  /** Adds the operator's routes: they take precedence over hooks. A request's id is a UUIDv7. */
+  register?(app: FastifyInstance): void;
+  /** How long `close` waits for what is in flight, in milliseconds. */
+  drainMs?: number;
+}
+
+export interface IngressServer {
+  /** Accepts connections on `gateway.host` and `gateway.port`; resolves with where that really is. */
+  listen: () => Promise<{ url: string; port: number }>;
+  /** The same service without a socket. */
+  handle: (request: Request) => Promise<Response>;
+  /** Stops accepting, finishes what is in flight, closes every connection. */
+  close: () => Promise<void>;
+}
+
+const DRAIN_MS = 10_000;
+
+/** Fastify parses no hook and logs nothing: each of its conveniences costs what a hook has no use for. */
+const FRAMEWORK_OPTIONS = {
+  logger: false,
+  genReqId: createRequestId,
+  return503OnClosing: false,
+  // Over the longest `hooks.bodyTimeoutSeconds`: this one ends requests that nobody waits for any more.
+  requestTimeout: 330_000,
+  http: { headersTimeout: 30_000, connectionsCheckingInterval: 5_000, requireHostHeader: false },
+} satisfies FastifyHttpOptions<Server>;
+
+export function createServer(options: IngressOptions): IngressServer {
+  const inFlight = createInFlight();
+  let closing: Promise<void> | undefined;
+  const serveHook = createServeHook(options, () => closing !== undefined);
+
+  const handlers: Handlers = {
+    begin: (res) => inFlight.begin(res),
+    serve: (exchange) => inFlight.track(serveHook(exchange)),
+    fail: (exchange, error) => writeResponse(exchange, reportError(options.log, exchange, error)),
+  };
+  const { trustedProxies } = options.config().gateway;
+  const app = fastify({
+    ...FRAMEWORK_OPTIONS,
+    trustProxy: trustedProxies.length > 0 && trustedProxies,
+    clientErrorHandler: createClientErrorHandler((socket) => inFlight.newest(socket)),
+    // A path that cannot be decoded comes here instead of to `takeOver`.
+    frameworkErrors: (_error, request, reply) => {
+      handlers.begin(reply.raw);
+      takeRequest(request, reply, handlers.serve);
+    },
+  });
+  takeOver(app, handlers);
+  options.register?.(app);
+
+  async function drain(): Promise<void> {
+    const closed = app.close();
+    await inFlight.idle(options.drainMs ?? DRAIN_MS);
+    // What is still open has nothing in flight, or has had its time.
+    app.server.closeAllConnections();
+    await closed;
+  }
+
+  return {
+    async listen() {
+      const { host, port } = options.config().gateway;
+      const url = await app.listen({ host, port });
+      const address = app.server.address();
+      return { url, port: typeof address === "object" && address ? address.port : port };
+    },
+
+    async handle(request) {
+      if (closing) return toClosedResponse();
+      return handleInProcess((injection) => app.inject(injection), request);
+    },
+
+    close() {
+      closing ??= drain();
+      return closing;
+    },
+  };
+}
+
+function toClosedResponse(): Response {
+  const { status, headers, body } = errorToResponse(shuttingDown(), createRequestId());
+  return Response.json(body, { status, headers });
+}

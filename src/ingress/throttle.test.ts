@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { createThrottle } from "./throttle.ts";
+
+function createClock() {
+  let now = 1_000;
+  return { now: () => now, pass: (ms: number) => void (now += ms) };
+}
+
+function failTimes(throttle: ReturnType<typeof createThrottle>, client: string, times: number) {
+  for (let count = 0; count < times; count++) throttle.fail(client);
+}
+
+test("lets twenty failures a minute through, then says how long to wait", () => {
+  const clock = createClock();
+  const throttle = createThrottle(clock.now);
+  failTimes(throttle, "a", 19);
+  expect(throttle.waitMs("a")).toBe(0);
+  clock.pass(10_000);
+  failTimes(throttle, "a", 1);
+  expect(throttle.waitMs("a")).toBe(50_000);
+  expect(throttle.waitMs("b")).toBe(0);
+});
+
+test("the window slides: each failure is forgotten after its own minute", () => {
+  const clock = createClock();
+  const throttle = createThrottle(clock.now);
+  failTimes(throttle, "a", 10);
+  clock.pass(30_000);
+  failTimes(throttle, "a", 10);
+  clock.pass(30_000);
+  expect(throttle.waitMs("a")).toBe(0);
+  failTimes(throttle, "a", 10);
+  expect(throttle.waitMs("a")).toBe(30_000);
+});
+
+test("a reset forgets", () => {
+  const throttle = createThrottle();
+  failTimes(throttle, "a", 20);
+  throttle.reset("a");
+  expect(throttle.waitMs("a")).toBe(0);
+});
+
+test("many clients: the one that failed longest ago is forgotten", () => {
+  const throttle = createThrottle();
+  failTimes(throttle, "first", 20);
+  failTimes(throttle, "second", 20);
+  for (let count = 0; count < 9_999; count++) throttle.fail(`client ${count}`);
+  expect(throttle.waitMs("first")).toBe(0);
+  expect(throttle.waitMs("second")).toBeGreaterThan(0);
+});

@@ -1,0 +1,44 @@
+import type { IncomingMessage } from "node:http";
+import type { HookResponse } from "../types.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** How long, and how much, is still read from a client that has been told to stop sending. */
+const LINGER_MS = 2_000;
+const LINGER_BYTES = 64 * 1024 * 1024;
+
+/** Writes an answer. One with `Connection: close` reaches also a client that is still sending. */
+export function writeResponse(exchange: Exchange, response: HookResponse): void {
+  const { id, req, res } = exchange;
+  if (res.destroyed) return;
+  const body = response.body === undefined ? undefined : JSON.stringify(response.body);
+  res.writeHead(response.status, { ...response.headers, "X-Request-Id": id, ...describe(body) });
+  if (response.headers["Connection"] !== "close" || req.complete || body === undefined) {
+    res.end(body);
+    return;
+  }
+  // Closing while bytes come in makes the kernel reset the connection, and the answer is lost with it.
+  res.write(body);
+  discardRest(req, () => res.end());
+}
+
+function describe(body: string | undefined): Record<string, string | number> {
+  if (body === undefined) return {};
+  return { "Content-Type": "application/json; charset=utf-8", "Content-Length": Buffer.byteLength(body) };
+}
+
+function discardRest(req: IncomingMessage, done: () => void): void {
+  let discarded = 0;
+  const timer = setTimeout(stop, LINGER_MS);
+
+  function onData(chunk: Buffer): void {
+    discarded += chunk.length;
+    if (discarded > LINGER_BYTES) stop();
+  }
+  function stop(): void {
+    clearTimeout(timer);
+    req.off("data", onData).off("end", stop).off("close", stop);
+    done();
+  }
+
+  req.on("data", onData).on("end", stop).on("close", stop);
+}

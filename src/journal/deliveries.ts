@@ -1,0 +1,111 @@
+import type { ChannelName } from "../types.ts";
+import { optional, text } from "./columns.ts";
+import type { Database } from "./database.ts";
+import { bookEvent } from "./event-states.ts";
+import type { Delivery, DeliveryEnd, NewDelivery, Route } from "./port.ts";
+import { toDelivery, toRoute } from "./rows.ts";
+
+/*
+ * Deliveries to one recipient go out one after another: the oldest unfinished one is pending or being sent, the others
+ * are queued, so that a claim never looks at them.
+ */
+
+export function insertDeliveries(database: Database, deliveries: NewDelivery[], now: number): void {
+  for (const delivery of deliveries) insertDelivery(database, delivery, now);
+}
+
+/** The journal's `claimDeliveries`. */
+export function claimDeliveries(database: Database, limit: number, now: number): Delivery[] {
+  const due = database.all(
+    "SELECT * FROM deliveries WHERE state = 'pending' AND due_at <= ? ORDER BY due_at, seq LIMIT ?",
+    now,
+    limit,
+  );
+  return due.map((row) => {
+    const delivery = toDelivery(row);
+    database.run(
+      "UPDATE deliveries SET state = 'sending', attempts = attempts + 1 WHERE id = ?",
+      delivery.id,
+    );
+    return { ...delivery, state: "sending", attempts: delivery.attempts + 1 };
+  });
+}
+
+/** The journal's `progressDelivery`. */
+export function progressDelivery(database: Database, id: string, partsSent: number): void {
+  database.run("UPDATE deliveries SET parts_sent = ? WHERE id = ? AND state = 'sending'", partsSent, id);
+}
+
+/** The journal's `retryDelivery`. It stays the first to its recipient. */
+export function retryDelivery(database: Database, id: string, dueAt: number, error: string): void {
+  database.run(
+    "UPDATE deliveries SET state = 'pending', due_at = ?, error = ? WHERE id = ? AND state = 'sending'",
+    Math.ceil(dueAt),
+    error,
+    id,
+  );
+}
+
+/** The journal's `finishDelivery`. Nothing where it is not being sent. */
+export function finishDelivery(database: Database, id: string, end: DeliveryEnd): void {
+  const row = database.get(
+    `UPDATE deliveries SET state = ?, finished_at = ?, route = ?, error = ?, parts_sent = coalesce(?, parts_sent)
+     WHERE id = ? AND state = 'sending' RETURNING event_id, channel, recipient`,
+    end.state,
+    end.at,
+    end.route && JSON.stringify(end.route),
+    end.state === "failed" ? end.error : undefined,
+    end.state === "sent" ? end.partsSent : undefined,
+    id,
+  );
+  if (!row) return;
+  if (end.state === "sent") rememberRoute(database, end.route);
+  promoteNext(database, text(row.channel), optional(text, row.recipient));
+  bookEvent(database, optional(text, row.event_id), { open: -1, lost: end.state === "failed" ? 1 : 0 });
+}
+
+/** The journal's `lastRoute`. */
+export function lastRoute(database: Database, channel?: ChannelName): Route | undefined {
+  const where = channel === undefined ? "" : "WHERE channel = ?";
+  const row = database.get(
+    `SELECT channel, recipient FROM routes ${where} ORDER BY seq DESC LIMIT 1`,
+    ...(channel === undefined ? [] : [channel]),
+  );
+  return row && toRoute(row);
+}
+
+/** Deliveries that a process left behind may be sent again. */
+export function releaseDeliveries(database: Database): number {
+  return database.run("UPDATE deliveries SET state = 'pending' WHERE state = 'sending'");
+}
+
+function insertDelivery(database: Database, delivery: NewDelivery, now: number): void {
+  database.run(
+    `INSERT INTO deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text)
+     VALUES (?1, ?2, ?3, ?4, ?5,
+       iif(EXISTS (SELECT 1 FROM deliveries WHERE channel = ?4 AND recipient IS ?5 AND finished_at IS NULL),
+         'queued', 'pending'), 0, ?6, ?6, 0, ?7)`,
+    delivery.id,
+    delivery.runId,
+    delivery.eventId,
+    delivery.channel,
+    delivery.to,
+    now,
+    delivery.text,
+  );
+  bookEvent(database, delivery.eventId, { open: 1, lost: 0 });
+}
+
+/** Replacing makes a new row, so that the highest `seq` is the route used last. */
+function rememberRoute(database: Database, route: Route): void {
+  database.run("INSERT OR REPLACE INTO routes (channel, recipient) VALUES (?, ?)", route.channel, route.to);
+}
+
+function promoteNext(database: Database, channel: string, recipient: string | undefined): void {
+  database.run(
+    `UPDATE deliveries SET state = 'pending' WHERE seq =
+       (SELECT seq FROM deliveries WHERE channel = ? AND recipient IS ? AND finished_at IS NULL ORDER BY seq LIMIT 1)`,
+    channel,
+    recipient,
+  );
+}

@@ -1,0 +1,36 @@
+import type { EventStatus } from "../types.ts";
+import type { Database } from "./database.ts";
+
+/** Counts of an event's runs and deliveries. */
+export interface EventChange {
+  /** By how many the unfinished ones grow; negative where some ended. */
+  open: number;
+  /** How many failed for good. */
+  lost: number;
+}
+
+export function insertEventState(
+  database: Database,
+  event: { id: string; hook: string; status: EventStatus; open: number },
+): void {
+  database.run(
+    "INSERT INTO event_states (event_id, hook, status, open, lost) VALUES (?, ?, ?, ?, 0)",
+    event.id,
+    event.hook,
+    event.status,
+    event.open,
+  );
+}
+
+/** Books what became of an event's runs and deliveries; with the last of them the event is done, or dead. */
+export function bookEvent(database: Database, eventId: string | undefined, change: EventChange): void {
+  if (eventId === undefined) return;
+  database.run(
+    `UPDATE event_states SET open = open + ?2, lost = lost + ?3,
+       status = CASE WHEN open + ?2 > 0 THEN status WHEN lost + ?3 > 0 THEN 'dead' ELSE 'done' END
+     WHERE event_id = ?1`,
+    eventId,
+    change.open,
+    change.lost,
+  );
+}

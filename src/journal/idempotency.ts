@@ -1,0 +1,53 @@
+import type { Receipt } from "../types.ts";
+import { text } from "./columns.ts";
+import type { Database } from "./database.ts";
+
+/** Keys deleted by one commit, so that a large sweep does not block the event loop for long. */
+export const SWEEP_BATCH = 500;
+
+/** What was first answered under a key. */
+export type FirstReceipt = Omit<Receipt, "replayed">;
+
+export interface KnownKey {
+  fingerprint: string;
+  receipt: FirstReceipt;
+}
+
+/** The key's first use, unless it has expired by `now`. */
+export function findKey(database: Database, scope: string, key: string, now: number): KnownKey | undefined {
+  const row = database.get(
+    "SELECT fingerprint, receipt FROM idempotency_keys WHERE scope = ? AND key = ? AND expires_at > ?",
+    scope,
+    key,
+    now,
+  );
+  return row && { fingerprint: text(row.fingerprint), receipt: JSON.parse(text(row.receipt)) };
+}
+
+/** Keeps what each key was answered, in the place of an expired use. */
+export function rememberKeys(
+  database: Database,
+  use: { scope: string; fingerprint: string; expiresAt: number },
+  receipts: Map<string, FirstReceipt>,
+): void {
+  for (const [key, receipt] of receipts) {
+    database.run(
+      `INSERT OR REPLACE INTO idempotency_keys (scope, key, fingerprint, expires_at, receipt)
+       VALUES (?, ?, ?, ?, ?)`,
+      use.scope,
+      key,
+      use.fingerprint,
+      use.expiresAt,
+      JSON.stringify(receipt),
+    );
+  }
+}
+
+/** Deletes up to `SWEEP_BATCH` expired keys and gives how many it were. */
+export function sweepKeys(database: Database, now: number): number {
+  return database.run(
+    `DELETE FROM idempotency_keys WHERE (scope, key) IN
+       (SELECT scope, key FROM idempotency_keys WHERE expires_at <= ? LIMIT ${SWEEP_BATCH})`,
+    now,
+  );
+}

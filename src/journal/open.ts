@@ -1,0 +1,107 @@
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import path from "node:path";
+import { ConfigError } from "../errors.ts";
+import type { Log } from "../telemetry/log.ts";
+import { openDatabase, type Database } from "./database.ts";
+import { releaseDeliveries } from "./deliveries.ts";
+import { releaseRuns } from "./runs.ts";
+import { migrate, requireKnownVersion } from "./schema.ts";
+import { isLocked } from "./unavailable.ts";
+
+/** How long a write waits for another process's lock. Short: the event loop waits with it. */
+const BUSY_TIMEOUT_MS = 100;
+/** How long a predecessor that was just killed may take to let go of the folder. */
+const HANDOVER_MS = 500;
+
+export interface Store {
+  database: Database;
+  close(): void;
+}
+
+/**
+ * Makes the folder, takes it for this process alone, and opens `journal.db` in it, brought to this version and with
+ * what a former process left half done ready to start again. Throws a `ConfigError` where any of that cannot be.
+ */
+export function openStore(folder: string, log: Log): Store {
+  makeFolder(folder, log);
+  const lock = takeFolder(folder);
+  try {
+    const database = openJournal(path.join(folder, "journal.db"));
+    recover(database, log);
+    return { database, close: () => closeBoth(database, lock) };
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+}
+
+function makeFolder(folder: string, log: Log): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw toConfigError(folder, "the state folder cannot be made", error);
+  }
+  // A folder that was there before keeps its mode: it may be shared on purpose.
+  if ((statSync(folder).mode & 0o077) !== 0) log.warn("others can reach the state folder", { folder });
+}
+
+/**
+ * Two processes would claim the same runs. The lock is SQLite's own on a file of its own: the system releases it when
+ * the process ends, however it ends, and `journal.db` stays readable for others.
+ */
+function takeFolder(folder: string): Database {
+  const file = path.join(folder, "owner.lock");
+  try {
+    const lock = openDatabase(file, { busyTimeoutMs: HANDOVER_MS });
+    lock.exec("BEGIN EXCLUSIVE");
+    return lock;
+  } catch (error) {
+    const owned = "another process owns this state folder; stop it, or name another folder";
+    throw toConfigError(file, isLocked(error) ? owned : "the state folder cannot be used", error);
+  }
+}
+
+function openJournal(file: string): Database {
+  try {
+    // Looked at through a connection that cannot write, so that a later program's file is left as it is.
+    if (existsSync(file)) inspect(file);
+    const database = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS });
+    migrate(database);
+    database.exec(PRAGMAS);
+    return database;
+  } catch (error) {
+    throw error instanceof ConfigError ? error : toConfigError(file, "the journal cannot be opened", error);
+  }
+}
+
+/** WAL with FULL: a commit returns once the log is on the disk. The cache is in KiB. */
+const PRAGMAS = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+  PRAGMA cache_size = -16384;
+`;
+
+function inspect(file: string): void {
+  const database = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS, readOnly: true });
+  try {
+    requireKnownVersion(database, file);
+  } finally {
+    database.close();
+  }
+}
+
+function recover(database: Database, log: Log): void {
+  const runs = releaseRuns(database);
+  const deliveries = releaseDeliveries(database);
+  if (runs + deliveries > 0) log.info("taking up what was left half done", { runs, deliveries });
+}
+
+function closeBoth(database: Database, lock: Database): void {
+  database.close();
+  lock.close();
+}
+
+function toConfigError(file: string, what: string, error: unknown): ConfigError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new ConfigError([{ message: `${what} (${reason})`, file, key: "store.path" }]);
+}

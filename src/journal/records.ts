@@ -1,0 +1,197 @@
+import type {
+  ActionReceipt,
+  AgentAction,
+  ChannelName,
+  EventStatus,
+  HookAction,
+  LogLine,
+  Receipt,
+} from "../types.ts";
+
+/* What the journal keeps, and what it is given to keep. Times are milliseconds since the epoch. */
+
+/** A request as it is kept: credentials are gone from `headers` and `query` before it gets here. */
+export interface StoredRequest {
+  method: string;
+  path: string;
+  query: Record<string, string>;
+  headers: Record<string, string>;
+  contentType: string;
+  body: Buffer;
+  client: string;
+}
+
+export interface EventFailure {
+  /** snake_case, as the caller heard it. */
+  code: string;
+  message: string;
+  /** For the operator only: a transform's stack, say. */
+  detail?: string;
+}
+
+export const ENTRY_ROLES = ["system", "user", "assistant"] as const;
+export type EntryRole = (typeof ENTRY_ROLES)[number];
+
+/** A turn of a session, or a system event of the main one. */
+export interface NewEntry {
+  sessionKey: string;
+  role: EntryRole;
+  /** As the agent sees it. */
+  text: string;
+  /** Milliseconds since the epoch. */
+  at: number;
+  eventId?: string;
+  runId?: string;
+  /** A system event that no heartbeat has been given yet. */
+  pending?: boolean;
+  /** With `pending`: asks for a heartbeat at once, also after a restart. */
+  urgent?: boolean;
+}
+
+export interface Entry extends NewEntry {
+  /** Grows by time across all sessions: the cursor. */
+  seq: number;
+}
+
+/** An accepted action, with what its own kind needs. A wake is carried out by its commit, an agent action by a run. */
+export type NewAction =
+  | { action: Extract<HookAction, { kind: "wake" }>; entry: NewEntry }
+  | { action: AgentAction; runId: string };
+
+export interface Idempotency {
+  /** Credential and hook name. */
+  scope: string;
+  /** One for the event, or (with `perAction`) one an action, in their order. */
+  keys: string[];
+  perAction: boolean;
+  /** SHA-256 of the content. */
+  fingerprint: string;
+  /** Same key, other content: `conflict` instead of the first answer. */
+  conflictOnOtherContent: boolean;
+  /** Milliseconds since the epoch. */
+  expiresAt: number;
+}
+
+export interface NewEvent {
+  id: string;
+  hook: string;
+  mapping?: string;
+  /** accepted · skipped (no actions) · rejected · failed (no actions, with `failure`). */
+  status: Extract<EventStatus, "accepted" | "skipped" | "rejected" | "failed">;
+  receivedAt: number;
+  request: StoredRequest;
+  actions: NewAction[];
+  idempotency?: Idempotency;
+  warnings: string[];
+  log: LogLine[];
+  failure?: EventFailure;
+}
+
+export type AcceptResult =
+  | { kind: "committed"; receipt: Receipt }
+  /** The key is known: the first receipt, with `replayed` true. */
+  | { kind: "replayed"; receipt: Receipt }
+  | { kind: "conflict" };
+
+export const RUN_KINDS = ["hook", "heartbeat"] as const;
+export type RunKind = (typeof RUN_KINDS)[number];
+
+export const RUN_STATES = ["ready", "queued", "running", "done", "dead"] as const;
+/** ready: may start once due · queued: behind another of its session · running · done · dead. */
+export type RunState = (typeof RUN_STATES)[number];
+
+export interface Run {
+  id: string;
+  kind: RunKind;
+  eventId?: string;
+  hook?: string;
+  sessionKey: string;
+  /** Absent on heartbeats. */
+  action?: AgentAction;
+  state: RunState;
+  /** Tries so far, this one included while running. */
+  attempts: number;
+  createdAt: number;
+  dueAt: number;
+  startedAt?: number;
+  finishedAt?: number;
+  reply?: string;
+  model?: string;
+  usage?: { inputTokens?: number; outputTokens?: number };
+  warnings: string[];
+  error?: string;
+}
+
+export interface NewDelivery {
+  id: string;
+  runId: string;
+  eventId?: string;
+  channel: ChannelName | "last";
+  to?: string;
+  text: string;
+}
+
+export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "failed"] as const;
+/** pending: ready or waiting for its next try · queued: behind another to the same recipient. */
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+export interface Delivery extends NewDelivery {
+  state: DeliveryState;
+  attempts: number;
+  createdAt: number;
+  dueAt: number;
+  /** Parts of the split text that the service has taken. */
+  partsSent: number;
+  /** Where it went, `last` resolved. */
+  route?: Route;
+  sentAt?: number;
+  error?: string;
+}
+
+export interface Route {
+  channel: ChannelName;
+  to: string;
+}
+
+/** How a delivery ended for good. */
+export type DeliveryEnd =
+  | { state: "sent"; at: number; route: Route; partsSent: number }
+  | { state: "failed"; at: number; route?: Route; error: string };
+
+export interface EventSummary {
+  id: string;
+  hook: string;
+  mapping?: string;
+  receivedAt: number;
+  status: EventStatus;
+  actions: ActionReceipt[];
+}
+
+export interface EventRecord extends EventSummary {
+  request: StoredRequest;
+  warnings: string[];
+  log: LogLine[];
+  failure?: EventFailure;
+  runs: Run[];
+  entries: Entry[];
+  deliveries: Delivery[];
+}
+
+export interface SessionSummary {
+  key: string;
+  createdAt: number;
+  updatedAt: number;
+  entries: number;
+}
+
+/** What came of a finished turn; all of it lands in one commit. */
+export interface TurnOutcome {
+  finishedAt: number;
+  reply: string;
+  model?: string;
+  usage?: Run["usage"];
+  warnings: string[];
+  /** The turn's own entries and the summary in the main session. */
+  entries: NewEntry[];
+  deliveries: NewDelivery[];
+}

@@ -1,0 +1,172 @@
+import { ConfigError } from "../errors.ts";
+import { integer } from "./columns.ts";
+import type { Database } from "./database.ts";
+
+/**
+ * Brings the file to the version this program knows, all in one transaction.
+ * Rejects a file of a later version with a `ConfigError` and leaves it as it is.
+ */
+export function migrate(database: Database): void {
+  const version = readVersion(database);
+  if (version === MIGRATIONS.length) return;
+  // Only a file without tables can be given it, and only outside a transaction: retention hands pages back by it.
+  if (version === 0) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
+  database.exec("BEGIN IMMEDIATE");
+  for (const statements of MIGRATIONS.slice(version)) database.exec(statements);
+  database.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`);
+}
+
+/** Throws a `ConfigError` where a later program wrote the file. Reads only. */
+export function requireKnownVersion(database: Database, file: string): void {
+  const version = readVersion(database);
+  if (version <= MIGRATIONS.length) return;
+  const message =
+    `the journal has schema version ${version}, this program knows ${MIGRATIONS.length} and older; ` +
+    "start the newer program, or name another folder";
+  throw new ConfigError([{ message, file, key: "store.path" }]);
+}
+
+function readVersion(database: Database): number {
+  return integer(database.get("PRAGMA user_version")?.user_version);
+}
+
+/*
+ * What never changes and may be wide (events, run_actions) stands apart from what changes (event_states, runs):
+ * SQLite rewrites a row whole at each update.
+ */
+const VERSION_1 = `
+  CREATE TABLE events (
+    id TEXT PRIMARY KEY,              -- UUIDv7: sorts by time
+    hook TEXT NOT NULL,
+    mapping TEXT,
+    received_at INTEGER NOT NULL,
+    actions TEXT NOT NULL,            -- JSON: ActionReceipt[]
+    detail TEXT NOT NULL,             -- JSON: the request without its body, warnings, log, failure
+    body BLOB NOT NULL
+  ) STRICT;
+
+  CREATE TABLE event_states (
+    event_id TEXT PRIMARY KEY,
+    hook TEXT NOT NULL,
+    status TEXT NOT NULL,
+    open INTEGER NOT NULL,            -- its runs and deliveries that are not finished
+    lost INTEGER NOT NULL             -- its runs and deliveries that failed for good
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX event_states_hook ON event_states (hook, event_id);
+  CREATE INDEX event_states_status ON event_states (status, event_id);
+  CREATE INDEX event_states_both ON event_states (hook, status, event_id);
+
+  CREATE TABLE runs (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    event_id TEXT,
+    hook TEXT,
+    session_key TEXT NOT NULL,
+    state TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    started_at INTEGER,
+    finished_at INTEGER,
+    error TEXT,
+    outcome TEXT                      -- JSON: reply, model, usage, warnings
+  ) STRICT;
+  CREATE INDEX runs_due ON runs (due_at) WHERE state = 'ready';
+  CREATE INDEX runs_lane ON runs (session_key) WHERE finished_at IS NULL;
+  CREATE INDEX runs_state ON runs (state);
+  CREATE TABLE run_actions (run_seq INTEGER PRIMARY KEY, action TEXT NOT NULL) STRICT;
+
+  CREATE TABLE entries (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,  -- a cursor: never used twice, also after deletion
+    session_key TEXT NOT NULL,
+    role TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    event_id TEXT,
+    run_id TEXT,
+    pending INTEGER NOT NULL,
+    urgent INTEGER NOT NULL,
+    text TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX entries_session ON entries (session_key);
+  CREATE INDEX entries_turns ON entries (session_key) WHERE role <> 'system';
+  CREATE INDEX entries_pending ON entries (pending) WHERE pending = 1;
+  CREATE INDEX entries_event ON entries (event_id) WHERE event_id IS NOT NULL;
+
+  CREATE TABLE sessions (
+    key TEXT PRIMARY KEY,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    entries INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sessions_updated ON sessions (updated_at);
+
+  CREATE TABLE deliveries (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    run_id TEXT NOT NULL,
+    event_id TEXT,
+    channel TEXT NOT NULL,
+    recipient TEXT,
+    state TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    parts_sent INTEGER NOT NULL,
+    route TEXT,                       -- JSON: Route
+    error TEXT,
+    text TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'pending';
+  CREATE INDEX deliveries_lane ON deliveries (channel, recipient) WHERE finished_at IS NULL;
+  CREATE INDEX deliveries_state ON deliveries (state);
+  CREATE INDEX deliveries_event ON deliveries (event_id) WHERE event_id IS NOT NULL;
+
+  CREATE TABLE routes (
+    seq INTEGER PRIMARY KEY,          -- the highest was used last
+    channel TEXT NOT NULL UNIQUE,
+    recipient TEXT NOT NULL
+  ) STRICT;
+
+  CREATE TABLE idempotency_keys (
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    receipt TEXT NOT NULL,            -- JSON: what the first one was answered
+    PRIMARY KEY (scope, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_at);
+`;
+
+/** What triggers keep, so that no figure is counted over a million rows. */
+const VERSION_1_TOTALS = `
+  CREATE TABLE totals (
+    events INTEGER NOT NULL,
+    pending_runs INTEGER NOT NULL,
+    pending_deliveries INTEGER NOT NULL,
+    pending_system_events INTEGER NOT NULL,
+    probes INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO totals VALUES (0, 0, 0, 0, 0);
+  CREATE TRIGGER event_added AFTER INSERT ON event_states
+    BEGIN UPDATE totals SET events = events + 1; END;
+  CREATE TRIGGER event_removed AFTER DELETE ON event_states
+    BEGIN UPDATE totals SET events = events - 1; END;
+  CREATE TRIGGER run_added AFTER INSERT ON runs WHEN NEW.finished_at IS NULL
+    BEGIN UPDATE totals SET pending_runs = pending_runs + 1; END;
+  CREATE TRIGGER run_finished AFTER UPDATE OF finished_at ON runs
+    BEGIN UPDATE totals SET pending_runs = pending_runs - (OLD.finished_at IS NULL) + (NEW.finished_at IS NULL); END;
+  CREATE TRIGGER delivery_added AFTER INSERT ON deliveries WHEN NEW.finished_at IS NULL
+    BEGIN UPDATE totals SET pending_deliveries = pending_deliveries + 1; END;
+  CREATE TRIGGER delivery_finished AFTER UPDATE OF finished_at ON deliveries
+    BEGIN UPDATE totals SET pending_deliveries = pending_deliveries - (OLD.finished_at IS NULL) + (NEW.finished_at IS NULL); END;
+  CREATE TRIGGER entry_added AFTER INSERT ON entries WHEN NEW.pending
+    BEGIN UPDATE totals SET pending_system_events = pending_system_events + 1; END;
+  CREATE TRIGGER entry_consumed AFTER UPDATE OF pending ON entries
+    BEGIN UPDATE totals SET pending_system_events = pending_system_events - OLD.pending + NEW.pending; END;
+`;
+
+/** One text a version; `user_version` says how many the file has had. A text that was ever released never changes. */
+const MIGRATIONS: readonly string[] = [VERSION_1 + VERSION_1_TOTALS];

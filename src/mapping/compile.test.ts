@@ -1,0 +1,70 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { toSource } from "../../test/support/mapping.ts";
+import type { MappingInput } from "../config/generated.ts";
+import type { ConfigProblem } from "../errors.ts";
+import { compileMapping } from "./compile.ts";
+
+const folder = mkdtempSync(path.join(tmpdir(), "hookline-mapping-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function compile(mapping: MappingInput): ReturnType<typeof compileMapping> {
+  const source = { ...toSource(mapping, 3), baseDir: folder };
+  return compileMapping(source, { readFile: (file) => readFileSync(file, "utf8") });
+}
+
+function problemsOf(mapping: MappingInput): ConfigProblem[] {
+  return compile(mapping).problems;
+}
+
+describe("a mapping that cannot be used", () => {
+  test.each<[string, MappingInput, string, string]>([
+    ["template", { messageTemplate: "{{#if x}}" }, "messageTemplate", "does not parse"],
+    ["helper", { name: "{{shout x}}" }, "name", 'no helper "shout"'],
+    [
+      "second line",
+      { messageTemplate: "a\n{{shout x}}" },
+      "messageTemplate",
+      "Line 2 of the template: There is no",
+    ],
+    ["dedupe", { dedupe: "{{}}" }, "dedupe", "does not parse"],
+    [
+      "expression",
+      { match: { headers: { "X-A": "/(/" } } },
+      "match.headers.X-A",
+      "regular expression is not valid",
+    ],
+    ["flag g", { match: { headers: { "X-A": "/a/g" } } }, "match.headers.X-A", 'i, m, s and u, not "g"'],
+    ["header with a dot", { match: { headers: { "x.a": "/a/y" } } }, 'match.headers["x.a"]', 'not "y"'],
+    ["where", { match: { where: { type: "thing" } } }, "match.where", "schema is not valid"],
+    ["schema", { schema: { type: "thing" } }, "schema", "The schema cannot be used"],
+    ["schema file", { schema: "absent.json" }, "schema", "absent.json cannot be used: ENOENT"],
+    ["forEach", { forEach: "a..b" }, "forEach", "no path"],
+  ])("%s", (_name, mapping, key, message) => {
+    const problems = problemsOf({ messageTemplate: "x", ...mapping });
+    expect(problems).toEqual([
+      expect.objectContaining({ key: `hooks.mappings[3].${key}`, message: expect.stringContaining(message) }),
+    ]);
+    expect(problems[0]?.file).toBe("/etc/hookline/webhooks.json5");
+  });
+
+  test("all problems are told at once, and there is no mapping", () => {
+    const { mapping, problems } = compile({ messageTemplate: "{{", to: "{{shout x}}", forEach: "[" });
+    expect(mapping).toBeUndefined();
+    expect(problems.map(({ key }) => key?.split(".").at(-1))).toEqual(["forEach", "messageTemplate", "to"]);
+  });
+
+  test("a schema file that is no JSON", () => {
+    writeFileSync(path.join(folder, "broken.json"), "{");
+    expect(problemsOf({ messageTemplate: "x", schema: "broken.json" })[0]?.message).toContain("broken.json");
+  });
+});
+
+test("a schema file is looked up beside the file that names it", () => {
+  writeFileSync(path.join(folder, "order.json"), '{"required":["id"]}');
+  const { mapping } = compile({ messageTemplate: "x", schema: "order.json" });
+  expect(mapping?.check?.({ id: 1 })).toEqual([]);
+  expect(mapping?.check?.({})[0]?.message).toBe("id is required");
+});

@@ -1,0 +1,122 @@
+import path from "node:path";
+import { compileSchema, type SchemaCheck } from "../config/ajv.ts";
+import type { MappingInput } from "../config/generated.ts";
+import type { MappingSource } from "../config/resolved.ts";
+import type { ConfigProblem } from "../errors.ts";
+import type { TransformBundle } from "../transforms/port.ts";
+import { compileMatch, type Match } from "./match.ts";
+import { parsePath, type Path } from "./path.ts";
+import { TemplateError } from "./template-error.ts";
+import { compileTemplate, type Template } from "./template.ts";
+
+/** The fields of a mapping that are templates. */
+const TEMPLATE_FIELDS = [
+  "messageTemplate",
+  "textTemplate",
+  "name",
+  "sessionKey",
+  "channel",
+  "to",
+  "model",
+  "thinking",
+  "dedupe",
+] as const;
+export type TemplateField = (typeof TEMPLATE_FIELDS)[number];
+
+/** A mapping with all that can be prepared ahead of a request. */
+export interface CompiledMapping {
+  source: MappingSource;
+  match: Match;
+  /** The payload's schema. */
+  check?: SchemaCheck;
+  forEach?: ForEach;
+  templates: { [Field in TemplateField]?: Template };
+  bundle?: TransformBundle;
+}
+
+export interface ForEach {
+  /** As it was written. */
+  text: string;
+  /** Where the array is in the payload. */
+  path: Path;
+  /** The array in the payload holds just the item. */
+  narrows: boolean;
+}
+
+export interface CompileOptions {
+  bundle?: TransformBundle;
+  /** Reads a schema file as text; throws where it cannot. */
+  readFile: (path: string) => string;
+}
+
+/** Prepares a mapping, or says everything that is wrong with it: each problem with file and key. */
+export function compileMapping(
+  source: MappingSource,
+  { bundle, readFile }: CompileOptions,
+): { mapping?: CompiledMapping; problems: ConfigProblem[] } {
+  const problems: ConfigProblem[] = [];
+  const report: Report = (key, message, excerpt) => {
+    problems.push({ file: source.file, key: `${source.key}.${key}`, message, excerpt });
+  };
+  const mapping: CompiledMapping = {
+    source,
+    match: compileMatch(source.mapping.match ?? {}, (key, message) => report(`match.${key}`, message)),
+    check: compilePayloadSchema(source, readFile, report),
+    forEach: compileForEach(source.mapping, report),
+    templates: compileTemplates(source.mapping, report),
+    bundle,
+  };
+  return problems.length > 0 ? { problems } : { mapping, problems };
+}
+
+type Report = (key: string, message: string, excerpt?: string) => void;
+
+function compileTemplates(mapping: MappingInput, report: Report): CompiledMapping["templates"] {
+  const templates: CompiledMapping["templates"] = {};
+  for (const field of TEMPLATE_FIELDS) {
+    const source = mapping[field];
+    if (source !== undefined) templates[field] = compileField(field, source, report);
+  }
+  return templates;
+}
+
+function compileField(field: TemplateField, source: string, report: Report): Template | undefined {
+  try {
+    return compileTemplate(source);
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error;
+    const place = source.includes("\n") ? `Line ${error.line} of the template: ` : "";
+    report(field, place + error.message, error.excerpt);
+    return undefined;
+  }
+}
+
+function compilePayloadSchema(
+  { mapping: { schema }, baseDir }: MappingSource,
+  readFile: CompileOptions["readFile"],
+  report: Report,
+): SchemaCheck | undefined {
+  if (schema === undefined) return undefined;
+  try {
+    return compileSchema(
+      typeof schema === "string" ? JSON.parse(readFile(path.resolve(baseDir, schema))) : schema,
+    );
+  } catch (error) {
+    const place = typeof schema === "string" ? `The schema file ${schema}` : "The schema";
+    report("schema", `${place} cannot be used: ${error instanceof Error ? error.message : String(error)}.`);
+    return undefined;
+  }
+}
+
+/** The path is that of a template: what it leads to may be named from the payload's fields, or from `payload`. */
+function compileForEach(
+  { forEach: text, forEachNarrows }: MappingInput,
+  report: Report,
+): ForEach | undefined {
+  if (text === undefined) return undefined;
+  const keys = parsePath(text.trim());
+  if (keys === undefined)
+    report("forEach", "This is no path: write it as messages, data.items or data[0].items.");
+  const narrows = forEachNarrows ?? false;
+  return keys && { text, path: keys[0] === "payload" ? keys.slice(1) : keys, narrows };
+}

@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { HELPERS, toText } from "./helpers.ts";
+
+describe("helpers", () => {
+  test.each([
+    ["json", [{ a: [1] }], '{"a":[1]}'],
+    ["json", [undefined], "null"],
+    ["default", ["", null, "third"], "third"],
+    ["default", [0, "other"], 0],
+    ["truncate", ["short", 5], "short"],
+    ["truncate", ["much longer", 5], "much…"],
+    ["truncate", ["ab😀cd", 4], "ab…"],
+    ["truncate", ["text", 0], ""],
+    ["truncate", ["text", "no number"], "text"],
+    ["join", [["a", 1, { b: 2 }]], 'a, 1, {"b":2}'],
+    ["join", [["a", "b"], " | "], "a | b"],
+    ["join", ["no list"], "no list"],
+    ["lower", ["ÄB"], "äb"],
+    ["upper", ["äb"], "ÄB"],
+    ["eq", ["a", "a"], true],
+    ["eq", [1, "1"], false],
+    ["and", [1, null, "x"], null],
+    ["and", [1, "x"], "x"],
+    ["or", [0, [], "x", "y"], "x"],
+    ["or", [0, ""], ""],
+    ["not", [[]], true],
+    ["not", ["x"], false],
+  ])("%s of %j is %j", (name, values, expected) => {
+    expect(HELPERS[name]?.run(...values)).toBe(expected);
+  });
+
+  test.each([
+    ["2026-11-20T10:08:00+01:00", "2026-11-20T09:08:00.000Z"],
+    ["Fri, 20 Nov 2026 10:08:00 +0100", "2026-11-20T09:08:00.000Z"],
+    [1_700_000_000, "2023-11-14T22:13:20.000Z"],
+    [1_700_000_000_000, "2023-11-14T22:13:20.000Z"],
+    ["1700000000.25", "2023-11-14T22:13:20.250Z"],
+    ["part 2", "part 2"],
+    ["2026-99-99", "2026-99-99"],
+    [1e300, "1e+300"],
+    [null, ""],
+  ])("date of %j is %s", (value, expected) => {
+    expect(HELPERS["date"]?.run(value)).toBe(expected);
+  });
+
+  test("date takes a form", () => {
+    expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "DD.MM.YYYY HH:mm:ss")).toBe("20.11.2026 09:08:07");
+  });
+});
+
+test.each([
+  [undefined, ""],
+  [null, ""],
+  [false, "false"],
+  [0, "0"],
+  ["a<b>&", "a<b>&"],
+  [[1, { a: null }], '[1,{"a":null}]'],
+])("the text of %j is %j", (value, expected) => {
+  expect(toText(value)).toBe(expected);
+});

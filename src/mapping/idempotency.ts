@@ -1,0 +1,47 @@
+import { createHash, randomUUID } from "node:crypto";
+import { HookError } from "../errors.ts";
+import type { HookRequest, Resolution } from "../types.ts";
+
+type Idempotency = NonNullable<Resolution["idempotency"]>;
+
+const MAX_LENGTH = 255;
+const VISIBLE = /^[\x21-\x7e]{1,255}$/;
+
+/** Throws a 400 `HookError` where the `Idempotency-Key` header is there and cannot be a key. */
+export function requireIdempotencyKey({ idempotencyKey }: HookRequest): void {
+  if (idempotencyKey === undefined || VISIBLE.test(idempotencyKey)) return;
+  const expected = `Idempotency-Key must be 1 to ${MAX_LENGTH} visible ASCII characters.`;
+  throw new HookError(400, "invalid_idempotency_key", expected);
+}
+
+/** The key that a caller chose, by header or body: the same key under other content is the caller's mistake. */
+export function toChosenKey(key: string | undefined): Idempotency | undefined {
+  return key === undefined ? undefined : { keys: [key], perAction: false, conflictOnOtherContent: true };
+}
+
+/** The key of the whole event as the `dedupe` template gives it; none where it is blank. */
+export function toEventKey(rendered: string | undefined): Idempotency | undefined {
+  const key = toKey(rendered);
+  return key === undefined ? undefined : { keys: [key], perAction: false, conflictOnOtherContent: false };
+}
+
+/**
+ * The keys of the actions that each item became. An item without a key is no repeat of anything; of one that became several
+ * actions the later ones are told apart by their number.
+ */
+export function toItemKeys(
+  items: { rendered: string | undefined; actions: number }[],
+): Idempotency | undefined {
+  const keys = items.flatMap(({ rendered, actions }) => {
+    const key = toKey(rendered) ?? randomUUID();
+    return Array.from({ length: actions }, (_, index) => (index === 0 ? key : `${key}#${index + 1}`));
+  });
+  return keys.length === 0 ? undefined : { keys, perAction: true, conflictOnOtherContent: false };
+}
+
+/** A key of any length: a long one is known by its hash. */
+function toKey(rendered: string | undefined): string | undefined {
+  const key = rendered?.trim() ?? "";
+  if (key.length <= MAX_LENGTH) return key || undefined;
+  return `sha256:${createHash("sha256").update(key).digest("hex")}`;
+}

@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { toCompiled, toRequest } from "../../test/support/mapping.ts";
+import type { MappingInput } from "../config/generated.ts";
+import { createMappingIndex } from "./match.ts";
+
+type MatchInput = NonNullable<MappingInput["match"]>;
+
+function find(
+  matches: (MatchInput | undefined)[],
+  request: Parameters<typeof toRequest>,
+): string | undefined {
+  const mappings = matches.map((match, index) =>
+    toCompiled({ id: `m${index}`, match, messageTemplate: "x" }, index),
+  );
+  return createMappingIndex(mappings).find(toRequest(...request))?.source.id;
+}
+
+describe("a mapping matches", () => {
+  test.each<[string, MatchInput, Parameters<typeof toRequest>, boolean]>([
+    ["by path", { path: "github/issues" }, ["github/issues", {}], true],
+    ["by path with slashes around it", { path: "/github/issues/" }, ["github/issues", {}], true],
+    ["not by a part of the path", { path: "github" }, ["github/issues", {}], false],
+    ["by source", { source: "shop" }, ["any", { source: "shop" }], true],
+    ["not by another source", { source: "shop" }, ["any", { source: "shop2" }], false],
+    ["not by a source that is no text", { source: "1" }, ["any", { source: 1 }], false],
+    ["not by source in what is no object", { source: "shop" }, ["any", ["shop"]], false],
+    ["not by an inherited source", { source: "x" }, ["any", Object.create({ source: "x" })], false],
+    ["by path and source", { path: "a", source: "s" }, ["a", { source: "s" }], true],
+    ["not by one of the two", { path: "a", source: "s" }, ["b", { source: "s" }], false],
+    ["by header, in any case of its name", { headers: { "X-Kind": "push" } }, withHeader("push"), true],
+    ["not by a header of another value", { headers: { "X-Kind": "push" } }, withHeader("Push"), false],
+    ["not by a header that is not there", { headers: { "X-Other": "push" } }, withHeader("push"), false],
+    ["not by what headers inherit", { headers: { constructor: "/./" } }, withHeader("push"), false],
+    ["by expression", { headers: { "x-kind": "/^pu/" } }, withHeader("push"), true],
+    ["by expression with flags", { headers: { "x-kind": "/^PU/i" } }, withHeader("push"), true],
+    ["not by an expression that fails", { headers: { "x-kind": "/^u/" } }, withHeader("push"), false],
+    ["by where", { where: { required: ["pr"] } }, ["any", { pr: 1 }], true],
+    ["not where the schema fails", { where: { required: ["pr"] } }, ["any", { issue: 1 }], false],
+    ["anything without a condition", {}, ["any/name", null], true],
+  ])("%s", (_name, match, request, expected) => {
+    expect(find([match], request) !== undefined).toBe(expected);
+  });
+
+  test("the first in order, whether or not it names a path", () => {
+    const matches = [{ path: "a", source: "s" }, { source: "s" }, { path: "a" }, undefined];
+    expect(find(matches, ["a", { source: "s" }])).toBe("m0");
+    expect(find(matches, ["a", { source: "t" }])).toBe("m2");
+    expect(find(matches, ["b", { source: "s" }])).toBe("m1");
+    expect(find(matches, ["b", {}])).toBe("m3");
+  });
+
+  test("names of Object.prototype are paths like any other", () => {
+    expect(find([{ path: "other" }], ["constructor", {}])).toBeUndefined();
+    expect(find([{ path: "__proto__" }], ["__proto__", {}])).toBe("m0");
+  });
+});
+
+function withHeader(value: string): Parameters<typeof toRequest> {
+  return ["any", {}, { headers: { "x-kind": value } }];
+}

@@ -1,0 +1,75 @@
+import type { ResolvedConfig } from "../config/resolved.ts";
+import { HookError } from "../errors.ts";
+import { type AgentAction, CHANNEL_NAMES, type HookAction } from "../types.ts";
+import { type FilledDraft, textOf } from "./draft.ts";
+import { resolveModel } from "./model.ts";
+import { resolveSessionKey } from "./session-key.ts";
+
+/** What an action may be, and what stands in where it says nothing. */
+export interface Terms {
+  config: ResolvedConfig;
+  /** The mapping switches the safety boundary off. */
+  allowsUnsafe: boolean;
+  instructions?: string;
+  /** The session key that the request itself chose, by its payload or through a template. */
+  requestedKey?: string;
+}
+
+/** The draft as an action that the operator's policy passes. Throws a 400 `HookError` that names the field it refuses. */
+export function toAction(draft: FilledDraft, terms: Terms): HookAction {
+  const { allowUnsafeExternalContent, mode } = draft;
+  if (allowUnsafeExternalContent && !terms.allowsUnsafe) {
+    throw new HookError(
+      400,
+      "unsafe_content_refused",
+      "allowUnsafeExternalContent is for the mapping to say.",
+    );
+  }
+  const common = { allowUnsafeExternalContent, instructions: terms.instructions };
+  if (draft.kind === "wake") return { kind: "wake", text: requireText(draft), mode, ...common };
+  return { ...toAgentFields(draft, terms), ...common };
+}
+
+const LIMITS = { to: 512, model: 256, thinking: 64 } as const;
+
+function toAgentFields(
+  draft: FilledDraft,
+  { config, requestedKey }: Terms,
+): Omit<AgentAction, "allowUnsafeExternalContent"> {
+  const byRequest = draft.sessionKey === requestedKey;
+  return {
+    kind: "agent",
+    message: requireText(draft),
+    name: draft.name,
+    sessionKey: resolveSessionKey(draft.sessionKey, byRequest, config.hooks),
+    wakeMode: draft.mode,
+    deliver: draft.deliver,
+    channel: requireChannel(draft.channel),
+    to: requireShort("to", draft.to),
+    model: resolveModel(requireShort("model", draft.model), config.agents),
+    thinking: requireShort("thinking", draft.thinking) ?? config.agents.thinking,
+    timeoutSeconds: draft.timeoutSeconds ?? config.agents.timeoutSeconds,
+  };
+}
+
+function requireText(draft: FilledDraft): string {
+  const text = textOf(draft);
+  if (text !== undefined && text.trim() !== "") return text;
+  const field = draft.kind === "wake" ? "text" : "message";
+  throw new HookError(
+    400,
+    "empty_message",
+    `${field} is blank: the hook's ${field}Template finds nothing in this payload.`,
+  );
+}
+
+function requireChannel(name: string): AgentAction["channel"] {
+  const channel = (["last", ...CHANNEL_NAMES] as const).find((known) => known === name);
+  if (channel) return channel;
+  throw new HookError(400, "invalid_payload", `channel must be one of last, ${CHANNEL_NAMES.join(", ")}.`);
+}
+
+function requireShort(field: keyof typeof LIMITS, text: string | undefined): string | undefined {
+  if (text === undefined || text.length <= LIMITS[field]) return text;
+  throw new HookError(400, "invalid_payload", `${field} can have ${LIMITS[field]} characters at most.`);
+}

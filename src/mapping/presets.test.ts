@@ -1,0 +1,89 @@
+import { globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+import { resolve } from "../../test/support/mapping.ts";
+import { PACKAGE_ROOT } from "../config/package.ts";
+import { readConfig } from "../config/read-config.ts";
+import type { MappingSource } from "../config/resolved.ts";
+import type { Resolution } from "../types.ts";
+
+const folder = path.join(PACKAGE_ROOT, "presets");
+const samples = globSync("*/samples/*.json", { cwd: folder }).filter(
+  (file) => !file.endsWith(".expected.json"),
+);
+
+test.each(samples)("presets/%s gives the actions beside it", async (file) => {
+  const [preset = ""] = file.split(path.sep);
+  const expected = readJson(file.replace(/\.json$/, ".expected.json"));
+  expect((await post(preset, readJson(file))).actions).toMatchObject(expected);
+});
+
+describe("mail", () => {
+  const mail = { id: "a1", from: "ann@example.com", subject: "S", snippet: "short" };
+
+  test("knows a repeated message by its id and source, and no message without an id", async () => {
+    const { idempotency } = await post("mail", {
+      source: "imap",
+      messages: [mail, { ...mail, id: undefined }],
+    });
+    expect(idempotency).toMatchObject({ perAction: true, conflictOnOtherContent: false });
+    expect(idempotency?.keys).toEqual(["imap/a1", expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+  });
+
+  test("gives a message without an id a session of its own", async () => {
+    const { actions } = await post("mail", { messages: [{ ...mail, id: undefined }] });
+    expect(actions).toMatchObject([{ sessionKey: expect.stringMatching(/^hook:[0-9a-f-]{36}$/) }]);
+  });
+
+  test("takes an id of any length", async () => {
+    const { actions } = await post("mail", { messages: [{ ...mail, id: "x".repeat(1000) }] });
+    expect(actions).toMatchObject([{ sessionKey: expect.stringMatching(/^hook:mail:x{199}…$/) }]);
+  });
+
+  test("takes its parameters", async () => {
+    const given = {
+      model: "a/b",
+      thinking: "low",
+      channel: "slack",
+      to: "C1",
+      instructions: "Be brief",
+      deliver: false,
+    };
+    expect((await post("mail", { messages: [mail] }, given)).actions).toMatchObject([given]);
+  });
+
+  test("skips a batch without messages", async () => {
+    expect((await post("mail", { source: "imap", messages: [] })).actions).toEqual([]);
+  });
+
+  test.each([
+    [{}, "messages"],
+    [{ messages: {} }, "messages"],
+    [{ messages: ["text"] }, "messages[0]"],
+    [{ messages: [{ subject: "nobody" }] }, "messages[0]"],
+    [{ messages: [mail, { from: 5 }] }, "messages[1].from"],
+    [{ messages: [{ ...mail, subject: {} }] }, "messages[0].subject"],
+    [[mail], "payload"],
+  ])("refuses %j", async (payload, field) => {
+    const refused = { status: 400, code: "invalid_payload", message: expect.stringContaining(field) };
+    await expect(post("mail", payload)).rejects.toMatchObject(refused);
+  });
+});
+
+async function post(preset: string, payload: unknown, parameters: object = {}): Promise<Resolution> {
+  const mappings = await presetMappings(preset, parameters);
+  return resolve(mappings[0]?.mapping.match?.path ?? "", payload, { mappings });
+}
+
+async function presetMappings(preset: string, parameters: object): Promise<MappingSource[]> {
+  const hooks = {
+    enabled: true,
+    token: "a-token-of-enough-characters",
+    presets: [{ use: preset, with: { ...parameters } }],
+  };
+  return (await readConfig({ hooks }, {})).config.hooks.mappings;
+}
+
+function readJson(file: string): object {
+  return JSON.parse(readFileSync(path.join(folder, file), "utf8"));
+}

@@ -1,0 +1,23 @@
+import { HookError } from "../errors.ts";
+import { BUILT_IN_HOOKS, type HookRequest, type Resolution } from "../types.ts";
+import { resolveBuiltIn } from "./built-in.ts";
+import { requireIdempotencyKey } from "./idempotency.ts";
+import { type MappedOptions, resolveMapped } from "./mapped.ts";
+import type { MappingIndex } from "./match.ts";
+
+export interface ResolveOptions extends MappedOptions {
+  mappings: MappingIndex;
+}
+
+/**
+ * The mapping step as a whole: from a request to the actions that policy passes, or none where the mapping skips it.
+ * Waits for nothing but the transform. Throws a `HookError` for what its caller may hear: 404 where nothing matches.
+ */
+export async function resolveRequest(request: HookRequest, options: ResolveOptions): Promise<Resolution> {
+  requireIdempotencyKey(request);
+  const builtIn = BUILT_IN_HOOKS.find((hook) => hook === request.hook);
+  if (builtIn) return resolveBuiltIn(builtIn, request, options.config);
+  const mapping = options.mappings.find(request);
+  if (!mapping) throw new HookError(404, "not_found", "There is no such hook.");
+  return resolveMapped(mapping, request, options);
+}

@@ -1,0 +1,134 @@
+/**
+ * What a template may hold, checked and prepared on its syntax tree before it is compiled. The types of the tree are
+ * handlebars' own, global under `hbs`.
+ */
+import { HELPERS } from "./helpers.ts";
+import { TemplateError } from "./template-error.ts";
+
+/** Name of the helper that every `{{…}}` goes through; no template can write it. */
+export const TEXT_HELPER = "@text";
+
+/** Throws a `TemplateError` for what no template may hold; else makes the tree ready, in place. */
+export function prepareSyntax(program: hbs.AST.Program): void {
+  prepareProgram(program, 0);
+}
+
+/** True where nothing of the template depends on the request. */
+export function isStatic(program: hbs.AST.Program): boolean {
+  return program.body.every((statement) => isLiteralText(statement));
+}
+
+interface Nodes {
+  ContentStatement: hbs.AST.ContentStatement;
+  CommentStatement: hbs.AST.CommentStatement;
+  MustacheStatement: hbs.AST.MustacheStatement;
+  BlockStatement: hbs.AST.BlockStatement;
+  SubExpression: hbs.AST.SubExpression;
+  PathExpression: hbs.AST.PathExpression;
+}
+type Block = hbs.AST.BlockStatement;
+type Call = hbs.AST.SubExpression | Block;
+
+/** What can be called, by name: how many parameters it takes. */
+type Callables = Record<string, { takes: readonly [number, number] }>;
+
+/** `scopes`: has another `this` inside. */
+const BLOCKS: Record<string, { takes: readonly [number, number]; scopes: boolean }> = {
+  if: { takes: [1, 1], scopes: false },
+  unless: { takes: [1, 1], scopes: false },
+  each: { takes: [1, 1], scopes: true },
+  with: { takes: [1, 1], scopes: true },
+};
+const VALUES: Callables = { ...HELPERS, lookup: { takes: [2, 2] } };
+
+/** `scope`: how many `../` lead from here to the root. */
+function prepareProgram(program: hbs.AST.Program | undefined, scope: number): void {
+  if (program) program.body = program.body.map((statement) => prepareStatement(statement, scope));
+}
+
+function prepareStatement(statement: hbs.AST.Statement, scope: number): hbs.AST.Statement {
+  if (isLiteralText(statement)) return statement;
+  if (is(statement, "MustacheStatement")) return throughText(statement, scope);
+  if (is(statement, "BlockStatement")) return prepareBlock(statement, scope);
+  throw new TemplateError("Partials and decorators cannot be used here.", statement.loc.start.line);
+}
+
+/** `{{x}}` as `{{@text x}}`: so a field wins over a helper of its name, and every value becomes text in one place. */
+function throughText(mustache: hbs.AST.MustacheStatement, scope: number): hbs.AST.MustacheStatement {
+  const { path, params, hash, loc } = mustache;
+  const isCall = params.length > 0 || hasNamedValues(hash);
+  const value = isCall ? { type: "SubExpression", path, params, hash, loc } : path;
+  prepareExpression(value, scope);
+  return { ...mustache, path: toPath(TEXT_HELPER, loc), params: [value] };
+}
+
+/** `{{#each …}}`, or the section `{{#field}}…{{/field}}`. */
+function prepareBlock(block: Block, scope: number): Block {
+  const { original } = block.path;
+  const isSection =
+    block.params.length === 0 && !(Object.hasOwn(BLOCKS, original) || Object.hasOwn(VALUES, original));
+  if (isSection) prepareExpression(block.path, scope);
+  else prepareCall(block, BLOCKS, scope);
+  const scopes = isSection || BLOCKS[original]?.scopes === true;
+  prepareProgram(block.program, scopes ? scope + 1 : scope);
+  prepareProgram(block.inverse, scope);
+  return block;
+}
+
+function prepareExpression(node: hbs.AST.Expression, scope: number): void {
+  if (is(node, "SubExpression")) prepareCall(node, VALUES, scope);
+  if (is(node, "PathExpression")) lowerHeaderName(node, scope);
+}
+
+function prepareCall(call: Call, callables: Callables, scope: number): void {
+  requireCallable(call, callables);
+  for (const param of call.params) prepareExpression(param, scope);
+}
+
+function requireCallable({ path, params, hash, loc }: Call, callables: Callables): void {
+  const name = path.original;
+  const callable = Object.hasOwn(callables, name) ? callables[name] : undefined;
+  if (!callable) throw new TemplateError(toUnknownMessage(name, callables), loc.start.line);
+  if (callables === VALUES && hasNamedValues(hash)) {
+    throw new TemplateError(`"${name}" takes no named values.`, loc.start.line);
+  }
+  const [least, most] = callable.takes;
+  if (params.length >= least && params.length <= most) return;
+  const expected = least === most ? `${least}` : `${least} ${most === Infinity ? "or more" : `to ${most}`}`;
+  const message = `"${name}" takes ${expected} ${most === 1 ? "value" : "values"}, not ${params.length}.`;
+  throw new TemplateError(message, loc.start.line);
+}
+
+/** `length=5`. The parser leaves the hash out where there is none, whatever its type says. */
+function hasNamedValues(hash: hbs.AST.Hash | undefined): boolean {
+  return hash !== undefined && hash.pairs.length > 0;
+}
+
+function toUnknownMessage(name: string, callables: Callables): string {
+  if (callables === VALUES && Object.hasOwn(BLOCKS, name)) {
+    return `"${name}" is a block: write {{#${name} …}}…{{/${name}}}.`;
+  }
+  if (callables === BLOCKS && Object.hasOwn(VALUES, name))
+    return `"${name}" is no block: write {{${name} …}}.`;
+  return `There is no helper "${name}"; there are ${Object.keys(callables).toSorted().join(", ")}.`;
+}
+
+/** Header names are lower-cased on both sides: `headers.X-GitHub-Event`, `@root.headers.[X-GitHub-Event]`. */
+function lowerHeaderName(path: hbs.AST.PathExpression, scope: number): void {
+  const isFromRoot = path.data ? path.parts[0] === "root" : path.depth === scope;
+  const at = path.data ? 1 : 0;
+  if (!isFromRoot || path.parts[at] !== "headers") return;
+  path.parts = path.parts.map((part, index) => (index === at + 1 ? part.toLowerCase() : part));
+}
+
+function toPath(name: string, loc: hbs.AST.SourceLocation): hbs.AST.PathExpression {
+  return { type: "PathExpression", data: false, depth: 0, parts: [name], original: name, loc };
+}
+
+function isLiteralText(node: hbs.AST.Node): boolean {
+  return is(node, "ContentStatement") || is(node, "CommentStatement");
+}
+
+function is<Type extends keyof Nodes>(node: hbs.AST.Node, type: Type): node is Nodes[Type] {
+  return node.type === type;
+}

@@ -1,0 +1,99 @@
+import Handlebars from "handlebars";
+import { type Budget, createBudget, spend, TURN_COST } from "./budget.ts";
+import { HELPERS, toText } from "./helpers.ts";
+import { acceptIndexNotation } from "./index-notation.ts";
+import { readOwn } from "./own.ts";
+import { TemplateError } from "./template-error.ts";
+import { isStatic, prepareSyntax, TEXT_HELPER } from "./template-syntax.ts";
+
+/** A template ready for use. */
+export interface Template {
+  /** True where the text is always the same. */
+  isStatic: boolean;
+  /**
+   * Fills the template in. Only fields that the context itself holds are seen, nothing inherited. Throws a `HookError`
+   * where the text grows beyond the budget.
+   */
+  render(context: object, budget?: Budget): string;
+}
+
+/** Compiles a Handlebars template ahead of its use; throws a `TemplateError` that says what is wrong with it. */
+export function compileTemplate(source: string): Template {
+  try {
+    const program = handlebars.parse(acceptIndexNotation(source));
+    prepareSyntax(program);
+    const render = compileProgram(program);
+    const text = render({}, createBudget());
+    return isStatic(program) ? { isStatic: true, render: () => text } : { isStatic: false, render };
+  } catch (error) {
+    throw error instanceof TemplateError ? error : toTemplateError(error);
+  }
+}
+
+/** Rendering is synchronous, so that one variable can stand for the render under way. */
+let budget = createBudget();
+
+const handlebars = createHandlebars();
+
+const COMPILE_OPTIONS = {
+  noEscape: true,
+  knownHelpersOnly: true,
+  knownHelpers: Object.fromEntries([TEXT_HELPER, ...Object.keys(HELPERS)].map((name) => [name, true])),
+} as CompileOptions;
+
+/** Said outright, because handlebars prints a warning for each inherited name that a payload brings otherwise. */
+const RENDER_OPTIONS = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
+
+function compileProgram(program: hbs.AST.Program): (context: object, limit?: Budget) => string {
+  const render = handlebars.compile<object>(program, COMPILE_OPTIONS);
+  return (context, limit = createBudget()) => {
+    budget = limit;
+    return render(context, RENDER_OPTIONS);
+  };
+}
+
+function createHandlebars(): typeof Handlebars {
+  const instance = Handlebars.create();
+  instance.unregisterHelper("log");
+  instance.registerHelper(TEXT_HELPER, (value: unknown) => metered(toText(value)));
+  for (const [name, { run }] of Object.entries(HELPERS)) {
+    instance.registerHelper(name, (...values: unknown[]) => metered(run(...values.slice(0, -1))));
+  }
+  instance.registerHelper("lookup", lookup);
+  instance.registerHelper("each", meterEach(instance));
+  return instance;
+}
+
+function metered<Value>(value: Value): Value {
+  if (typeof value === "string") spend(budget, value.length);
+  return value;
+}
+
+/** Own fields only; header names in any case, as in a path. */
+function lookup(object: unknown, key: unknown, { data }: Handlebars.HelperOptions): unknown {
+  const isHeaders = object === readOwn(data.root, "headers");
+  return readOwn(object, isHeaders ? toText(key).toLowerCase() : toText(key));
+}
+
+/** The built-in `each`, whose turns cost. */
+function meterEach(instance: typeof Handlebars): Handlebars.HelperDelegate {
+  const each = instance.helpers["each"];
+  return function meteredEach(this: unknown, list: unknown, options: Handlebars.HelperOptions) {
+    const fn: Handlebars.TemplateDelegate = (item, turn) => {
+      spend(budget, TURN_COST);
+      return options.fn(item, turn);
+    };
+    return each?.call(this, list, { ...options, fn });
+  };
+}
+
+/** The parser's own message draws the place; its list of tokens helps nobody. */
+function toTemplateError(error: unknown): TemplateError {
+  const [summary = "", near, caret] = String(error instanceof Error ? error.message : error).split("\n");
+  const lineNumber = error instanceof Handlebars.Exception ? error.lineNumber : undefined;
+  const line = Number(/ on line (\d+)/.exec(summary)?.[1] ?? lineNumber ?? 1);
+  if (near === undefined || caret === undefined) {
+    return new TemplateError(`The template does not parse: ${summary.replace(/ - \d+:\d+$/, "")}.`, line);
+  }
+  return new TemplateError("The template does not parse.", line, `${near}\n${caret}`);
+}

@@ -1,0 +1,94 @@
+import type { FastifyInstance } from "fastify";
+import { HookError } from "../errors.ts";
+import type { DeliveryState, Journal, RunState } from "../journal/port.ts";
+import { EVENT_STATUSES, type EventStatus } from "../types.ts";
+import { createAuthenticate, type OperatorAuth } from "./authenticate.ts";
+import { toLimit, toOneOf, toText } from "./query.ts";
+import type { Trial } from "./trial.ts";
+import { toDeliveryView, toEntryView, toEventTimeline, toEventView, toRunView, toSessionView } from "./views.ts";
+
+const RUN_STATES = ["ready", "queued", "running", "done", "dead"] as const satisfies RunState[];
+const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "failed"] as const satisfies DeliveryState[];
+
+type Query = Record<string, unknown>;
+
+export interface OperatorOptions extends OperatorAuth {
+  journal: Journal;
+  /** Version, config, sandbox and queue, as JSON. */
+  status(): Promise<object>;
+  /** Runs one payload through mapping and transform, and dispatches nothing. */
+  tryHook(trial: unknown): Promise<Trial>;
+  /** Rejects with the reason where the service could not accept a hook. */
+  requireReady(): Promise<void>;
+}
+
+/** The operator's side: what was received, what became of it, and whether the service is well. */
+export function registerOperator(app: FastifyInstance, options: OperatorOptions): void {
+  const { journal } = options;
+
+  app.get("/healthz", async () => ({ ok: true }));
+  app.get("/readyz", async (_request, reply) => {
+    const ready = await options.requireReady().then(
+      () => true,
+      () => false,
+    );
+    return reply.code(ready ? 200 : 503).send({ ok: ready });
+  });
+
+  app.register(async (api) => {
+    api.addHook("onRequest", createAuthenticate(options));
+    api.get("/api/status", () => options.status());
+    api.post("/api/try", async ({ body }, reply) => {
+      const trial = await options.tryHook(body);
+      return reply.code(trial.ok ? 200 : trial.status).send(trial);
+    });
+
+    api.get<{ Querystring: Query }>("/api/events", async ({ query }) => {
+      const status: EventStatus | undefined = toOneOf(query, "status", EVENT_STATUSES);
+      const events = await journal.listEvents({ ...toPage(query), hook: toText(query, "hook"), status });
+      return { events: events.map(toEventView) };
+    });
+    api.get<{ Params: { id: string } }>("/api/events/:id", async ({ params }) =>
+      toEventTimeline(found(await journal.getEvent(params.id), "event")),
+    );
+
+    api.get<{ Querystring: Query }>("/api/sessions", async ({ query }) => {
+      const sessions = await journal.listSessions({ limit: toLimit(query) });
+      return { sessions: sessions.map(toSessionView) };
+    });
+    api.get<{ Params: { "*": string }; Querystring: Query }>("/api/sessions/*", async ({ params, query }) => {
+      const page = { limit: toLimit(query, 1000), after: toCursor(query) };
+      const { session, entries } = found(await journal.getSession(params["*"], page), "session");
+      return { ...toSessionView(session), entries: entries.map(toEntryView) };
+    });
+
+    api.get<{ Querystring: Query }>("/api/runs", async ({ query }) => {
+      const runs = await journal.listRuns({ ...toPage(query), state: toOneOf(query, "state", RUN_STATES) });
+      return { runs: runs.map(toRunView) };
+    });
+    api.get<{ Querystring: Query }>("/api/deliveries", async ({ query }) => {
+      const state = toOneOf(query, "state", DELIVERY_STATES);
+      const deliveries = await journal.listDeliveries({ ...toPage(query), state });
+      return { deliveries: deliveries.map(toDeliveryView) };
+    });
+  });
+}
+
+function toPage(query: Query): { limit: number; before: string | undefined } {
+  return { limit: toLimit(query), before: toText(query, "before") };
+}
+
+function toCursor(query: Query): number | undefined {
+  const text = toText(query, "after");
+  if (text === undefined) return undefined;
+  const after = Number(text);
+  if (!Number.isSafeInteger(after) || after < 0) {
+    throw new HookError(400, "invalid_query", "after must be the seq of an entry.");
+  }
+  return after;
+}
+
+function found<Item>(item: Item | undefined, what: string): Item {
+  if (item === undefined) throw new HookError(404, "not_found", `There is no such ${what}.`);
+  return item;
+}

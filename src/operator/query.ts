@@ -1,0 +1,35 @@
+import { HookError } from "../errors.ts";
+
+type Query = Record<string, unknown>;
+
+const MOST = 1000;
+
+/** The query's `limit`: a whole number from 1 to 1000. */
+export function toLimit(query: Query, usual = 50): number {
+  const text = toText(query, "limit");
+  if (text === undefined) return usual;
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1) return Math.min(limit, MOST);
+  throw new HookError(400, "invalid_query", `limit must be a whole number from 1 to ${MOST}.`);
+}
+
+/** A query parameter given at most once. */
+export function toText(query: Query, name: string): string | undefined {
+  const value = query[name];
+  if (value === undefined || value === "") return undefined;
+  if (typeof value === "string") return value;
+  throw new HookError(400, "invalid_query", `${name} may stand only once.`);
+}
+
+/** A query parameter out of a closed set. */
+export function toOneOf<Member extends string>(
+  query: Query,
+  name: string,
+  members: readonly Member[],
+): Member | undefined {
+  const text = toText(query, name);
+  if (text === undefined) return undefined;
+  const member = members.find((candidate) => candidate === text);
+  if (member !== undefined) return member;
+  throw new HookError(400, "invalid_query", `${name} must be one of ${members.join(", ")}.`);
+}

@@ -1,0 +1,90 @@
+import { randomUUID } from "node:crypto";
+import { HookError } from "../errors.ts";
+import type { HookAction, HookRequest, LogLine, Resolution } from "../types.ts";
+
+/** What would have come of a request, with everything that its caller would not be told. */
+export type Trial = { log: LogLine[]; durationMs: number } & (
+  | { ok: true; mapping?: string; actions: HookAction[]; warnings: string[] }
+  | { ok: false; status: number; code: string; error: string; detail?: string }
+);
+
+/**
+ * Runs one payload through mapping and transform; nothing is recorded or dispatched.
+ * `trial` is the body of POST /api/try: `{ hook, payload, headers?, query? }`.
+ */
+export async function runTrial(
+  trial: unknown,
+  hooksPath: string,
+  resolve: (request: HookRequest) => Promise<Resolution>,
+): Promise<Trial> {
+  const request = toTrialRequest(trial, hooksPath);
+  const startedAt = performance.now();
+  const took = (): number => Math.round((performance.now() - startedAt) * 100) / 100;
+  try {
+    const { mapping, actions, warnings, log } = await resolve(request);
+    return { ok: true, mapping, actions, warnings, log, durationMs: took() };
+  } catch (error) {
+    if (!(error instanceof HookError)) throw error;
+    const { status, code, message } = error;
+    const { log = [], ...detail } = toDetail(error);
+    return { ok: false, status, code, error: message, detail: toText(detail), log, durationMs: took() };
+  }
+}
+
+/**
+ * The request that a trial stands for: what would have come if `payload` had been posted to `hook`.
+ */
+function toTrialRequest(trial: unknown, hooksPath: string): HookRequest {
+  const { hook, payload, headers, query } = requireObject(trial, "the body");
+  if (typeof hook !== "string" || hook === "") {
+    throw new HookError(400, "invalid_payload", "hook must be the name of a hook.");
+  }
+  if (payload === undefined) throw new HookError(400, "invalid_payload", "payload is missing.");
+  return {
+    id: randomUUID(),
+    hook,
+    method: "POST",
+    path: `${hooksPath}/${hook}`,
+    query: toStrings(query, "query"),
+    headers: lowerCased({ "content-type": "application/json", ...toStrings(headers, "headers") }),
+    rawBody: Buffer.from(JSON.stringify(payload)),
+    payload,
+    payloadIsBody: true,
+    contentType: "application/json",
+    receivedAt: Date.now(),
+    credential: "trial",
+    client: "127.0.0.1",
+  };
+}
+
+/** What the mapping step hangs on its errors for the operator: a transform's error, its TypeScript stack, its log. */
+interface ErrorDetail {
+  message?: string;
+  trace?: string;
+  log?: LogLine[];
+}
+
+function toDetail({ detail }: HookError): ErrorDetail {
+  return typeof detail === "object" && detail !== null ? detail : {};
+}
+
+function toText({ message, trace }: ErrorDetail): string | undefined {
+  return [message, trace].filter(Boolean).join("\n") || undefined;
+}
+
+function toStrings(value: unknown, what: string): Record<string, string> {
+  const entries = Object.entries(value === undefined ? {} : requireObject(value, what));
+  for (const [name, text] of entries) {
+    if (typeof text !== "string") throw new HookError(400, "invalid_payload", `${what}.${name} must be a string.`);
+  }
+  return Object.fromEntries(entries) as Record<string, string>;
+}
+
+function lowerCased(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function requireObject(value: unknown, what: string): Record<string, unknown> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new HookError(400, "invalid_payload", `${what} must be an object.`);
+}

@@ -1,0 +1,62 @@
+import type { Delivery, Entry, EventRecord, EventSummary, Run, SessionSummary, StoredRequest } from "../journal/port.ts";
+
+/** The shapes of the operator API: times in ISO 8601, bodies as JSON where they are JSON. */
+
+export function toEventView(event: EventSummary): object {
+  const { id, hook, mapping, receivedAt, status, actions } = event;
+  return { id, hook, mapping, receivedAt: iso(receivedAt), status, actions };
+}
+
+export function toEventTimeline(event: EventRecord): object {
+  return {
+    ...toEventView(event),
+    request: toRequestView(event.request),
+    warnings: event.warnings,
+    log: event.log,
+    error: event.failure,
+    runs: event.runs.map(toRunView),
+    entries: event.entries.map(toEntryView),
+    deliveries: event.deliveries.map(toDeliveryView),
+  };
+}
+
+export function toRunView(run: Run): object {
+  const { createdAt, dueAt, startedAt, finishedAt, ...rest } = run;
+  return {
+    ...rest,
+    createdAt: iso(createdAt),
+    dueAt: iso(dueAt),
+    startedAt: iso(startedAt),
+    finishedAt: iso(finishedAt),
+  };
+}
+
+export function toDeliveryView(delivery: Delivery): object {
+  const { createdAt, dueAt, sentAt, ...rest } = delivery;
+  return { ...rest, createdAt: iso(createdAt), dueAt: iso(dueAt), sentAt: iso(sentAt) };
+}
+
+export function toSessionView(session: SessionSummary): object {
+  return { ...session, createdAt: iso(session.createdAt), updatedAt: iso(session.updatedAt) };
+}
+
+export function toEntryView({ seq, role, text, at, eventId, runId, pending }: Entry): object {
+  return { seq, role, text, at: iso(at), eventId, runId, pending };
+}
+
+function toRequestView(request: StoredRequest): object {
+  const { method, path, query, headers, contentType, body, client } = request;
+  return { method, path, query, headers, contentType, client, payload: parse(body.toString("utf8")) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function iso(at: number | undefined): string | undefined {
+  return at === undefined ? undefined : new Date(at).toISOString();
+}

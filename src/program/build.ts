@@ -1,0 +1,109 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import type { AgentDriver } from "../agents/port.ts";
+import { createAgent } from "../agents/registry.ts";
+import type { ChannelDriver } from "../channels/port.ts";
+import { createChannels } from "../channels/registry.ts";
+import type { ReadConfig } from "../config/read-config.ts";
+import type { MappingSource, ResolvedConfig } from "../config/resolved.ts";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { compileMapping, type CompiledMapping } from "../mapping/compile.ts";
+import { createMappingIndex, type MappingIndex } from "../mapping/match.ts";
+import { findShadowed } from "../mapping/shadow.ts";
+import { compileTransform } from "../transforms/compile.ts";
+import type { TransformRunner, TransformSpec } from "../transforms/port.ts";
+import type { ChannelName } from "../types.ts";
+
+/** Everything that config, presets and transforms mean, compiled ahead of any request. Never changed, only replaced. */
+export interface Program {
+  /** 1 for the first, one more for each that replaced it. */
+  generation: number;
+  /** Milliseconds since the epoch. */
+  builtAt: number;
+  config: ResolvedConfig;
+  mappings: MappingIndex;
+  agent: AgentDriver;
+  channels: Map<ChannelName, ChannelDriver>;
+  warnings: ConfigProblem[];
+  /** Files and folders whose change asks for a new program. */
+  files: string[];
+}
+
+export interface BuildOptions {
+  generation: number;
+  load(): Promise<ReadConfig>;
+  runner: TransformRunner;
+}
+
+/** Builds a program whole, or throws a `ConfigError` with everything that stands in the way. */
+export async function buildProgram({ generation, load, runner }: BuildOptions): Promise<Program> {
+  const read = await load();
+  const { config } = read;
+  const built = await Promise.all(config.hooks.mappings.map((source) => buildMapping(source, runner)));
+  const place = (problem: ConfigProblem): ConfigProblem => locate(problem, read);
+  const problems = [...read.problems, ...built.flatMap((mapping) => mapping.problems.map(place))];
+  if (problems.length > 0) throw new ConfigError(problems);
+
+  const mappings = built.flatMap(({ mapping }) => mapping ?? []);
+  return {
+    generation,
+    builtAt: Date.now(),
+    config,
+    mappings: createMappingIndex(mappings),
+    agent: createAgent(config.agents),
+    channels: createChannels(config.channels),
+    warnings: [...read.warnings, ...findShadowed(mappings).map(place)],
+    files: [...new Set([...read.files, ...built.flatMap(({ files }) => files)])],
+  };
+}
+
+interface BuiltMapping {
+  mapping?: CompiledMapping;
+  problems: ConfigProblem[];
+  files: string[];
+}
+
+async function buildMapping(source: MappingSource, runner: TransformRunner): Promise<BuiltMapping> {
+  const files: string[] = [];
+  const problems: ConfigProblem[] = [];
+  const readFile = (file: string): string => {
+    files.push(file);
+    return readFileSync(file, "utf8");
+  };
+
+  const spec = toTransformSpec(source);
+  const compiled = spec && (await compileTransform(spec));
+  problems.push(...(compiled?.problems ?? []));
+  if (compiled?.bundle) problems.push(...(await runner.check(compiled.bundle)));
+  if (spec) files.push(spec.root);
+
+  const mapping = compileMapping(source, { bundle: compiled?.bundle, readFile });
+  return { ...mapping, problems: [...problems.map(named(source)), ...mapping.problems], files };
+}
+
+function toTransformSpec({ mapping: { transform }, transformsDir }: MappingSource): TransformSpec | undefined {
+  if (!transform) return undefined;
+  return {
+    file: path.resolve(transformsDir, transform.module),
+    root: transformsDir,
+    export: transform.export,
+    timeoutMs: transform.timeoutMs ?? 1000,
+    memoryMb: transform.memoryMb ?? 64,
+    isolation: transform.isolation ?? "request",
+    secrets: transform.secrets ?? {},
+  };
+}
+
+/** A transform's problem stands in the module; where it has no place of its own, it is the mapping's. */
+function named(source: MappingSource) {
+  return (problem: ConfigProblem): ConfigProblem => ({
+    ...problem,
+    file: problem.file ?? source.file,
+    key: problem.key ?? `${source.key}.transform.module`,
+  });
+}
+
+function locate(problem: ConfigProblem, read: ReadConfig): ConfigProblem {
+  if (problem.line !== undefined || problem.key === undefined) return problem;
+  return { ...problem, ...read.locate(problem.key, problem.file) };
+}

@@ -1,0 +1,87 @@
+import { ConfigError, type ConfigProblem, toSentence } from "../errors.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Program } from "./build.ts";
+import { createWatcher } from "./watch.ts";
+
+export interface ReloadFailure {
+  /** Milliseconds since the epoch. */
+  at: number;
+  problems: ConfigProblem[];
+}
+
+export interface Reloader {
+  /** The program that serves now. A request takes it once and keeps it to its end. */
+  current(): Program;
+  /** Builds the next program whole and swaps it in, or throws a `ConfigError` and leaves the old one. */
+  reload(): Promise<void>;
+  /** What kept the last reload from being used; undefined when it was used. */
+  lastFailure(): ReloadFailure | undefined;
+  close(): Promise<void>;
+}
+
+export interface ReloaderOptions {
+  first: Program;
+  build(generation: number): Promise<Program>;
+  /** Follow the files and reload by itself. */
+  watch: boolean;
+  log: Log;
+}
+
+/** Keeps one immutable program in use and replaces it whole. */
+export function createReloader({ first, build, watch, log }: ReloaderOptions): Reloader {
+  let program = first;
+  let failure: ReloadFailure | undefined;
+  let building: Promise<void> | undefined;
+  let changedMeanwhile = false;
+  const watcher = watch ? createWatcher({ changed: onChange, log }) : undefined;
+  watcher?.follow(program.files);
+
+  return {
+    current: () => program,
+    reload,
+    lastFailure: () => failure,
+    async close() {
+      await watcher?.close();
+      await building?.catch(() => undefined);
+    },
+  };
+
+  /** One build at a time; a change during a build asks for another after it. */
+  async function reload(): Promise<void> {
+    while (building) await building.catch(() => undefined);
+    building = replace();
+    try {
+      await building;
+    } finally {
+      building = undefined;
+    }
+  }
+
+  async function replace(): Promise<void> {
+    try {
+      program = await build(program.generation + 1);
+      failure = undefined;
+      watcher?.follow(program.files);
+      log.info("reloaded", { generation: program.generation });
+    } catch (error) {
+      const problems = error instanceof ConfigError ? error.problems : [{ message: String(error) }];
+      failure = { at: Date.now(), problems };
+      for (const problem of problems) log.error("reload refused", { problem: toSentence(problem) });
+      throw error;
+    }
+  }
+
+  function onChange(): void {
+    if (building) {
+      changedMeanwhile = true;
+      return;
+    }
+    void reload()
+      .catch(() => undefined)
+      .then(() => {
+        if (!changedMeanwhile) return;
+        changedMeanwhile = false;
+        onChange();
+      });
+  }
+}

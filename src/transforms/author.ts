@@ -1,0 +1,31 @@
+import type { ActionOverride } from "../config/generated.ts";
+
+/** What a transform is called with. Everything in `payload`, `headers` and `query` comes from outside. */
+export interface TransformInput<Payload = unknown> {
+  /** The parsed body; under `forEach` with `forEachNarrows`, holding just the item. */
+  payload: Payload;
+  /** The body as text. */
+  rawBody: string;
+  /** Header names in lower case; without credentials. */
+  headers: Record<string, string>;
+  query: Record<string, string>;
+  path: string;
+  method: string;
+  /** When the request came, ISO 8601; `new Date()` gives the same moment. */
+  now: string;
+  /** The action that the mapping's templates give. */
+  base: ActionOverride;
+  /** The mapping's own secrets, by name. */
+  secrets: Record<string, string>;
+  /** Under `forEach`: the item and its place. */
+  item?: unknown;
+  index?: number;
+}
+
+/** Fields over the base, several actions, `null` to skip, `undefined` to keep the base. */
+export type TransformResult = ActionOverride | (ActionOverride | null)[] | null | undefined | void;
+
+/** The function that a transform module exports as `default` or `transform`. */
+export type Transform<Payload = unknown> = (
+  input: TransformInput<Payload>,
+) => TransformResult | Promise<TransformResult>;

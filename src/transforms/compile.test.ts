@@ -1,0 +1,165 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createTransformFolder, type TransformFolder } from "../../test/contracts/transform-folder.ts";
+import type { ConfigProblem } from "../errors.ts";
+import { compileTransform } from "./compile.ts";
+
+let folder: TransformFolder;
+beforeEach(() => {
+  folder = createTransformFolder();
+});
+afterEach(() => folder.remove());
+
+/** The only problem of code that must not compile. */
+async function refuse(code: string, name = "main.ts"): Promise<ConfigProblem> {
+  const { bundle, problems } = await compileTransform(folder.specify(folder.write(name, code)));
+  expect(bundle).toBeUndefined();
+  expect(problems).toHaveLength(1);
+  return problems[0]!;
+}
+
+describe("a transform that compiles", () => {
+  test("brings its helpers and JSON along and names every file", async () => {
+    folder.write("helper.ts", "export const help = (n: number): number => n + 1;");
+    folder.write("data.json", '{"n":1}');
+    const file = folder.write("main.ts", 'import { help } from "./helper.ts";\nimport data from "./data.json";\nexport default () => help(data.n);');
+    const { bundle } = await compileTransform(folder.specify(file));
+    expect(bundle!.inputs.toSorted()).toEqual(["data.json", "helper.ts", "main.ts"].map((name) => path.join(folder.root, name)));
+    expect(JSON.parse(bundle!.sourceMap)).toMatchObject({ sources: expect.arrayContaining(["main.ts", "helper.ts"]) });
+  });
+
+  test("has an id that its code and export decide, and its secrets do not", async () => {
+    const file = folder.write("main.ts", "export default () => 1;");
+    const id = async (overrides = {}): Promise<string> => {
+      const { bundle } = await compileTransform(folder.specify(file, overrides));
+      return bundle!.id;
+    };
+    const first = await id();
+    expect(await id({ secrets: { KEY: "s3cret" } })).toBe(first);
+    expect(await id({ export: "other" })).not.toBe(first);
+    folder.write("main.ts", "export default () => 2;");
+    expect(await id()).not.toBe(first);
+  });
+
+  test("may import types from hookline, which is not there", async () => {
+    const bundle = await folder.bundle('import type { TransformInput } from "hookline";\nexport default (i: TransformInput) => i;');
+    expect(bundle.code).not.toContain("hookline");
+  });
+
+  test("finds packages in a node_modules above it", async () => {
+    const inner = path.join(folder.root, "inner");
+    mkdirSync(path.join(folder.root, "node_modules", "left"), { recursive: true });
+    mkdirSync(inner);
+    folder.write("node_modules/left/index.js", "module.exports = () => 'left';");
+    const file = folder.write("inner/main.ts", 'import left from "left"; export default () => left();');
+    const { bundle, problems } = await compileTransform(folder.specify(file, { root: inner }));
+    expect(problems).toEqual([]);
+    expect(bundle!.code).toContain("left");
+  });
+
+  test("is not affected by a tsconfig that lies about", async () => {
+    folder.write("tsconfig.json", '{ "compilerOptions": { "paths": { "fake": ["/etc/hostname"] } } }');
+    expect((await refuse('import "fake"; export default 1;')).message).toContain("not installed");
+  });
+});
+
+describe("errors of the author", () => {
+  test("a syntax error has file, line, column and the line itself", async () => {
+    const problem = await refuse("const a = 1;\nexport default () => { return a +; };");
+    expect(problem).toMatchObject({ file: path.join(folder.root, "main.ts"), line: 2, column: 34 });
+    expect(problem.message).toContain('Unexpected ";"');
+    expect(problem.excerpt).toBe(
+      "  2 | export default () => { return a +; };\n    |                                  ^",
+    );
+  });
+
+  test("a missing helper is named, and watched for", async () => {
+    const file = folder.write("main.ts", 'import "./later.ts";');
+    const result = await compileTransform(folder.specify(file));
+    expect(result.problems[0]).toMatchObject({ message: 'The file "./later.ts" does not exist.', line: 1 });
+    expect("inputs" in result && result.inputs).toContain(path.join(folder.root, "later.ts"));
+  });
+
+  test("a missing module", async () => {
+    const { problems } = await compileTransform(folder.specify(path.join(folder.root, "none.ts")));
+    expect(problems[0]!.message).toContain("does not exist");
+  });
+
+  test("top-level await", async () => {
+    expect((await refuse("await null;\nexport default 1;")).message).toContain("Top-level await");
+  });
+
+  test("a package that is not installed", async () => {
+    expect((await refuse('import zod from "zodd"; export default zod;')).message).toContain("npm install zodd");
+  });
+});
+
+describe("the compile boundary", () => {
+  let outside: string;
+  beforeEach(() => {
+    outside = mkdtempSync(path.join(tmpdir(), "hookline-outside-"));
+    writeFileSync(path.join(outside, "secret.json"), '{"secret":"hunter2"}');
+    writeFileSync(path.join(outside, "secret.ts"), 'export default "hunter2";');
+  });
+  afterEach(() => rmSync(outside, { recursive: true }));
+
+  test.each([
+    ["a Node module", "node:fs", /part of Node/],
+    ["a Node module by its short name", "fs", /part of Node/],
+    ["a data URL", "data:text/javascript,export default 1", /URL/],
+    ["a web URL", "https://example.com/x.js", /URL/],
+    ["an absolute path", "/etc/hostname", /absolute/],
+  ])("refuses %s", async (_, specifier, message) => {
+    const problem = await refuse(`const one = 1;\nimport x from ${JSON.stringify(specifier)};\nexport default x;`);
+    expect(problem).toMatchObject({ line: 2, message: expect.stringMatching(message) });
+  });
+
+  test("refuses a file beside the folder", async () => {
+    const relative = path.relative(folder.root, path.join(outside, "secret.json"));
+    const problem = await refuse(`import x from "${relative}";\nexport default x;`);
+    expect(problem).toMatchObject({ line: 1, message: expect.stringContaining("outside") });
+    expect(JSON.stringify(problem)).not.toContain("hunter2");
+  });
+
+  test("refuses a link that leads out of the folder", async () => {
+    symlinkSync(path.join(outside, "secret.ts"), path.join(folder.root, "linked.ts"));
+    expect((await refuse('import x from "./linked.ts";\nexport default x;')).message).toContain("outside");
+  });
+
+  test("refuses an entry that is a link out of the folder", async () => {
+    symlinkSync(path.join(outside, "secret.ts"), path.join(folder.root, "linked.ts"));
+    const { problems } = await compileTransform(folder.specify(path.join(folder.root, "linked.ts")));
+    expect(problems[0]!.message).toContain("outside");
+  });
+
+  test("refuses what a glob import gathers outside", async () => {
+    const relative = path.relative(folder.root, outside);
+    const problem = await refuse(`export default (n: string) => import(\`${relative}/\${n}.json\`);`);
+    expect(problem.message).toContain("outside");
+  });
+
+  test("refuses import attributes", async () => {
+    folder.write("a.json", "{}");
+    const problem = await refuse('import x from "./a.json" with { type: "text" };\nexport default x;');
+    expect(problem.message).toContain("attributes");
+  });
+
+  test("refuses a pipe at once instead of waiting for it", async () => {
+    execFileSync("mkfifo", [path.join(folder.root, "pipe.ts")]);
+    expect((await refuse('import "./pipe.ts";\nexport default 1;')).message).toContain("regular file");
+    const { problems } = await compileTransform(folder.specify(path.join(folder.root, "pipe.ts")));
+    expect(problems[0]!.message).toContain("regular file");
+  });
+
+  test("refuses a file over 1 MiB", async () => {
+    expect((await refuse(`export default ${JSON.stringify("x".repeat(1024 * 1024))}`)).message).toContain("limit");
+  });
+
+  test("refuses files that are no code", async () => {
+    folder.write("key.pem", "hunter2");
+    expect((await refuse('import x from "./key.pem";\nexport default x;')).message).toContain("no code");
+  });
+});

@@ -1,0 +1,39 @@
+import { type BuildFailure, build, type BuildOptions, type BuildResult, type Message, stop } from "esbuild";
+
+export type { BuildOptions, Loader, Message, OnResolveArgs, PartialMessage, Plugin } from "esbuild";
+
+const IDLE_MS = 3000;
+
+let running = 0;
+let idleTimer: NodeJS.Timeout | undefined;
+
+/** What a build gives: its output, or the errors that kept it from one. */
+export type BuildOutcome =
+  | { result: BuildResult<{ write: false; metafile: true }>; errors: [] }
+  | { result: undefined; errors: Message[] };
+
+/** Builds in memory. esbuild keeps a process of its own alive between builds: it is ended once nothing was built for a while. */
+export async function runEsbuild(options: BuildOptions): Promise<BuildOutcome> {
+  running++;
+  clearTimeout(idleTimer);
+  try {
+    const result = await build({
+      ...options,
+      bundle: true,
+      write: false,
+      metafile: true,
+      logLevel: "silent",
+    });
+    return { result, errors: [] };
+  } catch (error) {
+    if (!isBuildFailure(error)) throw error;
+    return { result: undefined, errors: error.errors };
+  } finally {
+    running--;
+    if (running === 0) idleTimer = setTimeout(() => void stop(), IDLE_MS).unref();
+  }
+}
+
+function isBuildFailure(error: unknown): error is BuildFailure {
+  return error instanceof Error && "errors" in error && Array.isArray(error.errors);
+}

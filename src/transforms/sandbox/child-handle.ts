@@ -1,0 +1,208 @@
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { type FailedAnswer, MAX_ANSWER_BYTES } from "./answer.ts";
+import { explainDeath } from "./explain-death.ts";
+import type { Job } from "./job.ts";
+import { createLoadedModules, type LoadedModules, toModuleHead } from "./loaded-modules.ts";
+import { createMemoryGuard, type MemoryGuard } from "./memory-guard.ts";
+import { parseAnswer } from "./parse-answer.ts";
+import { createFrameReader, encodeFrame, type Frame, type Order, type Report } from "./protocol.ts";
+
+/** How long a job may go on after its own deadline, which the child keeps as long as it can. */
+const GRACE_MS = 200;
+/** The same for a job that has to wait for its module's isolate to be made. */
+const LOADING_GRACE_MS = 500;
+/** A job that runs so long may be stuck. */
+const SLOW_MS = 30;
+/** The most of a tick that counts: in a longer one this process was held up itself, and the answer may be here unread. */
+const MAX_TICK_MS = 50;
+const STDERR_TAIL = 4000;
+
+/** How a child ended, and what it leaves behind. */
+export interface ChildEnd {
+  reason: FailedAnswer;
+  /** True where a limit was hit and this side ended it: the job that ran is to blame. */
+  killed: boolean;
+  /** False where it never came to be ready. */
+  wasReady: boolean;
+  running: Job | undefined;
+  /** Jobs it was given and had not begun. */
+  waiting: Job[];
+}
+
+export interface ChildOptions {
+  process: ChildProcessWithoutNullStreams;
+  /** The code of the realm. */
+  realm: string;
+  /** It may take a job that it could not take before. */
+  onFree(): void;
+  onEnd(end: ChildEnd): void;
+}
+
+/** A sandbox process as the supervisor sees it. It carries out what it is given in order. */
+export interface ChildHandle {
+  isReady(): boolean;
+  /** True while the job that runs takes so long that what waits behind it is better off elsewhere. */
+  isSlow(): boolean;
+  /** True while nobody should be put behind the job that runs. */
+  isHeld(): boolean;
+  /** How many jobs it was given and has not answered. */
+  backlog(): number;
+  give(job: Job): void;
+  /** Takes back what has not begun. */
+  takeBack(): Job[];
+  /** Counts time for the job that runs, and ends the child where that is over its limits. */
+  tick(elapsedMs: number): void;
+  /** True once it has grown so much that a fresh one is better. */
+  isBloated(): boolean;
+  /** Forgets modules that were not used for long. */
+  tidy(): void;
+  kill(): void;
+  /** Resolves once the process is gone. */
+  readonly ended: Promise<void>;
+}
+
+interface Entry {
+  /** Names this hand-over: a job that was taken back may come again. */
+  ticket: number;
+  job: Job;
+  graceMs: number;
+  takenBack: boolean;
+}
+
+interface State {
+  process: ChildProcessWithoutNullStreams;
+  options: ChildOptions;
+  modules: LoadedModules;
+  memory: MemoryGuard;
+  ready: boolean;
+  /** Given and not answered, in order: the first one runs. */
+  entries: Entry[];
+  lastTicket: number;
+  /** How long the first one has run, in milliseconds. */
+  age: number;
+  verdict: FailedAnswer | undefined;
+  stderr: string;
+}
+
+export function createChild(options: ChildOptions): ChildHandle {
+  const state: State = {
+    process: options.process,
+    options,
+    modules: createLoadedModules(),
+    memory: createMemoryGuard(options.process.pid),
+    ready: false,
+    entries: [],
+    lastTicket: 0,
+    age: 0,
+    verdict: undefined,
+    stderr: "",
+  };
+  listen(state);
+  return {
+    isReady: () => state.ready && !state.process.killed,
+    isSlow: () => state.age > SLOW_MS,
+    isHeld: () => state.age > SLOW_MS || state.entries[0]?.job.suspect === true,
+    backlog: () => state.entries.length,
+    give: (job) => give(state, job),
+    takeBack: () => takeBack(state),
+    tick: (elapsedMs) => tick(state, elapsedMs),
+    isBloated: () => state.memory.isBloated(),
+    tidy: () => tidy(state),
+    kill: () => void state.process.kill("SIGKILL"),
+    ended: new Promise((resolve) => state.process.once("close", () => resolve())),
+  };
+}
+
+function listen(state: State): void {
+  const { process: child, options } = state;
+  const read = createFrameReader<Report>((frame) => receive(state, frame), MAX_ANSWER_BYTES);
+  child.stdout.on("data", (chunk: Buffer) => {
+    try {
+      read(chunk);
+    } catch {
+      end(state, "crashed", "The sandbox process no longer makes sense.");
+    }
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    state.stderr = (state.stderr + chunk.toString()).slice(-STDERR_TAIL);
+  });
+  // What happened to it is told by `close`, once everything it had said is read.
+  child.stdin.on("error", () => {});
+  child.on("error", () => {});
+  child.on("close", () => options.onEnd(toEnd(state)));
+}
+
+function receive(state: State, { head: report, text }: Frame<Report>): void {
+  if (report.kind === "ready") {
+    state.ready = true;
+    state.memory.begin();
+    send(state, { kind: "realm" }, state.options.realm);
+  } else {
+    answer(state, report.job, text);
+  }
+  state.options.onFree();
+}
+
+function answer(state: State, ticket: number, text: string): void {
+  const entry = state.entries.shift();
+  if (entry?.ticket !== ticket) throw new Error("An answer came out of turn.");
+  state.age = 0;
+  if (!entry.takenBack) entry.job.settle(parseAnswer(text));
+}
+
+function give(state: State, job: Job): void {
+  const isNew = state.modules.use(job.module, Date.now());
+  if (isNew) {
+    tidy(state);
+    send(state, { kind: "load", ...toModuleHead(job) }, job.bundle.code);
+  }
+  const { operation: kind, module, timeoutMs } = job;
+  const ticket = ++state.lastTicket;
+  send(state, { kind, job: ticket, module, timeoutMs }, job.text, job.body);
+  state.entries.push({ ticket, job, graceMs: isNew ? LOADING_GRACE_MS : GRACE_MS, takenBack: false });
+}
+
+function takeBack(state: State): Job[] {
+  const waiting = state.entries.slice(1).filter((entry) => !entry.takenBack);
+  for (const entry of waiting) {
+    entry.takenBack = true;
+    send(state, { kind: "cancel", job: entry.ticket });
+  }
+  return waiting.map((entry) => entry.job);
+}
+
+function tick(state: State, elapsedMs: number): void {
+  const [running] = state.entries;
+  if (!running || !state.ready) return;
+  state.age += Math.min(elapsedMs, MAX_TICK_MS);
+  const { timeoutMs, bundle } = running.job;
+  if (state.age > timeoutMs + running.graceMs) {
+    end(state, "timeout", `The transform ran longer than ${timeoutMs} ms and could not be interrupted.`);
+  } else if (state.memory.isExceeded(bundle.spec.memoryMb)) {
+    end(state, "memory", `The transform needed far more memory than its ${bundle.spec.memoryMb} MB.`);
+  }
+}
+
+function tidy(state: State): void {
+  for (const module of state.modules.takeSurplus(Date.now())) send(state, { kind: "unload", module });
+}
+
+function end(state: State, kind: FailedAnswer["kind"], message: string): void {
+  state.verdict ??= { kind, message, log: [] };
+  state.process.kill("SIGKILL");
+}
+
+function toEnd({ entries, verdict, stderr, ready }: State): ChildEnd {
+  const [first, ...rest] = entries;
+  return {
+    reason: verdict ?? explainDeath(stderr),
+    killed: verdict !== undefined,
+    wasReady: ready,
+    running: first && !first.takenBack ? first.job : undefined,
+    waiting: rest.filter((entry) => !entry.takenBack).map((entry) => entry.job),
+  };
+}
+
+function send(state: State, order: Order, text?: string, body?: Buffer): void {
+  for (const buffer of encodeFrame(order, text, body)) state.process.stdin.write(buffer);
+}

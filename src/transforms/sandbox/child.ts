@@ -1,0 +1,47 @@
+import { createJobRunner, type JobRunner } from "./job-runner.ts";
+import { createFrameReader, encodeFrame, type Frame, type Order, type Report } from "./protocol.ts";
+
+/**
+ * The entry of a sandbox process. Orders come in on standard input and are carried out one after the other; reports
+ * go out on standard output, one for each job, in order. It ends with its pipe, so that no child outlives its supervisor.
+ */
+const waiting: Frame<Order>[] = [];
+const cancelled = new Set<number>();
+let runner: JobRunner;
+
+process.stdin.on("data", createFrameReader<Order>(receive));
+process.stdin.on("end", () => process.kill(process.pid, "SIGKILL"));
+report({ kind: "ready" });
+
+/** Between two orders the pipe is read, so that a cancellation overtakes what it cancels. */
+function receive(frame: Frame<Order>): void {
+  if (frame.head.kind === "cancel") cancelled.add(frame.head.job);
+  else if (waiting.push(frame) === 1) setImmediate(carryOutNext);
+}
+
+function carryOutNext(): void {
+  carryOut(waiting[0]!);
+  waiting.shift();
+  if (waiting.length > 0) setImmediate(carryOutNext);
+  // What came too late for its job cancels nothing.
+  else cancelled.clear();
+}
+
+function carryOut({ head: order, text, body }: Frame<Order>): void {
+  if (order.kind === "realm") runner = createJobRunner(text);
+  else if (order.kind === "load") runner.load(order, text);
+  else if (order.kind === "unload") runner.unload(order.module);
+  else if (order.kind !== "cancel") {
+    const { job, kind: operation, module, timeoutMs } = order;
+    const wanted = !cancelled.delete(job);
+    // Of a cancelled job nobody reads the answer; it only keeps its place in the row.
+    const answer = wanted
+      ? runner.run(module, { operation, text, body: body.toString("utf8"), timeoutMs })
+      : "";
+    report({ kind: "answer", job }, answer);
+  }
+}
+
+function report(head: Report, text?: string): void {
+  for (const buffer of encodeFrame(head, text)) process.stdout.write(buffer);
+}

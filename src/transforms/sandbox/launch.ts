@@ -1,0 +1,45 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { ISOLATED_VM } from "./programs.ts";
+
+/** Where children live: their program, and an empty folder to work in. Theirs alone, and gone at the end. */
+export interface Quarters {
+  launch(): ChildProcessWithoutNullStreams;
+  remove(): void;
+}
+
+const NODE_OPTIONS = [
+  // isolated-vm needs it: https://github.com/laverdet/isolated-vm#requirements
+  "--no-node-snapshot",
+  // No executable memory, no WebAssembly, a smaller address space; transforms are too short to miss the compiler.
+  "--jitless",
+  // Half the memory under load: what a call leaves behind is small and short-lived.
+  "--max-semi-space-size=1",
+  "--permission",
+  "--allow-addons",
+  "--disable-warning=SecurityWarning",
+];
+
+/** Makes the folders. A child started there has no environment, and may read its program and the native module, no more. */
+export function createQuarters(program: string): Quarters {
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-"));
+  const entry = path.join(folder, "child.cjs");
+  const work = path.join(folder, "work");
+  writeFileSync(entry, program);
+  mkdirSync(work);
+  const readable = [entry, ...nativePackages()].map((name) => `--allow-fs-read=${name}`);
+  return {
+    launch: () =>
+      spawn(process.execPath, [...NODE_OPTIONS, ...readable, entry], { cwd: work, env: {}, stdio: "pipe" }),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function nativePackages(): string[] {
+  const loader = createRequire(ISOLATED_VM).resolve("node-gyp-build");
+  // The loader looks at the last one to tell which C library there is.
+  return [path.dirname(ISOLATED_VM), path.dirname(loader), "/etc/alpine-release"];
+}

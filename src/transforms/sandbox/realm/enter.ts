@@ -1,0 +1,125 @@
+import type { LogLine } from "../../../types.ts";
+import type { FailedAnswer } from "../answer.ts";
+import { describeThrown } from "./describe-thrown.ts";
+import { writeResult } from "./write-result.ts";
+
+type Transform = (input: unknown) => unknown;
+type Exports = Record<string, unknown>;
+
+/** The code of a bundle, wrapped so that each evaluation has variables of its own. */
+export type Factory = (module: { exports: Exports }, exports: Exports) => void;
+
+/** The text that comes with a call. */
+export interface CallText {
+  /** True: `payload` is to be parsed from the body. */
+  payloadIsBody: boolean;
+  input: { now: string; [field: string]: unknown };
+}
+
+/**
+ * The way into a sealed realm. `call` and `check` give the answer as JSON, or an empty string while a promise is
+ * pending; then `settle`, once the microtasks have run, gives it. `log` gives the lines captured so far, as JSON.
+ */
+export type Enter = (operation: EnterOperation, text: string, body: string) => string;
+export type EnterOperation = "call" | "check" | "settle" | "log";
+
+export interface EnterOptions {
+  factory: Factory;
+  exportName: string | undefined;
+  /** Sets the clock, in milliseconds since the epoch. */
+  setNow: (milliseconds: number) => void;
+  takeLog: () => LogLine[];
+}
+
+/** The answer of one call; each has its own, so that a late promise reaches no other. */
+interface Pass {
+  answer: string;
+}
+
+const UNSETTLED =
+  "The transform returned a promise that nothing can settle: there are no timers and no network in here.";
+
+export function createEnter(options: EnterOptions): Enter {
+  let pass: Pass = { answer: "" };
+  const operations: Record<EnterOperation, (text: string, body: string) => string> = {
+    call(text, body) {
+      pass = { answer: "" };
+      return call(options, pass, text, body);
+    },
+    check: () => check(options),
+    settle: () =>
+      pass.answer || writeFailure({ kind: "unsettled", message: UNSETTLED, log: options.takeLog() }),
+    log: () => JSON.stringify(options.takeLog()),
+  };
+  return (operation, text, body) => operations[operation](text, body);
+}
+
+function call(options: EnterOptions, pass: Pass, text: string, body: string): string {
+  options.takeLog();
+  try {
+    const result = loadTransform(options)(readInput(options, text, body));
+    if (!isThenable(result)) return writeResult(result, options.takeLog);
+    void settle(result, pass, options);
+    return "";
+  } catch (thrown) {
+    return writeThrown(thrown, options);
+  }
+}
+
+async function settle(result: unknown, pass: Pass, options: EnterOptions): Promise<void> {
+  try {
+    pass.answer = writeResult(await result, options.takeLog);
+  } catch (thrown) {
+    pass.answer = writeThrown(thrown, options);
+  }
+}
+
+function check(options: EnterOptions): string {
+  options.takeLog();
+  options.setNow(0);
+  try {
+    loadTransform(options);
+    return writeResult(undefined, options.takeLog);
+  } catch (thrown) {
+    return writeThrown(thrown, options);
+  }
+}
+
+function readInput(options: EnterOptions, text: string, body: string): unknown {
+  const { payloadIsBody, input }: CallText = JSON.parse(text);
+  options.setNow(Date.parse(input.now));
+  input["rawBody"] = body;
+  if (payloadIsBody) input["payload"] = JSON.parse(body);
+  return input;
+}
+
+function loadTransform({ factory, exportName }: EnterOptions): Transform {
+  const module: { exports: Exports } = { exports: {} };
+  factory(module, module.exports);
+  const names = exportName === undefined ? ["default", "transform"] : [exportName];
+  const found = names.map((name) => module.exports[name]).find(isTransform);
+  if (!found) throw new TypeError(explainMissing(names, module.exports));
+  return found;
+}
+
+function explainMissing(names: string[], exports: Exports): string {
+  const there = Object.keys(exports).join(", ") || "nothing";
+  return `The module must export a function as ${names.map((name) => `"${name}"`).join(" or ")}. It exports ${there}.`;
+}
+
+function isTransform(value: unknown): value is Transform {
+  return typeof value === "function";
+}
+
+function isThenable(value: unknown): boolean {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  return typeof Reflect.get(value, "then") === "function";
+}
+
+function writeThrown(thrown: unknown, { takeLog }: EnterOptions): string {
+  return writeFailure({ kind: "threw", ...describeThrown(thrown), log: takeLog() });
+}
+
+function writeFailure(answer: FailedAnswer): string {
+  return JSON.stringify(answer);
+}

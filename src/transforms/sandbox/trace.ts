@@ -1,0 +1,64 @@
+import { SourceMap, type SourceMapPayload } from "node:module";
+import path from "node:path";
+import type { ConfigProblem } from "../../errors.ts";
+import type { TransformBundle } from "../port.ts";
+import { showLine } from "../show-line.ts";
+
+const FRAME = /^\s*at (?:(.*?) \()?.*?hookline:transform:(\d+):(\d+)/;
+const MAX_FRAMES = 10;
+
+/** A place in a file of the author's. */
+interface Frame {
+  name: string;
+  file: string;
+  line: number;
+  column: number;
+}
+
+/** An error of a transform in the author's own terms. */
+export interface Trace {
+  /** Message, stack and the source line with a caret, for a terminal. */
+  text: string;
+  /** Where it happened, if that is known; `file` is absolute. */
+  place: Pick<ConfigProblem, "file" | "line" | "column" | "excerpt">;
+}
+
+/** Maps a stack in bundle positions back to the author's files; frames of packages and of the sandbox are left out. */
+export function traceStack(bundle: TransformBundle, message: string, stack: string): Trace {
+  const payload: SourceMapPayload = JSON.parse(bundle.sourceMap);
+  const frames = toFrames(new SourceMap(payload), stack);
+  const top = frames[0];
+  if (!top) return { text: message, place: {} };
+  const excerpt = quoteSource(payload, top);
+  const lines = frames.map(({ name, file, line, column }) => {
+    const place = `${file}:${line}:${column}`;
+    return `    at ${name ? `${name} (${place})` : place}`;
+  });
+  const { file, line, column } = top;
+  return {
+    text: [message, ...lines, ...(excerpt ? ["", excerpt] : [])].join("\n"),
+    place: { file: path.resolve(bundle.spec.root, file), line, column, ...(excerpt ? { excerpt } : {}) },
+  };
+}
+
+function toFrames(map: SourceMap, stack: string): Frame[] {
+  return stack
+    .split("\n")
+    .map((line) => toFrame(map, line))
+    .filter((frame) => frame !== undefined)
+    .slice(0, MAX_FRAMES);
+}
+
+function toFrame(map: SourceMap, text: string): Frame | undefined {
+  const [, name = "", line, column] = FRAME.exec(text) ?? [];
+  if (line === undefined) return undefined;
+  const entry = map.findEntry(Number(line) - 1, Number(column) - 1);
+  if (!("originalSource" in entry) || entry.originalSource.includes("node_modules/")) return undefined;
+  return { name, file: entry.originalSource, line: entry.originalLine + 1, column: entry.originalColumn + 1 };
+}
+
+function quoteSource(payload: SourceMapPayload, { file, line, column }: Frame): string | undefined {
+  const source = payload.sourcesContent?.[payload.sources.indexOf(file)];
+  const text = source?.split("\n")[line - 1];
+  return text === undefined ? undefined : showLine(text, line, column);
+}

@@ -1,0 +1,69 @@
+import { readFile } from "node:fs/promises";
+import { isBuiltin } from "node:module";
+import path from "node:path";
+import type { Loader, OnResolveArgs, PartialMessage, Plugin } from "./esbuild.ts";
+import { judgeSource } from "./source-rule.ts";
+
+const OWN_RESOLUTION = Symbol("own resolution");
+
+/**
+ * An esbuild plugin that holds the compile boundary: every import is judged where it is written, so that the error has its
+ * line, and every file again where it is read, because glob imports come to no resolver. Adds each file to `inputs`.
+ */
+export function createSourceGate(root: string, inputs: Set<string>): Plugin {
+  return {
+    name: "source-gate",
+    setup(build) {
+      build.onResolve({ filter: /.*/ }, async (args) => {
+        if (args.pluginData === OWN_RESOLUTION || args.kind === "entry-point") return undefined;
+        const refusal = refuseSpecifier(args);
+        if (refusal !== undefined) return { errors: [{ text: refusal }] };
+        const { importer, kind, resolveDir } = args;
+        const found = await build.resolve(args.path, {
+          importer,
+          kind,
+          resolveDir,
+          pluginData: OWN_RESOLUTION,
+        });
+        if (found.errors.length > 0) return { errors: [await explainMissing(args, inputs)] };
+        if (found.namespace !== "file") return found;
+        const verdict = await judgeSource(found.path, root);
+        return verdict.problem === undefined ? found : { errors: [{ text: verdict.problem }] };
+      });
+
+      build.onLoad({ filter: /.*/, namespace: "file" }, async (args) => {
+        const verdict = await judgeSource(args.path, root);
+        if (verdict.problem !== undefined) return { errors: [{ text: verdict.problem }] };
+        inputs.add(verdict.file);
+        return { contents: await readFile(verdict.file, "utf8"), loader: toLoader(verdict.file) };
+      });
+    },
+  };
+}
+
+function refuseSpecifier({ path: specifier, with: attributes }: OnResolveArgs): string | undefined {
+  if (Object.keys(attributes).length > 0) return "Import attributes are not supported in a transform.";
+  if (isBuiltin(specifier)) {
+    return `"${specifier}" is a part of Node: a transform sees no files, network or processes.`;
+  }
+  if (/^[a-z][a-z0-9+.-]*:/i.test(specifier)) return `A transform cannot import the URL "${specifier}".`;
+  if (path.isAbsolute(specifier)) return `A transform cannot import the absolute path "${specifier}".`;
+  return undefined;
+}
+
+/** A file that is missing today is watched too: it may be there tomorrow. */
+async function explainMissing(args: OnResolveArgs, inputs: Set<string>): Promise<PartialMessage> {
+  if (args.path.startsWith(".")) {
+    inputs.add(path.resolve(args.resolveDir, args.path));
+    return { text: `The file "${args.path}" does not exist.` };
+  }
+  return {
+    text: `The package "${args.path}" is not installed: run "npm install ${args.path}" beside the transform.`,
+  };
+}
+
+function toLoader(file: string): Loader {
+  const extension = path.extname(file);
+  if (extension === ".json") return "json";
+  return extension.endsWith("ts") ? "ts" : "js";
+}

@@ -1,0 +1,138 @@
+/**
+ * What an accept costs: accepts a second and CPU an accept at 1 and at 64 in flight, beside bare inserts of the same
+ * bytes into one table, one by one and 64 a commit. Run it with `node test/bench/journal.ts`.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { createSqliteJournal } from "../../src/journal/sqlite.ts";
+import type { NewEvent } from "../../src/journal/port.ts";
+import { silentLog } from "../../src/telemetry/log.ts";
+
+const ROUNDS = 3;
+const ACCEPTS = 6000;
+const BODY = Buffer.from(JSON.stringify({ action: "opened", text: "x".repeat(1000) }));
+
+interface Figures {
+  perSecond: number;
+  userMicroseconds: number;
+  systemMicroseconds: number;
+}
+
+const CASES: Record<string, (folder: string) => Promise<Figures>> = {
+  "bare insert, 1 a commit": (folder) => benchBare(folder, 1),
+  "bare insert, 64 a commit": (folder) => benchBare(folder, 64),
+  "journal, 1 in flight": (folder) => benchJournal(folder, 1),
+  "journal, 64 in flight": (folder) => benchJournal(folder, 64),
+};
+
+for (let round = 1; round <= ROUNDS; round += 1) {
+  for (const [name, bench] of Object.entries(CASES)) {
+    const folder = mkdtempSync(path.join(tmpdir(), "journal-bench-"));
+    print(name, await bench(folder));
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function benchJournal(folder: string, inFlight: number): Promise<Figures> {
+  const journal = await createSqliteJournal({ folder, log: silentLog });
+  const events = Array.from({ length: ACCEPTS }, (_, index) => toEvent(index));
+  const queue = events.values();
+  const figures = await measure(async () => {
+    const workers = Array.from({ length: inFlight }, async () => {
+      for (const event of queue) await journal.accept(event);
+    });
+    await Promise.all(workers);
+  });
+  await journal.close();
+  return figures;
+}
+
+async function benchBare(folder: string, group: number): Promise<Figures> {
+  const database = new DatabaseSync(path.join(folder, "bare.db"));
+  database.exec(
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE bare (event TEXT, body BLOB)",
+  );
+  const insert = database.prepare("INSERT INTO bare VALUES (?, ?)");
+  const events = Array.from({ length: ACCEPTS }, (_, index) =>
+    JSON.stringify({ ...toEvent(index), request: undefined }),
+  );
+  const figures = await measure(async () => {
+    for (let start = 0; start < events.length; start += group) {
+      database.exec("BEGIN IMMEDIATE");
+      for (const event of events.slice(start, start + group)) insert.run(event, BODY);
+      database.exec("COMMIT");
+    }
+  });
+  database.close();
+  return figures;
+}
+
+async function measure(work: () => Promise<void>): Promise<Figures> {
+  const startedAt = performance.now();
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return {
+    perSecond: ACCEPTS / ((performance.now() - startedAt) / 1000),
+    userMicroseconds: user / ACCEPTS,
+    systemMicroseconds: system / ACCEPTS,
+  };
+}
+
+function print(name: string, { perSecond, userMicroseconds, systemMicroseconds }: Figures): void {
+  const user = userMicroseconds.toFixed(1).padStart(6);
+  const system = systemMicroseconds.toFixed(1).padStart(6);
+  console.log(
+    `${name.padEnd(26)} ${perSecond.toFixed(0).padStart(7)}/s  CPU µs: ${user} user ${system} system`,
+  );
+}
+
+/** One agent action, as a template mapping makes it of a kilobyte of JSON. */
+function toEvent(index: number): NewEvent {
+  const number = index.toString(16).padStart(12, "0");
+  const id = `01997b1c-0000-7000-8000-${number}`;
+  return {
+    id,
+    hook: "github",
+    mapping: "pull-requests",
+    status: "accepted",
+    receivedAt: 1_760_000_000_000 + index,
+    request: {
+      method: "POST",
+      path: "/hooks/github",
+      query: {},
+      headers: {
+        host: "127.0.0.1:18790",
+        "user-agent": "GitHub-Hookshot/1234567",
+        accept: "*/*",
+        "content-type": "application/json",
+        "content-length": String(BODY.length),
+        "x-github-event": "pull_request",
+        "x-github-delivery": id,
+      },
+      contentType: "application/json",
+      body: BODY,
+      client: "127.0.0.1",
+    },
+    actions: [
+      {
+        runId: `01997b1c-0000-7000-9000-${number}`,
+        action: {
+          kind: "agent",
+          message: "Pull request opened: ".padEnd(300, "text "),
+          name: "github",
+          sessionKey: `hook:01997b1c-0000-7000-a000-${number}`,
+          wakeMode: "now",
+          deliver: true,
+          channel: "last",
+          timeoutSeconds: 600,
+          allowUnsafeExternalContent: false,
+        },
+      },
+    ],
+    warnings: [],
+    log: [],
+  };
+}

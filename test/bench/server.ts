@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const TICKS_PER_SECOND = 100;
+const PAGE_BYTES = 4096;
+
+export interface BenchServer {
+  /** Of the hook. */
+  url: string;
+  /** From the spawn to the first 2xx. */
+  startSeconds: number;
+  /** Over the process and all its descendants. */
+  usage(): { cpuSeconds: number; residentMb: number };
+  stop(): Promise<void>;
+}
+
+export interface BenchServerOptions {
+  command: string[];
+  env?: Record<string, string>;
+  /** Known beforehand; absent: read from the line `Listening on …`. */
+  url?: string;
+  hookPath: string;
+  token: string;
+  payload: string;
+}
+
+/** Starts a server as a process of its own and waits for its first 2xx. */
+export async function startServer({ command, env, url, hookPath, token, payload }: BenchServerOptions): Promise<BenchServer> {
+  const spawnedAt = performance.now();
+  const [program = "", ...args] = command;
+  const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
+  const hookUrl = `${url ?? (await readUrl(child))}${hookPath}`;
+  child.stdout?.resume();
+  await firstSuccess(hookUrl, token, payload);
+  return {
+    url: hookUrl,
+    startSeconds: (performance.now() - spawnedAt) / 1000,
+    usage: () => usageOf(descendants(child.pid ?? 0)),
+    async stop() {
+      child.kill("SIGTERM");
+      await once(child, "exit");
+    },
+  };
+}
+
+async function readUrl(child: ChildProcess): Promise<string> {
+  for await (const line of createInterface({ input: child.stdout! })) {
+    const url = /Listening on (\S+)/.exec(line)?.[1];
+    if (url) return url;
+  }
+  throw new Error("the server did not say where it listens");
+}
+
+async function firstSuccess(url: string, token: string, body: string): Promise<void> {
+  for (let attempt = 0; attempt < 500; attempt += 1) {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const response = await fetch(url, { method: "POST", headers, body }).catch(() => undefined);
+    await response?.arrayBuffer();
+    if (response?.ok) return;
+    await sleep(10);
+  }
+  throw new Error(`${url} never answered 2xx`);
+}
+
+/** The process and everything below it, read from /proc. */
+function descendants(pid: number): number[] {
+  const parents = new Map<number, number>();
+  for (const name of readdirSync("/proc")) {
+    if (/^\d+$/.test(name)) parents.set(Number(name), Number(statFields(Number(name))[1] ?? 0));
+  }
+  const found = [pid];
+  for (const parent of found) {
+    for (const [child, itsParent] of parents) if (itsParent === parent) found.push(child);
+  }
+  return found;
+}
+
+/** User and system time of ended children count with their parent. */
+function usageOf(pids: number[]): { cpuSeconds: number; residentMb: number } {
+  let ticks = 0;
+  let pages = 0;
+  for (const pid of pids) {
+    const fields = statFields(pid);
+    ticks += [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
+    pages += Number(fields[21] ?? 0);
+  }
+  return { cpuSeconds: ticks / TICKS_PER_SECOND, residentMb: (pages * PAGE_BYTES) / 2 ** 20 };
+}
+
+/** The fields of /proc/<pid>/stat from the third on: state, parent, … */
+function statFields(pid: number): string[] {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  } catch {
+    return [];
+  }
+}

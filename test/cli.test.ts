@@ -1,0 +1,94 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { startProcess } from "./support/process.ts";
+import { HOOK_TOKEN, withTokens } from "./support/service.ts";
+
+const main = path.join(import.meta.dirname, "../src/cli/main.ts");
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-cli-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("webhooks check", () => {
+  test("says that a good configuration is good", async () => {
+    write("webhooks.json5", JSON.stringify(withTokens({ hooks: { presets: ["mail"] } })));
+    expect(await webhooks("check")).toMatchObject({ code: 0, stdout: expect.stringContaining("is good: mail") });
+  });
+
+  test("prints every problem with file, line and key, and exits 1", async () => {
+    const lines = [
+      "{",
+      `  hooks: { enabled: true, token: "${HOOK_TOKEN}", maxBodyByte: 3,`,
+      "    mappings: [",
+      '      { match: { path: "a" }, messageTemplate: "{{nope x}}" },',
+      '      { match: { path: "b" }, messageTemplate: "x", chanel: "slack" },',
+      '      { match: { path: "c" }, transform: { module: "gone.ts" } },',
+      '      { match: { path: "d" }, transform: { module: "broken.ts" } },',
+      "    ] },",
+      "}",
+    ];
+    write("webhooks.json5", lines.join("\n"));
+    write("transforms/broken.ts", "export default () => {\n  const = 1;\n};\n");
+    const { code, stderr } = await webhooks("check");
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/webhooks\.json5:2:\d+ hooks\.maxBodyByte: .*maxBodyBytes/);
+    expect(stderr).toMatch(/webhooks\.json5:4:\d+ hooks\.mappings\[0\]\.messageTemplate: .*nope/);
+    expect(stderr).toMatch(/webhooks\.json5:5:\d+ hooks\.mappings\[1\]\.chanel: .*channel/);
+    expect(stderr).toMatch(/webhooks\.json5:6:\d+ hooks\.mappings\[2\]\.transform\.module: .*gone\.ts/);
+    expect(stderr).toMatch(/transforms\/broken\.ts:2:\d+ .*/);
+  });
+
+  test("says where it looked when there is no configuration", async () => {
+    expect(await webhooks("check")).toMatchObject({ code: 1, stderr: expect.stringContaining("webhooks.json5") });
+  });
+});
+
+test("webhooks try prints the action that a payload would give", async () => {
+  const mappings = [{ id: "order", match: { path: "orders/new" }, messageTemplate: "{{id}} {{headers.x-shop}}" }];
+  write("webhooks.yaml", JSON.stringify(withTokens({ hooks: { mappings } })));
+  write("payload.json", '{ "id": 7 }');
+  const { code, stdout } = await webhooks("try", "orders/new", "payload.json", "--header", "X-Shop: north");
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ mapping: "order", actions: [{ kind: "agent", message: "7 north" }] });
+  expect(await webhooks("try", "nope", "payload.json")).toMatchObject({ code: 1 });
+});
+
+describe("webhooks serve", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)("ends with 0 on %s", async (signal) => {
+    write("webhooks.json5", JSON.stringify(withTokens({})));
+    const service = await startProcess(path.join(folder, "webhooks.json5"));
+    const response = await fetch(`${service.url}/hooks/wake`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${HOOK_TOKEN}` },
+      body: '{ "text": "x" }',
+    });
+    expect(response.status).toBe(200);
+    expect(await service.end(signal)).toBe(0);
+  });
+
+  test("refuses to start without a hook token, and says which key and why", async () => {
+    write("webhooks.json5", "{ hooks: { enabled: true } }");
+    const { code, stderr } = await webhooks("serve");
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/hooks\.token/);
+  });
+});
+
+function write(name: string, text: string): void {
+  mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+  writeFileSync(path.join(folder, name), text);
+}
+
+function webhooks(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const { INIT_CWD: _, WEBHOOKS_CONFIG: __, ...env } = process.env;
+  return new Promise((resolve) => {
+    execFile(process.execPath, [main, ...args], { cwd: folder, env }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
+    });
+  });
+}

@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import type { Journal, NewDelivery } from "../../../src/journal/port.ts";
+import { useJournals, type OpenJournal } from "./harness.ts";
+import { NOW, nextId, sampleDelivery, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
+
+const ROUTE = { channel: "slack", to: "C1" } as const;
+const SENT = { state: "sent", at: NOW + 20, route: ROUTE, partsSent: 2 } as const;
+
+export function describeDeliveries(open: OpenJournal): void {
+  describe("deliveries", () => {
+    const { start, folder } = useJournals(open);
+
+    test("a claim counts an attempt", async () => {
+      const journal = await start();
+      const [delivery] = await addDeliveries(journal, [{ text: "Hello." }]);
+      const [claimed] = await journal.claimDeliveries(10, NOW + 10);
+      expect(claimed).toEqual({
+        ...delivery,
+        state: "sending",
+        attempts: 1,
+        createdAt: NOW + 10,
+        dueAt: NOW + 10,
+        partsSent: 0,
+      });
+      expect(await journal.listDeliveries({ limit: 1 })).toEqual([claimed]);
+    });
+
+    test("one recipient is served in order, others side by side, up to the limit", async () => {
+      const journal = await start();
+      const [one, two, elsewhere, nobody] = await addDeliveries(journal, [
+        { to: "C1" },
+        { to: "C1" },
+        { to: "C2" },
+        { channel: "last", to: undefined },
+      ]);
+      expect(await claimedIds(journal, 2)).toEqual([one?.id, elsewhere?.id]);
+      expect(await claimedIds(journal, 2)).toEqual([nobody?.id]);
+      await journal.finishDelivery(one!.id, SENT);
+      expect(await claimedIds(journal, 2)).toEqual([two?.id]);
+    });
+
+    test("without a recipient there is one lane a channel as well", async () => {
+      const journal = await start();
+      const [first] = await addDeliveries(journal, [{ to: undefined }, { to: undefined }]);
+      expect(await claimedIds(journal, 10)).toEqual([first?.id]);
+    });
+
+    test("a retried one stays first and goes on after the parts that were taken", async () => {
+      const journal = await start();
+      const [first] = await addDeliveries(journal, [{}, {}]);
+      await journal.claimDeliveries(10, NOW + 10);
+      await journal.progressDelivery(first!.id, 1);
+      await journal.retryDelivery(first!.id, NOW + 500, "slow down");
+
+      expect(await claimedIds(journal, 10)).toEqual([]);
+      expect(await journal.nextDueAt()).toBe(NOW + 500);
+      expect(await journal.claimDeliveries(10, NOW + 500)).toMatchObject([
+        { id: first!.id, attempts: 2, partsSent: 1, error: "slow down" },
+      ]);
+    });
+
+    test("a sent one keeps its route, and lets the error of an earlier try go", async () => {
+      const journal = await start();
+      const [delivery] = await addDeliveries(journal, [{ channel: "last", to: undefined }]);
+      await journal.claimDeliveries(10, NOW + 10);
+      await journal.retryDelivery(delivery!.id, NOW + 10, "slow down");
+      await journal.claimDeliveries(10, NOW + 10);
+      await journal.finishDelivery(delivery!.id, SENT);
+      const [sent] = await journal.listDeliveries({ limit: 1 });
+      expect(sent).toMatchObject({ state: "sent", sentAt: NOW + 20, route: ROUTE, partsSent: 2 });
+      expect(sent?.error).toBeUndefined();
+    });
+
+    test("a failed one keeps its error and lets the next one go", async () => {
+      const journal = await start();
+      const [first, second] = await addDeliveries(journal, [{}, {}]);
+      await journal.claimDeliveries(10, NOW + 10);
+      await journal.progressDelivery(first!.id, 1);
+      await journal.finishDelivery(first!.id, { state: "failed", at: NOW + 20, error: "gone" });
+      const [failed] = await journal.listDeliveries({ limit: 10, state: "failed" });
+      expect(failed).toMatchObject({ id: first!.id, error: "gone", partsSent: 1 });
+      expect(failed?.sentAt).toBeUndefined();
+      expect(await claimedIds(journal, 10)).toEqual([second?.id]);
+    });
+
+    test("ending one that is unknown, waiting or finished changes nothing", async () => {
+      const journal = await start();
+      const [delivery] = await addDeliveries(journal, [{}]);
+      await journal.finishDelivery(delivery!.id, SENT);
+      await journal.finishDelivery(nextId(), SENT);
+      expect(await journal.lastRoute()).toBeUndefined();
+
+      await journal.claimDeliveries(10, NOW + 10);
+      await journal.finishDelivery(delivery!.id, { state: "failed", at: NOW, error: "gone" });
+      await journal.finishDelivery(delivery!.id, SENT);
+      await journal.retryDelivery(delivery!.id, NOW, "late");
+      await journal.progressDelivery(delivery!.id, 7);
+      expect(await journal.listDeliveries({ limit: 1 })).toMatchObject([{ state: "failed", partsSent: 0 }]);
+      expect(await journal.lastRoute()).toBeUndefined();
+    });
+
+    test("the route used last is known, on any channel and on each", async () => {
+      const journal = await start();
+      const routes = [
+        { channel: "slack", to: "C1" },
+        { channel: "telegram", to: "42" },
+        { channel: "slack", to: "C2" },
+      ] as const;
+      expect(await journal.lastRoute()).toBeUndefined();
+      for (const route of routes) {
+        const [delivery] = await addDeliveries(journal, [{ ...route }]);
+        await journal.claimDeliveries(10, NOW + 10);
+        await journal.finishDelivery(delivery!.id, { ...SENT, route });
+        expect(await journal.lastRoute()).toEqual(route);
+      }
+      expect(await journal.lastRoute("telegram")).toEqual(routes[1]);
+      expect(await journal.lastRoute("slack")).toEqual(routes[2]);
+      expect(await journal.lastRoute("discord")).toBeUndefined();
+    });
+
+    test("those left being sent are sent again after a restart, attempts and parts kept", async () => {
+      const at = folder();
+      const first = await start(at);
+      const [delivery] = await addDeliveries(first, [{}, {}]);
+      await first.claimDeliveries(10, NOW + 10);
+      await first.progressDelivery(delivery!.id, 1);
+      await first.close();
+      const second = await start(at);
+      expect(await second.claimDeliveries(10, NOW + 10)).toMatchObject([
+        { id: delivery!.id, attempts: 2, partsSent: 1 },
+      ]);
+    });
+  });
+}
+
+/** Completes a run that leaves these deliveries behind. */
+async function addDeliveries(journal: Journal, parts: Partial<NewDelivery>[]): Promise<NewDelivery[]> {
+  const action = sampleRun(nextId());
+  const event = sampleEvent({ actions: [action] });
+  const deliveries = parts.map((part) => sampleDelivery(action.runId, { eventId: event.id, ...part }));
+  await journal.accept(event);
+  await journal.claimRuns(1, NOW);
+  await journal.completeRun(action.runId, sampleOutcome({ deliveries }));
+  return deliveries;
+}
+
+async function claimedIds(journal: Journal, limit: number): Promise<string[]> {
+  return (await journal.claimDeliveries(limit, NOW + 10)).map((delivery) => delivery.id);
+}

@@ -1,0 +1,50 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { useJournals, type OpenJournal } from "./harness.ts";
+import { NOW, sampleEvent, sampleKeys } from "./samples.ts";
+
+const VICTIM = fileURLToPath(new URL("victim.ts", import.meta.url));
+
+/** `opener` is a module that exports `open`: the driver as another process opens it. */
+export function describeHardStop(open: OpenJournal, opener: URL): void {
+  describe("a process that is killed", () => {
+    const { start, folder } = useJournals(open);
+
+    test.for([1, 40, 300])("after %i commits has lost none of them", async (commits) => {
+      const at = folder();
+      const reported = await killAfter(commits, opener, at);
+      const journal = await start(at);
+
+      const { events } = await journal.stats();
+      expect(events).toBeGreaterThanOrEqual(reported.length);
+      for (const id of reported) {
+        expect(await journal.getEvent(id)).toMatchObject({ status: "accepted", runs: [{ eventId: id }] });
+        const repeat = sampleEvent({ idempotency: sampleKeys([id]) });
+        expect(await journal.accept(repeat)).toMatchObject({ kind: "replayed", receipt: { eventId: id } });
+      }
+      // The victim had claimed the first of them.
+      const claimed = await journal.claimRuns(events, NOW);
+      expect(claimed).toHaveLength(events);
+      expect(claimed[0]).toMatchObject({ eventId: reported[0], attempts: 2 });
+    });
+  });
+}
+
+/** Gives the ids of the events that the victim reported as committed. */
+async function killAfter(commits: number, opener: URL, folder: string): Promise<string[]> {
+  const victim = spawn(process.execPath, [VICTIM, opener.href, folder], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const exit = once(victim, "exit");
+  const reported: string[] = [];
+  for await (const line of createInterface({ input: victim.stdout })) {
+    reported.push(line);
+    if (reported.length === commits) victim.kill("SIGKILL");
+  }
+  const [, signal] = await exit;
+  expect(signal).toBe("SIGKILL");
+  return reported;
+}

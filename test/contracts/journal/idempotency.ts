@@ -1,0 +1,191 @@
+import { describe, expect, test } from "vitest";
+import { useJournals, type OpenJournal } from "./harness.ts";
+import { NOW, receiptOf, sampleEvent, sampleKeys, sampleRun, sampleWake } from "./samples.ts";
+
+export function describeIdempotency(open: OpenJournal): void {
+  describe("idempotency", () => {
+    const { start, folder } = useJournals(open);
+
+    test("a known key gives the first answer and commits nothing", async () => {
+      const journal = await start();
+      const first = sampleEvent({ idempotency: sampleKeys(["a"]), warnings: ["one"] });
+      const answered = receiptOf(await journal.accept(first));
+      const repeat = await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }));
+
+      expect(repeat).toEqual({ kind: "replayed", receipt: { ...answered, replayed: true } });
+      expect(await journal.stats()).toMatchObject({ events: 1, pendingRuns: 1 });
+    });
+
+    test("of concurrent duplicates one is committed", async () => {
+      const journal = await start();
+      const results = await Promise.all(
+        Array.from({ length: 50 }, () => journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }))),
+      );
+      expect(results.filter((result) => result.kind === "committed")).toHaveLength(1);
+      expect(new Set(results.map((result) => receiptOf(result).eventId)).size).toBe(1);
+      expect(await journal.stats()).toMatchObject({ events: 1, pendingRuns: 1 });
+    });
+
+    test("a key is known in its own scope only", async () => {
+      const journal = await start();
+      await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }));
+      const other = sampleEvent({ idempotency: sampleKeys(["a"], { scope: "token gitlab" }) });
+      expect(await journal.accept(other)).toMatchObject({ kind: "committed" });
+    });
+
+    test("other content under the key is a conflict where that is asked for", async () => {
+      const journal = await start();
+      const strict = { conflictOnOtherContent: true };
+      await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"], strict) }));
+      const same = sampleEvent({ idempotency: sampleKeys(["a"], strict) });
+      const other = sampleEvent({ idempotency: sampleKeys(["a"], { ...strict, fingerprint: "other" }) });
+      expect(await journal.accept(same)).toMatchObject({ kind: "replayed" });
+      expect(await journal.accept(other)).toEqual({ kind: "conflict" });
+      expect(await journal.stats()).toMatchObject({ events: 1 });
+    });
+
+    test("elsewhere the first content stands", async () => {
+      const journal = await start();
+      await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }));
+      const other = sampleEvent({ idempotency: sampleKeys(["a"], { fingerprint: "other" }) });
+      expect(await journal.accept(other)).toMatchObject({ kind: "replayed" });
+    });
+
+    test("an expired key is unknown, and takes the new answer", async () => {
+      const journal = await start();
+      await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }));
+      const later = { receivedAt: NOW + 1000, idempotency: sampleKeys(["a"], { expiresAt: NOW + 2000 }) };
+      const second = sampleEvent(later);
+      expect(await journal.accept(second)).toMatchObject({ kind: "committed" });
+      expect(receiptOf(await journal.accept(sampleEvent(later))).eventId).toBe(second.id);
+    });
+
+    test("a sweep forgets what has expired, however much it is", async () => {
+      const journal = await start();
+      const events = Array.from({ length: 1200 }, (_, index) =>
+        sampleEvent({ actions: [], status: "skipped", idempotency: sampleKeys([`old ${index}`]) }),
+      );
+      const fresh = sampleEvent({ idempotency: sampleKeys(["fresh"], { expiresAt: NOW + 5000 }) });
+      await Promise.all([...events, fresh].map((event) => journal.accept(event)));
+      await journal.sweep(NOW + 1000);
+
+      // Asked with a moment before the expiry, so that only the sweep can have taken it away.
+      const again = sampleEvent({ idempotency: sampleKeys(["old 1199"]) });
+      expect(await journal.accept(again)).toMatchObject({ kind: "committed" });
+      expect(await journal.accept(sampleEvent({ idempotency: sampleKeys(["fresh"]) }))).toMatchObject({
+        kind: "replayed",
+      });
+    });
+
+    test("a skipped event's key is known, a refused one's is free", async () => {
+      const journal = await start();
+      const skipped = sampleEvent({ actions: [], status: "skipped", idempotency: sampleKeys(["a"]) });
+      const failed = sampleEvent({ actions: [], status: "failed", idempotency: sampleKeys(["b"]) });
+      await journal.accept(skipped);
+      await journal.accept(failed);
+      const repeat = receiptOf(await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) })));
+      expect(repeat).toEqual({ eventId: skipped.id, actions: [], warnings: [], replayed: true });
+      expect(await journal.accept(sampleEvent({ idempotency: sampleKeys(["b"]) }))).toMatchObject({
+        kind: "committed",
+      });
+    });
+
+    test("a replay can be found without an accept", async () => {
+      const journal = await start();
+      const event = sampleEvent({ idempotency: sampleKeys(["a"], { expiresAt: Date.now() + 60_000 }) });
+      const receipt = receiptOf(await journal.accept(event));
+      const scope = "token github";
+      expect(await journal.findReplay(scope, "a", "content")).toEqual({
+        kind: "replayed",
+        receipt: { ...receipt, replayed: true },
+      });
+      expect(await journal.findReplay(scope, "a", "other")).toEqual({ kind: "conflict" });
+      expect(await journal.findReplay(scope, "b", "content")).toBeUndefined();
+    });
+
+    test("a key is known after a restart", async () => {
+      const at = folder();
+      const first = await start(at);
+      await first.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }));
+      await first.close();
+      const second = await start(at);
+      const repeat = sampleEvent({ idempotency: sampleKeys(["a"]) });
+      expect(await second.accept(repeat)).toMatchObject({ kind: "replayed" });
+    });
+  });
+
+  describe("idempotency of each action", () => {
+    const { start } = useJournals(open);
+    const each = (keys: string[]) => sampleKeys(keys, { perAction: true });
+
+    test("known ones are dropped, the first one's receipt stands in", async () => {
+      const journal = await start();
+      const [one, two, three] = [sampleRun("one"), sampleRun("two"), sampleRun("three")];
+      await journal.accept(sampleEvent({ actions: [one, two], idempotency: each(["1", "2"]) }));
+      const second = sampleEvent({ actions: [sampleRun("two"), three], idempotency: each(["2", "3"]) });
+
+      expect(await journal.accept(second)).toEqual({
+        kind: "committed",
+        receipt: {
+          eventId: second.id,
+          actions: [
+            { kind: "agent", runId: two.runId, sessionKey: "two" },
+            { kind: "agent", runId: three.runId, sessionKey: "three" },
+          ],
+          warnings: [],
+          replayed: false,
+        },
+      });
+      const runs = await journal.listRuns({ limit: 10 });
+      expect(runs.map((run) => run.id)).toEqual([three.runId, two.runId, one.runId]);
+      expect((await journal.getEvent(second.id))?.runs.map((run) => run.id)).toEqual([three.runId]);
+    });
+
+    test("a repeat within the event is dropped too", async () => {
+      const journal = await start();
+      const first = sampleRun("one");
+      const event = sampleEvent({ actions: [first, sampleRun("one")], idempotency: each(["1", "1"]) });
+      const { actions } = receiptOf(await journal.accept(event));
+      expect(actions.map((action) => action.runId)).toEqual([first.runId, first.runId]);
+      expect(await journal.listRuns({ limit: 10 })).toHaveLength(1);
+    });
+
+    test("when all are known the event is a replay of the first", async () => {
+      const journal = await start();
+      const first = sampleEvent({
+        actions: [sampleRun("one"), sampleWake("two")],
+        idempotency: each(["1", "2"]),
+      });
+      const { actions } = receiptOf(await journal.accept(first));
+      const repeat = sampleEvent({
+        actions: [sampleWake("two"), sampleRun("one")],
+        idempotency: each(["2", "1"]),
+      });
+      expect(await journal.accept(repeat)).toEqual({
+        kind: "replayed",
+        receipt: { eventId: first.id, actions: actions.toReversed(), warnings: [], replayed: true },
+      });
+      expect(await journal.stats()).toMatchObject({ events: 1, pendingRuns: 1, pendingSystemEvents: 1 });
+    });
+
+    test("an event whose runs are all known ones is done", async () => {
+      const journal = await start();
+      await journal.accept(sampleEvent({ actions: [sampleRun("one")], idempotency: each(["1"]) }));
+      const second = sampleEvent({
+        actions: [sampleRun("one"), sampleWake("w")],
+        idempotency: each(["1", "2"]),
+      });
+      await journal.accept(second);
+      expect(await journal.getEvent(second.id)).toMatchObject({ status: "done" });
+    });
+
+    test("an action with an empty key is always new", async () => {
+      const journal = await start();
+      const event = () =>
+        sampleEvent({ actions: [sampleRun("a"), sampleRun("b")], idempotency: each(["", ""]) });
+      await journal.accept(event());
+      await journal.accept(event());
+      expect(await journal.stats()).toMatchObject({ events: 2, pendingRuns: 4 });
+    });
+  });
+}

@@ -1,0 +1,197 @@
+import { describe, expect, test } from "vitest";
+import type { EventStatus } from "../../../src/types.ts";
+import type { Journal } from "../../../src/journal/port.ts";
+import { useJournals, type OpenJournal } from "./harness.ts";
+import {
+  NOW,
+  nextId,
+  sampleDelivery,
+  sampleEntry,
+  sampleEvent,
+  sampleOutcome,
+  sampleRun,
+} from "./samples.ts";
+
+export function describeReads(open: OpenJournal): void {
+  describe("lists", () => {
+    const { start } = useJournals(open);
+
+    test("events come newest first, page by page", async () => {
+      const journal = await start();
+      const events = Array.from({ length: 5 }, () => sampleEvent());
+      for (const event of events) await journal.accept(event);
+      const ids = events.map((event) => event.id).toReversed();
+
+      const first = await journal.listEvents({ limit: 2 });
+      expect(first.map((event) => event.id)).toEqual(ids.slice(0, 2));
+      const second = await journal.listEvents({ limit: 10, before: ids[1] });
+      expect(second.map((event) => event.id)).toEqual(ids.slice(2));
+      expect(first[0]).toEqual({
+        id: ids[0],
+        hook: "github",
+        mapping: "pull-requests",
+        receivedAt: NOW,
+        status: "accepted",
+        actions: [{ kind: "agent", runId: events[4]?.actions.map(runIdOf)[0], sessionKey: "session" }],
+      });
+    });
+
+    test("events are picked by hook, by status and by both", async () => {
+      const journal = await start();
+      const accept = async (hook: string, status: "accepted" | "rejected"): Promise<string> => {
+        const event = sampleEvent({
+          hook,
+          status,
+          actions: status === "accepted" ? [sampleRun(nextId())] : [],
+        });
+        await journal.accept(event);
+        return event.id;
+      };
+      const a = await accept("a", "accepted");
+      const b = await accept("b", "rejected");
+      const c = await accept("a", "rejected");
+      const ids = async (filter: { hook?: string; status?: EventStatus; before?: string }) =>
+        (await journal.listEvents({ limit: 10, ...filter })).map((event) => event.id);
+
+      expect(await ids({ hook: "a" })).toEqual([c, a]);
+      expect(await ids({ status: "rejected" })).toEqual([c, b]);
+      expect(await ids({ hook: "a", status: "rejected" })).toEqual([c]);
+      expect(await ids({ status: "rejected", before: c })).toEqual([b]);
+      expect(await ids({ hook: "c" })).toEqual([]);
+    });
+
+    test("runs and deliveries come newest first, page by page, by state", async () => {
+      const journal = await start();
+      const actions = [sampleRun("a"), sampleRun("a"), sampleRun("b")];
+      await journal.accept(sampleEvent({ actions }));
+      await journal.claimRuns(10, NOW);
+      const [one, two, three] = actions.map((action) => action.runId);
+      const deliveries = [sampleDelivery(one!), sampleDelivery(one!), sampleDelivery(one!, { to: "C2" })];
+      await journal.completeRun(one!, sampleOutcome({ deliveries }));
+
+      const runIds = async (page: object) =>
+        (await journal.listRuns({ limit: 10, ...page })).map((run) => run.id);
+      expect(await runIds({})).toEqual([three, two, one]);
+      expect(await runIds({ limit: 1, before: three })).toEqual([two]);
+      expect(await runIds({ state: "ready" })).toEqual([two]);
+
+      const [first, second, other] = deliveries.map((delivery) => delivery.id);
+      const deliveryIds = async (page: object) =>
+        (await journal.listDeliveries({ limit: 10, ...page })).map((delivery) => delivery.id);
+      expect(await deliveryIds({})).toEqual([other, second, first]);
+      expect(await deliveryIds({ limit: 1, before: other })).toEqual([second]);
+      expect(await deliveryIds({ state: "pending" })).toEqual([other, first]);
+      expect(await deliveryIds({ state: "queued" })).toEqual([second]);
+    });
+
+    test("an event's record holds what it led to", async () => {
+      const journal = await start();
+      const { runId, action } = sampleRun("s");
+      const event = sampleEvent({ actions: [{ runId, action }] });
+      await journal.accept(event);
+      await journal.claimRuns(1, NOW);
+      const own = { eventId: event.id, runId };
+      const entries = [
+        sampleEntry({ sessionKey: "s", ...own }),
+        sampleEntry({ sessionKey: "main", role: "system", ...own }),
+      ];
+      await journal.completeRun(
+        runId,
+        sampleOutcome({ entries, deliveries: [sampleDelivery(runId, { eventId: event.id })] }),
+      );
+      expect(await journal.getEvent(event.id)).toMatchObject({
+        runs: [{ id: runId, state: "done", action }],
+        entries,
+        deliveries: [{ runId, state: "pending" }],
+      });
+      expect(await journal.getEvent(nextId())).toBeUndefined();
+    });
+
+    test("the figures follow what happens", async () => {
+      const journal = await start();
+      const empty = { events: 0, pendingRuns: 0, pendingDeliveries: 0, pendingSystemEvents: 0 };
+      expect(await journal.stats()).toEqual(empty);
+      const actions = [sampleRun("a"), sampleRun("b")];
+      await journal.accept(sampleEvent({ actions }));
+      await journal.claimRuns(10, NOW);
+      expect(await journal.stats()).toEqual({ ...empty, events: 1, pendingRuns: 2 });
+
+      const delivery = sampleDelivery(actions[0]!.runId);
+      await journal.completeRun(actions[0]!.runId, sampleOutcome({ deliveries: [delivery] }));
+      const entries = [sampleEntry({ sessionKey: "main", role: "system", pending: true })];
+      await journal.buryRun(actions[1]!.runId, { finishedAt: NOW, error: "no", entries });
+      expect(await journal.stats()).toEqual({
+        ...empty,
+        events: 1,
+        pendingDeliveries: 1,
+        pendingSystemEvents: 1,
+      });
+
+      await journal.claimDeliveries(1, NOW + 10);
+      await journal.finishDelivery(delivery.id, { state: "failed", at: NOW, error: "no" });
+      expect(await journal.stats()).toEqual({ ...empty, events: 1, pendingSystemEvents: 1 });
+    });
+
+    test("an empty journal waits for nothing", async () => {
+      const journal = await start();
+      expect(await journal.nextDueAt()).toBeUndefined();
+      expect(await journal.listEvents({ limit: 10 })).toEqual([]);
+    });
+  });
+
+  describe("sessions", () => {
+    const { start } = useJournals(open);
+
+    test("history is the newest turns, oldest first, without system events", async () => {
+      const journal = await start();
+      await addEntries(journal, [
+        { text: "one" },
+        { text: "two", role: "assistant" },
+        { text: "note", role: "system" },
+        { text: "three" },
+        { text: "elsewhere", sessionKey: "other" },
+      ]);
+      const history = await journal.history("s", 2);
+      expect(history.map(({ role, text }) => ({ role, text }))).toEqual([
+        { role: "assistant", text: "two" },
+        { role: "user", text: "three" },
+      ]);
+      expect(await journal.history("nobody", 2)).toEqual([]);
+    });
+
+    test("entries come oldest first, after the cursor", async () => {
+      const journal = await start();
+      await addEntries(journal, [{ text: "one" }, { text: "two" }, { text: "three" }]);
+      const first = await journal.getSession("s", { limit: 2 });
+      expect(first?.entries.map((entry) => entry.text)).toEqual(["one", "two"]);
+      const rest = await journal.getSession("s", { limit: 2, after: first?.entries[1]?.seq });
+      expect(rest?.entries.map((entry) => entry.text)).toEqual(["three"]);
+      expect(await journal.getSession("nobody", { limit: 2 })).toBeUndefined();
+    });
+
+    test("the list says when each began, when it changed and how long it is", async () => {
+      const journal = await start();
+      await addEntries(journal, [
+        { sessionKey: "a", at: NOW },
+        { sessionKey: "b", at: NOW + 1 },
+        { sessionKey: "a", at: NOW + 2 },
+      ]);
+      expect(await journal.listSessions({ limit: 10 })).toEqual([
+        { key: "a", createdAt: NOW, updatedAt: NOW + 2, entries: 2 },
+        { key: "b", createdAt: NOW + 1, updatedAt: NOW + 1, entries: 1 },
+      ]);
+      expect(await journal.listSessions({ limit: 1 })).toHaveLength(1);
+    });
+  });
+}
+
+function runIdOf(accepted: object): unknown {
+  return "runId" in accepted ? accepted.runId : undefined;
+}
+
+async function addEntries(journal: Journal, entries: Parameters<typeof sampleEntry>[0][]): Promise<void> {
+  const outcome = sampleOutcome({
+    entries: entries.map((entry) => sampleEntry({ sessionKey: "s", ...entry })),
+  });
+  await journal.completeHeartbeat({ id: nextId(), startedAt: NOW, consumedSeqs: [] }, outcome);
+}

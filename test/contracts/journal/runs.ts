@@ -1,0 +1,226 @@
+import { describe, expect, test } from "vitest";
+import type { Journal } from "../../../src/journal/port.ts";
+import { useJournals, type OpenJournal } from "./harness.ts";
+import {
+  NOW,
+  nextId,
+  sampleDelivery,
+  sampleEntry,
+  sampleEvent,
+  sampleOutcome,
+  sampleRun,
+} from "./samples.ts";
+
+export function describeRuns(open: OpenJournal): void {
+  describe("runs", () => {
+    const { start, folder } = useJournals(open);
+
+    test("one session runs strictly in order, one at a time", async () => {
+      const journal = await start();
+      const ids = await acceptRuns(journal, ["s", "s", "s"]);
+      const order: string[] = [];
+      for (;;) {
+        const claimed = await journal.claimRuns(10, NOW);
+        if (claimed.length === 0) break;
+        expect(claimed).toHaveLength(1);
+        order.push(...claimed.map((run) => run.id));
+        await completeAll(journal, claimed);
+      }
+      expect(order).toEqual(ids);
+    });
+
+    test("different sessions run side by side, oldest first, up to the limit", async () => {
+      const journal = await start();
+      const [a, , b, c] = await acceptRuns(journal, ["a", "a", "b", "c"]);
+      expect(await claimedIds(journal, 2)).toEqual([a, b]);
+      expect(await claimedIds(journal, 2)).toEqual([c]);
+      expect(await claimedIds(journal, 2)).toEqual([]);
+    });
+
+    test("the runs of one event keep its order", async () => {
+      const journal = await start();
+      const actions = [sampleRun("s"), sampleRun("s"), sampleRun("t")];
+      await journal.accept(sampleEvent({ actions }));
+      expect(await claimedIds(journal, 10)).toEqual([actions[0]?.runId, actions[2]?.runId]);
+    });
+
+    test("a claim counts an attempt and says when it was", async () => {
+      const journal = await start();
+      await acceptRuns(journal, ["s"]);
+      const [run] = await journal.claimRuns(1, NOW + 5);
+      expect(run).toMatchObject({ state: "running", attempts: 1, startedAt: NOW + 5 });
+      expect(await journal.listRuns({ limit: 1 })).toEqual([run]);
+    });
+
+    test("nothing is claimed before it is due", async () => {
+      const journal = await start();
+      await acceptRuns(journal, ["s"]);
+      expect(await journal.claimRuns(1, NOW - 1)).toEqual([]);
+      expect(await journal.nextDueAt()).toBe(NOW);
+    });
+
+    test("a retried run waits for its time, and its session behind it", async () => {
+      const journal = await start();
+      const [first, second, other] = await acceptRuns(journal, ["s", "s", "t"]);
+      await journal.claimRuns(1, NOW);
+      await journal.retryRun(first!, NOW + 499.5, "busy");
+
+      expect(await claimedIds(journal, 10)).toEqual([other]);
+      expect(await journal.nextDueAt()).toBe(NOW + 500);
+      const [again] = await journal.claimRuns(10, NOW + 500);
+      expect(again).toMatchObject({ id: first, attempts: 2, error: "busy" });
+      await completeAll(journal, [again!]);
+      expect(await claimedIds(journal, 10)).toEqual([second]);
+    });
+
+    test("a completed run keeps what came of it", async () => {
+      const journal = await start();
+      await acceptRuns(journal, ["s"]);
+      const [run] = await journal.claimRuns(1, NOW);
+      await journal.retryRun(run!.id, NOW, "busy");
+      await journal.claimRuns(1, NOW);
+      const outcome = sampleOutcome({ model: "echo/echo", usage: { inputTokens: 3 }, warnings: ["lowered"] });
+      await journal.completeRun(run!.id, outcome);
+
+      const [done] = await journal.listRuns({ limit: 1 });
+      expect(done).toMatchObject({ state: "done", attempts: 2, finishedAt: NOW + 10, reply: "Done." });
+      expect(done).toMatchObject({ model: "echo/echo", usage: { inputTokens: 3 }, warnings: ["lowered"] });
+      expect(done?.error).toBeUndefined();
+    });
+
+    test("a run's end, its entries and its deliveries are one commit", async () => {
+      const journal = await start();
+      const [id] = await acceptRuns(journal, ["s"]);
+      const [run] = await journal.claimRuns(1, NOW);
+      const delivery = sampleDelivery(id!, { eventId: run!.eventId });
+      const entries = [sampleEntry({ sessionKey: "s" }), sampleEntry({ sessionKey: "s", role: "assistant" })];
+      const broken = sampleOutcome({ entries, deliveries: [delivery, delivery] });
+
+      await expect(journal.completeRun(id!, broken)).rejects.toBeInstanceOf(Error);
+      expect(await journal.listRuns({ limit: 1 })).toMatchObject([{ state: "running" }]);
+      expect(await journal.getSession("s", { limit: 10 })).toBeUndefined();
+      expect(await journal.listDeliveries({ limit: 10 })).toEqual([]);
+
+      await journal.completeRun(id!, sampleOutcome({ entries, deliveries: [delivery] }));
+      expect((await journal.getSession("s", { limit: 10 }))?.entries).toHaveLength(2);
+      expect(await journal.listDeliveries({ limit: 10 })).toHaveLength(1);
+    });
+
+    test("a buried run is dead and lets the next of its session start", async () => {
+      const journal = await start();
+      const [first, second] = await acceptRuns(journal, ["s", "s"]);
+      await journal.claimRuns(1, NOW);
+      const entries = [
+        sampleEntry({ sessionKey: "main", role: "system", text: "Hook (error): no.", pending: true }),
+      ];
+      await journal.buryRun(first!, { finishedAt: NOW + 1, error: "no", entries });
+
+      expect(await journal.listRuns({ limit: 10, state: "dead" })).toMatchObject([
+        { id: first, error: "no", finishedAt: NOW + 1 },
+      ]);
+      expect(await journal.pendingSystemEvents()).toMatchObject([{ text: "Hook (error): no." }]);
+      expect(await claimedIds(journal, 10)).toEqual([second]);
+    });
+
+    test("ending a run that is unknown, waiting or finished changes nothing", async () => {
+      const journal = await start();
+      const [id] = await acceptRuns(journal, ["s"]);
+      const outcome = sampleOutcome({ entries: [sampleEntry()], deliveries: [sampleDelivery(id!)] });
+      const failure = { finishedAt: NOW, error: "no", entries: [sampleEntry()] };
+
+      await journal.completeRun(id!, outcome);
+      await journal.buryRun(nextId(), failure);
+      expect(await journal.listSessions({ limit: 10 })).toEqual([]);
+
+      await journal.claimRuns(1, NOW);
+      await journal.completeRun(id!, sampleOutcome());
+      await journal.completeRun(id!, outcome);
+      await journal.buryRun(id!, failure);
+      await journal.retryRun(id!, NOW, "late");
+      expect(await journal.listRuns({ limit: 10 })).toMatchObject([{ state: "done", reply: "Done." }]);
+      expect(await journal.listSessions({ limit: 10 })).toEqual([]);
+      expect(await journal.listDeliveries({ limit: 10 })).toEqual([]);
+    });
+
+    test("runs that were left running start again after a restart, in order, attempts kept", async () => {
+      const at = folder();
+      const first = await start(at);
+      const [head, next] = await acceptRuns(first, ["s", "s"]);
+      await first.claimRuns(10, NOW);
+      await first.close();
+
+      const second = await start(at);
+      const [again] = await second.claimRuns(10, NOW);
+      expect(again).toMatchObject({ id: head, attempts: 2 });
+      await completeAll(second, [again!]);
+      expect(await claimedIds(second, 10)).toEqual([next]);
+    });
+  });
+
+  describe("an event", () => {
+    const { start } = useJournals(open);
+
+    test("is done with the last of its runs and deliveries", async () => {
+      const journal = await start();
+      const actions = [sampleRun("a"), sampleRun("b")];
+      const event = sampleEvent({ actions });
+      await journal.accept(event);
+      await journal.claimRuns(10, NOW);
+      const delivery = sampleDelivery(actions[0]!.runId, { eventId: event.id });
+
+      await journal.completeRun(actions[0]!.runId, sampleOutcome({ deliveries: [delivery] }));
+      expect(await statusOf(journal, event.id)).toBe("accepted");
+      await journal.completeRun(actions[1]!.runId, sampleOutcome());
+      expect(await statusOf(journal, event.id)).toBe("accepted");
+
+      await journal.claimDeliveries(10, NOW + 10);
+      const route = { channel: "slack", to: "C1" } as const;
+      await journal.finishDelivery(delivery.id, { state: "sent", at: NOW + 20, route, partsSent: 1 });
+      expect(await statusOf(journal, event.id)).toBe("done");
+    });
+
+    test("is dead once a run was buried and nothing else is left", async () => {
+      const journal = await start();
+      const actions = [sampleRun("a"), sampleRun("b")];
+      const event = sampleEvent({ actions });
+      await journal.accept(event);
+      await journal.claimRuns(10, NOW);
+      await journal.buryRun(actions[0]!.runId, { finishedAt: NOW, error: "no", entries: [] });
+      expect(await statusOf(journal, event.id)).toBe("accepted");
+      await journal.completeRun(actions[1]!.runId, sampleOutcome());
+      expect(await statusOf(journal, event.id)).toBe("dead");
+    });
+
+    test("is dead once a delivery failed for good", async () => {
+      const journal = await start();
+      const action = sampleRun("a");
+      const event = sampleEvent({ actions: [action] });
+      await journal.accept(event);
+      await journal.claimRuns(10, NOW);
+      const delivery = sampleDelivery(action.runId, { eventId: event.id });
+      await journal.completeRun(action.runId, sampleOutcome({ deliveries: [delivery] }));
+      await journal.claimDeliveries(10, NOW + 10);
+      await journal.finishDelivery(delivery.id, { state: "failed", at: NOW + 20, error: "no such channel" });
+      expect(await statusOf(journal, event.id)).toBe("dead");
+    });
+  });
+}
+
+/** Accepts one event a session key, all at the same moment, and gives their run ids. */
+async function acceptRuns(journal: Journal, sessionKeys: string[]): Promise<string[]> {
+  const actions = sessionKeys.map((key) => sampleRun(key));
+  for (const action of actions) await journal.accept(sampleEvent({ actions: [action] }));
+  return actions.map((action) => action.runId);
+}
+
+async function claimedIds(journal: Journal, limit: number): Promise<string[]> {
+  return (await journal.claimRuns(limit, NOW)).map((run) => run.id);
+}
+
+async function completeAll(journal: Journal, runs: { id: string }[]): Promise<void> {
+  await Promise.all(runs.map((run) => journal.completeRun(run.id, sampleOutcome())));
+}
+
+async function statusOf(journal: Journal, eventId: string): Promise<string | undefined> {
+  return (await journal.getEvent(eventId))?.status;
+}

@@ -1,0 +1,107 @@
+import type {
+  AcceptResult,
+  Idempotency,
+  NewAction,
+  NewDelivery,
+  NewEntry,
+  NewEvent,
+  TurnOutcome,
+} from "../../../src/journal/port.ts";
+import { MAIN_SESSION, type AgentAction, type Receipt } from "../../../src/types.ts";
+
+/** Every sample event happens at this moment unless a test says otherwise. */
+export const NOW = 1_760_000_000_000;
+
+let count = 0;
+
+/** Ids in the form of a UUIDv7, each later than the one before. */
+export function nextId(): string {
+  count += 1;
+  return `01997b1c-0000-7000-8000-${String(process.pid).padStart(6, "0").slice(-6)}${String(count).padStart(6, "0")}`;
+}
+
+export function sampleEvent(parts: Partial<NewEvent> = {}): NewEvent {
+  return {
+    id: nextId(),
+    hook: "github",
+    mapping: "pull-requests",
+    status: "accepted",
+    receivedAt: NOW,
+    request: {
+      method: "POST",
+      path: "/hooks/github",
+      query: { page: "2" },
+      headers: { "x-github-event": "push" },
+      contentType: "application/json",
+      body: Buffer.from('{"ref":"main"}'),
+      client: "127.0.0.1",
+    },
+    actions: [sampleRun("session")],
+    warnings: [],
+    log: [],
+    ...parts,
+  };
+}
+
+/** An agent action of this session, with a run id of its own. */
+export function sampleRun(sessionKey: string, parts: Partial<AgentAction> = {}) {
+  const action: AgentAction = {
+    kind: "agent",
+    message: "Look at this.",
+    name: "GitHub",
+    sessionKey,
+    wakeMode: "now",
+    deliver: true,
+    channel: "last",
+    timeoutSeconds: 600,
+    allowUnsafeExternalContent: false,
+    ...parts,
+  };
+  return { action, runId: nextId() } satisfies NewAction;
+}
+
+/** A wake action; its system event asks for a heartbeat at once. */
+export function sampleWake(text: string, eventId?: string): NewAction {
+  return {
+    action: { kind: "wake", text, mode: "now", allowUnsafeExternalContent: false },
+    entry: sampleEntry({
+      sessionKey: MAIN_SESSION,
+      role: "system",
+      text,
+      eventId,
+      pending: true,
+      urgent: true,
+    }),
+  };
+}
+
+export function sampleEntry(parts: Partial<NewEntry> = {}): NewEntry {
+  return { sessionKey: "session", role: "user", text: "Hello.", at: NOW, ...parts };
+}
+
+/** Keys of a `dedupe` template: the first one stands. */
+export function sampleKeys(keys: string[], parts: Partial<Idempotency> = {}): Idempotency {
+  return {
+    scope: "token github",
+    keys,
+    perAction: false,
+    fingerprint: "content",
+    conflictOnOtherContent: false,
+    expiresAt: NOW + 1000,
+    ...parts,
+  };
+}
+
+export function sampleOutcome(parts: Partial<TurnOutcome> = {}): TurnOutcome {
+  return { finishedAt: NOW + 10, reply: "Done.", warnings: [], entries: [], deliveries: [], ...parts };
+}
+
+export function sampleDelivery(runId: string, parts: Partial<NewDelivery> = {}): NewDelivery {
+  return { id: nextId(), runId, channel: "slack", to: "C1", text: "Done.", ...parts };
+}
+
+/** The receipt of a commit or a replay; fails on a conflict. */
+export function receiptOf(result: AcceptResult | undefined): Receipt {
+  if (!result || result.kind === "conflict") throw new Error(`no receipt: ${result?.kind}`);
+  return result.receipt;
+}

@@ -1,0 +1,333 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  type Isolation,
+  type TransformBundle,
+  TransformError,
+  type TransformInput,
+  type TransformRunner,
+} from "../../src/transforms/port.ts";
+import { createTransformFolder, toInput, type TransformFolder } from "./transform-folder.ts";
+
+/** What every runner of transforms does. */
+export function describeTransformRunner(
+  name: string,
+  createRunner: () => TransformRunner,
+  isolation: Isolation,
+): void {
+  describe(`${name}, isolation "${isolation}"`, () => {
+    let runner: TransformRunner;
+    let folder: TransformFolder;
+    beforeAll(() => {
+      runner = createRunner();
+      folder = createTransformFolder();
+    });
+    afterAll(async () => {
+      await runner.close();
+      folder.remove();
+    });
+
+    const bundle = (code: string, overrides = {}): Promise<TransformBundle> =>
+      folder.bundle(code, { isolation, ...overrides });
+    const run = async (
+      code: string,
+      input: TransformInput = toInput({}),
+      overrides = {},
+    ): Promise<unknown> => {
+      const { result } = await runner.run(await bundle(code, overrides), input);
+      return result.kind === "value" ? result.value : undefined;
+    };
+    const fail = async (code: string, input = toInput({}), overrides = {}): Promise<TransformError> => {
+      const error: unknown = await runner.run(await bundle(code, overrides), input).catch((reason) => reason);
+      if (!(error instanceof TransformError))
+        throw new Error(`Expected a failure, got ${JSON.stringify(error)}`);
+      return error;
+    };
+
+    describe("what a transform is called with", () => {
+      test("one object with the request, the base and its own secrets", async () => {
+        const input = toInput({ a: [1, "ü", null] }, { query: { q: "1" } });
+        const seen = await run("export default (input: unknown) => input", input, {
+          secrets: { KEY: "s3cret" },
+        });
+        expect(seen).toEqual({
+          payload: { a: [1, "ü", null] },
+          rawBody: '{"a":[1,"ü",null]}',
+          headers: { "content-type": "application/json" },
+          query: { q: "1" },
+          path: "/hooks/test",
+          method: "POST",
+          now: "2026-03-04T05:06:07.890Z",
+          base: { kind: "agent", message: "from the template" },
+          secrets: { KEY: "s3cret" },
+        });
+      });
+
+      test("a payload that is not the body as it stands, with item and index", async () => {
+        const input = toInput(
+          { b: 2 },
+          { payloadIsBody: false, rawBody: Buffer.from("b=2"), item: { c: 3 }, index: 4 },
+        );
+        const code =
+          "export default ({ payload, rawBody, item, index }: any) => ({ payload, rawBody, item, index })";
+        expect(await run(code, input)).toEqual({
+          payload: { b: 2 },
+          rawBody: "b=2",
+          item: { c: 3 },
+          index: 4,
+        });
+      });
+
+      test("secrets reach the mapping they belong to, also where two share a module", async () => {
+        const one = await bundle("export default ({ secrets }: any) => secrets", { secrets: { KEY: "one" } });
+        const other = { ...one, spec: { ...one.spec, secrets: { KEY: "other" } } };
+        expect((await runner.run(one, toInput({}))).result).toEqual({ kind: "value", value: { KEY: "one" } });
+        expect((await runner.run(other, toInput({}))).result).toEqual({
+          kind: "value",
+          value: { KEY: "other" },
+        });
+      });
+    });
+
+    describe("which export is called", () => {
+      const code =
+        "export const transform = () => 't'; export const named = () => 'n'; export default () => 'd';";
+      test("the default", async () => expect(await run(code)).toBe("d"));
+      test("the named one", async () => expect(await run(code, toInput({}), { export: "named" })).toBe("n"));
+      test("`transform` without a default", async () => {
+        expect(await run("export const transform = () => 't'")).toBe("t");
+      });
+    });
+
+    describe("what comes back", () => {
+      test("undefined leaves things unchanged, null does not", async () => {
+        expect(
+          (await runner.run(await bundle("export default () => undefined"), toInput({}))).result,
+        ).toEqual({
+          kind: "unchanged",
+        });
+        expect(await run("export default () => null")).toBeNull();
+      });
+
+      test("a promise that settles within the call", async () => {
+        expect(
+          await run("export default async () => { await null; return [await Promise.resolve(1)]; }"),
+        ).toEqual([1]);
+      });
+
+      test.each(["() => {}", "Symbol('s')", "1n", "({ toJSON() { return undefined } })"])(
+        "%s is no result",
+        async (value) => {
+          expect((await fail(`export default () => (${value})`)).kind).toBe("bad_result");
+        },
+      );
+
+      test("a cycle is no result", async () => {
+        const error = await fail("export default () => { const a: any = {}; a.a = a; return a; }");
+        expect(error.kind).toBe("bad_result");
+        expect(error.message).toMatch(/circular/i);
+      });
+
+      test("a result over 1 MiB is refused", async () => {
+        expect((await fail("export default () => 'x'.repeat(1024 * 1024)")).kind).toBe("bad_result");
+        expect(await run("export default () => 'x'.repeat(1000 * 1000)")).toHaveLength(1_000_000);
+      });
+    });
+
+    describe("how it fails", () => {
+      test("a thrown error has message, log and a stack in the author's own lines", async () => {
+        const error = await fail(
+          "interface Deep { a?: { b: string } }\n\nconst pick = (deep: Deep) => deep.a!.b;\n\n" +
+            'export default function go({ payload }: { payload: Deep }) {\n  console.warn("careful", { x: 1 });\n' +
+            "  return pick(payload);\n}\n",
+        );
+        expect(error.kind).toBe("threw");
+        expect(error.message).toBe("TypeError: Cannot read properties of undefined (reading 'b')");
+        expect(error.log).toEqual([{ level: "warn", text: 'careful {"x":1}' }]);
+        expect(error.trace).toMatch(
+          /at pick \(transform-\d+\.ts:3:38\)\n {4}at go \(transform-\d+\.ts:7:10\)/,
+        );
+        expect(error.trace).toContain("  3 | const pick = (deep: Deep) => deep.a!.b;");
+        expect(error.trace).not.toMatch(/realm|hookline:/);
+      });
+
+      test("a thrown string", async () => {
+        expect((await fail("export default () => { throw 'no' }")).message).toBe('Threw the string "no".');
+      });
+
+      test("an endless loop is a timeout, and its log is kept", async () => {
+        const code = "export default () => { console.log('on it'); for (;;) {} }";
+        const error = await fail(code, toInput({}), { timeoutMs: 100 });
+        expect(error.kind).toBe("timeout");
+        expect(error.message).toContain("100 ms");
+        expect(error.log).toEqual([{ level: "log", text: "on it" }]);
+      });
+
+      test("more memory than allowed", async () => {
+        const code =
+          "export default () => { const all = []; for (;;) all.push(Array.from({ length: 999 }, () => 1)); }";
+        expect((await fail(code, toInput({}), { memoryMb: 16, timeoutMs: 5000 })).kind).toBe("memory");
+      });
+
+      test("a promise that nothing settles", async () => {
+        const error = await fail("export default () => new Promise(() => {})");
+        expect(error.kind).toBe("unsettled");
+        expect(error.message).toContain("no timers and no network");
+      });
+    });
+
+    describe("what there is inside", () => {
+      test("the clock stands at `now`", async () => {
+        const code =
+          "export default () => [Date.now(), new Date().toISOString(), new Date(0).getTime(), new Date() instanceof Date]";
+        expect(await run(code)).toEqual([1772600767890, "2026-03-04T05:06:07.890Z", 0, true]);
+      });
+
+      test("URL and URLSearchParams", async () => {
+        const code = `export default () => {
+          const url = new URL("/a?x=1#h", "https://user@ä.example:8443");
+          url.searchParams.append("y", "ü & z");
+          url.hash = "";
+          const params = new URLSearchParams({ b: "2", a: "1" });
+          params.sort();
+          return [url.href, url.host, URL.canParse("nope"), params.toString(), [...new URL("x:?p=1&p=2").searchParams]];
+        }`;
+        expect(await run(code)).toEqual([
+          "https://user@xn--4ca.example:8443/a?x=1&y=%C3%BC+%26+z",
+          "xn--4ca.example:8443",
+          false,
+          "a=1&b=2",
+          [
+            ["p", "1"],
+            ["p", "2"],
+          ],
+        ]);
+      });
+
+      test("text and bytes, Base64 and structuredClone", async () => {
+        const code = `export default () => [
+          [...new TextEncoder().encode("aü€😀")],
+          new TextDecoder().decode(new Uint8Array([0xc3, 0xbc])),
+          new TextDecoder("windows-1252").decode(new Uint8Array([0x80])),
+          atob(btoa("hello")),
+          structuredClone({ when: new Date(0), map: [...structuredClone(new Map([[1, { a: 1 }]]))] }),
+        ]`;
+        expect(await run(code)).toEqual([
+          [...new TextEncoder().encode("aü€😀")],
+          "ü",
+          "€",
+          "hello",
+          { when: "1970-01-01T00:00:00.000Z", map: [[1, { a: 1 }]] },
+        ]);
+      });
+
+      test("digests, HMAC and random values", async () => {
+        const code = `const hex = (bytes: ArrayBuffer) => [...new Uint8Array(bytes)].map((b) => b.toString(16).padStart(2, "0")).join("");
+        export default async () => {
+          const bytes = new TextEncoder().encode("what do ya want for nothing?");
+          const key = await crypto.subtle.importKey("raw", new TextEncoder().encode("Jefe"), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+          const signature = await crypto.subtle.sign("HMAC", key, bytes);
+          return [
+            hex(signature),
+            await crypto.subtle.verify("HMAC", key, signature, bytes),
+            await crypto.subtle.verify("HMAC", key, new Uint8Array(32), bytes),
+            hex(await crypto.subtle.digest("SHA-1", new TextEncoder().encode("abc"))),
+            crypto.randomUUID().length,
+            crypto.getRandomValues(new Uint8Array(8)).length,
+          ];
+        }`;
+        expect(await run(code)).toEqual([
+          "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+          true,
+          false,
+          "a9993e364706816aba3e25717850c26c9cd0d89d",
+          36,
+          8,
+        ]);
+      });
+
+      test("subclasses of built-in classes may set their own properties", async () => {
+        const code = `class Problem extends Error { code = 7; constructor() { super("p"); this.name = "Problem"; } }
+        export default () => { const p = new Problem(); const o: any = {}; o.toString = () => "mine"; return [p.name, p.code, String(o), String(p)]; }`;
+        expect(await run(code)).toEqual(["Problem", 7, "mine", "Problem: p"]);
+      });
+
+      test.each(["WebAssembly", "SharedArrayBuffer", "Atomics", "WeakRef", "FinalizationRegistry"])(
+        "no %s",
+        async (global) => expect(await run(`export default () => typeof ${global}`)).toBe("undefined"),
+      );
+
+      test.each(["process", "require", "fetch", "setTimeout", "Buffer", "globalThis.__hooklineRealm"])(
+        "no %s",
+        async (global) => expect(await run(`export default () => typeof ${global}`)).toBe("undefined"),
+      );
+
+      test("the log has a limit and says so", async () => {
+        const { log } = await runner.run(
+          await bundle("export default () => { for (let i = 0; i < 1e4; i++) console.log(i); }"),
+          toInput({}),
+        );
+        expect(log).toHaveLength(101);
+        expect(log.at(-1)!.text).toContain("dropped");
+      });
+    });
+
+    describe("check", () => {
+      test("finds nothing wrong with a transform", async () => {
+        expect(await runner.check(await bundle("export default () => 1"))).toEqual([]);
+      });
+
+      test("says where a module throws as it is loaded", async () => {
+        const broken = await bundle(
+          'const x: number = 1;\nthrow new Error("not today");\nexport default () => x;',
+        );
+        const [problem] = await runner.check(broken);
+        expect(problem).toMatchObject({
+          message: "Error: not today",
+          file: broken.spec.file,
+          line: 2,
+          column: 7,
+        });
+        expect(problem!.excerpt).toContain("^");
+      });
+
+      test("names the export that is missing", async () => {
+        const [problem] = await runner.check(await bundle("export const other = 1;"));
+        expect(problem!.message).toContain('"default" or "transform"');
+        expect(problem!.message).toContain("other");
+      });
+    });
+
+    test("no call sees what another one left", async () => {
+      const shared = await bundle(`let calls = 0;
+      export default ({ payload }: any) => {
+        calls++;
+        const before = [(globalThis as any).leak ?? null, (RegExp as any).$1 ?? null, ([] as any).leak ?? null];
+        "secret".match(/s(.)c/);
+        try { (globalThis as any).leak = payload; } catch {}
+        try { (Array.prototype as any).leak = payload; } catch {}
+        return [calls, ...before];
+      }`);
+      for (let call = 0; call < 3; call++) {
+        const { result } = await runner.run(shared, toInput({ call }));
+        expect(result).toEqual({ kind: "value", value: [1, null, null, null] });
+      }
+    });
+
+    test("many at once", async () => {
+      const shared = await bundle("export default ({ payload }: any) => payload.n * 2");
+      const inputs = Array.from({ length: 60 }, (_, n) => n);
+      const results = await Promise.all(inputs.map((n) => runner.run(shared, toInput({ n }))));
+      expect(results.map(({ result }) => result.kind === "value" && result.value)).toEqual(
+        inputs.map((n) => n * 2),
+      );
+    });
+
+    test("tells how it is", async () => {
+      await run("export default () => 1");
+      const status = runner.status();
+      expect(status.ready).toBe(true);
+      expect(status.calls).toBeGreaterThan(0);
+      expect(status.inFlight).toBe(0);
+    });
+  });
+}

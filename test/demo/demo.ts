@@ -1,0 +1,77 @@
+/**
+ * The main job on real input, to be read by a person: the service runs as a process of its own with a throw-away
+ * folder; GitHub's own example payloads and two mails go in, and what each led to is printed.
+ */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createClient, waitFor } from "../support/client.ts";
+import { githubPayload } from "../support/github.ts";
+import { startProcess } from "../support/process.ts";
+import { startSlack } from "../support/slack.ts";
+import { print, printField, printTitle } from "./print.ts";
+
+const tokens = { hookToken: "demo-hook-token-0123456789", gatewayToken: "demo-gateway-token-0123456789" };
+const folder = mkdtempSync(path.join(tmpdir(), "hookline-demo-"));
+cpSync(path.join(import.meta.dirname, "setup"), folder, { recursive: true });
+
+const slack = await startSlack();
+const service = await startProcess(path.join(folder, "webhooks.json5"), {
+  HOOK_TOKEN: tokens.hookToken,
+  GATEWAY_TOKEN: tokens.gatewayToken,
+  SLACK_TOKEN: slack.token,
+  SLACK_CHANNEL: slack.channel,
+  SLACK_URL: slack.baseUrl,
+});
+const hookline = createClient(service.url, tokens);
+try {
+  await run();
+} finally {
+  await service.end("SIGTERM");
+  await slack.close();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function run(): Promise<void> {
+  print(`Hookline listens on ${service.url}. Its configuration and state are in ${folder}.`);
+  print("The agent is the built-in echo, the chat a Slack emulator on this machine: no key, no network.");
+
+  const failedCheck = githubPayload("check_run", { action: "completed" });
+  await show("A template: GitHub says that an issue was opened", "github/issues", githubPayload("issues", { action: "opened" }));
+  await show("A preset: two mails, one agent turn each", "mail", readMails());
+  await show("Sandboxed TypeScript: GitHub says that a check failed", "github/checks", failedCheck);
+
+  const tookMs = await editTransform();
+  print(`\ntransforms/check-run.ts was edited and saved; the service took it up in ${tookMs} ms, without a restart.`);
+  await show("The same check again, on the new code", "github/checks", failedCheck);
+  print("\nThat was the main job: request, mapping, durable action, agent turn, summary, delivery.");
+}
+
+/** Posts the payload, waits until it is carried out, and prints what became of it. */
+async function show(title: string, hook: string, payload: unknown): Promise<void> {
+  printTitle(title);
+  const { status, body } = await hookline.post(hook, payload);
+  printField("request", `POST /hooks/${hook} (${JSON.stringify(payload).length} bytes) → ${status}`);
+  const event = await hookline.settled(body.eventId);
+  printField("mapping", event.mapping);
+  for (const run of event.runs) {
+    printField("action", `agent turn in session ${run.sessionKey}: ${run.action.message}`);
+    printField("reply", run.reply);
+    const delivery = event.deliveries.find((candidate: { runId: string }) => candidate.runId === run.id);
+    printField("delivery", `${delivery.state} to ${delivery.route.channel} ${delivery.route.to}`);
+  }
+}
+
+/** Saves the transform with another message; resolves once the service runs it, with the time that took. */
+async function editTransform(): Promise<number> {
+  const file = path.join(folder, "transforms/check-run.ts");
+  const { config } = await hookline.api("/api/status");
+  const savedAt = performance.now();
+  writeFileSync(file, readFileSync(file, "utf8").replace("message: `", "message: `Please triage: "));
+  await waitFor(async () => (await hookline.api("/api/status")).config.generation > config.generation);
+  return Math.round(performance.now() - savedAt);
+}
+
+function readMails(): unknown {
+  return JSON.parse(readFileSync(path.join(import.meta.dirname, "../../presets/mail/samples/snippets.json"), "utf8"));
+}

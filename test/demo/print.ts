@@ -1,0 +1,16 @@
+import { styleText } from "node:util";
+
+export function print(text: string): void {
+  console.log(text);
+}
+
+export function printTitle(text: string): void {
+  print(`\n${styleText("bold", text)}`);
+}
+
+/** A labelled block, its further lines indented below the first. */
+export function printField(label: string, text: string): void {
+  const [first = "", ...rest] = text.trimEnd().split("\n");
+  print(`  ${styleText("dim", label.padEnd(9))} ${first}`);
+  for (const line of rest) print(`  ${" ".repeat(9)} ${line}`);
+}

@@ -1,0 +1,314 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { silentLog } from "../../src/telemetry/log.ts";
+import { type TransformBundle, TransformError, type TransformRunner } from "../../src/transforms/port.ts";
+import { createSandbox } from "../../src/transforms/sandbox/supervisor.ts";
+import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
+
+/** Hostile transforms run beside honest ones all the time; none of the honest ones may fail. */
+let runner: TransformRunner;
+let folder: TransformFolder;
+let traffic: { stop(): Promise<{ calls: number; failures: unknown[] }> };
+
+beforeAll(async () => {
+  runner = createSandbox({ log: silentLog });
+  folder = createTransformFolder();
+  traffic = startTraffic(
+    await folder.bundle("export default async ({ payload }: any) => ({ message: `n ${payload.n}` })"),
+  );
+});
+
+afterAll(async () => {
+  await runner.close();
+  folder.remove();
+});
+
+/** The value a transform gives, or the failure it ends in. */
+async function attack(code: string, overrides = {}, input = toInput({})): Promise<unknown> {
+  const bundle = await folder.bundle(code, { timeoutMs: 300, memoryMb: 32, ...overrides });
+  try {
+    const { result } = await runner.run(bundle, input);
+    return result.kind === "value" ? result.value : undefined;
+  } catch (error) {
+    if (!(error instanceof TransformError)) throw error;
+    return error;
+  }
+}
+
+describe("escapes reach nothing outside", () => {
+  test.each([
+    ["through the constructor of a constructor", `[].constructor.constructor("return typeof process")()`],
+    ["through an async function's constructor", `(async () => {}).constructor("return typeof process")()`],
+    [
+      "through a generator's constructor",
+      `(function* () {}).constructor("return typeof process")().next().value`,
+    ],
+    ["through indirect eval", `(0, eval)("typeof process + typeof require").replace("undefined", "")`],
+    ["through `this` of a sloppy function", `new Function("return typeof this.process")()`],
+    ["through `with`", `new Function("with (globalThis) { return typeof process }")()`],
+    [
+      "through an error of the host",
+      `(() => { try { new URL("no") } catch (e: any) { return e.constructor.constructor("return typeof process")() } })()`,
+    ],
+    [
+      "through a host function's result",
+      `(new URL("x:y").searchParams as any).constructor.constructor("return typeof process")()`,
+    ],
+    [
+      "through the stack of a deep recursion",
+      `(() => { let found = "undefined"; const dive = () => { try { dive() } catch (e: any) { found = e.constructor.constructor("return typeof process")() } }; dive(); return found })()`,
+    ],
+    [
+      "through Symbol.species",
+      `(() => { class Mine extends Array { static get [Symbol.species]() { return Function } } try { return typeof (new Mine() as any).concat("return process")() } catch { return "undefined" } })()`,
+    ],
+    [
+      "through callers",
+      `(() => { function f(): any { return (f as any).caller } try { return String(f() ?? undefined) } catch { return "undefined" } })()`,
+    ],
+  ])("%s", async (_, expression) => {
+    expect(await attack(`export default () => ${expression}`)).toBe("undefined");
+  });
+
+  test("through a dynamic import", async () => {
+    const code = `export default async () => { try { return Object.keys(await new Function("return import('node:fs')")()) } catch (e) { return "refused" } }`;
+    expect(await attack(code)).toBe("refused");
+  });
+
+  test("through prepareStackTrace", async () => {
+    const code = `export default () => {
+      let frames: any[] = [];
+      try { (Error as any).prepareStackTrace = (_: any, sites: any[]) => { frames = sites; return "" } } catch {}
+      try { (globalThis as any).Error = class { static prepareStackTrace() {} } } catch {}
+      try { new URL("no") } catch (e: any) { void e.stack }
+      return frames.length;
+    }`;
+    expect(await attack(code)).toBe(0);
+  });
+
+  test("through a replaced built-in that the sandbox itself uses", async () => {
+    const code = `export default () => {
+      const caught: string[] = [];
+      for (const [holder, name] of [[JSON, "parse"], [JSON, "stringify"], [Promise.prototype, "then"], [Array.prototype, "map"], [Reflect, "get"], [globalThis, "JSON"]] as any) {
+        const before = holder[name];
+        try { holder[name] = () => "mine" } catch {}
+        try { Object.defineProperty(holder, name, { value: () => "mine" }) } catch {}
+        if (holder[name] !== before) caught.push(name);
+      }
+      return caught;
+    }`;
+    expect(await attack(code)).toEqual([]);
+  });
+});
+
+describe("nothing of one call is left for the next", () => {
+  test("no object that calls share can be written to", async () => {
+    const loose = await attack(WALK_INTRINSICS, { timeoutMs: 3000 });
+    expect(loose).toEqual({ loose: [], walked: expect.any(Number) });
+  });
+
+  test.each([
+    ["a polluted prototype", "(Object.prototype as any).polluted = payload.n", "({} as any).polluted"],
+    [
+      "an own property of a built-in function",
+      "(Array.isArray as any).mark = payload.n",
+      "(Array.isArray as any).mark",
+    ],
+    ["a global", "(globalThis as any).mark = payload.n", "(globalThis as any).mark"],
+    ["a variable of an indirect eval", "(0, eval)('var mark = 1')", "(globalThis as any).mark"],
+    [
+      "the last match of a regular expression",
+      "/(.+)/.exec('n' + payload.n)",
+      "(RegExp as any).$1 ?? (RegExp as any).lastMatch ?? (RegExp as any).input",
+    ],
+    [
+      "a mark on a template's strings",
+      "mark((s: any) => { try { s.mark = payload.n } catch {} })",
+      "mark((s: any) => s.mark)",
+    ],
+    [
+      "a mark on the iterator prototypes",
+      "(Object.getPrototypeOf([].values()) as any).mark = payload.n",
+      "([].values() as any).mark",
+    ],
+  ])("%s", async (_, write, read) => {
+    const code = `const mark = (use: (strings: any) => unknown) => ((strings: TemplateStringsArray) => use(strings))\`x\`;
+    export default ({ payload }: any) => { const before = ${read}; try { ${write} } catch {} return before ?? "clean"; }`;
+    const bundle = await folder.bundle(code);
+    for (const n of [1, 2]) {
+      expect((await runner.run(bundle, toInput({ n }))).result).toEqual({ kind: "value", value: "clean" });
+    }
+  });
+
+  test("a promise that a call left behind", async () => {
+    const code = `export default ({ payload }: any) => {
+      if (payload.first) { Promise.resolve().then(function again() { console.log("late"); }); return "first"; }
+      return "second";
+    }`;
+    const bundle = await folder.bundle(code);
+    await runner.run(bundle, toInput({ first: true }));
+    expect((await runner.run(bundle, toInput({}))).log).toEqual([]);
+  });
+});
+
+describe("a hostile result", () => {
+  test.each([
+    ["a getter that throws", "{ get a() { throw new Error('trap') } }"],
+    ["a proxy that throws", "new Proxy({}, { ownKeys() { throw new Error('trap') } })"],
+    ["a toJSON that throws", "{ toJSON() { throw new Error('trap') } }"],
+    [
+      "a revoked proxy",
+      "(() => { const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); return proxy })()",
+    ],
+    [
+      "nesting too deep for JSON",
+      "(() => { let a: any = []; for (let i = 0; i < 1e5; i++) a = [a]; return a })()",
+    ],
+    ["a result of hundreds of megabytes", "Array.from({ length: 300 }, () => 'x'.repeat(1e5))"],
+  ])("%s", async (_, expression) => {
+    expect(await attack(`export default () => (${expression})`)).toBeInstanceOf(TransformError);
+  });
+
+  test("a then that never calls back", async () => {
+    expect(await attack("export default () => ({ then() {} })")).toMatchObject({ kind: "unsettled" });
+  });
+
+  test("a __proto__ key stays a key", async () => {
+    const value = await attack(`export default () => JSON.parse('{"__proto__":{"polluted":1}}')`);
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+  });
+
+  test.each([
+    ["an error whose message throws", "Object.defineProperty(new Error(), 'message', { get() { throw 1 } })"],
+    ["an error whose stack throws", "Object.defineProperty(new Error('m'), 'stack', { get() { throw 1 } })"],
+    [
+      "a proxy",
+      "new Proxy({}, { get() { throw new Error('trap') }, getPrototypeOf() { throw new Error('trap') } })",
+    ],
+    ["null", "null"],
+    ["a symbol", "Symbol('s')"],
+    ["an error of a megabyte", "new Error('x'.repeat(1e6))"],
+  ])("thrown: %s", async (_, expression) => {
+    const error = await attack(`export default () => { throw ${expression} }`);
+    expect(error).toMatchObject({ kind: "threw" });
+    expect((error as TransformError).trace.length).toBeLessThan(20_000);
+  });
+});
+
+describe("exhaustion ends only the call that tries it", () => {
+  test.each([
+    ["an endless loop", "for (;;) {}"],
+    ["a loop in native code", "new Array(3e7).fill(0).sort(() => -1)"],
+    ["a search that backtracks for ever", "/^(a+)+$/.test('a'.repeat(40) + 'b')"],
+    ["microtasks without end", "return (async () => { for (;;) await null })()"],
+    ["a getter without end in a result", "return { get a() { for (;;) {} } }"],
+    ["a message without end in an error", "throw { get message() { for (;;) {} } }"],
+    ["a flood of calls to the host", "for (;;) new TextEncoder().encode('x'.repeat(1e6))"],
+    ["arrays without end", "const all: any[] = []; for (;;) all.push(new Array(1e4).fill(1))"],
+    ["a string that doubles", "let s = 'x'; for (;;) s += s"],
+    ["maps without end", "const m = new Map(); for (let i = 0; ; i++) m.set(i, { i })"],
+    ["symbols without end", "const all: any[] = []; for (let i = 0; ; i++) all.push(Symbol(String(i)))"],
+    ["buffers without end", "const all: any[] = []; for (;;) all.push(new Uint8Array(1e7).fill(1))"],
+    [
+      "a buffer that grows",
+      "const b = new (ArrayBuffer as any)(1, { maxByteLength: 2 ** 32 }); for (let i = 1e6; ; i *= 2) { b.resize(i); new Uint8Array(b).fill(1) }",
+    ],
+    [
+      "typed arrays from iterators without end",
+      "new Uint8Array((function* () { for (;;) yield 1 })() as any)",
+    ],
+    ["recursion without end", "(function dive(): any { return dive() })()"],
+    [
+      "regular expressions without end",
+      "const all: any[] = []; for (let i = 0; ; i++) all.push(new RegExp('a'.repeat(1e4) + i))",
+    ],
+    ["code without end", "for (let i = 0; ; i++) new Function('return ' + '1+'.repeat(1e4) + i)()"],
+    [
+      "a join of a huge sparse array",
+      "const a: any[] = []; a.length = 2 ** 32 - 1; return a.join('xxxxxxxx')",
+    ],
+    ["a number with billions of digits", "let n = 7n; for (;;) n = n * n"],
+  ])("%s", async (_, body) => {
+    expect(await attack(`export default (): any => { ${body} }`)).toBeInstanceOf(TransformError);
+  });
+
+  test("a flood of log lines is cut", async () => {
+    const code =
+      "export default () => { for (let i = 0; i < 3000; i++) console.log('x'.repeat(1e4)); return 'done' }";
+    expect(await attack(code)).toBe("done");
+  });
+
+  test("a module that fails hard again and again is fenced off, and let in again", async () => {
+    const code = "export default ({ payload }: any) => { if (payload.hang) for (;;) {} return 'well' }";
+    const bundle = await folder.bundle(code, { timeoutMs: 20 });
+    const message = async (): Promise<string> =>
+      runner.run(bundle, toInput({ hang: true })).catch((error) => error.message);
+    for (let call = 0; call < 5; call++) expect(await message()).toContain("longer than 20 ms");
+    expect(await message()).toContain("fenced off");
+  });
+});
+
+test("honest calls beside all of this never failed", async () => {
+  const { calls, failures } = await traffic.stop();
+  expect(failures).toEqual([]);
+  expect(calls).toBeGreaterThan(1000);
+});
+
+/** Two callers that go on until they are stopped. */
+function startTraffic(bundle: TransformBundle): typeof traffic {
+  const failures: unknown[] = [];
+  let calls = 0;
+  let going = true;
+  async function call(): Promise<void> {
+    while (going) {
+      const n = ++calls;
+      const outcome = await runner.run(bundle, toInput({ n })).catch((error: unknown) => error);
+      if (JSON.stringify(outcome).includes(`{"message":"n ${n}"}`) === false) failures.push(outcome);
+    }
+  }
+  const callers = [call(), call()];
+  return {
+    async stop() {
+      going = false;
+      await Promise.all(callers);
+      return { calls, failures };
+    },
+  };
+}
+
+/** A transform that walks all it can reach and was not made by itself, and names what it could write to. */
+const WALK_INTRINSICS = `export default async () => {
+  const segments = new Intl.Segmenter("en").segment("a") as any;
+  const settled = (async () => {})();
+  const roots: [string, unknown][] = [
+    ["globalThis", globalThis],
+    ...[
+      function () {}, () => {}, async () => {}, function* () {}, async function* () {}, class {},
+      (function* () {})(), (async function* () {})(), [].values(), [].entries(), new Map().keys(), new Set().keys(),
+      ""[Symbol.iterator](), "".matchAll(/a/g), ([].values() as any).map((x: any) => x), ([].values() as any).flatMap((x: any) => [x]),
+      (globalThis as any).Iterator.from({ next() {} }), segments, segments[Symbol.iterator](), new Intl.NumberFormat(), new Intl.DateTimeFormat(),
+      new Intl.Locale("en"), new Error("e"), new AggregateError([]), settled, new Proxy({}, {}), /a/, /a/.exec("a"), Symbol.iterator, 1n, 1, "s", true,
+      new URL("x:y"), new URLSearchParams(), new TextEncoder(), new TextDecoder(), console, crypto, crypto.subtle,
+      new ArrayBuffer(1), new DataView(new ArrayBuffer(1)), new Uint8Array(1), new Date(), new WeakMap(), new WeakSet(),
+      Object.getOwnPropertyDescriptor((function () { "use strict"; return arguments })(), "callee")!.get,
+      (globalThis as any).Intl.Segmenter, new (globalThis as any).DisposableStack(), new (globalThis as any).AsyncDisposableStack(),
+    ].map((value, index): [string, unknown] => ["made " + index, Object.getPrototypeOf(Object(value))]),
+  ];
+  const seen = new Set<unknown>();
+  const loose: string[] = [];
+  const walk = (path: string, value: any): void => {
+    if ((typeof value !== "object" && typeof value !== "function") || value === null || seen.has(value)) return;
+    seen.add(value);
+    if (!Object.isFrozen(value)) loose.push(path);
+    walk(path + ".__proto__", Object.getPrototypeOf(value));
+    for (const key of Reflect.ownKeys(value)) {
+      const { value: held, get, set } = Object.getOwnPropertyDescriptor(value, key)!;
+      walk(path + "." + String(key), held);
+      walk(path + ".get " + String(key), get);
+      walk(path + ".set " + String(key), set);
+      if (get) { try { walk(path + "." + String(key) + "()", Reflect.apply(get, value, [])) } catch {} }
+    }
+  };
+  for (const [name, root] of roots) walk(name, root);
+  return { loose, walked: seen.size };
+};`;

@@ -1,0 +1,122 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { Answer } from "./support/client.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
+
+let service: Service;
+afterEach(() => service.close());
+
+describe("who may read", () => {
+  test.each([undefined, `Bearer ${HOOK_TOKEN}`, "Bearer nonsense", "Basic abc"])("not with %s", async (authorization) => {
+    service = await startService();
+    for (const path of ["/api/status", "/api/events", "/api/sessions/main"]) {
+      const response = await fetch(service.url + path, { headers: authorization ? { authorization } : {} });
+      expect(response.status).toBe(401);
+      expect(response.headers.get("www-authenticate")).toBe("Bearer");
+      expect(await response.json()).toMatchObject({ ok: false, code: "unauthorized", requestId: expect.any(String) });
+    }
+  });
+
+  test("nobody while there is no gateway token", async () => {
+    service = await startService({ config: { gateway: { auth: {} } } });
+    const response = await fetch(`${service.url}/api/status`, { headers: { authorization: "Bearer " } });
+    expect(response.status).toBe(404);
+  });
+
+  test("health and readiness are open and say nothing else", async () => {
+    service = await startService();
+    for (const path of ["/healthz", "/readyz"]) {
+      const response = await fetch(service.url + path);
+      expect(response.status).toBe(200);
+      expect(await response.json()).toEqual({ ok: true });
+    }
+  });
+});
+
+test("the timeline of an event holds no credential", async () => {
+  service = await startService();
+  const { body } = await service.post("wake?token=in-the-query", { text: "x" }, { "x-hub-signature": "s3cret", cookie: "c=1" });
+  const event = await service.api(`/api/events/${body.eventId}`);
+  expect(event.request).toMatchObject({ method: "POST", path: "/hooks/wake", payload: { text: "x" } });
+  const text = JSON.stringify(event);
+  for (const secret of [HOOK_TOKEN, "in-the-query", "s3cret", "c=1"]) expect(text).not.toContain(secret);
+});
+
+test("events are listed newest first, in pages, by hook and by status", async () => {
+  service = await startService({ config: { hooks: { mappings: [{ match: { path: "m" }, messageTemplate: "{{t}}" }] } } });
+  for (const text of ["a", "b", "c"]) await service.post("wake", { text, mode: "next-heartbeat" });
+  await service.post("m", {});
+  const { events } = await service.api("/api/events?hook=wake&limit=2");
+  expect(events).toHaveLength(2);
+  expect(events[0].id > events[1].id).toBe(true);
+  const older = await service.api(`/api/events?hook=wake&before=${events[1].id}`);
+  expect(older.events).toHaveLength(1);
+  expect((await service.api("/api/events?status=rejected")).events).toMatchObject([{ hook: "m", status: "rejected" }]);
+  const bad = await fetch(`${service.url}/api/events?limit=none`, { headers: { authorization: `Bearer ${GATEWAY_TOKEN}` } });
+  expect(bad.status).toBe(400);
+});
+
+test("status names version, generation and queue", async () => {
+  service = await startService();
+  expect(await service.api("/api/status")).toMatchObject({
+    version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+    config: { generation: 1, at: expect.stringMatching(/^\d{4}-.*Z$/) },
+    lastReloadError: null,
+    sandbox: { ready: true },
+    queue: { pendingRuns: 0 },
+  });
+  await service.hookline.reload();
+  expect((await service.api("/api/status")).config.generation).toBe(2);
+});
+
+describe("a trial", () => {
+  const files = {
+    "transforms/t.ts": [
+      "export default ({ payload, headers }: { payload: any; headers: any }) => {",
+      '  console.warn("saw", payload.n);',
+      '  if (payload.n > 1) throw new Error("too many: " + payload.n);',
+      '  return { message: `${payload.n} ${headers["x-kind"]}` };',
+      "};",
+    ].join("\n"),
+  };
+  const config = { hooks: { mappings: [{ id: "t", match: { path: "t" }, transform: { module: "t.ts" } }] } };
+
+  test("shows the actions, the log and the time, and records nothing", async () => {
+    service = await startService({ config, files });
+    expect(await trial({ hook: "t", payload: { n: 1 }, headers: { "X-Kind": "a" } })).toMatchObject({
+      status: 200,
+      body: {
+        ok: true,
+        mapping: "t",
+        actions: [{ kind: "agent", message: "1 a" }],
+        log: [{ level: "warn", text: "saw 1" }],
+        durationMs: expect.any(Number),
+      },
+    });
+    expect((await service.api("/api/events")).events).toEqual([]);
+  });
+
+  test("shows the author where the transform failed", async () => {
+    service = await startService({ config, files });
+    const { status, body } = await trial({ hook: "t", payload: { n: 2 } });
+    expect({ status, body }).toMatchObject({ status: 500, body: { ok: false, code: "transform_failed" } });
+    expect(body.detail).toContain("too many: 2");
+    expect(body.detail).toMatch(/t\.ts:3:\d+/);
+  });
+
+  test("of an unknown hook, or without a payload", async () => {
+    service = await startService({ config, files });
+    expect((await trial({ hook: "nope", payload: {} })).status).toBe(404);
+    expect((await trial({ hook: "t" })).status).toBe(400);
+    expect((await trial([])).status).toBe(400);
+  });
+
+  async function trial(body: unknown) {
+    const response = await fetch(`${service.url}/api/try`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${GATEWAY_TOKEN}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    const answer: Answer = { status: response.status, headers: response.headers, body: await response.json() };
+    return answer;
+  }
+});

@@ -1,0 +1,112 @@
+import { renameSync, rmSync } from "node:fs";
+import path from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { waitFor } from "./support/client.ts";
+import { type Service, startService, withTokens } from "./support/service.ts";
+
+const config = { hooks: { mappings: [{ match: { path: "x" }, transform: { module: "x.ts" }, deliver: false }] } };
+
+let service: Service;
+afterEach(() => service.close());
+
+describe("a change is taken up without a restart", () => {
+  test("of a transform", async () => {
+    service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
+    expect(await message()).toBe("one");
+    service.write("transforms/x.ts", says("two"));
+    await waitFor(async () => (await message()) === "two");
+  });
+
+  test("of a helper that a transform imports", async () => {
+    const files = {
+      "transforms/x.ts": 'import { text } from "./lib/text.ts";\nexport default () => ({ message: text });\n',
+      "transforms/lib/text.ts": 'export const text = "one";\n',
+    };
+    service = await startService({ config, files, watch: true });
+    expect(await message()).toBe("one");
+    service.write("transforms/lib/text.ts", 'export const text = "two";\n');
+    await waitFor(async () => (await message()) === "two");
+  });
+
+  test("of the configuration, replaced by a rename as editors do", async () => {
+    service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
+    const mappings = [{ match: { path: "x" }, messageTemplate: "from a template", deliver: false }];
+    service.write("webhooks.json5~", JSON.stringify(withTokens({ hooks: { mappings } })));
+    renameSync(path.join(service.folder, "webhooks.json5~"), path.join(service.folder, "webhooks.json5"));
+    await waitFor(async () => (await message()) === "from a template");
+  });
+
+  test("of a folder that was deleted and made again", async () => {
+    service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
+    rmSync(path.join(service.folder, "transforms"), { recursive: true });
+    await waitFor(async () => (await service.api("/api/status")).lastReloadError !== null);
+    expect(await message()).toBe("one");
+    service.write("transforms/x.ts", says("two"));
+    await waitFor(async () => (await message()) === "two");
+    expect((await service.api("/api/status")).lastReloadError).toBeNull();
+  });
+
+  test("ten saves in a row end on the last", async () => {
+    service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
+    for (let save = 0; save < 10; save += 1) {
+      service.write("transforms/x.ts", says(`save ${save}`));
+      await new Promise((resolve) => setTimeout(resolve, 40));
+    }
+    await waitFor(async () => (await message()) === "save 9");
+  });
+});
+
+describe("a change that cannot be used is refused whole", () => {
+  test("a syntax error in a transform: the old one serves, and the place is told", async () => {
+    service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
+    service.write("transforms/x.ts", "export default () => {\n  return {{ message: 1 };\n};\n");
+    const { lastReloadError } = await waitFor(async () => {
+      const status = await service.api("/api/status");
+      return status.lastReloadError && status;
+    });
+    expect(lastReloadError).toMatchObject({ file: path.join(service.folder, "transforms/x.ts"), line: 2 });
+    expect(lastReloadError.message).toMatch(/./);
+    expect(await message()).toBe("one");
+  });
+
+  test("one bad mapping among good ones: none of the change is used", async () => {
+    service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
+    const mappings = [
+      { match: { path: "x" }, messageTemplate: "new" },
+      { match: { path: "y" }, messageTemplate: "{{#if}" },
+    ];
+    service.write("webhooks.json5", JSON.stringify(withTokens({ hooks: { mappings } }), undefined, 2));
+    const { lastReloadError } = await waitFor(async () => {
+      const status = await service.api("/api/status");
+      return status.lastReloadError && status;
+    });
+    expect(lastReloadError).toMatchObject({ key: "hooks.mappings[1].messageTemplate", line: expect.any(Number) });
+    expect(await message()).toBe("one");
+  });
+});
+
+test("no request fails while reloads happen", async () => {
+  service = await startService({ config, files: { "transforms/x.ts": says("0") }, watch: true });
+  const statuses = new Set<number>();
+  let stop = false;
+  const load = Array.from({ length: 8 }, async () => {
+    while (!stop) statuses.add((await service.post("x", {})).status);
+  });
+  for (let save = 1; save <= 8; save += 1) {
+    service.write("transforms/x.ts", says(String(save)));
+    await waitFor(async () => (await message()) === String(save));
+  }
+  stop = true;
+  await Promise.all(load);
+  expect([...statuses]).toEqual([202]);
+});
+
+function says(text: string): string {
+  return `export default () => ({ message: ${JSON.stringify(text)} });\n`;
+}
+
+/** The message that a hook gives right now. */
+async function message(): Promise<string> {
+  const { body } = await service.post("x", {});
+  return (await service.settled(body.eventId)).runs[0].action.message;
+}

@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** What came back as JSON: tests look into it freely. */
+type Json = ReturnType<typeof JSON.parse>;
+
+/** A parsed answer. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  body: Json;
+}
+
+export interface Client {
+  /** POSTs JSON to a hook with the hook token. */
+  post(hook: string, payload: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** GETs from the operator's side with the gateway token. */
+  api(path: string): Promise<Json>;
+  /** Waits until the event is carried out, and gives its timeline. */
+  settled(eventId: string): Promise<Json>;
+}
+
+/** Speaks to a running service as its users do. */
+export function createClient(url: string, tokens: { hookToken: string; gatewayToken: string }): Client {
+  const api: Client["api"] = async (path) => {
+    const response = await fetch(url + path, { headers: { authorization: `Bearer ${tokens.gatewayToken}` } });
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return response.json();
+  };
+  return {
+    api,
+    async post(hook, payload, headers = {}) {
+      const response = await fetch(`${url}/hooks/${hook}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${tokens.hookToken}`, "content-type": "application/json", ...headers },
+        body: JSON.stringify(payload),
+      });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+    },
+    settled: (eventId) =>
+      waitFor(async () => {
+        const event = await api(`/api/events/${eventId}`);
+        return event.status === "accepted" ? undefined : event;
+      }, `event ${eventId} to be carried out`),
+  };
+}
+
+/** Asks again and again until there is an answer. */
+export async function waitFor<Result>(
+  ask: () => Result | undefined | false | Promise<Result | undefined | false>,
+  what = "a condition",
+  timeoutMs = 10_000,
+): Promise<Result> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const result = await ask();
+    if (result !== undefined && result !== false) return result;
+    if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain for ${what}`);
+    await sleep(15);
+  }
+}

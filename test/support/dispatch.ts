@@ -1,0 +1,160 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { toSystemEvent } from "../../src/actions/wake.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "../../src/agents/port.ts";
+import type { ChannelDriver, OutgoingMessage } from "../../src/channels/port.ts";
+import { splitText } from "../../src/channels/split.ts";
+import type { ResolvedConfig } from "../../src/config/resolved.ts";
+import { createDispatcher, type Dispatcher } from "../../src/dispatch/dispatcher.ts";
+import type { Journal, NewAction } from "../../src/journal/port.ts";
+import { createSqliteJournal } from "../../src/journal/sqlite.ts";
+import { silentLog } from "../../src/telemetry/log.ts";
+import type { AgentAction, WakeAction } from "../../src/types.ts";
+
+export interface DispatchSetup {
+  agent: AgentDriver;
+  channel?: ChannelDriver;
+  settings?: Partial<ResolvedConfig["agents"]>;
+  /** A state folder that an earlier service left behind. */
+  folder?: string;
+}
+
+/** What matters of an action; `kind` absent: an agent action. */
+type ActionFields =
+  | ({ kind: "wake" } & Partial<Omit<WakeAction, "kind">>)
+  | ({ kind?: "agent" } & Partial<Omit<AgentAction, "kind">>);
+
+export interface DispatchService {
+  folder: string;
+  journal: Journal;
+  dispatcher: Dispatcher;
+  /** Commits one event with these actions and tells the dispatcher; gives the run ids. */
+  accept(...actions: ActionFields[]): Promise<string[]>;
+  /** Closes the dispatcher and the journal and removes the folder; what is not done in this time is cut off. */
+  close(timeoutMs?: number): Promise<void>;
+}
+
+const SETTINGS: ResolvedConfig["agents"] = {
+  providers: {},
+  model: undefined,
+  models: undefined,
+  thinking: undefined,
+  timeoutSeconds: 10,
+  maxConcurrent: 4,
+  maxAttempts: 3,
+  heartbeat: { everyMs: 3_600_000, ack: "HEARTBEAT_OK" },
+};
+
+/** A dispatcher at work on a real journal in a temporary folder. */
+export async function startDispatch(setup: DispatchSetup): Promise<DispatchService> {
+  const folder = setup.folder ?? mkdtempSync(path.join(tmpdir(), "hookline-dispatch-"));
+  const journal = await createSqliteJournal({ folder, log: silentLog });
+  const channels = new Map(setup.channel && [[setup.channel.name, setup.channel]]);
+  const dispatcher = createDispatcher({
+    journal,
+    agent: () => setup.agent,
+    channels: () => channels,
+    split: splitText,
+    settings: () => ({ ...SETTINGS, ...setup.settings }),
+    log: silentLog,
+  });
+  dispatcher.start();
+  return {
+    folder,
+    journal,
+    dispatcher,
+    async accept(...actions) {
+      const runIds = await commit(journal, actions);
+      dispatcher.notify();
+      if (actions.some((action) => action.kind === "wake" && action.mode !== "next-heartbeat"))
+        dispatcher.requestHeartbeat();
+      return runIds;
+    },
+    async close(timeoutMs = 2000) {
+      await dispatcher.close(timeoutMs);
+      await journal.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** An agent that is a function. */
+export function scripted(
+  run: (turn: AgentTurn, signal: AbortSignal) => string | Promise<string>,
+): AgentDriver {
+  return {
+    name: "scripted",
+    run: async (turn, signal): Promise<AgentReply> => ({ text: await run(turn, signal), model: "scripted" }),
+  };
+}
+
+/** Work that never ends by itself, only when it is told to. */
+export function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(new Error("aborted")));
+  });
+}
+
+/** A channel with messages of at most ten characters that keeps what it is sent. */
+export function recorder(
+  send: (message: OutgoingMessage, signal: AbortSignal) => void | Promise<void> = () => undefined,
+): ChannelDriver & { sent: OutgoingMessage[] } {
+  const sent: OutgoingMessage[] = [];
+  return {
+    name: "slack",
+    limit: 10,
+    sent,
+    checkRecipient: () => undefined,
+    async send(message, signal) {
+      await send(message, signal);
+      sent.push(message);
+      return {};
+    },
+  };
+}
+
+async function commit(journal: Journal, fields: ActionFields[]): Promise<string[]> {
+  const id = randomUUID();
+  const at = Date.now();
+  const actions = fields.map((action): NewAction => {
+    if (action.kind !== "wake") return { action: toAgentAction(action), runId: randomUUID() };
+    const wake = { text: "", mode: "now", allowUnsafeExternalContent: true, ...action } as const;
+    return { action: wake, entry: toSystemEvent(wake, { eventId: id, hook: "test", source: "webhook", at }) };
+  });
+  await journal.accept({
+    id,
+    hook: "test",
+    status: "accepted",
+    receivedAt: at,
+    request: {
+      method: "POST",
+      path: "/",
+      query: {},
+      headers: {},
+      contentType: "",
+      body: Buffer.of(),
+      client: "",
+    },
+    actions,
+    warnings: [],
+    log: [],
+  });
+  return actions.flatMap((action) => ("runId" in action ? [action.runId] : []));
+}
+
+function toAgentAction(fields: ActionFields & { kind?: "agent" }): AgentAction {
+  return {
+    kind: "agent",
+    message: "hello",
+    name: "Test",
+    sessionKey: `hook:${randomUUID()}`,
+    wakeMode: "next-heartbeat",
+    deliver: false,
+    channel: "last",
+    timeoutSeconds: 5,
+    allowUnsafeExternalContent: true,
+    ...fields,
+  };
+}

@@ -1,0 +1,35 @@
+import { isChatCompletionBody, LLMock } from "@copilotkit/aimock";
+
+export interface ModelServer {
+  /** What a provider's `baseUrl` is set to. */
+  baseUrl: string;
+  /** Answers every request from now on, whatever its wire format. */
+  reply(text: string, extra?: ReplyExtras): void;
+  /** Refuses every request from now on. */
+  fail(status: number, message: string, retryAfterSeconds?: number): void;
+  /** The messages of the last request, oldest first. */
+  lastMessages(): { role: string; content: unknown }[];
+  close(): Promise<void>;
+}
+
+interface ReplyExtras {
+  /** In OpenAI's words: `length`, `content_filter`. */
+  finishReason?: string;
+  model?: string;
+}
+
+/** Starts aimock on a free loopback port: it speaks OpenAI's chat and responses formats, and Anthropic's. */
+export async function startModels(): Promise<ModelServer> {
+  const mock = await LLMock.create({ port: 0, host: "127.0.0.1" });
+  return {
+    baseUrl: `${mock.url}/v1`,
+    reply: (text, extra = {}) => void mock.clearFixtures().on({}, { content: text, ...extra }),
+    fail: (status, message, retryAfter) =>
+      void mock.clearFixtures().on({}, { error: { message }, status, retryAfter }),
+    lastMessages() {
+      const body = mock.getLastRequest()?.body;
+      return body && isChatCompletionBody(body) ? body.messages : [];
+    },
+    close: () => mock.stop(),
+  };
+}

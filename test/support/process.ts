@@ -1,0 +1,43 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import { createInterface } from "node:readline";
+
+const root = path.join(import.meta.dirname, "../..");
+
+export interface ServiceProcess {
+  url: string;
+  child: ChildProcess;
+  /** Everything it wrote to standard error so far. */
+  errors(): string;
+  /** Sends the signal and waits for the end; gives the exit code, or the signal it died of. */
+  end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
+}
+
+/** Starts `webhooks serve` as a process of its own and waits until it listens. */
+export async function startProcess(configFile: string, env: Record<string, string> = {}): Promise<ServiceProcess> {
+  const child = spawn(
+    process.execPath,
+    [path.join(root, "src/cli/main.ts"), "serve", "--config", configFile, "--port", "0"],
+    { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } },
+  );
+  let errors = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
+  const ended = once(child, "exit");
+
+  for await (const line of createInterface({ input: child.stdout })) {
+    const url = /Listening on (\S+)/.exec(line)?.[1];
+    if (!url) continue;
+    return {
+      url,
+      child,
+      errors: () => errors,
+      async end(signal) {
+        child.kill(signal);
+        const [code, killedBy] = await ended;
+        return code ?? killedBy;
+      },
+    };
+  }
+  throw new Error(`the service did not start:\n${errors}`);
+}

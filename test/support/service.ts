@@ -1,0 +1,77 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { UserConfig } from "../../src/config/generated.ts";
+import { createHookline, type Hookline } from "../../src/hookline.ts";
+import { createClient, type Client } from "./client.ts";
+
+export const HOOK_TOKEN = "hook-token-for-tests-0123456789";
+export const GATEWAY_TOKEN = "gateway-token-for-tests-0123456789";
+
+export interface Service extends Client {
+  url: string;
+  /** The temporary folder that holds the configuration, the transforms and the state. */
+  folder: string;
+  hookline: Hookline;
+  /** Writes a file below the folder, folders made as needed. */
+  write(name: string, text: string): void;
+  /** Stops the service and starts it again on the same folder. */
+  restart(): Promise<Service>;
+  close(): Promise<void>;
+}
+
+export interface ServiceOptions {
+  config?: UserConfig;
+  /** Further files by name: transforms, schemas. */
+  files?: Record<string, string>;
+  /** Puts further files into the folder before the start. */
+  prepare?(folder: string): void;
+  watch?: boolean;
+}
+
+/** Starts the real service in this process, on a free port, with its state in a temporary folder. */
+export async function startService(options: ServiceOptions = {}): Promise<Service> {
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-"));
+  const { config = {}, files = {}, watch = false } = options;
+  options.prepare?.(folder);
+  for (const [name, text] of Object.entries(files)) writeBelow(folder, name, text);
+  writeBelow(folder, "webhooks.json5", JSON.stringify(withTokens(config), undefined, 2));
+  return open(folder, watch);
+}
+
+async function open(folder: string, watch: boolean): Promise<Service> {
+  const file = path.join(folder, "webhooks.json5");
+  const hookline = await createHookline({ config: file, port: 0, watch });
+  const { url } = await hookline.listen();
+  return {
+    ...createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN }),
+    url,
+    folder,
+    hookline,
+    write: (name, text) => writeBelow(folder, name, text),
+    async restart() {
+      await hookline.close();
+      return open(folder, watch);
+    },
+    async close() {
+      await hookline.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The tokens that the clients of tests present, and a quiet log, unless the configuration says otherwise. */
+export function withTokens(config: UserConfig): UserConfig {
+  return {
+    ...config,
+    gateway: { auth: { token: GATEWAY_TOKEN }, ...config.gateway },
+    hooks: { enabled: true, token: HOOK_TOKEN, ...config.hooks },
+    log: { level: "silent", ...config.log },
+  };
+}
+
+function writeBelow(folder: string, name: string, text: string): void {
+  const file = path.join(folder, name);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}

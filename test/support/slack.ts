@@ -1,0 +1,69 @@
+import { createEmulator } from "emulate";
+
+export interface SlackServer {
+  /** What `channels.slack.baseUrl` is set to. */
+  baseUrl: string;
+  /** A bot token that may post. */
+  token: string;
+  /** Id of a channel that exists. */
+  channel: string;
+  /** What was posted to the channel, as Slack keeps it, oldest first. */
+  messages(channel?: string): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+const TOKEN = "xoxb-000000000000-test";
+const CHANNEL_NAME = "hooks";
+
+/** Starts the Slack of `emulate` on a free loopback port, with one channel. */
+export async function startSlack(): Promise<SlackServer> {
+  const emulator = await createEmulator({
+    service: "slack",
+    port: 0,
+    seed: {
+      tokens: { [TOKEN]: { login: "admin", scopes: ["chat:write", "channels:read", "channels:history"] } },
+      slack: { channels: [{ name: CHANNEL_NAME }] },
+    },
+  });
+  const baseUrl = `http://127.0.0.1:${new URL(emulator.url).port}/api/`;
+  const channel = await findChannel(baseUrl);
+  return {
+    baseUrl,
+    token: TOKEN,
+    channel,
+    messages: (id = channel) => readMessages(baseUrl, id),
+    close: () => emulator.close(),
+  };
+}
+
+async function findChannel(baseUrl: string): Promise<string> {
+  const { channels } = await call<{ channels: { id: string; name: string }[] }>(
+    baseUrl,
+    "conversations.list",
+  );
+  const found = channels.find(({ name }) => name === CHANNEL_NAME);
+  if (!found) throw new Error(`The emulator has no channel ${CHANNEL_NAME}.`);
+  return found.id;
+}
+
+async function readMessages(baseUrl: string, channel: string): Promise<string[]> {
+  const { messages } = await call<{ messages: { text: string }[] }>(baseUrl, "conversations.history", {
+    channel,
+    limit: "999",
+  });
+  return messages.map(({ text }) => text).toReversed();
+}
+
+async function call<Answer>(
+  baseUrl: string,
+  method: string,
+  fields: Record<string, string> = {},
+): Promise<Answer> {
+  const response = await fetch(`${baseUrl}${method}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${TOKEN}` },
+    body: new URLSearchParams(fields),
+  });
+  const answer: Answer = JSON.parse(await response.text());
+  return answer;
+}
