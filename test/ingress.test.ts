@@ -301,7 +301,12 @@ describe.each(DOORS)("through the %s", (door) => {
 
     test("is refused over the limit when its length is not declared", async () => {
       const { send } = await startIngress(door);
-      const endless = new ReadableStream({ pull: (stream) => stream.enqueue(new Uint8Array(1_000)) });
+      const endless = new ReadableStream({
+        async pull(stream) {
+          await sleep(1);
+          stream.enqueue(new Uint8Array(1_000));
+        },
+      });
       const response = await send("/hooks/any", { body: endless, duplex: "half" });
       expect(response.status).toBe(413);
       expect(await response.json()).toMatchObject({ code: "body_too_large" });

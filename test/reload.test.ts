@@ -105,8 +105,8 @@ function says(text: string): string {
   return `export default () => ({ message: ${JSON.stringify(text)} });\n`;
 }
 
-/** The message that a hook gives right now. */
+/** The message that the hook gives right now. */
 async function message(): Promise<string> {
-  const { body } = await service.post("x", {});
-  return (await service.settled(body.eventId)).runs[0].action.message;
+  const { actions } = await service.try("x", {});
+  return actions[0].message;
 }

@@ -179,22 +179,12 @@ const FLOODS: Record<string, string> = {
   forgeries: END,
 };
 
-describe("a mebibyte of hostile text takes no longer than its length, made of", () => {
+describe("a mebibyte of hostile text is done in a moment, made of", () => {
+  // an absolute bound, since a busy machine spoils ratios: linear takes some 100 ms, quadratic would take many minutes
   test.each(Object.entries(FLOODS))("%s", (_, piece) => {
     const flood = piece.repeat(MEBIBYTE / piece.length);
-    const small = fastest(flood.slice(0, MEBIBYTE / 8));
-    const whole = fastest(flood);
-    // eight times the text; a quadratic search would need 64 times the time
-    expect(whole).toBeLessThan(Math.max(small, 2) * 32);
+    const startedAt = performance.now();
+    neutralise(flood);
+    expect(performance.now() - startedAt).toBeLessThan(5000);
   });
 });
-
-/** Milliseconds of the best of three. */
-function fastest(text: string): number {
-  const times = [1, 2, 3].map(() => {
-    const startedAt = performance.now();
-    neutralise(text);
-    return performance.now() - startedAt;
-  });
-  return Math.min(...times);
-}

@@ -305,7 +305,7 @@ export interface UserConfig {
       instructions?: string;
     };
     /**
-     * Whether a payload may name its session.
+     * Whether a request may choose its session: by sessionKey in the payload, or through a template.
      */
     allowRequestSessionKey?: boolean;
     /**

@@ -75,8 +75,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const idle = Promise.all(parts.map((part) => part.idle()));
       await Promise.race([idle, delay(timeoutMs, undefined, { ref: false })]);
       const cutOff = runs.active() + deliveries.active();
-      if (cutOff > 0)
-        log.warn("cut off by the stop, carried out again after the next start", { count: cutOff });
+      if (cutOff > 0) log.warn("cut off by the stop", { count: cutOff });
       stop.abort(new Error("the service stops"));
       await idle;
     },

@@ -29,14 +29,17 @@ export async function handleInProcess(
   request: Request,
 ): Promise<Response> {
   const { pathname, search } = new URL(request.url);
+  const payload = request.body ? Readable.fromWeb(request.body) : undefined;
   const injected = await inject({
     method: request.method,
     url: pathname + search,
     headers: Object.fromEntries(request.headers),
-    ...(request.body && { payload: Readable.fromWeb(request.body) }),
+    ...(payload && { payload }),
     payloadAsStream: true,
     signal: request.signal,
   });
+  // Once answered, the rest of the request is not wanted: its source is told to stop.
+  injected.stream().once("close", () => payload?.destroy());
   return new Response(toBody(request, injected), {
     status: injected.statusCode,
     headers: toHeaders(injected.headers),

@@ -109,6 +109,10 @@ describe("text", () => {
     expect(() => parseBody("text", Buffer.from("hello"))).toThrow(expect.objectContaining({ status: 415 }));
   });
 
+  test("that is meant as JSON and broken is broken JSON", () => {
+    expect(() => parseBody("text", Buffer.from(' {"a":'))).toThrow(expect.objectContaining({ status: 400 }));
+  });
+
   test("that is empty is an empty body", () => {
     expect(() => parseBody("text", Buffer.from(""))).toThrow(expect.objectContaining({ status: 400 }));
   });

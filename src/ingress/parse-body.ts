@@ -27,13 +27,13 @@ function toFormPayload(fields: Record<string, string | string[]>): unknown {
   return typeof payload === "string" && /^\s*[[{]/.test(payload) ? parseJson(payload) : fields;
 }
 
-/** Plain text is a type that hooks do not take, unless there is JSON in it. */
+/** Text that is not even meant as JSON is a type that hooks do not take. */
 function parseText(text: string): unknown {
   try {
     return parseJson(text);
   } catch (error) {
-    if (text.trim() === "") throw error;
-    throw new HookError(415, "unsupported_media_type", "The body is text that holds no valid JSON.", {
+    if (text.trim() === "" || /^\s*["[{]/.test(text)) throw error;
+    throw new HookError(415, "unsupported_media_type", "The body is text that holds no JSON.", {
       cause: error,
     });
   }

@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import type { HookResponse } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** How long, and how much, is still read from a client that has been told to stop sending. */
-const LINGER_MS = 2_000;
+/** How long a client that has been told to stop may be silent, and how much it may still send. */
+const LINGER_IDLE_MS = 1_000;
 const LINGER_BYTES = 64 * 1024 * 1024;
 
 /** Writes an answer. One with `Connection: close` reaches also a client that is still sending. */
@@ -12,7 +12,8 @@ export function writeResponse(exchange: Exchange, response: HookResponse): void 
   if (res.destroyed) return;
   const body = response.body === undefined ? undefined : JSON.stringify(response.body);
   res.writeHead(response.status, { ...response.headers, "X-Request-Id": id, ...describe(body) });
-  if (response.headers["Connection"] !== "close" || req.complete || body === undefined) {
+  const isRead = req.complete || req.readableEnded;
+  if (response.headers["Connection"] !== "close" || isRead || body === undefined) {
     res.end(body);
     return;
   }
@@ -26,17 +27,19 @@ function describe(body: string | undefined): Record<string, string | number> {
   return { "Content-Type": "application/json; charset=utf-8", "Content-Length": Buffer.byteLength(body) };
 }
 
+/** Who sends on and on, ever so slowly, is ended by the server's `requestTimeout`. */
 function discardRest(req: IncomingMessage, done: () => void): void {
   let discarded = 0;
-  const timer = setTimeout(stop, LINGER_MS);
+  const timer = setTimeout(stop, LINGER_IDLE_MS);
 
   function onData(chunk: Buffer): void {
+    timer.refresh();
     discarded += chunk.length;
     if (discarded > LINGER_BYTES) stop();
   }
   function stop(): void {
     clearTimeout(timer);
-    req.off("data", onData).off("end", stop).off("close", stop);
+    req.off("data", onData).off("end", stop).off("close", stop).pause();
     done();
   }
 

@@ -18,7 +18,8 @@ import type { ChannelName } from "../types.ts";
 export interface Program {
   /** 1 for the first, one more for each that replaced it. */
   generation: number;
-  /** Milliseconds since the epoch. */
+  /** When its files were read and when it was complete, in milliseconds since the epoch. */
+  readAt: number;
   builtAt: number;
   config: ResolvedConfig;
   mappings: MappingIndex;
@@ -37,6 +38,7 @@ export interface BuildOptions {
 
 /** Builds a program whole, or throws a `ConfigError` with everything that stands in the way. */
 export async function buildProgram({ generation, load, runner }: BuildOptions): Promise<Program> {
+  const readAt = Date.now();
   const read = await load();
   const { config } = read;
   const built = await Promise.all(config.hooks.mappings.map((source) => buildMapping(source, runner)));
@@ -47,6 +49,7 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);
   return {
     generation,
+    readAt,
     builtAt: Date.now(),
     config,
     mappings: createMappingIndex(mappings),

@@ -31,9 +31,10 @@ export interface ReloaderOptions {
 export function createReloader({ first, build, watch, log }: ReloaderOptions): Reloader {
   let program = first;
   let failure: ReloadFailure | undefined;
+  let readAt = first.readAt;
   let building: Promise<void> | undefined;
   let changedMeanwhile = false;
-  const watcher = watch ? createWatcher({ changed: onChange, log }) : undefined;
+  const watcher = watch ? createWatcher({ since: () => readAt, changed: onChange, log }) : undefined;
   watcher?.follow(program.files);
 
   return {
@@ -58,6 +59,7 @@ export function createReloader({ first, build, watch, log }: ReloaderOptions): R
   }
 
   async function replace(): Promise<void> {
+    readAt = Date.now();
     try {
       program = await build(program.generation + 1);
       failure = undefined;

@@ -1,8 +1,23 @@
-import { watch } from "chokidar";
+import { type Stats, statSync } from "node:fs";
+import path from "node:path";
+import { type FSWatcher, watch } from "chokidar";
 import type { Log } from "../telemetry/log.ts";
 
 /** Events come in bursts: an editor's rename, a checkout, a folder swap. One pause, one rebuild. */
 const QUIET_MS = 60;
+
+/** chokidar looks at a file and watches it a moment later. What happens in between is found by looking once more. */
+const LOOK_AGAIN_MS = 250;
+
+/** File systems keep times more coarsely than clocks do. */
+const CLOCK_SLACK_MS = 10;
+
+export interface WatcherOptions {
+  /** When what is in use was read, in milliseconds since the epoch: a file found to be older than that is no news. */
+  since(): number;
+  changed(): void;
+  log: Log;
+}
 
 export interface Watcher {
   /** Watches these files and folders from now on, and no others. */
@@ -10,31 +25,56 @@ export interface Watcher {
   close(): Promise<void>;
 }
 
-/** Calls `changed` once things under the followed paths have been quiet for a moment. */
-export function createWatcher(options: { changed(): void; log: Log }): Watcher {
-  const watcher = watch([], {
-    ignoreInitial: true,
-    ignored: (path) => path.includes("/node_modules/") || path.includes("\\node_modules\\"),
-  });
+/**
+ * Calls `changed` once things under the followed paths have been quiet for a moment. A change that happens while the watch
+ * is still being set up is not lost.
+ */
+export function createWatcher({ since, changed, log }: WatcherOptions): Watcher {
+  const watcher = open();
   let followed = new Set<string>();
-  let timer: NodeJS.Timeout | undefined;
+  let quiet: NodeJS.Timeout | undefined;
+  let later: NodeJS.Timeout | undefined;
 
-  watcher.on("all", () => {
-    clearTimeout(timer);
-    timer = setTimeout(options.changed, QUIET_MS);
+  watcher.on("all", (event, _path, stats) => {
+    if (!event.startsWith("add") || isNews(stats)) tell();
   });
-  watcher.on("error", (error) => options.log.error("watching files failed", { error: String(error) }));
+  watcher.on("ready", lookAgain);
+  watcher.on("error", (error) => log.error("watching files failed", { error: String(error) }));
 
   return {
     follow(paths) {
       const next = new Set(paths);
+      const gone = [...followed].filter((path) => !next.has(path));
+      if (gone.length > 0) watcher.unwatch(gone);
       watcher.add(paths.filter((path) => !followed.has(path)));
-      watcher.unwatch([...followed].filter((path) => !next.has(path)));
       followed = next;
+      clearTimeout(later);
+      later = setTimeout(lookAgain, LOOK_AGAIN_MS);
     },
     async close() {
-      clearTimeout(timer);
+      clearTimeout(quiet);
+      clearTimeout(later);
       await watcher.close();
     },
   };
+
+  function tell(): void {
+    clearTimeout(quiet);
+    quiet = setTimeout(changed, QUIET_MS);
+  }
+
+  function lookAgain(): void {
+    const watched = Object.entries(watcher.getWatched());
+    const paths = watched.flatMap(([folder, names]) => names.map((name) => path.join(folder, name)));
+    if (paths.some((file) => isNews(statSync(file, { throwIfNoEntry: false })))) tell();
+  }
+
+  /** A rename leaves a file's own times as they were, but not that of its entry. */
+  function isNews(stats: Stats | undefined): boolean {
+    return stats === undefined || Math.max(stats.ctimeMs, stats.mtimeMs) > since() - CLOCK_SLACK_MS;
+  }
+}
+
+function open(): FSWatcher {
+  return watch([], { alwaysStat: true, ignored: (file) => /[\\/]node_modules([\\/]|$)/.test(file) });
 }

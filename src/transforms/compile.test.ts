@@ -25,10 +25,17 @@ describe("a transform that compiles", () => {
   test("brings its helpers and JSON along and names every file", async () => {
     folder.write("helper.ts", "export const help = (n: number): number => n + 1;");
     folder.write("data.json", '{"n":1}');
-    const file = folder.write("main.ts", 'import { help } from "./helper.ts";\nimport data from "./data.json";\nexport default () => help(data.n);');
+    const file = folder.write(
+      "main.ts",
+      'import { help } from "./helper.ts";\nimport data from "./data.json";\nexport default () => help(data.n);',
+    );
     const { bundle } = await compileTransform(folder.specify(file));
-    expect(bundle!.inputs.toSorted()).toEqual(["data.json", "helper.ts", "main.ts"].map((name) => path.join(folder.root, name)));
-    expect(JSON.parse(bundle!.sourceMap)).toMatchObject({ sources: expect.arrayContaining(["main.ts", "helper.ts"]) });
+    expect(bundle!.inputs.toSorted()).toEqual(
+      ["data.json", "helper.ts", "main.ts"].map((name) => path.join(folder.root, name)),
+    );
+    expect(JSON.parse(bundle!.sourceMap)).toMatchObject({
+      sources: expect.arrayContaining(["main.ts", "helper.ts"]),
+    });
   });
 
   test("has an id that its code and export decide, and its secrets do not", async () => {
@@ -45,7 +52,9 @@ describe("a transform that compiles", () => {
   });
 
   test("may import types from hookline, which is not there", async () => {
-    const bundle = await folder.bundle('import type { TransformInput } from "hookline";\nexport default (i: TransformInput) => i;');
+    const bundle = await folder.bundle(
+      'import type { TransformInput } from "hookline";\nexport default (i: TransformInput) => i;',
+    );
     expect(bundle.code).not.toContain("hookline");
   });
 
@@ -93,7 +102,9 @@ describe("errors of the author", () => {
   });
 
   test("a package that is not installed", async () => {
-    expect((await refuse('import zod from "zodd"; export default zod;')).message).toContain("npm install zodd");
+    expect((await refuse('import zod from "zodd"; export default zod;')).message).toContain(
+      "npm install zodd",
+    );
   });
 });
 
@@ -113,7 +124,9 @@ describe("the compile boundary", () => {
     ["a web URL", "https://example.com/x.js", /URL/],
     ["an absolute path", "/etc/hostname", /absolute/],
   ])("refuses %s", async (_, specifier, message) => {
-    const problem = await refuse(`const one = 1;\nimport x from ${JSON.stringify(specifier)};\nexport default x;`);
+    const problem = await refuse(
+      `const one = 1;\nimport x from ${JSON.stringify(specifier)};\nexport default x;`,
+    );
     expect(problem).toMatchObject({ line: 2, message: expect.stringMatching(message) });
   });
 
@@ -155,7 +168,9 @@ describe("the compile boundary", () => {
   });
 
   test("refuses a file over 1 MiB", async () => {
-    expect((await refuse(`export default ${JSON.stringify("x".repeat(1024 * 1024))}`)).message).toContain("limit");
+    expect((await refuse(`export default ${JSON.stringify("x".repeat(1024 * 1024))}`)).message).toContain(
+      "limit",
+    );
   });
 
   test("refuses files that are no code", async () => {

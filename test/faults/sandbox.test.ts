@@ -284,7 +284,7 @@ const WALK_INTRINSICS = `export default async () => {
     ["globalThis", globalThis],
     ...[
       function () {}, () => {}, async () => {}, function* () {}, async function* () {}, class {},
-      (function* () {})(), (async function* () {})(), [].values(), [].entries(), new Map().keys(), new Set().keys(),
+      (function* () {}).prototype, (async function* () {}).prototype, [].values(), [].entries(), new Map().keys(), new Set().keys(),
       ""[Symbol.iterator](), "".matchAll(/a/g), ([].values() as any).map((x: any) => x), ([].values() as any).flatMap((x: any) => [x]),
       (globalThis as any).Iterator.from({ next() {} }), segments, segments[Symbol.iterator](), new Intl.NumberFormat(), new Intl.DateTimeFormat(),
       new Intl.Locale("en"), new Error("e"), new AggregateError([]), settled, new Proxy({}, {}), /a/, /a/.exec("a"), Symbol.iterator, 1n, 1, "s", true,

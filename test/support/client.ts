@@ -13,6 +13,8 @@ export interface Answer {
 export interface Client {
   /** POSTs JSON to a hook with the hook token. */
   post(hook: string, payload: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** POSTs a trial of a hook with the gateway token. */
+  try(hook: string, payload: unknown, headers?: Record<string, string>): Promise<Json>;
   /** GETs from the operator's side with the gateway token. */
   api(path: string): Promise<Json>;
   /** Waits until the event is carried out, and gives its timeline. */
@@ -28,6 +30,14 @@ export function createClient(url: string, tokens: { hookToken: string; gatewayTo
   };
   return {
     api,
+    async try(hook, payload, headers) {
+      const response = await fetch(`${url}/api/try`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${tokens.gatewayToken}`, "content-type": "application/json" },
+        body: JSON.stringify({ hook, payload, headers }),
+      });
+      return response.json();
+    },
     async post(hook, payload, headers = {}) {
       const response = await fetch(`${url}/hooks/${hook}`, {
         method: "POST",
@@ -45,16 +55,18 @@ export function createClient(url: string, tokens: { hookToken: string; gatewayTo
   };
 }
 
+type Nothing = undefined | null | false;
+
 /** Asks again and again until there is an answer. */
 export async function waitFor<Result>(
-  ask: () => Result | undefined | false | Promise<Result | undefined | false>,
+  ask: () => Result | Nothing | Promise<Result | Nothing>,
   what = "a condition",
   timeoutMs = 10_000,
 ): Promise<Result> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const result = await ask();
-    if (result !== undefined && result !== false) return result;
+    if (result !== undefined && result !== null && result !== false) return result;
     if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain for ${what}`);
     await sleep(15);
   }

@@ -118,6 +118,14 @@ describe("session keys", () => {
       "hooks.mappings[0].sessionKey: must start with one of hooks.allowedSessionKeyPrefixes: hook:, ci:",
     ]);
   });
+
+  test("a mapping's template is warned of where requests may not choose", () => {
+    const mappings = [{ messageTemplate: "x", sessionKey: "{{id}}" }];
+    expect(examine({ hooks: { mappings } }).warnings).toEqual([]);
+    expect(examine({ hooks: { mappings, allowRequestSessionKey: false } }).warnings).toEqual([
+      expect.stringMatching(/^hooks\.mappings\[0\]\.sessionKey: is a template/),
+    ]);
+  });
 });
 
 describe("channel names", () => {

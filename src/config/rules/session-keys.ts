@@ -1,5 +1,5 @@
 import { MAIN_SESSION } from "../../types.ts";
-import { error, type Finding } from "../finding.ts";
+import { error, type Finding, warning } from "../finding.ts";
 import type { ResolvedConfig } from "../resolved.ts";
 import { staticText } from "./static-text.ts";
 
@@ -15,12 +15,18 @@ export function checkSessionKeys({ hooks }: ResolvedConfig): Finding[] {
     ...checkMain(hooks.defaultSessionKey),
     ...checkPrefix("hooks.defaultSessionKey", hooks.defaultSessionKey),
     ...hooks.mappings.flatMap(({ mapping, key, file }) =>
-      checkPrefix(`${key}.sessionKey`, staticText(mapping.sessionKey)).map((finding) => ({
-        ...finding,
-        file,
-      })),
+      [
+        ...checkPrefix(`${key}.sessionKey`, staticText(mapping.sessionKey)),
+        ...checkTemplate(`${key}.sessionKey`, mapping.sessionKey, hooks.allowRequestSessionKey),
+      ].map((finding) => ({ ...finding, file })),
     ),
   ];
+}
+
+function checkTemplate(key: string, template: string | undefined, allowed: boolean): Finding[] {
+  if (allowed || template === undefined || staticText(template) !== undefined) return [];
+  const message = "is a template, so the request chooses the key: hooks.allowRequestSessionKey refuses what it gives";
+  return [warning(key, message)];
 }
 
 function startsWithOne(sessionKey: string, prefixes: string[]): boolean {

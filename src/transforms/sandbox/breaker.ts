@@ -6,8 +6,6 @@ const SUSPECT_AFTER = 2;
 const FENCE_AFTER = 5;
 const FENCE_MS = 5000;
 
-const HARD: readonly string[] = ["timeout", "memory", "crashed"];
-
 /** Remembers, for each module, its hard failures in a row: those that cost others time or a whole child. */
 export interface Breaker {
   isSuspect(module: string): boolean;
@@ -18,6 +16,8 @@ export interface Breaker {
 
 interface Failures {
   count: number;
+  /** The kind of the last one. */
+  kind: FailedAnswer["kind"];
   fencedUntil: number;
 }
 
@@ -26,21 +26,29 @@ export function createBreaker(): Breaker {
   return {
     isSuspect: (module) => (failures.get(module)?.count ?? 0) >= SUSPECT_AFTER,
     fence(module) {
-      const { count, fencedUntil } = failures.get(module) ?? { count: 0, fencedUntil: 0 };
-      const left = fencedUntil - performance.now();
-      return left > 0 ? refusal(count, left) : undefined;
+      const known = failures.get(module);
+      const leftMs = (known?.fencedUntil ?? 0) - performance.now();
+      return known && leftMs > 0 ? refuse(known, leftMs) : undefined;
     },
-    record(module, answer) {
-      if (answer.kind === "unavailable") return;
-      const count = HARD.includes(answer.kind) ? (failures.get(module)?.count ?? 0) + 1 : 0;
-      if (count === 0) failures.delete(module);
-      else
-        failures.set(module, { count, fencedUntil: count < FENCE_AFTER ? 0 : performance.now() + FENCE_MS });
+    record(module, { kind }) {
+      if (kind === "unavailable") return;
+      if (!isHard(kind)) failures.delete(module);
+      else failures.set(module, countUp(failures.get(module), kind));
     },
   };
 }
 
-function refusal(count: number, leftMs: number): FailedAnswer {
-  const message = `The transform timed out, ran out of memory or crashed ${count} times in a row: it is fenced off for ${Math.ceil(leftMs / 1000)} s.`;
-  return { kind: "unavailable", message, log: [] };
+function isHard(kind: Answer["kind"]): kind is FailedAnswer["kind"] {
+  return kind === "timeout" || kind === "memory" || kind === "crashed";
+}
+
+function countUp(known: Failures | undefined, kind: FailedAnswer["kind"]): Failures {
+  const count = (known?.count ?? 0) + 1;
+  return { count, kind, fencedUntil: count < FENCE_AFTER ? 0 : performance.now() + FENCE_MS };
+}
+
+function refuse({ count, kind }: Failures, leftMs: number): FailedAnswer {
+  const seconds = Math.ceil(leftMs / 1000);
+  const message = `The transform is fenced off for ${seconds} s: it timed out, ran out of memory or crashed ${count} times in a row.`;
+  return { kind, message, log: [] };
 }

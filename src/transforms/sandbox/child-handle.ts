@@ -15,13 +15,15 @@ const LOADING_GRACE_MS = 500;
 const SLOW_MS = 30;
 /** The most of a tick that counts: in a longer one this process was held up itself, and the answer may be here unread. */
 const MAX_TICK_MS = 50;
+/** After so many jobs it is replaced, whatever it looks like. */
+const MAX_JOBS = 1_000_000;
 const STDERR_TAIL = 4000;
 
 /** How a child ended, and what it leaves behind. */
 export interface ChildEnd {
   reason: FailedAnswer;
-  /** True where a limit was hit and this side ended it: the job that ran is to blame. */
-  killed: boolean;
+  /** True where the job that ran is to blame for certain; else an earlier one may have spoilt the process. */
+  blamed: boolean;
   /** False where it never came to be ready. */
   wasReady: boolean;
   running: Job | undefined;
@@ -52,8 +54,10 @@ export interface ChildHandle {
   takeBack(): Job[];
   /** Counts time for the job that runs, and ends the child where that is over its limits. */
   tick(elapsedMs: number): void;
-  /** True once it has grown so much that a fresh one is better. */
-  isBloated(): boolean;
+  /** True once it has grown or served so much that a fresh one is better. */
+  isWorn(): boolean;
+  /** Takes no more jobs, and ends once it has answered those it has. */
+  retire(): void;
   /** Forgets modules that were not used for long. */
   tidy(): void;
   kill(): void;
@@ -75,6 +79,7 @@ interface State {
   modules: LoadedModules;
   memory: MemoryGuard;
   ready: boolean;
+  retired: boolean;
   /** Given and not answered, in order: the first one runs. */
   entries: Entry[];
   lastTicket: number;
@@ -91,6 +96,7 @@ export function createChild(options: ChildOptions): ChildHandle {
     modules: createLoadedModules(),
     memory: createMemoryGuard(options.process.pid),
     ready: false,
+    retired: false,
     entries: [],
     lastTicket: 0,
     age: 0,
@@ -99,14 +105,15 @@ export function createChild(options: ChildOptions): ChildHandle {
   };
   listen(state);
   return {
-    isReady: () => state.ready && !state.process.killed,
+    isReady: () => state.ready && !state.retired && !state.process.killed,
     isSlow: () => state.age > SLOW_MS,
     isHeld: () => state.age > SLOW_MS || state.entries[0]?.job.suspect === true,
     backlog: () => state.entries.length,
     give: (job) => give(state, job),
     takeBack: () => takeBack(state),
     tick: (elapsedMs) => tick(state, elapsedMs),
-    isBloated: () => state.memory.isBloated(),
+    isWorn: () => state.lastTicket > MAX_JOBS || state.memory.isBloated(),
+    retire: () => retire(state),
     tidy: () => tidy(state),
     kill: () => void state.process.kill("SIGKILL"),
     ended: new Promise((resolve) => state.process.once("close", () => resolve())),
@@ -148,6 +155,12 @@ function answer(state: State, ticket: number, text: string): void {
   if (entry?.ticket !== ticket) throw new Error("An answer came out of turn.");
   state.age = 0;
   if (!entry.takenBack) entry.job.settle(parseAnswer(text));
+  if (state.retired) retire(state);
+}
+
+function retire(state: State): void {
+  state.retired = true;
+  if (state.entries.length === 0) state.process.kill("SIGKILL");
 }
 
 function give(state: State, job: Job): void {
@@ -196,7 +209,7 @@ function toEnd({ entries, verdict, stderr, ready }: State): ChildEnd {
   const [first, ...rest] = entries;
   return {
     reason: verdict ?? explainDeath(stderr),
-    killed: verdict !== undefined,
+    blamed: verdict?.kind === "timeout",
     wasReady: ready,
     running: first && !first.takenBack ? first.job : undefined,
     waiting: rest.filter((entry) => !entry.takenBack).map((entry) => entry.job),
@@ -204,5 +217,5 @@ function toEnd({ entries, verdict, stderr, ready }: State): ChildEnd {
 }
 
 function send(state: State, order: Order, text?: string, body?: Buffer): void {
-  for (const buffer of encodeFrame(order, text, body)) state.process.stdin.write(buffer);
+  state.process.stdin.write(encodeFrame(order, text, body));
 }

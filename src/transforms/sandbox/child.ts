@@ -5,6 +5,7 @@ import { createFrameReader, encodeFrame, type Frame, type Order, type Report } f
  * The entry of a sandbox process. Orders come in on standard input and are carried out one after the other; reports
  * go out on standard output, one for each job, in order. It ends with its pipe, so that no child outlives its supervisor.
  */
+const TURN_MS = 5;
 const waiting: Frame<Order>[] = [];
 const cancelled = new Set<number>();
 let runner: JobRunner;
@@ -13,16 +14,19 @@ process.stdin.on("data", createFrameReader<Order>(receive));
 process.stdin.on("end", () => process.kill(process.pid, "SIGKILL"));
 report({ kind: "ready" });
 
-/** Between two orders the pipe is read, so that a cancellation overtakes what it cancels. */
 function receive(frame: Frame<Order>): void {
   if (frame.head.kind === "cancel") cancelled.add(frame.head.job);
-  else if (waiting.push(frame) === 1) setImmediate(carryOutNext);
+  else if (waiting.push(frame) === 1) setImmediate(carryOutSome);
 }
 
-function carryOutNext(): void {
-  carryOut(waiting[0]!);
-  waiting.shift();
-  if (waiting.length > 0) setImmediate(carryOutNext);
+/** Every few milliseconds the pipe is read, so that a cancellation overtakes what it cancels. */
+function carryOutSome(): void {
+  const until = performance.now() + TURN_MS;
+  do {
+    carryOut(waiting[0]!);
+    waiting.shift();
+  } while (waiting.length > 0 && performance.now() < until);
+  if (waiting.length > 0) setImmediate(carryOutSome);
   // What came too late for its job cancels nothing.
   else cancelled.clear();
 }
@@ -43,5 +47,5 @@ function carryOut({ head: order, text, body }: Frame<Order>): void {
 }
 
 function report(head: Report, text?: string): void {
-  for (const buffer of encodeFrame(head, text)) process.stdout.write(buffer);
+  process.stdout.write(encodeFrame(head, text));
 }

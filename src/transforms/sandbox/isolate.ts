@@ -31,6 +31,8 @@ interface Scripts {
   realm: ivm.Script;
   bundle: ivm.Script;
   exportName: string | undefined;
+  /** True where several calls are to run in one realm. */
+  shared: boolean;
 }
 
 /** A realm that is ready to be entered. */
@@ -47,6 +49,7 @@ export function createModuleIsolate(head: ModuleHead, code: string, realmCode: s
     realm: isolate.compileScriptSync(realmCode, { filename: "hookline:realm" }),
     bundle: isolate.compileScriptSync(wrap(code), { filename: BUNDLE_FILE, lineOffset: -1 }),
     exportName: head.export,
+    shared: !head.strict,
   };
   let kept: Room | undefined;
   let usable = true;
@@ -81,13 +84,13 @@ function wrap(code: string): string {
   return `${REALM_GLOBAL}.define(function (module, exports) { "use strict";\n${code}\n});0`;
 }
 
-function openRoom({ isolate, realm, bundle, exportName }: Scripts): Room {
+function openRoom({ isolate, realm, bundle, exportName, shared }: Scripts): Room {
   const context = isolate.createContextSync();
   realm.runSync(context);
   bundle.runSync(context);
   const enter: ivm.Reference<Enter> = context.evalClosureSync(
-    `return ${REALM_GLOBAL}.seal($0, $1)`,
-    [runHostOperation, exportName],
+    `return ${REALM_GLOBAL}.seal($0, $1, $2)`,
+    [runHostOperation, exportName, shared],
     {
       result: { reference: true },
     },

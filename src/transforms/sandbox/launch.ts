@@ -23,17 +23,17 @@ const NODE_OPTIONS = [
   "--disable-warning=SecurityWarning",
 ];
 
-/** Makes the folders. A child started there has no environment, and may read its program and the native module, no more. */
-export function createQuarters(program: string): Quarters {
+/** Makes the folders. `confinement` are the words that go before the command. A child started there has no environment, and may read its program and the native module, no more. */
+export function createQuarters(program: string, confinement: string[]): Quarters {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-"));
   const entry = path.join(folder, "child.cjs");
   const work = path.join(folder, "work");
   writeFileSync(entry, program);
   mkdirSync(work);
   const readable = [entry, ...nativePackages()].map((name) => `--allow-fs-read=${name}`);
+  const command = [...confinement, process.execPath, ...NODE_OPTIONS, ...readable, entry];
   return {
-    launch: () =>
-      spawn(process.execPath, [...NODE_OPTIONS, ...readable, entry], { cwd: work, env: {}, stdio: "pipe" }),
+    launch: () => spawn(command[0]!, command.slice(1), { cwd: work, env: {}, stdio: "pipe" }),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }

@@ -60,7 +60,10 @@ function readKib(status: string, name: string): number {
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]);
 }
 
-/** The kernel then refuses what the watch would come too late for. A system without the tool goes without. */
+/**
+ * The kernel then refuses what the watch would come too late for, and writes no core files of what was refused.
+ * A system without the tool goes without.
+ */
 function limitAddressSpace(pid: number, bytes: number): void {
-  execFile("prlimit", ["--pid", String(pid), `--as=${bytes}`], () => {});
+  execFile("prlimit", ["--pid", String(pid), `--as=${bytes}`, "--fsize=0", "--core=0"], () => {});
 }

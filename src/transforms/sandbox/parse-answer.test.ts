@@ -4,7 +4,11 @@ import { parseAnswer } from "./parse-answer.ts";
 test.each(["", "null", "[]", "{", '"x"', '{"kind":"made up"}', '{"kind":"threw","message":7,"stack":{}}'])(
   "%s makes no sense, and says so",
   (text) => {
-    expect(parseAnswer(text)).toMatchObject({ message: expect.stringContaining("no sense"), stack: "", log: [] });
+    expect(parseAnswer(text)).toMatchObject({
+      message: expect.stringContaining("no sense"),
+      stack: "",
+      log: [],
+    });
   },
 );
 

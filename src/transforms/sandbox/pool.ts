@@ -1,6 +1,7 @@
 import type { Log } from "../../telemetry/log.ts";
 import type { Answer, FailedAnswer } from "./answer.ts";
 import { type ChildEnd, type ChildHandle, createChild } from "./child-handle.ts";
+import { findConfinement } from "./confinement.ts";
 import type { Job, JobRequest } from "./job.ts";
 import { createQuarters, type Quarters } from "./launch.ts";
 import { pickChild } from "./pick-child.ts";
@@ -85,7 +86,7 @@ async function run(state: State, request: JobRequest): Promise<Answer> {
     distribute(state);
   });
   state.inFlight--;
-  if (state.inFlight === 0) rest(state);
+  if (state.inFlight === 0) stopTicking(state);
   return answer;
 }
 
@@ -94,10 +95,10 @@ async function open(state: State): Promise<void> {
   process.once("exit", state.onExit);
   state.tidier = setInterval(() => state.children.forEach((child) => child.tidy()), TIDY_MS).unref();
   try {
-    const programs = await loadPrograms();
+    const [programs, confinement] = await Promise.all([loadPrograms(), findConfinement()]);
     if (state.phase !== "open") return;
     state.realm = programs.realm;
-    state.quarters = createQuarters(programs.child);
+    state.quarters = createQuarters(programs.child, confinement);
     for (let count = 0; count < state.options.children; count++) start(state);
   } catch (error) {
     state.options.log.error("the sandbox cannot be set up", { reason: String(error) });
@@ -134,12 +135,12 @@ function succeed(state: State, child: ChildHandle, end: ChildEnd): void {
 }
 
 /**
- * A job whose child ended by itself gets one more try: an earlier one may have spoilt the process. Those that waited
- * behind it have nothing to do with it.
+ * A job that may have ended its child gets one more try, for an earlier one may have spoilt the process. Those that
+ * waited behind it have nothing to do with it.
  */
-function inherit(state: State, { running, waiting, reason, killed }: ChildEnd): void {
+function inherit(state: State, { running, waiting, reason, blamed }: ChildEnd): void {
   state.waiting.unshift(...waiting);
-  if (running && (killed || ++running.deaths > 1)) running.settle(reason);
+  if (running && (blamed || ++running.deaths > 1)) running.settle(reason);
   else if (running) state.waiting.unshift({ ...running, suspect: true });
   distribute(state);
 }
@@ -173,14 +174,19 @@ function tick(state: State): void {
   state.waiting = fresh;
   for (const job of expired) job.settle(unavailable("The transform waited too long for its turn."));
   distribute(state);
+  retireWorn(state);
 }
 
-/** Nothing runs: the clock stops, and a child that has grown makes room for a fresh one. */
-function rest(state: State): void {
+function stopTicking(state: State): void {
   clearInterval(state.ticker);
   state.ticker = undefined;
+}
+
+/** One at a time, and never the last one that serves. */
+function retireWorn(state: State): void {
   const ready = [...state.children].filter((child) => child.isReady());
-  if (ready.length > 1) ready.find((child) => child.isBloated())?.kill();
+  if (ready.length === state.options.children && ready.length > 1)
+    ready.find((child) => child.isWorn())?.retire();
 }
 
 function figures(state: State): PoolFigures {

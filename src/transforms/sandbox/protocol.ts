@@ -39,18 +39,21 @@ export interface Frame<Head> {
 
 const PREFIX_BYTES = 12;
 
-/** The buffers to write, in order; `body` is not copied. */
-export function encodeFrame(head: Order | Report, text = "", body: Buffer = Buffer.alloc(0)): Buffer[] {
-  const headBytes = JSON.stringify(head);
-  const headLength = Buffer.byteLength(headBytes);
+const NO_BODY = Buffer.alloc(0);
+
+/** One buffer, so that it takes one write. */
+export function encodeFrame(head: Order | Report, text = "", body: Buffer = NO_BODY): Buffer {
+  const headText = JSON.stringify(head);
+  const headLength = Buffer.byteLength(headText);
   const textLength = Buffer.byteLength(text);
-  const buffer = Buffer.allocUnsafe(PREFIX_BYTES + headLength + textLength);
-  buffer.writeUInt32LE(headLength, 0);
-  buffer.writeUInt32LE(textLength, 4);
-  buffer.writeUInt32LE(body.length, 8);
-  buffer.write(headBytes, PREFIX_BYTES);
-  buffer.write(text, PREFIX_BYTES + headLength);
-  return body.length === 0 ? [buffer] : [buffer, body];
+  const frame = Buffer.allocUnsafe(PREFIX_BYTES + headLength + textLength + body.length);
+  frame.writeUInt32LE(headLength, 0);
+  frame.writeUInt32LE(textLength, 4);
+  frame.writeUInt32LE(body.length, 8);
+  frame.write(headText, PREFIX_BYTES);
+  frame.write(text, PREFIX_BYTES + headLength);
+  body.copy(frame, PREFIX_BYTES + headLength + textLength);
+  return frame;
 }
 
 /**

@@ -17,8 +17,8 @@ import { installUrl } from "./url.ts";
 export interface Realm {
   /** Takes the bundle's code. */
   define(factory: Factory): void;
-  /** Furnishes and freezes the realm, and gives the way in. */
-  seal(call: HostCall, exportName: string | undefined): Enter;
+  /** Furnishes the realm, freezes it where several calls are to share it, and gives the way in. */
+  seal(call: HostCall, exportName: string | undefined, shared: boolean): Enter;
 }
 
 Object.defineProperty(globalThis, REALM_GLOBAL, { value: createRealm(), configurable: true });
@@ -29,7 +29,7 @@ function createRealm(): Realm {
     define(code) {
       factory = code;
     },
-    seal(call, exportName) {
+    seal(call, exportName, shared) {
       Reflect.deleteProperty(globalThis, REALM_GLOBAL);
       const ask = createAsk(call);
       const setNow = installClock();
@@ -39,7 +39,7 @@ function createRealm(): Realm {
       installCrypto(ask);
       installStructuredClone();
       removeLeaks();
-      freezeRealm();
+      if (shared) freezeRealm();
       return createEnter({ factory, exportName, setNow, takeLog });
     },
   };

@@ -1,0 +1,248 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { BEARER, openRaw, parseAnswers, rawHead, startIngress, type Ingress } from "./support/ingress.ts";
+
+const JSON_TYPE = { ...BEARER, "content-type": "application/json" };
+const HEAD = rawHead("/hooks/any", "Transfer-Encoding: chunked");
+
+/** Whatever happened before: the process is up, serves, and has taken nothing but this. */
+async function expectUnharmed({ send, received, log }: Ingress) {
+  expect(received).toEqual([]);
+  expect((await send("/hooks/any", { headers: JSON_TYPE, body: "{}" })).status).toBe(200);
+  expect(log).toEqual([]);
+}
+
+async function sendRaw(port: number, ...pieces: (string | Buffer)[]) {
+  const connection = openRaw(port);
+  connection.write(...pieces);
+  return parseAnswers(await connection.closed);
+}
+
+/** What is still held after a collection, in bytes. */
+function heldBytes(): number {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+/** Does the same many times over and expects that nothing of it stays. */
+async function expectFlatMemory(times: number, work: () => Promise<unknown>) {
+  await work();
+  const before = heldBytes();
+  for (let count = 0; count < times; count++) await work();
+  expect(heldBytes() - before).toBeLessThan(5_000_000);
+}
+
+describe("bodies", () => {
+  test.each([
+    ["arrays 100,000 deep", "[".repeat(100_000)],
+    ["arrays 100,000 deep and closed again", "[".repeat(100_000) + "]".repeat(100_000)],
+    ["objects 30,000 deep", '{"a":'.repeat(30_000) + "1" + "}".repeat(30_000)],
+    ["a number with an exponent cut short", "1e"],
+    ["a lone surrogate's bytes", Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
+    ["Latin-1", Buffer.from('"caf\u00e9"', "latin1")],
+    ["UTF-16", Buffer.from('{"a":1}', "utf16le")],
+    ["a NUL", Buffer.from([0x7b, 0x00, 0x7d])],
+    ["nothing", ""],
+  ])("%s", async (_what, body) => {
+    const ingress = await startIngress("socket", { hooks: { maxBodyBytes: 262_144 } });
+    expect((await ingress.send("/hooks/any", { headers: JSON_TYPE, body })).status).toBe(400);
+    await expectUnharmed(ingress);
+  });
+
+  test("prototype keys pollute nothing", async () => {
+    const { send, received } = await startIngress("socket");
+    const form = { ...BEARER, "content-type": "application/x-www-form-urlencoded" };
+    await send("/hooks/a?__proto__=1&constructor=2", {
+      headers: JSON_TYPE,
+      body: '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}',
+    });
+    await send("/hooks/a", { headers: form, body: "__proto__=1&__proto__=2&constructor=3" });
+    expect(received).toHaveLength(2);
+    expect(Object.hasOwn(received[0]?.query ?? {}, "__proto__")).toBe(true);
+    expect({}).not.toHaveProperty("polluted");
+    for (const { payload } of received) expect(Object.getPrototypeOf(payload)).toBe(Object.prototype);
+  });
+
+  test.each(["a=%zz", "%", "a=%c3%28"])("a form with the percent-encoding %s", async (body) => {
+    const ingress = await startIngress("socket");
+    const headers = { ...BEARER, "content-type": "application/x-www-form-urlencoded" };
+    expect((await ingress.send("/hooks/any", { headers, body })).status).toBe(400);
+    await expectUnharmed(ingress);
+  });
+
+  test("bombs stay small, whatever they are packed in", async () => {
+    const ingress = await startIngress("socket");
+    const zeros = Buffer.alloc(50_000_000);
+    const bombs: [string, Buffer][] = [
+      ["gzip", gzipSync(zeros)],
+      ["br", brotliCompressSync(zeros)],
+      ["gzip, gzip", gzipSync(gzipSync(zeros))],
+    ];
+    await expectFlatMemory(20, async () => {
+      for (const [coding, body] of bombs) {
+        const headers = { ...JSON_TYPE, "content-encoding": coding };
+        expect((await ingress.send("/hooks/any", { headers, body })).status).toBe(413);
+      }
+      ingress.refused.length = 0;
+    });
+    await expectUnharmed(ingress);
+  });
+
+  test("a form of very many fields", async () => {
+    const { send, received } = await startIngress("socket", { hooks: { maxBodyBytes: 262_144 } });
+    const headers = { ...BEARER, "content-type": "application/x-www-form-urlencoded" };
+    expect((await send("/hooks/any", { headers, body: "a&".repeat(131_072) })).status).toBe(200);
+    expect(received[0]?.payload).toMatchObject({ a: { length: 131_072 } });
+  });
+});
+
+describe("chunks", () => {
+  const CHUNK = `3e8\r\n${"x".repeat(1_000)}\r\n`;
+
+  test("without end are cut off at the limit, and nothing of them stays", async () => {
+    const ingress = await startIngress("socket");
+    await expectFlatMemory(10, async () => {
+      const [answer] = await sendRaw(ingress.port, HEAD, CHUNK.repeat(2_000));
+      expect(answer).toMatchObject({ status: 413, body: { code: "body_too_large" } });
+      ingress.refused.length = 0;
+    });
+    await expectUnharmed(ingress);
+  });
+
+  test.each([
+    ["a size that is no number", "zz\r\n{}\r\n0\r\n\r\n", 400],
+    ["a size over all bounds", "ffffffffffffffffff\r\n{}\r\n", 400],
+    ["a negative size", "-2\r\n{}\r\n0\r\n\r\n", 400],
+    ["a chunk longer than it says", "1\r\n{}\r\n0\r\n\r\n", 400],
+    ["an extension without end", `2;${"x".repeat(100_000)}`, 413],
+    ["line feeds alone", "2\n{}\n0\n\n", 400],
+  ])("with %s", async (_what, body, status) => {
+    const ingress = await startIngress("socket");
+    expect(await sendRaw(ingress.port, HEAD, body)).toMatchObject([{ status, body: { ok: false } }]);
+    expect(ingress.refused).toEqual([]);
+    await expectUnharmed(ingress);
+  });
+});
+
+describe("bytes that are no request, or could be two", () => {
+  const body = (head: string[]) => rawHead("/hooks/any", ...head) + "{}";
+
+  test.each([
+    ["both lengths", body(["Content-Length: 2", "Transfer-Encoding: chunked"])],
+    ["two lengths", body(["Content-Length: 2", "Content-Length: 3"])],
+    ["two lengths in one line", body(["Content-Length: 2, 2"])],
+    ["a signed length", body(["Content-Length: +2"])],
+    ["a negative length", body(["Content-Length: -2"])],
+    ["a length in hexadecimal", body(["Content-Length: 0x2"])],
+    ["a transfer encoding that is nearly chunked", body(["Transfer-Encoding: xchunked"])],
+    ["chunked before something else", body(["Transfer-Encoding: chunked, identity"])],
+    ["a blank before the colon", body(["Content-Length : 2"])],
+    ["a header without a name", body([": x", "Content-Length: 2"])],
+    ["a folded header", body(["X-A: 1", " 2", "Content-Length: 2"])],
+    ["a NUL in a header", body(["X-A: \0", "Content-Length: 2"])],
+    ["no host", "POST /hooks/any HTTP/1.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"],
+    ["a version of the future", "POST /hooks/any HTTP/9.9\r\nHost: x\r\n\r\n"],
+    ["a method of nobody's", "HOOK /hooks/any HTTP/1.1\r\nHost: x\r\n\r\n"],
+    ["a blank in the path", "POST /hooks/a b HTTP/1.1\r\nHost: x\r\n\r\n"],
+    ["the start of TLS", Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03])],
+  ])("%s", async (_what, bytes) => {
+    const ingress = await startIngress("socket");
+    expect(await sendRaw(ingress.port, bytes)).toMatchObject([
+      { status: 400, body: { ok: false, code: "bad_request" } },
+    ]);
+    await expectUnharmed(ingress);
+  });
+
+  test("bytes behind a whole request do not touch its answer", async () => {
+    const { port, received } = await startIngress("socket");
+    const answers = await sendRaw(
+      port,
+      `${rawHead("/hooks/any", "Content-Length: 2")}{}SMUGGLED / HTTP/1.1\r\n\r\n`,
+    );
+    expect(answers).toMatchObject([{ status: 200 }, { status: 400 }]);
+    expect(received).toHaveLength(1);
+  });
+
+  test("a request in the body of another is a body", async () => {
+    const { port, received } = await startIngress("socket");
+    const inner = `${rawHead("/hooks/inner", "Content-Length: 2")}{}`;
+    const connection = openRaw(port);
+    connection.write(rawHead("/hooks/outer", `Content-Length: ${inner.length}`), inner);
+    await connection.reads("400 Bad Request");
+    await sleep(50);
+    expect(received).toEqual([]);
+  });
+
+  test("requests that come at once are answered in their order", async () => {
+    const { port } = await startIngress("socket");
+    const connection = openRaw(port);
+    const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
+    connection.write(names.map((name) => `${rawHead(`/hooks/${name}`, "Content-Length: 2")}{}`).join(""));
+    const text = await connection.reads('"hook":"n49"');
+    expect([...text.matchAll(/"hook":"(n\d+)"/g)].map(([, name]) => name)).toEqual(names);
+  });
+});
+
+describe("heads", () => {
+  test.each([
+    ["one long header", `X-A: ${"x".repeat(100_000)}`],
+    ["very many headers", "a:b\r\n".repeat(20_000) + "a:b"],
+    ["a long path", ""],
+  ])("%s", async (_what, headers) => {
+    const ingress = await startIngress("socket");
+    const path = headers === "" ? `/hooks/${"x".repeat(100_000)}` : "/hooks/any";
+    expect(await sendRaw(ingress.port, rawHead(path, headers || "X-A: b"))).toMatchObject([
+      { status: 431, body: { code: "headers_too_large" } },
+    ]);
+    await expectUnharmed(ingress);
+  });
+
+  test.each([
+    "/hooks/%",
+    "/hooks/%zz",
+    "/hooks/%c0%af",
+    "/hooks/%00%",
+    "/hooks/..%2f..%2fetc",
+    "/hooks/%2e%2e",
+  ])("the path %s", async (path) => {
+    const ingress = await startIngress("socket");
+    const connection = openRaw(ingress.port);
+    connection.write(rawHead(path, "Content-Length: 2"), "{}");
+    expect(parseAnswers(await connection.reads("}"))).toMatchObject([{ status: 404 }]);
+    await expectUnharmed(ingress);
+  });
+});
+
+describe("clients that", () => {
+  test("send slowly are told so, all of them", async () => {
+    const ingress = await startIngress("socket", { hooks: { bodyTimeoutMs: 200 } });
+    const slow = Array.from({ length: 50 }, async () => {
+      const connection = openRaw(ingress.port);
+      connection.write(rawHead("/hooks/any", "Content-Length: 1000"));
+      const drip = setInterval(() => connection.write("x"), 20);
+      await connection.reads("408");
+      clearInterval(drip);
+    });
+    await Promise.all(slow);
+    await expectUnharmed(ingress);
+  });
+
+  test("break off leave nothing behind", async () => {
+    const ingress = await startIngress("socket");
+    await expectFlatMemory(5, async () => {
+      const connections = Array.from({ length: 40 }, () => openRaw(ingress.port));
+      for (const { write } of connections)
+        write(rawHead("/hooks/any", "Content-Length: 9000"), "x".repeat(5_000));
+      await sleep(30);
+      for (const { socket } of connections) socket.resetAndDestroy();
+      await Promise.all(connections.map(({ closed }) => closed));
+    });
+    expect(ingress.refused).toEqual([]);
+    await expectUnharmed(ingress);
+  });
+});
