@@ -225,10 +225,11 @@ describe("clients that", () => {
       const connection = openRaw(ingress.port);
       connection.write(rawHead("/hooks/any", "Content-Length: 1000"));
       const drip = setInterval(() => connection.write("x"), 20);
-      await connection.reads("408");
+      const answers = parseAnswers(await connection.reads("408"));
       clearInterval(drip);
+      return answers;
     });
-    await Promise.all(slow);
+    for (const answers of await Promise.all(slow)) expect(answers).toMatchObject([{ status: 408 }]);
     await expectUnharmed(ingress);
   });
 

@@ -8,6 +8,7 @@ import type { HookRequest } from "../src/types.ts";
 import { BEARER, DOORS, openRaw, parseAnswers, rawHead, startIngress, TOKEN } from "./support/ingress.ts";
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
+const JSON_TYPE = { "content-type": "application/json" };
 const UUID_V7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 /** What every refusal looks like. */
@@ -22,6 +23,17 @@ async function expectRefusal(response: Response, status: number, code: string) {
     },
   });
   expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");
+}
+
+/** A kilobyte a millisecond, until it is told to stop. */
+function endlessBody(stopped: () => void = () => {}): ReadableStream {
+  return new ReadableStream({
+    async pull(stream) {
+      await sleep(1);
+      stream.enqueue(new Uint8Array(1_000));
+    },
+    cancel: stopped,
+  });
 }
 
 describe.each(DOORS)("through the %s", (door) => {
@@ -118,9 +130,10 @@ describe.each(DOORS)("through the %s", (door) => {
     test.each(["/", "/hook/wake", "/hooksy", "/HOOKS/wake", "/%zz", `/${"a".repeat(500)}`])(
       "%s is nothing, credential or not",
       async (path) => {
-        const { send } = await startIngress(door);
+        const { send, refused } = await startIngress(door);
         await expectRefusal(await send(path), 404, "not_found");
         await expectRefusal(await send(path, { method: "GET", headers: {} }), 404, "not_found");
+        expect(refused).toEqual([]);
       },
     );
 
@@ -169,7 +182,7 @@ describe.each(DOORS)("through the %s", (door) => {
     test("never counts as a failed credential", async () => {
       const { send } = await startIngress(door);
       for (let count = 0; count < 25; count++) await send("/hooks/wake", { method: "GET", headers: {} });
-      await expectRefusal(await send("/hooks/wake", { headers: {} }), 401, "unauthorized");
+      expect((await send("/hooks/wake", { headers: {} })).status).toBe(401);
     });
   });
 
@@ -212,7 +225,7 @@ describe.each(DOORS)("through the %s", (door) => {
       const { send, log } = await startIngress(door);
       const responses = [
         await send(`/hooks/wake?token=${TOKEN}`, { headers: {}, body: JSON_BODY }),
-        await send(`/hooks/wake?token=${TOKEN}`, { headers: {}, body: "{" }),
+        await send(`/hooks/wake?token=${TOKEN}`, { headers: JSON_TYPE, body: "{" }),
         await send("/hooks/wake?token=wrong", { headers: {}, body: JSON_BODY }),
       ];
       expect(responses.map(({ status }) => status)).toEqual([200, 400, 401]);
@@ -266,7 +279,7 @@ describe.each(DOORS)("through the %s", (door) => {
       const { send } = await startIngress(door, { trustedProxies: ["203.0.113.1"] });
       await failTwentyTimes(send, { "x-forwarded-for": "192.0.2.1" });
       const response = await send("/hooks/wake", { headers: { "x-forwarded-for": "192.0.2.2" } });
-      await expectRefusal(response, 429, "too_many_failures");
+      expect(response.status).toBe(429);
     });
   });
 
@@ -301,22 +314,17 @@ describe.each(DOORS)("through the %s", (door) => {
 
     test("is refused over the limit when its length is not declared", async () => {
       const { send } = await startIngress(door);
-      const endless = new ReadableStream({
-        async pull(stream) {
-          await sleep(1);
-          stream.enqueue(new Uint8Array(1_000));
-        },
-      });
-      const response = await send("/hooks/any", { body: endless, duplex: "half" });
+      const response = await send("/hooks/any", { body: endlessBody(), duplex: "half" });
       expect(response.status).toBe(413);
       expect(await response.json()).toMatchObject({ code: "body_too_large" });
     });
 
     test("is refused over the limit when it grows", async () => {
-      const { send } = await startIngress(door);
+      const { send, received } = await startIngress(door);
       const headers = { ...BEARER, "content-encoding": "gzip" };
       const response = await send("/hooks/any", { headers, body: gzipSync(Buffer.alloc(10_001)) });
       await expectRefusal(response, 413, "body_too_large");
+      expect(received).toEqual([]);
     });
 
     test.each([
@@ -418,17 +426,24 @@ describe.each(DOORS)("through the %s", (door) => {
       await closing;
       expect(received).toHaveLength(1);
     });
+  });
+});
 
-    test("does not wait for ever", async () => {
-      const { server, send } = await startIngress(door, {
-        drainMs: 50,
-        receive: () => new Promise(() => {}),
-      });
-      const answer = send("/hooks/wake", { body: JSON_BODY }).catch(() => {});
-      await sleep(50);
-      await server.close();
-      if (door === "socket") await answer;
+describe("in process", () => {
+  test("the source of a body that is refused is told to stop", async () => {
+    const { send } = await startIngress("process");
+    const stopped = new Promise((resolve) => {
+      const body = endlessBody(() => resolve("stopped"));
+      void send("/hooks/any", { body, duplex: "half" }).then((response) => response.text());
     });
+    await expect(stopped).resolves.toBe("stopped");
+  });
+
+  test("a body that breaks off leaves no trace", async () => {
+    const { send, received, refused, log } = await startIngress("process");
+    const broken = new ReadableStream({ pull: (stream) => stream.error(new Error("broken off")) });
+    await expect(send("/hooks/any", { body: broken, duplex: "half" })).rejects.toThrow("broken off");
+    expect([received, refused, log]).toEqual([[], [], []]);
   });
 });
 
@@ -541,6 +556,17 @@ describe("on a connection", () => {
     await server.close();
     expect(done).toHaveLength(1);
     expect(log).toEqual([]);
+  });
+
+  test("stopping does not wait for ever", async () => {
+    const { server, send } = await startIngress("socket", {
+      drainMs: 50,
+      receive: () => new Promise(() => {}),
+    });
+    const answer = send("/hooks/wake", { body: JSON_BODY }).catch(() => "cut off");
+    await sleep(50);
+    await server.close();
+    expect(await answer).toBe("cut off");
   });
 
   test("stopping closes idle connections at once, and answers new requests on live ones with 503", async () => {

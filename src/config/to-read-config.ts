@@ -38,7 +38,7 @@ export function toReadConfig(examination: Examination, source?: Source): ReadCon
 }
 
 /** As one reads: the configuration's own file first, from top to bottom. */
-function byPlace(first: string | undefined) {
+export function byPlace(first: string | undefined) {
   return (one: ConfigProblem, other: ConfigProblem): number =>
     Number(one.file !== first) - Number(other.file !== first) ||
     (one.line ?? 0) - (other.line ?? 0) ||

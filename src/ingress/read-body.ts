@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { HookError } from "../errors.ts";
 
-/** Reads the body as it comes over the wire. Undefined: the client went away before it was whole. */
+/** Reads the body as it comes over the wire. Undefined: the client went away before it was whole. A refused body stays unread. */
 export function readBody(
   req: IncomingMessage,
   limits: { maxBytes: number; timeoutMs: number },
@@ -25,8 +25,9 @@ export function readBody(
     function settle(outcome: Buffer | HookError | undefined): void {
       clearTimeout(timer);
       req.off("data", onData).off("end", onEnd).off("close", onClose);
-      if (outcome instanceof HookError) reject(outcome);
-      else resolve(outcome);
+      if (!(outcome instanceof HookError)) return resolve(outcome);
+      req.pause();
+      reject(outcome);
     }
 
     req.on("data", onData).on("end", onEnd).on("close", onClose);

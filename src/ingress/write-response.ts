@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
 import type { HookResponse } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
 
@@ -12,8 +13,8 @@ export function writeResponse(exchange: Exchange, response: HookResponse): void 
   if (res.destroyed) return;
   const body = response.body === undefined ? undefined : JSON.stringify(response.body);
   res.writeHead(response.status, { ...response.headers, "X-Request-Id": id, ...describe(body) });
-  const isRead = req.complete || req.readableEnded;
-  if (response.headers["Connection"] !== "close" || isRead || body === undefined) {
+  const closesEarly = response.headers["Connection"] === "close" && isStillSent(req);
+  if (!closesEarly || body === undefined) {
     res.end(body);
     return;
   }
@@ -25,6 +26,11 @@ export function writeResponse(exchange: Exchange, response: HookResponse): void 
 function describe(body: string | undefined): Record<string, string | number> {
   if (body === undefined) return {};
   return { "Content-Type": "application/json; charset=utf-8", "Content-Length": Buffer.byteLength(body) };
+}
+
+/** In process nothing is sent: there is no connection that could be reset. */
+function isStillSent(req: IncomingMessage): boolean {
+  return !req.complete && req.socket instanceof Socket;
 }
 
 /** Who sends on and on, ever so slowly, is ended by the server's `requestTimeout`. */
@@ -39,9 +45,9 @@ function discardRest(req: IncomingMessage, done: () => void): void {
   }
   function stop(): void {
     clearTimeout(timer);
-    req.off("data", onData).off("end", stop).off("close", stop).pause();
+    req.off("data", onData).off("end", stop).off("close", stop);
     done();
   }
 
-  req.on("data", onData).on("end", stop).on("close", stop);
+  req.on("data", onData).on("end", stop).on("close", stop).resume();
 }

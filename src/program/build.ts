@@ -6,6 +6,7 @@ import type { ChannelDriver } from "../channels/port.ts";
 import { createChannels } from "../channels/registry.ts";
 import type { ReadConfig } from "../config/read-config.ts";
 import type { MappingSource, ResolvedConfig } from "../config/resolved.ts";
+import { byPlace } from "../config/to-read-config.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { compileMapping, type CompiledMapping } from "../mapping/compile.ts";
 import { createMappingIndex, type MappingIndex } from "../mapping/match.ts";
@@ -44,7 +45,7 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
   const built = await Promise.all(config.hooks.mappings.map((source) => buildMapping(source, runner)));
   const place = (problem: ConfigProblem): ConfigProblem => locate(problem, read);
   const problems = [...read.problems, ...built.flatMap((mapping) => mapping.problems.map(place))];
-  if (problems.length > 0) throw new ConfigError(problems);
+  if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)));
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);
   return {
@@ -97,12 +98,12 @@ function toTransformSpec({ mapping: { transform }, transformsDir }: MappingSourc
   };
 }
 
-/** A transform's problem stands in the module; where it has no place of its own, it is the mapping's. */
-function named(source: MappingSource) {
+/** A transform's problem stands in the module; where it has no line there, it is the mapping's. */
+function named({ file, key }: MappingSource) {
   return (problem: ConfigProblem): ConfigProblem => ({
     ...problem,
-    file: problem.file ?? source.file,
-    key: problem.key ?? `${source.key}.transform.module`,
+    file: problem.line === undefined ? file : problem.file,
+    key: problem.key ?? `${key}.transform.module`,
   });
 }
 

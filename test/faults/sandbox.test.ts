@@ -191,7 +191,7 @@ describe("a hostile result", () => {
   ])("thrown: %s", async (_, expression) => {
     const error = await attack(`export default () => { throw ${expression} }`);
     expect(error).toMatchObject({ kind: "threw" });
-    expect((error as TransformError).trace.length).toBeLessThan(20_000);
+    expect(JSON.stringify(error).length).toBeLessThan(30_000);
   });
 });
 
@@ -258,18 +258,18 @@ test("honest calls beside all of this never failed", async () => {
 function startTraffic(bundle: TransformBundle): typeof traffic {
   const failures: unknown[] = [];
   let calls = 0;
-  let going = true;
+  const stopped = new AbortController();
   async function call(): Promise<void> {
-    while (going) {
+    while (!stopped.signal.aborted) {
       const n = ++calls;
       const outcome = await runner.run(bundle, toInput({ n })).catch((error: unknown) => error);
-      if (JSON.stringify(outcome).includes(`{"message":"n ${n}"}`) === false) failures.push(outcome);
+      if (!JSON.stringify(outcome).includes(`{"message":"n ${n}"}`)) failures.push(outcome);
     }
   }
   const callers = [call(), call()];
   return {
     async stop() {
-      going = false;
+      stopped.abort();
       await Promise.all(callers);
       return { calls, failures };
     },

@@ -22,7 +22,7 @@ export interface Ingress {
   refused: { request: HookRequest; error: HookError }[];
   log: { level: string; message: string; fields: object }[];
   /** Sends a request through the door; POST with the token unless `init` says otherwise. */
-  send(path: string, init?: RequestInit & { duplex?: "half" }): Promise<Response>;
+  send: (path: string, init?: RequestInit & { duplex?: "half" }) => Promise<Response>;
 }
 
 type Settings = Partial<Omit<IngressOptions, "config" | "log">> & {
@@ -79,11 +79,11 @@ export async function startIngress(door: Door, settings: Settings = {}): Promise
 /** A connection that speaks bytes, for what no HTTP client would send. */
 export interface RawConnection {
   socket: Socket;
-  write(...pieces: (string | Buffer)[]): void;
+  write: (...pieces: (string | Buffer)[]) => void;
   /** Everything that came back once the other side has closed the connection. */
   closed: Promise<string>;
   /** Waits until what came back holds `text`. */
-  reads(text: string): Promise<string>;
+  reads: (text: string) => Promise<string>;
 }
 
 export function openRaw(port: number): RawConnection {

@@ -112,7 +112,7 @@ export function createChild(options: ChildOptions): ChildHandle {
     give: (job) => give(state, job),
     takeBack: () => takeBack(state),
     tick: (elapsedMs) => tick(state, elapsedMs),
-    isWorn: () => state.lastTicket > MAX_JOBS || state.memory.isBloated(),
+    isWorn: () => state.lastTicket > MAX_JOBS || state.memory.isBloated(state.modules.count()),
     retire: () => retire(state),
     tidy: () => tidy(state),
     kill: () => void state.process.kill("SIGKILL"),
@@ -191,7 +191,7 @@ function tick(state: State, elapsedMs: number): void {
   const { timeoutMs, bundle } = running.job;
   if (state.age > timeoutMs + running.graceMs) {
     end(state, "timeout", `The transform ran longer than ${timeoutMs} ms and could not be interrupted.`);
-  } else if (state.memory.isExceeded(bundle.spec.memoryMb)) {
+  } else if (state.memory.isExceeded(state.modules.count(), bundle.spec.memoryMb)) {
     end(state, "memory", `The transform needed far more memory than its ${bundle.spec.memoryMb} MB.`);
   }
 }

@@ -22,7 +22,7 @@ export function findConfinement(): Promise<string[]> {
 async function tryStep(step: string[]): Promise<string[]> {
   const [command, ...rest] = [...step, "true"];
   try {
-    await run(command!, rest, { env: {} });
+    await run(command, rest);
     return step;
   } catch {
     return [];

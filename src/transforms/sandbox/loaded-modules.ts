@@ -8,6 +8,7 @@ const IDLE_MS = 10 * 60_000;
 export interface LoadedModules {
   /** Notes the use; true where the child does not hold the module yet. */
   use(module: string, now: number): boolean;
+  count(): number;
   /** Modules that have to go: too many, or not used for long. The newest always stays. */
   takeSurplus(now: number): string[];
 }
@@ -20,6 +21,7 @@ export function createLoadedModules(): LoadedModules {
       usedAt.set(module, now);
       return isNew;
     },
+    count: () => usedAt.size,
     takeSurplus(now) {
       const surplus = [...usedAt].filter(
         ([, at], place) => at < now - IDLE_MS || place < usedAt.size - MAX_MODULES,

@@ -3,12 +3,14 @@ import { readFileSync } from "node:fs";
 
 const MIB = 1024 * 1024;
 /** How much address space a child may take beyond what it has when it is ready. */
-const ADDRESS_SPACE_BYTES = 1024 * MIB;
-/** How far its resident size may grow while a job runs, beside what the job itself may have. */
+const ADDRESS_SPACE_BYTES = 2048 * MIB;
+/** What each loaded module may hold at rest: its isolate is 2 to 3 MB. */
+const MODULE_BYTES = 4 * MIB;
+/** Growth beyond that from which on a child is better replaced. */
+const BLOAT_BYTES = 128 * MIB;
+/** Growth beyond that which ends the child, beside what the job that runs may have. */
 const BURST_BYTES = 192 * MIB;
-/** From this growth on, a child that has nothing to do is better replaced. */
-const BLOAT_BYTES = 160 * MIB;
-const CHECK_EVERY_MS = 40;
+const FRESH_MS = 40;
 
 /**
  * Watches what a child holds: V8's own limit for an isolate is not asked by every allocator. Where the system does not
@@ -17,23 +19,24 @@ const CHECK_EVERY_MS = 40;
 export interface MemoryGuard {
   /** The child is ready: what it holds now is its measure. */
   begin(): void;
-  /** True where the child holds more than a job that may have `memoryMb` can explain. */
-  isExceeded(memoryMb: number): boolean;
-  /** True where a child at rest has grown for good. */
-  isBloated(): boolean;
+  /** True where the child holds more than its modules and a job that may have `memoryMb` can explain. */
+  isExceeded(modules: number, memoryMb: number): boolean;
+  /** True where the child has grown beyond what its modules explain. */
+  isBloated(modules: number): boolean;
 }
 
 export function createMemoryGuard(pid: number | undefined): MemoryGuard {
   let baseline: number | undefined;
-  let checkedAt = 0;
+  let growth = 0;
+  let readAt = 0;
 
-  /** Growth since `begin`, or undefined where that was asked a moment ago or cannot be told. */
-  function readGrowth(everyMs: number): number | undefined {
+  /** Growth since `begin` in bytes, not older than `FRESH_MS`; 0 where it cannot be told. */
+  function readGrowth(): number {
     const now = performance.now();
-    if (pid === undefined || baseline === undefined || now - checkedAt < everyMs) return undefined;
-    checkedAt = now;
-    const use = readMemory(pid);
-    return use && use.residentBytes - baseline;
+    if (pid === undefined || baseline === undefined || now - readAt < FRESH_MS) return growth;
+    readAt = now;
+    growth = (readMemory(pid)?.residentBytes ?? baseline) - baseline;
+    return growth;
   }
 
   return {
@@ -42,8 +45,8 @@ export function createMemoryGuard(pid: number | undefined): MemoryGuard {
       baseline = use?.residentBytes;
       if (use) limitAddressSpace(pid!, use.virtualBytes + ADDRESS_SPACE_BYTES);
     },
-    isExceeded: (memoryMb) => (readGrowth(CHECK_EVERY_MS) ?? 0) > BURST_BYTES + memoryMb * MIB,
-    isBloated: () => (readGrowth(1000) ?? 0) > BLOAT_BYTES,
+    isExceeded: (modules, memoryMb) => readGrowth() > modules * MODULE_BYTES + BURST_BYTES + memoryMb * MIB,
+    isBloated: (modules) => readGrowth() > modules * MODULE_BYTES + BLOAT_BYTES,
   };
 }
 

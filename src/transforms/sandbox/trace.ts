@@ -25,11 +25,11 @@ export interface Trace {
 
 /** Maps a stack in bundle positions back to the author's files; frames of packages and of the sandbox are left out. */
 export function traceStack(bundle: TransformBundle, message: string, stack: string): Trace {
-  const payload: SourceMapPayload = JSON.parse(bundle.sourceMap);
-  const frames = toFrames(new SourceMap(payload), stack);
+  const map = loadSourceMap(bundle);
+  const frames = toFrames(map, stack);
   const top = frames[0];
   if (!top) return { text: message, place: {} };
-  const excerpt = quoteSource(payload, top);
+  const excerpt = quoteSource(map.payload, top);
   const lines = frames.map(({ name, file, line, column }) => {
     const place = `${file}:${line}:${column}`;
     return `    at ${name ? `${name} (${place})` : place}`;
@@ -39,6 +39,15 @@ export function traceStack(bundle: TransformBundle, message: string, stack: stri
     text: [message, ...lines, ...(excerpt ? ["", excerpt] : [])].join("\n"),
     place: { file: path.resolve(bundle.spec.root, file), line, column, ...(excerpt ? { excerpt } : {}) },
   };
+}
+
+/** Maps of bundles that have failed before: a big one takes milliseconds to read. */
+const loaded = new WeakMap<TransformBundle, SourceMap>();
+
+function loadSourceMap(bundle: TransformBundle): SourceMap {
+  const map = loaded.get(bundle) ?? new SourceMap(JSON.parse(bundle.sourceMap));
+  loaded.set(bundle, map);
+  return map;
 }
 
 function toFrames(map: SourceMap, stack: string): Frame[] {

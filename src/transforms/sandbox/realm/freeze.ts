@@ -1,26 +1,29 @@
 import { allowOverride } from "./allow-override.ts";
 import { hiddenIntrinsics } from "./hidden-intrinsics.ts";
 
+const PARTS = ["value", "get", "set"] as const;
+
 /** Freezes everything that code in this realm can reach without having made it. */
 export function freezeRealm(): void {
-  const reached = new Set<object>();
-  const behindAccessors = allowOverride();
-  for (const root of [globalThis, ...hiddenIntrinsics(), ...behindAccessors]) collect(root, reached);
-  for (const each of reached) if (each !== globalThis) Object.freeze(each);
+  allowOverride().forEach(freezeAll);
+  hiddenIntrinsics().forEach(freezeAll);
+  freezeParts(globalThis);
   Object.freeze(globalThis);
 }
 
-/** Leaves as little garbage as it can: each isolate keeps the pages that its start-up has filled. */
-function collect(value: unknown, reached: Set<object>): void {
+function freezeAll(value: unknown): void {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return;
-  if (reached.has(value)) return;
-  reached.add(value);
-  collect(Object.getPrototypeOf(value), reached);
+  if (value === globalThis || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  freezeParts(value);
+}
+
+/** Leaves little garbage behind: an isolate keeps the pages that its start-up has filled. */
+function freezeParts(value: object): void {
+  freezeAll(Object.getPrototypeOf(value));
   const keys = Reflect.ownKeys(value);
   for (let index = 0; index < keys.length; index++) {
     const property = Object.getOwnPropertyDescriptor(value, keys[index]!)!;
-    collect(property.value, reached);
-    collect(property.get, reached);
-    collect(property.set, reached);
+    for (let part = 0; part < PARTS.length; part++) freezeAll(property[PARTS[part]!]);
   }
 }

@@ -1,0 +1,129 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { silentLog } from "../../src/telemetry/log.ts";
+import type { TransformRunner } from "../../src/transforms/port.ts";
+import { findConfinement } from "../../src/transforms/sandbox/confinement.ts";
+import { createSandbox } from "../../src/transforms/sandbox/supervisor.ts";
+import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
+
+const confined = (await findConfinement()).includes("--net");
+
+let folder: TransformFolder;
+let runner: TransformRunner;
+beforeEach(() => {
+  folder = createTransformFolder();
+  runner = createSandbox({ log: silentLog });
+});
+afterEach(async () => {
+  await runner.close();
+  folder.remove();
+});
+
+describe.runIf(process.platform === "linux")("a sandbox process", () => {
+  test("has no environment and an empty folder", async () => {
+    await runner.run(await folder.bundle("export default () => 1"), toInput({}));
+    const [child] = childrenOf(process.pid);
+    expect(readFileSync(`/proc/${child}/environ`, "utf8")).toBe("");
+    expect(readdirSync(`/proc/${child}/cwd`)).toEqual([]);
+    const network = readlinkSync(`/proc/${child}/ns/net`);
+    if ((await findConfinement()).includes("--net"))
+      expect(network).not.toBe(readlinkSync("/proc/self/ns/net"));
+  });
+
+  test("is gone after close, with its folder", async () => {
+    await runner.run(await folder.bundle("export default () => 1"), toInput({}));
+    const work = childrenOf(process.pid).map((child) => readlinkSync(`/proc/${child}/cwd`));
+    await runner.close();
+    expect(childrenOf(process.pid)).toEqual([]);
+    expect(() => readdirSync(work[0]!)).toThrow(/ENOENT/);
+  });
+
+  test("ends with its supervisor, also while it is stuck in native code", async () => {
+    const stuck = folder.write("stuck.ts", "export default () => /^(a+)+$/.test('a'.repeat(60) + 'b')");
+    const supervisor = spawn(
+      process.execPath,
+      ["--input-type=module", "--eval", superviseScript(stuck, folder.root)],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
+    await once(supervisor.stdout, "data");
+    const children = childrenOf(supervisor.pid!);
+    expect(children.length).toBeGreaterThan(0);
+    supervisor.kill("SIGKILL");
+    await expect.poll(() => children.filter(isAlive), { timeout: 3000 }).toEqual([]);
+  });
+});
+
+test("a child killed from outside costs no call", async () => {
+  const bundle = await folder.bundle("export default ({ payload }: any) => payload.n");
+  await runner.run(bundle, toInput({ n: 0 }));
+  const calls = Array.from({ length: 300 }, (_, n) => runner.run(bundle, toInput({ n })));
+  await delay(5);
+  for (const child of childrenOf(process.pid).slice(0, 1)) process.kill(child, "SIGKILL");
+  const results = await Promise.all(calls);
+  expect(results.map(({ result }) => result.kind === "value" && result.value)).toEqual(
+    calls.map((_, n) => n),
+  );
+});
+
+test("more waiting calls than the queue holds are turned away, the others served", async () => {
+  const bundle = await folder.bundle("export default () => 1");
+  const calls = Array.from({ length: 1200 }, () =>
+    runner.run(bundle, toInput({})).then(
+      () => "served",
+      (error) => error.kind,
+    ),
+  );
+  const outcomes = await Promise.all(calls);
+  expect(outcomes.filter((outcome) => outcome === "unavailable")).toHaveLength(200);
+  expect(outcomes.filter((outcome) => outcome === "served")).toHaveLength(1000);
+});
+
+test("after close there is no sandbox", async () => {
+  const bundle = await folder.bundle("export default () => 1");
+  await runner.close();
+  await expect(runner.run(bundle, toInput({}))).rejects.toMatchObject({ kind: "unavailable" });
+});
+
+/** Sandbox processes of a supervisor. */
+function childrenOf(pid: number): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((each) => readProcess(each, "status").includes(`\nPPid:\t${pid}\n`))
+    .filter((each) => readProcess(each, "cmdline").includes("child.cjs"));
+}
+
+function isAlive(pid: number): boolean {
+  const status = readProcess(pid, "status");
+  return status !== "" && !status.includes("State:\tZ");
+}
+
+function readProcess(pid: number, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** Starts a call that never ends, and says so once it is under way. */
+function superviseScript(file: string, root: string): string {
+  const from = (name: string): string => JSON.stringify(path.resolve(import.meta.dirname, "../../src", name));
+  return `
+    import { compileTransform } from ${from("transforms/compile.ts")};
+    import { createSandbox } from ${from("transforms/sandbox/supervisor.ts")};
+    const spec = { file: ${JSON.stringify(file)}, root: ${JSON.stringify(root)}, timeoutMs: 60000, memoryMb: 64, isolation: "request", secrets: {} };
+    const { bundle } = await compileTransform(spec);
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const runner = createSandbox({ log });
+    await runner.check(bundle);
+    void runner.run(bundle, { ...${JSON.stringify(toInput({}))}, rawBody: Buffer.from("{}") });
+    setTimeout(() => console.log("stuck"), 100);
+  `;
+}
