@@ -44,6 +44,7 @@ const OWNERS: Record<string, string> = {
   leven: "src/config/did-you-mean.ts",
   "node:sqlite": "src/journal/database.ts",
   pino: "src/telemetry/log.ts",
+  undici: "src/agents/patient-fetch.ts",
   uuid: "src/ingress/request-id.ts",
   yaml: "src/config/parse-yaml.ts",
 };

@@ -55,7 +55,8 @@ async function loadSdk(): Promise<typeof AiSdk> {
 }
 
 async function openModel({ name, provider }: AiSdkOptions, modelId: string): Promise<LanguageModel> {
-  const settings = toSettings(provider);
+  const { patientFetch } = await import("./patient-fetch.ts");
+  const settings = { ...toSettings(provider), fetch: patientFetch };
   switch (provider.kind) {
     case "openai": {
       const { createOpenAI } = await import("@ai-sdk/openai");

@@ -24,7 +24,7 @@ export function createClientErrorHandler(
     const isOpen = answer !== undefined && !answer.writableFinished;
     if (!socket.writable || (isOpen && answer.headersSent && !answer.req.complete)) socket.destroy();
     // The request before the broken bytes was whole: it gets its own answer first.
-    else if (false && isOpen && answer.req.complete) answer.once("close", () => refuse(socket, error));
+    else if (isOpen && answer.req.complete) answer.once("close", () => refuse(socket, error));
     else refuse(socket, error);
   };
 }
