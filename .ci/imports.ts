@@ -10,7 +10,17 @@ const root = path.join(import.meta.dirname, "..");
 
 /** What each folder of src/ may import values from, beside itself and the ground floor. */
 const GROUND = ["types.ts", "errors.ts", "telemetry", "config"];
-const STEPS = ["ingress", "mapping", "transforms", "journal", "dispatch", "actions", "agents", "channels", "operator"];
+const STEPS = [
+  "ingress",
+  "mapping",
+  "transforms",
+  "journal",
+  "dispatch",
+  "actions",
+  "agents",
+  "channels",
+  "operator",
+];
 const ALLOWED: Record<string, string[]> = {
   "types.ts": [],
   "errors.ts": [],
@@ -69,9 +79,12 @@ function checkDirection(file: string, specifier: string): string | undefined {
 }
 
 function checkOwner(file: string, specifier: string): string | undefined {
-  const library = specifier.startsWith("node:") ? specifier : specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+  const library = specifier.startsWith("node:")
+    ? specifier
+    : specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
   const owner = OWNERS[library];
-  if (owner === undefined) return library.startsWith("node:") ? undefined : `${library} has no owner in .ci/imports.ts`;
+  if (owner === undefined)
+    return library.startsWith("node:") ? undefined : `${library} has no owner in .ci/imports.ts`;
   return owner === file ? undefined : `${library} belongs to ${owner}`;
 }
 

@@ -75,3 +75,8 @@ export function toSentence(problem: ConfigProblem): string {
     [place, problem.key].filter(Boolean).join(" ") + (place || problem.key ? ": " : "") + problem.message
   );
 }
+
+/** The message of whatever was thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

@@ -102,7 +102,10 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     const known = await findReplay(request);
     if (known) return toAnswer(known);
     const resolution = await resolve(request, program);
-    const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs: program.config.hooks.dedupeWindowMs });
+    const event = toEvent(request, resolution, {
+      toSystemEvent,
+      dedupeWindowMs: program.config.hooks.dedupeWindowMs,
+    });
     const result = await journal.accept(event);
     if (result.kind === "committed") carryOut(resolution.actions);
     return toAnswer(result);
@@ -124,7 +127,12 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
 
   /** Keeps a refused request for the operator. That it was refused does not depend on it. */
   async function record(request: HookRequest, error: HookError): Promise<void> {
-    log.warn("request refused", { eventId: request.id, hook: request.hook, status: error.status, code: error.code });
+    log.warn("request refused", {
+      eventId: request.id,
+      hook: request.hook,
+      status: error.status,
+      code: error.code,
+    });
     await journal.accept(toRefusedEvent(request, error)).catch((cause: unknown) => {
       log.error("refused request not recorded", { eventId: request.id, error: String(cause) });
     });
@@ -132,7 +140,8 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
 
   function carryOut(actions: HookAction[]): void {
     if (actions.some(({ kind }) => kind === "agent")) dispatcher.notify();
-    if (actions.some((action) => action.kind === "wake" && action.mode === "now")) dispatcher.requestHeartbeat();
+    if (actions.some((action) => action.kind === "wake" && action.mode === "now"))
+      dispatcher.requestHeartbeat();
   }
 
   function token(): string | undefined {

@@ -23,8 +23,8 @@ export type ChannelName = (typeof CHANNEL_NAMES)[number];
 /** Where `last` leads while no channel has been used yet. */
 export const FALLBACK_CHANNEL: ChannelName = "whatsapp";
 
-export const WAKE_MODES = ["now", "next-heartbeat"] as const;
-export type WakeMode = (typeof WAKE_MODES)[number];
+/** now: a heartbeat at once · next-heartbeat: wait for the next periodic one. */
+export type WakeMode = "now" | "next-heartbeat";
 
 /** Key of the main session. No request can name it: see `mapping/policy.ts`. */
 export const MAIN_SESSION = "main";

@@ -17,7 +17,10 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 describe("webhooks check", () => {
   test("says that a good configuration is good", async () => {
     write("webhooks.json5", JSON.stringify(withTokens({ hooks: { presets: ["mail"] } })));
-    expect(await webhooks("check")).toMatchObject({ code: 0, stdout: expect.stringContaining("is good: mail") });
+    expect(await webhooks("check")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("is good: mail"),
+    });
   });
 
   test("prints every problem with file, line and key, and exits 1", async () => {
@@ -44,17 +47,25 @@ describe("webhooks check", () => {
   });
 
   test("says where it looked when there is no configuration", async () => {
-    expect(await webhooks("check")).toMatchObject({ code: 1, stderr: expect.stringContaining("webhooks.json5") });
+    expect(await webhooks("check")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("webhooks.json5"),
+    });
   });
 });
 
 test("webhooks try prints the action that a payload would give", async () => {
-  const mappings = [{ id: "order", match: { path: "orders/new" }, messageTemplate: "{{id}} {{headers.x-shop}}" }];
+  const mappings = [
+    { id: "order", match: { path: "orders/new" }, messageTemplate: "{{id}} {{headers.x-shop}}" },
+  ];
   write("webhooks.yaml", JSON.stringify(withTokens({ hooks: { mappings } })));
   write("payload.json", '{ "id": 7 }');
   const { code, stdout } = await webhooks("try", "orders/new", "payload.json", "--header", "X-Shop: north");
   expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ mapping: "order", actions: [{ kind: "agent", message: "7 north" }] });
+  expect(JSON.parse(stdout)).toMatchObject({
+    mapping: "order",
+    actions: [{ kind: "agent", message: "7 north" }],
+  });
   expect(await webhooks("try", "nope", "payload.json")).toMatchObject({ code: 1 });
 });
 

@@ -391,6 +391,16 @@ describe.each(DOORS)("through the %s", (door) => {
       expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
     });
 
+    test("hear who asks before sending", async () => {
+      const { port } = await startIngress("socket", register);
+      const connection = openRaw(port);
+      connection.write("POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n");
+      connection.write("Content-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+      await connection.reads("100 Continue");
+      connection.write("[]");
+      expect(await connection.reads("[]")).toContain("200 OK");
+    });
+
     test("fail in the same shape", async () => {
       const { send, log } = await startIngress(door, register);
       await expectRefusal(await send("/api/refuses", { method: "GET" }), 401, "unauthorized");
@@ -504,18 +514,24 @@ describe("on a connection", () => {
     expect(await unwanted.closed).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  test("a client that is still sending hears the 413", async () => {
-    const { port } = await startIngress("socket");
-    const connection = openRaw(port);
-    connection.write(rawHead("/hooks/a", "Content-Length: 3000000"));
-    for (let sent = 0; sent < 3_000_000; sent += 100_000) {
-      connection.write(Buffer.alloc(100_000, "x"));
-      await sleep(1);
-    }
-    expect(parseAnswers(await connection.closed)).toMatchObject([
-      { status: 413, body: { code: "body_too_large" } },
-    ]);
-  });
+  test.each([
+    ["a body", rawHead("/hooks/a", "Content-Length: 3000000"), 413, "body_too_large"],
+    ["headers", "POST /hooks/a HTTP/1.1\r\nX-A: ", 431, "headers_too_large"],
+  ])(
+    "a client that sends %s to the end before it listens hears that it was too much",
+    async (_what, head, status, code) => {
+      const { port } = await startIngress("socket");
+      const connection = openRaw(port);
+      connection.socket.pause();
+      connection.write(head);
+      for (let sent = 0; sent < 3_000_000; sent += 100_000) {
+        connection.write(Buffer.alloc(100_000, "x"));
+        await sleep(5);
+      }
+      connection.socket.resume();
+      expect(parseAnswers(await connection.closed)).toMatchObject([{ status, body: { code } }]);
+    },
+  );
 
   test("a body that does not come is not waited for", async () => {
     const { port, refused, received } = await startIngress("socket", { hooks: { bodyTimeoutMs: 100 } });

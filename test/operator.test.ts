@@ -6,15 +6,22 @@ let service: Service;
 afterEach(() => service.close());
 
 describe("who may read", () => {
-  test.each([undefined, `Bearer ${HOOK_TOKEN}`, "Bearer nonsense", "Basic abc"])("not with %s", async (authorization) => {
-    service = await startService();
-    for (const path of ["/api/status", "/api/events", "/api/sessions/main"]) {
-      const response = await fetch(service.url + path, { headers: authorization ? { authorization } : {} });
-      expect(response.status).toBe(401);
-      expect(response.headers.get("www-authenticate")).toBe("Bearer");
-      expect(await response.json()).toMatchObject({ ok: false, code: "unauthorized", requestId: expect.any(String) });
-    }
-  });
+  test.each([undefined, `Bearer ${HOOK_TOKEN}`, "Bearer nonsense", "Basic abc"])(
+    "not with %s",
+    async (authorization) => {
+      service = await startService();
+      for (const path of ["/api/status", "/api/events", "/api/sessions/main"]) {
+        const response = await fetch(service.url + path, { headers: authorization ? { authorization } : {} });
+        expect(response.status).toBe(401);
+        expect(response.headers.get("www-authenticate")).toBe("Bearer");
+        expect(await response.json()).toMatchObject({
+          ok: false,
+          code: "unauthorized",
+          requestId: expect.any(String),
+        });
+      }
+    },
+  );
 
   test("nobody while there is no gateway token", async () => {
     service = await startService({ config: { gateway: { auth: {} } } });
@@ -34,7 +41,11 @@ describe("who may read", () => {
 
 test("the timeline of an event holds no credential", async () => {
   service = await startService();
-  const { body } = await service.post("wake?token=in-the-query", { text: "x" }, { "x-hub-signature": "s3cret", cookie: "c=1" });
+  const { body } = await service.post(
+    "wake?token=in-the-query",
+    { text: "x" },
+    { "x-hub-signature": "s3cret", cookie: "c=1" },
+  );
   const event = await service.api(`/api/events/${body.eventId}`);
   expect(event.request).toMatchObject({ method: "POST", path: "/hooks/wake", payload: { text: "x" } });
   const text = JSON.stringify(event);
@@ -42,7 +53,9 @@ test("the timeline of an event holds no credential", async () => {
 });
 
 test("events are listed newest first, in pages, by hook and by status", async () => {
-  service = await startService({ config: { hooks: { mappings: [{ match: { path: "m" }, messageTemplate: "{{t}}" }] } } });
+  service = await startService({
+    config: { hooks: { mappings: [{ match: { path: "m" }, messageTemplate: "{{t}}" }] } },
+  });
   for (const text of ["a", "b", "c"]) await service.post("wake", { text, mode: "next-heartbeat" });
   await service.post("m", {});
   const { events } = await service.api("/api/events?hook=wake&limit=2");
@@ -50,8 +63,12 @@ test("events are listed newest first, in pages, by hook and by status", async ()
   expect(events[0].id > events[1].id).toBe(true);
   const older = await service.api(`/api/events?hook=wake&before=${events[1].id}`);
   expect(older.events).toHaveLength(1);
-  expect((await service.api("/api/events?status=rejected")).events).toMatchObject([{ hook: "m", status: "rejected" }]);
-  const bad = await fetch(`${service.url}/api/events?limit=none`, { headers: { authorization: `Bearer ${GATEWAY_TOKEN}` } });
+  expect((await service.api("/api/events?status=rejected")).events).toMatchObject([
+    { hook: "m", status: "rejected" },
+  ]);
+  const bad = await fetch(`${service.url}/api/events?limit=none`, {
+    headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
+  });
   expect(bad.status).toBe(400);
 });
 
@@ -116,7 +133,11 @@ describe("a trial", () => {
       headers: { authorization: `Bearer ${GATEWAY_TOKEN}`, "content-type": "application/json" },
       body: JSON.stringify(body),
     });
-    const answer: Answer = { status: response.status, headers: response.headers, body: await response.json() };
+    const answer: Answer = {
+      status: response.status,
+      headers: response.headers,
+      body: await response.json(),
+    };
     return answer;
   }
 });

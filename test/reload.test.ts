@@ -4,7 +4,11 @@ import { afterEach, describe, expect, test } from "vitest";
 import { waitFor } from "./support/client.ts";
 import { type Service, startService, withTokens } from "./support/service.ts";
 
-const config = { hooks: { mappings: [{ match: { path: "x" }, transform: { module: "x.ts" }, deliver: false }] } };
+const config = {
+  hooks: { mappings: [{ match: { path: "x" }, transform: { module: "x.ts" }, deliver: false }] },
+};
+
+const POLL = { timeout: 10_000, interval: 15 };
 
 let service: Service;
 afterEach(() => service.close());
@@ -14,7 +18,7 @@ describe("a change is taken up without a restart", () => {
     service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
     expect(await message()).toBe("one");
     service.write("transforms/x.ts", says("two"));
-    await waitFor(async () => (await message()) === "two");
+    await expect.poll(message, POLL).toBe("two");
   });
 
   test("of a helper that a transform imports", async () => {
@@ -25,7 +29,7 @@ describe("a change is taken up without a restart", () => {
     service = await startService({ config, files, watch: true });
     expect(await message()).toBe("one");
     service.write("transforms/lib/text.ts", 'export const text = "two";\n');
-    await waitFor(async () => (await message()) === "two");
+    await expect.poll(message, POLL).toBe("two");
   });
 
   test("of the configuration, replaced by a rename as editors do", async () => {
@@ -33,7 +37,7 @@ describe("a change is taken up without a restart", () => {
     const mappings = [{ match: { path: "x" }, messageTemplate: "from a template", deliver: false }];
     service.write("webhooks.json5~", JSON.stringify(withTokens({ hooks: { mappings } })));
     renameSync(path.join(service.folder, "webhooks.json5~"), path.join(service.folder, "webhooks.json5"));
-    await waitFor(async () => (await message()) === "from a template");
+    await expect.poll(message, POLL).toBe("from a template");
   });
 
   test("of a folder that was deleted and made again", async () => {
@@ -42,7 +46,7 @@ describe("a change is taken up without a restart", () => {
     await waitFor(async () => (await service.api("/api/status")).lastReloadError !== null);
     expect(await message()).toBe("one");
     service.write("transforms/x.ts", says("two"));
-    await waitFor(async () => (await message()) === "two");
+    await expect.poll(message, POLL).toBe("two");
     expect((await service.api("/api/status")).lastReloadError).toBeNull();
   });
 
@@ -52,7 +56,7 @@ describe("a change is taken up without a restart", () => {
       service.write("transforms/x.ts", says(`save ${save}`));
       await new Promise((resolve) => setTimeout(resolve, 40));
     }
-    await waitFor(async () => (await message()) === "save 9");
+    await expect.poll(message, POLL).toBe("save 9");
   });
 });
 
@@ -80,7 +84,10 @@ describe("a change that cannot be used is refused whole", () => {
       const status = await service.api("/api/status");
       return status.lastReloadError && status;
     });
-    expect(lastReloadError).toMatchObject({ key: "hooks.mappings[1].messageTemplate", line: expect.any(Number) });
+    expect(lastReloadError).toMatchObject({
+      key: "hooks.mappings[1].messageTemplate",
+      line: expect.any(Number),
+    });
     expect(await message()).toBe("one");
   });
 });
@@ -88,15 +95,15 @@ describe("a change that cannot be used is refused whole", () => {
 test("no request fails while reloads happen", async () => {
   service = await startService({ config, files: { "transforms/x.ts": says("0") }, watch: true });
   const statuses = new Set<number>();
-  let stop = false;
+  const stop = new AbortController();
   const load = Array.from({ length: 8 }, async () => {
-    while (!stop) statuses.add((await service.post("x", {})).status);
+    while (!stop.signal.aborted) statuses.add((await service.post("x", {})).status);
   });
   for (let save = 1; save <= 8; save += 1) {
     service.write("transforms/x.ts", says(String(save)));
-    await waitFor(async () => (await message()) === String(save));
+    await expect.poll(message, POLL).toBe(String(save));
   }
-  stop = true;
+  stop.abort();
   await Promise.all(load);
   expect([...statuses]).toEqual([202]);
 });

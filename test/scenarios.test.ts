@@ -43,7 +43,11 @@ describe.each(readdirSync(folder))("%s", (name) => {
     for (const step of readJson<Step[]>(path.join(scenario, "steps.json"))) {
       const response = await doors[door](service, toRequest(service.url, step));
       const text = await response.text();
-      const answer = { status: response.status, headers: Object.fromEntries(response.headers), body: parse(text) };
+      const answer = {
+        status: response.status,
+        headers: Object.fromEntries(response.headers),
+        body: parse(text),
+      };
       expect(answer).toMatchObject(toMatcher(step.expected) as object);
       eventId = answer.body?.eventId ?? eventId;
       if (answer.status < 300 && eventId) await service.settled(eventId);
@@ -53,7 +57,11 @@ describe.each(readdirSync(folder))("%s", (name) => {
   });
 });
 
-async function expectAfter(running: Service, eventId: string | undefined, after: Record<string, unknown>): Promise<void> {
+async function expectAfter(
+  running: Service,
+  eventId: string | undefined,
+  after: Record<string, unknown>,
+): Promise<void> {
   for (const [place, expected] of Object.entries(after)) {
     const show = () => running.api(place.replace("{eventId}", eventId ?? ""));
     await expect.poll(show, { timeout: 5000 }).toMatchObject(toMatcher(expected) as object);

@@ -6,7 +6,8 @@ import { fail } from "./fail.ts";
 import { serve } from "./serve.ts";
 import { tryHook } from "./try.ts";
 
-const CONFIG_HELP = "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .yaml or .json here)";
+const CONFIG_HELP =
+  "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .yaml or .json here)";
 
 const program = new Command("webhooks")
   .description("Hookline: webhooks in, durable agent actions out.")

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { ConfigError } from "../errors.ts";
+import { ConfigError, messageOf } from "../errors.ts";
 import { resolveRequest } from "../mapping/resolve.ts";
 import { runTrial } from "../operator/trial.ts";
 import { withProgram } from "./with-program.ts";
@@ -33,6 +33,6 @@ function readPayload(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file === "-" ? 0 : name, "utf8"));
   } catch (error) {
-    throw new ConfigError([{ message: `${name} cannot be read as JSON: ${(error as Error).message}` }]);
+    throw new ConfigError([{ message: `${name} cannot be read as JSON: ${messageOf(error)}` }]);
   }
 }

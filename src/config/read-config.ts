@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { ConfigError } from "../errors.ts";
+import { ConfigError, messageOf } from "../errors.ts";
 import { examineConfig } from "./examine.ts";
 import type { UserConfig } from "./generated.ts";
 import { parseSource } from "./parse.ts";
@@ -23,7 +23,7 @@ async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new ConfigError([{ file, message: `it cannot be read: ${reason}` }]);
   }
 }

@@ -69,7 +69,7 @@ export function createServer(options: IngressOptions): IngressServer {
     const closed = app.close();
     await inFlight.idle(options.drainMs ?? DRAIN_MS);
     // What is still open has nothing in flight, or has had its time.
-    
+    app.server.closeAllConnections();
     await closed;
   }
 

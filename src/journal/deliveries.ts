@@ -16,8 +16,10 @@ export function insertDeliveries(database: Database, deliveries: NewDelivery[], 
 
 /** The journal's `claimDeliveries`. */
 export function claimDeliveries(database: Database, limit: number, now: number): Delivery[] {
+  // Left to itself SQLite takes the index of states, and sorts the whole backlog.
   const due = database.all(
-    "SELECT * FROM deliveries WHERE state = 'pending' AND due_at <= ? ORDER BY due_at, seq LIMIT ?",
+    `SELECT * FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending' AND due_at <= ?
+     ORDER BY due_at, seq LIMIT ?`,
     now,
     limit,
   );

@@ -27,7 +27,7 @@ export function bookEvent(database: Database, eventId: string | undefined, chang
   if (eventId === undefined) return;
   database.run(
     `UPDATE event_states SET open = open + ?2, lost = lost + ?3,
-       status = CASE WHEN open + ?2 > 0 THEN status WHEN lost + ?3 > 0 THEN 'dead' ELSE 'done' END
+       status = CASE WHEN open + ?2 > 0 THEN 'accepted' WHEN lost + ?3 > 0 THEN 'dead' ELSE 'done' END
      WHERE event_id = ?1`,
     eventId,
     change.open,

@@ -6,7 +6,10 @@ import { redact } from "./redact.ts";
 
 export interface EventOptions {
   dedupeWindowMs: number;
-  toSystemEvent(action: WakeAction, context: { eventId: string; hook: string; source: string; at: number }): NewEntry;
+  toSystemEvent(
+    action: WakeAction,
+    context: { eventId: string; hook: string; source: string; at: number },
+  ): NewEntry;
 }
 
 /** The event that a resolved request becomes: what the journal commits before the answer. */

@@ -57,6 +57,7 @@ function schedule(state: State): void {
 
 function flush(state: State): void {
   state.scheduled = false;
+  if (state.closed) return;
   commit(state, state.queue.splice(0, MAX_GROUP));
   if (state.queue.length > 0) schedule(state);
 }

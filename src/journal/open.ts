@@ -13,25 +13,36 @@ const BUSY_TIMEOUT_MS = 100;
 /** How long a predecessor that was just killed may take to let go of the folder. */
 const HANDOVER_MS = 500;
 
+/**
+ * FULL: a commit returns once the log is on the disk. The cache is in KiB. The limit, in bytes, is what a log that a
+ * burst made long is cut back to.
+ */
+const PRAGMAS = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+  PRAGMA cache_size = -16384;
+  PRAGMA journal_size_limit = 67108864;
+`;
+
 export interface Store {
   database: Database;
   close(): void;
 }
 
 /**
- * Makes the folder, takes it for this process alone, and opens `journal.db` in it, brought to this version and with
- * what a former process left half done ready to start again. Throws a `ConfigError` where any of that cannot be.
+ * Makes the folder, takes it for this process alone, and opens `journal.db` in it: brought to this version, and what a
+ * former process left half done ready to start again. Throws a `ConfigError` where any of that cannot be.
  */
 export function openStore(folder: string, log: Log): Store {
   makeFolder(folder, log);
   const lock = takeFolder(folder);
+  const file = path.join(folder, "journal.db");
   try {
-    const database = openJournal(path.join(folder, "journal.db"));
-    recover(database, log);
-    return { database, close: () => closeBoth(database, lock) };
+    const database = openJournal(file, log);
+    return { database, close: () => closeAll(database, lock) };
   } catch (error) {
     lock.close();
-    throw error;
+    throw error instanceof ConfigError ? error : toConfigError(file, "the journal cannot be opened", error);
   }
 }
 
@@ -61,26 +72,21 @@ function takeFolder(folder: string): Database {
   }
 }
 
-function openJournal(file: string): Database {
+function openJournal(file: string, log: Log): Database {
+  if (existsSync(file)) inspect(file);
+  const database = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS });
   try {
-    // Looked at through a connection that cannot write, so that a later program's file is left as it is.
-    if (existsSync(file)) inspect(file);
-    const database = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS });
     migrate(database);
     database.exec(PRAGMAS);
+    recover(database, log);
     return database;
   } catch (error) {
-    throw error instanceof ConfigError ? error : toConfigError(file, "the journal cannot be opened", error);
+    database.close();
+    throw error;
   }
 }
 
-/** WAL with FULL: a commit returns once the log is on the disk. The cache is in KiB. */
-const PRAGMAS = `
-  PRAGMA journal_mode = WAL;
-  PRAGMA synchronous = FULL;
-  PRAGMA cache_size = -16384;
-`;
-
+/** Through a connection that cannot write: a later program's file is left as it is. */
 function inspect(file: string): void {
   const database = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS, readOnly: true });
   try {
@@ -96,7 +102,7 @@ function recover(database: Database, log: Log): void {
   if (runs + deliveries > 0) log.info("taking up what was left half done", { runs, deliveries });
 }
 
-function closeBoth(database: Database, lock: Database): void {
+function closeAll(database: Database, lock: Database): void {
   database.close();
   lock.close();
 }

@@ -40,21 +40,28 @@ export class JournalUnavailable extends Error {
 
 /**
  * The truth: what was answered 2xx is in here. Every write resolves only once it is on the disk (one commit may carry
- * many), or rejects with `JournalUnavailable` and has left nothing behind. Times are milliseconds since the epoch.
+ * many), or rejects with `JournalUnavailable` and has left nothing behind. Times are milliseconds since the epoch. Ids
+ * that sort by time (UUIDv7) keep a large journal as fast as an empty one.
  */
 export interface Journal {
   /** Commits the event, its actions' runs and entries together, or recognises it as a repeat. */
   accept(event: NewEvent): Promise<AcceptResult>;
-  /** The first receipt under an unexpired key, if there is one, without committing anything. */
+  /**
+   * The first receipt under an unexpired key, if there is one, without committing anything; `conflict` where the
+   * fingerprint is another.
+   */
   findReplay(scope: string, key: string, fingerprint: string): Promise<AcceptResult | undefined>;
 
   /** Takes up to `limit` runs that are due, oldest first, never two of one session; each counts one attempt. */
   claimRuns(limit: number, now: number): Promise<Run[]>;
-  /** Ends a run that replied, and lets the next of its session start. The event is done when nothing of it is left. */
+  /**
+   * Ends a run that replied, and lets the next of its session start. The event is done when nothing of it is left. Like
+   * every call that ends or retries a run or a delivery, it changes nothing where that one is not being carried out.
+   */
   completeRun(runId: string, outcome: TurnOutcome): Promise<void>;
   /** Lets the run try again at `dueAt`; later ones of its session keep waiting behind it. */
   retryRun(runId: string, dueAt: number, error: string): Promise<void>;
-  /** Ends a run that failed for good: the event is dead, the next of its session starts. */
+  /** Ends a run that failed for good: the event is dead once nothing of it is left, the next of its session starts. */
   buryRun(runId: string, failure: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<void>;
 
   /** System events that no heartbeat has been given yet, oldest first; at most `limit` of them. Absent: all. */

@@ -108,8 +108,8 @@ export function readStats(database: Database): JournalStats {
 export function nextDueAt(database: Database): number | undefined {
   const row = database.get(
     `SELECT min(due_at) AS due_at FROM (
-       SELECT min(due_at) AS due_at FROM runs WHERE state = 'ready'
-       UNION ALL SELECT min(due_at) FROM deliveries WHERE state = 'pending')`,
+       SELECT min(due_at) AS due_at FROM runs INDEXED BY runs_due WHERE state = 'ready'
+       UNION ALL SELECT min(due_at) FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending')`,
   );
   return optional(integer, row?.due_at ?? null);
 }

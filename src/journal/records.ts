@@ -61,7 +61,7 @@ export type NewAction =
 export interface Idempotency {
   /** Credential and hook name. */
   scope: string;
-  /** One for the event, or (with `perAction`) one an action, in their order. */
+  /** One for the event, or (with `perAction`) one an action, in their order. An empty one is none. */
   keys: string[];
   perAction: boolean;
   /** SHA-256 of the content. */
@@ -81,6 +81,7 @@ export interface NewEvent {
   receivedAt: number;
   request: StoredRequest;
   actions: NewAction[];
+  /** Not looked at where the event is rejected or failed: its keys stay free for another try. */
   idempotency?: Idempotency;
   warnings: string[];
   log: LogLine[];

@@ -2,13 +2,10 @@ import { ConfigError } from "../errors.ts";
 import { integer } from "./columns.ts";
 import type { Database } from "./database.ts";
 
-/**
- * Brings the file to the version this program knows, all in one transaction.
- * Rejects a file of a later version with a `ConfigError` and leaves it as it is.
- */
+/** Brings the file to the version this program knows, all in one transaction. */
 export function migrate(database: Database): void {
   const version = readVersion(database);
-  if (version === MIGRATIONS.length) return;
+  if (version >= MIGRATIONS.length) return;
   // Only a file without tables can be given it, and only outside a transaction: retention hands pages back by it.
   if (version === 0) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
   database.exec("BEGIN IMMEDIATE");

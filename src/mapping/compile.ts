@@ -2,7 +2,7 @@ import path from "node:path";
 import { compileSchema, type SchemaCheck } from "../config/ajv.ts";
 import type { MappingInput } from "../config/generated.ts";
 import type { MappingSource } from "../config/resolved.ts";
-import type { ConfigProblem } from "../errors.ts";
+import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { TransformBundle } from "../transforms/port.ts";
 import { compileMatch, type Match } from "./match.ts";
 import { parsePath, type Path } from "./path.ts";
@@ -103,7 +103,7 @@ function compilePayloadSchema(
     );
   } catch (error) {
     const place = typeof schema === "string" ? `The schema file ${schema}` : "The schema";
-    report("schema", `${place} cannot be used: ${error instanceof Error ? error.message : String(error)}.`);
+    report("schema", `${place} cannot be used: ${messageOf(error)}.`);
     return undefined;
   }
 }

@@ -1,6 +1,7 @@
 import { compileSchema } from "../config/ajv.ts";
 import type { MappingInput } from "../config/generated.ts";
 import { appendSegment } from "../config/key-path.ts";
+import { messageOf } from "../errors.ts";
 import type { HookRequest } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 import { readOwn } from "./own.ts";
@@ -81,7 +82,7 @@ function compileExpression(body: string, flags: string, report: (message: string
     if (FLAGS.test(flags)) return new RegExp(body, flags);
     report(`The flags of a regular expression can be i, m, s and u, not "${flags}".`);
   } catch (error) {
-    report(`The regular expression is not valid: ${error instanceof Error ? error.message : String(error)}.`);
+    report(`The regular expression is not valid: ${messageOf(error)}.`);
   }
   return /(?!)/;
 }
@@ -91,7 +92,7 @@ function compileWhere(schema: unknown, report: (message: string) => void): Test 
     const check = compileSchema(schema);
     return ({ payload }) => check(payload).length === 0;
   } catch (error) {
-    report(`The schema is not valid: ${error instanceof Error ? error.message : String(error)}.`);
+    report(`The schema is not valid: ${messageOf(error)}.`);
     return () => false;
   }
 }

@@ -5,7 +5,14 @@ import { EVENT_STATUSES, type EventStatus } from "../types.ts";
 import { createAuthenticate, type OperatorAuth } from "./authenticate.ts";
 import { toLimit, toOneOf, toText } from "./query.ts";
 import type { Trial } from "./trial.ts";
-import { toDeliveryView, toEntryView, toEventTimeline, toEventView, toRunView, toSessionView } from "./views.ts";
+import {
+  toDeliveryView,
+  toEntryView,
+  toEventTimeline,
+  toEventView,
+  toRunView,
+  toSessionView,
+} from "./views.ts";
 
 const RUN_STATES = ["ready", "queued", "running", "done", "dead"] as const satisfies RunState[];
 const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "failed"] as const satisfies DeliveryState[];

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { isObject } from "../config/is-object.ts";
 import { HookError } from "../errors.ts";
 import type { HookAction, HookRequest, LogLine, Resolution } from "../types.ts";
 
@@ -73,11 +74,13 @@ function toText({ message, trace }: ErrorDetail): string | undefined {
 }
 
 function toStrings(value: unknown, what: string): Record<string, string> {
-  const entries = Object.entries(value === undefined ? {} : requireObject(value, what));
-  for (const [name, text] of entries) {
-    if (typeof text !== "string") throw new HookError(400, "invalid_payload", `${what}.${name} must be a string.`);
-  }
-  return Object.fromEntries(entries) as Record<string, string>;
+  const given = value === undefined ? {} : requireObject(value, what);
+  if (isStrings(given)) return given;
+  throw new HookError(400, "invalid_payload", `${what} must hold strings.`);
+}
+
+function isStrings(values: Record<string, unknown>): values is Record<string, string> {
+  return Object.values(values).every((value) => typeof value === "string");
 }
 
 function lowerCased(headers: Record<string, string>): Record<string, string> {
@@ -85,6 +88,6 @@ function lowerCased(headers: Record<string, string>): Record<string, string> {
 }
 
 function requireObject(value: unknown, what: string): Record<string, unknown> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  if (isObject(value)) return value;
   throw new HookError(400, "invalid_payload", `${what} must be an object.`);
 }

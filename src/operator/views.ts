@@ -1,4 +1,12 @@
-import type { Delivery, Entry, EventRecord, EventSummary, Run, SessionSummary, StoredRequest } from "../journal/port.ts";
+import type {
+  Delivery,
+  Entry,
+  EventRecord,
+  EventSummary,
+  Run,
+  SessionSummary,
+  StoredRequest,
+} from "../journal/port.ts";
 
 /** The shapes of the operator API: times in ISO 8601, bodies as JSON where they are JSON. */
 

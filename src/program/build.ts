@@ -85,7 +85,10 @@ async function buildMapping(source: MappingSource, runner: TransformRunner): Pro
   return { ...mapping, problems: [...problems.map(named(source)), ...mapping.problems], files };
 }
 
-function toTransformSpec({ mapping: { transform }, transformsDir }: MappingSource): TransformSpec | undefined {
+function toTransformSpec({
+  mapping: { transform },
+  transformsDir,
+}: MappingSource): TransformSpec | undefined {
   if (!transform) return undefined;
   return {
     file: path.resolve(transformsDir, transform.module),

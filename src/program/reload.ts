@@ -49,12 +49,13 @@ export function createReloader({ first, build, watch, log }: ReloaderOptions): R
 
   /** One build at a time; a change during a build asks for another after it. */
   async function reload(): Promise<void> {
-    while (building) await building.catch(() => undefined);
-    building = replace();
+    const previous = building;
+    const mine = (previous ?? Promise.resolve()).catch(() => undefined).then(replace);
+    building = mine;
     try {
-      await building;
+      await mine;
     } finally {
-      building = undefined;
+      if (building === mine) building = undefined;
     }
   }
 
@@ -74,16 +75,14 @@ export function createReloader({ first, build, watch, log }: ReloaderOptions): R
   }
 
   function onChange(): void {
-    if (building) {
-      changedMeanwhile = true;
-      return;
-    }
-    void reload()
-      .catch(() => undefined)
-      .then(() => {
-        if (!changedMeanwhile) return;
-        changedMeanwhile = false;
-        onChange();
-      });
+    if (building) changedMeanwhile = true;
+    else void reloadUntilCurrent();
+  }
+
+  async function reloadUntilCurrent(): Promise<void> {
+    do {
+      changedMeanwhile = false;
+      await reload().catch(() => undefined);
+    } while (changedMeanwhile);
   }
 }

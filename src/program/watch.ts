@@ -44,9 +44,9 @@ export function createWatcher({ since, changed, log }: WatcherOptions): Watcher 
   return {
     follow(paths) {
       const next = new Set(paths);
-      const gone = [...followed].filter((path) => !next.has(path));
+      const gone = [...followed].filter((followedPath) => !next.has(followedPath));
       if (gone.length > 0) watcher.unwatch(gone);
-      watcher.add(paths.filter((path) => !followed.has(path)));
+      watcher.add(paths.filter((wanted) => !followed.has(wanted)));
       followed = next;
       clearTimeout(later);
       later = setTimeout(lookAgain, LOOK_AGAIN_MS);

@@ -69,6 +69,25 @@ describe("a transform that compiles", () => {
     expect(bundle!.code).toContain("left");
   });
 
+  test("may use a package that leaves a part of Node out for the browser", async () => {
+    mkdirSync(path.join(folder.root, "node_modules", "lean"), { recursive: true });
+    folder.write(
+      "node_modules/lean/package.json",
+      '{ "name": "lean", "main": "index.js", "browser": { "fs": false } }',
+    );
+    folder.write(
+      "node_modules/lean/index.js",
+      "const fs = require('fs'); module.exports = () => typeof fs.readFile;",
+    );
+    expect((await folder.bundle('import lean from "lean"; export default () => lean();')).code).toContain(
+      "lean",
+    );
+  });
+
+  test("may begin with a line for the shell", async () => {
+    expect((await folder.bundle("#!/usr/bin/env node\nexport default () => 1;")).code).not.toContain("#!");
+  });
+
   test("is not affected by a tsconfig that lies about", async () => {
     folder.write("tsconfig.json", '{ "compilerOptions": { "paths": { "fake": ["/etc/hostname"] } } }');
     expect((await refuse('import "fake"; export default 1;')).message).toContain("not installed");

@@ -7,7 +7,7 @@ import { createSourceGate } from "./source-gate.ts";
 import { judgeSource } from "./source-rule.ts";
 import { toProblem } from "./to-problem.ts";
 
-/** Makes one script of a transform and everything it imports. Problems of the author's are in the result; it rejects on none of them. */
+/** Makes one script of a transform and everything it imports. Never rejects for what the author wrote: that is in the result. */
 export async function compileTransform(spec: TransformSpec): Promise<CompileResult> {
   const inputs = new Set([spec.file]);
   const fail = (problems: CompileResult["problems"]): CompileResult => ({ problems, inputs: [...inputs] });
@@ -30,7 +30,8 @@ export async function compileTransform(spec: TransformSpec): Promise<CompileResu
 
   const text = (suffix: string): string =>
     result.outputFiles.find((file) => file.path.endsWith(suffix))!.text;
-  const code = text(".js");
+  // A first line for the shell has no place inside of a function.
+  const code = text(".js").replace(/^#!/, "//");
   return {
     bundle: { spec, id: identify(code, spec.export), code, sourceMap: text(".js.map"), inputs: [...inputs] },
     problems: [],

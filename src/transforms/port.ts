@@ -54,7 +54,7 @@ export interface TransformInput {
 }
 
 /** What came back. `unchanged`: the function returned undefined. */
-export type TransformResult = { kind: "unchanged" } | { kind: "value"; value: unknown };
+type TransformResult = { kind: "unchanged" } | { kind: "value"; value: unknown };
 
 export interface TransformOutcome {
   result: TransformResult;

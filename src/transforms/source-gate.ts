@@ -25,10 +25,11 @@ export function createSourceGate(root: string, inputs: Set<string>): Plugin {
           resolveDir,
           pluginData: OWN_RESOLUTION,
         });
-        if (found.errors.length > 0) return { errors: [await explainMissing(args, inputs)] };
-        if (found.namespace !== "file") return found;
-        const verdict = await judgeSource(found.path, root);
-        return verdict.problem === undefined ? found : { errors: [{ text: verdict.problem }] };
+        if (found.errors.length > 0) return { errors: [explainMissing(args, inputs)] };
+        // What a package leaves out on purpose has no file.
+        if (!path.isAbsolute(found.path)) return undefined;
+        const { problem } = await judgeSource(found.path, root);
+        return problem === undefined ? undefined : { errors: [{ text: problem }] };
       });
 
       build.onLoad({ filter: /.*/, namespace: "file" }, async (args) => {
@@ -43,23 +44,27 @@ export function createSourceGate(root: string, inputs: Set<string>): Plugin {
 
 function refuseSpecifier({ path: specifier, with: attributes }: OnResolveArgs): string | undefined {
   if (Object.keys(attributes).length > 0) return "Import attributes are not supported in a transform.";
-  if (isBuiltin(specifier)) {
-    return `"${specifier}" is a part of Node: a transform sees no files, network or processes.`;
-  }
+  if (specifier.startsWith("node:")) return refuseBuiltin(specifier);
   if (/^[a-z][a-z0-9+.-]*:/i.test(specifier)) return `A transform cannot import the URL "${specifier}".`;
   if (path.isAbsolute(specifier)) return `A transform cannot import the absolute path "${specifier}".`;
   return undefined;
 }
 
 /** A file that is missing today is watched too: it may be there tomorrow. */
-async function explainMissing(args: OnResolveArgs, inputs: Set<string>): Promise<PartialMessage> {
+function explainMissing(args: OnResolveArgs, inputs: Set<string>): PartialMessage {
   if (args.path.startsWith(".")) {
     inputs.add(path.resolve(args.resolveDir, args.path));
     return { text: `The file "${args.path}" does not exist.` };
   }
+  // Only now: a package may bring its own module under such a name, or leave it out.
+  if (isBuiltin(args.path)) return { text: refuseBuiltin(args.path) };
   return {
     text: `The package "${args.path}" is not installed: run "npm install ${args.path}" beside the transform.`,
   };
+}
+
+function refuseBuiltin(specifier: string): string {
+  return `"${specifier}" is a part of Node: a transform sees no files, network or processes.`;
 }
 
 function toLoader(file: string): Loader {

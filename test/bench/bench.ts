@@ -28,10 +28,19 @@ const contestants: Contestant[] = [
   ...(existsSync("/usr/bin/webhook") ? [{ name: "webhook (Debian)", start: startPeer }] : []),
 ];
 
-const wake = { action: "wake", wakeMode: "next-heartbeat", textTemplate: "{{repository.full_name}}: {{title}}" };
-const agent = { messageTemplate: "{{repository.full_name}}: {{title}}", deliver: false, wakeMode: "next-heartbeat" };
+const wake = {
+  action: "wake",
+  wakeMode: "next-heartbeat",
+  textTemplate: "{{repository.full_name}}: {{title}}",
+};
+const agent = {
+  messageTemplate: "{{repository.full_name}}: {{title}}",
+  deliver: false,
+  wakeMode: "next-heartbeat",
+};
 const transform = { action: "wake", wakeMode: "next-heartbeat", transform: { module: "bench.ts" } };
-const TRANSFORM = "export default ({ payload }) => ({ text: `${payload.repository.full_name}: ${payload.title}` });\n";
+const TRANSFORM =
+  "export default ({ payload }) => ({ text: `${payload.repository.full_name}: ${payload.title}` });\n";
 
 const rows = new Map<string, Awaited<ReturnType<typeof measure>>[]>();
 for (let round = 0; round < ROUNDS; round += 1) {
@@ -65,12 +74,12 @@ function print(): void {
         name,
         {
           "requests/s": Math.round(median(name, "perSecond")),
-          "p50 ms": round(median(name, "p50")),
-          "p99 ms": round(median(name, "p99")),
-          "CPU µs/request": round(median(name, "cpuMicros")),
-          "× floor": round(median(name, "cpuMicros") / floor),
+          "p50 ms": toHundredths(median(name, "p50")),
+          "p99 ms": toHundredths(median(name, "p99")),
+          "CPU µs/request": toHundredths(median(name, "cpuMicros")),
+          "× floor": toHundredths(median(name, "cpuMicros") / floor),
           "resident MB": Math.round(median(name, "residentMb")),
-          "first 2xx s": round(median(name, "startSeconds")),
+          "first 2xx s": toHundredths(median(name, "startSeconds")),
           failed: median(name, "failed"),
         },
       ]),
@@ -79,12 +88,15 @@ function print(): void {
   console.log(`Medians of ${ROUNDS} rounds of ${SECONDS} s, 16 connections, 1 KB bodies.`);
 }
 
-function median(name: string, figure: "perSecond" | "p50" | "p99" | "cpuMicros" | "residentMb" | "startSeconds" | "failed"): number {
+function median(
+  name: string,
+  figure: "perSecond" | "p50" | "p99" | "cpuMicros" | "residentMb" | "startSeconds" | "failed",
+): number {
   const values = (rows.get(name) ?? []).map((row) => row[figure]).toSorted((a, b) => a - b);
   return values[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-function round(value: number): number {
+function toHundredths(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
@@ -103,12 +115,25 @@ function startHookline(folder: string, mapping: object): Promise<BenchServer> {
   writeFileSync(
     path.join(folder, "webhooks.json5"),
     JSON.stringify({
-      hooks: { enabled: true, token: TOKEN, transformsDir: ".", mappings: [{ match: { path: "bench" }, ...mapping }] },
+      hooks: {
+        enabled: true,
+        token: TOKEN,
+        transformsDir: ".",
+        mappings: [{ match: { path: "bench" }, ...mapping }],
+      },
       log: { level: "error" },
     }),
   );
   return startServer({
-    command: [process.execPath, path.join(root, "dist/cli/main.js"), "serve", "--port", "0", "--config", path.join(folder, "webhooks.json5")],
+    command: [
+      process.execPath,
+      path.join(root, "dist/cli/main.js"),
+      "serve",
+      "--port",
+      "0",
+      "--config",
+      path.join(folder, "webhooks.json5"),
+    ],
     hookPath: "/hooks/bench",
     token: TOKEN,
     payload,
@@ -116,7 +141,13 @@ function startHookline(folder: string, mapping: object): Promise<BenchServer> {
 }
 
 function startPeer(folder: string): Promise<BenchServer> {
-  const rule = { match: { type: "value", value: `Bearer ${TOKEN}`, parameter: { source: "header", name: "Authorization" } } };
+  const rule = {
+    match: {
+      type: "value",
+      value: `Bearer ${TOKEN}`,
+      parameter: { source: "header", name: "Authorization" },
+    },
+  };
   const hook = {
     id: "bench",
     "execute-command": "/bin/true",
@@ -126,7 +157,15 @@ function startPeer(folder: string): Promise<BenchServer> {
   writeFileSync(path.join(folder, "hooks.json"), JSON.stringify([hook]));
   const port = 20_000 + Math.floor(Math.random() * 20_000);
   return startServer({
-    command: ["/usr/bin/webhook", "-hooks", path.join(folder, "hooks.json"), "-ip", "127.0.0.1", "-port", String(port)],
+    command: [
+      "/usr/bin/webhook",
+      "-hooks",
+      path.join(folder, "hooks.json"),
+      "-ip",
+      "127.0.0.1",
+      "-port",
+      String(port),
+    ],
     url: `http://127.0.0.1:${port}`,
     hookPath: "/hooks/bench",
     token: TOKEN,

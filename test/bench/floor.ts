@@ -5,7 +5,10 @@ import type { AddressInfo } from "node:net";
 const expected = `Bearer ${process.env.TOKEN}`;
 
 const server = createServer((request, response) => {
-  if (request.headers.authorization !== expected) return response.writeHead(401).end();
+  if (request.headers.authorization !== expected) {
+    response.writeHead(401).end();
+    return;
+  }
   const chunks: Buffer[] = [];
   request.on("data", (chunk) => chunks.push(chunk));
   request.on("end", () => {

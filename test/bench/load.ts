@@ -13,7 +13,12 @@ export interface LoadResult {
 }
 
 /** Keeps 16 connections busy for a while, each sending its next request when the last is answered. */
-export async function load(options: { url: string; token: string; payload: string; seconds: number }): Promise<LoadResult> {
+export async function load(options: {
+  url: string;
+  token: string;
+  payload: string;
+  seconds: number;
+}): Promise<LoadResult> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
   const startedAt = performance.now();
   const deadline = startedAt + options.seconds * 1000;
@@ -41,7 +46,10 @@ export async function load(options: { url: string; token: string; payload: strin
   };
 }
 
-function send(agent: Agent, { url, token, payload }: { url: string; token: string; payload: string }): Promise<boolean> {
+function send(
+  agent: Agent,
+  { url, token, payload }: { url: string; token: string; payload: string },
+): Promise<boolean> {
   return new Promise((resolve) => {
     const headers = {
       authorization: `Bearer ${token}`,

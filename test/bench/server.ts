@@ -5,7 +5,6 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const TICKS_PER_SECOND = 100;
-const PAGE_BYTES = 4096;
 
 export interface BenchServer {
   /** Of the hook. */
@@ -28,10 +27,20 @@ export interface BenchServerOptions {
 }
 
 /** Starts a server as a process of its own and waits for its first 2xx. */
-export async function startServer({ command, env, url, hookPath, token, payload }: BenchServerOptions): Promise<BenchServer> {
+export async function startServer({
+  command,
+  env,
+  url,
+  hookPath,
+  token,
+  payload,
+}: BenchServerOptions): Promise<BenchServer> {
   const spawnedAt = performance.now();
   const [program = "", ...args] = command;
-  const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(program, args, {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const hookUrl = `${url ?? (await readUrl(child))}${hookPath}`;
   child.stdout?.resume();
   await firstSuccess(hookUrl, token, payload);
@@ -81,13 +90,22 @@ function descendants(pid: number): number[] {
 /** User and system time of ended children count with their parent. */
 function usageOf(pids: number[]): { cpuSeconds: number; residentMb: number } {
   let ticks = 0;
-  let pages = 0;
+  let kilobytes = 0;
   for (const pid of pids) {
     const fields = statFields(pid);
     ticks += [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
-    pages += Number(fields[21] ?? 0);
+    kilobytes += proportionalKilobytes(pid);
   }
-  return { cpuSeconds: ticks / TICKS_PER_SECOND, residentMb: (pages * PAGE_BYTES) / 2 ** 20 };
+  return { cpuSeconds: ticks / TICKS_PER_SECOND, residentMb: kilobytes / 1024 };
+}
+
+/** Resident memory in which a page that several processes share counts once, divided among them. */
+function proportionalKilobytes(pid: number): number {
+  try {
+    return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
 }
 
 /** The fields of /proc/<pid>/stat from the third on: state, parent, … */

@@ -5,6 +5,7 @@ import { describeHardStop } from "./journal/hard-stop.ts";
 import type { OpenJournal } from "./journal/harness.ts";
 import { describeHeartbeats } from "./journal/heartbeats.ts";
 import { describeIdempotency } from "./journal/idempotency.ts";
+import { describeModel } from "./journal/model.ts";
 import { describeReads } from "./journal/reads.ts";
 import { describeRuns } from "./journal/runs.ts";
 
@@ -20,6 +21,7 @@ export function describeJournal(name: string, open: OpenJournal, opener: URL): v
     describeDeliveries(open);
     describeHeartbeats(open);
     describeReads(open);
+    describeModel(open);
     describeHardStop(open, opener);
   });
 }

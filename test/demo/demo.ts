@@ -25,24 +25,30 @@ const service = await startProcess(path.join(folder, "webhooks.json5"), {
 });
 const hookline = createClient(service.url, tokens);
 try {
-  await run();
+  await tell();
 } finally {
   await service.end("SIGTERM");
   await slack.close();
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function run(): Promise<void> {
+async function tell(): Promise<void> {
   print(`Hookline listens on ${service.url}. Its configuration and state are in ${folder}.`);
   print("The agent is the built-in echo, the chat a Slack emulator on this machine: no key, no network.");
 
   const failedCheck = githubPayload("check_run", { action: "completed" });
-  await show("A template: GitHub says that an issue was opened", "github/issues", githubPayload("issues", { action: "opened" }));
+  await show(
+    "A template: GitHub says that an issue was opened",
+    "github/issues",
+    githubPayload("issues", { action: "opened" }),
+  );
   await show("A preset: two mails, one agent turn each", "mail", readMails());
   await show("Sandboxed TypeScript: GitHub says that a check failed", "github/checks", failedCheck);
 
   const tookMs = await editTransform();
-  print(`\ntransforms/check-run.ts was edited and saved; the service took it up in ${tookMs} ms, without a restart.`);
+  print(
+    `\ntransforms/check-run.ts was edited and saved; the service took it up in ${tookMs} ms, without a restart.`,
+  );
   await show("The same check again, on the new code", "github/checks", failedCheck);
   print("\nThat was the main job: request, mapping, durable action, agent turn, summary, delivery.");
 }
@@ -73,5 +79,7 @@ async function editTransform(): Promise<number> {
 }
 
 function readMails(): unknown {
-  return JSON.parse(readFileSync(path.join(import.meta.dirname, "../../presets/mail/samples/snippets.json"), "utf8"));
+  return JSON.parse(
+    readFileSync(path.join(import.meta.dirname, "../../presets/mail/samples/snippets.json"), "utf8"),
+  );
 }

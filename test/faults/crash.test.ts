@@ -23,7 +23,8 @@ beforeEach(async () => {
   model = createServer((request, response) => {
     request.resume().on("end", () => {
       asked += 1;
-      if (answering) response.setHeader("content-type", "application/json").end(JSON.stringify(completion("done")));
+      if (answering)
+        response.setHeader("content-type", "application/json").end(JSON.stringify(completion("done")));
     });
   });
   await new Promise<void>((resolve) => model.listen(0, "127.0.0.1", resolve));
@@ -53,7 +54,10 @@ test("kill -9 between the 202 and the run, then a restart: the run happens, once
   const client = createClient(second.url, tokens);
   const event = await client.settled(body.eventId);
   expect(event).toMatchObject({ status: "done", runs: [{ id: body.runId, state: "done", reply: "done" }] });
-  expect((await client.api("/api/sessions/s")).entries).toMatchObject([{ role: "user" }, { role: "assistant" }]);
+  expect((await client.api("/api/sessions/s")).entries).toMatchObject([
+    { role: "user" },
+    { role: "assistant" },
+  ]);
   expect((await client.api("/api/sessions/main")).entries).toHaveLength(1);
   expect(asked).toBe(2);
   await second.end("SIGTERM");
@@ -79,11 +83,20 @@ function writeConfig(): string {
   const file = path.join(folder, "webhooks.json5");
   const baseUrl = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`;
   const providers = { local: { kind: "openai-compatible" as const, baseUrl } };
-  writeFileSync(file, JSON.stringify(withTokens({ agents: { providers, defaults: { model: "local/small" } } })));
+  writeFileSync(
+    file,
+    JSON.stringify(withTokens({ agents: { providers, defaults: { model: "local/small" } } })),
+  );
   return file;
 }
 
 function completion(content: string): object {
   const message = { role: "assistant", content };
-  return { id: "1", object: "chat.completion", created: 0, model: "small", choices: [{ index: 0, message, finish_reason: "stop" }] };
+  return {
+    id: "1",
+    object: "chat.completion",
+    created: 0,
+    model: "small",
+    choices: [{ index: 0, message, finish_reason: "stop" }],
+  };
 }

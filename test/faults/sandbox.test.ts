@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { type TransformBundle, TransformError, type TransformRunner } from "../../src/transforms/port.ts";
@@ -148,6 +149,28 @@ describe("nothing of one call is left for the next", () => {
     await runner.run(bundle, toInput({ first: true }));
     expect((await runner.run(bundle, toInput({}))).log).toEqual([]);
   });
+});
+
+test("the same input gives the same action, whatever ran before", async () => {
+  const code = `let total = 0; const seen = new Map<string, unknown>();
+  export default ({ payload }: any) => {
+    total += 1; seen.set(JSON.stringify(payload), payload);
+    try { Object.assign(Object.prototype, payload); } catch {}
+    const text = JSON.stringify(payload).replace(/[a-z]+/g, (word) => word.toUpperCase());
+    return { message: text, total, seen: seen.size, keys: Object.keys(payload ?? {}).toSorted() };
+  }`;
+  const bundle = await folder.bundle(code);
+  const first = new Map<string, unknown>();
+  await fc.assert(
+    fc.asyncProperty(fc.jsonValue({ maxDepth: 3 }), async (payload) => {
+      const { result } = await runner.run(bundle, toInput(payload));
+      const key = JSON.stringify(payload);
+      expect(result).toMatchObject({ value: { total: 1, seen: 1 } });
+      if (!first.has(key)) first.set(key, result);
+      expect(result).toEqual(first.get(key));
+    }),
+    { numRuns: 300 },
+  );
 });
 
 describe("a hostile result", () => {

@@ -41,11 +41,19 @@ export function createClient(url: string, tokens: { hookToken: string; gatewayTo
     async post(hook, payload, headers = {}) {
       const response = await fetch(`${url}/hooks/${hook}`, {
         method: "POST",
-        headers: { authorization: `Bearer ${tokens.hookToken}`, "content-type": "application/json", ...headers },
+        headers: {
+          authorization: `Bearer ${tokens.hookToken}`,
+          "content-type": "application/json",
+          ...headers,
+        },
         body: JSON.stringify(payload),
       });
       const text = await response.text();
-      return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: text === "" ? undefined : JSON.parse(text),
+      };
     },
     settled: (eventId) =>
       waitFor(async () => {

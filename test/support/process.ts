@@ -15,7 +15,10 @@ export interface ServiceProcess {
 }
 
 /** Starts `webhooks serve` as a process of its own and waits until it listens. */
-export async function startProcess(configFile: string, env: Record<string, string> = {}): Promise<ServiceProcess> {
+export async function startProcess(
+  configFile: string,
+  env: Record<string, string> = {},
+): Promise<ServiceProcess> {
   const child = spawn(
     process.execPath,
     [path.join(root, "src/cli/main.ts"), "serve", "--config", configFile, "--port", "0"],

@@ -25,7 +25,8 @@ export function checkSessionKeys({ hooks }: ResolvedConfig): Finding[] {
 
 function checkTemplate(key: string, template: string | undefined, allowed: boolean): Finding[] {
   if (allowed || template === undefined || staticText(template) !== undefined) return [];
-  const message = "is a template, so the request chooses the key: hooks.allowRequestSessionKey refuses what it gives";
+  const message =
+    "is a template, so the request chooses the key: hooks.allowRequestSessionKey refuses what it gives";
   return [warning(key, message)];
 }
 

@@ -1,11 +1,12 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
-import { type FailedAnswer, MAX_ANSWER_BYTES } from "./answer.ts";
+import type { FailedAnswer } from "./answer.ts";
+import { connectChild } from "./child-pipe.ts";
 import { explainDeath } from "./explain-death.ts";
 import type { Job } from "./job.ts";
 import { createLoadedModules, type LoadedModules, toModuleHead } from "./loaded-modules.ts";
 import { createMemoryGuard, type MemoryGuard } from "./memory-guard.ts";
 import { parseAnswer } from "./parse-answer.ts";
-import { createFrameReader, encodeFrame, type Frame, type Order, type Report } from "./protocol.ts";
+import type { Order, Report } from "./protocol.ts";
 
 /** How long a job may go on after its own deadline, which the child keeps as long as it can. */
 const GRACE_MS = 200;
@@ -17,7 +18,8 @@ const SLOW_MS = 30;
 const MAX_TICK_MS = 50;
 /** After so many jobs it is replaced, whatever it looks like. */
 const MAX_JOBS = 1_000_000;
-const STDERR_TAIL = 4000;
+/** A child that is not ready by then never will be. */
+const START_MS = 10_000;
 
 /** How a child ended, and what it leaves behind. */
 export interface ChildEnd {
@@ -74,8 +76,8 @@ interface Entry {
 }
 
 interface State {
-  process: ChildProcessWithoutNullStreams;
   options: ChildOptions;
+  send: (order: Order, text?: string, body?: Buffer) => void;
   modules: LoadedModules;
   memory: MemoryGuard;
   ready: boolean;
@@ -83,29 +85,33 @@ interface State {
   /** Given and not answered, in order: the first one runs. */
   entries: Entry[];
   lastTicket: number;
-  /** How long the first one has run, in milliseconds. */
+  /** How long the first one has run, or the child has taken to start, in milliseconds. */
   age: number;
+  /** Why this side ended it, if it did. */
   verdict: FailedAnswer | undefined;
-  stderr: string;
 }
 
 export function createChild(options: ChildOptions): ChildHandle {
+  const child = options.process;
   const state: State = {
-    process: options.process,
     options,
+    send: connectChild({
+      process: child,
+      onReport: (report, text) => receive(state, report, text),
+      onBroken: () => end(state, "crashed", "The sandbox process no longer makes sense."),
+      onClose: (lastWords) => options.onEnd(toEnd(state, lastWords)),
+    }),
     modules: createLoadedModules(),
-    memory: createMemoryGuard(options.process.pid),
+    memory: createMemoryGuard(child.pid),
     ready: false,
     retired: false,
     entries: [],
     lastTicket: 0,
     age: 0,
     verdict: undefined,
-    stderr: "",
   };
-  listen(state);
   return {
-    isReady: () => state.ready && !state.retired && !state.process.killed,
+    isReady: () => state.ready && !state.retired && !child.killed,
     isSlow: () => state.age > SLOW_MS,
     isHeld: () => state.age > SLOW_MS || state.entries[0]?.job.suspect === true,
     backlog: () => state.entries.length,
@@ -115,35 +121,17 @@ export function createChild(options: ChildOptions): ChildHandle {
     isWorn: () => state.lastTicket > MAX_JOBS || state.memory.isBloated(state.modules.count()),
     retire: () => retire(state),
     tidy: () => tidy(state),
-    kill: () => void state.process.kill("SIGKILL"),
-    ended: new Promise((resolve) => state.process.once("close", () => resolve())),
+    kill: () => void child.kill("SIGKILL"),
+    ended: new Promise((resolve) => child.once("close", () => resolve())),
   };
 }
 
-function listen(state: State): void {
-  const { process: child, options } = state;
-  const read = createFrameReader<Report>((frame) => receive(state, frame), MAX_ANSWER_BYTES);
-  child.stdout.on("data", (chunk: Buffer) => {
-    try {
-      read(chunk);
-    } catch {
-      end(state, "crashed", "The sandbox process no longer makes sense.");
-    }
-  });
-  child.stderr.on("data", (chunk: Buffer) => {
-    state.stderr = (state.stderr + chunk.toString()).slice(-STDERR_TAIL);
-  });
-  // What happened to it is told by `close`, once everything it had said is read.
-  child.stdin.on("error", () => {});
-  child.on("error", () => {});
-  child.on("close", () => options.onEnd(toEnd(state)));
-}
-
-function receive(state: State, { head: report, text }: Frame<Report>): void {
+function receive(state: State, report: Report, text: string): void {
   if (report.kind === "ready") {
     state.ready = true;
+    state.age = 0;
     state.memory.begin();
-    send(state, { kind: "realm" }, state.options.realm);
+    state.send({ kind: "realm" }, state.options.realm);
   } else {
     answer(state, report.job, text);
   }
@@ -160,18 +148,18 @@ function answer(state: State, ticket: number, text: string): void {
 
 function retire(state: State): void {
   state.retired = true;
-  if (state.entries.length === 0) state.process.kill("SIGKILL");
+  if (state.entries.length === 0) end(state, "crashed", "The sandbox process was worn out.");
 }
 
 function give(state: State, job: Job): void {
   const isNew = state.modules.use(job.module, Date.now());
   if (isNew) {
     tidy(state);
-    send(state, { kind: "load", ...toModuleHead(job) }, job.bundle.code);
+    state.send({ kind: "load", ...toModuleHead(job) }, job.bundle.code);
   }
   const { operation: kind, module, timeoutMs } = job;
   const ticket = ++state.lastTicket;
-  send(state, { kind, job: ticket, module, timeoutMs }, job.text, job.body);
+  state.send({ kind, job: ticket, module, timeoutMs }, job.text, job.body);
   state.entries.push({ ticket, job, graceMs: isNew ? LOADING_GRACE_MS : GRACE_MS, takenBack: false });
 }
 
@@ -179,17 +167,22 @@ function takeBack(state: State): Job[] {
   const waiting = state.entries.slice(1).filter((entry) => !entry.takenBack);
   for (const entry of waiting) {
     entry.takenBack = true;
-    send(state, { kind: "cancel", job: entry.ticket });
+    state.send({ kind: "cancel", job: entry.ticket });
   }
   return waiting.map((entry) => entry.job);
 }
 
 function tick(state: State, elapsedMs: number): void {
   const [running] = state.entries;
-  if (!running || !state.ready) return;
+  if (!running && state.ready) return;
   state.age += Math.min(elapsedMs, MAX_TICK_MS);
-  const { timeoutMs, bundle } = running.job;
-  if (state.age > timeoutMs + running.graceMs) {
+  if (running) limitJob(state, running);
+  else if (state.age > START_MS) end(state, "crashed", "The sandbox process did not start.");
+}
+
+function limitJob(state: State, { job, graceMs }: Entry): void {
+  const { timeoutMs, bundle } = job;
+  if (state.age > timeoutMs + graceMs) {
     end(state, "timeout", `The transform ran longer than ${timeoutMs} ms and could not be interrupted.`);
   } else if (state.memory.isExceeded(state.modules.count(), bundle.spec.memoryMb)) {
     end(state, "memory", `The transform needed far more memory than its ${bundle.spec.memoryMb} MB.`);
@@ -197,25 +190,21 @@ function tick(state: State, elapsedMs: number): void {
 }
 
 function tidy(state: State): void {
-  for (const module of state.modules.takeSurplus(Date.now())) send(state, { kind: "unload", module });
+  for (const module of state.modules.takeSurplus(Date.now())) state.send({ kind: "unload", module });
 }
 
 function end(state: State, kind: FailedAnswer["kind"], message: string): void {
   state.verdict ??= { kind, message, log: [] };
-  state.process.kill("SIGKILL");
+  state.options.process.kill("SIGKILL");
 }
 
-function toEnd({ entries, verdict, stderr, ready }: State): ChildEnd {
+function toEnd({ entries, verdict, ready }: State, lastWords: string): ChildEnd {
   const [first, ...rest] = entries;
   return {
-    reason: verdict ?? explainDeath(stderr),
+    reason: verdict ?? explainDeath(lastWords),
     blamed: verdict?.kind === "timeout",
     wasReady: ready,
     running: first && !first.takenBack ? first.job : undefined,
     waiting: rest.filter((entry) => !entry.takenBack).map((entry) => entry.job),
   };
-}
-
-function send(state: State, order: Order, text?: string, body?: Buffer): void {
-  state.process.stdin.write(encodeFrame(order, text, body));
 }

@@ -1,10 +1,12 @@
 import { createJobRunner, type JobRunner } from "./job-runner.ts";
 import { createFrameReader, encodeFrame, type Frame, type Order, type Report } from "./protocol.ts";
 
-/**
+/*
  * The entry of a sandbox process. Orders come in on standard input and are carried out one after the other; reports
  * go out on standard output, one for each job, in order. It ends with its pipe, so that no child outlives its supervisor.
  */
+
+/** How long it works before it reads again: a cancellation then overtakes what it cancels. */
 const TURN_MS = 5;
 const waiting: Frame<Order>[] = [];
 const cancelled = new Set<number>();
@@ -19,7 +21,6 @@ function receive(frame: Frame<Order>): void {
   else if (waiting.push(frame) === 1) setImmediate(carryOutSome);
 }
 
-/** Every few milliseconds the pipe is read, so that a cancellation overtakes what it cancels. */
 function carryOutSome(): void {
   const until = performance.now() + TURN_MS;
   do {

@@ -22,7 +22,8 @@ export function findConfinement(): Promise<string[]> {
 async function tryStep(step: string[]): Promise<string[]> {
   const [command, ...rest] = [...step, "true"];
   try {
-    await run(command, rest);
+    // With no PATH of ours, as the child will be started.
+    await run(command, rest, { env: {} });
     return step;
   } catch {
     return [];

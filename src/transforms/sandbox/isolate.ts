@@ -2,12 +2,9 @@ import ivm from "isolated-vm";
 import type { LogLine } from "../../types.ts";
 import type { FailedAnswer } from "./answer.ts";
 import { runHostOperation } from "./host-operations.ts";
-import type { ModuleHead } from "./protocol.ts";
+import { BUNDLE_FILE, type ModuleHead } from "./protocol.ts";
 import type { Enter } from "./realm/enter.ts";
 import { REALM_GLOBAL } from "./realm/name.ts";
-
-/** The name of a bundle in stacks: the supervisor maps positions in it back to the author's files. */
-export const BUNDLE_FILE = "hookline:transform";
 
 /** A job for a module: the names of `Enter`, and what goes with them. */
 export interface IsolateJob {
@@ -91,9 +88,7 @@ function openRoom({ isolate, realm, bundle, exportName, shared }: Scripts): Room
   const enter: ivm.Reference<Enter> = context.evalClosureSync(
     `return ${REALM_GLOBAL}.seal($0, $1, $2)`,
     [runHostOperation, exportName, shared],
-    {
-      result: { reference: true },
-    },
+    { result: { reference: true } },
   );
   return { context, enter };
 }
@@ -105,11 +100,14 @@ function closeRoom({ context, enter }: Room): void {
 
 /** A pending promise is settled by the microtasks, which run between one entry and the next, or by nothing at all. */
 function runIn({ enter }: Room, { operation, text, body, timeoutMs }: IsolateJob): string {
-  const startedAt = performance.now();
-  const answer = enter.applySync(undefined, [operation, text, body], { timeout: timeoutMs });
-  if (answer !== "") return answer;
-  const left = Math.max(1, Math.ceil(timeoutMs - (performance.now() - startedAt)));
-  return enter.applySync(undefined, ["settle", "", ""], { timeout: left });
+  const deadline = performance.now() + timeoutMs;
+  const answer = enter.applySync(undefined, [operation, text, body], { timeout: timeUntil(deadline) });
+  return answer || enter.applySync(undefined, ["settle", "", ""], { timeout: timeUntil(deadline) });
+}
+
+/** In whole milliseconds, at least one: zero would mean no limit. */
+function timeUntil(deadline: number): number {
+  return Math.max(1, Math.ceil(deadline - performance.now()));
 }
 
 /** What the call had logged before it was stopped; nothing where the isolate no longer answers. */

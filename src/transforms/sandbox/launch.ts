@@ -16,16 +16,19 @@ const NODE_OPTIONS = [
   "--no-node-snapshot",
   // No executable memory, no WebAssembly, a smaller address space; transforms are too short to miss the compiler.
   "--jitless",
-  // Half the memory under load: what a call leaves behind is small and short-lived.
+  // What a call leaves behind is small and short-lived: every isolate can do with the smallest nursery.
   "--max-semi-space-size=1",
   "--permission",
   "--allow-addons",
   "--disable-warning=SecurityWarning",
 ];
 
-/** Makes the folders. `confinement` are the words that go before the command. A child started there has no environment, and may read its program and the native module, no more. */
+/**
+ * Makes the folders. A child started there has no environment, and may read its program and the native module, no more.
+ * `confinement` are the words that go before its command.
+ */
 export function createQuarters(program: string, confinement: string[]): Quarters {
-  const folder = mkdtempSync(path.join(tmpdir(), "hookline-"));
+  const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "hookline-")));
   const entry = path.join(folder, "child.cjs");
   const work = path.join(folder, "work");
   writeFileSync(entry, program);

@@ -3,6 +3,9 @@
  * each: a head (small JSON, read on both sides), a text (passed on unread) and a body (raw bytes).
  */
 
+/** The name of a bundle in stacks: what a child reports, the supervisor maps back to the author's files by it. */
+export const BUNDLE_FILE = "hookline:transform";
+
 /** How a module is to be kept: everything an isolate is made from, but for the code, which is the frame's text. */
 export interface ModuleHead {
   module: string;

@@ -3,9 +3,12 @@ import path from "node:path";
 import type { ConfigProblem } from "../../errors.ts";
 import type { TransformBundle } from "../port.ts";
 import { showLine } from "../show-line.ts";
+import { BUNDLE_FILE } from "./protocol.ts";
 
-const FRAME = /^\s*at (?:(.*?) \()?.*?hookline:transform:(\d+):(\d+)/;
+const FRAME = new RegExp(`^\\s*at (?:(.*?) \\()?.*?${BUNDLE_FILE}:(\\d+):(\\d+)`);
 const MAX_FRAMES = 10;
+/** A stack is written by whoever throws: the pattern must not be made to work on much. */
+const MAX_LINE_LENGTH = 500;
 
 /** A place in a file of the author's. */
 interface Frame {
@@ -53,6 +56,7 @@ function loadSourceMap(bundle: TransformBundle): SourceMap {
 function toFrames(map: SourceMap, stack: string): Frame[] {
   return stack
     .split("\n")
+    .filter((line) => line.length <= MAX_LINE_LENGTH)
     .map((line) => toFrame(map, line))
     .filter((frame) => frame !== undefined)
     .slice(0, MAX_FRAMES);

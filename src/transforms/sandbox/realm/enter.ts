@@ -10,7 +10,7 @@ type Exports = Record<string, unknown>;
 export type Factory = (module: { exports: Exports }, exports: Exports) => void;
 
 /** The text that comes with a call. */
-export interface CallText {
+interface CallText {
   /** True: `payload` is to be parsed from the body. */
   payloadIsBody: boolean;
   input: { now: string; [field: string]: unknown };
@@ -21,7 +21,7 @@ export interface CallText {
  * pending; then `settle`, once the microtasks have run, gives it. `log` gives the lines captured so far, as JSON.
  */
 export type Enter = (operation: EnterOperation, text: string, body: string) => string;
-export type EnterOperation = "call" | "check" | "settle" | "log";
+type EnterOperation = "call" | "check" | "settle" | "log";
 
 export interface EnterOptions {
   factory: Factory;

@@ -1,6 +1,12 @@
 import { describe } from "./lib/describe.ts";
 
-export default async function checkRun({ payload, secrets }: { payload: any; secrets: Record<string, string> }) {
+export default async function checkRun({
+  payload,
+  secrets,
+}: {
+  payload: any;
+  secrets: Record<string, string>;
+}) {
   const { name, conclusion } = payload.check_run;
   console.log("check", name, conclusion);
   if (conclusion !== "failure") return null;

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createTransformFolder, type TransformFolder } from "../../../test/contracts/transform-folder.ts";
+import type { TransformBundle } from "../port.ts";
+import { traceStack } from "./trace.ts";
+
+let folder: TransformFolder;
+let bundle: TransformBundle;
+beforeAll(async () => {
+  folder = createTransformFolder();
+  bundle = await folder.bundle(
+    "interface Gone { a: 1 }\nexport default () => {\n  throw new Error('here');\n};",
+  );
+});
+afterAll(() => folder.remove());
+
+/** The line of a stack that stands for the throw, as V8 writes it in the bundle. */
+function frame(name: string, before = ""): string {
+  const lines = bundle.code.split("\n");
+  const line = lines.findIndex((text) => text.includes('Error("here")'));
+  return `    at ${name} (${before}hookline:transform:${line + 1}:${lines[line]!.indexOf("new Error") + 1})`;
+}
+
+describe("a stack", () => {
+  test("is told in the author's lines, with the source and a caret", () => {
+    const { text, place } = traceStack(bundle, "Error: here", `Error: here\n${frame("go")}`);
+    expect(text).toMatch(
+      /^Error: here\n {4}at go \(transform-1\.ts:3:9\)\n\n {2}3 \| {3}throw new Error\('here'\);\n/,
+    );
+    expect(place).toMatchObject({ file: bundle.spec.file, line: 3, column: 9 });
+  });
+
+  test("leaves out frames of the sandbox", () => {
+    const stack = `Error: here\n    at enter (hookline:realm:1:5)\n${frame("go")}\n    at <anonymous>`;
+    expect(traceStack(bundle, "Error: here", stack).text).not.toContain("realm");
+  });
+
+  test("finds the author's line behind generated code", () => {
+    const stack = `Error: here\n${frame("eval", "eval at go (")}`;
+    expect(traceStack(bundle, "Error: here", stack).place.line).toBe(3);
+  });
+
+  test.each(["", "no stack at all", "    at x (hookline:other:1:1)"])(
+    "that says nothing leaves just the message: %j",
+    (stack) => {
+      expect(traceStack(bundle, "Error: here", stack)).toEqual({ text: "Error: here", place: {} });
+    },
+  );
+
+  test("made to keep the reader busy does not", () => {
+    const stack = `    at ${" (".repeat(50_000)}`;
+    const startedAt = performance.now();
+    traceStack(bundle, "Error: here", stack);
+    expect(performance.now() - startedAt).toBeLessThan(100);
+  });
+});
