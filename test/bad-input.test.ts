@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { BEARER, openRaw, parseAnswers, rawHead, startIngress, type Ingress } from "./support/ingress.ts";
+import { BEARER, startIngress, type Ingress } from "./support/ingress.ts";
+import { expectFlatMemory } from "./support/memory.ts";
+import { openRaw, parseAnswers, rawHead } from "./support/raw.ts";
 
 const JSON_TYPE = { ...BEARER, "content-type": "application/json" };
 const HEAD = rawHead("/hooks/any", "Transfer-Encoding: chunked");
@@ -19,22 +19,6 @@ async function sendRaw(port: number, ...pieces: (string | Buffer)[]) {
   const connection = openRaw(port);
   connection.write(...pieces);
   return parseAnswers(await connection.closed);
-}
-
-/** What is still held after a collection, in bytes. */
-function heldBytes(): number {
-  setFlagsFromString("--expose-gc");
-  runInNewContext("gc")();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
-
-/** Does the same many times over and expects that nothing of it stays. */
-async function expectFlatMemory(times: number, work: () => Promise<unknown>) {
-  await work();
-  const before = heldBytes();
-  for (let count = 0; count < times; count++) await work();
-  expect(heldBytes() - before).toBeLessThan(5_000_000);
 }
 
 describe("bodies", () => {
@@ -166,6 +150,15 @@ describe("bytes that are no request, or could be two", () => {
     );
     expect(answers).toMatchObject([{ status: 200 }, { status: 400 }]);
     expect(received).toHaveLength(1);
+  });
+
+  test("a body that breaks behind its answer gets no second one", async () => {
+    const { port } = await startIngress("socket");
+    const connection = openRaw(port);
+    connection.write("POST /hooks/any HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    await connection.reads("401");
+    connection.write("zz\r\n");
+    expect(parseAnswers(await connection.closed)).toMatchObject([{ status: 401 }]);
   });
 
   test("a request in the body of another is a body", async () => {

@@ -21,10 +21,12 @@ export function createClientErrorHandler(
     if (refused.has(socket)) return;
     refused.add(socket);
     const answer = newest(socket);
-    const isOpen = answer !== undefined && !answer.writableFinished;
-    if (!socket.writable || (isOpen && answer.headersSent && !answer.req.complete)) socket.destroy();
+    const isBodyBroken = answer !== undefined && !answer.req.complete;
+    // A second answer to the same request would be taken for the answer to the next one.
+    if (!socket.writable || (isBodyBroken && answer.headersSent)) socket.destroy();
     // The request before the broken bytes was whole: it gets its own answer first.
-    else if (isOpen && answer.req.complete) answer.once("close", () => refuse(socket, error));
+    else if (answer && !isBodyBroken && !answer.writableFinished)
+      answer.once("close", () => refuse(socket, error));
     else refuse(socket, error);
   };
 }

@@ -1,7 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { HookError } from "../errors.ts";
 
-/** Reads the body as it comes over the wire. Undefined: the client went away before it was whole. A refused body stays unread. */
+/**
+ * Reads the body as it comes over the wire. Undefined: the client went away before it was whole. The rest of a body that
+ * is refused stays unread.
+ */
 export function readBody(
   req: IncomingMessage,
   limits: { maxBytes: number; timeoutMs: number },

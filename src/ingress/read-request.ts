@@ -4,6 +4,7 @@ import type { Exchange } from "./exchange.ts";
 import { inflate, parseCodings } from "./inflate.ts";
 import { parseBody } from "./parse-body.ts";
 import { bodyTooLarge, readBody } from "./read-body.ts";
+import { sendContinue } from "./send-continue.ts";
 
 /**
  * Reads and parses the body into `request`, whose `rawBody` is set as soon as it is known. Throws the 4xx of a body that
@@ -18,7 +19,7 @@ export async function readRequest(
   const kind = requireBodyKind(request.contentType);
   const codings = parseCodings(req.headers["content-encoding"] ?? "");
 
-  if (req.headers.expect) res.writeContinue();
+  sendContinue(req, res);
   const body = await readBody(req, limits);
   if (body === undefined) return false;
 

@@ -42,12 +42,12 @@ export function createServeHook(options: HookOptions, draining: () => boolean): 
   const authenticate = createAuthenticate(options.log);
 
   return async function serveHook(exchange): Promise<void> {
-    const response = await answer(exchange).catch((error: unknown) =>
-      reportError(options.log, exchange, error),
-    );
-    if (!response) return;
-    if (draining()) response.headers = { ...response.headers, Connection: "close" };
-    writeResponse(exchange, response);
+    try {
+      const response = await answer(exchange);
+      if (response) respond(exchange, response);
+    } catch (error) {
+      respond(exchange, reportError(options.log, exchange, error));
+    }
   };
 
   async function answer(exchange: Exchange): Promise<HookResponse | undefined> {
@@ -61,6 +61,11 @@ export function createServeHook(options: HookOptions, draining: () => boolean): 
       throw error;
     });
     return isWhole ? options.receive(request) : undefined;
+  }
+
+  function respond(exchange: Exchange, response: HookResponse): void {
+    const headers = draining() ? { ...response.headers, Connection: "close" } : response.headers;
+    writeResponse(exchange, { ...response, headers });
   }
 }
 

@@ -3,6 +3,7 @@ import type { FastifyHttpOptions, FastifyInstance } from "fastify";
 import type { Server } from "node:http";
 import { createClientErrorHandler } from "./client-error.ts";
 import { createInFlight } from "./in-flight.ts";
+import type { InFlight } from "./in-flight.ts";
 import { handleInProcess } from "./in-process.ts";
 import { reportError } from "./report-error.ts";
 import { createRequestId } from "./request-id.ts";
@@ -45,33 +46,12 @@ export function createServer(options: IngressOptions): IngressServer {
   const inFlight = createInFlight();
   let closing: Promise<void> | undefined;
   const serveHook = createServeHook(options, () => closing !== undefined);
-
-  const handlers: Handlers = {
+  const app = createApp(options.config().gateway.trustedProxies, inFlight, {
     begin: (res) => inFlight.begin(res),
     serve: (exchange) => inFlight.track(serveHook(exchange)),
     fail: (exchange, error) => writeResponse(exchange, reportError(options.log, exchange, error)),
-  };
-  const { trustedProxies } = options.config().gateway;
-  const app = fastify({
-    ...FRAMEWORK_OPTIONS,
-    trustProxy: trustedProxies.length > 0 && trustedProxies,
-    clientErrorHandler: createClientErrorHandler((socket) => inFlight.newest(socket)),
-    // A path that cannot be decoded comes here instead of to `takeOver`.
-    frameworkErrors: (_error, request, reply) => {
-      handlers.begin(reply.raw);
-      takeRequest(request, reply, handlers.serve);
-    },
   });
-  takeOver(app, handlers);
   options.register?.(app);
-
-  async function drain(): Promise<void> {
-    const closed = app.close();
-    await inFlight.idle(options.drainMs ?? DRAIN_MS);
-    // What is still open has nothing in flight, or has had its time.
-    app.server.closeAllConnections();
-    await closed;
-  }
 
   return {
     async listen() {
@@ -87,10 +67,33 @@ export function createServer(options: IngressOptions): IngressServer {
     },
 
     close() {
-      closing ??= drain();
+      closing ??= drain(app, inFlight, options.drainMs ?? DRAIN_MS);
       return closing;
     },
   };
+}
+
+function createApp(trustedProxies: string[], inFlight: InFlight, handlers: Handlers): FastifyInstance {
+  const app = fastify({
+    ...FRAMEWORK_OPTIONS,
+    trustProxy: trustedProxies.length > 0 && trustedProxies,
+    clientErrorHandler: createClientErrorHandler((socket) => inFlight.newest(socket)),
+    // A path that cannot be decoded comes here instead of to `takeOver`.
+    frameworkErrors: (_error, request, reply) => {
+      handlers.begin(reply.raw);
+      takeRequest(request, reply, handlers.serve);
+    },
+  });
+  takeOver(app, handlers);
+  return app;
+}
+
+async function drain(app: FastifyInstance, inFlight: InFlight, limitMs: number): Promise<void> {
+  const closed = app.close();
+  await inFlight.idle(limitMs);
+  // What is still open has nothing in flight, or has had its time.
+  app.server.closeAllConnections();
+  await closed;
 }
 
 function toClosedResponse(): Response {

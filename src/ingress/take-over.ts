@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { HookError } from "../errors.ts";
 import { toClient } from "./client.ts";
 import type { Exchange } from "./exchange.ts";
+import { sendContinue } from "./send-continue.ts";
 
 type Answer = (exchange: Exchange) => void;
 
@@ -20,7 +21,7 @@ export function takeOver(app: FastifyInstance, { begin, serve, fail }: Handlers)
   app.addHook("onRequest", (request, reply, next) => {
     begin(reply.raw);
     if (request.is404) return takeRequest(request, reply, serve);
-    if (request.headers.expect) reply.raw.writeContinue();
+    sendContinue(request.raw, reply.raw);
     next();
   });
   app.setErrorHandler((error, request, reply) => {

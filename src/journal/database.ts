@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from "node:sqlite";
 
-export type SqlValue = string | number | Uint8Array | null | undefined;
+type SqlValue = string | number | Uint8Array | null | undefined;
 
 /** Columns by name; `columns.ts` reads them. */
 export type SqlRow = Record<string, SQLOutputValue>;

@@ -30,7 +30,7 @@ export interface EventFailure {
 }
 
 export const ENTRY_ROLES = ["system", "user", "assistant"] as const;
-export type EntryRole = (typeof ENTRY_ROLES)[number];
+type EntryRole = (typeof ENTRY_ROLES)[number];
 
 /** A turn of a session, or a system event of the main one. */
 export interface NewEntry {
@@ -95,7 +95,7 @@ export type AcceptResult =
   | { kind: "conflict" };
 
 export const RUN_KINDS = ["hook", "heartbeat"] as const;
-export type RunKind = (typeof RUN_KINDS)[number];
+type RunKind = (typeof RUN_KINDS)[number];
 
 export const RUN_STATES = ["ready", "queued", "running", "done", "dead"] as const;
 /** ready: may start once due · queued: behind another of its session · running · done · dead. */

@@ -1,0 +1,104 @@
+import { describe, expect, test } from "vitest";
+import { BEARER, DOORS, expectRefusal, startIngress, TOKEN } from "../support/ingress.ts";
+
+const JSON_BODY = JSON.stringify({ text: "hello" });
+const JSON_TYPE = { "content-type": "application/json" };
+
+describe.each(DOORS)("through the %s", (door) => {
+  describe("the credential", () => {
+    test.each([
+      ["Bearer", { authorization: `Bearer ${TOKEN}` }, ""],
+      ["bearer in small letters", { authorization: `bearer ${TOKEN}` }, ""],
+      ["the header", { "x-gateway-token": TOKEN }, ""],
+      ["the query", {}, `?token=${TOKEN}`],
+      ["Bearer over a wrong header", { ...BEARER, "x-gateway-token": "wrong" }, "?token=wrong"],
+      ["the header over a wrong query", { "x-gateway-token": TOKEN }, "?token=wrong"],
+      ["the header beside another scheme", { authorization: "Basic x", "x-gateway-token": TOKEN }, ""],
+    ])("%s lets in", async (_what, headers: Record<string, string>, search) => {
+      const { send } = await startIngress(door);
+      expect((await send(`/hooks/wake${search}`, { headers, body: JSON_BODY })).status).toBe(200);
+    });
+
+    test.each([
+      ["nothing", {}, ""],
+      ["a wrong Bearer", { authorization: "Bearer wrong" }, ""],
+      [
+        "a wrong Bearer before right others",
+        { authorization: "Bearer wrong", "x-gateway-token": TOKEN },
+        `?token=${TOKEN}`,
+      ],
+      ["a wrong header before a right query", { "x-gateway-token": "wrong" }, `?token=${TOKEN}`],
+      ["an empty header", { "x-gateway-token": "" }, ""],
+      ["a wrong query", {}, "?token=wrong"],
+      ["the token in another scheme", { authorization: `Basic ${TOKEN}` }, ""],
+      ["more than the token", { authorization: `Bearer ${TOKEN}x` }, ""],
+    ])("%s does not", async (_what, headers: Record<string, string>, search) => {
+      const { send, received, refused } = await startIngress(door);
+      const response = await send(`/hooks/wake${search}`, { headers, body: JSON_BODY });
+      expect(response.headers.get("www-authenticate")).toBe("Bearer");
+      await expectRefusal(response, 401, "unauthorized");
+      expect([received, refused]).toEqual([[], []]);
+    });
+
+    test("in the query is deprecated: told on every answer, logged each time it lets in", async () => {
+      const { send, log } = await startIngress(door);
+      const responses = [
+        await send(`/hooks/wake?token=${TOKEN}`, { headers: {}, body: JSON_BODY }),
+        await send(`/hooks/wake?token=${TOKEN}`, { headers: JSON_TYPE, body: "{" }),
+        await send("/hooks/wake?token=wrong", { headers: {}, body: JSON_BODY }),
+      ];
+      expect(responses.map(({ status }) => status)).toEqual([200, 400, 401]);
+      for (const { headers } of responses) {
+        expect(headers.get("deprecation")).toMatch(/^@\d+$/);
+        expect(headers.get("warning")).toMatch(/^299 - "/);
+      }
+      expect(log.map(({ level, message }) => [level, message])).toEqual(
+        Array.from({ length: 2 }, () => ["warn", expect.stringContaining("deprecated")]),
+      );
+      expect(JSON.stringify(log)).not.toContain(TOKEN);
+      expect((await send("/hooks/wake", { body: JSON_BODY })).headers.get("deprecation")).toBeNull();
+    });
+  });
+
+  describe("failures are counted", () => {
+    async function failTwentyTimes(
+      send: (path: string, init: RequestInit) => Promise<Response>,
+      headers = {},
+    ) {
+      for (let count = 0; count < 20; count++) {
+        expect(
+          (await send("/hooks/wake", { headers: { "x-gateway-token": "wrong", ...headers } })).status,
+        ).toBe(401);
+      }
+    }
+
+    test("the 21st is 429, a right credential passes and forgives", async () => {
+      const { send } = await startIngress(door);
+      await failTwentyTimes(send);
+      const throttled = await send("/hooks/wake", { headers: {} });
+      expect(Number(throttled.headers.get("retry-after"))).toSatisfy(
+        (wait: number) => wait > 50 && wait <= 60,
+      );
+      await expectRefusal(throttled, 429, "too_many_failures");
+      expect((await send("/hooks/wake", { body: JSON_BODY })).status).toBe(200);
+      await expectRefusal(await send("/hooks/wake", { headers: {} }), 401, "unauthorized");
+    });
+
+    test("for each client that a trusted proxy names", async () => {
+      const { send } = await startIngress(door, { trustedProxies: ["127.0.0.0/8"] });
+      await failTwentyTimes(send, { "x-forwarded-for": "203.0.113.9, 192.0.2.1" });
+      const statusFor = async (forwarded: string) =>
+        (await send("/hooks/wake", { headers: { "x-forwarded-for": forwarded } })).status;
+      expect(await statusFor("192.0.2.1")).toBe(429);
+      expect(await statusFor("::ffff:192.0.2.1")).toBe(429);
+      expect(await statusFor("203.0.113.9")).toBe(401);
+    });
+
+    test("for the peer itself, whatever it forwards, when it is not trusted", async () => {
+      const { send } = await startIngress(door, { trustedProxies: ["203.0.113.1"] });
+      await failTwentyTimes(send, { "x-forwarded-for": "192.0.2.1" });
+      const response = await send("/hooks/wake", { headers: { "x-forwarded-for": "192.0.2.2" } });
+      expect(response.status).toBe(429);
+    });
+  });
+});

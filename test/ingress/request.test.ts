@@ -1,0 +1,158 @@
+import { describe, expect, test } from "vitest";
+import { HookError } from "../../src/errors.ts";
+import { JournalUnavailable } from "../../src/journal/port.ts";
+import { BEARER, DOORS, expectRefusal, startIngress, TOKEN } from "../support/ingress.ts";
+
+const JSON_BODY = JSON.stringify({ text: "hello" });
+const UUID_V7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
+
+describe.each(DOORS)("through the %s", (door) => {
+  test("a request becomes a HookRequest, its answer comes back", async () => {
+    const { send, received } = await startIngress(door);
+    const response = await send("/hooks/a%20b/c/?x=1&x=2&y=", {
+      headers: {
+        ...BEARER,
+        "Content-Type": "application/json",
+        "Idempotency-Key": "key-1",
+        "X-Event": "push",
+      },
+      body: JSON_BODY,
+    });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ ok: true, hook: "a b/c" });
+    expect(received).toEqual([
+      {
+        id: expect.stringMatching(UUID_V7),
+        hook: "a b/c",
+        method: "POST",
+        path: "/hooks/a%20b/c/",
+        query: { x: "2", y: "" },
+        headers: expect.objectContaining({ "x-event": "push", "content-type": "application/json" }),
+        rawBody: Buffer.from(JSON_BODY),
+        payload: { text: "hello" },
+        payloadIsBody: true,
+        contentType: "application/json",
+        receivedAt: expect.closeTo(Date.now(), -4),
+        credential: "token",
+        client: "127.0.0.1",
+        idempotencyKey: "key-1",
+      },
+    ]);
+    expect(response.headers.get("x-request-id")).toBe(received[0]?.id);
+  });
+
+  test("no part of a credential goes further", async () => {
+    const { send, received, log } = await startIngress(door);
+    await send(`/hooks/wake?token=${TOKEN}&a=1`, {
+      headers: { ...BEARER, "x-gateway-token": TOKEN, "proxy-authorization": TOKEN, cookie: TOKEN },
+      body: JSON_BODY,
+    });
+    expect(received).toHaveLength(1);
+    expect(JSON.stringify([received, log])).not.toContain(TOKEN);
+  });
+
+  test("an answer without a body has none", async () => {
+    const { send } = await startIngress(door, { receive: async () => ({ status: 204, headers: {} }) });
+    const response = await send("/hooks/wake", { body: JSON_BODY });
+    expect(response.status).toBe(204);
+    expect(await response.text()).toBe("");
+    expect(response.headers.get("content-type")).toBeNull();
+  });
+
+  test("a refusal by what stands behind is told as it is", async () => {
+    const { send, refused } = await startIngress(door, {
+      receive: async () => {
+        throw new HookError(400, "invalid_payload", "text is missing.");
+      },
+    });
+    await expectRefusal(await send("/hooks/wake", { body: JSON_BODY }), 400, "invalid_payload");
+    expect(refused).toEqual([]);
+  });
+
+  test("a fault is logged whole and told as nothing", async () => {
+    const { send, log } = await startIngress(door, {
+      receive: () => Promise.reject(new Error("disk 7 is gone")),
+    });
+    await expectRefusal(await send("/hooks/wake", { body: JSON_BODY }), 500, "internal_error");
+    expect(log).toEqual([
+      {
+        level: "error",
+        message: "a request failed",
+        fields: {
+          requestId: expect.stringMatching(UUID_V7),
+          error: expect.stringContaining("disk 7 is gone"),
+        },
+      },
+    ]);
+  });
+
+  test("a journal that cannot write asks for another try", async () => {
+    const { send, log } = await startIngress(door, {
+      receive: () => Promise.reject(new JournalUnavailable("full")),
+    });
+    const response = await send("/hooks/wake", { body: JSON_BODY });
+    expect(response.headers.get("retry-after")).toBe("1");
+    await expectRefusal(response, 503, "journal_unavailable");
+    expect(log).toEqual([]);
+  });
+
+  describe("the path", () => {
+    test.each(["/", "/hook/wake", "/hooksy", "/HOOKS/wake", "/%zz", `/${"a".repeat(500)}`])(
+      "%s is nothing, credential or not",
+      async (path) => {
+        const { send, refused } = await startIngress(door);
+        await expectRefusal(await send(path), 404, "not_found");
+        await expectRefusal(await send(path, { method: "GET", headers: {} }), 404, "not_found");
+        expect(refused).toEqual([]);
+      },
+    );
+
+    test.each(["/hooks", "/hooks/", "/hooks//wake", "/hooks/%zz", "/hooks/a%2F%2e%2e%2Fwake", "/hooks/%ff"])(
+      "%s names no hook, which only a credential learns",
+      async (path) => {
+        const { send, received } = await startIngress(door);
+        await expectRefusal(await send(path, { headers: {} }), 401, "unauthorized");
+        await expectRefusal(await send(path, { body: JSON_BODY }), 404, "not_found");
+        expect(received).toEqual([]);
+      },
+    );
+
+    test("hooks that are off are not there", async () => {
+      const { send, hooks } = await startIngress(door, { hooks: { enabled: false } });
+      await expectRefusal(await send("/hooks/wake", { body: JSON_BODY }), 404, "not_found");
+      hooks.enabled = true;
+      expect((await send("/hooks/wake", { body: JSON_BODY })).status).toBe(200);
+    });
+
+    test("path and token may change while the service runs", async () => {
+      const { send, hooks } = await startIngress(door);
+      hooks.path = "/in/bound";
+      hooks.token = "another";
+      await expectRefusal(await send("/in/bound/wake", { body: JSON_BODY }), 401, "unauthorized");
+      const response = await send("/in/bound/wake", {
+        headers: { "x-gateway-token": "another" },
+        body: JSON_BODY,
+      });
+      expect(response.status).toBe(200);
+      await expectRefusal(await send("/hooks/wake", { body: JSON_BODY }), 404, "not_found");
+    });
+  });
+
+  describe("the method", () => {
+    test.each(["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"])(
+      "%s is not allowed",
+      async (method) => {
+        const { send } = await startIngress(door);
+        const response = await send("/hooks/wake", { method, headers: {} });
+        expect(response.headers.get("allow")).toBe("POST");
+        await expectRefusal(response, 405, "method_not_allowed");
+      },
+    );
+
+    test("never counts as a failed credential", async () => {
+      const { send } = await startIngress(door);
+      for (let count = 0; count < 25; count++) await send("/hooks/wake", { method: "GET", headers: {} });
+      expect((await send("/hooks/wake", { headers: {} })).status).toBe(401);
+    });
+  });
+});

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { DOORS, startIngress } from "../support/ingress.ts";
+import { openRaw, parseAnswers, rawHead } from "../support/raw.ts";
+
+const JSON_BODY = JSON.stringify({ text: "hello" });
+
+test.each(DOORS)(
+  "stopping finishes what came through the %s and is in flight, and takes nothing new",
+  async (door) => {
+    let finish = () => {};
+    const { server, send, received } = await startIngress(door, {
+      receive: (request) =>
+        new Promise((resolve) => {
+          received.push(request);
+          finish = () => resolve({ status: 200, headers: {}, body: { ok: true } });
+        }),
+    });
+    const answer = send("/hooks/wake", { body: JSON_BODY });
+    await expect.poll(() => received.length).toBe(1);
+    let closed = false;
+    const closing = server.close().then(() => (closed = true));
+    await sleep(50);
+    expect(closed).toBe(false);
+    const late = await server.handle(new Request("http://hookline.test/hooks/wake", { method: "POST" }));
+    expect([late.status, late.headers.get("retry-after")]).toEqual([503, "5"]);
+    expect(await late.json()).toMatchObject({ ok: false, code: "draining" });
+
+    finish();
+    expect((await answer).status).toBe(200);
+    await closing;
+    expect(received).toHaveLength(1);
+  },
+);
+
+test("stopping does not wait for ever", async () => {
+  const { server, send } = await startIngress("socket", {
+    drainMs: 50,
+    receive: () => new Promise(() => {}),
+  });
+  const answer = send("/hooks/wake", { body: JSON_BODY }).catch(() => "cut off");
+  await sleep(50);
+  await server.close();
+  expect(await answer).toBe("cut off");
+});
+
+test("stopping closes idle connections at once, and answers new requests on live ones with 503", async () => {
+  let finish = () => {};
+  const { server, port } = await startIngress("socket", {
+    receive: () => new Promise((resolve) => (finish = () => resolve({ status: 200, headers: {}, body: {} }))),
+  });
+  const idle = openRaw(port);
+  idle.write(rawHead("/nothing", "Content-Length: 0"));
+  await idle.reads("404");
+  const silent = openRaw(port);
+  const uploading = openRaw(port);
+  uploading.write(rawHead("/hooks/a", "Content-Length: 2"), "{");
+  const late = openRaw(port);
+  late.write("POST /hooks/a HTTP/1.1\r\n");
+  await sleep(50);
+
+  const closing = server.close();
+  await idle.closed;
+  late.write(rawHead("/hooks/a", "Content-Length: 2").split("\r\n").slice(1).join("\r\n"), "{}");
+  const [refusal] = parseAnswers(await late.closed);
+  expect(refusal).toMatchObject({ status: 503, body: { code: "draining" } });
+
+  uploading.write("}");
+  await sleep(50);
+  finish();
+  const answer = await uploading.closed;
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+  expect(answer).toMatch(/^connection: close/im);
+  await closing;
+  await silent.closed;
+});
