@@ -145,3 +145,14 @@ export const EVENT_STATUSES = ["accepted", "skipped", "rejected", "done", "faile
  * done · failed: the transform failed, nothing was dispatched · dead: carrying it out failed for good.
  */
 export type EventStatus = (typeof EVENT_STATUSES)[number];
+
+export const RUN_STATES = ["ready", "queued", "running", "done", "dead"] as const;
+/** ready: may start once due · queued: behind another of its session · running · done · dead: failed for good. */
+export type RunState = (typeof RUN_STATES)[number];
+
+export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "skipped", "failed"] as const;
+/**
+ * pending: ready or waiting for its next try · queued: behind another to the same recipient · sending · sent ·
+ * skipped: no channel has been used yet, and none was named · failed: for good.
+ */
+export type DeliveryState = (typeof DELIVERY_STATES)[number];

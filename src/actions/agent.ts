@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createId } from "../create-id.ts";
 import type { NewDelivery, TurnOutcome } from "../journal/port.ts";
 import { isOnlyAck } from "./ack.ts";
 import { type HookRun, originOf } from "./hook-run.ts";
@@ -25,5 +25,5 @@ export async function runAgentAction(run: HookRun, context: TurnContext): Promis
 function toDeliveries(run: HookRun, reply: string, ack: string): NewDelivery[] {
   const { deliver, channel, to } = run.action;
   if (!deliver || reply.trim() === "" || isOnlyAck(reply, ack)) return [];
-  return [{ id: randomUUID(), runId: run.id, eventId: run.eventId, channel, to, text: reply }];
+  return [{ id: createId(), runId: run.id, eventId: run.eventId, channel, to, text: reply }];
 }

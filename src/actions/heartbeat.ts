@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createId } from "../create-id.ts";
 import type { Entry, TurnOutcome } from "../journal/port.ts";
 import { MAIN_SESSION } from "../types.ts";
 import { isOnlyAck } from "./ack.ts";
@@ -25,7 +25,7 @@ export async function runHeartbeat(heartbeat: Heartbeat, context: TurnContext): 
   const { reply, warnings } = turn;
   if (reply.trim() === "" || isOnlyAck(reply, settings.ack)) return { ...turn, deliveries: [] };
   if (!routeIsKnown) return { ...turn, deliveries: [], warnings: [...warnings, NO_ROUTE] };
-  return { ...turn, deliveries: [{ id: randomUUID(), runId, channel: "last", text: reply }] };
+  return { ...turn, deliveries: [{ id: createId(), runId, channel: "last", text: reply }] };
 }
 
 const NO_ROUTE = "Nothing was delivered: no channel has been used yet.";

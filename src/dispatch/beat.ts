@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createId } from "../create-id.ts";
 import { runHeartbeat } from "../actions/heartbeat.ts";
 import type { Entry, TurnOutcome } from "../journal/port.ts";
 import { MAIN_SESSION } from "../types.ts";
@@ -28,7 +28,7 @@ export async function beat(context: DispatchContext): Promise<BeatEnd> {
   const pending = await journal.pendingSystemEvents(MOST_EVENTS);
   if (pending.length === 0) return { more: false, delivers: false };
   const events = takeOldest(pending);
-  const run = { id: randomUUID(), startedAt: Date.now(), consumedSeqs: events.map(({ seq }) => seq) };
+  const run = { id: createId(), startedAt: Date.now(), consumedSeqs: events.map(({ seq }) => seq) };
   const outcome = await takeTurn(run, events, context);
   await journal.completeHeartbeat(run, outcome);
   log.info("heartbeat done", { runId: run.id, events: events.length, deliveries: outcome.deliveries.length });

@@ -113,12 +113,6 @@ describe("fails for good", () => {
     expect((await settled("failed")).error).toMatch(/no recipient is known for slack/);
   });
 
-  test("where no channel was used yet and whatsapp, which stands in, knows nobody", async () => {
-    service = await startDispatch({ agent, channel: recorder() });
-    await service.accept({ deliver: true });
-    expect((await settled("failed")).error).toMatch(/no recipient is known for whatsapp/);
-  });
-
   test("where the recipient has not the channel's form", async () => {
     const channel = recorder();
     channel.checkRecipient = () => {
@@ -163,8 +157,15 @@ describe("is not made", () => {
   });
 });
 
+test("is skipped where no channel was used yet and none is named: the event is done all the same", async () => {
+  service = await startDispatch({ agent, channel: recorder() });
+  await service.accept({ deliver: true });
+  expect((await settled("skipped")).error).toMatch(/no channel has been used yet/);
+  expect((await service.journal.listEvents({ limit: 1 }))[0]?.status).toBe("done");
+});
+
 /** Waits until a delivery is in this state. */
-async function settled(state: "sent" | "failed"): Promise<Delivery> {
+async function settled(state: "sent" | "skipped" | "failed"): Promise<Delivery> {
   const read = async () => (await service.journal.listDeliveries({ limit: 1, state }))[0];
   await expect.poll(read, { timeout: 5000, interval: 5 }).toBeDefined();
   const delivery = await read();

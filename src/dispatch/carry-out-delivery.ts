@@ -2,6 +2,7 @@ import { within } from "../actions/within.ts";
 import type { ChannelDriver } from "../channels/port.ts";
 import { DriverError } from "../errors.ts";
 import type { Delivery, Route } from "../journal/port.ts";
+import { FALLBACK_CHANNEL } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
 import { toFailure } from "./failure.ts";
 import { retryDelayMs } from "./retry.ts";
@@ -17,7 +18,8 @@ export async function carryOutDelivery(delivery: Delivery, context: DispatchCont
   let route: Route | undefined;
   try {
     route = await resolveRoute(delivery, context.journal);
-    await deliver(delivery, route, context);
+    if (route) await deliver(delivery, route, context);
+    else await skip(delivery, context);
   } catch (error) {
     // cut off: it goes on behind the last part that is recorded, after the restart
     context.signal.throwIfAborted();
@@ -39,6 +41,12 @@ async function deliver(delivery: Delivery, route: Route, context: DispatchContex
   const end = { state: "sent", at: Date.now(), route, partsSent: parts.length } as const;
   await journal.finishDelivery(id, end);
   log.info("delivered", { deliveryId: id, runId, eventId, channel: route.channel, parts: parts.length });
+}
+
+async function skip({ id, runId, eventId }: Delivery, { journal, log }: DispatchContext): Promise<void> {
+  const error = `no channel has been used yet, and no recipient on ${FALLBACK_CHANNEL} is known: name channel and to`;
+  log.info("delivery skipped", { deliveryId: id, runId, eventId, error });
+  await journal.finishDelivery(id, { state: "skipped", at: Date.now(), error });
 }
 
 function requireDriver({ channel, to }: Route, context: DispatchContext): ChannelDriver {

@@ -2,7 +2,7 @@ import { STATUS_CODES } from "node:http";
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { HookError } from "../errors.ts";
-import { createRequestId } from "./request-id.ts";
+import { createId } from "../create-id.ts";
 import { errorToResponse } from "./respond.ts";
 
 /** How long a client that was refused may take to read the answer while it still sends. */
@@ -53,7 +53,7 @@ function toHookError({ code }: NodeJS.ErrnoException): HookError {
 }
 
 function toRawResponse(error: HookError): string {
-  const requestId = createRequestId();
+  const requestId = createId();
   const { status, body } = errorToResponse(error, requestId);
   const text = JSON.stringify(body);
   return [

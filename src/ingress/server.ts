@@ -6,7 +6,7 @@ import { createInFlight } from "./in-flight.ts";
 import type { InFlight } from "./in-flight.ts";
 import { handleInProcess } from "./in-process.ts";
 import { reportError } from "./report-error.ts";
-import { createRequestId } from "./request-id.ts";
+import { createId } from "../create-id.ts";
 import { errorToResponse } from "./respond.ts";
 import { createServeHook, shuttingDown } from "./serve-hook.ts";
 import type { HookOptions } from "./serve-hook.ts";
@@ -35,7 +35,7 @@ const DRAIN_MS = 10_000;
 /** Fastify parses no hook and logs nothing: each of its conveniences costs what a hook has no use for. */
 const FRAMEWORK_OPTIONS = {
   logger: false,
-  genReqId: createRequestId,
+  genReqId: createId,
   return503OnClosing: false,
   // Over the longest `hooks.bodyTimeoutSeconds`: this one ends requests that nobody waits for any more.
   requestTimeout: 330_000,
@@ -97,6 +97,6 @@ async function drain(app: FastifyInstance, inFlight: InFlight, limitMs: number):
 }
 
 function toClosedResponse(): Response {
-  const { status, headers, body } = errorToResponse(shuttingDown(), createRequestId());
+  const { status, headers, body } = errorToResponse(shuttingDown(), createId());
   return Response.json(body, { status, headers });
 }

@@ -34,8 +34,13 @@ export function claimDeliveries(database: Database, limit: number, now: number):
 }
 
 /** The journal's `progressDelivery`. */
-export function progressDelivery(database: Database, id: string, partsSent: number): void {
-  database.run("UPDATE deliveries SET parts_sent = ? WHERE id = ? AND state = 'sending'", partsSent, id);
+export function progressDelivery(database: Database, id: string, partsSent: number, route?: Route): void {
+  database.run(
+    "UPDATE deliveries SET parts_sent = ?, route = coalesce(?, route) WHERE id = ? AND state = 'sending'",
+    partsSent,
+    route && JSON.stringify(route),
+    id,
+  );
 }
 
 /** The journal's `retryDelivery`. It stays the first to its recipient. */
@@ -51,12 +56,12 @@ export function retryDelivery(database: Database, id: string, dueAt: number, err
 /** The journal's `finishDelivery`. Nothing where it is not being sent. */
 export function finishDelivery(database: Database, id: string, end: DeliveryEnd): void {
   const row = database.get(
-    `UPDATE deliveries SET state = ?, finished_at = ?, route = ?, error = ?, parts_sent = coalesce(?, parts_sent)
+    `UPDATE deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?, parts_sent = coalesce(?, parts_sent)
      WHERE id = ? AND state = 'sending' RETURNING event_id, channel, recipient`,
     end.state,
     end.at,
-    end.route && JSON.stringify(end.route),
-    end.state === "failed" ? end.error : undefined,
+    "route" in end && end.route ? JSON.stringify(end.route) : undefined,
+    end.state === "sent" ? undefined : end.error,
     end.state === "sent" ? end.partsSent : undefined,
     id,
   );

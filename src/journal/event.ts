@@ -1,4 +1,5 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
+import { createId } from "../create-id.ts";
 import type { HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
 import { HookError } from "../errors.ts";
 import type { EventFailure, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest } from "./port.ts";
@@ -54,7 +55,7 @@ export function fingerprintOf(request: HookRequest): string {
 }
 
 function toNewAction(action: HookAction, request: HookRequest, options: EventOptions): NewAction {
-  if (action.kind === "agent") return { action, runId: randomUUID() };
+  if (action.kind === "agent") return { action, runId: createId() };
   const { id: eventId, hook, receivedAt: at } = request;
   return { action, entry: options.toSystemEvent(action, { eventId, hook, source: `webhook ${hook}`, at }) };
 }

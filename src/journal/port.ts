@@ -1,9 +1,8 @@
-import type { ChannelName, EventStatus } from "../types.ts";
+import type { ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
 import type {
   AcceptResult,
   Delivery,
   DeliveryEnd,
-  DeliveryState,
   Entry,
   EventRecord,
   EventSummary,
@@ -11,7 +10,6 @@ import type {
   NewEvent,
   Route,
   Run,
-  RunState,
   SessionSummary,
   TurnOutcome,
 } from "./records.ts";

@@ -1,16 +1,14 @@
-import type { EventStatus } from "../types.ts";
+import type { DeliveryState, EventStatus, RunState } from "../types.ts";
 import { integer, optional, text } from "./columns.ts";
 import type { Database } from "./database.ts";
 import type {
   Delivery,
-  DeliveryState,
   Entry,
   EventRecord,
   EventSummary,
   JournalStats,
   Page,
   Run,
-  RunState,
   SessionSummary,
 } from "./port.ts";
 import {

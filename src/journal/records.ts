@@ -2,10 +2,12 @@ import type {
   ActionReceipt,
   AgentAction,
   ChannelName,
+  DeliveryState,
   EventStatus,
   HookAction,
   LogLine,
   Receipt,
+  RunState,
 } from "../types.ts";
 
 /* What the journal keeps, and what it is given to keep. Times are milliseconds since the epoch. */
@@ -97,10 +99,6 @@ export type AcceptResult =
 export const RUN_KINDS = ["hook", "heartbeat"] as const;
 type RunKind = (typeof RUN_KINDS)[number];
 
-export const RUN_STATES = ["ready", "queued", "running", "done", "dead"] as const;
-/** ready: may start once due · queued: behind another of its session · running · done · dead. */
-export type RunState = (typeof RUN_STATES)[number];
-
 export interface Run {
   id: string;
   kind: RunKind;
@@ -132,10 +130,6 @@ export interface NewDelivery {
   text: string;
 }
 
-export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "failed"] as const;
-/** pending: ready or waiting for its next try · queued: behind another to the same recipient. */
-export type DeliveryState = (typeof DELIVERY_STATES)[number];
-
 export interface Delivery extends NewDelivery {
   state: DeliveryState;
   attempts: number;
@@ -157,7 +151,9 @@ export interface Route {
 /** How a delivery ended for good. */
 export type DeliveryEnd =
   | { state: "sent"; at: number; route: Route; partsSent: number }
-  | { state: "failed"; at: number; route?: Route; error: string };
+  | { state: "failed"; at: number; route?: Route; error: string }
+  /** There was nowhere to send it to; nothing is lost by that. */
+  | { state: "skipped"; at: number; error: string };
 
 export interface EventSummary {
   id: string;

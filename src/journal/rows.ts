@@ -1,12 +1,10 @@
-import { CHANNEL_NAMES, EVENT_STATUSES } from "../types.ts";
+import { CHANNEL_NAMES, DELIVERY_STATES, EVENT_STATUSES, RUN_STATES } from "../types.ts";
 import { bytes, integer, oneOf, optional, text } from "./columns.ts";
 import type { SqlRow } from "./database.ts";
 import type { JournalStats } from "./port.ts";
 import {
-  DELIVERY_STATES,
   ENTRY_ROLES,
   RUN_KINDS,
-  RUN_STATES,
   type Delivery,
   type Entry,
   type EventRecord,

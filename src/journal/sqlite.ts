@@ -49,7 +49,8 @@ function writes(state: State) {
     completeHeartbeat: (run, outcome) => write((database) => completeHeartbeat(database, run, outcome)),
     failHeartbeat: (run) => write((database) => failHeartbeat(database, run)),
     claimDeliveries: (limit, now) => write((database) => claimDeliveries(database, limit, now)),
-    progressDelivery: (id, partsSent) => write((database) => progressDelivery(database, id, partsSent)),
+    progressDelivery: (id, partsSent, route) =>
+      write((database) => progressDelivery(database, id, partsSent, route)),
     retryDelivery: (id, dueAt, error) => write((database) => retryDelivery(database, id, dueAt, error)),
     finishDelivery: (id, end) => write((database) => finishDelivery(database, id, end)),
     probe: () => write(probe),

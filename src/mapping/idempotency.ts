@@ -1,4 +1,5 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
+import { createId } from "../create-id.ts";
 import { HookError } from "../errors.ts";
 import type { HookRequest, Resolution } from "../types.ts";
 
@@ -33,7 +34,7 @@ export function toItemKeys(
   items: { rendered: string | undefined; actions: number }[],
 ): Idempotency | undefined {
   const keys = items.flatMap(({ rendered, actions }) => {
-    const key = toKey(rendered) ?? randomUUID();
+    const key = toKey(rendered) ?? createId();
     return Array.from({ length: actions }, (_, index) => (index === 0 ? key : `${key}#${index + 1}`));
   });
   return keys.length === 0 ? undefined : { keys, perAction: true, conflictOnOtherContent: false };

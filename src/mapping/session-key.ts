@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createId } from "../create-id.ts";
 import type { ResolvedConfig } from "../config/resolved.ts";
 import { HookError } from "../errors.ts";
 import { MAIN_SESSION } from "../types.ts";
@@ -15,7 +15,7 @@ export function resolveSessionKey(
   byRequest: boolean,
   hooks: ResolvedConfig["hooks"],
 ): string {
-  if (given === undefined) return hooks.defaultSessionKey ?? `hook:${randomUUID()}`;
+  if (given === undefined) return hooks.defaultSessionKey ?? `hook:${createId()}`;
   if (byRequest && !hooks.allowRequestSessionKey) throw refusal("cannot be chosen by a request");
   if (given.length > MAX_LENGTH) throw refusal(`can have ${MAX_LENGTH} characters at most`);
   if (CONTROL.test(given) || !given.isWellFormed()) throw refusal("must not hold control characters");

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { HookError } from "../errors.ts";
-import type { DeliveryState, Journal, RunState } from "../journal/port.ts";
-import { EVENT_STATUSES, type EventStatus } from "../types.ts";
+import type { Journal } from "../journal/port.ts";
+import { DELIVERY_STATES, EVENT_STATUSES, MAIN_SESSION, RUN_STATES } from "../types.ts";
 import { createAuthenticate, type OperatorAuth } from "./authenticate.ts";
 import { toLimit, toOneOf, toText } from "./query.ts";
 import type { Trial } from "./trial.ts";
@@ -13,9 +13,6 @@ import {
   toRunView,
   toSessionView,
 } from "./views.ts";
-
-const RUN_STATES = ["ready", "queued", "running", "done", "dead"] as const satisfies RunState[];
-const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "failed"] as const satisfies DeliveryState[];
 
 type Query = Record<string, unknown>;
 
@@ -51,7 +48,7 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
     });
 
     api.get<{ Querystring: Query }>("/api/events", async ({ query }) => {
-      const status: EventStatus | undefined = toOneOf(query, "status", EVENT_STATUSES);
+      const status = toOneOf(query, "status", EVENT_STATUSES);
       const events = await journal.listEvents({ ...toPage(query), hook: toText(query, "hook"), status });
       return { events: events.map(toEventView) };
     });
@@ -65,7 +62,9 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
     });
     api.get<{ Params: { "*": string }; Querystring: Query }>("/api/sessions/*", async ({ params, query }) => {
       const page = { limit: toLimit(query, 1000), after: toCursor(query) };
-      const { session, entries } = found(await journal.getSession(params["*"], page), "session");
+      const read = await journal.getSession(params["*"], page);
+      if (!read && params["*"] === MAIN_SESSION) return { key: MAIN_SESSION, entries: [] };
+      const { session, entries } = found(read, "session");
       return { ...toSessionView(session), entries: entries.map(toEntryView) };
     });
 

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createId } from "../create-id.ts";
 import { isObject } from "../config/is-object.ts";
 import { HookError } from "../errors.ts";
 import type { HookAction, HookRequest, LogLine, Resolution } from "../types.ts";
@@ -42,7 +42,7 @@ function toTrialRequest(trial: unknown, hooksPath: string): HookRequest {
   }
   if (payload === undefined) throw new HookError(400, "invalid_payload", "payload is missing.");
   return {
-    id: randomUUID(),
+    id: createId(),
     hook,
     method: "POST",
     path: `${hooksPath}/${hook}`,

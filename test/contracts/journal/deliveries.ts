@@ -49,13 +49,13 @@ export function describeDeliveries(open: OpenJournal): void {
       const journal = await start();
       const [first] = await addDeliveries(journal, [{}, {}]);
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.progressDelivery(first!.id, 1);
+      await journal.progressDelivery(first!.id, 1, ROUTE);
       await journal.retryDelivery(first!.id, NOW + 500, "slow down");
 
       expect(await claimedIds(journal, 10)).toEqual([]);
       expect(await journal.nextDueAt()).toBe(NOW + 500);
       expect(await journal.claimDeliveries(10, NOW + 500)).toMatchObject([
-        { id: first!.id, attempts: 2, partsSent: 1, error: "slow down" },
+        { id: first!.id, attempts: 2, partsSent: 1, route: ROUTE, error: "slow down" },
       ]);
     });
 
@@ -80,6 +80,18 @@ export function describeDeliveries(open: OpenJournal): void {
       const [failed] = await journal.listDeliveries({ limit: 10, state: "failed" });
       expect(failed).toMatchObject({ id: first!.id, error: "gone", partsSent: 1 });
       expect(failed?.sentAt).toBeUndefined();
+      expect(await claimedIds(journal, 10)).toEqual([second?.id]);
+    });
+
+    test("a skipped one keeps the reason, leaves no route behind and lets the next one go", async () => {
+      const journal = await start();
+      const [first, second] = await addDeliveries(journal, [{}, {}]);
+      await journal.claimDeliveries(10, NOW + 10);
+      await journal.finishDelivery(first!.id, { state: "skipped", at: NOW + 20, error: "nowhere" });
+      expect(await journal.listDeliveries({ limit: 10, state: "skipped" })).toMatchObject([
+        { id: first!.id, error: "nowhere" },
+      ]);
+      expect(await journal.lastRoute()).toBeUndefined();
       expect(await claimedIds(journal, 10)).toEqual([second?.id]);
     });
 

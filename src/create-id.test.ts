@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { createRequestId } from "./request-id.ts";
+import { createId } from "./create-id.ts";
 
 test("ids are UUIDv7, differ, and sort in the order they were made", () => {
-  const ids = Array.from({ length: 5_000 }, createRequestId);
+  const ids = Array.from({ length: 5_000 }, createId);
   expect(ids.every((id) => /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/.test(id))).toBe(
     true,
   );

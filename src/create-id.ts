@@ -10,7 +10,7 @@ let lastMs = 0;
 let sequence = 0;
 
 /** A new UUIDv7. Ids of one process sort in the order they were made, also within a millisecond. */
-export function createRequestId(): string {
+export function createId(): string {
   const random = drawRandom();
   const now = Date.now();
   if (now > lastMs) {
