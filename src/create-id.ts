@@ -3,7 +3,7 @@ import { v7 } from "uuid";
 
 /** Random bytes are drawn for many ids at once: one draw an id costs more than all else that an id needs. */
 const pool = Buffer.alloc(4096);
-const BYTES_AN_ID = 16;
+const BYTES_A_DRAW = 16;
 let used = pool.length;
 
 let lastMs = 0;
@@ -23,11 +23,16 @@ export function createId(): string {
   return v7({ random, msecs: lastMs, seq: sequence });
 }
 
+/** 32 hexadecimal digits that nobody can guess. */
+export function createNonce(): string {
+  return drawRandom().toString("hex");
+}
+
 function drawRandom(): Buffer {
   if (used === pool.length) {
     randomFillSync(pool);
     used = 0;
   }
-  used += BYTES_AN_ID;
-  return pool.subarray(used - BYTES_AN_ID, used);
+  used += BYTES_A_DRAW;
+  return pool.subarray(used - BYTES_A_DRAW, used);
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createNonce } from "../create-id.ts";
 import { neutralise } from "./neutralise.ts";
 
 /** Where an outside text came from. */
@@ -18,7 +18,7 @@ const NOTICE =
  * all else stays as it came.
  */
 export function wrapExternal(text: string, origin: Origin & { instructions?: string }): string {
-  const id = randomBytes(12).toString("hex");
+  const id = createNonce();
   const wrapped = [
     NOTICE,
     `<<<EXTERNAL_UNTRUSTED_CONTENT id="${id}">>>`,

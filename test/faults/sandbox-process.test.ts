@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -57,8 +57,11 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
     await once(supervisor.stdout, "data");
     const children = childrenOf(supervisor.pid!);
     expect(children.length).toBeGreaterThan(0);
+    const quarters = path.dirname(readlinkSync(`/proc/${children[0]}/cwd`));
     supervisor.kill("SIGKILL");
     await expect.poll(() => children.filter(isAlive), { timeout: 3000 }).toEqual([]);
+    // What a killed supervisor cannot do itself.
+    rmSync(quarters, { recursive: true });
   });
 });
 

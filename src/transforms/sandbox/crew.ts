@@ -68,15 +68,15 @@ export function createCrew(options: CrewOptions): Crew {
 }
 
 async function wake(state: State): Promise<void> {
+  const [programs, confinement] = await Promise.all([loadPrograms(), findConfinement()]);
   if (state.phase !== "asleep") return;
+  const quarters = createQuarters(programs.child, confinement);
   state.phase = "awake";
+  state.realm = programs.realm;
+  state.quarters = quarters;
   process.once("exit", state.onExit);
   state.tidier = setInterval(() => state.children.forEach((child) => child.tidy()), TIDY_MS).unref();
-  const [programs, confinement] = await Promise.all([loadPrograms(), findConfinement()]);
-  if (state.phase !== "awake") return;
-  state.realm = programs.realm;
-  state.quarters = createQuarters(programs.child, confinement);
-  for (let count = 0; count < state.options.size; count++) start(state, state.quarters);
+  for (let count = 0; count < state.options.size; count++) start(state, quarters);
 }
 
 function start(state: State, quarters: Quarters): void {

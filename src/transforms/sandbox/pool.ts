@@ -34,7 +34,8 @@ export interface Pool {
 interface State {
   log: Log;
   crew: Crew;
-  phase: "asleep" | "open" | "closed";
+  /** broken: the children could not be prepared; the next job is another try. */
+  phase: "asleep" | "open" | "broken" | "closed";
   waiting: Job[];
   inFlight: number;
   /** Runs while jobs do. */
@@ -67,7 +68,7 @@ export function createPool({ log, children }: PoolOptions): Pool {
 async function run(state: State, request: JobRequest): Promise<Answer> {
   if (state.phase === "closed") return unavailable("The sandbox is closed.");
   if (state.waiting.length >= MAX_WAITING) return unavailable("Too many transforms are waiting.");
-  if (state.phase === "asleep") void open(state);
+  if (state.phase !== "open") void open(state);
   state.inFlight++;
   startTicking(state);
   const answer = await new Promise<Answer>((settle) => {
@@ -84,6 +85,7 @@ async function open(state: State): Promise<void> {
   try {
     await state.crew.wake();
   } catch (error) {
+    if (state.phase === "open") state.phase = "broken";
     state.log.error("the sandbox cannot be set up", { reason: String(error) });
     refuseAll(state, "The sandbox cannot be set up.");
   }
