@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { createId } from "../create-id.ts";
 import type { HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
-import { HookError } from "../errors.ts";
+import type { HookError } from "../errors.ts";
 import type { EventFailure, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest } from "./port.ts";
 import { redact } from "./redact.ts";
 
