@@ -3,7 +3,7 @@ import { pino } from "pino";
 type Level = "debug" | "info" | "warn" | "error";
 
 /** What a log line may carry: names, ids and sizes. Payloads and headers have no way in. */
-export type LogFields = Record<string, string | number | boolean | undefined>;
+type LogFields = Record<string, string | number | boolean | undefined>;
 
 /** The service's own log: `log.info("event accepted", { eventId, hook })`. */
 export type Log = { [L in Level]: (message: string, fields?: LogFields) => void };
