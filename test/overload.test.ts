@@ -1,0 +1,68 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { DatabaseSync } from "node:sqlite";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Service, startService } from "./support/service.ts";
+
+let model: Server;
+let service: Service;
+
+beforeEach(async () => {
+  // Takes every turn and answers none.
+  model = createServer((request) => request.resume());
+  await new Promise<void>((resolve) => model.listen(0, "127.0.0.1", resolve));
+  const baseUrl = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`;
+  service = await startService({
+    config: {
+      hooks: { maxPending: 2 },
+      agents: {
+        providers: { local: { kind: "openai-compatible", baseUrl } },
+        defaults: { model: "local/x" },
+      },
+    },
+  });
+});
+afterEach(async () => {
+  model.closeAllConnections();
+  model.close();
+  await service.close();
+});
+
+test("too many unfinished runs: 503 with Retry-After, and nothing of it is kept", async () => {
+  const accepted = [await post(), await post()];
+  expect(accepted.map(({ status }) => status)).toEqual([202, 202]);
+  await expect.poll(async () => (await post()).status).toBe(503);
+  const refused = await post();
+  expect(refused.headers.get("retry-after")).toMatch(/^\d+$/);
+  expect(refused.body).toMatchObject({ ok: false, code: "overloaded" });
+  const { queue } = await service.api("/api/status");
+  const { runs } = await service.api("/api/runs");
+  expect(runs).toHaveLength(queue.pendingRuns);
+});
+
+test("a journal that another process has locked: 503 with Retry-After, and 2xx again afterwards", async () => {
+  const other = new DatabaseSync(path.join(service.folder, ".webhooks/journal.db"));
+  other.exec("BEGIN IMMEDIATE");
+  const wake = { text: "x", mode: "next-heartbeat" };
+  const refused = await service.post("wake", wake);
+  expect(refused).toMatchObject({ status: 503, body: { ok: false, code: "journal_unavailable" } });
+  expect(refused.headers.get("retry-after")).toMatch(/^\d+$/);
+  expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
+  other.exec("ROLLBACK");
+  other.close();
+  expect((await service.post("wake", wake)).status).toBe(200);
+  expect((await service.api("/api/sessions/main")).entries).toHaveLength(1);
+});
+
+test("a model that never answers: the turn ends at its time, for good, and the main session is told", async () => {
+  const { body } = await post({ timeoutSeconds: 0.2, name: "Slow" });
+  const event = await service.settled(body.eventId);
+  expect(event).toMatchObject({ status: "dead", runs: [{ state: "dead", attempts: 1 }] });
+  const { entries } = await service.api("/api/sessions/main");
+  expect(entries.at(-1).text).toMatch(/^Hook Slow \(error\): .*timed out after 0\.2 s/);
+});
+
+function post(more: object = {}) {
+  return service.post("agent", { message: "x", deliver: false, wakeMode: "next-heartbeat", ...more });
+}
