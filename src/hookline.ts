@@ -3,7 +3,6 @@ import { splitText } from "./channels/split.ts";
 import type { UserConfig } from "./config/generated.ts";
 import { type ReadConfig, readConfig } from "./config/read-config.ts";
 import { packageVersion } from "./config/package.ts";
-import { sameSecret } from "./config/secret.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { HookError } from "./errors.ts";
 import { receiptToResponse } from "./ingress/respond.ts";
@@ -75,7 +74,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     log,
     receive,
     refused: record,
-    register: (app) => registerOperator(app, { token, sameSecret, journal, status, tryHook, requireReady }),
+    register: (app) => registerOperator(app, { token, journal, status, tryHook, requireReady }),
   });
 
   return {

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { HookError } from "../errors.ts";
 import type { Journal } from "../journal/port.ts";
 import { DELIVERY_STATES, EVENT_STATUSES, MAIN_SESSION, RUN_STATES } from "../types.ts";
-import { createAuthenticate, type OperatorAuth } from "./authenticate.ts";
+import { createAuthenticate } from "./authenticate.ts";
 import { toLimit, toOneOf, toText } from "./query.ts";
 import type { Trial } from "./trial.ts";
 import {
@@ -16,7 +16,9 @@ import {
 
 type Query = Record<string, unknown>;
 
-export interface OperatorOptions extends OperatorAuth {
+export interface OperatorOptions {
+  /** `gateway.auth.token`. */
+  token(): string | undefined;
   journal: Journal;
   /** Version, config, sandbox and queue, as JSON. */
   status(): Promise<object>;
@@ -40,7 +42,7 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
   });
 
   app.register(async (api) => {
-    api.addHook("onRequest", createAuthenticate(options));
+    api.addHook("onRequest", createAuthenticate(options.token));
     api.get("/api/status", () => options.status());
     api.post("/api/try", async ({ body }, reply) => {
       const trial = await options.tryHook(body);

@@ -1,15 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { sameSecret } from "../config/secret.ts";
 import { HookError } from "../errors.ts";
 
-export interface OperatorAuth {
-  /** `gateway.auth.token`; undefined: the operator's side is off. */
-  token(): string | undefined;
-  /** Constant-time comparison. */
-  sameSecret(a: string, b: string): boolean;
-}
-
-/** Lets a request to the operator's side through only with the gateway token. */
-export function createAuthenticate({ token, sameSecret }: OperatorAuth) {
+/** Lets a request to the operator's side through only with the gateway token; without one that side is off. */
+export function createAuthenticate(token: () => string | undefined) {
   return async function authenticate(request: FastifyRequest, _reply: FastifyReply): Promise<void> {
     const expected = token();
     if (expected === undefined) throw new HookError(404, "not_found", "There is nothing here.");

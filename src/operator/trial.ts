@@ -69,8 +69,9 @@ function toDetail({ detail }: HookError): ErrorDetail {
   return typeof detail === "object" && detail !== null ? detail : {};
 }
 
+/** A trace begins with the message. */
 function toText({ message, trace }: ErrorDetail): string | undefined {
-  return [message, trace].filter(Boolean).join("\n") || undefined;
+  return trace || message;
 }
 
 function toStrings(value: unknown, what: string): Record<string, string> {
