@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 
 const root = path.join(import.meta.dirname, "../..");
 
@@ -19,11 +20,7 @@ export async function startProcess(
   configFile: string,
   env: Record<string, string> = {},
 ): Promise<ServiceProcess> {
-  const child = spawn(
-    process.execPath,
-    [path.join(root, "src/cli/main.ts"), "serve", "--config", configFile, "--port", "0"],
-    { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } },
-  );
+  const child = spawnService(configFile, env);
   let errors = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
   const ended = once(child, "exit");
@@ -43,4 +40,16 @@ export async function startProcess(
     };
   }
   throw new Error(`the service did not start:\n${errors}`);
+}
+
+/** Starts `webhooks serve` as a process of its own on a free port, and waits for nothing. */
+export function spawnService(
+  configFile: string,
+  env: Record<string, string> = {},
+): ChildProcessByStdio<null, Readable, Readable> {
+  return spawn(
+    process.execPath,
+    [path.join(root, "src/cli/main.ts"), "serve", "--config", configFile, "--port", "0"],
+    { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } },
+  );
 }

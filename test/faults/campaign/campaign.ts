@@ -1,0 +1,140 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createClient, waitFor, type Client } from "../../support/client.ts";
+import { startDeliveryDouble, type DeliveryDouble } from "../../support/delivery-double.ts";
+import { type ServiceProcess, spawnService, startProcess } from "../../support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../../support/service.ts";
+import { type Audit, sumAudits } from "./audit.ts";
+import { auditLanes } from "./effects.ts";
+import { JOBS_MAPPING, type Lane, toLanes } from "./lane.ts";
+import { createRandom, type Random } from "./random.ts";
+import { startTraffic, type Traffic } from "./traffic.ts";
+
+export interface CampaignOptions {
+  hooks: number;
+  /** How often the service is ended by the signal and started again. */
+  kills: number;
+  signal: "SIGKILL" | "SIGTERM";
+  /** Decides after how many answers each kill comes. */
+  seed: number;
+}
+
+export interface CampaignReport extends CampaignOptions, Audit {
+  /** Each hook was sent until it was answered 2xx. */
+  requests: number;
+  seconds: number;
+}
+
+const LANES = 24;
+/** How long the last life may take to carry out all that was accepted. */
+const SETTLE_MS = 300_000;
+/** How long the recipient's service takes to answer at most. */
+const SLOWEST_SEND_MS = 10;
+/** How long after the answer that it waits for a kill comes at most, so that it can fall on any step of the work. */
+const LATEST_KILL_MS = 30;
+/** A kill may also come while the service starts, which takes about this long. */
+const START_MS = 800;
+
+/**
+ * Sends hooks while the service is killed and started again, until every one was answered 2xx; then waits until all is
+ * carried out and counts what is missing, what came twice and what came in the wrong order.
+ */
+export async function runCampaign(options: CampaignOptions): Promise<CampaignReport> {
+  const startedAt = Date.now();
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-campaign-"));
+  const double = await startDeliveryDouble(SLOWEST_SEND_MS);
+  const lanes = toLanes(options.hooks, LANES);
+  const traffic = startTraffic(lanes);
+  try {
+    const field = { file: writeConfig(folder, double), double, traffic };
+    await killAgainAndAgain(options, field);
+    const audit = await lastLife(field, lanes);
+    return {
+      ...options,
+      ...audit,
+      requests: traffic.requests(),
+      seconds: Math.round((Date.now() - startedAt) / 1000),
+    };
+  } finally {
+    await double.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Field {
+  file: string;
+  double: DeliveryDouble;
+  traffic: Traffic;
+}
+
+async function killAgainAndAgain(options: CampaignOptions, field: Field): Promise<void> {
+  const random = createRandom(options.seed);
+  for (const answers of planKills(options, random)) {
+    if (options.signal === "SIGKILL" && random.below(4) === 0) await dieStarting(field, random);
+    const { service } = await beginLife(field);
+    await Promise.race([field.traffic.answered(answers), field.traffic.done]);
+    await sleep(random.below(LATEST_KILL_MS));
+    const end = await service.end(options.signal);
+    if (end !== "SIGKILL" && end !== 0) throw new Error(`ended with ${end}: ${service.errors()}`);
+  }
+}
+
+/** After how many answers in all each kill comes. */
+function planKills({ hooks, kills }: CampaignOptions, random: Random): number[] {
+  const moments = Array.from({ length: kills }, () => 1 + random.below(hooks - 1));
+  return moments.toSorted((a, b) => a - b);
+}
+
+/** A life beside the planned ones that ends at any moment of its start, or soon after. */
+async function dieStarting({ file, double }: Field, random: Random): Promise<void> {
+  double.beginLife();
+  const child = spawnService(file);
+  const ended = once(child, "exit");
+  await sleep(random.below(START_MS));
+  child.kill("SIGKILL");
+  const [code] = await ended;
+  if (code !== null) throw new Error(`ended with ${code} before it was killed`);
+}
+
+async function lastLife(field: Field, lanes: Lane[]): Promise<Audit> {
+  const { service, client } = await beginLife(field);
+  try {
+    await field.traffic.done;
+    // the summaries wait for it
+    await client.post("wake", { text: "all is sent" });
+    await waitFor(async () => isSettled(client), "everything to be carried out", SETTLE_MS);
+    return sumAudits(await auditLanes(lanes, client, field.double.arrivals));
+  } finally {
+    await service.end("SIGTERM");
+  }
+}
+
+async function beginLife(field: Field): Promise<{ service: ServiceProcess; client: Client }> {
+  field.double.beginLife();
+  const service = await startProcess(field.file);
+  const client = createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+  field.traffic.sendTo(client);
+  return { service, client };
+}
+
+async function isSettled(client: Client): Promise<boolean> {
+  const { queue } = await client.api("/api/status");
+  if (queue.pendingRuns + queue.pendingDeliveries > 0) return false;
+  if (queue.pendingSystemEvents === 0) return true;
+  await client.post("wake", { text: "what came since?" });
+  await sleep(200);
+  return false;
+}
+
+function writeConfig(folder: string, double: DeliveryDouble): string {
+  const file = path.join(folder, "webhooks.json5");
+  const config = withTokens({
+    hooks: { mappings: [JOBS_MAPPING] },
+    channels: { slack: { token: "xoxb-000000000000-test", baseUrl: double.baseUrl } },
+  });
+  writeFileSync(file, JSON.stringify(config));
+  return file;
+}

@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Client } from "../../support/client.ts";
+import { type HookRequest, type Lane, toRequest } from "./lane.ts";
+
+export interface Traffic {
+  /** Hooks go to this service from now on. */
+  sendTo(client: Client): void;
+  /** Resolves when so many hooks in all have been answered 2xx. */
+  answered(count: number): Promise<void>;
+  /** Resolves when all are answered 2xx; rejects at an answer that no sender should get. */
+  done: Promise<void>;
+  /** Requests so far: what was sent again because no answer came, or a 503, counts again. */
+  requests(): number;
+}
+
+/** How long a sender waits before it sends the same again, in milliseconds. */
+const SEND_AGAIN_MS = 20;
+
+/** Sends all lanes side by side. */
+export function startTraffic(lanes: Lane[]): Traffic {
+  const { promise: started, resolve: start } = Promise.withResolvers<void>();
+  const waiting: { count: number; resolve(): void }[] = [];
+  let target: Client;
+  let requests = 0;
+  let answered = 0;
+
+  return {
+    sendTo(client) {
+      target = client;
+      start();
+    },
+    answered: (count) =>
+      new Promise((resolve) => {
+        waiting.push({ count, resolve });
+        settle();
+      }),
+    done: sendAll(),
+    requests: () => requests,
+  };
+
+  async function sendAll(): Promise<void> {
+    await started;
+    await Promise.all(lanes.map(sendLane));
+  }
+
+  async function sendLane(lane: Lane): Promise<void> {
+    for (let number = 1; number <= lane.hooks; number += 1) {
+      const request = toRequest(lane, number);
+      while (!(await send(request))) await sleep(SEND_AGAIN_MS);
+      answered += 1;
+      settle();
+    }
+  }
+
+  /** Gives false where the same must be sent again. */
+  async function send({ hook, payload, headers }: HookRequest): Promise<boolean> {
+    requests += 1;
+    // no answer: the service died, before its commit or after
+    const answer = await target.post(hook, payload, headers).catch(() => undefined);
+    if (answer === undefined || answer.status === 503) return false;
+    if (answer.status >= 200 && answer.status < 300) return true;
+    throw new Error(`${hook} was answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+  }
+
+  function settle(): void {
+    for (const each of waiting) if (answered >= each.count) each.resolve();
+  }
+}
