@@ -53,6 +53,7 @@ const OWNERS: Record<string, string> = {
   handlebars: "src/mapping/template.ts",
   "isolated-vm": "src/transforms/sandbox/isolate.ts",
   leven: "src/config/did-you-mean.ts",
+  "jest-diff": "src/cli/print-diff.ts",
   "node:sqlite": "src/journal/database.ts",
   pino: "src/telemetry/log.ts",
   undici: "src/agents/patient-fetch.ts",

@@ -1,12 +1,10 @@
-import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type CliResult, runWebhooks } from "./support/cli.ts";
 import { startProcess } from "./support/process.ts";
 import { HOOK_TOKEN, withTokens } from "./support/service.ts";
-
-const main = path.join(import.meta.dirname, "../src/cli/main.ts");
 
 let folder: string;
 beforeEach(() => {
@@ -95,11 +93,6 @@ function write(name: string, text: string): void {
   writeFileSync(path.join(folder, name), text);
 }
 
-function webhooks(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const { INIT_CWD: _, WEBHOOKS_CONFIG: __, ...env } = process.env;
-  return new Promise((resolve) => {
-    execFile(process.execPath, [main, ...args], { cwd: folder, env }, (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
-    });
-  });
+function webhooks(...args: string[]): Promise<CliResult> {
+  return runWebhooks(folder, ...args);
 }

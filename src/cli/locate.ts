@@ -1,4 +1,8 @@
+import path from "node:path";
+import { DEFAULTS } from "../config/defaults.ts";
 import { findConfigFile } from "../config/find.ts";
+import { readConfig } from "../config/read-config.ts";
+import { ConfigError } from "../errors.ts";
 
 /** The folder that the person stands in: npm changes into the package's own before it runs a script. */
 export function workingFolder(): string {
@@ -8,4 +12,23 @@ export function workingFolder(): string {
 /** The configuration that the flag, the environment or the folder names. */
 export function locateConfig(flag: string | undefined): string {
   return findConfigFile({ flag, env: process.env, cwd: workingFolder() });
+}
+
+/** The folder of the transforms, absolute: the one named, else the configuration's, else the default one here. */
+export async function locateTransforms(flags: { dir?: string; config?: string }): Promise<string> {
+  if (flags.dir !== undefined) return path.resolve(workingFolder(), flags.dir);
+  const file = locateAnyConfig(flags.config);
+  if (file === undefined) return path.resolve(workingFolder(), DEFAULTS.hooks.transformsDir);
+  return (await readConfig(file, process.env)).config.hooks.transformsDir;
+}
+
+/** None is needed where none is named: a transform can be written before its configuration. */
+function locateAnyConfig(flag: string | undefined): string | undefined {
+  try {
+    return locateConfig(flag);
+  } catch (error) {
+    const isNamed = flag !== undefined || process.env["WEBHOOKS_CONFIG"];
+    if (isNamed || !(error instanceof ConfigError)) throw error;
+    return undefined;
+  }
 }

@@ -3,7 +3,9 @@ import { Command, InvalidArgumentError } from "commander";
 import { packageVersion } from "../config/package.ts";
 import { check } from "./check.ts";
 import { fail } from "./fail.ts";
+import { newTransform } from "./new-transform.ts";
 import { serve } from "./serve.ts";
+import { testSamples } from "./test-samples.ts";
 import { tryHook } from "./try.ts";
 
 const CONFIG_HELP =
@@ -36,7 +38,27 @@ program
   .option("--config <file>", CONFIG_HELP)
   .option("--header <name:value>", "a header of the request; may stand several times", addPair(":"), {})
   .option("--query <name=value>", "a query parameter; may stand several times", addPair("="), {})
+  .option("--json", "print JSON on a terminal too, as it is elsewhere", false)
   .action(tryHook);
+
+program
+  .command("test")
+  .description("Run the samples beside the transforms; exit 1 when an action is not the expected one.")
+  .argument("[dir]", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
+  .option("--config <file>", CONFIG_HELP)
+  .option("--update", "write down what is given as what is expected", false)
+  .option("--watch", "run again at every save", false)
+  .action(testSamples);
+
+program
+  .command("transform")
+  .description("Write transforms.")
+  .command("new")
+  .description("Write a typed transform with a sample of its payload and the action expected of it.")
+  .argument("<name>", "name of the module, and of the hook")
+  .option("--dir <folder>", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
+  .option("--config <file>", CONFIG_HELP)
+  .action(newTransform);
 
 await program.parseAsync().catch(fail);
 

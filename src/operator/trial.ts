@@ -6,7 +6,7 @@ import type { HookAction, HookRequest, LogLine, Resolution } from "../types.ts";
 /** What would have come of a request, with everything that its caller would not be told. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
   | { ok: true; mapping?: string; actions: HookAction[]; warnings: string[] }
-  | { ok: false; status: number; code: string; error: string; detail?: string }
+  | { ok: false; mapping?: string; status: number; code: string; error: string; detail?: string }
 );
 
 /**
@@ -27,8 +27,9 @@ export async function runTrial(
   } catch (error) {
     if (!(error instanceof HookError)) throw error;
     const { status, code, message } = error;
-    const { log = [], ...detail } = toDetail(error);
-    return { ok: false, status, code, error: message, detail: toText(detail), log, durationMs: took() };
+    const { log = [], mapping, ...detail } = toDetail(error);
+    const reason = { status, code, error: message, detail: toText(detail) };
+    return { ok: false, mapping, ...reason, log, durationMs: took() };
   }
 }
 
@@ -62,6 +63,7 @@ function toTrialRequest(trial: unknown, hooksPath: string): HookRequest {
 interface ErrorDetail {
   message?: string;
   trace?: string;
+  mapping?: string;
   log?: LogLine[];
 }
 

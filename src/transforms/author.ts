@@ -1,7 +1,7 @@
 import type { ActionOverride } from "../config/generated.ts";
 
-/** What a transform is called with. Everything in `payload`, `headers` and `query` comes from outside. */
-export interface TransformInput<Payload = unknown> {
+/** What a transform is called with. Everything in `payload`, `headers`, `query` and `item` comes from outside. */
+export interface TransformInput<Payload = unknown, Item = unknown> {
   /** The parsed body; under `forEach` with `forEachNarrows`, holding just the item. */
   payload: Payload;
   /** The body as text. */
@@ -17,15 +17,16 @@ export interface TransformInput<Payload = unknown> {
   base: ActionOverride;
   /** The mapping's own secrets, by name. */
   secrets: Record<string, string>;
-  /** Under `forEach`: the item and its place. */
-  item?: unknown;
+  /** The item of this call, where the mapping has `forEach`; undefined elsewhere. */
+  item: Item;
+  /** The item's place, from 0. */
   index?: number;
 }
 
 /** Fields over the base, several actions, `null` to skip, `undefined` to keep the base. */
 export type TransformResult = ActionOverride | (ActionOverride | null)[] | null | undefined | void;
 
-/** The function that a transform module exports as `default` or `transform`. */
-export type Transform<Payload = unknown> = (
-  input: TransformInput<Payload>,
+/** The function that a transform module exports as `default` or `transform`. `Item` is for a mapping with `forEach`. */
+export type Transform<Payload = unknown, Item = unknown> = (
+  input: TransformInput<Payload, Item>,
 ) => TransformResult | Promise<TransformResult>;

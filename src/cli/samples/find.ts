@@ -1,0 +1,61 @@
+import { existsSync, globSync, readdirSync } from "node:fs";
+import path from "node:path";
+
+/** A transform with the samples beside it: `<name>.ts`, `<name>.samples/`, and the mapping it needs, if it needs one. */
+export interface SampleSet {
+  /** Relative to the folder of the transforms, without an extension: `ci/triage`. */
+  name: string;
+  /** Relative likewise; undefined where the samples stand beside no module. */
+  module: string | undefined;
+  /** `<name>.mapping.json`, absolute; undefined: a mapping of nothing but the transform. */
+  mappingFile: string | undefined;
+  samples: Sample[];
+}
+
+/** One request and the actions expected of it. Files absolute. */
+export interface Sample {
+  name: string;
+  /** `<sample>.json`: the body. */
+  payloadFile: string;
+  /** `<sample>.request.json`, which may be missing: `{ headers?, query?, now? }`. */
+  requestFile: string;
+  /** `<sample>.expected.json`, which is missing at first: the actions, without what stands at its default. */
+  expectedFile: string;
+}
+
+const MODULE_EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
+const BESIDE_PAYLOAD = [".expected.json", ".request.json"];
+
+/** The samples below a folder, in the order of their names. */
+export function findSamples(folder: string): SampleSet[] {
+  const found = globSync("**/*.samples/", { cwd: folder, exclude: (name) => name === "node_modules" });
+  return found.toSorted().map((samplesFolder) => {
+    const name = samplesFolder.slice(0, -".samples".length);
+    const mappingFile = path.join(folder, `${name}.mapping.json`);
+    return {
+      name,
+      module: MODULE_EXTENSIONS.map((extension) => name + extension).find((module) =>
+        existsSync(path.join(folder, module)),
+      ),
+      mappingFile: existsSync(mappingFile) ? mappingFile : undefined,
+      samples: readSamples(path.join(folder, samplesFolder)),
+    };
+  });
+}
+
+function readSamples(folder: string): Sample[] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".json") && !BESIDE_PAYLOAD.some((suffix) => file.endsWith(suffix)))
+    .toSorted()
+    .map((file) => toSample(folder, path.basename(file, ".json")));
+}
+
+function toSample(folder: string, name: string): Sample {
+  const beside = (suffix: string): string => path.join(folder, name + suffix);
+  return {
+    name,
+    payloadFile: beside(".json"),
+    requestFile: beside(".request.json"),
+    expectedFile: beside(".expected.json"),
+  };
+}

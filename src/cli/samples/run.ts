@@ -1,0 +1,62 @@
+import { writeFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
+import { parseSource } from "../../config/parse.ts";
+import { ConfigError } from "../../errors.ts";
+import { resolveRequest } from "../../mapping/resolve.ts";
+import { runTrial, type Trial } from "../../operator/trial.ts";
+import type { Program } from "../../program/build.ts";
+import type { TransformRunner } from "../../transforms/port.ts";
+import type { LogLine } from "../../types.ts";
+import type { Sample } from "./find.ts";
+import { readIfThere, readSampleRequest, type SampleRequest } from "./request.ts";
+import { toExpectation } from "./to-expectation.ts";
+
+/** What came of a sample. `unexpected` without `expected`: nothing has been accepted yet. */
+export type SampleResult = { log: LogLine[]; durationMs: number } & (
+  | { kind: "passed" }
+  | { kind: "updated" }
+  | { kind: "unexpected"; given: object[]; expected: object[] | undefined }
+  | { kind: "failed"; reason: string }
+);
+
+export interface RunOptions {
+  program: Program;
+  runner: TransformRunner;
+  /** Writes down what was given as what is expected. */
+  update: boolean;
+}
+
+/**
+ * Runs one sample through mapping, transform and policy, as the service would, and compares. Throws a `ConfigError` or a
+ * `HookError` where the sample's own files are not what they should be.
+ */
+export async function runSample(sample: Sample, options: RunOptions): Promise<SampleResult> {
+  const request = readSampleRequest(sample);
+  const trial = await tryRequest(request, options);
+  const { log, durationMs } = trial;
+  if (!trial.ok) return { kind: "failed", reason: trial.detail ?? trial.error, log, durationMs };
+  const given = toExpectation(trial.actions, request.body);
+  const expected = readExpected(sample, request);
+  if (isDeepStrictEqual(given, expected)) return { kind: "passed", log, durationMs };
+  if (!options.update) return { kind: "unexpected", given, expected, log, durationMs };
+  writeFileSync(sample.expectedFile, `${JSON.stringify(given, undefined, 2)}\n`);
+  return { kind: "updated", log, durationMs };
+}
+
+function tryRequest(request: SampleRequest, { program, runner }: RunOptions): Promise<Trial> {
+  const { config, mappings } = program;
+  const { payload, headers, query, receivedAt } = request;
+  const rawBody = Buffer.from(request.body);
+  const hook = mappings.mappings[0]?.match.path;
+  return runTrial({ hook, payload, headers, query }, config.hooks.path, (posted) =>
+    resolveRequest({ ...posted, rawBody, receivedAt }, { mappings, config, run: runner.run }),
+  );
+}
+
+function readExpected({ expectedFile }: Sample, { body }: SampleRequest): object[] | undefined {
+  const text = readIfThere(expectedFile);
+  if (text === undefined) return undefined;
+  const { value } = parseSource(expectedFile, text);
+  if (Array.isArray(value)) return toExpectation(value, body);
+  throw new ConfigError([{ file: expectedFile, message: "Expected a list of actions; [] for none." }]);
+}

@@ -1,0 +1,197 @@
+// The types of a Hookline transform. Generated: `webhooks transform new` writes it anew.
+
+declare module "hookline" {
+  /**
+   * What a transform returns: fields over those the mapping's templates give. null clears a field.
+   */
+  export interface ActionOverride {
+    /**
+     * Default: the mapping's action.
+     */
+    kind?: "wake" | "agent" | null;
+    /**
+     * The wake's text.
+     */
+    text?: string | null;
+    /**
+     * When the main session is woken; wakeMode is the same.
+     */
+    mode?: "now" | "next-heartbeat" | null;
+    /**
+     * The agent's message.
+     */
+    message?: string | null;
+    /**
+     * Prefix of the summary.
+     */
+    name?: string | null;
+    /**
+     * The agent's session.
+     */
+    sessionKey?: string | null;
+    /**
+     * When the main session is woken; mode is the same.
+     */
+    wakeMode?: "now" | "next-heartbeat" | null;
+    /**
+     * Send the reply to the messaging channel.
+     */
+    deliver?: boolean | null;
+    /**
+     * Messaging channel for delivery.
+     */
+    channel?:
+      | "last"
+      | "whatsapp"
+      | "signal"
+      | "telegram"
+      | "discord"
+      | "slack"
+      | "mattermost"
+      | "imessage"
+      | "msteams"
+      | null;
+    /**
+     * Recipient on the channel.
+     */
+    to?: string | null;
+    /**
+     * Model override; must be on an enforced list.
+     */
+    model?: string | null;
+    /**
+     * Thinking-level override.
+     */
+    thinking?: string | null;
+    /**
+     * Maximum duration of the run, in seconds.
+     */
+    timeoutSeconds?: number | null;
+    /**
+     * false switches the safety boundary on; true is refused unless the mapping already says so.
+     */
+    allowUnsafeExternalContent?: boolean | null;
+  }
+
+  /** What a transform is called with. Everything in `payload`, `headers`, `query` and `item` comes from outside. */
+  export interface TransformInput<Payload = unknown, Item = unknown> {
+    /** The parsed body; under `forEach` with `forEachNarrows`, holding just the item. */
+    payload: Payload;
+    /** The body as text. */
+    rawBody: string;
+    /** Header names in lower case; without credentials. */
+    headers: Record<string, string>;
+    query: Record<string, string>;
+    path: string;
+    method: string;
+    /** When the request came, ISO 8601; `new Date()` gives the same moment. */
+    now: string;
+    /** The action that the mapping's templates give. */
+    base: ActionOverride;
+    /** The mapping's own secrets, by name. */
+    secrets: Record<string, string>;
+    /** The item of this call, where the mapping has `forEach`; undefined elsewhere. */
+    item: Item;
+    /** The item's place, from 0. */
+    index?: number;
+  }
+
+  /** Fields over the base, several actions, `null` to skip, `undefined` to keep the base. */
+  export type TransformResult = ActionOverride | (ActionOverride | null)[] | null | undefined | void;
+
+  /** The function that a transform module exports as `default` or `transform`. `Item` is for a mapping with `forEach`. */
+  export type Transform<Payload = unknown, Item = unknown> = (
+    input: TransformInput<Payload, Item>,
+  ) => TransformResult | Promise<TransformResult>;
+}
+
+/** What a transform finds beside the language itself. No network, files, timers or processes are in there. */
+declare const console: {
+  /** Captured: shown with the event, by `webhooks try` and by `webhooks test`. */
+  log(...values: unknown[]): void;
+  debug(...values: unknown[]): void;
+  info(...values: unknown[]): void;
+  warn(...values: unknown[]): void;
+  error(...values: unknown[]): void;
+};
+
+declare class URLSearchParams {
+  constructor(init?: string | Iterable<[string, string]> | Record<string, string>);
+  readonly size: number;
+  append(name: string, value: string): void;
+  delete(name: string, value?: string): void;
+  get(name: string): string | null;
+  getAll(name: string): string[];
+  has(name: string, value?: string): boolean;
+  set(name: string, value: string): void;
+  sort(): void;
+  forEach(callback: (value: string, name: string, params: URLSearchParams) => void): void;
+  entries(): IterableIterator<[string, string]>;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+  toString(): string;
+}
+
+declare class URL {
+  constructor(url: string | URL, base?: string | URL);
+  static canParse(url: string | URL, base?: string | URL): boolean;
+  static parse(url: string | URL, base?: string | URL): URL | null;
+  href: string;
+  protocol: string;
+  username: string;
+  password: string;
+  host: string;
+  hostname: string;
+  port: string;
+  pathname: string;
+  search: string;
+  hash: string;
+  readonly origin: string;
+  readonly searchParams: URLSearchParams;
+  toString(): string;
+  toJSON(): string;
+}
+
+declare class TextEncoder {
+  readonly encoding: "utf-8";
+  encode(text?: string): Uint8Array;
+}
+
+declare class TextDecoder {
+  constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
+  readonly encoding: string;
+  decode(bytes?: ArrayBuffer | ArrayBufferView): string;
+}
+
+declare function atob(text: string): string;
+declare function btoa(text: string): string;
+declare function structuredClone<Value>(value: Value): Value;
+
+declare class CryptoKey {
+  private constructor();
+  readonly type: "secret";
+}
+
+declare const crypto: {
+  randomUUID(): string;
+  getRandomValues<Values extends ArrayBufferView>(values: Values): Values;
+  /** Digests, and HMAC with raw keys. */
+  subtle: {
+    digest(algorithm: string, data: ArrayBuffer | ArrayBufferView): Promise<ArrayBuffer>;
+    importKey(
+      format: "raw",
+      key: ArrayBuffer | ArrayBufferView,
+      algorithm: { name: "HMAC"; hash: string },
+      extractable: boolean,
+      usages: ("sign" | "verify")[],
+    ): Promise<CryptoKey>;
+    sign(algorithm: "HMAC", key: CryptoKey, data: ArrayBuffer | ArrayBufferView): Promise<ArrayBuffer>;
+    verify(
+      algorithm: "HMAC",
+      key: CryptoKey,
+      signature: ArrayBuffer | ArrayBufferView,
+      data: ArrayBuffer | ArrayBufferView,
+    ): Promise<boolean>;
+  };
+};
