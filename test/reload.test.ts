@@ -1,5 +1,16 @@
-import { renameSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { waitFor } from "./support/client.ts";
 import { type Service, startService, withTokens } from "./support/service.ts";
@@ -50,11 +61,63 @@ describe("a change is taken up without a restart", () => {
     expect((await service.api("/api/status")).lastReloadError).toBeNull();
   });
 
+  test("of files deleted and made again one by one, as rsync --delete does", async () => {
+    const files = {
+      "transforms/x.ts": 'import { text } from "./lib/text.ts";\nexport default () => ({ message: text });\n',
+      "transforms/lib/text.ts": 'export const text = "one";\n',
+    };
+    service = await startService({ config, files, watch: true });
+    rmSync(path.join(service.folder, "transforms/lib"), { recursive: true });
+    await sleep(20);
+    rmSync(path.join(service.folder, "transforms/x.ts"));
+    await waitFor(async () => (await service.api("/api/status")).lastReloadError !== null);
+    expect(await message()).toBe("one");
+    service.write("transforms/x.ts", files["transforms/x.ts"]);
+    await sleep(100);
+    service.write("transforms/lib/text.ts", 'export const text = "two";\n');
+    await expect.poll(message, POLL).toBe("two");
+    expect((await service.api("/api/status")).lastReloadError).toBeNull();
+  });
+
+  test("of a mounted ConfigMap, whose ..data link is swapped", async () => {
+    const prepare = (folder: string): void => {
+      writeVersion(folder, "..2026_01", says("one"));
+      symlinkSync("..2026_01", path.join(folder, "mount/..data"));
+      symlinkSync("..data/x.ts", path.join(folder, "mount/x.ts"));
+    };
+    const hooks = { ...config.hooks, transformsDir: "./mount" };
+    service = await startService({ config: { hooks }, prepare, watch: true });
+    for (const [version, text] of [
+      ["..2026_02", "two"],
+      ["..2026_03", "three"],
+    ] as const) {
+      const before = realpathSync(path.join(service.folder, "mount/..data"));
+      writeVersion(service.folder, version, says(text));
+      symlinkSync(version, path.join(service.folder, "mount/..data_tmp"));
+      renameSync(path.join(service.folder, "mount/..data_tmp"), path.join(service.folder, "mount/..data"));
+      rmSync(before, { recursive: true });
+      await expect.poll(message, POLL).toBe(text);
+    }
+  });
+
+  test("of a file that is written in pieces: the old one serves until it is whole", async () => {
+    service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
+    const [half, rest] = ["export default () => ({ mess", 'age: "two" });\n'];
+    const file = openSync(path.join(service.folder, "transforms/x.ts"), "w");
+    writeSync(file, half);
+    await waitFor(async () => (await service.api("/api/status")).lastReloadError !== null);
+    expect(await message()).toBe("one");
+    writeSync(file, rest);
+    closeSync(file);
+    await expect.poll(message, POLL).toBe("two");
+    expect((await service.api("/api/status")).lastReloadError).toBeNull();
+  });
+
   test("ten saves in a row end on the last", async () => {
     service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
     for (let save = 0; save < 10; save += 1) {
       service.write("transforms/x.ts", says(`save ${save}`));
-      await new Promise((resolve) => setTimeout(resolve, 40));
+      await sleep(40);
     }
     await expect.poll(message, POLL).toBe("save 9");
   });
@@ -70,6 +133,7 @@ describe("a change that cannot be used is refused whole", () => {
     });
     expect(lastReloadError).toMatchObject({ file: path.join(service.folder, "transforms/x.ts"), line: 2 });
     expect(lastReloadError.message).toMatch(/./);
+    expect(lastReloadError.excerpt).toMatch(/ {2}2 \| {3}return \{\{ message: 1 \};\n +\| +\^$/);
     expect(await message()).toBe("one");
   });
 
@@ -110,6 +174,12 @@ test("no request fails while reloads happen", async () => {
 
 function says(text: string): string {
   return `export default () => ({ message: ${JSON.stringify(text)} });\n`;
+}
+
+/** A version of a ConfigMap, as the kubelet lays it down. */
+function writeVersion(folder: string, version: string, text: string): void {
+  mkdirSync(path.join(folder, "mount", version), { recursive: true });
+  writeFileSync(path.join(folder, "mount", version, "x.ts"), text);
 }
 
 /** The message that the hook gives right now. */

@@ -36,6 +36,7 @@ export function createReloader({ first, build, watch, log }: ReloaderOptions): R
   let changedMeanwhile = false;
   const watcher = watch ? createWatcher({ since: () => readAt, changed: onChange, log }) : undefined;
   watcher?.follow(program.files);
+  warn(program);
 
   return {
     current: () => program,
@@ -66,12 +67,19 @@ export function createReloader({ first, build, watch, log }: ReloaderOptions): R
       failure = undefined;
       watcher?.follow(program.files);
       log.info("reloaded", { generation: program.generation });
+      warn(program);
     } catch (error) {
       const problems = error instanceof ConfigError ? error.problems : [{ message: String(error) }];
       failure = { at: Date.now(), problems };
-      for (const problem of problems) log.error("reload refused", { problem: toSentence(problem) });
+      for (const problem of problems) {
+        log.error("reload refused", { problem: toSentence(problem), excerpt: problem.excerpt });
+      }
       throw error;
     }
+  }
+
+  function warn({ warnings }: Program): void {
+    for (const warning of warnings) log.warn("configuration", { warning: toSentence(warning) });
   }
 
   function onChange(): void {

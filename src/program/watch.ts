@@ -9,6 +9,12 @@ const QUIET_MS = 60;
 /** chokidar looks at a file and watches it a moment later. What happens in between is found by looking once more. */
 const LOOK_AGAIN_MS = 250;
 
+/** How often files are looked at where the system has no watches left. */
+const POLL_MS = 500;
+
+/** What the system says where it has no watches, no watchers or no file handles left. */
+const EXHAUSTED = ["ENOSPC", "EMFILE", "ENFILE"];
+
 /** File systems keep times more coarsely than clocks do. */
 const CLOCK_SLACK_MS = 10;
 
@@ -27,19 +33,13 @@ export interface Watcher {
 
 /**
  * Calls `changed` once things under the followed paths have been quiet for a moment. A change that happens while the watch
- * is still being set up is not lost.
+ * is still being set up is not lost. Where the system cannot watch any more, the files are polled, and the log says so.
  */
 export function createWatcher({ since, changed, log }: WatcherOptions): Watcher {
-  const watcher = open();
+  let watcher = open({ usePolling: false });
   let followed = new Set<string>();
   let quiet: NodeJS.Timeout | undefined;
   let later: NodeJS.Timeout | undefined;
-
-  watcher.on("all", (event, _path, stats) => {
-    if (!event.startsWith("add") || isNews(stats)) tell();
-  });
-  watcher.on("ready", lookAgain);
-  watcher.on("error", (error) => log.error("watching files failed", { error: String(error) }));
 
   return {
     follow(paths) {
@@ -58,6 +58,28 @@ export function createWatcher({ since, changed, log }: WatcherOptions): Watcher 
     },
   };
 
+  function open({ usePolling }: { usePolling: boolean }): FSWatcher {
+    const opened = watch([], { alwaysStat: true, ignored: isInstalled, usePolling, interval: POLL_MS });
+    opened.on("all", (event, _path, stats) => {
+      if (!event.startsWith("add") || isNews(stats)) tell();
+    });
+    opened.on("ready", lookAgain);
+    opened.on("error", (error) => {
+      if (!usePolling && isExhausted(error)) poll(opened, error);
+      else log.error("watching files failed", { error: String(error) });
+    });
+    return opened;
+  }
+
+  /** Every path that cannot be watched says so; the first is enough. */
+  function poll(failed: FSWatcher, reason: unknown): void {
+    if (watcher !== failed) return;
+    log.warn("files cannot be watched, so they are polled", { everyMs: POLL_MS, reason: String(reason) });
+    watcher = open({ usePolling: true });
+    watcher.add([...followed]);
+    void failed.close();
+  }
+
   function tell(): void {
     clearTimeout(quiet);
     quiet = setTimeout(changed, QUIET_MS);
@@ -75,6 +97,10 @@ export function createWatcher({ since, changed, log }: WatcherOptions): Watcher 
   }
 }
 
-function open(): FSWatcher {
-  return watch([], { alwaysStat: true, ignored: (file) => /[\\/]node_modules([\\/]|$)/.test(file) });
+function isInstalled(file: string): boolean {
+  return /[\\/]node_modules([\\/]|$)/.test(file);
+}
+
+function isExhausted(error: unknown): boolean {
+  return error instanceof Error && "code" in error && EXHAUSTED.some((code) => code === error.code);
 }
