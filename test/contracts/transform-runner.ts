@@ -182,6 +182,14 @@ export function describeTransformRunner(
         expect(await run(code)).toEqual([1772600767890, "2026-03-04T05:06:07.890Z", 0, true]);
       });
 
+      test("a format that is given no date takes `now`", async () => {
+        const code = `export default () => {
+          const year = new Intl.DateTimeFormat("en", { year: "numeric" });
+          return [year.format(), year.format(0), year.formatToParts()[0].value, [0].map(year.format)];
+        }`;
+        expect(await run(code)).toEqual(["2026", "1970", "2026", ["1970"]]);
+      });
+
       test("URL and URLSearchParams", async () => {
         const code = `export default () => {
           const url = new URL("/a?x=1#h", "https://user@ä.example:8443");
@@ -256,7 +264,7 @@ export function describeTransformRunner(
         async (global) => expect(await run(`export default () => typeof ${global}`)).toBe("undefined"),
       );
 
-      test.each(["process", "require", "fetch", "setTimeout", "Buffer", "globalThis.__hooklineRealm"])(
+      test.each(["process", "require", "fetch", "setTimeout", "Buffer", "gc", "globalThis.__hooklineRealm"])(
         "no %s",
         async (global) => expect(await run(`export default () => typeof ${global}`)).toBe("undefined"),
       );

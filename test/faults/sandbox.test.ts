@@ -255,6 +255,17 @@ describe("exhaustion ends only the call that tries it", () => {
     expect(await attack(`export default (): any => { ${body} }`)).toBeInstanceOf(TransformError);
   });
 
+  test("stuck in native code among other calls of its module", async () => {
+    const code =
+      "export default ({ payload }: any) => { let n = 7n; while (payload.stuck) n = n * n; return payload.n }";
+    const bundle = await folder.bundle(code, { timeoutMs: 300 });
+    await runner.run(bundle, toInput({}));
+    const calls = Array.from({ length: 12 }, (_, n) => runner.run(bundle, toInput({ n, stuck: n === 5 })));
+    const results = await Promise.allSettled(calls);
+    const failed = results.flatMap((result, n) => (result.status === "rejected" ? [n] : []));
+    expect(failed).toEqual([5]);
+  });
+
   test("a flood of log lines is cut", async () => {
     const code =
       "export default () => { for (let i = 0; i < 3000; i++) console.log('x'.repeat(1e4)); return 'done' }";

@@ -6,6 +6,7 @@ import type { Job } from "./job.ts";
 import { createLoadedModules, type LoadedModules, toModuleHead } from "./loaded-modules.ts";
 import { createMemoryGuard, type MemoryGuard } from "./memory-guard.ts";
 import { parseAnswer } from "./parse-answer.ts";
+import type { Progress } from "./progress.ts";
 import type { Order, Report } from "./protocol.ts";
 
 /** How long a job may go on after its own deadline, which the child keeps as long as it can. */
@@ -13,9 +14,11 @@ const GRACE_MS = 200;
 /** The same for a job that has to wait for its module's isolate to be made. */
 const LOADING_GRACE_MS = 500;
 /** A job that runs so long may be stuck. */
-const SLOW_MS = 30;
+const SLOW_MS = 10;
 /** The most of a tick that counts: in a longer one this process was held up itself, and the answer may be here unread. */
 const MAX_TICK_MS = 50;
+/** How much of the pace the newest job makes. */
+const PACE_WEIGHT = 0.1;
 /** After so many jobs it is replaced, whatever it looks like. */
 const MAX_JOBS = 1_000_000;
 /** A child that is not ready by then never will be. */
@@ -35,6 +38,10 @@ export interface ChildEnd {
 
 export interface ChildOptions {
   process: ChildProcessWithoutNullStreams;
+  progress: Progress;
+  quarantine: boolean;
+  /** How many modules it may hold. */
+  maxModules: number;
   /** The code of the realm. */
   realm: string;
   /** It may take a job that it could not take before. */
@@ -44,6 +51,8 @@ export interface ChildOptions {
 
 /** A sandbox process as the supervisor sees it. It carries out what it is given in order. */
 export interface ChildHandle {
+  /** True where jobs go that nobody should have to wait for. */
+  isQuarantine: boolean;
   isReady(): boolean;
   /** True while the job that runs takes so long that what waits behind it is better off elsewhere. */
   isSlow(): boolean;
@@ -51,6 +60,8 @@ export interface ChildHandle {
   isHeld(): boolean;
   /** How many jobs it was given and has not answered. */
   backlog(): number;
+  /** How long a job would wait for those before it, in milliseconds, at the pace of the last ones. */
+  expectedWait(): number;
   give(job: Job): void;
   /** Takes back what has not begun. */
   takeBack(): Job[];
@@ -67,6 +78,8 @@ export interface ChildHandle {
   readonly ended: Promise<void>;
 }
 
+type AnswerReport = Extract<Report, { kind: "answer" }>;
+
 interface Entry {
   /** Names this hand-over: a job that was taken back may come again. */
   ticket: number;
@@ -82,11 +95,13 @@ interface State {
   memory: MemoryGuard;
   ready: boolean;
   retired: boolean;
-  /** Given and not answered, in order: the first one runs. */
+  /** Given and not answered, in order: the first one runs, or one soon after it, while answers wait to be sent. */
   entries: Entry[];
   lastTicket: number;
-  /** How long the first one has run, or the child has taken to start, in milliseconds. */
+  /** How long the running one has run, or the child has taken to start, in milliseconds. */
   age: number;
+  /** What a job takes in there, in milliseconds, smoothed. */
+  pace: number;
   /** Why this side ended it, if it did. */
   verdict: FailedAnswer | undefined;
 }
@@ -98,23 +113,27 @@ export function createChild(options: ChildOptions): ChildHandle {
     send: connectChild({
       process: child,
       onReport: (report, text) => receive(state, report, text),
+      onPause: () => options.onFree(),
       onBroken: () => end(state, "crashed", "The sandbox process no longer makes sense."),
-      onClose: (lastWords) => options.onEnd(toEnd(state, lastWords)),
+      onClose: (lastWords) => finish(state, lastWords),
     }),
-    modules: createLoadedModules(),
+    modules: createLoadedModules(options.maxModules),
     memory: createMemoryGuard(child.pid),
     ready: false,
     retired: false,
     entries: [],
     lastTicket: 0,
     age: 0,
+    pace: 0,
     verdict: undefined,
   };
   return {
+    isQuarantine: options.quarantine,
     isReady: () => state.ready && !state.retired && !child.killed,
     isSlow: () => state.age > SLOW_MS,
     isHeld: () => state.age > SLOW_MS || state.entries[0]?.job.suspect === true,
     backlog: () => state.entries.length,
+    expectedWait: () => state.entries.length * state.pace,
     give: (job) => give(state, job),
     takeBack: () => takeBack(state),
     tick: (elapsedMs) => tick(state, elapsedMs),
@@ -133,15 +152,15 @@ function receive(state: State, report: Report, text: string): void {
     state.memory.begin();
     state.send({ kind: "realm" }, state.options.realm);
   } else {
-    answer(state, report.job, text);
+    answer(state, report, text);
   }
-  state.options.onFree();
 }
 
-function answer(state: State, ticket: number, text: string): void {
+function answer(state: State, { job: ticket, micros }: AnswerReport, text: string): void {
   const entry = state.entries.shift();
   if (entry?.ticket !== ticket) throw new Error("An answer came out of turn.");
   state.age = 0;
+  state.pace += PACE_WEIGHT * (micros / 1000 - state.pace);
   if (!entry.takenBack) entry.job.settle(parseAnswer(text));
   if (state.retired) retire(state);
 }
@@ -164,7 +183,8 @@ function give(state: State, job: Job): void {
 }
 
 function takeBack(state: State): Job[] {
-  const waiting = state.entries.slice(1).filter((entry) => !entry.takenBack);
+  const running = findRunning(state);
+  const waiting = state.entries.filter((entry) => entry !== running && !entry.takenBack);
   for (const entry of waiting) {
     entry.takenBack = true;
     state.send({ kind: "cancel", job: entry.ticket });
@@ -173,9 +193,9 @@ function takeBack(state: State): Job[] {
 }
 
 function tick(state: State, elapsedMs: number): void {
-  const [running] = state.entries;
-  if (!running && state.ready) return;
+  if (state.entries.length === 0 && state.ready) return;
   state.age += Math.min(elapsedMs, MAX_TICK_MS);
+  const running = findRunning(state);
   if (running) limitJob(state, running);
   else if (state.age > START_MS) end(state, "crashed", "The sandbox process did not start.");
 }
@@ -198,13 +218,27 @@ function end(state: State, kind: FailedAnswer["kind"], message: string): void {
   state.options.process.kill("SIGKILL");
 }
 
-function toEnd({ entries, verdict, ready }: State, lastWords: string): ChildEnd {
-  const [first, ...rest] = entries;
+/** What the child is at: what it noted, where that is not answered yet; else the first, for it notes nothing that is clear. */
+function findRunning({ entries, options }: State): Entry | undefined {
+  if (entries.length < 2) return entries[0];
+  const noted = options.progress.read();
+  return entries.find(({ ticket }) => ticket === noted) ?? entries[0];
+}
+
+function finish(state: State, lastWords: string): void {
+  const left = toEnd(state, lastWords);
+  state.options.progress.close();
+  state.options.onEnd(left);
+}
+
+function toEnd(state: State, lastWords: string): ChildEnd {
+  const { entries, verdict, ready } = state;
+  const running = findRunning(state);
   return {
     reason: verdict ?? explainDeath(lastWords),
     blamed: verdict?.kind === "timeout",
     wasReady: ready,
-    running: first && !first.takenBack ? first.job : undefined,
-    waiting: rest.filter((entry) => !entry.takenBack).map((entry) => entry.job),
+    running: running && !running.takenBack ? running.job : undefined,
+    waiting: entries.filter((entry) => entry !== running && !entry.takenBack).map((entry) => entry.job),
   };
 }

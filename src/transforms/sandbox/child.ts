@@ -1,24 +1,32 @@
 import { createJobRunner, type JobRunner } from "./job-runner.ts";
-import { createFrameReader, encodeFrame, type Frame, type Order, type Report } from "./protocol.ts";
+import { noteProgress } from "./progress.ts";
+import { createFrameReader, type Message, type Order } from "./protocol.ts";
+import { createReportBox } from "./report-box.ts";
 
 /*
  * The entry of a sandbox process. Orders come in on standard input and are carried out one after the other; reports
  * go out on standard output, one for each job, in order. It ends with its pipe, so that no child outlives its supervisor.
  */
 
+type JobOrder = Extract<Order, { job: number; module: string }>;
+
 /** How long it works before it reads again: a cancellation then overtakes what it cancels. */
 const TURN_MS = 5;
-const waiting: Frame<Order>[] = [];
+const waiting: Message<Order>[] = [];
 const cancelled = new Set<number>();
+const reports = createReportBox();
 let runner: JobRunner;
+/** The module whose job ran last. */
+let lastModule = "";
 
 process.stdin.on("data", createFrameReader<Order>(receive));
 process.stdin.on("end", () => process.kill(process.pid, "SIGKILL"));
-report({ kind: "ready" });
+reports.add({ kind: "ready" });
+reports.send();
 
-function receive(frame: Frame<Order>): void {
-  if (frame.head.kind === "cancel") cancelled.add(frame.head.job);
-  else if (waiting.push(frame) === 1) setImmediate(carryOutSome);
+function receive(message: Message<Order>): void {
+  if (message.head.kind === "cancel") cancelled.add(message.head.job);
+  else if (waiting.push(message) === 1) setImmediate(carryOutSome);
 }
 
 function carryOutSome(): void {
@@ -26,27 +34,34 @@ function carryOutSome(): void {
   do {
     carryOut(waiting[0]!);
     waiting.shift();
+    if (reports.isDue()) reports.send();
   } while (waiting.length > 0 && performance.now() < until);
-  if (waiting.length > 0) setImmediate(carryOutSome);
-  // What came too late for its job cancels nothing.
-  else cancelled.clear();
+  if (waiting.length > 0) {
+    setImmediate(carryOutSome);
+  } else {
+    reports.send();
+    // What came too late for its job cancels nothing.
+    cancelled.clear();
+  }
 }
 
-function carryOut({ head: order, text, body }: Frame<Order>): void {
+function carryOut({ head: order, text, body }: Message<Order>): void {
   if (order.kind === "realm") runner = createJobRunner(text);
   else if (order.kind === "load") runner.load(order, text);
   else if (order.kind === "unload") runner.unload(order.module);
   else if (order.kind !== "cancel") {
-    const { job, kind: operation, module, timeoutMs } = order;
-    const wanted = !cancelled.delete(job);
     // Of a cancelled job nobody reads the answer; it only keeps its place in the row.
-    const answer = wanted
-      ? runner.run(module, { operation, text, body: body.toString("utf8"), timeoutMs })
-      : "";
-    report({ kind: "answer", job }, answer);
+    const startedAt = performance.now();
+    const answer = cancelled.delete(order.job) ? "" : run(order, text, body);
+    const micros = Math.round((performance.now() - startedAt) * 1000);
+    reports.add({ kind: "answer", job: order.job, micros }, answer);
   }
 }
 
-function report(head: Report, text?: string): void {
-  process.stdout.write(encodeFrame(head, text));
+function run({ job, kind: operation, module, timeoutMs }: JobOrder, text: string, body: Buffer): string {
+  // The job may never end: nobody's answer is to wait for another module, and no other job to be taken for it.
+  if (module !== lastModule) reports.send();
+  if (!reports.isEmpty()) noteProgress(job);
+  lastModule = module;
+  return runner.run(module, { operation, text, body: body.toString("utf8"), timeoutMs });
 }

@@ -4,12 +4,15 @@ import { findConfinement } from "./confinement.ts";
 import { createQuarters, type Quarters } from "./launch.ts";
 import { loadPrograms } from "./programs.ts";
 
+/** Isolates of 1 to 2 MB each. The quarantine only sees modules come and go. */
+const MAX_MODULES = 256;
+const MAX_QUARANTINED_MODULES = 16;
 const TIDY_MS = 60_000;
 const MAX_RESTART_DELAY_MS = 5000;
 
 export interface CrewOptions {
   log: Log;
-  /** How many child processes. */
+  /** How many child processes; the last one is the quarantine. */
   size: number;
   /** A child may take a job that it could not take before. */
   onFree(): void;
@@ -35,7 +38,8 @@ export interface Crew {
 interface State {
   options: CrewOptions;
   phase: "asleep" | "awake" | "closed";
-  children: Set<ChildHandle>;
+  /** By their place; a hole where the next one is not started yet. */
+  children: (ChildHandle | undefined)[];
   recycled: number;
   /** Starts in a row that came to nothing. */
   failedStarts: number;
@@ -49,7 +53,7 @@ export function createCrew(options: CrewOptions): Crew {
   const state: State = {
     options,
     phase: "asleep",
-    children: new Set(),
+    children: [],
     recycled: 0,
     failedStarts: 0,
     quarters: undefined,
@@ -60,7 +64,7 @@ export function createCrew(options: CrewOptions): Crew {
   return {
     wake: () => wake(state),
     ready: () => listReady(state),
-    all: () => [...state.children],
+    all: () => listAll(state),
     renew: () => renew(state),
     recycled: () => state.recycled,
     close: () => close(state),
@@ -75,43 +79,49 @@ async function wake(state: State): Promise<void> {
   state.realm = programs.realm;
   state.quarters = quarters;
   process.once("exit", state.onExit);
-  state.tidier = setInterval(() => state.children.forEach((child) => child.tidy()), TIDY_MS).unref();
-  for (let count = 0; count < state.options.size; count++) start(state, quarters);
+  state.tidier = setInterval(() => listAll(state).forEach((child) => child.tidy()), TIDY_MS).unref();
+  for (let place = 0; place < state.options.size; place++) start(state, quarters, place);
 }
 
-function start(state: State, quarters: Quarters): void {
+function start(state: State, quarters: Quarters, place: number): void {
   if (state.phase !== "awake") return;
   try {
-    const child = createChild({
-      process: quarters.launch(),
+    const isLast = place === state.options.size - 1;
+    state.children[place] = createChild({
+      ...quarters.launch(),
+      quarantine: isLast,
+      maxModules: isLast && place > 0 ? MAX_QUARANTINED_MODULES : MAX_MODULES,
       realm: state.realm,
       onFree: () => state.options.onFree(),
-      onEnd: (end) => replace(state, quarters, child, end),
+      onEnd: (end) => replace(state, quarters, place, end),
     });
-    state.children.add(child);
   } catch (error) {
     // A system at its limits may refuse another process.
     state.failedStarts++;
-    startLater(state, quarters, String(error));
+    startLater(state, quarters, place, String(error));
   }
 }
 
-function startLater(state: State, quarters: Quarters, reason: string): void {
+function startLater(state: State, quarters: Quarters, place: number, reason: string): void {
   state.options.log.warn("a sandbox process is replaced", { reason });
   const delayMs = state.failedStarts === 0 ? 0 : 50 * 2 ** state.failedStarts;
-  setTimeout(() => start(state, quarters), Math.min(delayMs, MAX_RESTART_DELAY_MS)).unref();
+  setTimeout(() => start(state, quarters, place), Math.min(delayMs, MAX_RESTART_DELAY_MS)).unref();
 }
 
-function replace(state: State, quarters: Quarters, child: ChildHandle, end: ChildEnd): void {
-  state.children.delete(child);
+function replace(state: State, quarters: Quarters, place: number, end: ChildEnd): void {
+  state.children[place] = undefined;
   state.recycled++;
   state.failedStarts = end.wasReady ? 0 : state.failedStarts + 1;
-  if (state.phase === "awake") startLater(state, quarters, end.reason.message);
+  if (state.phase === "awake") startLater(state, quarters, place, end.reason.message);
   state.options.onEnd(end);
 }
 
-function listReady({ children }: State): ChildHandle[] {
-  return [...children].filter((child) => child.isReady());
+function listAll({ children }: State): ChildHandle[] {
+  return children.filter((child) => child !== undefined);
+}
+
+function listReady(state: State): ChildHandle[] {
+  return listAll(state).filter((child) => child.isReady());
 }
 
 function renew(state: State): void {
@@ -124,13 +134,13 @@ async function close(state: State): Promise<void> {
   state.phase = "closed";
   process.off("exit", state.onExit);
   clearInterval(state.tidier);
-  const ended = [...state.children].map((child) => child.ended);
+  const ended = listAll(state).map((child) => child.ended);
   vacate(state);
   await Promise.all(ended);
 }
 
 /** Leaves no process and no folder behind. */
-function vacate({ children, quarters }: State): void {
-  for (const child of children) child.kill();
-  quarters?.remove();
+function vacate(state: State): void {
+  for (const child of listAll(state)) child.kill();
+  state.quarters?.remove();
 }

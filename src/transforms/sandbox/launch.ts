@@ -1,13 +1,19 @@
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  type ChildProcess,
+  type ChildProcessWithoutNullStreams,
+  spawn,
+  type StdioOptions,
+} from "node:child_process";
+import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { ISOLATED_VM } from "./programs.ts";
+import { createProgress, type Progress } from "./progress.ts";
+import { createTemporaryFolder } from "./temporary-folder.ts";
 
 /** Where children live: their program, and an empty folder to work in. Theirs alone, and gone at the end. */
 export interface Quarters {
-  launch(): ChildProcessWithoutNullStreams;
+  launch(): { process: ChildProcessWithoutNullStreams; progress: Progress };
   remove(): void;
 }
 
@@ -18,6 +24,8 @@ const NODE_OPTIONS = [
   "--jitless",
   // What a call leaves behind is small and short-lived: every isolate can do with the smallest nursery.
   "--max-semi-space-size=1",
+  // For the realm, which uses it once and takes it away: see `realm/collector.ts`.
+  "--expose-gc",
   "--permission",
   "--allow-addons",
   "--disable-warning=SecurityWarning",
@@ -28,7 +36,7 @@ const NODE_OPTIONS = [
  * `confinement` are the words that go before its command.
  */
 export function createQuarters(program: string, confinement: string[]): Quarters {
-  const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "hookline-")));
+  const folder = realpathSync(createTemporaryFolder());
   const entry = path.join(folder, "child.cjs");
   const work = path.join(folder, "work");
   writeFileSync(entry, program);
@@ -36,9 +44,19 @@ export function createQuarters(program: string, confinement: string[]): Quarters
   const readable = [entry, ...nativePackages()].map((name) => `--allow-fs-read=${name}`);
   const command = [...confinement, process.execPath, ...NODE_OPTIONS, ...readable, entry];
   return {
-    launch: () => spawn(command[0]!, command.slice(1), { cwd: work, env: {}, stdio: "pipe" }),
+    launch() {
+      const progress = createProgress(folder);
+      const stdio: StdioOptions = ["pipe", "pipe", "pipe", progress.fd];
+      const child = spawn(command[0]!, command.slice(1), { cwd: work, env: {}, stdio });
+      if (!isPiped(child)) throw new Error("The system gives no more pipes.");
+      return { process: child, progress };
+    },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+function isPiped(child: ChildProcess): child is ChildProcessWithoutNullStreams {
+  return child.stdin !== null && child.stdout !== null && child.stderr !== null;
 }
 
 function nativePackages(): string[] {

@@ -1,7 +1,6 @@
 import type { Job } from "./job.ts";
 import type { ModuleHead } from "./protocol.ts";
 
-const MAX_MODULES = 256;
 const IDLE_MS = 10 * 60_000;
 
 /** Which modules a child holds, the one used longest ago first. */
@@ -9,11 +8,11 @@ export interface LoadedModules {
   /** Notes the use; true where the child does not hold the module yet. */
   use(module: string, now: number): boolean;
   count(): number;
-  /** Modules that have to go: too many, or not used for long. The newest always stays. */
+  /** Modules that have to go: more than `maxModules`, or not used for long. The newest always stays. */
   takeSurplus(now: number): string[];
 }
 
-export function createLoadedModules(): LoadedModules {
+export function createLoadedModules(maxModules: number): LoadedModules {
   const usedAt = new Map<string, number>();
   return {
     use(module, now) {
@@ -24,7 +23,7 @@ export function createLoadedModules(): LoadedModules {
     count: () => usedAt.size,
     takeSurplus(now) {
       const surplus = [...usedAt].filter(
-        ([, at], place) => at < now - IDLE_MS || place < usedAt.size - MAX_MODULES,
+        ([, at], place) => at < now - IDLE_MS || place < usedAt.size - maxModules,
       );
       for (const [module] of surplus) usedAt.delete(module);
       return surplus.map(([module]) => module);

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { PROGRESS_BYTES } from "./progress.ts";
 
 const MIB = 1024 * 1024;
 /** How much address space a child may take beyond what it has when it is ready. */
 const ADDRESS_SPACE_BYTES = 2048 * MIB;
-/** What each loaded module may hold at rest: its isolate is 2 to 3 MB. */
+/** What each loaded module may hold at rest: its isolate is 1 to 2 MB. */
 const MODULE_BYTES = 4 * MIB;
 /** Growth beyond that from which on a child is better replaced. */
 const BLOAT_BYTES = 128 * MIB;
@@ -68,5 +69,9 @@ function readKib(status: string, name: string): number {
  * A system without the tool goes without.
  */
 function limitAddressSpace(pid: number, bytes: number): void {
-  execFile("prlimit", ["--pid", String(pid), `--as=${bytes}`, "--fsize=0", "--core=0"], () => {});
+  execFile(
+    "prlimit",
+    ["--pid", String(pid), `--as=${bytes}`, `--fsize=${PROGRESS_BYTES}`, "--core=0"],
+    () => {},
+  );
 }

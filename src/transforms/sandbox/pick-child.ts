@@ -2,24 +2,29 @@ import type { ChildHandle } from "./child-handle.ts";
 import type { Job } from "./job.ts";
 
 /** Jobs a child is given ahead, so that it never waits for the pipe. */
-const MAX_BACKLOG = 8;
+const MAX_BACKLOG = 16;
+/** Below this nobody gains from being sent elsewhere, and jobs that go together cost less. */
+const SHORT_WAIT_MS = 2;
 
 /**
- * The child that takes a job, if one can now. Suspects have the last child to themselves, one at a time; while one of
- * them waits, others keep off it. The rest go where the least is waiting, to the first on a tie: the second
- * child stays empty, a spare, for as long as one is enough.
+ * The child that takes a job, if one can now. Suspects have the quarantine to themselves, one at a time; while one of
+ * them waits, others keep off it. The rest go to the first child where they need not wait, else where the
+ * wait is the shortest: the second child stays empty, a spare, for as long as one is enough.
  */
 export function pickChild(ready: ChildHandle[], job: Job, suspectWaits: boolean): ChildHandle | undefined {
-  const last = ready.at(-1);
-  if (job.suspect) return last?.backlog() === 0 ? last : undefined;
+  if (job.suspect) return ready.find((child) => child.isQuarantine && child.backlog() === 0);
   const open = ready.filter(
     (child) =>
       !child.isHeld() &&
       child.backlog() < MAX_BACKLOG &&
-      !(suspectWaits && child === last && ready.length > 1),
+      !(suspectWaits && child.isQuarantine && ready.length > 1),
   );
+  return open.find((child) => child.expectedWait() < SHORT_WAIT_MS) ?? findShortestWait(open);
+}
+
+function findShortestWait(open: ChildHandle[]): ChildHandle | undefined {
   return open.reduce<ChildHandle | undefined>(
-    (best, child) => (best && best.backlog() <= child.backlog() ? best : child),
+    (best, child) => (best && best.expectedWait() <= child.expectedWait() ? best : child),
     undefined,
   );
 }

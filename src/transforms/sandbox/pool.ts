@@ -7,7 +7,7 @@ import { pickChild } from "./pick-child.ts";
 
 const MAX_WAITING = 1000;
 const MAX_WAITING_MS = 10_000;
-const TICK_MS = 10;
+const TICK_MS = 5;
 
 export interface PoolOptions {
   log: Log;

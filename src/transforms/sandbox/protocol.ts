@@ -1,12 +1,13 @@
 /**
- * The pipe between the supervisor and a child. A frame is three u32 lengths (little endian), then as many bytes of
- * each: a head (small JSON, read on both sides), a text (passed on unread) and a body (raw bytes).
+ * The pipe between the supervisor and a child. A frame carries several messages, because waking the other side costs
+ * more than a message: three u32 lengths (little endian), then as many bytes of each: the heads (small JSON, read on
+ * both sides), the texts of all messages (passed on unread) and their bodies (raw bytes).
  */
 
 /** The name of a bundle in stacks: what a child reports, the supervisor maps back to the author's files by it. */
 export const BUNDLE_FILE = "hookline:transform";
 
-/** How a module is to be kept: everything an isolate is made from, but for the code, which is the frame's text. */
+/** How a module is to be kept: everything an isolate is made from, but for the code, which is the message's text. */
 export interface ModuleHead {
   module: string;
   memoryMb: number;
@@ -17,7 +18,7 @@ export interface ModuleHead {
 
 /** Supervisor to child. */
 export type Order =
-  /** text: the realm's code. Always the first frame. */
+  /** text: the realm's code. Always the first message. */
   | { kind: "realm" }
   /** text: the bundle's code. */
   | ({ kind: "load" } & ModuleHead)
@@ -31,40 +32,45 @@ export type Order =
 /** Child to supervisor. */
 export type Report =
   | { kind: "ready" }
-  /** text: an `Answer` as JSON, as the isolate wrote it. */
-  | { kind: "answer"; job: number };
+  /** text: an `Answer` as JSON, as the isolate wrote it; `micros`: how long the job ran. */
+  | { kind: "answer"; job: number; micros: number };
 
-export interface Frame<Head> {
+export interface Message<Head> {
   head: Head;
   text: string;
   body: Buffer;
 }
 
+/** A message's head, and the lengths of its text (UTF-16 code units) and its body (bytes). */
+type Entry = [head: unknown, textLength: number, bodyBytes: number];
+
 const PREFIX_BYTES = 12;
 
-const NO_BODY = Buffer.alloc(0);
+export const NO_BODY = Buffer.alloc(0);
 
 /** One buffer, so that it takes one write. */
-export function encodeFrame(head: Order | Report, text = "", body: Buffer = NO_BODY): Buffer {
-  const headText = JSON.stringify(head);
-  const headLength = Buffer.byteLength(headText);
-  const textLength = Buffer.byteLength(text);
-  const frame = Buffer.allocUnsafe(PREFIX_BYTES + headLength + textLength + body.length);
-  frame.writeUInt32LE(headLength, 0);
-  frame.writeUInt32LE(textLength, 4);
-  frame.writeUInt32LE(body.length, 8);
-  frame.write(headText, PREFIX_BYTES);
-  frame.write(text, PREFIX_BYTES + headLength);
-  body.copy(frame, PREFIX_BYTES + headLength + textLength);
-  return frame;
+export function encodeFrame(messages: Message<Order | Report>[]): Buffer {
+  const entries = messages.map(({ head, text, body }): Entry => [head, text.length, body.length]);
+  const heads = Buffer.from(JSON.stringify(entries));
+  const texts = Buffer.from(messages.map((message) => message.text).join(""));
+  const bodies = messages.map((message) => message.body);
+  const prefix = Buffer.alloc(PREFIX_BYTES);
+  prefix.writeUInt32LE(heads.length, 0);
+  prefix.writeUInt32LE(texts.length, 4);
+  prefix.writeUInt32LE(
+    bodies.reduce((sum, body) => sum + body.length, 0),
+    8,
+  );
+  return Buffer.concat([prefix, heads, texts, ...bodies]);
 }
 
 /**
- * Gives a function that takes chunks as they come and calls `onFrame` for each whole frame.
- * That function throws where a frame is over `maxBytes` or its head is no JSON: the other side is not to be trusted further.
+ * Gives a function that takes chunks as they come and calls `onMessage` for each message of each whole frame.
+ * That function throws where a frame is over `maxBytes` or its heads make no sense: the other side is not to be trusted
+ * further.
  */
 export function createFrameReader<Head>(
-  onFrame: (frame: Frame<Head>) => void,
+  onMessage: (message: Message<Head>) => void,
   maxBytes = 0xffff_ffff,
 ): (chunk: Buffer) => void {
   let chunks: Buffer[] = [];
@@ -81,7 +87,7 @@ export function createFrameReader<Head>(
       if (size > maxBytes) throw new RangeError(`A frame of ${size} bytes is over the limit of ${maxBytes}.`);
       needed = size;
       if (available < size) return;
-      onFrame(readFrame(buffer));
+      readMessages<Head>(buffer).forEach(onMessage);
       buffer = buffer.subarray(size);
       chunks = buffer.length === 0 ? [] : [buffer];
       available = buffer.length;
@@ -94,13 +100,16 @@ function frameBytes(buffer: Buffer): number {
   return PREFIX_BYTES + buffer.readUInt32LE(0) + buffer.readUInt32LE(4) + buffer.readUInt32LE(8);
 }
 
-function readFrame<Head>(buffer: Buffer): Frame<Head> {
-  const textStart = PREFIX_BYTES + buffer.readUInt32LE(0);
-  const bodyStart = textStart + buffer.readUInt32LE(4);
-  const bodyEnd = bodyStart + buffer.readUInt32LE(8);
-  return {
-    head: JSON.parse(buffer.toString("utf8", PREFIX_BYTES, textStart)),
-    text: buffer.toString("utf8", textStart, bodyStart),
-    body: buffer.subarray(bodyStart, bodyEnd),
-  };
+function readMessages<Head>(buffer: Buffer): Message<Head>[] {
+  const textsStart = PREFIX_BYTES + buffer.readUInt32LE(0);
+  const bodiesStart = textsStart + buffer.readUInt32LE(4);
+  const texts = buffer.toString("utf8", textsStart, bodiesStart);
+  const entries: [Head, number, number][] = JSON.parse(buffer.toString("utf8", PREFIX_BYTES, textsStart));
+  let textStart = 0;
+  let bodyStart = bodiesStart;
+  return entries.map(([head, textLength, bodyBytes]) => ({
+    head,
+    text: texts.slice(textStart, (textStart += textLength)),
+    body: buffer.subarray(bodyStart, (bodyStart += bodyBytes)),
+  }));
 }

@@ -13,7 +13,7 @@ import { type Breaker, createBreaker } from "./breaker.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { traceStack } from "./trace.ts";
 
-/** Both serve; where one is enough the other is the spare. A third would cost 50 MB and gain little on two cores. */
+/** Both serve; where one is enough the other is the spare, and the quarantine. A third would cost 50 MB and gain little on two cores. */
 const DEFAULT_CHILDREN = 2;
 /** A module may take its time to be set up the first time. */
 const CHECK_TIMEOUT_MS = 5000;
@@ -27,6 +27,8 @@ export interface SandboxOptions {
 interface State {
   pool: Pool;
   breaker: Breaker;
+  /** Transforms that have answered a call: the rest are tried where nobody waits behind them. */
+  proven: WeakSet<TransformBundle>;
   calls: number;
   failures: number;
 }
@@ -36,6 +38,7 @@ export function createSandbox({ log, children = DEFAULT_CHILDREN }: SandboxOptio
   const state: State = {
     pool: createPool({ log, children }),
     breaker: createBreaker(),
+    proven: new WeakSet(),
     calls: 0,
     failures: 0,
   };
@@ -55,7 +58,7 @@ async function check({ pool }: State, bundle: TransformBundle): Promise<ConfigPr
     text: "",
     body: NO_BODY,
     timeoutMs: CHECK_TIMEOUT_MS,
-    suspect: false,
+    suspect: true,
   });
   if (answer.kind === "unchanged" || answer.kind === "value") return [];
   const { place } = traceStack(bundle, answer.message, answer.stack ?? "");
@@ -79,7 +82,7 @@ async function run(state: State, bundle: TransformBundle, input: TransformInput)
 }
 
 async function ask(
-  { pool, breaker }: State,
+  { pool, breaker, proven }: State,
   bundle: TransformBundle,
   input: TransformInput,
 ): Promise<Answer> {
@@ -93,9 +96,10 @@ async function ask(
     text: toText(bundle, input),
     body: input.rawBody,
     timeoutMs: bundle.spec.timeoutMs,
-    suspect: breaker.isSuspect(module),
+    suspect: breaker.isSuspect(module) || !proven.has(bundle),
   });
   breaker.record(module, answer);
+  if (answer.kind === "unchanged" || answer.kind === "value") proven.add(bundle);
   return answer;
 }
 

@@ -15,8 +15,32 @@ export function installClock(): (milliseconds: number) => void {
   });
   Object.defineProperty(NativeDate.prototype, "constructor", { value: FixedDate });
   defineGlobal("Date", FixedDate);
+  fixFormat(() => now);
 
   return function setNow(milliseconds) {
     now = milliseconds;
   };
+}
+
+/** A `DateTimeFormat` that is given no date asks the system's clock. */
+function fixFormat(now: () => number): void {
+  const { prototype } = Intl.DateTimeFormat;
+  const { get } = Object.getOwnPropertyDescriptor(prototype, "format")!;
+  const { formatToParts } = prototype;
+  Object.defineProperties(prototype, {
+    format: {
+      get(this: Intl.DateTimeFormat) {
+        const format: Intl.DateTimeFormat["format"] = Reflect.apply(get!, this, []);
+        return (date: Date | number = now()) => format(date);
+      },
+      configurable: true,
+    },
+    formatToParts: {
+      value(this: Intl.DateTimeFormat, date: Date | number = now()) {
+        return Reflect.apply(formatToParts, this, [date]);
+      },
+      writable: true,
+      configurable: true,
+    },
+  });
 }

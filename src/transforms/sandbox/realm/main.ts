@@ -1,5 +1,6 @@
 import { installClock } from "./clock.ts";
 import { installStructuredClone } from "./clone.ts";
+import { takeCollector } from "./collector.ts";
 import { installConsole } from "./console.ts";
 import { installCrypto } from "./crypto.ts";
 import { installEncoding } from "./encoding.ts";
@@ -25,6 +26,7 @@ Object.defineProperty(globalThis, REALM_GLOBAL, { value: createRealm(), configur
 
 function createRealm(): Realm {
   let factory: Factory = () => {};
+  const collectGarbage = takeCollector();
   return {
     define(code) {
       factory = code;
@@ -39,7 +41,10 @@ function createRealm(): Realm {
       installCrypto(ask);
       installStructuredClone();
       removeLeaks();
-      if (shared) freezeRealm();
+      if (shared) {
+        freezeRealm();
+        collectGarbage();
+      }
       return createEnter({ factory, exportName, setNow, takeLog });
     },
   };
