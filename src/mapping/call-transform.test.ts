@@ -30,7 +30,7 @@ describe("a result that is no action", () => {
     ["text", "it must be an object"],
     [true, "it must be an object"],
     [[[{}]], "it must be an object, not an array"],
-    [{ mesage: "x" }, "mesage is not allowed"],
+    [{ mesage: "x" }, 'mesage is not allowed; did you mean "message"?'],
     [{ message: 5 }, "message must be a string or null, not a number"],
     [{ wakeMode: "soon" }, "wakeMode must be one of"],
     [{ channel: "fax" }, "channel must be one of"],

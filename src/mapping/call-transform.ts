@@ -1,5 +1,6 @@
 import { compileSchema } from "../config/ajv.ts";
 import type { ActionOverride } from "../config/generated.ts";
+import { didYouMean } from "../config/did-you-mean.ts";
 import { readSchema } from "../config/schemas.ts";
 import { HookError } from "../errors.ts";
 import type {
@@ -46,7 +47,9 @@ export function transformFailed(reason: { message: string; trace?: string; log: 
   return new HookError(500, "transform_failed", "The transform of this hook failed.", { detail: reason });
 }
 
-const checkAction = compileSchema(readSchema("action"), { all: true });
+const ACTION = readSchema("action");
+const FIELDS = Object.keys(ACTION["properties"] ?? {});
+const checkAction = compileSchema(ACTION, { all: true });
 
 function toOverrides(result: unknown, log: LogLine[]): ActionOverride[] {
   const results: unknown[] = Array.isArray(result) ? result : [result];
@@ -54,7 +57,7 @@ function toOverrides(result: unknown, log: LogLine[]): ActionOverride[] {
     .filter((one) => one !== null)
     .map((one) => {
       if (isOverride(one)) return one;
-      const message = `The transform returned what is no action: ${describeProblem(one)}.`;
+      const message = `The transform returned what is no action:${describeProblems(one)}`;
       throw transformFailed({ message, log });
     });
 }
@@ -63,11 +66,15 @@ function isOverride(result: unknown): result is ActionOverride {
   return checkAction(result).length === 0;
 }
 
-/** The author chose the names of the fields, so that they can be told. */
-function describeProblem(result: unknown): string {
+/** A line each. The author chose the names of the fields, so that they can be told. */
+function describeProblems(result: unknown): string {
   return checkAction(result)
-    .map(({ path, rule }) => `${path || "it"} ${rule}`)
-    .join("; ");
+    .map(({ path, rule }) => `\n  ${path || "it"} ${rule}${path ? suggestField(path) : ""}`)
+    .join("");
+}
+
+function suggestField(name: string): string {
+  return FIELDS.includes(name) ? "" : didYouMean(name, FIELDS, "");
 }
 
 /** By its name, as the class belongs to another step. */

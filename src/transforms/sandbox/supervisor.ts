@@ -25,6 +25,7 @@ export interface SandboxOptions {
 }
 
 interface State {
+  log: Log;
   pool: Pool;
   breaker: Breaker;
   /** Transforms that have answered a call: the rest are tried where nobody waits behind them. */
@@ -36,6 +37,7 @@ interface State {
 /** Runs transforms in supervised child processes. Nothing is started before the first check or call. */
 export function createSandbox({ log, children = DEFAULT_CHILDREN }: SandboxOptions): TransformRunner {
   const state: State = {
+    log,
     pool: createPool({ log, children }),
     breaker: createBreaker(),
     proven: new WeakSet(),
@@ -62,7 +64,9 @@ async function check({ pool }: State, bundle: TransformBundle): Promise<ConfigPr
   });
   if (answer.kind === "unchanged" || answer.kind === "value") return [];
   const { place } = traceStack(bundle, answer.message, answer.stack ?? "");
-  return [{ message: answer.message, file: bundle.spec.file, ...place }];
+  const logged = answer.log.map(({ level, text }) => `${level}: ${text}`);
+  const excerpt = [place.excerpt, ...logged].filter(Boolean).join("\n") || undefined;
+  return [{ message: answer.message, file: bundle.spec.file, ...place, excerpt }];
 }
 
 async function run(state: State, bundle: TransformBundle, input: TransformInput): Promise<TransformOutcome> {
@@ -78,7 +82,11 @@ async function run(state: State, bundle: TransformBundle, input: TransformInput)
   }
   state.failures++;
   const { kind, message, log, stack = "" } = answer;
-  throw new TransformError(kind, message, { log, trace: traceStack(bundle, message, stack).text });
+  const { text: trace, place } = traceStack(bundle, message, stack);
+  const { file = bundle.spec.file, line, column } = place;
+  // The message may hold a piece of the payload: the place is for everybody who reads the log, the rest is on the event.
+  state.log.warn("transform failed", { reason: kind, file, line, column });
+  throw new TransformError(kind, message, { log, trace });
 }
 
 async function ask(
