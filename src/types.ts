@@ -60,6 +60,8 @@ export interface HookRequest {
   idempotencyKey?: string;
   /** The client's address, IPv4 forms made one. */
   client: string;
+  /** Id of the event whose request an operator runs again by this one. */
+  replayOf?: string;
 }
 
 export type HookAction = WakeAction | AgentAction;
@@ -94,6 +96,8 @@ export interface AgentAction extends ActionBase {
   model?: string;
   thinking?: string;
   timeoutSeconds: number;
+  /** Runs with what else comes under the key, in this many milliseconds from the first. */
+  coalesce?: { key: string; windowMs: number };
 }
 
 /** What a mapping made of a request: the policy has passed it. */
@@ -121,6 +125,8 @@ export interface ActionReceipt {
   mode?: WakeMode;
   runId?: string;
   sessionKey?: string;
+  /** It joined the run of an earlier request. */
+  coalesced?: true;
 }
 
 /** What the journal says once the commit has reached the disk. */
@@ -146,13 +152,25 @@ export const EVENT_STATUSES = ["accepted", "skipped", "rejected", "done", "faile
  */
 export type EventStatus = (typeof EVENT_STATUSES)[number];
 
-export const RUN_STATES = ["ready", "queued", "running", "done", "dead"] as const;
-/** ready: may start once due · queued: behind another of its session · running · done · dead: failed for good. */
+export const RUN_STATES = ["ready", "queued", "running", "done", "dead", "dropped"] as const;
+/**
+ * ready: may start once due · queued: behind another of its session · running · done · dead: failed for good ·
+ * dropped: dead, and an operator wants no more of it.
+ */
 export type RunState = (typeof RUN_STATES)[number];
 
-export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "skipped", "failed"] as const;
+export const DELIVERY_STATES = [
+  "pending",
+  "queued",
+  "sending",
+  "sent",
+  "skipped",
+  "failed",
+  "dropped",
+] as const;
 /**
  * pending: ready or waiting for its next try · queued: behind another to the same recipient · sending · sent ·
- * skipped: no channel has been used yet, and none was named · failed: for good.
+ * skipped: no channel has been used yet, and none was named · failed: for good · dropped: failed, and an operator wants
+ * no more of it.
  */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];

@@ -17,6 +17,7 @@ const SEND_TIMEOUT_MS = 30_000;
 export async function carryOutDelivery(delivery: Delivery, context: DispatchContext): Promise<void> {
   let route: Route | undefined;
   try {
+    requireTriesLeft(delivery);
     route = await resolveRoute(delivery, context.journal);
     if (route) await deliver(delivery, route, context);
     else await skip(delivery, context);
@@ -25,6 +26,12 @@ export async function carryOutDelivery(delivery: Delivery, context: DispatchCont
     context.signal.throwIfAborted();
     await recordFailure({ ...delivery, route }, error, context);
   }
+}
+
+/** As with runs: what is claimed after its last try has ended with its process. */
+function requireTriesLeft({ attempts }: Delivery): void {
+  if (attempts <= POLICY.maxAttempts) return;
+  throw new DriverError("lasting", `the process ended during each of ${POLICY.maxAttempts} tries`);
 }
 
 async function deliver(delivery: Delivery, route: Route, context: DispatchContext): Promise<void> {

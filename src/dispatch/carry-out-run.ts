@@ -1,10 +1,12 @@
 import { runAgentAction } from "../actions/agent.ts";
 import { type HookRun, requireHookRun } from "../actions/hook-run.ts";
 import { toErrorSummary } from "../actions/summary.ts";
+import { DriverError } from "../errors.ts";
 import type { Run } from "../journal/port.ts";
 import type { DispatchContext } from "./context.ts";
 import { toFailure } from "./failure.ts";
 import { readHistory } from "./history.ts";
+import { joinMessages } from "./join-messages.ts";
 import { retryDelayMs } from "./retry.ts";
 
 /** What the end of a run asks of the dispatcher. */
@@ -19,14 +21,35 @@ const BACKOFF = { firstMs: 1000, mostMs: 60_000 };
 
 /** Carries out a claimed run and records what came of it; rejects only when the service stops meanwhile. */
 export async function carryOutRun(claimed: Run, context: DispatchContext): Promise<RunEnd> {
-  const run = requireHookRun(claimed);
+  const run = withJoined(requireHookRun(claimed));
   try {
+    requireTriesLeft(run, context.settings().maxAttempts);
     return await complete(run, context);
   } catch (error) {
-    // cut off: nothing is recorded, it runs again after the restart
-    context.signal.throwIfAborted();
+    await releaseIfStopped(run, context);
     return recordFailure(run, error, context);
   }
+}
+
+function withJoined(run: HookRun): HookRun {
+  const { action, joined } = run;
+  return { ...run, action: { ...action, message: joinMessages(action.message, joined) } };
+}
+
+/**
+ * A failure at the last try would have been recorded: what is claimed once more has ended with its process each time. A
+ * run that kills the process must not do so for ever.
+ */
+function requireTriesLeft({ attempts }: HookRun, maxAttempts: number): void {
+  if (attempts <= maxAttempts) return;
+  throw new DriverError("lasting", `the process ended during each of ${maxAttempts} tries`);
+}
+
+/** Cut off by the stop: nothing is recorded of the try, and the run starts again after the restart. */
+async function releaseIfStopped(run: HookRun, { journal, signal }: DispatchContext): Promise<void> {
+  if (!signal.aborted) return;
+  await journal.releaseRun(run.id);
+  signal.throwIfAborted();
 }
 
 async function complete(run: HookRun, context: DispatchContext): Promise<RunEnd> {

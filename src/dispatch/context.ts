@@ -1,7 +1,7 @@
 import type { AgentDriver } from "../agents/port.ts";
 import type { ChannelDriver } from "../channels/port.ts";
 import type { ResolvedConfig } from "../config/resolved.ts";
-import type { Journal } from "../journal/port.ts";
+import type { Journal, RunLimits } from "../journal/port.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { ChannelName } from "../types.ts";
 import { createInsistentJournal, type DispatchJournal } from "./insistent-journal.ts";
@@ -14,6 +14,8 @@ export interface DispatcherOptions {
   /** Splits a text into parts of at most `limit` units of `measure`. */
   split(text: string, size: { limit: number; measure?: (text: string) => number }): string[];
   settings(): ResolvedConfig["agents"];
+  /** Of the mappings that have any. */
+  limits(): RunLimits;
   log: Log;
 }
 

@@ -13,11 +13,16 @@ const MOST_SENDS = 16;
 /** When to look again at something that is due and that no free place could take. */
 const LOOK_AGAIN_MS = 1000;
 
+/** What waits for a rate is looked at again this often: a reload may have changed the limit. */
+const LONGEST_SLEEP_MS = 60_000;
+
 export interface Dispatcher {
   /** Carries out what the journal holds, and what was left unfinished when the service last stopped. */
   start(): void;
   /** A run was committed. */
   notify(): void;
+  /** Runs or deliveries that had ended are to be tried again. */
+  lookForWork(): void;
   /** A system event asks for a heartbeat at once. */
   requestHeartbeat(): void;
   status(): { runningRuns: number; runningDeliveries: number; runningHeartbeat: boolean };
@@ -47,7 +52,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   });
   const runs = createPool<Run>({
     size: () => context.settings().maxConcurrent,
-    claim: (limit) => journal.claimRuns(limit, Date.now()),
+    claim: (limit) => journal.claimRuns(limit, Date.now(), context.limits()),
     perform: async (run) => {
       const { wakes, delivers } = await carryOutRun(run, context);
       if (wakes) heartbeat.ask();
@@ -64,6 +69,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       heartbeat.start();
     },
     notify: () => runs.notify(),
+    lookForWork,
     requestHeartbeat: () => heartbeat.ask(),
     status: () => ({
       runningRuns: runs.active(),
@@ -88,9 +94,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   /** All that is due is taken: rings when the next retry is. */
   async function setAlarm(): Promise<void> {
-    const dueAt = await journal.nextDueAt();
+    const dueAt = await journal.nextDueAt(context.limits());
     if (dueAt === undefined) return;
     const now = Date.now();
-    alarm.set(dueAt > now ? dueAt : now + LOOK_AGAIN_MS);
+    alarm.set(dueAt > now ? Math.min(dueAt, now + LONGEST_SLEEP_MS) : now + LOOK_AGAIN_MS);
   }
 }

@@ -9,6 +9,7 @@ export type DispatchJournal = Pick<
   | "completeRun"
   | "retryRun"
   | "buryRun"
+  | "releaseRun"
   | "history"
   | "pendingSystemEvents"
   | "completeHeartbeat"
@@ -31,10 +32,11 @@ export function createInsistentJournal(
 ): DispatchJournal {
   const insist = <Result>(call: () => Promise<Result>): Promise<Result> => persist(call, waiting);
   return {
-    claimRuns: (limit, now) => insist(() => journal.claimRuns(limit, now)),
+    claimRuns: (limit, now, limits) => insist(() => journal.claimRuns(limit, now, limits)),
     completeRun: (id, outcome) => insist(() => journal.completeRun(id, outcome)),
     retryRun: (id, dueAt, error) => insist(() => journal.retryRun(id, dueAt, error)),
     buryRun: (id, failure) => insist(() => journal.buryRun(id, failure)),
+    releaseRun: (id) => insist(() => journal.releaseRun(id)),
     history: (sessionKey, limit) => insist(() => journal.history(sessionKey, limit)),
     pendingSystemEvents: (limit) => insist(() => journal.pendingSystemEvents(limit)),
     completeHeartbeat: (run, outcome) => insist(() => journal.completeHeartbeat(run, outcome)),
@@ -44,6 +46,6 @@ export function createInsistentJournal(
     retryDelivery: (id, dueAt, error) => insist(() => journal.retryDelivery(id, dueAt, error)),
     finishDelivery: (id, end) => insist(() => journal.finishDelivery(id, end)),
     lastRoute: (channel) => insist(() => journal.lastRoute(channel)),
-    nextDueAt: () => insist(() => journal.nextDueAt()),
+    nextDueAt: (limits) => insist(() => journal.nextDueAt(limits)),
   };
 }

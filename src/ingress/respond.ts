@@ -32,7 +32,9 @@ export function isExpected(error: unknown): boolean {
 }
 
 function singleAction(action: ActionReceipt): object {
-  return isAgent(action) ? { runId: action.runId, sessionKey: action.sessionKey } : { mode: action.mode };
+  if (!isAgent(action)) return { mode: action.mode };
+  const { runId, sessionKey, coalesced } = action;
+  return { runId, sessionKey, ...(coalesced && { coalesced }) };
 }
 
 function severalActions(actions: ActionReceipt[]): object {

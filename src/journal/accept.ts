@@ -2,6 +2,7 @@ import type { Database } from "./database.ts";
 import { insertEntry } from "./entries.ts";
 import { insertEventState } from "./event-states.ts";
 import { findKey, rememberKeys } from "./idempotency.ts";
+import { insertJoined } from "./joined-events.ts";
 import { planEvent, type Commit } from "./plan.ts";
 import type { AcceptResult, NewAction, NewEvent } from "./port.ts";
 import { toDetail } from "./rows.ts";
@@ -32,24 +33,28 @@ export function findReplay(
 
 function insertEvent(database: Database, event: NewEvent, commit: Commit): void {
   database.run(
-    "INSERT INTO events (id, hook, mapping, received_at, actions, detail, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    `INSERT INTO events (id, hook, mapping, received_at, replay_of, actions, detail, body)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     event.id,
     event.hook,
     event.mapping,
     event.receivedAt,
+    event.replayOf,
     JSON.stringify(commit.receipt.actions),
     toDetail(event),
     event.request.body,
   );
-  const open = commit.actions.filter(isRun).length;
+  // Two actions of one event can be in one run.
+  const open = new Set(commit.actions.filter(isRun).map(({ runId }) => runId)).size;
   // Wakes are carried out by this very commit.
   const status = event.status === "accepted" && open === 0 ? "done" : event.status;
   insertEventState(database, { id: event.id, hook: event.hook, status, open });
 }
 
 function insertAction(database: Database, event: NewEvent, accepted: NewAction): void {
-  if (isRun(accepted)) insertRun(database, event, accepted);
-  else insertEntry(database, accepted.entry);
+  if (!isRun(accepted)) insertEntry(database, accepted.entry);
+  else if (accepted.joins) insertJoined(database, event.id, accepted);
+  else insertRun(database, event, accepted);
 }
 
 function isRun(accepted: NewAction): accepted is Extract<NewAction, { runId: string }> {

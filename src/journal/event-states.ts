@@ -22,15 +22,25 @@ export function insertEventState(
   );
 }
 
-/** Books what became of an event's runs and deliveries; with the last of them the event is done, or dead. */
-export function bookEvent(database: Database, eventId: string | undefined, change: EventChange): void {
+/**
+ * Books what became of a run, or of one of its deliveries, on the run's event and on those that joined it; with the last
+ * of an event's the event is done, or dead.
+ */
+export function bookEvent(
+  database: Database,
+  { eventId, runId }: { eventId: string | undefined; runId: string },
+  change: EventChange,
+): void {
   if (eventId === undefined) return;
   database.run(
     `UPDATE event_states SET open = open + ?2, lost = lost + ?3,
        status = CASE WHEN open + ?2 > 0 THEN 'accepted' WHEN lost + ?3 > 0 THEN 'dead' ELSE 'done' END
-     WHERE event_id = ?1`,
+     WHERE event_id IN (
+       SELECT ?1 UNION
+       SELECT joined_events.event_id FROM joined_events JOIN runs ON seq = run_seq WHERE runs.id = ?4)`,
     eventId,
     change.open,
     change.lost,
+    runId,
   );
 }

@@ -1,6 +1,7 @@
 import type { ActionReceipt } from "../types.ts";
 import type { Database } from "./database.ts";
 import { findKey, type FirstReceipt, type KnownKey } from "./idempotency.ts";
+import { createJoiner } from "./joined-events.ts";
 import type { AcceptResult, Idempotency, NewAction, NewEvent } from "./port.ts";
 
 /** What is to be committed of an event once the actions under known keys are taken out. */
@@ -19,13 +20,22 @@ export type Plan = Commit | Exclude<AcceptResult, { kind: "committed" }>;
 export function planEvent(database: Database, event: NewEvent): Plan {
   const use = event.idempotency;
   // A refused request leaves its key free, so that it can be sent again once it is mended.
-  if (!use || event.status === "rejected" || event.status === "failed") return commitWhole(event);
+  const join = createJoiner(database, event.receivedAt);
+  if (!use || event.status === "rejected" || event.status === "failed") return commitWhole(event, join);
   const known = findKnown(database, use, event.receivedAt);
   if (use.conflictOnOtherContent && isOther(known, use.fingerprint)) return { kind: "conflict" };
-  return use.perAction ? planEach(event, use, known) : planWhole(event, use, known);
+  return use.perAction ? planEach(event, { use, known, join }) : planWhole(event, { use, known, join });
 }
 
 type KnownKeys = Map<string, KnownKey>;
+type Join = (accepted: NewAction) => NewAction;
+
+interface Use {
+  use: Idempotency;
+  known: KnownKeys;
+  /** Called once for each action that is new, in their order. */
+  join: Join;
+}
 
 /** The keys that were used before, in the event's order. An empty key is none. */
 function findKnown(database: Database, use: Idempotency, now: number): KnownKeys {
@@ -41,37 +51,37 @@ function isOther(known: KnownKeys, fingerprint: string): boolean {
   return [...known.values()].some((first) => first.fingerprint !== fingerprint);
 }
 
-function planWhole(event: NewEvent, use: Idempotency, known: KnownKeys): Plan {
+function planWhole(event: NewEvent, { use, known, join }: Use): Plan {
   const [first] = known.values();
   if (first) return { kind: "replayed", receipt: { ...first.receipt, replayed: true } };
-  const commit = commitWhole(event);
+  const commit = commitWhole(event, join);
   for (const key of use.keys) if (key !== "") commit.keys.set(key, commit.receipt);
   return commit;
 }
 
 /** An action whose key was used before, here or in an earlier event, is dropped; the first one's receipt stands in. */
-function planEach(event: NewEvent, use: Idempotency, known: KnownKeys): Plan {
+function planEach(event: NewEvent, { use, known, join }: Use): Plan {
   const commit: Commit = { kind: "commit", receipt: toReceipt(event, []), actions: [], keys: new Map() };
   for (const [index, action] of event.actions.entries()) {
     const key = use.keys[index] ?? "";
     const first = known.get(key)?.receipt ?? commit.keys.get(key);
-    const own = toReceipt(event, [action]);
-    commit.receipt.actions.push(...(first ?? own).actions);
-    if (!first) commit.actions.push(action);
-    if (!first && key !== "") commit.keys.set(key, own);
+    if (first) {
+      commit.receipt.actions.push(...first.actions);
+      continue;
+    }
+    const own = join(action);
+    commit.actions.push(own);
+    commit.receipt.actions.push(toActionReceipt(own));
+    if (key !== "") commit.keys.set(key, toReceipt(event, [own]));
   }
   const [first] = known.values();
   if (!first || commit.actions.length > 0) return commit;
   return { kind: "replayed", receipt: { ...commit.receipt, eventId: first.receipt.eventId, replayed: true } };
 }
 
-function commitWhole(event: NewEvent): Commit {
-  return {
-    kind: "commit",
-    receipt: toReceipt(event, event.actions),
-    actions: event.actions,
-    keys: new Map(),
-  };
+function commitWhole(event: NewEvent, join: Join): Commit {
+  const actions = event.actions.map(join);
+  return { kind: "commit", receipt: toReceipt(event, actions), actions, keys: new Map() };
 }
 
 function toReceipt(event: NewEvent, actions: NewAction[]): FirstReceipt {
@@ -79,7 +89,7 @@ function toReceipt(event: NewEvent, actions: NewAction[]): FirstReceipt {
 }
 
 function toActionReceipt(accepted: NewAction): ActionReceipt {
-  return "runId" in accepted
-    ? { kind: "agent", runId: accepted.runId, sessionKey: accepted.action.sessionKey }
-    : { kind: "wake", mode: accepted.action.mode };
+  if (!("runId" in accepted)) return { kind: "wake", mode: accepted.action.mode };
+  const { runId, action, joins } = accepted;
+  return { kind: "agent", runId, sessionKey: action.sessionKey, ...(joins && { coalesced: true }) };
 }

@@ -1,5 +1,6 @@
 import type { DeliveryState, EventStatus, RunState } from "../types.ts";
 import { integer, optional, text } from "./columns.ts";
+import { nextRunAt } from "./claim-runs.ts";
 import type { Database } from "./database.ts";
 import type {
   Delivery,
@@ -9,6 +10,7 @@ import type {
   JournalStats,
   Page,
   Run,
+  RunLimits,
   SessionSummary,
 } from "./port.ts";
 import {
@@ -35,7 +37,7 @@ export function listEvents(
     ["state.event_id < ?", page.before],
   ]);
   const rows = database.all(
-    `SELECT id, state.hook, mapping, received_at, status, actions
+    `SELECT id, state.hook, mapping, received_at, replay_of, status, actions
      FROM event_states AS state JOIN events ON id = event_id
      ${filter.sql} ORDER BY event_id DESC LIMIT ?`,
     ...filter.values,
@@ -103,13 +105,13 @@ export function readStats(database: Database): JournalStats {
 }
 
 /** The journal's `nextDueAt`. */
-export function nextDueAt(database: Database): number | undefined {
+export function nextDueAt(database: Database, limits?: RunLimits): number | undefined {
   const row = database.get(
-    `SELECT min(due_at) AS due_at FROM (
-       SELECT min(due_at) AS due_at FROM runs INDEXED BY runs_due WHERE state = 'ready'
-       UNION ALL SELECT min(due_at) FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending')`,
+    "SELECT min(due_at) AS due_at FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending'",
   );
-  return optional(integer, row?.due_at ?? null);
+  const run = nextRunAt(database, limits) ?? Infinity;
+  const next = Math.min(run, optional(integer, row?.due_at ?? null) ?? Infinity);
+  return next === Infinity ? undefined : next;
 }
 
 /** What an event led to, in the order it happened. `receipts` is its `actions` column. */
@@ -119,14 +121,27 @@ function partsOf(
   receipts: string,
 ): Pick<EventRecord, "runs" | "entries" | "deliveries"> {
   // Runs are found by the ids in the receipts: an index on event_id would cost every accept.
-  const runs = database.all(
-    `${SELECT_RUNS} WHERE id IN (SELECT value ->> 'runId' FROM json_each(?)) AND event_id = ? ORDER BY seq`,
-    receipts,
+  const runs = database
+    .all(
+      `${SELECT_RUNS} WHERE id IN (SELECT value ->> 'runId' FROM json_each(?1)) AND (event_id = ?2
+         OR EXISTS (SELECT 1 FROM joined_events AS joined WHERE run_seq = seq AND joined.event_id = ?2)) ORDER BY seq`,
+      receipts,
+      id,
+    )
+    .map(toRun);
+  // What came of a run that it joined bears the id of that run's event.
+  const events = JSON.stringify([id, ...runs.map((run) => run.eventId)]);
+  const ofRuns = JSON.stringify(runs.map((run) => run.id));
+  const theirs = `event_id IN (SELECT value FROM json_each(?1))
+    AND (event_id = ?2 OR run_id IN (SELECT value FROM json_each(?3)))`;
+  const entries = database.all(`SELECT * FROM entries WHERE ${theirs} ORDER BY seq`, events, id, ofRuns);
+  const deliveries = database.all(
+    `SELECT * FROM deliveries WHERE ${theirs} ORDER BY seq`,
+    events,
     id,
+    ofRuns,
   );
-  const entries = database.all("SELECT * FROM entries WHERE event_id = ? ORDER BY seq", id);
-  const deliveries = database.all("SELECT * FROM deliveries WHERE event_id = ? ORDER BY seq", id);
-  return { runs: runs.map(toRun), entries: entries.map(toEntry), deliveries: deliveries.map(toDelivery) };
+  return { runs, entries: entries.map(toEntry), deliveries: deliveries.map(toDelivery) };
 }
 
 /** Joins the conditions whose value is given. */

@@ -31,6 +31,7 @@ export interface CompiledMapping {
   check?: SchemaCheck;
   forEach?: ForEach;
   templates: { [Field in TemplateField]?: Template };
+  coalesce?: Coalesce;
   bundle?: TransformBundle;
 }
 
@@ -41,6 +42,11 @@ export interface ForEach {
   path: Path;
   /** The array in the payload holds just the item. */
   narrows: boolean;
+}
+
+export interface Coalesce {
+  key: Template;
+  windowMs: number;
 }
 
 export interface CompileOptions {
@@ -64,6 +70,7 @@ export function compileMapping(
     check: compilePayloadSchema(source, readFile, report),
     forEach: compileForEach(source.mapping, report),
     templates: compileTemplates(source.mapping, report),
+    coalesce: compileCoalesce(source.mapping, report),
     bundle,
   };
   return problems.length > 0 ? { problems } : { mapping, problems };
@@ -80,7 +87,13 @@ function compileTemplates(mapping: MappingInput, report: Report): CompiledMappin
   return templates;
 }
 
-function compileField(field: TemplateField, source: string, report: Report): Template | undefined {
+function compileCoalesce({ coalesce }: MappingInput, report: Report): Coalesce | undefined {
+  if (!coalesce) return undefined;
+  const key = compileField("coalesce.key", coalesce.key, report);
+  return key && { key, windowMs: coalesce.windowMs };
+}
+
+function compileField(field: string, source: string, report: Report): Template | undefined {
   try {
     return compileTemplate(source);
   } catch (error) {

@@ -1,17 +1,16 @@
-import { createHash } from "node:crypto";
 import { createId } from "../create-id.ts";
 import { HookError } from "../errors.ts";
 import type { HookRequest, Resolution } from "../types.ts";
+import { MAX_KEY_LENGTH, toKey } from "./to-key.ts";
 
 type Idempotency = NonNullable<Resolution["idempotency"]>;
 
-const MAX_LENGTH = 255;
 const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
 /** Throws a 400 `HookError` where the `Idempotency-Key` header is there and cannot be a key. */
 export function requireIdempotencyKey({ idempotencyKey }: HookRequest): void {
   if (idempotencyKey === undefined || VISIBLE.test(idempotencyKey)) return;
-  const expected = `Idempotency-Key must be 1 to ${MAX_LENGTH} visible ASCII characters.`;
+  const expected = `Idempotency-Key must be 1 to ${MAX_KEY_LENGTH} visible ASCII characters.`;
   throw new HookError(400, "invalid_idempotency_key", expected);
 }
 
@@ -38,11 +37,4 @@ export function toItemKeys(
     return Array.from({ length: actions }, (_, index) => (index === 0 ? key : `${key}#${index + 1}`));
   });
   return keys.length === 0 ? undefined : { keys, perAction: true, conflictOnOtherContent: false };
-}
-
-/** A key of any length: a long one is known by its hash. */
-function toKey(rendered: string | undefined): string | undefined {
-  const key = rendered?.trim() ?? "";
-  if (key.length <= MAX_LENGTH) return key || undefined;
-  return `sha256:${createHash("sha256").update(key).digest("hex")}`;
 }

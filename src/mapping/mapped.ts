@@ -1,7 +1,7 @@
 import type { ResolvedConfig } from "../config/resolved.ts";
 import { HookError } from "../errors.ts";
 import type { TransformInput } from "../transforms/port.ts";
-import type { HookAction, HookRequest, LogLine, Resolution } from "../types.ts";
+import type { AgentAction, HookAction, HookRequest, LogLine, Resolution } from "../types.ts";
 import { type Budget, createBudget } from "./budget.ts";
 import type { RunTransform } from "./call-transform.ts";
 import type { CompiledMapping } from "./compile.ts";
@@ -11,6 +11,7 @@ import { fanOut, requireFanOut, type Unit } from "./fan-out.ts";
 import { toChosenKey, toEventKey, toItemKeys } from "./idempotency.ts";
 import { requireFit } from "./payload.ts";
 import { type Terms, toAction } from "./policy.ts";
+import { toKey } from "./to-key.ts";
 import { transformDraft } from "./transform.ts";
 
 export interface MappedOptions {
@@ -24,12 +25,13 @@ export async function resolveMapped(
   request: HookRequest,
   options: MappedOptions,
 ): Promise<Resolution> {
+  const log: LogLine[] = [];
   try {
     if (mapping.check) requireFit(mapping.check, request.payload);
     const budget = createBudget(request.rawBody.length);
-    return await resolveUnits({ ...options, mapping, request, budget, log: [] });
+    return await resolveUnits({ ...options, mapping, request, budget, log });
   } catch (error) {
-    throw toHookError(error, mapping.source.id);
+    throw toHookError(error, { mapping: mapping.source.id, log });
   }
 }
 
@@ -72,7 +74,11 @@ async function resolveUnit(unit: Unit, job: Job): Promise<{ actions: HookAction[
     ? await transformDraft(base, { run, bundle, input: toInput(base, unit, job), log })
     : [base];
   const terms = toTerms(base, job);
-  return { actions: drafts.map((draft) => toAction(fillDraft(draft, request.hook), terms)), rendered };
+  const coalesce = renderCoalesce(mapping, context, budget);
+  const actions = drafts.map((draft) =>
+    withCoalesce(toAction(fillDraft(draft, request.hook), terms), coalesce),
+  );
+  return { actions, rendered };
 }
 
 function toInput(base: FilledDraft, { payload, each }: Unit, { request }: Job): TransformInput {
@@ -103,6 +109,20 @@ function toTerms({ sessionKey }: FilledDraft, { mapping, config }: Job): Terms {
   };
 }
 
+function renderCoalesce(
+  { coalesce }: CompiledMapping,
+  context: object,
+  budget: Budget,
+): AgentAction["coalesce"] {
+  const key = toKey(coalesce?.key.render(context, budget));
+  return coalesce && key !== undefined ? { key, windowMs: coalesce.windowMs } : undefined;
+}
+
+/** A wake needs none: a heartbeat takes all that are pending. */
+function withCoalesce(action: HookAction, coalesce: AgentAction["coalesce"]): HookAction {
+  return action.kind === "agent" && coalesce ? { ...action, coalesce } : action;
+}
+
 /** The caller's own key goes before what the mapping would take. */
 function toIdempotency({ mapping, request }: Job, results: UnitResult[]): Resolution["idempotency"] {
   const chosen = toChosenKey(request.idempotencyKey);
@@ -110,13 +130,14 @@ function toIdempotency({ mapping, request }: Job, results: UnitResult[]): Resolu
   return mapping.forEach ? toItemKeys(results) : toEventKey(results[0]?.rendered);
 }
 
-function toHookError(error: unknown, mapping: string): unknown {
+/** The operator sees which mapping it was, and what its transform had printed until then. */
+function toHookError(error: unknown, detail: { mapping: string; log: LogLine[] }): unknown {
   // Only a payload nested many thousand levels deep takes a template to the end of the stack.
   const known = error instanceof RangeError ? TOO_DEEP : error;
   if (!(known instanceof HookError)) return known;
-  const { status, code, message, headers, detail } = known;
-  const details = typeof detail === "object" ? detail : {};
-  return new HookError(status, code, message, { headers, detail: { ...details, mapping }, cause: error });
+  const { status, code, message, headers } = known;
+  const own = typeof known.detail === "object" ? known.detail : {};
+  return new HookError(status, code, message, { headers, detail: { ...detail, ...own }, cause: error });
 }
 
 const TOO_DEEP = new HookError(400, "invalid_payload", "The payload is nested too deeply.");

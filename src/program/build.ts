@@ -8,8 +8,10 @@ import type { ReadConfig } from "../config/read-config.ts";
 import type { MappingSource, ResolvedConfig } from "../config/resolved.ts";
 import { byPlace } from "../config/to-read-config.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
+import type { RunLimits } from "../journal/port.ts";
 import { compileMapping, type CompiledMapping } from "../mapping/compile.ts";
 import { createMappingIndex, type MappingIndex } from "../mapping/match.ts";
+import { toRunLimits } from "../mapping/run-limits.ts";
 import { findShadowed } from "../mapping/shadow.ts";
 import { compileTransform } from "../transforms/compile.ts";
 import type { TransformRunner, TransformSpec } from "../transforms/port.ts";
@@ -24,6 +26,7 @@ export interface Program {
   builtAt: number;
   config: ResolvedConfig;
   mappings: MappingIndex;
+  limits: RunLimits;
   agent: AgentDriver;
   channels: Map<ChannelName, ChannelDriver>;
   warnings: ConfigProblem[];
@@ -54,6 +57,7 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
     builtAt: Date.now(),
     config,
     mappings: createMappingIndex(mappings),
+    limits: toRunLimits(mappings),
     agent: createAgent(config.agents),
     channels: createChannels(config.channels),
     warnings: [...read.warnings, ...findShadowed(mappings).map(place)],

@@ -58,6 +58,7 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
     channels: () => channels,
     split: splitText,
     settings: () => ({ ...SETTINGS, ...setup.settings }),
+    limits: () => new Map(),
     log: silentLog,
   });
   dispatcher.start();

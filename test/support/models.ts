@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { isChatCompletionBody, LLMock } from "@copilotkit/aimock";
 
 export interface ModelServer {
@@ -16,6 +17,8 @@ interface ReplyExtras {
   /** In OpenAI's words: `length`, `content_filter`. */
   finishReason?: string;
   model?: string;
+  /** How long each answer takes. */
+  latencyMs?: number;
 }
 
 /** Starts aimock on a free loopback port: it speaks OpenAI's chat and responses formats, and Anthropic's. */
@@ -23,7 +26,12 @@ export async function startModels(): Promise<ModelServer> {
   const mock = await LLMock.create({ port: 0, host: "127.0.0.1" });
   return {
     baseUrl: `${mock.url}/v1`,
-    reply: (text, extra = {}) => void mock.clearFixtures().on({}, { content: text, ...extra }),
+    reply(text, { latencyMs = 0, ...extra } = {}) {
+      mock.clearFixtures().on({}, async () => {
+        await sleep(latencyMs);
+        return { content: text, ...extra };
+      });
+    },
     fail: (status, message, retryAfter) =>
       void mock.clearFixtures().on({}, { error: { message }, status, retryAfter }),
     lastMessages() {

@@ -1,0 +1,138 @@
+import type { Database } from "./database.ts";
+import { integer, text } from "./columns.ts";
+import { listJoined } from "./joined-events.ts";
+import type { Run, RunLimit, RunLimits } from "./port.ts";
+import { SELECT_RUNS, toRun } from "./rows.ts";
+
+/*
+ * Runs that are ready stand in one queue a mapping: what a mapping's limits hold back is never looked at by a claim, and
+ * holds up no other mapping.
+ */
+
+/** The journal's `claimRuns`. */
+export function claimRuns(database: Database, limit: number, now: number, limits?: RunLimits): Run[] {
+  const due = listReadyMappings(database).flatMap((mapping) => {
+    const room = roomOf(database, { mapping, limit: limits?.get(mapping) }, now);
+    return listDue(database, mapping, Math.min(limit, room), now);
+  });
+  return due
+    .toSorted((a, b) => a.dueAt - b.dueAt || a.seq - b.seq)
+    .slice(0, limit)
+    .map(({ seq, mapping }) => {
+      const rate = limits?.get(mapping)?.rate;
+      if (rate) noteStart(database, { mapping, seq, now, perMs: rate.perMs });
+      return startRun(database, seq, now);
+    });
+}
+
+/** When the next run is due, or free to start if it is held back by a rate. */
+export function nextRunAt(database: Database, limits?: RunLimits): number | undefined {
+  const moments = listReadyMappings(database).map((mapping) => {
+    const [first] = listDue(database, mapping, 1, Number.MAX_SAFE_INTEGER);
+    const rate = limits?.get(mapping)?.rate;
+    return Math.max(first?.dueAt ?? 0, rate ? freeAt(database, mapping, rate) : 0);
+  });
+  return moments.length === 0 ? undefined : Math.min(...moments);
+}
+
+interface Due {
+  seq: number;
+  dueAt: number;
+  mapping: string;
+}
+
+/** Steps from one mapping to the next in the index, whatever the number of runs between them. */
+function listReadyMappings(database: Database): string[] {
+  const rows = database.all(
+    `WITH RECURSIVE ready (mapping) AS (
+       SELECT min(mapping) FROM runs INDEXED BY runs_due WHERE state = 'ready'
+       UNION ALL
+       SELECT (SELECT min(mapping) FROM runs INDEXED BY runs_due WHERE state = 'ready' AND mapping > ready.mapping)
+       FROM ready WHERE ready.mapping IS NOT NULL)
+     SELECT mapping FROM ready WHERE mapping IS NOT NULL`,
+  );
+  return rows.map((row) => text(row.mapping));
+}
+
+function listDue(database: Database, mapping: string, limit: number, now: number): Due[] {
+  if (limit <= 0) return [];
+  const rows = database.all(
+    `SELECT seq, due_at FROM runs INDEXED BY runs_due WHERE state = 'ready' AND mapping = ? AND due_at <= ?
+     ORDER BY due_at, seq LIMIT ?`,
+    mapping,
+    now,
+    limit,
+  );
+  return rows.map((row) => ({ seq: integer(row.seq), dueAt: integer(row.due_at), mapping }));
+}
+
+/** How many more of a mapping's runs may start now. */
+function roomOf(
+  database: Database,
+  { mapping, limit }: { mapping: string; limit: RunLimit | undefined },
+  now: number,
+): number {
+  const { concurrency, rate } = limit ?? {};
+  const places = concurrency === undefined ? Infinity : concurrency - countRunning(database, mapping);
+  const starts = rate
+    ? rate.max - countStarts(database, mapping, { from: now - rate.perMs, to: now })
+    : Infinity;
+  return Math.min(places, starts);
+}
+
+function countRunning(database: Database, mapping: string): number {
+  const row = database.get(
+    "SELECT count(*) AS running FROM runs INDEXED BY runs_running WHERE state = 'running' AND mapping = ?",
+    mapping,
+  );
+  return integer(row?.running);
+}
+
+/** After `from`, and up to `to`: a clock that was set back must not hold a mapping for long. */
+function countStarts(
+  database: Database,
+  mapping: string,
+  { from, to }: { from: number; to: number },
+): number {
+  const row = database.get(
+    "SELECT count(*) AS starts FROM run_starts WHERE mapping = ? AND started_at > ? AND started_at <= ?",
+    mapping,
+    from,
+    to,
+  );
+  return integer(row?.starts);
+}
+
+/** When the last `max` starts have begun to leave the period. */
+function freeAt(database: Database, mapping: string, { max, perMs }: { max: number; perMs: number }): number {
+  const row = database.get(
+    "SELECT started_at FROM run_starts WHERE mapping = ? ORDER BY started_at DESC LIMIT 1 OFFSET ?",
+    mapping,
+    max - 1,
+  );
+  return row ? integer(row.started_at) + perMs : 0;
+}
+
+function noteStart(
+  database: Database,
+  { mapping, seq, now, perMs }: { mapping: string; seq: number; now: number; perMs: number },
+): void {
+  database.run("DELETE FROM run_starts WHERE mapping = ? AND started_at <= ?", mapping, now - perMs);
+  database.run(
+    "INSERT OR IGNORE INTO run_starts (mapping, started_at, run_seq) VALUES (?, ?, ?)",
+    mapping,
+    now,
+    seq,
+  );
+}
+
+/** What runs is joined by no one any more. */
+function startRun(database: Database, seq: number, now: number): Run {
+  database.run(
+    "UPDATE runs SET state = 'running', attempts = attempts + 1, started_at = ?, coalesce_key = NULL WHERE seq = ?",
+    now,
+    seq,
+  );
+  const run = toRun(database.get(`${SELECT_RUNS} WHERE seq = ?`, seq) ?? {});
+  return run.action?.coalesce ? { ...run, joined: listJoined(database, seq) } : run;
+}

@@ -1,0 +1,169 @@
+import { describe, expect, test } from "vitest";
+import type { Journal, NewAction, NewEvent } from "../../../src/journal/port.ts";
+import { useJournals, type OpenJournal } from "./harness.ts";
+import {
+  NOW,
+  receiptOf,
+  sampleDelivery,
+  sampleEvent,
+  sampleKeys,
+  sampleOutcome,
+  sampleRun,
+} from "./samples.ts";
+
+const CLOSES_AT = NOW + 1000;
+
+export function describeCoalescing(open: OpenJournal): void {
+  describe("coalescing", () => {
+    const { start, folder } = useJournals(open);
+
+    test("what comes in the window joins the first one's run, which starts when it closes", async () => {
+      const journal = await start();
+      const first = receiptOf(await journal.accept(sample("one")));
+      const second = receiptOf(await journal.accept(sample("two", { receivedAt: NOW + 999 })));
+      const [action] = first.actions;
+      expect(second.actions).toEqual([{ ...action, coalesced: true }]);
+      expect(action).not.toHaveProperty("coalesced");
+
+      expect(await journal.claimRuns(10, CLOSES_AT - 1)).toEqual([]);
+      expect(await journal.nextDueAt()).toBe(CLOSES_AT);
+      const [run, ...others] = await journal.claimRuns(10, CLOSES_AT);
+      expect(others).toEqual([]);
+      expect(run).toMatchObject({
+        id: action?.runId,
+        action: { message: "one" },
+        joined: { messages: ["two"], leftOut: 0 },
+      });
+    });
+
+    test("another key, and what comes after the window, is a run of its own", async () => {
+      const journal = await start();
+      await journal.accept(sample("one"));
+      await journal.accept(sample("elsewhere", {}, "other"));
+      const late = receiptOf(await journal.accept(sample("late", { receivedAt: CLOSES_AT })));
+      expect(late.actions[0]).not.toHaveProperty("coalesced");
+      expect(await journal.stats()).toMatchObject({ pendingRuns: 3 });
+    });
+
+    test("a run that has started is joined by no one, also not while it waits for another try", async () => {
+      const journal = await start();
+      await journal.accept(sample("one"));
+      const [run] = await journal.claimRuns(10, CLOSES_AT);
+      await journal.retryRun(run!.id, CLOSES_AT + 5000, "busy");
+      const next = receiptOf(await journal.accept(sample("two")));
+      expect(next.actions[0]?.runId).not.toBe(run?.id);
+    });
+
+    test("one that still waits behind its session when the window is over is joined by no one", async () => {
+      const journal = await start();
+      await journal.accept(sampleEvent({ actions: [sampleRun("s")] }));
+      const first = receiptOf(await journal.accept(sample("one", {}, "key", "s")));
+      const late = receiptOf(await journal.accept(sample("late", { receivedAt: CLOSES_AT }, "key", "s")));
+      const later = receiptOf(
+        await journal.accept(sample("later", { receivedAt: CLOSES_AT + 1 }, "key", "s")),
+      );
+      expect(late.actions[0]?.runId).not.toBe(first.actions[0]?.runId);
+      expect(later.actions[0]).toMatchObject({ runId: late.actions[0]?.runId, coalesced: true });
+    });
+
+    test("each event has the run, ends with it, and shows what came of it", async () => {
+      const journal = await start();
+      const events = [sample("one"), sample("two"), sample("three")];
+      for (const event of events) await journal.accept(event);
+      expect(await statuses(journal, events)).toEqual(["accepted", "accepted", "accepted"]);
+
+      const [run] = await journal.claimRuns(10, CLOSES_AT);
+      const delivery = sampleDelivery(run!.id, { eventId: run!.eventId });
+      await journal.completeRun(run!.id, sampleOutcome({ deliveries: [delivery] }));
+      expect(await statuses(journal, events)).toEqual(["accepted", "accepted", "accepted"]);
+      for (const { id } of events) {
+        expect(await journal.getEvent(id)).toMatchObject({
+          runs: [{ id: run!.id, state: "done" }],
+          deliveries: [{ id: delivery.id }],
+        });
+      }
+      await journal.claimDeliveries(10, NOW + 20);
+      await journal.finishDelivery(delivery.id, { state: "failed", at: NOW + 30, error: "gone" });
+      expect(await statuses(journal, events)).toEqual(["dead", "dead", "dead"]);
+    });
+
+    test("two actions of one event can be one run", async () => {
+      const journal = await start();
+      const event = sampleEvent({ actions: [windowed("one", "key"), windowed("two", "key")] });
+      const { actions } = receiptOf(await journal.accept(event));
+      expect(actions[1]).toEqual({ ...actions[0], coalesced: true });
+      const [run] = await journal.claimRuns(10, CLOSES_AT);
+      expect(run).toMatchObject({ action: { message: "one" }, joined: { messages: ["two"] } });
+      await journal.completeRun(run!.id, sampleOutcome());
+      expect(await statuses(journal, [event])).toEqual(["done"]);
+    });
+
+    test("a duplicate of one that joined is answered as it was, and adds nothing", async () => {
+      const journal = await start();
+      await journal.accept(sample("one"));
+      const joined = sample("two", { idempotency: sampleKeys(["2"]) });
+      const answered = receiptOf(await journal.accept(joined));
+      const again = await journal.accept(sample("two", { idempotency: sampleKeys(["2"]) }));
+      expect(again).toEqual({ kind: "replayed", receipt: { ...answered, replayed: true } });
+      const [run] = await journal.claimRuns(10, CLOSES_AT);
+      expect(run?.joined).toEqual({ messages: ["two"], leftOut: 0 });
+    });
+
+    test("an action that is dropped as a duplicate opens no window", async () => {
+      const journal = await start();
+      const each = (keys: string[]) => sampleKeys(keys, { perAction: true });
+      await journal.accept(sampleEvent({ actions: [sampleRun("s")], idempotency: each(["1"]) }));
+      const actions = [windowed("one", "key"), windowed("two", "key")];
+      await journal.accept(sampleEvent({ actions, idempotency: each(["1", "2"]) }));
+      const claimed = await journal.claimRuns(10, CLOSES_AT);
+      expect(claimed.map((run) => [run.action?.message, run.joined])).toEqual([
+        ["Look at this.", undefined],
+        ["two", undefined],
+      ]);
+    });
+
+    test("of a great many the first are kept, and how many are left out is known", async () => {
+      const journal = await start();
+      const events = Array.from({ length: 131 }, (_, index) => sample(`message ${index}`));
+      await Promise.all(events.map((event) => journal.accept(event)));
+      const [run] = await journal.claimRuns(10, CLOSES_AT);
+      expect(run?.joined?.messages).toEqual(
+        Array.from({ length: 100 }, (_, index) => `message ${index + 1}`),
+      );
+      expect(run?.joined?.leftOut).toBe(30);
+      await journal.completeRun(run!.id, sampleOutcome());
+      expect(new Set(await statuses(journal, events))).toEqual(new Set(["done"]));
+    });
+
+    test("an open window is there after a restart", async () => {
+      const at = folder();
+      const before = await start(at);
+      await before.accept(sample("one"));
+      await before.accept(sample("two"));
+      await before.close();
+      const after = await start(at);
+      expect(receiptOf(await after.accept(sample("three"))).actions[0]).toHaveProperty("coalesced", true);
+      expect(await after.claimRuns(10, CLOSES_AT)).toMatchObject([
+        { joined: { messages: ["two", "three"] } },
+      ]);
+    });
+  });
+}
+
+function sample(message: string, parts: Partial<NewEvent> = {}, key = "key", session?: string): NewEvent {
+  const { receivedAt = NOW } = parts;
+  return sampleEvent({ ...parts, actions: [windowed(message, key, receivedAt, session)] });
+}
+
+/** Each would have a session of its own. */
+function windowed(message: string, key: string, receivedAt = NOW, session = message): NewAction {
+  const coalesce = { key, windowMs: CLOSES_AT - NOW };
+  return {
+    ...sampleRun(session, { message, coalesce }),
+    window: { key, closesAt: receivedAt + coalesce.windowMs },
+  };
+}
+
+async function statuses(journal: Journal, events: NewEvent[]): Promise<(string | undefined)[]> {
+  return Promise.all(events.map(async ({ id }) => (await journal.getEvent(id))?.status));
+}

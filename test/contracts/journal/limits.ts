@@ -1,0 +1,80 @@
+import { describe, expect, test } from "vitest";
+import type { Journal, RunLimits } from "../../../src/journal/port.ts";
+import { useJournals, type OpenJournal } from "./harness.ts";
+import { NOW, nextId, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
+
+export function describeLimits(open: OpenJournal): void {
+  describe("a mapping's limits", () => {
+    const { start, folder } = useJournals(open);
+    const one: RunLimits = new Map([["slow", { concurrency: 1 }]]);
+    const twoASecond: RunLimits = new Map([["slow", { rate: { max: 2, perMs: 1000 } }]]);
+
+    test("so many run at once, in their order, and hold up no other mapping's", async () => {
+      const journal = await start();
+      const [first, second] = await acceptRuns(journal, ["slow", "slow", "slow"]);
+      const [other] = await acceptRuns(journal, ["quick"]);
+      expect(await claimedIds(journal, NOW, one)).toEqual([first, other]);
+      expect(await claimedIds(journal, NOW, one)).toEqual([]);
+      await journal.completeRun(first!, sampleOutcome());
+      expect(await claimedIds(journal, NOW, one)).toEqual([second]);
+    });
+
+    test("a change of the limit counts for the next claim", async () => {
+      const journal = await start();
+      const [first, second, third] = await acceptRuns(journal, ["slow", "slow", "slow"]);
+      expect(await claimedIds(journal, NOW, one)).toEqual([first]);
+      expect(await claimedIds(journal, NOW, new Map([["slow", { concurrency: 2 }]]))).toEqual([second]);
+      expect(await claimedIds(journal, NOW)).toEqual([third]);
+    });
+
+    test("so many start in any period", async () => {
+      const journal = await start();
+      const [first, second, third, fourth] = await acceptRuns(journal, ["slow", "slow", "slow", "slow"]);
+      expect(await claimedIds(journal, NOW, twoASecond, 1)).toEqual([first]);
+      expect(await claimedIds(journal, NOW + 600, twoASecond)).toEqual([second]);
+      expect(await claimedIds(journal, NOW + 999, twoASecond)).toEqual([]);
+      expect(await journal.nextDueAt(twoASecond)).toBe(NOW + 1000);
+      expect(await claimedIds(journal, NOW + 1000, twoASecond)).toEqual([third]);
+      expect(await journal.nextDueAt(twoASecond)).toBe(NOW + 1600);
+      expect(await claimedIds(journal, NOW + 1600, twoASecond)).toEqual([fourth]);
+    });
+
+    test("what has started is known after a restart, and the order stands", async () => {
+      const at = folder();
+      const before = await start(at);
+      const ids = await acceptRuns(before, ["slow", "slow", "slow"]);
+      for (const run of await before.claimRuns(10, NOW, twoASecond)) {
+        await before.completeRun(run.id, sampleOutcome());
+      }
+      await before.close();
+      const after = await start(at);
+      expect(await claimedIds(after, NOW + 999, twoASecond)).toEqual([]);
+      expect(await claimedIds(after, NOW + 1000, twoASecond)).toEqual([ids[2]]);
+    });
+
+    test("a clock that was set back holds nobody", async () => {
+      const journal = await start();
+      const [, , third] = await acceptRuns(journal, ["slow", "slow", "slow"]);
+      await journal.claimRuns(10, NOW + 3_600_000, twoASecond);
+      expect(await claimedIds(journal, NOW, twoASecond)).toEqual([third]);
+    });
+
+    test("a claim takes the oldest of all mappings", async () => {
+      const journal = await start();
+      const ids: string[] = [];
+      for (const mapping of ["c", "a", "b", "a"]) ids.push(...(await acceptRuns(journal, [mapping])));
+      expect(await claimedIds(journal, NOW, new Map(), 3)).toEqual(ids.slice(0, 3));
+    });
+  });
+}
+
+/** One event a run, each in a session of its own. */
+async function acceptRuns(journal: Journal, mappings: string[]): Promise<string[]> {
+  const runs = mappings.map((mapping) => ({ mapping, action: sampleRun(nextId()) }));
+  for (const { mapping, action } of runs) await journal.accept(sampleEvent({ mapping, actions: [action] }));
+  return runs.map(({ action }) => action.runId);
+}
+
+async function claimedIds(journal: Journal, now: number, limits?: RunLimits, limit = 10): Promise<string[]> {
+  return (await journal.claimRuns(limit, now, limits)).map((run) => run.id);
+}
