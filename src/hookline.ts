@@ -5,14 +5,18 @@ import { type ReadConfig, readConfig } from "./config/read-config.ts";
 import { packageVersion } from "./config/package.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { HookError } from "./errors.ts";
+import { requireBodyKind } from "./ingress/body-kind.ts";
+import { parseBody } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/respond.ts";
 import { createServer } from "./ingress/server.ts";
 import { createBacklogGuard } from "./journal/backlog.ts";
 import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent } from "./journal/event.ts";
-import type { AcceptResult } from "./journal/port.ts";
+import type { AcceptResult, EventRecord } from "./journal/port.ts";
+import { createSweeper } from "./journal/sweeper.ts";
 import { createSqliteJournal } from "./journal/sqlite.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { registerOperator } from "./operator/api.ts";
+import { toReplayRequest } from "./operator/replay.ts";
 import { toStatus } from "./operator/status.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
 import { buildProgram, type Program } from "./program/build.ts";
@@ -37,7 +41,7 @@ export interface HooklineOptions {
 }
 
 export interface Hookline {
-  /** Opens the port and starts to carry out what is in the journal. */
+  /** Opens the port and starts to carry out what is in the journal; nothing of it where the port cannot be had. */
   listen(): Promise<{ url: string; port: number }>;
   /** The same service without a socket. */
   handle(request: Request): Promise<Response>;
@@ -57,9 +61,10 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   const log = createLog(logSettings.level);
   const sandbox = createSandbox({ log });
   const build = (generation: number): Promise<Program> => buildProgram({ generation, load, runner: sandbox });
-  const programs = createReloader({ first: await build(1), build, watch: options.watch ?? true, log });
+  const first = await build(1).catch(abandon);
+  const journal = await createSqliteJournal({ folder: store.path, log }).catch(abandon);
+  const programs = createReloader({ first, build, watch: options.watch ?? true, log });
   const current = programs.current;
-  const journal = await createSqliteJournal({ folder: store.path, log });
   const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
   const dispatcher = createDispatcher({
     journal,
@@ -67,20 +72,33 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     channels: () => current().channels,
     split: splitText,
     settings: () => current().config.agents,
+    limits: () => current().limits,
     log,
   });
+  const sweeper = createSweeper({ journal, retention: () => current().config.store.retention, log });
   const server = createServer({
     config: () => current().config,
     log,
     receive,
     refused: record,
-    register: (app) => registerOperator(app, { token, journal, status, tryHook, requireReady }),
+    register: (app) =>
+      registerOperator(app, {
+        token,
+        journal,
+        status,
+        tryHook,
+        replay,
+        lookForWork: dispatcher.lookForWork,
+        requireReady,
+      }),
   });
 
   return {
     async listen() {
+      const address = await server.listen();
       dispatcher.start();
-      return server.listen();
+      sweeper.start();
+      return address;
     },
     handle: server.handle,
     reload: programs.reload,
@@ -90,9 +108,16 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
       await programs.close();
       await dispatcher.close(CLOSE_MS);
       await sandbox.close();
+      await sweeper.stop();
       await journal.close();
     },
   };
+
+  /** A start that fails leaves no process behind, and nothing that keeps this one from ending. */
+  async function abandon(error: unknown): Promise<never> {
+    await sandbox.close();
+    throw error;
+  }
 
   /** The whole way of a request that was let in: a repeat or a mapping, the journal, the answer. */
   async function receive(request: HookRequest): Promise<HookResponse> {
@@ -100,11 +125,25 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     const program = current();
     const known = await findReplay(request);
     if (known) return toAnswer(known);
+    return commit(request, await resolve(request, program), program);
+  }
+
+  /** A stored request runs again: through the mappings of now, and under no idempotency key. */
+  async function replay(event: EventRecord): Promise<HookResponse> {
+    backlog.requireRoom();
+    const program = current();
+    const request = toReplayRequest(event, (type, body) => parseBody(requireBodyKind(type), body));
     const resolution = await resolve(request, program);
-    const event = toEvent(request, resolution, {
-      toSystemEvent,
-      dedupeWindowMs: program.config.hooks.dedupeWindowMs,
-    });
+    return commit(request, { ...resolution, idempotency: undefined }, program);
+  }
+
+  async function commit(
+    request: HookRequest,
+    resolution: Resolution,
+    { config }: Program,
+  ): Promise<HookResponse> {
+    const { dedupeWindowMs, redact } = config.hooks;
+    const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact });
     const result = await journal.accept(event);
     if (result.kind === "committed") carryOut(resolution.actions);
     return toAnswer(result);
@@ -132,7 +171,8 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
       status: error.status,
       code: error.code,
     });
-    await journal.accept(toRefusedEvent(request, error)).catch((cause: unknown) => {
+    const event = toRefusedEvent(request, error, current().config.hooks);
+    await journal.accept(event).catch((cause: unknown) => {
       log.error("refused request not recorded", { eventId: request.id, error: String(cause) });
     });
   }

@@ -32,7 +32,10 @@ describe("problems", () => {
       { hooks: { presets: [{ use: "x", wiht: {} }] } },
       'hooks.presets[0].wiht: unknown key "wiht"; did you mean "with"?',
     ],
-    [{ store: { entirelyElse: 1 } }, 'store.entirelyElse: unknown key "entirelyElse"; known here: path'],
+    [
+      { store: { entirelyElse: 1 } },
+      'store.entirelyElse: unknown key "entirelyElse"; known here: path, retention',
+    ],
   ])("unknown keys anywhere: %j", (value, sentence) => {
     expect(sentences(value)).toEqual([sentence]);
   });
@@ -52,6 +55,10 @@ describe("problems", () => {
     [
       { hooks: { dedupeWindow: "1 day" } },
       "hooks.dedupeWindow: must match ^[1-9]\\d*(ms|s|m|h|d)$ (A number and its unit: 500ms, 30s, 30m, 24h, 7d)",
+    ],
+    [
+      { hooks: { redact: ["user.password"] } },
+      "hooks.redact[0]: must match ^\\$(\\.[^.*\\[\\]]+|\\.\\*|\\[(\\d+|\\*)\\])+$ (A place in a payload: $.user.password, $.items[*].token)",
     ],
   ])("wrong values: %j", (value, sentence) => {
     expect(sentences(value)).toEqual([sentence]);

@@ -11,6 +11,7 @@ export const DEFAULTS = {
     maxFanOut: 1000,
     maxPending: 1_000_000,
     dedupeWindow: "24h",
+    redact: [],
     presets: [],
     transformsDir: "./transforms",
     mappings: [],
@@ -26,6 +27,6 @@ export const DEFAULTS = {
       heartbeat: { every: "30m", ack: "HEARTBEAT_OK" },
     },
   },
-  store: { path: "./.webhooks" },
+  store: { path: "./.webhooks", retention: { maxAge: "30d" } },
   log: { level: "info" },
 } satisfies UserConfig;

@@ -254,6 +254,12 @@ export interface UserConfig {
      */
     dedupeWindow?: string;
     /**
+     * Places in payloads whose values are not kept with the event. While there are any, a body that could not be read is not kept at all.
+     *
+     * Items: A place in a payload: $.user.password, $.items[*].token.
+     */
+    redact?: string[];
+    /**
      * Built-in mappings to enable.
      */
     presets?: (
@@ -405,6 +411,19 @@ export interface UserConfig {
      * The state folder.
      */
     path?: string;
+    /**
+     * How long finished events are kept, with all that came of them. Nothing unfinished is deleted.
+     */
+    retention?: {
+      /**
+       * Age at which they are deleted.
+       */
+      maxAge?: string;
+      /**
+       * Size of the journal above which the oldest of them are deleted, in bytes.
+       */
+      maxBytes?: number;
+    };
   };
   /**
    * The service's own log, JSON lines on standard error.
@@ -532,6 +551,40 @@ export interface MappingInput {
    * Template of the idempotency key; with forEach, of each item's. Empty: none.
    */
   dedupe?: string;
+  /**
+   * How many of its runs may be under way at once. The others wait; runs of other mappings do not. Absent: as many as agents.defaults.maxConcurrent.
+   */
+  concurrency?: number;
+  /**
+   * At most max of its runs start in any such period; the others wait, none is refused.
+   */
+  rateLimit?: {
+    /**
+     * Runs in a period.
+     */
+    max: number;
+    /**
+     * The period, a number and its unit: 500ms, 30s, 1m, 24h.
+     */
+    per?: string;
+    /**
+     * The period in milliseconds; goes before per.
+     */
+    perMs?: number;
+  };
+  /**
+   * A burst about one thing becomes one agent run: what comes under the same key within the window joins the first one's run, which starts when the window closes and whose message holds all of theirs. Wakes need none: a heartbeat takes all that are pending.
+   */
+  coalesce?: {
+    /**
+     * Template; with forEach, of each item's. Empty: it runs by itself.
+     */
+    key: string;
+    /**
+     * From the first one to the run's start, in milliseconds.
+     */
+    windowMs: number;
+  };
   /**
    * TypeScript or JavaScript that decides the action, run in a sandbox.
    */

@@ -41,6 +41,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
       maxFanOut: 1000,
       maxPending: 1_000_000,
       dedupeWindowMs: 86_400_000,
+      redact: [],
       presets: [],
       transformsDir: path.join(folder, "transforms"),
       mappings: [],
@@ -60,7 +61,10 @@ test("an empty configuration is all defaults, beside its file", async () => {
       heartbeat: { everyMs: 1_800_000, ack: "HEARTBEAT_OK" },
     },
     channels: {},
-    store: { path: path.join(folder, ".webhooks") },
+    store: {
+      path: path.join(folder, ".webhooks"),
+      retention: { maxAgeMs: 2_592_000_000, maxBytes: undefined },
+    },
     log: { level: "info" },
   });
   expect(warnings).toEqual([]);
@@ -76,6 +80,7 @@ hooks:
   token: \${TOKEN}
   path: /in/
   dedupeWindow: 7d
+  redact: [$.user.password, "$.items[*].tokens[0]", $.*.pin]
   transformsDir: ../code
   presets: [mail]
   mappings:
@@ -85,7 +90,7 @@ agents:
     model: big
     models: [a/b, { id: c/d, alias: big }]
     heartbeat: { every: 90s }
-store: { path: /var/lib/hookline }
+store: { path: /var/lib/hookline, retention: { maxAge: 2d } }
 `,
     "webhooks.yaml",
   );
@@ -97,6 +102,11 @@ store: { path: /var/lib/hookline }
       token: TOKEN,
       path: "/in",
       dedupeWindowMs: 604_800_000,
+      redact: [
+        ["user", "password"],
+        ["items", "*", "tokens", "0"],
+        ["*", "pin"],
+      ],
       transformsDir: path.resolve(file, "../../code"),
       presets: [{ name: "mail", with: {}, key: "hooks.presets[0]" }],
     },
@@ -105,7 +115,7 @@ store: { path: /var/lib/hookline }
       models: [{ id: "a/b" }, { id: "c/d", alias: "big" }],
       heartbeat: { everyMs: 90_000, ack: "HEARTBEAT_OK" },
     },
-    store: { path: "/var/lib/hookline" },
+    store: { path: "/var/lib/hookline", retention: { maxAgeMs: 172_800_000 } },
   });
   expect(config.hooks.mappings.map(({ id, mapping }) => [id, mapping.messageTemplate])).toEqual([
     ["mapping-0", "costs ${PRICE}"],

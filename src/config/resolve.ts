@@ -24,7 +24,7 @@ export function resolveUserConfig(user: UserConfig, origin: Origin): ResolvedCon
     hooks: resolveHooks(user.hooks, origin),
     agents: resolveAgents(user.agents),
     channels: user.channels ?? {},
-    store: { path: path.resolve(origin.baseDir, user.store?.path ?? DEFAULTS.store.path) },
+    store: resolveStore(user.store, origin),
     log: { ...DEFAULTS.log, ...user.log },
   };
 }
@@ -44,6 +44,7 @@ function resolveHooks(user: UserConfig["hooks"], origin: Origin): ResolvedConfig
     path: hooks.path.replace(/\/$/, ""),
     bodyTimeoutMs: bodyTimeoutSeconds * 1000,
     dedupeWindowMs: parseDuration(dedupeWindow),
+    redact: hooks.redact.map(toKeys),
     presets: hooks.presets.map(resolvePresetUse),
     transformsDir,
     mappings: hooks.mappings.map((mapping, index) =>
@@ -52,6 +53,14 @@ function resolveHooks(user: UserConfig["hooks"], origin: Origin): ResolvedConfig
     mail: hooks.mail ?? {},
     defaultSessionKey: hooks.defaultSessionKey,
   };
+}
+
+/** `$.items[*].token` → items, *, token */
+function toKeys(payloadPath: string): string[] {
+  return payloadPath
+    .slice(1)
+    .split(/[.[\]]+/)
+    .filter(Boolean);
 }
 
 function resolvePresetUse(
@@ -90,4 +99,12 @@ function resolveAgents(user: UserConfig["agents"]): ResolvedConfig["agents"] {
 
 function resolveModel(entry: string | AllowedModel): AllowedModel {
   return typeof entry === "string" ? { id: entry } : entry;
+}
+
+function resolveStore(user: UserConfig["store"], { baseDir }: Origin): ResolvedConfig["store"] {
+  const { maxAge, maxBytes } = { ...DEFAULTS.store.retention, ...user?.retention };
+  return {
+    path: path.resolve(baseDir, user?.path ?? DEFAULTS.store.path),
+    retention: { maxAgeMs: parseDuration(maxAge), maxBytes },
+  };
 }

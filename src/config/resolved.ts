@@ -46,6 +46,8 @@ export interface ResolvedConfig {
     maxFanOut: number;
     maxPending: number;
     dedupeWindowMs: number;
+    /** Keys from the outside in, `*` for all: what is replaced in payloads before they are kept. */
+    redact: string[][];
     presets: PresetUse[];
     transformsDir: string;
     mappings: MappingSource[];
@@ -66,6 +68,6 @@ export interface ResolvedConfig {
     heartbeat: { everyMs: number; ack: string };
   };
   channels: { [Name in ChannelName]?: { token: string; baseUrl?: string } };
-  store: { path: string };
+  store: { path: string; retention: { maxAgeMs: number; maxBytes: number | undefined } };
   log: { level: "debug" | "info" | "warn" | "error" | "silent" };
 }

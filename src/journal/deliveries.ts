@@ -1,6 +1,6 @@
 import type { ChannelName } from "../types.ts";
 import { optional, text } from "./columns.ts";
-import type { Database } from "./database.ts";
+import type { Database, SqlRow } from "./database.ts";
 import { bookEvent } from "./event-states.ts";
 import type { Delivery, DeliveryEnd, NewDelivery, Route } from "./port.ts";
 import { toDelivery, toRoute } from "./rows.ts";
@@ -57,7 +57,7 @@ export function retryDelivery(database: Database, id: string, dueAt: number, err
 export function finishDelivery(database: Database, id: string, end: DeliveryEnd): void {
   const row = database.get(
     `UPDATE deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?, parts_sent = coalesce(?, parts_sent)
-     WHERE id = ? AND state = 'sending' RETURNING event_id, channel, recipient`,
+     WHERE id = ? AND state = 'sending' RETURNING event_id, run_id, channel, recipient`,
     end.state,
     end.at,
     "route" in end && end.route ? JSON.stringify(end.route) : undefined,
@@ -68,7 +68,31 @@ export function finishDelivery(database: Database, id: string, end: DeliveryEnd)
   if (!row) return;
   if (end.state === "sent") rememberRoute(database, end.route);
   promoteNext(database, text(row.channel), optional(text, row.recipient));
-  bookEvent(database, optional(text, row.event_id), { open: -1, lost: end.state === "failed" ? 1 : 0 });
+  bookEvent(database, ownerOf(row), { open: -1, lost: end.state === "failed" ? 1 : 0 });
+}
+
+/** Gives a failed delivery its tries anew, behind what is under way to its recipient. False where there is none. */
+export function reviveDelivery(database: Database, id: string, now: number): boolean {
+  const row = database.get(
+    `UPDATE deliveries SET attempts = 0, due_at = ?2, finished_at = NULL, error = NULL,
+       state = iif(EXISTS (SELECT 1 FROM deliveries AS other WHERE other.channel = deliveries.channel
+         AND other.recipient IS deliveries.recipient AND other.finished_at IS NULL), 'queued', 'pending')
+     WHERE id = ?1 AND state = 'failed' RETURNING event_id, run_id`,
+    id,
+    now,
+  );
+  if (row) bookEvent(database, ownerOf(row), { open: 1, lost: -1 });
+  return row !== undefined;
+}
+
+/** Counts a failed delivery as lost no longer. False where there is none. */
+export function dropDelivery(database: Database, id: string): boolean {
+  const row = database.get(
+    "UPDATE deliveries SET state = 'dropped' WHERE id = ? AND state = 'failed' RETURNING event_id, run_id",
+    id,
+  );
+  if (row) bookEvent(database, ownerOf(row), { open: 0, lost: -1 });
+  return row !== undefined;
 }
 
 /** The journal's `lastRoute`. */
@@ -100,7 +124,7 @@ function insertDelivery(database: Database, delivery: NewDelivery, now: number):
     now,
     delivery.text,
   );
-  bookEvent(database, delivery.eventId, { open: 1, lost: 0 });
+  bookEvent(database, { eventId: delivery.eventId, runId: delivery.runId }, { open: 1, lost: 0 });
 }
 
 /** Replacing makes a new row, so that the highest `seq` is the route used last. */
@@ -115,4 +139,8 @@ function promoteNext(database: Database, channel: string, recipient: string | un
     channel,
     recipient,
   );
+}
+
+function ownerOf(row: SqlRow): { eventId: string | undefined; runId: string } {
+  return { eventId: optional(text, row.event_id), runId: text(row.run_id) };
 }

@@ -1,3 +1,4 @@
+import { text } from "./columns.ts";
 import type { Database } from "./database.ts";
 import type { Entry, NewEntry } from "./port.ts";
 import { toEntry } from "./rows.ts";
@@ -40,6 +41,21 @@ export function consumeSystemEvents(database: Database, seqs: number[]): void {
   }
 }
 
+/** Deletes the entries that meet the condition and are not pending; a session ends with its last. Gives how many. */
+export function deleteEntries(database: Database, condition: string, value: string | number): number {
+  const rows = database.all(
+    `DELETE FROM entries WHERE ${condition} AND pending = 0 RETURNING session_key`,
+    value,
+  );
+  for (const row of rows) shortenSession(database, text(row.session_key));
+  return rows.length;
+}
+
+/** System events that are still pending outlive their event. */
+export function detachPending(database: Database, eventId: string): void {
+  database.run("UPDATE entries SET event_id = NULL WHERE event_id = ? AND pending = 1", eventId);
+}
+
 /** The journal's `history`. */
 export function listTurns(database: Database, sessionKey: string, limit: number): Entry[] {
   const newestFirst = database.all(
@@ -48,4 +64,9 @@ export function listTurns(database: Database, sessionKey: string, limit: number)
     limit,
   );
   return newestFirst.toReversed().map(toEntry);
+}
+
+function shortenSession(database: Database, key: string): void {
+  database.run("UPDATE sessions SET entries = entries - 1 WHERE key = ?", key);
+  database.run("DELETE FROM sessions WHERE key = ? AND entries = 0", key);
 }

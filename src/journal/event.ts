@@ -1,12 +1,15 @@
 import { createHash } from "node:crypto";
 import { createId } from "../create-id.ts";
-import type { HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
+import type { AgentAction, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
 import type { HookError } from "../errors.ts";
-import type { EventFailure, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest } from "./port.ts";
-import { redact } from "./redact.ts";
+import type { CoalesceWindow, EventFailure, Idempotency, NewAction, NewEntry, NewEvent } from "./port.ts";
+import type { PayloadPath } from "./redact-payload.ts";
+import { toStoredRequest } from "./stored-request.ts";
 
 export interface EventOptions {
   dedupeWindowMs: number;
+  /** Where in a payload secrets stand that are not kept. */
+  redact: readonly PayloadPath[];
   toSystemEvent(
     action: WakeAction,
     context: { eventId: string; hook: string; source: string; at: number },
@@ -21,8 +24,11 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
     mapping: resolution.mapping,
     status: resolution.actions.length > 0 ? "accepted" : "skipped",
     receivedAt: request.receivedAt,
-    request: toStoredRequest(request),
-    actions: resolution.actions.map((action) => toNewAction(action, request, options)),
+    replayOf: request.replayOf,
+    request: toStoredRequest(request, options.redact),
+    actions: resolution.actions.map((action) =>
+      toNewAction(action, { request, mapping: resolution.mapping, options }),
+    ),
     idempotency: toIdempotency(request, resolution, options.dedupeWindowMs),
     warnings: resolution.warnings,
     log: resolution.log,
@@ -30,14 +36,19 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
 }
 
 /** The event that a refused request leaves behind for the operator; it dispatches nothing. */
-export function toRefusedEvent(request: HookRequest, error: HookError): NewEvent {
+export function toRefusedEvent(
+  request: HookRequest,
+  error: HookError,
+  options: Pick<EventOptions, "redact">,
+): NewEvent {
   return {
     id: request.id,
     hook: request.hook,
     mapping: detailOf(error).mapping,
     status: error.status < 500 ? "rejected" : "failed",
     receivedAt: request.receivedAt,
-    request: toStoredRequest(request),
+    replayOf: request.replayOf,
+    request: toStoredRequest(request, options.redact),
     actions: [],
     warnings: [],
     log: detailOf(error).log ?? [],
@@ -54,10 +65,29 @@ export function fingerprintOf(request: HookRequest): string {
   return createHash("sha256").update(request.rawBody).digest("base64url");
 }
 
-function toNewAction(action: HookAction, request: HookRequest, options: EventOptions): NewAction {
-  if (action.kind === "agent") return { action, runId: createId() };
+interface ActionOrigin {
+  request: HookRequest;
+  mapping: string | undefined;
+  options: EventOptions;
+}
+
+function toNewAction(action: HookAction, { request, mapping, options }: ActionOrigin): NewAction {
+  if (action.kind === "agent") {
+    return { action, runId: createId(), window: toWindow(action, mapping, request.receivedAt) };
+  }
   const { id: eventId, hook, receivedAt: at } = request;
   return { action, entry: options.toSystemEvent(action, { eventId, hook, source: `webhook ${hook}`, at }) };
+}
+
+/** Text inside the boundary and text outside it never share a run. */
+function toWindow(
+  { coalesce, allowUnsafeExternalContent }: AgentAction,
+  mapping: string | undefined,
+  at: number,
+): CoalesceWindow | undefined {
+  if (!coalesce) return undefined;
+  const key = JSON.stringify([mapping, allowUnsafeExternalContent, coalesce.key]);
+  return { key, closesAt: at + coalesce.windowMs };
 }
 
 function toIdempotency(
@@ -74,22 +104,10 @@ function toIdempotency(
   };
 }
 
-function toStoredRequest(request: HookRequest): StoredRequest {
-  return {
-    method: request.method,
-    path: request.path,
-    query: redact(request.query),
-    headers: redact(request.headers),
-    contentType: request.contentType,
-    body: request.rawBody,
-    client: request.client,
-  };
-}
-
 function toFailure(error: HookError): EventFailure {
   const { message, trace } = detailOf(error);
-  const detail = [message, trace].filter(Boolean).join("\n");
-  return { code: error.code, message: error.message, detail: detail || undefined };
+  // A trace begins with the message.
+  return { code: error.code, message: error.message, detail: trace || message };
 }
 
 /** What the mapping step hangs on its errors for the operator. */

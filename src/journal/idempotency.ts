@@ -3,7 +3,7 @@ import { text } from "./columns.ts";
 import type { Database } from "./database.ts";
 
 /** Keys deleted by one commit, so that a large sweep does not block the event loop for long. */
-export const SWEEP_BATCH = 500;
+const SWEEP_BATCH = 500;
 
 /** What was first answered under a key. */
 export type FirstReceipt = Omit<Receipt, "replayed">;
@@ -13,10 +13,11 @@ export interface KnownKey {
   receipt: FirstReceipt;
 }
 
-/** The key's first use, unless it has expired by `now`. */
+/** The key's first use, unless it has expired by `now`: not while its event is carried out. */
 export function findKey(database: Database, scope: string, key: string, now: number): KnownKey | undefined {
   const row = database.get(
-    "SELECT fingerprint, receipt FROM idempotency_keys WHERE scope = ? AND key = ? AND expires_at > ?",
+    `SELECT fingerprint, receipt FROM idempotency_keys
+     WHERE scope = ? AND key = ? AND (expires_at > ? OR ${IS_CARRIED_OUT})`,
     scope,
     key,
     now,
@@ -43,11 +44,16 @@ export function rememberKeys(
   }
 }
 
-/** Deletes up to `SWEEP_BATCH` expired keys and gives how many it were. */
+/** Deletes up to `SWEEP_BATCH` keys that have expired, but for those whose event is unfinished. Gives how many. */
 export function sweepKeys(database: Database, now: number): number {
   return database.run(
     `DELETE FROM idempotency_keys WHERE (scope, key) IN
-       (SELECT scope, key FROM idempotency_keys WHERE expires_at <= ? LIMIT ${SWEEP_BATCH})`,
+       (SELECT scope, key FROM
+         (SELECT * FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ${SWEEP_BATCH})
+        AS idempotency_keys WHERE NOT ${IS_CARRIED_OUT})`,
     now,
   );
 }
+
+const IS_CARRIED_OUT = `EXISTS (
+  SELECT 1 FROM event_states WHERE event_id = idempotency_keys.receipt ->> 'eventId' AND status = 'accepted')`;

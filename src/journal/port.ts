@@ -1,6 +1,7 @@
 import type { ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
 import type {
   AcceptResult,
+  DeadLetter,
   Delivery,
   DeliveryEnd,
   Entry,
@@ -10,6 +11,7 @@ import type {
   NewEvent,
   Route,
   Run,
+  RunLimits,
   SessionSummary,
   TurnOutcome,
 } from "./records.ts";
@@ -21,6 +23,15 @@ export interface Page {
   limit: number;
   /** Only what is older than the item with this id. */
   before?: string;
+}
+
+export interface Retention {
+  /** Milliseconds since the epoch, as all times are. */
+  now: number;
+  /** What was received, or ended, before this moment may go. */
+  keepFrom: number;
+  /** While more is kept than this, the oldest may go, however young. */
+  maxBytes?: number;
 }
 
 export interface JournalStats {
@@ -50,8 +61,11 @@ export interface Journal {
    */
   findReplay(scope: string, key: string, fingerprint: string): Promise<AcceptResult | undefined>;
 
-  /** Takes up to `limit` runs that are due, oldest first, never two of one session; each counts one attempt. */
-  claimRuns(limit: number, now: number): Promise<Run[]>;
+  /**
+   * Takes up to `limit` runs that are due, oldest first, never two of one session, and of each mapping as many as its
+   * limits let through; each counts one attempt.
+   */
+  claimRuns(limit: number, now: number, limits?: RunLimits): Promise<Run[]>;
   /**
    * Ends a run that replied, and lets the next of its session start. The event is done when nothing of it is left. Like
    * every call that ends or retries a run or a delivery, it changes nothing where that one is not being carried out.
@@ -59,6 +73,8 @@ export interface Journal {
   completeRun(runId: string, outcome: TurnOutcome): Promise<void>;
   /** Lets the run try again at `dueAt`; later ones of its session keep waiting behind it. */
   retryRun(runId: string, dueAt: number, error: string): Promise<void>;
+  /** Gives back a run that was cut off: it is as if it had not been claimed. */
+  releaseRun(runId: string): Promise<void>;
   /** Ends a run that failed for good: the event is dead once nothing of it is left, the next of its session starts. */
   buryRun(runId: string, failure: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<void>;
 
@@ -81,8 +97,8 @@ export interface Journal {
   finishDelivery(id: string, end: DeliveryEnd): Promise<void>;
   /** The route used last, on any channel or on this one. */
   lastRoute(channel?: ChannelName): Promise<Route | undefined>;
-  /** The earliest moment at which a claim may find something, if anything waits. */
-  nextDueAt(): Promise<number | undefined>;
+  /** The earliest moment at which a claim may find something, if anything waits; passed where only a run's end can help. */
+  nextDueAt(limits?: RunLimits): Promise<number | undefined>;
 
   /** Turns of a session, oldest first, the newest `limit` of them: what its next turn is given as history. */
   history(sessionKey: string, limit: number): Promise<Entry[]>;
@@ -97,10 +113,25 @@ export interface Journal {
   ): Promise<{ session: SessionSummary; entries: Entry[] } | undefined>;
   listRuns(page: Page & { state?: RunState }): Promise<Run[]>;
   listDeliveries(page: Page & { state?: DeliveryState }): Promise<Delivery[]>;
+
+  /** Runs of hooks and deliveries that failed for good, the newest first. */
+  listDeadLetters(page: Page): Promise<DeadLetter[]>;
+  /**
+   * Gives a dead letter its tries anew: it is due at `now`, behind what its session or recipient has under way, and its
+   * event is accepted again. A delivery goes on after the parts that were taken. False where there is no such one.
+   */
+  retryDeadLetter(id: string, now: number): Promise<boolean>;
+  /** Marks a dead letter as dropped; with the last of them its event is done. False where there is no such one. */
+  dropDeadLetter(id: string): Promise<boolean>;
+
   stats(): Promise<JournalStats>;
   /** Rejects with `JournalUnavailable` where a commit would. */
   probe(): Promise<void>;
-  /** Forgets idempotency keys that have expired. */
-  sweep(now: number): Promise<void>;
+  /**
+   * Deletes a small part of what need not be kept: finished events with all that came of them, heartbeats, sessions
+   * without entries, idempotency keys that have expired; space is given back. Nothing unfinished goes, no pending system
+   * event, and no key whose event is unfinished. True: there may be more to delete.
+   */
+  sweep(retention: Retention): Promise<boolean>;
   close(): Promise<void>;
 }

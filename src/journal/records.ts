@@ -58,7 +58,32 @@ export interface Entry extends NewEntry {
 /** An accepted action, with what its own kind needs. A wake is carried out by its commit, an agent action by a run. */
 export type NewAction =
   | { action: Extract<HookAction, { kind: "wake" }>; entry: NewEntry }
-  | { action: AgentAction; runId: string };
+  | {
+      action: AgentAction;
+      runId: string;
+      /** Later actions under its key join this one's run. */
+      window?: CoalesceWindow;
+      /** It joins a run that waits, and has none of its own. */
+      joins?: true;
+    };
+
+export interface CoalesceWindow {
+  /** Unique among all mappings. */
+  key: string;
+  /** When the run starts, in milliseconds since the epoch. */
+  closesAt: number;
+}
+
+/** What a mapping's runs may take of the service. */
+export interface RunLimit {
+  /** How many run side by side. */
+  concurrency?: number;
+  /** At most `max` start in any `perMs` milliseconds. */
+  rate?: { max: number; perMs: number };
+}
+
+/** By the mapping's id. */
+export type RunLimits = ReadonlyMap<string, RunLimit>;
 
 export interface Idempotency {
   /** Credential and hook name. */
@@ -81,6 +106,8 @@ export interface NewEvent {
   /** accepted · skipped (no actions) · rejected · failed (no actions, with `failure`). */
   status: Extract<EventStatus, "accepted" | "skipped" | "rejected" | "failed">;
   receivedAt: number;
+  /** Id of the event that it repeats at an operator's wish. */
+  replayOf?: string;
   request: StoredRequest;
   actions: NewAction[];
   /** Not looked at where the event is rejected or failed: its keys stay free for another try. */
@@ -107,6 +134,8 @@ export interface Run {
   sessionKey: string;
   /** Absent on heartbeats. */
   action?: AgentAction;
+  /** What later events added to the action's message, in their order. Absent where none did, and in lists. */
+  joined?: { messages: string[]; leftOut: number };
   state: RunState;
   /** Tries so far, this one included while running. */
   attempts: number;
@@ -155,11 +184,26 @@ export type DeliveryEnd =
   /** There was nowhere to send it to; nothing is lost by that. */
   | { state: "skipped"; at: number; error: string };
 
+/** What failed for good, until an operator retries or drops it. */
+export interface DeadLetter {
+  /** Of the run or the delivery. */
+  id: string;
+  kind: "run" | "delivery";
+  eventId?: string;
+  hook?: string;
+  error: string;
+  attempts: number;
+  /** When it was given up. */
+  at: number;
+}
+
 export interface EventSummary {
   id: string;
   hook: string;
   mapping?: string;
   receivedAt: number;
+  /** Id of the event that it repeats at an operator's wish. */
+  replayOf?: string;
   status: EventStatus;
   actions: ActionReceipt[];
 }

@@ -5,6 +5,7 @@ import type { JournalStats } from "./port.ts";
 import {
   ENTRY_ROLES,
   RUN_KINDS,
+  type DeadLetter,
   type Delivery,
   type Entry,
   type EventRecord,
@@ -40,6 +41,7 @@ export function toEventSummary(row: SqlRow): EventSummary {
     hook: text(row.hook),
     mapping: optional(text, row.mapping),
     receivedAt: integer(row.received_at),
+    replayOf: optional(text, row.replay_of),
     status: oneOf(EVENT_STATUSES, row.status),
     actions: JSON.parse(text(row.actions)),
   };
@@ -93,6 +95,18 @@ export function toDelivery(row: SqlRow): Delivery {
     route: row.route === null ? undefined : JSON.parse(text(row.route)),
     sentAt: state === "sent" ? integer(row.finished_at) : undefined,
     error: optional(text, row.error),
+  };
+}
+
+export function toDeadLetter(row: SqlRow): DeadLetter {
+  return {
+    id: text(row.id),
+    kind: oneOf(["run", "delivery"], row.kind),
+    eventId: optional(text, row.event_id),
+    hook: optional(text, row.hook),
+    error: text(row.error),
+    attempts: integer(row.attempts),
+    at: integer(row.finished_at),
   };
 }
 

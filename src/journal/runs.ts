@@ -4,8 +4,9 @@ import type { Database } from "./database.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { insertEntries } from "./entries.ts";
 import { bookEvent } from "./event-states.ts";
-import type { NewEntry, Run, TurnOutcome } from "./port.ts";
-import { SELECT_RUNS, toOutcome, toRun } from "./rows.ts";
+import { releaseWindow } from "./joined-events.ts";
+import type { CoalesceWindow, NewEntry, TurnOutcome } from "./port.ts";
+import { toOutcome } from "./rows.ts";
 
 /*
  * Of a session's unfinished runs the oldest is its head: ready or running. The others are queued, so that a claim never
@@ -14,44 +15,27 @@ import { SELECT_RUNS, toOutcome, toRun } from "./rows.ts";
 
 export function insertRun(
   database: Database,
-  event: { id: string; hook: string; receivedAt: number },
-  { runId, action }: { runId: string; action: AgentAction },
+  event: { id: string; hook: string; mapping?: string; receivedAt: number },
+  { runId, action, window }: { runId: string; action: AgentAction; window?: CoalesceWindow },
 ): void {
+  if (window) releaseWindow(database, window);
   database.run(
-    `INSERT INTO runs (id, kind, event_id, hook, session_key, state, attempts, created_at, due_at)
-     VALUES (?1, 'hook', ?2, ?3, ?4,
-       iif(EXISTS (SELECT 1 FROM runs WHERE session_key = ?4 AND finished_at IS NULL), 'queued', 'ready'), 0, ?5, ?5)`,
+    `INSERT INTO runs (id, kind, event_id, hook, mapping, session_key, coalesce_key, state, attempts, created_at, due_at)
+     VALUES (?1, 'hook', ?2, ?3, ?4, ?5, ?6,
+       iif(EXISTS (SELECT 1 FROM runs WHERE session_key = ?5 AND finished_at IS NULL), 'queued', 'ready'), 0, ?7, ?8)`,
     runId,
     event.id,
     event.hook,
+    event.mapping ?? "",
     action.sessionKey,
+    window?.key,
     event.receivedAt,
+    window?.closesAt ?? event.receivedAt,
   );
   database.run(
     "INSERT INTO run_actions (run_seq, action) VALUES (last_insert_rowid(), ?)",
     JSON.stringify(action),
   );
-}
-
-/** The journal's `claimRuns`. */
-export function claimRuns(database: Database, limit: number, now: number): Run[] {
-  // Left to itself SQLite takes the index of states, and sorts the whole backlog.
-  const due = database.all(
-    `${SELECT_RUNS} WHERE seq IN (
-       SELECT seq FROM runs INDEXED BY runs_due WHERE state = 'ready' AND due_at <= ? ORDER BY due_at, seq LIMIT ?)
-     ORDER BY due_at, seq`,
-    now,
-    limit,
-  );
-  return due.map((row) => {
-    const run = toRun(row);
-    database.run(
-      "UPDATE runs SET state = 'running', attempts = attempts + 1, started_at = ? WHERE id = ?",
-      now,
-      run.id,
-    );
-    return { ...run, state: "running", attempts: run.attempts + 1, startedAt: now };
-  });
 }
 
 /** The journal's `completeRun`. Nothing where the run is not running. */
@@ -65,7 +49,7 @@ export function completeRun(database: Database, runId: string, outcome: TurnOutc
   insertEntries(database, outcome.entries);
   insertDeliveries(database, outcome.deliveries, outcome.finishedAt);
   // After its deliveries, which keep the event open.
-  bookEvent(database, run.eventId, { open: -1, lost: 0 });
+  bookEvent(database, run, { open: -1, lost: 0 });
 }
 
 /** The journal's `buryRun`. Nothing where the run is not running. */
@@ -81,7 +65,7 @@ export function buryRun(
   });
   if (!run) return;
   insertEntries(database, failure.entries);
-  bookEvent(database, run.eventId, { open: -1, lost: 1 });
+  bookEvent(database, run, { open: -1, lost: 1 });
 }
 
 /** The journal's `retryRun`. The run stays its session's head. */
@@ -94,7 +78,39 @@ export function retryRun(database: Database, runId: string, dueAt: number, error
   );
 }
 
-/** Runs that a process left behind may start again. */
+/** Gives a dead run of a hook its tries anew, behind what its session has under way. False where there is none. */
+export function reviveRun(database: Database, runId: string, now: number): boolean {
+  const row = database.get(
+    `UPDATE runs SET attempts = 0, due_at = ?2, started_at = NULL, finished_at = NULL, error = NULL,
+       state = iif(EXISTS (SELECT 1 FROM runs AS other
+         WHERE other.session_key = runs.session_key AND other.finished_at IS NULL), 'queued', 'ready')
+     WHERE id = ?1 AND state = 'dead' AND kind = 'hook' RETURNING event_id`,
+    runId,
+    now,
+  );
+  if (row) bookEvent(database, { eventId: optional(text, row.event_id), runId }, { open: 1, lost: -1 });
+  return row !== undefined;
+}
+
+/** Counts a dead run of a hook as lost no longer. False where there is none. */
+export function dropRun(database: Database, runId: string): boolean {
+  const row = database.get(
+    "UPDATE runs SET state = 'dropped' WHERE id = ? AND state = 'dead' AND kind = 'hook' RETURNING event_id",
+    runId,
+  );
+  if (row) bookEvent(database, { eventId: optional(text, row.event_id), runId }, { open: 0, lost: -1 });
+  return row !== undefined;
+}
+
+/** The journal's `releaseRun`. */
+export function releaseRun(database: Database, runId: string): void {
+  database.run(
+    "UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND state = 'running'",
+    runId,
+  );
+}
+
+/** Runs that a process left behind may start again. Their tries count: one of them may have ended it. */
 export function releaseRuns(database: Database): number {
   return database.run("UPDATE runs SET state = 'ready' WHERE state = 'running'");
 }
@@ -107,7 +123,11 @@ interface End {
 }
 
 /** Ends a running run and makes the next of its session ready. Gives undefined where it is not running. */
-function endRun(database: Database, runId: string, end: End): { eventId: string | undefined } | undefined {
+function endRun(
+  database: Database,
+  runId: string,
+  end: End,
+): { eventId: string | undefined; runId: string } | undefined {
   const row = database.get(
     `UPDATE runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE id = ? AND state = 'running'
      RETURNING event_id, session_key`,
@@ -119,7 +139,7 @@ function endRun(database: Database, runId: string, end: End): { eventId: string 
   );
   if (!row) return undefined;
   promoteNext(database, text(row.session_key));
-  return { eventId: optional(text, row.event_id) };
+  return { eventId: optional(text, row.event_id), runId };
 }
 
 function promoteNext(database: Database, sessionKey: string): void {

@@ -37,6 +37,7 @@ const VERSION_1 = `
     hook TEXT NOT NULL,
     mapping TEXT,
     received_at INTEGER NOT NULL,
+    replay_of TEXT,                   -- the event that this one repeats at an operator's wish
     actions TEXT NOT NULL,            -- JSON: ActionReceipt[]
     detail TEXT NOT NULL,             -- JSON: the request without its body, warnings, log, failure
     body BLOB NOT NULL
@@ -59,7 +60,9 @@ const VERSION_1 = `
     kind TEXT NOT NULL,
     event_id TEXT,
     hook TEXT,
+    mapping TEXT NOT NULL DEFAULT '', -- whose limits hold; empty: the service's own hooks, heartbeats
     session_key TEXT NOT NULL,
+    coalesce_key TEXT,                -- while later events may join it: until it is claimed, or its window is over
     state TEXT NOT NULL,
     attempts INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
@@ -69,10 +72,31 @@ const VERSION_1 = `
     error TEXT,
     outcome TEXT                      -- JSON: reply, model, usage, warnings
   ) STRICT;
-  CREATE INDEX runs_due ON runs (due_at) WHERE state = 'ready';
+  CREATE INDEX runs_due ON runs (mapping, due_at) WHERE state = 'ready';
+  CREATE INDEX runs_running ON runs (mapping) WHERE state = 'running';
+  CREATE UNIQUE INDEX runs_window ON runs (coalesce_key) WHERE coalesce_key IS NOT NULL;
   CREATE INDEX runs_lane ON runs (session_key) WHERE finished_at IS NULL;
   CREATE INDEX runs_state ON runs (state);
+  CREATE INDEX runs_loose ON runs (finished_at) WHERE event_id IS NULL;
+  CREATE INDEX runs_dead ON runs (id) WHERE state = 'dead' AND kind = 'hook';
   CREATE TABLE run_actions (run_seq INTEGER PRIMARY KEY, action TEXT NOT NULL) STRICT;
+
+  CREATE TABLE run_starts (           -- of mappings with a rate limit, within its period
+    mapping TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    run_seq INTEGER NOT NULL,
+    PRIMARY KEY (mapping, started_at, run_seq)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE joined_events (        -- what a coalesced run holds beside its own event
+    run_seq INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    event_id TEXT NOT NULL,
+    message TEXT,                     -- NULL: left out, there are too many
+    PRIMARY KEY (run_seq, place)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TRIGGER run_removed AFTER DELETE ON runs
+    BEGIN DELETE FROM joined_events WHERE run_seq = OLD.seq; END;
 
   CREATE TABLE entries (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,  -- a cursor: never used twice, also after deletion
@@ -88,6 +112,7 @@ const VERSION_1 = `
   CREATE INDEX entries_session ON entries (session_key);
   CREATE INDEX entries_turns ON entries (session_key) WHERE role <> 'system';
   CREATE INDEX entries_pending ON entries (pending) WHERE pending = 1;
+  CREATE INDEX entries_loose ON entries (at) WHERE event_id IS NULL;
   CREATE INDEX entries_event ON entries (event_id) WHERE event_id IS NOT NULL;
 
   CREATE TABLE sessions (
@@ -118,6 +143,8 @@ const VERSION_1 = `
   CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'pending';
   CREATE INDEX deliveries_lane ON deliveries (channel, recipient) WHERE finished_at IS NULL;
   CREATE INDEX deliveries_state ON deliveries (state);
+  CREATE INDEX deliveries_loose ON deliveries (finished_at) WHERE event_id IS NULL;
+  CREATE INDEX deliveries_failed ON deliveries (id) WHERE state = 'failed';
   CREATE INDEX deliveries_event ON deliveries (event_id) WHERE event_id IS NOT NULL;
 
   CREATE TABLE routes (

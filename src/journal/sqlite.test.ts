@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { describeJournal } from "../../test/contracts/journal.ts";
 import { useJournals } from "../../test/contracts/journal/harness.ts";
 import { open } from "../../test/contracts/journal/openers/sqlite.ts";
-import { NOW, sampleEvent } from "../../test/contracts/journal/samples.ts";
+import { NOW, sampleEvent, sweepAll } from "../../test/contracts/journal/samples.ts";
 
 describeJournal("SQLite", open, new URL("../../test/contracts/journal/openers/sqlite.ts", import.meta.url));
 
@@ -74,6 +74,17 @@ describe("the SQLite file", () => {
       problems: [{ file, message: expect.stringContaining("schema version 1000") }],
     });
     expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  test("shrinks as its events go", async () => {
+    const at = folder();
+    const journal = await start(at);
+    const events = Array.from({ length: 300 }, () => sampleEvent({ status: "skipped", actions: [] }));
+    for (const event of events) event.request.body = Buffer.alloc(20_000);
+    await Promise.all(events.map((event) => journal.accept(event)));
+    await sweepAll(journal, { now: NOW + 1, keepFrom: NOW + 1 });
+    await journal.close();
+    expect(statSync(path.join(at, "journal.db")).size).toBeLessThan(500_000);
   });
 
   test("that is no database is refused by name", async () => {

@@ -1,11 +1,12 @@
 import type { Log } from "../telemetry/log.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
+import { claimRuns } from "./claim-runs.ts";
 import type { Database } from "./database.ts";
+import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
 import { claimDeliveries, finishDelivery, lastRoute, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { listPendingSystemEvents, listTurns } from "./entries.ts";
 import { createGroupCommit, type GroupCommit } from "./group-commit.ts";
 import { completeHeartbeat, failHeartbeat } from "./heartbeats.ts";
-import { SWEEP_BATCH, sweepKeys } from "./idempotency.ts";
 import { openStore, type Store } from "./open.ts";
 import { JournalUnavailable, type Journal } from "./port.ts";
 import {
@@ -18,7 +19,8 @@ import {
   nextDueAt,
   readStats,
 } from "./reads.ts";
-import { buryRun, claimRuns, completeRun, retryRun } from "./runs.ts";
+import { sweep } from "./retention.ts";
+import { buryRun, completeRun, releaseRun, retryRun } from "./runs.ts";
 import { toUnavailable } from "./unavailable.ts";
 
 /**
@@ -42,9 +44,10 @@ function writes(state: State) {
     state.commits.write(() => operation(state.store.database));
   return {
     accept: (event) => write((database) => acceptEvent(database, event)),
-    claimRuns: (limit, now) => write((database) => claimRuns(database, limit, now)),
+    claimRuns: (limit, now, limits) => write((database) => claimRuns(database, limit, now, limits)),
     completeRun: (runId, outcome) => write((database) => completeRun(database, runId, outcome)),
     retryRun: (runId, dueAt, error) => write((database) => retryRun(database, runId, dueAt, error)),
+    releaseRun: (runId) => write((database) => releaseRun(database, runId)),
     buryRun: (runId, failure) => write((database) => buryRun(database, runId, failure)),
     completeHeartbeat: (run, outcome) => write((database) => completeHeartbeat(database, run, outcome)),
     failHeartbeat: (run) => write((database) => failHeartbeat(database, run)),
@@ -53,10 +56,10 @@ function writes(state: State) {
       write((database) => progressDelivery(database, id, partsSent, route)),
     retryDelivery: (id, dueAt, error) => write((database) => retryDelivery(database, id, dueAt, error)),
     finishDelivery: (id, end) => write((database) => finishDelivery(database, id, end)),
+    retryDeadLetter: (id, now) => write((database) => retryDeadLetter(database, id, now)),
+    dropDeadLetter: (id) => write((database) => dropDeadLetter(database, id)),
     probe: () => write(probe),
-    sweep: async (now) => {
-      while ((await write((database) => sweepKeys(database, now))) === SWEEP_BATCH);
-    },
+    sweep: (retention) => write((database) => sweep(database, retention)),
   } satisfies Partial<Journal>;
 }
 
@@ -75,7 +78,7 @@ function reads(state: State) {
       read((database) => findReplay(database, scope, key, fingerprint)),
     pendingSystemEvents: (limit) => read((database) => listPendingSystemEvents(database, limit)),
     lastRoute: (channel) => read((database) => lastRoute(database, channel)),
-    nextDueAt: () => read(nextDueAt),
+    nextDueAt: (limits) => read((database) => nextDueAt(database, limits)),
     history: (sessionKey, limit) => read((database) => listTurns(database, sessionKey, limit)),
     listEvents: (page) => read((database) => listEvents(database, page)),
     getEvent: (id) => read((database) => getEvent(database, id)),
@@ -83,6 +86,7 @@ function reads(state: State) {
     getSession: (key, page) => read((database) => getSession(database, key, page)),
     listRuns: (page) => read((database) => listRuns(database, page)),
     listDeliveries: (page) => read((database) => listDeliveries(database, page)),
+    listDeadLetters: (page) => read((database) => listDeadLetters(database, page)),
     stats: () => read(readStats),
   } satisfies Partial<Journal>;
 }

@@ -1,25 +1,17 @@
 import type { FastifyInstance } from "fastify";
 import { HookError } from "../errors.ts";
-import type { Journal } from "../journal/port.ts";
-import { DELIVERY_STATES, EVENT_STATUSES, MAIN_SESSION, RUN_STATES } from "../types.ts";
+import { DELIVERY_STATES, MAIN_SESSION, RUN_STATES } from "../types.ts";
 import { createAuthenticate } from "./authenticate.ts";
-import { toLimit, toOneOf, toText } from "./query.ts";
+import { type DeadLetterOptions, registerDeadLetters } from "./dead-letters.ts";
+import { type EventOptions, registerEvents } from "./events.ts";
+import { type Query, toLimit, toOneOf, toPage, toText } from "./query.ts";
+import { requireFound } from "./require-found.ts";
 import type { Trial } from "./trial.ts";
-import {
-  toDeliveryView,
-  toEntryView,
-  toEventTimeline,
-  toEventView,
-  toRunView,
-  toSessionView,
-} from "./views.ts";
+import { toDeliveryView, toEntryView, toRunView, toSessionView } from "./views.ts";
 
-type Query = Record<string, unknown>;
-
-export interface OperatorOptions {
+export interface OperatorOptions extends DeadLetterOptions, EventOptions {
   /** `gateway.auth.token`. */
   token(): string | undefined;
-  journal: Journal;
   /** Version, config, sandbox and queue, as JSON. */
   status(): Promise<object>;
   /** Runs one payload through mapping and transform, and dispatches nothing. */
@@ -49,14 +41,8 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
       return reply.code(trial.ok ? 200 : trial.status).send(trial);
     });
 
-    api.get<{ Querystring: Query }>("/api/events", async ({ query }) => {
-      const status = toOneOf(query, "status", EVENT_STATUSES);
-      const events = await journal.listEvents({ ...toPage(query), hook: toText(query, "hook"), status });
-      return { events: events.map(toEventView) };
-    });
-    api.get<{ Params: { id: string } }>("/api/events/:id", async ({ params }) =>
-      toEventTimeline(found(await journal.getEvent(params.id), "event")),
-    );
+    registerEvents(api, options);
+    registerDeadLetters(api, options);
 
     api.get<{ Querystring: Query }>("/api/sessions", async ({ query }) => {
       const sessions = await journal.listSessions({ limit: toLimit(query) });
@@ -66,7 +52,7 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
       const page = { limit: toLimit(query, 1000), after: toCursor(query) };
       const read = await journal.getSession(params["*"], page);
       if (!read && params["*"] === MAIN_SESSION) return { key: MAIN_SESSION, entries: [] };
-      const { session, entries } = found(read, "session");
+      const { session, entries } = requireFound(read, "session");
       return { ...toSessionView(session), entries: entries.map(toEntryView) };
     });
 
@@ -82,10 +68,6 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
   });
 }
 
-function toPage(query: Query): { limit: number; before: string | undefined } {
-  return { limit: toLimit(query), before: toText(query, "before") };
-}
-
 function toCursor(query: Query): number | undefined {
   const text = toText(query, "after");
   if (text === undefined) return undefined;
@@ -94,9 +76,4 @@ function toCursor(query: Query): number | undefined {
     throw new HookError(400, "invalid_query", "after must be the seq of an entry.");
   }
   return after;
-}
-
-function found<Item>(item: Item | undefined, what: string): Item {
-  if (item === undefined) throw new HookError(404, "not_found", `There is no such ${what}.`);
-  return item;
 }

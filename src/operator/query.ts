@@ -1,6 +1,7 @@
 import { HookError } from "../errors.ts";
 
-type Query = Record<string, unknown>;
+/** Parameters as they came: nothing is known of them. */
+export type Query = Record<string, unknown>;
 
 const MOST = 1000;
 
@@ -11,6 +12,11 @@ export function toLimit(query: Query, usual = 50): number {
   const limit = Number(text);
   if (Number.isInteger(limit) && limit >= 1) return Math.min(limit, MOST);
   throw new HookError(400, "invalid_query", `limit must be a whole number from 1 to ${MOST}.`);
+}
+
+/** The query's page of a list, newest first. */
+export function toPage(query: Query): { limit: number; before: string | undefined } {
+  return { limit: toLimit(query), before: toText(query, "before") };
 }
 
 /** A query parameter given at most once. */

@@ -1,4 +1,5 @@
 import type {
+  DeadLetter,
   Delivery,
   Entry,
   EventRecord,
@@ -11,8 +12,8 @@ import type {
 /** The shapes of the operator API: times in ISO 8601, bodies as JSON where they are JSON. */
 
 export function toEventView(event: EventSummary): object {
-  const { id, hook, mapping, receivedAt, status, actions } = event;
-  return { id, hook, mapping, receivedAt: iso(receivedAt), status, actions };
+  const { id, hook, mapping, receivedAt, replayOf, status, actions } = event;
+  return { id, hook, mapping, receivedAt: iso(receivedAt), replayOf, status, actions };
 }
 
 export function toEventTimeline(event: EventRecord): object {
@@ -42,6 +43,10 @@ export function toRunView(run: Run): object {
 export function toDeliveryView(delivery: Delivery): object {
   const { createdAt, dueAt, sentAt, ...rest } = delivery;
   return { ...rest, createdAt: iso(createdAt), dueAt: iso(dueAt), sentAt: iso(sentAt) };
+}
+
+export function toDeadLetterView(letter: DeadLetter): object {
+  return { ...letter, at: iso(letter.at) };
 }
 
 export function toSessionView(session: SessionSummary): object {

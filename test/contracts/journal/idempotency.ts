@@ -1,6 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { useJournals, type OpenJournal } from "./harness.ts";
-import { NOW, receiptOf, sampleEvent, sampleKeys, sampleRun, sampleWake } from "./samples.ts";
+import {
+  NOW,
+  receiptOf,
+  sampleEvent,
+  sampleKeys,
+  sampleOutcome,
+  sampleRun,
+  sampleWake,
+  sweepAll,
+} from "./samples.ts";
 
 export function describeIdempotency(open: OpenJournal): void {
   describe("idempotency", () => {
@@ -53,11 +62,25 @@ export function describeIdempotency(open: OpenJournal): void {
 
     test("an expired key is unknown, and takes the new answer", async () => {
       const journal = await start();
-      await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }));
+      await journal.accept(sampleEvent({ status: "skipped", actions: [], idempotency: sampleKeys(["a"]) }));
       const later = { receivedAt: NOW + 1000, idempotency: sampleKeys(["a"], { expiresAt: NOW + 2000 }) };
       const second = sampleEvent(later);
       expect(await journal.accept(second)).toMatchObject({ kind: "committed" });
       expect(receiptOf(await journal.accept(sampleEvent(later))).eventId).toBe(second.id);
+    });
+
+    test("an expired key is known while its event is carried out", async () => {
+      const journal = await start();
+      const { runId, action } = sampleRun("s");
+      const first = sampleEvent({ actions: [{ runId, action }], idempotency: sampleKeys(["a"]) });
+      const repeat = () => sampleEvent({ receivedAt: NOW + 5000, idempotency: sampleKeys(["a"]) });
+      await journal.accept(first);
+      await sweepAll(journal, { now: NOW + 5000, keepFrom: NOW });
+      expect(await journal.accept(repeat())).toMatchObject({ kind: "replayed" });
+
+      await journal.claimRuns(1, NOW);
+      await journal.completeRun(runId, sampleOutcome());
+      expect(await journal.accept(repeat())).toMatchObject({ kind: "committed" });
     });
 
     test("a sweep forgets what has expired, however much it is", async () => {
@@ -67,7 +90,7 @@ export function describeIdempotency(open: OpenJournal): void {
       );
       const fresh = sampleEvent({ idempotency: sampleKeys(["fresh"], { expiresAt: NOW + 5000 }) });
       await Promise.all([...events, fresh].map((event) => journal.accept(event)));
-      await journal.sweep(NOW + 1000);
+      await sweepAll(journal, { now: NOW + 1000, keepFrom: NOW });
 
       // Asked with a moment before the expiry, so that only the sweep can have taken it away.
       const again = sampleEvent({ idempotency: sampleKeys(["old 1199"]) });

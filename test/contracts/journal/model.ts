@@ -1,20 +1,21 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { EventSummary, Journal } from "../../../src/journal/port.ts";
+import type { EventSummary, Journal, Run } from "../../../src/journal/port.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 
 /** The queue of runs as simply as it can be said. */
 interface Model {
-  /** Unfinished runs of each session, oldest first. */
+  /** Unfinished runs of each session: the one that is next or under way, then the others, oldest first. */
   sessions: Map<string, string[]>;
   running: Set<string>;
   attempts: Map<string, number>;
-  ended: Map<string, "done" | "dead">;
+  ended: Map<string, "done" | "dead" | "dropped">;
 }
 
 type End = { kind: "complete" | "bury" | "retry"; pick: number };
-type Command = { kind: "accept"; sessions: string[] } | { kind: "claim" } | { kind: "restart" } | End;
+type Mend = { kind: "mend"; drops: boolean; pick: number };
+type Command = { kind: "accept"; sessions: string[] } | { kind: "claim" } | { kind: "restart" } | End | Mend;
 
 const COMMANDS: fc.Arbitrary<Command[]> = fc.array(
   fc.oneof(
@@ -30,6 +31,7 @@ const COMMANDS: fc.Arbitrary<Command[]> = fc.array(
       kind: fc.constantFrom("complete" as const, "bury" as const, "retry" as const),
       pick: fc.nat(),
     }),
+    fc.record({ kind: fc.constant("mend" as const), drops: fc.boolean(), pick: fc.nat() }),
   ),
   { maxLength: 60, size: "max" },
 );
@@ -62,7 +64,7 @@ export function describeModel(open: OpenJournal): void {
         expect((await journal.stats()).pendingRuns).toBe([...model.sessions.values()].flat().length);
         await journal.close();
       });
-      await fc.assert(property, { numRuns: 25 });
+      await fc.assert(property, { numRuns: 40 });
     });
   });
 }
@@ -71,6 +73,7 @@ function perform(command: Command, journal: Journal, model: Model): Promise<void
   if (command.kind === "accept") return accept(command.sessions, journal, model);
   if (command.kind === "claim") return claim(journal, model);
   if (command.kind === "restart") return model.running.clear();
+  if (command.kind === "mend") return mend(command, journal, model);
   return end(command, journal, model);
 }
 
@@ -106,6 +109,28 @@ async function end({ kind, pick }: End, journal: Journal, model: Model): Promise
   if (!model.running.delete(runId) || kind === "retry") return;
   model.ended.set(runId, kind === "complete" ? "done" : "dead");
   for (const ids of model.sessions.values()) if (ids[0] === runId) ids.shift();
+}
+
+/** Picks among all runs, so that some are not dead. */
+async function mend({ drops, pick }: Mend, journal: Journal, model: Model): Promise<void> {
+  const order = [...model.attempts.keys()];
+  const runId = order.at(pick % order.length);
+  if (runId === undefined) return;
+  const isDead = model.ended.get(runId) === "dead";
+  const session = (await readRun(journal, runId))?.sessionKey ?? "";
+  const mended = await (drops ? journal.dropDeadLetter(runId) : journal.retryDeadLetter(runId, NOW));
+  expect(mended).toBe(isDead);
+  if (!isDead) return;
+  if (drops) return void model.ended.set(runId, "dropped");
+  model.ended.delete(runId);
+  model.attempts.set(runId, 0);
+  const [head, ...others] = model.sessions.get(session) ?? [];
+  const waiting = [...others, runId].toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
+  model.sessions.set(session, head === undefined ? [runId] : [head, ...waiting]);
+}
+
+async function readRun(journal: Journal, id: string): Promise<Run | undefined> {
+  return (await journal.listRuns({ limit: 1000 })).find((run) => run.id === id);
 }
 
 async function readStates(journal: Journal): Promise<Map<string, string>> {

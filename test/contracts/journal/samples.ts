@@ -1,10 +1,12 @@
 import type {
   AcceptResult,
   Idempotency,
+  Journal,
   NewAction,
   NewDelivery,
   NewEntry,
   NewEvent,
+  Retention,
   TurnOutcome,
 } from "../../../src/journal/port.ts";
 import { MAIN_SESSION, type AgentAction, type Receipt } from "../../../src/types.ts";
@@ -104,4 +106,9 @@ export function sampleDelivery(runId: string, parts: Partial<NewDelivery> = {}):
 export function receiptOf(result: AcceptResult | undefined): Receipt {
   if (!result || result.kind === "conflict") throw new Error(`no receipt: ${result?.kind}`);
   return result.receipt;
+}
+
+/** Sweeps until nothing is left to delete. */
+export async function sweepAll(journal: Journal, retention: Retention): Promise<void> {
+  while (await journal.sweep(retention));
 }

@@ -1,0 +1,2 @@
+/** What is kept in the place of a secret. */
+export const REDACTED = "[redacted]";

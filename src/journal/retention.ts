@@ -1,0 +1,97 @@
+import { integer, text } from "./columns.ts";
+import type { Database } from "./database.ts";
+import { deleteEntries, detachPending } from "./entries.ts";
+import { sweepKeys } from "./idempotency.ts";
+import type { Retention } from "./port.ts";
+
+/** Events, or rows of another kind, that one commit deletes: the event loop waits for it. */
+const BATCH = 100;
+
+/** Pages that one commit hands back to the file system; about a megabyte. */
+const BATCH_PAGES = 256;
+
+/** The journal's `sweep`. */
+export function sweep(database: Database, retention: Retention): boolean {
+  const deleted =
+    sweepKeys(database, retention.now) +
+    sweepEvents(database, retention) +
+    sweepHeartbeats(database, retention.keepFrom);
+  return deleted > 0 || givesBackPages(database);
+}
+
+/** Over the size the oldest go, however young they are. */
+function sweepEvents(database: Database, { keepFrom, maxBytes = Infinity }: Retention): number {
+  const isTooLarge = usedBytes(database) > maxBytes;
+  const oldest = database.all(OLDEST_FINISHED, BATCH);
+  const doomed = oldest.filter((row) => isTooLarge || integer(row.received_at) < keepFrom);
+  for (const row of doomed) deleteEvent(database, text(row.id), text(row.actions));
+  return doomed.length;
+}
+
+/** A system event that no heartbeat has been given yet stays, without its event. */
+function deleteEvent(database: Database, id: string, receipts: string): void {
+  deleteRuns(database, id, receipts);
+  database.run("DELETE FROM deliveries WHERE event_id = ?", id);
+  detachPending(database, id);
+  deleteEntries(database, "event_id = ?", id);
+  database.run("DELETE FROM event_states WHERE event_id = ?", id);
+  database.run("DELETE FROM events WHERE id = ?", id);
+}
+
+/** A receipt may also name a run of an earlier event, under whose key the action was known. */
+function deleteRuns(database: Database, eventId: string, receipts: string): void {
+  const rows = database.all(
+    `DELETE FROM runs WHERE id IN (SELECT value ->> 'runId' FROM json_each(?)) AND event_id = ? RETURNING seq`,
+    receipts,
+    eventId,
+  );
+  for (const { seq } of rows) database.run("DELETE FROM run_actions WHERE run_seq = ?", integer(seq));
+}
+
+/** What stands under no event: heartbeats, what they said and sent, and system events whose event has gone. */
+function sweepHeartbeats(database: Database, keepFrom: number): number {
+  const entries = deleteEntries(
+    database,
+    `seq IN (SELECT seq FROM entries INDEXED BY entries_loose
+       WHERE event_id IS NULL AND pending = 0 AND at < ? ORDER BY at LIMIT ${BATCH})`,
+    keepFrom,
+  );
+  return entries + deleteLoose(database, "runs", keepFrom) + deleteLoose(database, "deliveries", keepFrom);
+}
+
+function deleteLoose(database: Database, table: "runs" | "deliveries", keepFrom: number): number {
+  return database.run(
+    `DELETE FROM ${table} WHERE seq IN (SELECT seq FROM ${table} INDEXED BY ${table}_loose
+       WHERE event_id IS NULL AND finished_at < ? ORDER BY finished_at LIMIT ${BATCH})`,
+    keepFrom,
+  );
+}
+
+function usedBytes(database: Database): number {
+  return (readPragma(database, "page_count") - freePages(database)) * readPragma(database, "page_size");
+}
+
+/** Cuts free pages off the end of the file. False where none is left. */
+function givesBackPages(database: Database): boolean {
+  const before = freePages(database);
+  if (before > 0) database.exec(`PRAGMA incremental_vacuum(${BATCH_PAGES})`);
+  return freePages(database) < before;
+}
+
+function freePages(database: Database): number {
+  return readPragma(database, "freelist_count");
+}
+
+function readPragma(database: Database, name: "page_count" | "page_size" | "freelist_count"): number {
+  return integer(database.get(`PRAGMA ${name}`)?.[name]);
+}
+
+/** Each status from its own end of the index, so that a backlog of unfinished events is not walked through. */
+const OLDEST_FINISHED = `
+  SELECT id, received_at, actions FROM events WHERE id IN (
+    SELECT event_id FROM (${["done", "skipped", "rejected", "failed", "dead"]
+      .map(
+        (status) =>
+          `SELECT * FROM (SELECT event_id FROM event_states WHERE status = '${status}' ORDER BY event_id LIMIT ?1)`,
+      )
+      .join(" UNION ALL ")}) ORDER BY event_id LIMIT ?1)`;

@@ -1,0 +1,166 @@
+import { describe, expect, test } from "vitest";
+import type { Journal } from "../../../src/journal/port.ts";
+import { useJournals, type OpenJournal } from "./harness.ts";
+import {
+  NOW,
+  nextId,
+  sampleDelivery,
+  sampleEntry,
+  sampleEvent,
+  sampleOutcome,
+  sampleRun,
+  sampleWake,
+  sweepAll,
+} from "./samples.ts";
+
+/** Everything that happens at `NOW` is old enough to go. */
+const ALL = { now: NOW + 100, keepFrom: NOW + 100 };
+
+export function describeRetention(open: OpenJournal): void {
+  describe("retention", () => {
+    const { start } = useJournals(open);
+
+    test("a finished event goes with its runs, its deliveries and its entries, and its session with them", async () => {
+      const journal = await start();
+      const { runId, eventId } = await completeEvent(journal, { delivers: true });
+      await journal.claimDeliveries(1, NOW + 10);
+      const [delivery] = await journal.listDeliveries({ limit: 1 });
+      const route = { channel: "slack", to: "C1" } as const;
+      await journal.finishDelivery(delivery!.id, { state: "sent", at: NOW + 20, route, partsSent: 1 });
+
+      await sweepAll(journal, { now: NOW + 100, keepFrom: NOW });
+      expect(await journal.getEvent(eventId)).toMatchObject({ runs: [{ id: runId }], entries: [{}, {}] });
+      await sweepAll(journal, ALL);
+      expect(await readAll(journal)).toEqual({ events: [], runs: [], deliveries: [], sessions: [] });
+      expect(await journal.stats()).toMatchObject({ events: 0, pendingRuns: 0, pendingDeliveries: 0 });
+      expect(await journal.lastRoute()).toEqual(route);
+    });
+
+    test.for(["skipped", "rejected", "failed"] as const)("a %s event goes", async (status) => {
+      const journal = await start();
+      await journal.accept(sampleEvent({ status, actions: [] }));
+      await sweepAll(journal, ALL);
+      expect(await journal.listEvents({ limit: 10 })).toEqual([]);
+    });
+
+    test("a dead event goes, and its dead letters with it", async () => {
+      const journal = await start();
+      const action = sampleRun("s");
+      await journal.accept(sampleEvent({ actions: [action] }));
+      await journal.claimRuns(1, NOW);
+      await journal.buryRun(action.runId, { finishedAt: NOW, error: "no", entries: [] });
+      await sweepAll(journal, ALL);
+      expect(await journal.listDeadLetters({ limit: 10 })).toEqual([]);
+      expect(await journal.listEvents({ limit: 10 })).toEqual([]);
+    });
+
+    test("nothing unfinished goes, however old or large it is", async () => {
+      const journal = await start();
+      const { eventId: sending } = await completeEvent(journal, { delivers: true });
+      const [done, waiting] = [sampleRun("a"), sampleRun("b")];
+      const partly = sampleEvent({ actions: [done, waiting] });
+      await journal.accept(partly);
+      await journal.claimRuns(1, NOW);
+      const entries = [sampleEntry({ sessionKey: "a", eventId: partly.id, runId: done.runId })];
+      await journal.completeRun(done.runId, sampleOutcome({ entries }));
+
+      await sweepAll(journal, { ...ALL, maxBytes: 1 });
+      expect(await journal.getEvent(partly.id)).toMatchObject({
+        status: "accepted",
+        runs: [{ state: "done" }, { state: "ready" }],
+        entries: [{}],
+      });
+      expect(await journal.getEvent(sending)).toMatchObject({ deliveries: [{ state: "pending" }] });
+    });
+
+    test("a system event that no heartbeat was given stays; then it goes too", async () => {
+      const journal = await start();
+      const event = sampleEvent({ actions: [] });
+      event.actions.push(sampleWake("Disk is full.", event.id));
+      await journal.accept(event);
+      await sweepAll(journal, ALL);
+      expect(await journal.listEvents({ limit: 10 })).toEqual([]);
+      const [pending] = await journal.pendingSystemEvents();
+      expect(pending).toMatchObject({ text: "Disk is full." });
+
+      const beat = { id: nextId(), startedAt: NOW, consumedSeqs: [pending!.seq] };
+      await journal.completeHeartbeat(beat, sampleOutcome());
+      await sweepAll(journal, ALL);
+      expect(await readAll(journal)).toEqual({ events: [], runs: [], deliveries: [], sessions: [] });
+    });
+
+    test("heartbeats go by their age", async () => {
+      const journal = await start();
+      for (const finishedAt of [NOW, NOW + 200]) {
+        const id = nextId();
+        const entries = [sampleEntry({ sessionKey: "main", at: finishedAt })];
+        const deliveries = [sampleDelivery(id, { to: id })];
+        await journal.completeHeartbeat(
+          { id, startedAt: NOW, consumedSeqs: [] },
+          sampleOutcome({ finishedAt, entries, deliveries }),
+        );
+      }
+      for (const { id } of await journal.claimDeliveries(10, NOW + 200)) {
+        await journal.finishDelivery(id, { state: "skipped", at: NOW + 90, error: "nowhere" });
+      }
+      await sweepAll(journal, ALL);
+      expect(await journal.listRuns({ limit: 10 })).toHaveLength(1);
+      expect(await journal.listDeliveries({ limit: 10 })).toEqual([]);
+      expect(await journal.listSessions({ limit: 10 })).toMatchObject([{ key: "main", entries: 1 }]);
+    });
+
+    test("over the size the oldest go first, one small part at a time, and space is given back", async () => {
+      const journal = await start();
+      const events = Array.from({ length: 300 }, () => {
+        const event = sampleEvent({ status: "skipped", actions: [] });
+        event.request.body = Buffer.alloc(20_000);
+        return event;
+      });
+      await Promise.all(events.map((event) => journal.accept(event)));
+      const young = { now: NOW + 100, keepFrom: NOW };
+      await sweepAll(journal, { ...young, maxBytes: 100_000_000 });
+      expect(await journal.stats()).toMatchObject({ events: 300 });
+
+      await journal.sweep({ ...young, maxBytes: 4_000_000 });
+      const { events: left } = await journal.stats();
+      expect(left).toBeLessThan(300);
+      expect(left).toBeGreaterThan(100);
+      await sweepAll(journal, { ...young, maxBytes: 4_000_000 });
+      const kept = await journal.listEvents({ limit: 300 });
+      expect(kept.length).toBeGreaterThan(0);
+      expect(kept.length).toBeLessThanOrEqual(200);
+      expect(kept.map(({ id }) => id)).toEqual(
+        events
+          .slice(-kept.length)
+          .map(({ id }) => id)
+          .toReversed(),
+      );
+    });
+  });
+}
+
+/** One run that is done, with a turn in a session of its own and a delivery if it delivers. */
+async function completeEvent(
+  journal: Journal,
+  { delivers }: { delivers: boolean },
+): Promise<{ eventId: string; runId: string }> {
+  const sessionKey = nextId();
+  const { runId, action } = sampleRun(sessionKey);
+  const event = sampleEvent({ actions: [{ runId, action }] });
+  await journal.accept(event);
+  await journal.claimRuns(1, NOW);
+  const own = { sessionKey, eventId: event.id, runId };
+  const entries = [sampleEntry(own), sampleEntry({ ...own, role: "assistant" })];
+  const deliveries = delivers ? [sampleDelivery(runId, { eventId: event.id })] : [];
+  await journal.completeRun(runId, sampleOutcome({ entries, deliveries }));
+  return { eventId: event.id, runId };
+}
+
+async function readAll(journal: Journal): Promise<Record<string, unknown[]>> {
+  return {
+    events: await journal.listEvents({ limit: 10 }),
+    runs: await journal.listRuns({ limit: 10 }),
+    deliveries: await journal.listDeliveries({ limit: 10 }),
+    sessions: await journal.listSessions({ limit: 10 }),
+  };
+}

@@ -1,0 +1,112 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
+
+let model: Server;
+/** What the model answers with; 400 is a failure that no further try can mend. */
+let modelStatus: number;
+let service: Service;
+
+beforeEach(async () => {
+  modelStatus = 400;
+  model = createServer((request, response) => {
+    request.resume().on("end", () => {
+      response.writeHead(modelStatus, { "content-type": "application/json" });
+      response.end(JSON.stringify(modelStatus === 200 ? COMPLETION : { error: { message: "no such tool" } }));
+    });
+  });
+  await new Promise<void>((resolve) => model.listen(0, "127.0.0.1", resolve));
+  const baseUrl = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`;
+  service = await startService({
+    config: {
+      agents: {
+        providers: { local: { kind: "openai-compatible", baseUrl } },
+        defaults: { model: "local/x" },
+      },
+    },
+  });
+});
+afterEach(async () => {
+  await service.close();
+  model.closeAllConnections();
+  model.close();
+});
+
+describe("a run that failed for good", () => {
+  test("is listed, and tried again once the cause is mended", async () => {
+    const { eventId, runId } = await failRun();
+    expect(await service.api("/api/dead-letters")).toEqual({
+      deadLetters: [
+        {
+          id: runId,
+          kind: "run",
+          eventId,
+          hook: "agent",
+          error: expect.stringContaining("local answered 400"),
+          attempts: 1,
+          at: expect.stringMatching(/^\d{4}-.*Z$/),
+        },
+      ],
+    });
+
+    modelStatus = 200;
+    expect(await call("POST", `/api/dead-letters/${runId}/retry`)).toEqual({ status: 200, ok: true });
+    expect(await service.settled(eventId)).toMatchObject({
+      status: "done",
+      runs: [{ id: runId, state: "done", reply: "mended", attempts: 1 }],
+    });
+    expect(await service.api("/api/dead-letters")).toEqual({ deadLetters: [] });
+  });
+
+  test("can be dropped: it is gone from the list, and its event is done", async () => {
+    const { eventId, runId } = await failRun();
+    expect(await call("DELETE", `/api/dead-letters/${runId}`)).toEqual({ status: 200, ok: true });
+    expect(await service.api("/api/dead-letters")).toEqual({ deadLetters: [] });
+    expect(await service.api(`/api/events/${eventId}`)).toMatchObject({
+      status: "done",
+      runs: [{ id: runId, state: "dropped" }],
+    });
+    expect(await service.api("/api/runs?state=dropped")).toMatchObject({ runs: [{ id: runId }] });
+    expect(await call("DELETE", `/api/dead-letters/${runId}`)).toEqual({ status: 404, ok: false });
+    expect(await call("POST", `/api/dead-letters/${runId}/retry`)).toEqual({ status: 404, ok: false });
+  });
+});
+
+test("a delivery that failed for good is tried again, fails again, and can be dropped", async () => {
+  modelStatus = 200;
+  const { body } = await service.post("agent", { message: "x", channel: "discord", to: "42" });
+  expect(await service.settled(body.eventId)).toMatchObject({ status: "dead" });
+  const { deadLetters } = await service.api("/api/dead-letters");
+  expect(deadLetters).toMatchObject([
+    { kind: "delivery", eventId: body.eventId, hook: "agent", error: expect.stringContaining("discord") },
+  ]);
+
+  const path = `/api/dead-letters/${deadLetters[0].id}`;
+  expect(await call("POST", `${path}/retry`)).toEqual({ status: 200, ok: true });
+  // Its channel is still missing: it comes back.
+  await expect.poll(async () => (await service.api("/api/dead-letters")).deadLetters).toHaveLength(1);
+  expect(await call("DELETE", path)).toEqual({ status: 200, ok: true });
+  expect(await service.api(`/api/events/${body.eventId}`)).toMatchObject({ status: "done" });
+});
+
+async function failRun(): Promise<{ eventId: string; runId: string }> {
+  const { body } = await service.post("agent", { message: "x", deliver: false });
+  expect(await service.settled(body.eventId)).toMatchObject({ status: "dead" });
+  return body;
+}
+
+async function call(method: string, path: string): Promise<{ status: number; ok: boolean }> {
+  const headers = { authorization: `Bearer ${GATEWAY_TOKEN}` };
+  const response = await fetch(service.url + path, { method, headers });
+  const body = (await response.json()) as { ok: boolean };
+  return { status: response.status, ok: body.ok };
+}
+
+const COMPLETION = {
+  id: "1",
+  object: "chat.completion",
+  created: 0,
+  model: "x",
+  choices: [{ index: 0, message: { role: "assistant", content: "mended" }, finish_reason: "stop" }],
+};
