@@ -4,7 +4,7 @@ import { packageVersion } from "../config/package.ts";
 import { check } from "./check.ts";
 import { fail } from "./fail.ts";
 import { newTransform } from "./new-transform.ts";
-import { serve } from "./serve.ts";
+import type { ServeFlags } from "./serve.ts";
 import { testSamples } from "./test-samples.ts";
 import { tryHook } from "./try.ts";
 
@@ -22,7 +22,8 @@ program
   .option("--config <file>", CONFIG_HELP)
   .option("--host <address>", "address to listen on (default: gateway.host)")
   .option("--port <number>", "port to listen on; 0 takes a free one (default: gateway.port)", toPort)
-  .action(serve);
+  // The server and the journal are for this command alone: the others start faster without them.
+  .action(async (flags: ServeFlags) => (await import("./serve.ts")).serve(flags));
 
 program
   .command("check")
