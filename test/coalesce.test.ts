@@ -1,0 +1,140 @@
+/** A burst about one thing becomes one action that holds all of it. */
+import { afterEach, expect, test } from "vitest";
+import type { MappingInput } from "../src/config/generated.ts";
+import { waitFor } from "./support/client.ts";
+import { type Service, startService } from "./support/service.ts";
+
+let service: Service;
+afterEach(() => service.close());
+
+const pushes: MappingInput = {
+  match: { path: "push" },
+  messageTemplate: "{{pr}}: {{commit}}",
+  coalesce: { key: "{{pr}}", windowMs: 400 },
+  dedupe: "{{id}}",
+  deliver: false,
+  wakeMode: "next-heartbeat",
+};
+
+interface Push {
+  pr?: string;
+  commit: string;
+  id?: string;
+}
+
+test("each is answered and recorded by itself, one turn is given all of them in order", async () => {
+  await start();
+  const first = await push({ pr: "#1", commit: "a" });
+  const other = await push({ pr: "#2", commit: "x" });
+  const second = await push({ pr: "#1", commit: "b" });
+  const third = await push({ pr: "#1", commit: "c" });
+
+  expect(first.body).not.toHaveProperty("coalesced");
+  for (const { status, body } of [second, third]) {
+    expect(status).toBe(202);
+    expect(body).toMatchObject({
+      runId: first.body.runId,
+      sessionKey: first.body.sessionKey,
+      coalesced: true,
+    });
+    expect(body.eventId).not.toBe(first.body.eventId);
+  }
+  for (const { body } of [first, second, third]) {
+    const event = await service.settled(body.eventId);
+    expect(event).toMatchObject({ status: "done", runs: [{ id: first.body.runId, state: "done" }] });
+  }
+  expect(await promptOf(first.body.sessionKey)).toMatch(
+    /\[1 of 3\]\n#1: a\n\n\[2 of 3\]\n#1: b\n\n\[3 of 3\]\n#1: c\n<<<END_EXTERNAL_UNTRUSTED_CONTENT/,
+  );
+  await service.settled(other.body.eventId);
+  expect(await promptOf(other.body.sessionKey)).toContain("---\n#2: x\n<<<END");
+  expect(await turns()).toBe(2);
+});
+
+test("when the window has closed the next one opens another", async () => {
+  await start();
+  const first = await push({ pr: "#1", commit: "a" });
+  await service.settled(first.body.eventId);
+  const next = await push({ pr: "#1", commit: "b" });
+  expect(next.body.runId).not.toBe(first.body.runId);
+  expect(next.body).not.toHaveProperty("coalesced");
+});
+
+test("a blank key coalesces with nothing", async () => {
+  await start();
+  const [first, second] = [await push({ commit: "a" }), await push({ commit: "b" })];
+  expect(second.body.runId).not.toBe(first.body.runId);
+});
+
+test("a redelivery in the window is answered as before, and adds nothing", async () => {
+  await start();
+  const first = await push({ pr: "#1", commit: "a", id: "1" });
+  const second = await push({ pr: "#1", commit: "b", id: "2" });
+  for (const [id, before] of [["1", first] as const, ["2", second] as const]) {
+    const again = await push({ pr: "#1", commit: "again", id });
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    expect(again.body).toEqual(before.body);
+  }
+  await service.settled(first.body.eventId);
+  expect(await promptOf(first.body.sessionKey)).toContain("[2 of 2]\n#1: b");
+});
+
+test("a burst at once, and a restart within the window: one turn, nothing lost", async () => {
+  await start({ ...pushes, coalesce: { key: "{{pr}}", windowMs: 1500 } });
+  const commits = Array.from({ length: 40 }, (_, index) => `commit-${index}.`);
+  const answers = await Promise.all(commits.map((commit) => push({ pr: "#1", commit })));
+  expect(new Set(answers.map(({ body }) => body.runId)).size).toBe(1);
+  expect(answers.filter(({ body }) => body.coalesced)).toHaveLength(39);
+  service = await service.restart();
+  const late = await push({ pr: "#1", commit: "late." });
+  expect(late.body).toMatchObject({ runId: answers[0]!.body.runId, coalesced: true });
+  await service.settled(late.body.eventId);
+  const prompt = await promptOf(late.body.sessionKey);
+  for (const commit of [...commits, "late."]) expect(prompt).toContain(`#1: ${commit}`);
+  expect(await turns()).toBe(1);
+});
+
+test("the items of one request coalesce too", async () => {
+  await start({
+    ...pushes,
+    forEach: "items",
+    coalesce: { key: "{{item.pr}}", windowMs: 50 },
+    dedupe: undefined,
+  });
+  const items = [{ pr: "#1" }, { pr: "#2" }, { pr: "#1" }];
+  const { status, body } = await service.post("push", { pr: "x", items });
+  expect(status).toBe(202);
+  const [one, two, three] = body.actions;
+  expect(three).toEqual({ ...one, coalesced: true });
+  expect(two.runId).not.toBe(one.runId);
+  expect(await service.settled(body.eventId)).toMatchObject({ status: "done" });
+  expect(await turns()).toBe(2);
+});
+
+test("a wake is as it was: a heartbeat takes all that are pending", async () => {
+  await start({ ...pushes, action: "wake", textTemplate: "{{commit}}", messageTemplate: undefined });
+  const first = await push({ pr: "#1", commit: "a" });
+  const second = await push({ pr: "#1", commit: "b" });
+  expect([first.status, second.status]).toEqual([200, 200]);
+  expect(second.body).not.toHaveProperty("coalesced");
+  const main = await waitFor(() => service.api("/api/sessions/main"));
+  expect(main.entries).toHaveLength(2);
+});
+
+async function start(mapping: MappingInput = pushes): Promise<void> {
+  service = await startService({ config: { hooks: { mappings: [mapping] } } });
+}
+
+function push(payload: Push) {
+  return service.post("push", payload);
+}
+
+/** What the agent was given in a session of one turn. */
+async function promptOf(sessionKey: string): Promise<string> {
+  const { entries } = await service.api(`/api/sessions/${encodeURIComponent(sessionKey)}`);
+  return entries[0].text;
+}
+
+async function turns(): Promise<number> {
+  return (await service.api("/api/runs")).runs.length;
+}
