@@ -12,7 +12,10 @@ export interface ServeFlags {
 /** Serves until SIGTERM or SIGINT, then finishes what is in flight and exits 0; a second signal exits at once. */
 export async function serve({ config, host, port }: ServeFlags): Promise<void> {
   const hookline = await createHookline({ config: locateConfig(config), host, port });
-  const { url } = await hookline.listen();
+  const { url } = await hookline.listen().catch(async (error: unknown) => {
+    await hookline.close();
+    throw error;
+  });
   console.log(`Hookline ${packageVersion()}, configured by ${hookline.program().config.file}`);
   console.log(`Listening on ${url}`);
 

@@ -15,12 +15,13 @@ export interface ServiceProcess {
   end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 }
 
-/** Starts `webhooks serve` as a process of its own and waits until it listens. */
+/** Starts `webhooks serve` as a process of its own and waits until it listens; rejects where it ends before. */
 export async function startProcess(
   configFile: string,
   env: Record<string, string> = {},
+  port = 0,
 ): Promise<ServiceProcess> {
-  const child = spawnService(configFile, env);
+  const child = spawnService(configFile, env, port);
   let errors = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
   const ended = once(child, "exit");
@@ -42,14 +43,15 @@ export async function startProcess(
   throw new Error(`the service did not start:\n${errors}`);
 }
 
-/** Starts `webhooks serve` as a process of its own on a free port, and waits for nothing. */
+/** Starts `webhooks serve` as a process of its own, and waits for nothing. */
 export function spawnService(
   configFile: string,
   env: Record<string, string> = {},
+  port = 0,
 ): ChildProcessByStdio<null, Readable, Readable> {
   return spawn(
     process.execPath,
-    [path.join(root, "src/cli/main.ts"), "serve", "--config", configFile, "--port", "0"],
+    [path.join(root, "src/cli/main.ts"), "serve", "--config", configFile, "--port", String(port)],
     { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } },
   );
 }

@@ -1,0 +1,33 @@
+/** A start that cannot be finished ends by itself, with what is to be mended, and leaves nothing at work. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createHookline } from "../../src/hookline.ts";
+import { startProcess } from "../support/process.ts";
+import { withTokens } from "../support/service.ts";
+
+let folder: string;
+let config: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-start-"));
+  config = path.join(folder, "webhooks.json5");
+  writeFileSync(config, JSON.stringify(withTokens({})));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test("beside another service on the same state folder", async () => {
+  const owner = await createHookline({ config, port: 0, watch: false });
+  await expect(startProcess(config)).rejects.toThrow(/store\.path: another process owns this state folder/);
+  await owner.close();
+});
+
+test("on a port that is taken; the state folder is free again", async () => {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const port = (other.address() as { port: number }).port;
+  await expect(startProcess(config, {}, port)).rejects.toThrow(/EADDRINUSE/);
+  other.close();
+  await (await createHookline({ config, port: 0, watch: false })).close();
+});
