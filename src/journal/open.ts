@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { ConfigError } from "../errors.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -49,8 +49,9 @@ export function openStore(folder: string, log: Log): Store {
 function makeFolder(folder: string, log: Log): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.W_OK);
   } catch (error) {
-    throw toConfigError(folder, "the state folder cannot be made", error);
+    throw toConfigError(folder, "the state folder cannot be made, or not be written to", error);
   }
   // A folder that was there before keeps its mode: it may be shared on purpose.
   if ((statSync(folder).mode & 0o077) !== 0) log.warn("others can reach the state folder", { folder });

@@ -21,16 +21,16 @@ export interface DeliveryDouble {
 }
 
 /**
- * Takes Slack's `chat.postMessage` and keeps every message from the moment it arrives. It answers up to `slowestMs`
- * later, so that a kill can fall between a message and the record of it.
+ * Takes Slack's `chat.postMessage` and keeps every message from the moment it arrives. It answers `delayMs()` later, so
+ * that a fault can fall between a message and the record of it.
  */
-export async function startDeliveryDouble(slowestMs: number): Promise<DeliveryDouble> {
+export async function startDeliveryDouble(delayMs: () => number): Promise<DeliveryDouble> {
   const arrivals: Arrival[] = [];
   let life = 0;
   const server = createServer(async (request, response) => {
     const form = new URLSearchParams(await text(request));
     arrivals.push({ to: form.get("channel") ?? "", text: form.get("text") ?? "", life });
-    await sleep(Math.random() * slowestMs);
+    await sleep(delayMs());
     const answer = { ok: true, channel: form.get("channel"), ts: String(arrivals.length) };
     response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
   });

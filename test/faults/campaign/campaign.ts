@@ -45,7 +45,7 @@ const START_MS = 800;
 export async function runCampaign(options: CampaignOptions): Promise<CampaignReport> {
   const startedAt = Date.now();
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-campaign-"));
-  const double = await startDeliveryDouble(SLOWEST_SEND_MS);
+  const double = await startDeliveryDouble(() => Math.random() * SLOWEST_SEND_MS);
   const lanes = toLanes(options.hooks, LANES);
   const traffic = startTraffic(lanes);
   try {

@@ -1,0 +1,167 @@
+/** The disk fails under a running service: no 2xx without its commit, a clear word, and no hand needed afterwards. */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Client, createClient, waitFor } from "../support/client.ts";
+import { type DeliveryDouble, startDeliveryDouble } from "../support/delivery-double.ts";
+import { type ServiceProcess, startProcess } from "../support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
+import { canMount, mountDisk, type SmallDisk } from "./disk/small-disk.ts";
+import { allowWrites, refuseWrites } from "./disk/write-limit.ts";
+
+const isRoot = process.getuid?.() === 0;
+
+let folder: string;
+let double: DeliveryDouble;
+let service: ServiceProcess | undefined;
+
+beforeEach(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-faults-"));
+  double = await startDeliveryDouble(() => 300);
+});
+afterEach(async () => {
+  await kill();
+  await double.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe.runIf(process.platform === "linux")("a disk that reports errors", () => {
+  test("503 and not ready while it lasts, what was there is still read, and 2xx again by itself", async () => {
+    const client = await start();
+    expect((await wake(client, "before")).status).toBe(200);
+    refuseWrites(pidOf(service));
+    await expectRefused(client, "the disk reports an error");
+    allowWrites(pidOf(service));
+    expect((await wake(client, "after")).status).toBe(200);
+    expect(await ready()).toBe(200);
+    await expectKept(["before", "after"]);
+  });
+
+  test("a message that was sent meanwhile is recorded afterwards, and not sent again", async () => {
+    const client = await start();
+    const { body } = await client.post("agent", { message: "hello", channel: "slack", to: "C00000001" });
+    await waitFor(() => double.arrivals.length === 1, "the message to be under way");
+    refuseWrites(pidOf(service));
+    await waitFor(() => service?.errors().includes("journal unavailable, will try again"), "the refusal");
+    allowWrites(pidOf(service));
+    expect(await client.settled(body.eventId)).toMatchObject({
+      status: "done",
+      deliveries: [{ state: "sent" }],
+    });
+    expect(double.arrivals).toHaveLength(1);
+  });
+});
+
+describe.runIf(canMount())("a small disk", () => {
+  let disk: SmallDisk;
+  beforeEach(() => {
+    disk = mountDisk(8);
+  });
+  afterEach(async () => {
+    await kill();
+    disk.remove();
+  });
+
+  test("that is full: 503 and not ready, and 2xx again once there is room", async () => {
+    const client = await start(disk.folder);
+    expect((await wake(client, "before")).status).toBe(200);
+    disk.fill();
+    await expectRefused(client, "the disk is full");
+    disk.free();
+    expect((await wake(client, "after")).status).toBe(200);
+    await expectKept(["before", "after"], disk.folder);
+  });
+
+  test("that fills up under load: what was answered 2xx is there, and nothing else", async () => {
+    const client = await start(disk.folder);
+    const sent = Array.from({ length: 60 }, (_, index) => `large ${index} ${"x".repeat(200_000)}`);
+    const accepted: string[] = [];
+    while (sent.length > 0) {
+      const group = sent.splice(0, 4);
+      const answers = await Promise.all(group.map(async (text) => wake(client, text)));
+      accepted.push(...group.filter((_, index) => answers[index]?.status === 200));
+      expect(answers.every(({ status }) => status === 200 || status === 503)).toBe(true);
+    }
+    expect(accepted.length).toBeGreaterThan(0);
+    expect(accepted.length).toBeLessThan(60);
+    await expectKept(accepted, disk.folder);
+  });
+
+  test("that is full at the start: the start is refused by name, and works once there is room", async () => {
+    const client = await start(disk.folder);
+    await wake(client, "before");
+    await service?.end("SIGTERM");
+    disk.fill();
+    await expect(startProcess(writeConfig(disk.folder))).rejects.toThrow(/store\.path: .*full/);
+    disk.free();
+    await expectKept(["before"], disk.folder);
+  });
+
+  test("that is read-only: the start is refused by name", async () => {
+    disk.makeReadOnly();
+    await expect(startProcess(writeConfig(disk.folder))).rejects.toThrow(
+      /store\.path: .*read-only file system/,
+    );
+  });
+});
+
+test.skipIf(isRoot)("a folder that must not be written to: the start is refused by name", async () => {
+  const state = path.join(folder, "state");
+  mkdirSync(state);
+  chmodSync(state, 0o500);
+  await expect(startProcess(writeConfig(state))).rejects.toThrow(/store\.path: /);
+});
+
+async function start(state?: string): Promise<Client> {
+  service = await startProcess(writeConfig(state));
+  return createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+}
+
+async function kill(): Promise<void> {
+  await service?.end("SIGKILL");
+  service = undefined;
+}
+
+function wake(client: Client, text: string) {
+  return client.post("wake", { text, mode: "next-heartbeat" });
+}
+
+async function expectRefused(client: Client, reason: string): Promise<void> {
+  const refused = await wake(client, "meanwhile");
+  expect(refused).toMatchObject({ status: 503, body: { ok: false, code: "journal_unavailable" } });
+  expect(refused.headers.get("retry-after")).toMatch(/^\d+$/);
+  expect(await ready()).toBe(503);
+  expect((await client.api("/api/events")).events).toHaveLength(1);
+  await waitFor(() => service?.errors().includes(reason), `the log to say: ${reason}`);
+}
+
+/** After a kill and a restart there are just these wakes, in this order. */
+async function expectKept(texts: string[], state?: string): Promise<void> {
+  await kill();
+  const client = await start(state);
+  const { entries } = await client.api("/api/sessions/main?limit=1000");
+  expect(entries).toHaveLength(texts.length);
+  for (const text of texts) {
+    expect(entries.filter((entry: { text: string }) => entry.text.includes(`${text}\n`))).toHaveLength(1);
+  }
+}
+
+async function ready(): Promise<number> {
+  return (await fetch(`${service?.url}/readyz`)).status;
+}
+
+function pidOf(started: ServiceProcess | undefined): number {
+  if (!started?.child.pid) throw new Error("nothing was started");
+  return started.child.pid;
+}
+
+function writeConfig(state = path.join(folder, "state")): string {
+  const file = path.join(folder, "webhooks.json5");
+  const slack = { token: "xoxb-000000000000-test", baseUrl: double.baseUrl };
+  writeFileSync(
+    file,
+    JSON.stringify(withTokens({ store: { path: state }, channels: { slack }, log: { level: "info" } })),
+  );
+  return file;
+}
