@@ -38,6 +38,11 @@ describe("a transform that compiles", () => {
     });
   });
 
+  test("makes no copy of its exports at each call", async () => {
+    const { code } = await folder.bundle("export const named = 1; export default () => 1;");
+    expect(code).toMatch(/^module\.exports = \w+;$/m);
+  });
+
   test("has an id that its code and export decide, and its secrets do not", async () => {
     const file = folder.write("main.ts", "export default () => 1;");
     const id = async (overrides = {}): Promise<string> => {

@@ -2,7 +2,7 @@ import { closeSync, ftruncateSync, openSync, readSync, unlinkSync, writeSync } f
 import path from "node:path";
 
 /** The file a child is given open, beside its three pipes. */
-export const PROGRESS_FD = 3;
+const PROGRESS_FD = 3;
 export const PROGRESS_BYTES = 4;
 
 /**

@@ -63,10 +63,12 @@ function toFrames(map: SourceMap, stack: string): Frame[] {
 }
 
 function toFrame(map: SourceMap, text: string): Frame | undefined {
-  const [, name = "", line, column] = FRAME.exec(text) ?? [];
+  const [, called = "", line, column] = FRAME.exec(text) ?? [];
   if (line === undefined) return undefined;
   const entry = map.findEntry(Number(line) - 1, Number(column) - 1);
   if (!("originalSource" in entry) || entry.originalSource.includes("node_modules/")) return undefined;
+  // A default export without a name gets one from esbuild, after its file.
+  const name = called.endsWith("_default") ? "" : called;
   return { name, file: entry.originalSource, line: entry.originalLine + 1, column: entry.originalColumn + 1 };
 }
 

@@ -1,0 +1,35 @@
+/** Runs with the flags of a sandbox process, gets what it needs as arguments, and prints its figures as JSON. */
+import { readFileSync } from "node:fs";
+import ivm from "isolated-vm";
+import { createModuleIsolate } from "../../../src/transforms/sandbox/isolate.ts";
+import { PAYLOAD, transformPlainly } from "./sample.ts";
+import { timeCalls } from "./time.ts";
+
+const [, , realmFile = "", codeFile = "", text = ""] = process.argv;
+const realm = readFileSync(realmFile, "utf8");
+const code = readFileSync(codeFile, "utf8");
+const body = JSON.stringify(PAYLOAD);
+const kept = createModuleIsolate({ module: "m", memoryMb: 64, strict: false }, code, realm);
+const strict = createModuleIsolate({ module: "m", memoryMb: 64, strict: true }, code, realm);
+const job = { operation: "call", text, body, timeoutMs: 1000 } as const;
+if (!kept.run(job).includes('"value":{"message"')) throw new Error(kept.run(job));
+
+const figures = {
+  "plain function with parse and stringify, in the child": timeCalls(30_000, () => transformPlainly(body)),
+  "sandboxed call, in the child": timeCalls(30_000, () => kept.run(job)),
+  "sandboxed call, strict, in the child": timeCalls(200, () => strict.run(job)),
+  "a fresh isolate a call, in the child": timeCalls(200, callInFreshIsolate),
+};
+process.stdout.write(JSON.stringify(figures), () => process.kill(process.pid, "SIGKILL"));
+
+/** The least that a fresh isolate takes: no realm, nothing but the transform. */
+function callInFreshIsolate(): void {
+  const isolate = new ivm.Isolate({ memoryLimit: 64 });
+  const context = isolate.createContextSync();
+  context.evalClosureSync(
+    `const module = {}; ${code}; return JSON.stringify(module.exports.default({ payload: JSON.parse($0) }))`,
+    [body],
+    { timeout: 1000 },
+  );
+  isolate.dispose();
+}

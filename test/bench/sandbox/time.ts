@@ -1,0 +1,29 @@
+const WARM_UP = 0.3;
+
+/** Microseconds a call, one after the other. */
+export function timeCalls(calls: number, call: () => unknown): number {
+  for (let count = 0; count < calls * WARM_UP; count += 1) call();
+  const startedAt = performance.now();
+  for (let count = 0; count < calls; count += 1) call();
+  return ((performance.now() - startedAt) * 1000) / calls;
+}
+
+/** Microseconds a call, so many in flight. */
+export async function timeInFlight(
+  calls: number,
+  inFlight: number,
+  call: () => Promise<unknown>,
+): Promise<number> {
+  await callAll(calls * WARM_UP, inFlight, call);
+  const startedAt = performance.now();
+  await callAll(calls, inFlight, call);
+  return ((performance.now() - startedAt) * 1000) / calls;
+}
+
+async function callAll(calls: number, inFlight: number, call: () => Promise<unknown>): Promise<void> {
+  let left = calls;
+  const callers = Array.from({ length: inFlight }, async () => {
+    while (left-- > 0) await call();
+  });
+  await Promise.all(callers);
+}
