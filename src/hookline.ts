@@ -165,20 +165,20 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
 
   /** Keeps a refused request for the operator. That it was refused does not depend on it. */
   async function record(request: HookRequest, error: HookError): Promise<void> {
-    log.warn("request refused", {
-      eventId: request.id,
-      hook: request.hook,
-      status: error.status,
-      code: error.code,
-    });
     const event = toRefusedEvent(request, error, current().config.hooks);
+    const { status: httpStatus, code } = error;
+    const fields = { eventId: event.id, hook: event.hook, mapping: event.mapping, status: httpStatus, code };
+    if (event.failure?.detail) log.error("request failed", { ...fields, detail: event.failure.detail });
+    else log.warn("request refused", fields);
     await journal.accept(event).catch((cause: unknown) => {
       log.error("refused request not recorded", { eventId: request.id, error: String(cause) });
     });
   }
 
   function carryOut(actions: HookAction[]): void {
-    if (actions.some(({ kind }) => kind === "agent")) dispatcher.notify();
+    const runs = actions.filter(({ kind }) => kind === "agent").length;
+    backlog.add(runs);
+    if (runs > 0) dispatcher.notify();
     if (actions.some((action) => action.kind === "wake" && action.mode === "now"))
       dispatcher.requestHeartbeat();
   }

@@ -120,6 +120,34 @@ describe("a trial", () => {
     expect(body.detail).toMatch(/t\.ts:3:\d+/);
   });
 
+  test("is given what the live hook would be: no credential, whatever the payload's names", async () => {
+    const mappings = [
+      {
+        match: { path: "c" },
+        messageTemplate: "[{{headers.authorization}}{{query.token}}] {{json payload}}",
+      },
+    ];
+    service = await startService({ config: { hooks: { mappings } } });
+    const body =
+      '{"hook":"c","payload":{"__proto__":{"a":1}},"headers":{"Authorization":"Bearer s"},"query":{"token":"s"}}';
+    const answer = await trial(body);
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { actions: [{ message: '[] {"__proto__":{"a":1}}' }] },
+    });
+  });
+
+  test("keeps the log where policy refuses what the transform made", async () => {
+    const refused =
+      'export default () => { console.log("here"); return { message: "x", allowUnsafeExternalContent: true }; };';
+    service = await startService({ config, files: { "transforms/t.ts": refused } });
+    const answer = await trial({ hook: "t", payload: {} });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { code: "unsafe_content_refused", log: [{ text: "here" }] },
+    });
+  });
+
   test("of an unknown hook, or without a payload", async () => {
     service = await startService({ config, files });
     expect((await trial({ hook: "nope", payload: {} })).status).toBe(404);
@@ -131,7 +159,7 @@ describe("a trial", () => {
     const response = await fetch(`${service.url}/api/try`, {
       method: "POST",
       headers: { authorization: `Bearer ${GATEWAY_TOKEN}`, "content-type": "application/json" },
-      body: JSON.stringify(body),
+      body: typeof body === "string" ? body : JSON.stringify(body),
     });
     const answer: Answer = {
       status: response.status,

@@ -1,5 +1,8 @@
+/** The longest time that a timer can be set to, 24 days: a longer one would fire at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 export interface Limits {
-  /** At most 2^31 - 1. */
+  /** Over 24 days: 24 days. */
   timeoutMs: number;
   /** What the work ends with when its time is up. */
   toTimeout(): Error;
@@ -26,7 +29,7 @@ export async function within<Result>(
   };
   const onAbort = (): void => end(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
-  const timer = setTimeout(() => end(limits.toTimeout()), limits.timeoutMs);
+  const timer = setTimeout(() => end(limits.toTimeout()), Math.min(limits.timeoutMs, LONGEST_MS));
   try {
     return await Promise.race([work(aborter.signal), ended.promise]);
   } finally {

@@ -11,12 +11,20 @@ describeChannel("slack", open);
 describe("slack", () => {
   const never = new AbortController().signal;
 
-  test.each(["C0123456789", "D012ABCDEF", "G012ABCDEF", "U012ABCDEF", "W012ABCDEF", "#general", "#ünïcode"])(
-    "%s is a recipient",
-    (to) => {
-      expect(() => createSlack({ token: "t" }).checkRecipient(to)).not.toThrow();
-    },
-  );
+  test.each([
+    "C0123456789",
+    "D012ABCDEF",
+    "G012ABCDEF",
+    "U012ABCDEF",
+    "W012ABCDEF",
+    "C123",
+    "general",
+    "@ada",
+    "#general",
+    "#ünïcode",
+  ])("%s is a recipient", (to) => {
+    expect(() => createSlack({ token: "t" }).checkRecipient(to)).not.toThrow();
+  });
 
   test("works where the base URL has no trailing slash, and sends the token in a header only", async () => {
     const slack = await startSlack();
@@ -54,7 +62,7 @@ async function open(): Promise<ChannelUnderTest> {
     channel: createSlack({ token: slack.token, baseUrl: proxy.url }),
     to: slack.channel,
     unknown: "C0UNKNOWN00",
-    malformed: ["", "general", "hooks", "c0123456789", "C01", "#", "# general", "@someone", "+15551234567"],
+    malformed: ["", " ", "#", "# general", "two words", "+15551234567", "a/b"],
     received: async () => (await slack.messages()).map(unescape),
     inject: (fault) => proxy.inject(fault),
     faults: {

@@ -21,13 +21,14 @@ export function createSlack(options: SlackOptions): ChannelDriver {
   };
 }
 
-const RECIPIENT = /^(?:[CDGUW][A-Z0-9]{6,}|#[^\s#]{1,80})$/;
+/** An id or a name. Which there are is Slack's to say. */
+const RECIPIENT = /^[#@]?[\p{L}\p{N}_.-]{1,80}$/u;
 
 function checkRecipient(to: string): void {
   if (RECIPIENT.test(to)) return;
   throw new DriverError(
     "lasting",
-    "Expected a Slack channel, user or conversation id such as C0123456789, or #channel-name.",
+    "Expected a Slack channel, user or conversation id such as C0123456789, or a #channel-name.",
   );
 }
 

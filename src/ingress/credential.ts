@@ -1,16 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { sameSecret } from "../config/secret.ts";
+import { sameSecret, TOKEN_HEADER, TOKEN_PARAMETER } from "../config/secret.ts";
 
 /** What a request shows to be let in. */
 export interface Credential {
   form: "bearer" | "header" | "query";
   secret: Buffer;
 }
-
-/** The header that carries the token where `Authorization` is taken. */
-export const TOKEN_HEADER = "x-gateway-token";
-/** The deprecated query parameter. */
-export const TOKEN_PARAMETER = "token";
 
 /** The credential of highest precedence that is present; it alone decides, so a wrong one is not rescued by another. */
 export function findCredential(

@@ -1,10 +1,10 @@
 import { HookError } from "../errors.ts";
 import type { ResolvedConfig } from "../config/resolved.ts";
+import { TOKEN_PARAMETER } from "../config/secret.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { HookRequest, HookResponse } from "../types.ts";
 import { createAuthenticate } from "./authenticate.ts";
 import type { Authenticate } from "./authenticate.ts";
-import { TOKEN_PARAMETER } from "./credential.ts";
 import type { Exchange } from "./exchange.ts";
 import { toVisibleHeaders } from "./headers.ts";
 import { readRequest } from "./read-request.ts";

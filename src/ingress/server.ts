@@ -7,6 +7,7 @@ import type { InFlight } from "./in-flight.ts";
 import { handleInProcess } from "./in-process.ts";
 import { reportError } from "./report-error.ts";
 import { createId } from "../create-id.ts";
+import { ConfigError, messageOf } from "../errors.ts";
 import { errorToResponse } from "./respond.ts";
 import { createServeHook, shuttingDown } from "./serve-hook.ts";
 import type { HookOptions } from "./serve-hook.ts";
@@ -36,6 +37,9 @@ const DRAIN_MS = 10_000;
 const FRAMEWORK_OPTIONS = {
   logger: false,
   genReqId: createId,
+  // Nothing merges a payload into an object of ours, and a trial must take what the hook would.
+  onProtoPoisoning: "ignore",
+  onConstructorPoisoning: "ignore",
   return503OnClosing: false,
   // Over the longest `hooks.bodyTimeoutSeconds`: this one ends requests that nobody waits for any more.
   requestTimeout: 330_000,
@@ -56,7 +60,10 @@ export function createServer(options: IngressOptions): IngressServer {
   return {
     async listen() {
       const { host, port } = options.config().gateway;
-      const url = await app.listen({ host, port });
+      const url = await app.listen({ host, port }).catch((error: unknown) => {
+        const message = `cannot listen on ${host}, port ${port}: ${messageOf(error)}`;
+        throw new ConfigError([{ key: "gateway.port", message }]);
+      });
       const address = app.server.address();
       return { url, port: typeof address === "object" && address ? address.port : port };
     },

@@ -1,11 +1,18 @@
 import { HookError } from "../errors.ts";
 import type { Journal } from "./port.ts";
 
-/** How long a count of the backlog stays good, in milliseconds: counting costs more than accepting. */
+/** How long a count is added to before the journal is asked again, in milliseconds. */
 const FRESH_MS = 500;
 
-/** Refuses requests while more runs wait than `maxPending()`, so that a backlog cannot grow without end. */
-export function createBacklogGuard(journal: Journal, maxPending: () => number): { requireRoom(): void } {
+export interface BacklogGuard {
+  /** Throws a 503 `HookError` while too many runs wait. */
+  requireRoom(): void;
+  /** So many runs were accepted. */
+  add(runs: number): void;
+}
+
+/** Refuses requests while `maxPending()` runs or more are unfinished, so that a backlog cannot grow without end. */
+export function createBacklogGuard(journal: Journal, maxPending: () => number): BacklogGuard {
   let pending = 0;
   let countedAt = 0;
 
@@ -16,6 +23,9 @@ export function createBacklogGuard(journal: Journal, maxPending: () => number): 
       throw new HookError(503, "overloaded", "Too many hooks are waiting to be carried out.", {
         headers: { "Retry-After": "5" },
       });
+    },
+    add(runs) {
+      pending += runs;
     },
   };
 

@@ -82,19 +82,25 @@ describe("agent", () => {
     [{ message: "  " }, "message"],
     [{ message: 1 }, "message"],
     [{ message: "x", name: {} }, "name"],
-    [{ message: "x", sessionKey: "" }, "sessionKey"],
+    [{ message: "x", sessionKey: 5 }, "sessionKey"],
     [{ message: "x", wakeMode: "soon" }, "wakeMode"],
     [{ message: "x", deliver: "yes" }, "deliver"],
     [{ message: "x", channel: "fax" }, "channel"],
     [{ message: "x", to: 7 }, "to"],
-    [{ message: "x", model: " " }, "model"],
+    [{ message: "x", model: 1 }, "model"],
     [{ message: "x", thinking: [] }, "thinking"],
     [{ message: "x", timeoutSeconds: 0 }, "timeoutSeconds"],
     [{ message: "x", timeoutSeconds: -1 }, "timeoutSeconds"],
     [{ message: "x", timeoutSeconds: "60" }, "timeoutSeconds"],
-    [{ message: "x", timeoutSeconds: 1e9 }, "timeoutSeconds"],
   ])("refuses %j", async (payload, field) => {
     await expect(resolve("agent", payload)).rejects.toMatchObject(refused(field));
+  });
+
+  test("takes a blank optional field for none", async () => {
+    const blank = { sessionKey: "", to: " ", model: "", thinking: "", name: "" };
+    const { actions } = await resolve("agent", { message: "x", ...blank });
+    expect(actions).toMatchObject([{ name: "agent", sessionKey: expect.stringMatching(/^hook:/) }]);
+    expect(actions[0]).toMatchObject({ to: undefined, model: undefined, thinking: undefined });
   });
 
   test("cannot switch the safety boundary off, nor speak for the operator", async () => {

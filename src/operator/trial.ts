@@ -1,3 +1,4 @@
+import { SECRET_HEADERS, TOKEN_PARAMETER } from "../config/secret.ts";
 import { createId } from "../create-id.ts";
 import { isObject } from "../config/is-object.ts";
 import { HookError } from "../errors.ts";
@@ -37,18 +38,17 @@ export async function runTrial(
  * The request that a trial stands for: what would have come if `payload` had been posted to `hook`.
  */
 function toTrialRequest(trial: unknown, hooksPath: string): HookRequest {
-  const { hook, payload, headers, query } = requireObject(trial, "the body");
-  if (typeof hook !== "string" || hook === "") {
-    throw new HookError(400, "invalid_payload", "hook must be the name of a hook.");
-  }
+  const { hook: name, payload, headers, query } = requireObject(trial, "the body");
+  const hook = typeof name === "string" ? name.replace(/^\/+|\/+$/g, "") : "";
+  if (hook === "") throw new HookError(400, "invalid_payload", "hook must be the name of a hook.");
   if (payload === undefined) throw new HookError(400, "invalid_payload", "payload is missing.");
   return {
     id: createId(),
     hook,
     method: "POST",
     path: `${hooksPath}/${hook}`,
-    query: toStrings(query, "query"),
-    headers: lowerCased({ "content-type": "application/json", ...toStrings(headers, "headers") }),
+    query: withoutToken(toStrings(query, "query")),
+    headers: toVisible({ "content-type": "application/json", ...toStrings(headers, "headers") }),
     rawBody: Buffer.from(JSON.stringify(payload)),
     payload,
     payloadIsBody: true,
@@ -86,8 +86,17 @@ function isStrings(values: Record<string, unknown>): values is Record<string, st
   return Object.values(values).every((value) => typeof value === "string");
 }
 
-function lowerCased(headers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+/** As the ingress hands them on: in lower case, and without the caller's secrets. */
+function toVisible(headers: Record<string, string>): Record<string, string> {
+  const lowerCased = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return Object.fromEntries(lowerCased.filter(([name]) => !SECRET_HEADERS.has(name)));
+}
+
+function withoutToken({
+  [TOKEN_PARAMETER]: _token,
+  ...query
+}: Record<string, string>): Record<string, string> {
+  return query;
 }
 
 function requireObject(value: unknown, what: string): Record<string, unknown> {

@@ -250,3 +250,14 @@ describe("agents", () => {
     ]);
   });
 });
+
+test("a mapping's static model is on an enforced list, by id or alias", () => {
+  const config = (model: string): UserConfig => ({
+    agents: { defaults: { models: ["a/b", { id: "c/d", alias: "big" }] } },
+    hooks: { mappings: [{ messageTemplate: "x", model }] },
+  });
+  for (const model of ["a/b", "big", "{{model}}"]) expect(errors(config(model))).toEqual([]);
+  expect(errors(config("x/y"))).toEqual([
+    'hooks.mappings[0].model: "x/y" is not on the list agents.defaults.models, which is enforced',
+  ]);
+});

@@ -4,6 +4,7 @@ import { checkAgents } from "./agents.ts";
 import { checkChannelNames } from "./channel-names.ts";
 import { checkGateway } from "./gateway.ts";
 import { checkHooksPath } from "./hooks-path.ts";
+import { checkMappingModels } from "./mapping-models.ts";
 import { checkMappings } from "./mappings.ts";
 import { checkSessionKeys } from "./session-keys.ts";
 import { checkToken } from "./token.ts";
@@ -16,5 +17,6 @@ export const RULES: ((config: ResolvedConfig) => Finding[])[] = [
   checkSessionKeys,
   checkChannelNames,
   checkMappings,
+  checkMappingModels,
   checkAgents,
 ];
