@@ -191,7 +191,7 @@ describe("an error is shown where it is", () => {
     const expected = [
       /TypeError: Cannot read properties of undefined/,
       /at read \(lib\/read\.ts:2:18\)/,
-      /at (x_default )?\(?x\.ts:4:21\)?/,
+      /at x\.ts:4:21$/m,
       / {2}2 \| {3}return value\.a\.b;\n {4}\| {18}\^/,
       /warn: reading/,
     ];

@@ -1,9 +1,8 @@
-/** Alertmanager posts alerts in groups. `forEach` makes a call of each: page for some, note others, keep a service's in one conversation. */
+/** Alertmanager posts alerts in groups; `forEach` makes a call of each. Those of one service share a conversation. */
 import type { Transform } from "hookline";
 
 /** Prometheus Alertmanager's webhook, version 4. */
 interface Group {
-  externalURL?: string;
   alerts?: Alert[];
 }
 
@@ -30,7 +29,7 @@ const alertGroups: Transform<Group, Alert> = ({ item, index, payload, secrets })
       `Alert ${(index ?? 0) + 1} of ${payload.alerts?.length} in its group.`,
     ].join("\n"),
     sessionKey: `alerts:${service}`,
-    // A critical alert reaches people; what is not is for the summary.
+    // Critical alerts reach people, the others stay in the summary.
     ...(isCritical ? { channel: "slack", to: secrets.ON_CALL_CHANNEL } : { deliver: false }),
   };
 };

@@ -12,19 +12,19 @@ interface BookingEvent {
   };
 }
 
-const VERBS: Record<string, string> = {
-  BOOKING_CREATED: "booked",
-  BOOKING_RESCHEDULED: "moved",
-  BOOKING_CANCELLED: "cancelled",
-};
+const VERBS = new Map([
+  ["BOOKING_CREATED", "booked"],
+  ["BOOKING_RESCHEDULED", "moved"],
+  ["BOOKING_CANCELLED", "cancelled"],
+]);
 const SOON_MS = 2 * 60 * 60 * 1000;
 
 const calendarWake: Transform<BookingEvent> = ({ payload: { triggerEvent = "", payload: booking }, now }) => {
-  const verb = VERBS[triggerEvent];
+  const verb = VERBS.get(triggerEvent);
   if (!verb || !booking?.startTime) return null;
 
   const { title = "A meeting", startTime, attendees = [], cancellationReason } = booking;
-  const names = attendees.map(({ name }) => name).join(", ");
+  const names = attendees.map(({ name }) => name).join(", ") || "nobody";
   const reason = cancellationReason ? ` Reason: ${cancellationReason}.` : "";
   const isSoon = Date.parse(startTime) - Date.parse(now) < SOON_MS;
   return {

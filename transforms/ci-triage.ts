@@ -1,4 +1,4 @@
-/** A failed GitHub check becomes a question about its log. The log is coloured for a terminal: a package takes that out. */
+/** A failed GitHub check becomes a question about the end of its log, from which a package takes the colours. */
 import type { Transform } from "hookline";
 import stripAnsi from "strip-ansi";
 import { lastLines } from "./lib/last-lines.ts";

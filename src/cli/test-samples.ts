@@ -13,7 +13,7 @@ export interface TestFlags {
   watch: boolean;
 }
 
-/** Runs the samples beside the transforms in the service's own sandbox. Exit code 1 where an action is not the expected one. */
+/** Runs the samples beside the transforms in the service's own sandbox. Exit code 1 where one gives another action. */
 export async function testSamples(
   dir: string | undefined,
   { config, update, watch }: TestFlags,

@@ -16,7 +16,10 @@ export interface TryFlags {
   json: boolean;
 }
 
-/** Shows what the service would make of the payload: to a person at a terminal, elsewhere as JSON. Exit code 1 where it is refused. */
+/**
+ * Shows what the service would make of the payload: to a person at a terminal, elsewhere as JSON. Exit code 1 where it
+ * would be refused.
+ */
 export async function tryHook(hook: string, payloadFile: string, flags: TryFlags): Promise<void> {
   const payload = readPayload(payloadFile);
   await withProgram(flags.config, async ({ config, mappings }, { run }) => {

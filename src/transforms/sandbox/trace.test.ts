@@ -29,6 +29,11 @@ describe("a stack", () => {
     expect(place).toMatchObject({ file: bundle.spec.file, line: 3, column: 9 });
   });
 
+  test("leaves out a name that only the bundle has", () => {
+    const { text } = traceStack(bundle, "Error: here", `Error: here\n${frame("transform_1_default")}`);
+    expect(text).toMatch(/^Error: here\n {4}at transform-1\.ts:3:9\n/);
+  });
+
   test("leaves out frames of the sandbox", () => {
     const stack = `Error: here\n    at enter (hookline:realm:1:5)\n${frame("go")}\n    at <anonymous>`;
     expect(traceStack(bundle, "Error: here", stack).text).not.toContain("realm");
