@@ -168,8 +168,9 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     const event = toRefusedEvent(request, error, current().config.hooks);
     const { status: httpStatus, code } = error;
     const fields = { eventId: event.id, hook: event.hook, mapping: event.mapping, status: httpStatus, code };
-    if (event.failure?.detail) log.error("request failed", { ...fields, detail: event.failure.detail });
-    else log.warn("request refused", fields);
+    log.warn("request refused", fields);
+    // What a transform threw may quote the payload: it stands on the event, and in the log for who asks for it.
+    log.debug("request refused because", { eventId: event.id, detail: event.failure?.detail });
     await journal.accept(event).catch((cause: unknown) => {
       log.error("refused request not recorded", { eventId: request.id, error: String(cause) });
     });
