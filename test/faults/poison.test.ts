@@ -1,0 +1,106 @@
+/** A hook during whose work the process ends each time, and a process that ends while a window is open. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { UserConfig } from "../../src/config/generated.ts";
+import { createClient, waitFor } from "../support/client.ts";
+import { startProcess } from "../support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
+
+const tokens = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
+const quiet = { deliver: false, wakeMode: "next-heartbeat" } as const;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-poison-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test("a run during which the process dies each time is a dead letter in the end, and the service lives", async () => {
+  let asked = 0;
+  const model = await startModel(() => (asked += 1));
+  const file = writeConfig({
+    agents: {
+      providers: { local: { kind: "openai-compatible", baseUrl: urlOf(model) } },
+      defaults: { model: "local/small" },
+    },
+  });
+  try {
+    let eventId = "";
+    for (let life = 1; life <= 3; life += 1) {
+      const service = await startProcess(file);
+      if (life === 1) eventId = await postPoison(service.url);
+      await waitFor(() => asked === life, "the turn to be under way");
+      await service.end("SIGKILL");
+    }
+
+    const last = await startProcess(file);
+    const event = await createClient(last.url, tokens).settled(eventId);
+    expect(event).toMatchObject({
+      status: "dead",
+      runs: [{ state: "dead", error: "the process ended during each of 3 tries" }],
+    });
+    expect(asked).toBe(3);
+    expect(await last.end("SIGTERM")).toBe(0);
+  } finally {
+    model.closeAllConnections();
+    model.close();
+  }
+});
+
+test("kill -9 while a window is open: nothing of it is lost, and it is one turn", async () => {
+  const file = writeConfig({
+    hooks: {
+      mappings: [
+        {
+          match: { path: "push" },
+          messageTemplate: "{{commit}}",
+          coalesce: { key: "{{pr}}", windowMs: 3000 },
+          ...quiet,
+        },
+      ],
+    },
+  });
+  const first = await startProcess(file);
+  const client = createClient(first.url, tokens);
+  const commits = Array.from({ length: 10 }, (_, index) => `commit-${index}.`);
+  const answers = await Promise.all(commits.map((commit) => client.post("push", { pr: 1, commit })));
+  expect(answers.map(({ status }) => status)).toEqual(commits.map(() => 202));
+  await first.end("SIGKILL");
+
+  const second = await startProcess(file);
+  const after = createClient(second.url, tokens);
+  for (const { body } of answers) {
+    expect(await after.settled(body.eventId)).toMatchObject({ status: "done" });
+  }
+  expect((await after.api("/api/runs")).runs).toHaveLength(1);
+  const session = encodeURIComponent(answers[0]!.body.sessionKey);
+  const { entries } = await after.api(`/api/sessions/${session}`);
+  for (const commit of commits) expect(entries[0].text).toContain(commit);
+  await second.end("SIGTERM");
+});
+
+async function postPoison(url: string): Promise<string> {
+  const { body } = await createClient(url, tokens).post("agent", { message: "poison", ...quiet });
+  return body.eventId;
+}
+
+/** A model server that never answers. */
+async function startModel(onTurn: () => unknown): Promise<Server> {
+  const model = createServer((request) => void request.resume().on("end", onTurn));
+  await new Promise<void>((resolve) => model.listen(0, "127.0.0.1", resolve));
+  return model;
+}
+
+function urlOf(server: Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+}
+
+function writeConfig(config: UserConfig): string {
+  const file = path.join(folder, "webhooks.json5");
+  writeFileSync(file, JSON.stringify(withTokens(config)));
+  return file;
+}
