@@ -1,6 +1,7 @@
 import type { Log } from "../../telemetry/log.ts";
-import { type ChildEnd, type ChildHandle, createChild } from "./child-handle.ts";
+import type { ChildEnd, ChildHandle } from "./child-handle.ts";
 import { findConfinement } from "./confinement.ts";
+import { createChild } from "./create-child.ts";
 import { createQuarters, type Quarters } from "./launch.ts";
 import { loadPrograms } from "./programs.ts";
 
@@ -75,6 +76,7 @@ async function wake(state: State): Promise<void> {
   const [programs, confinement] = await Promise.all([loadPrograms(), findConfinement()]);
   if (state.phase !== "asleep") return;
   const quarters = createQuarters(programs.child, confinement);
+  if (!confinement.includes("--net")) state.options.log.info("sandbox processes have the service's network");
   state.phase = "awake";
   state.realm = programs.realm;
   state.quarters = quarters;
