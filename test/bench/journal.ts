@@ -7,12 +7,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createSqliteJournal } from "../../src/journal/sqlite.ts";
-import type { NewEvent } from "../../src/journal/port.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
+import { BODY, toEvent } from "./event.ts";
 
 const ROUNDS = 3;
 const ACCEPTS = 6000;
-const BODY = Buffer.from(JSON.stringify({ action: "opened", text: "x".repeat(1000) }));
 
 interface Figures {
   perSecond: number;
@@ -87,52 +86,4 @@ function print(name: string, { perSecond, userMicroseconds, systemMicroseconds }
   console.log(
     `${name.padEnd(26)} ${perSecond.toFixed(0).padStart(7)}/s  CPU µs: ${user} user ${system} system`,
   );
-}
-
-/** One agent action, as a template mapping makes it of a kilobyte of JSON. */
-function toEvent(index: number): NewEvent {
-  const number = index.toString(16).padStart(12, "0");
-  const id = `01997b1c-0000-7000-8000-${number}`;
-  return {
-    id,
-    hook: "github",
-    mapping: "pull-requests",
-    status: "accepted",
-    receivedAt: 1_760_000_000_000 + index,
-    request: {
-      method: "POST",
-      path: "/hooks/github",
-      query: {},
-      headers: {
-        host: "127.0.0.1:18790",
-        "user-agent": "GitHub-Hookshot/1234567",
-        accept: "*/*",
-        "content-type": "application/json",
-        "content-length": String(BODY.length),
-        "x-github-event": "pull_request",
-        "x-github-delivery": id,
-      },
-      contentType: "application/json",
-      body: BODY,
-      client: "127.0.0.1",
-    },
-    actions: [
-      {
-        runId: `01997b1c-0000-7000-9000-${number}`,
-        action: {
-          kind: "agent",
-          message: "Pull request opened: ".padEnd(300, "text "),
-          name: "github",
-          sessionKey: `hook:01997b1c-0000-7000-a000-${number}`,
-          wakeMode: "now",
-          deliver: true,
-          channel: "last",
-          timeoutSeconds: 600,
-          allowUnsafeExternalContent: false,
-        },
-      },
-    ],
-    warnings: [],
-    log: [],
-  };
 }

@@ -1,0 +1,68 @@
+/**
+ * What the journal's work costs in a state folder, printed as JSON; `backlog.ts` runs it. A process of its own, so that
+ * its memory is the journal's: `node test/bench/backlog-probe.ts FOLDER FIRST_EVENT`.
+ */
+import { createSqliteJournal } from "../../src/journal/sqlite.ts";
+import { silentLog } from "../../src/telemetry/log.ts";
+import { acceptEvents, carryOut } from "./work.ts";
+
+/** Microseconds each, but for the last. */
+export interface Costs {
+  open: number;
+  accept: number;
+  "claim and carry out": number;
+  "list events": number;
+  "list events of a hook": number;
+  "list dead events": number;
+  "list runs": number;
+  "list waiting runs": number;
+  "list deliveries": number;
+  "list sessions": number;
+  "read pending system events": number;
+  "read an event": number;
+  figures: number;
+  "memory MB": number;
+}
+
+const ACCEPTS = 4000;
+const CLAIMS = 300;
+const READS = 300;
+
+const [folder = "", firstEvent = "0"] = process.argv.slice(2);
+const openedAt = performance.now();
+const journal = await createSqliteJournal({ folder, log: silentLog });
+const open = (performance.now() - openedAt) * 1000;
+
+// the caches and the compiler have settled by the second time
+const count = ACCEPTS / 2;
+await acceptEvents(journal, { from: Number(firstEvent), count, inFlight: 64 });
+const accept = await time(1, () =>
+  acceptEvents(journal, { from: Number(firstEvent) + count, count, inFlight: 64 }),
+);
+const [{ id } = { id: "" }] = await journal.listEvents({ limit: 1 });
+const limit = 50;
+const costs: Costs = {
+  open,
+  accept: accept / count,
+  "claim and carry out": await time(CLAIMS, () => carryOut(journal, 4)),
+  "list events": await time(READS, () => journal.listEvents({ limit })),
+  "list events of a hook": await time(READS, () => journal.listEvents({ limit, hook: "github" })),
+  "list dead events": await time(READS, () => journal.listEvents({ limit, status: "dead" })),
+  "list runs": await time(READS, () => journal.listRuns({ limit })),
+  "list waiting runs": await time(READS, () => journal.listRuns({ limit, state: "ready" })),
+  "list deliveries": await time(READS, () => journal.listDeliveries({ limit })),
+  "list sessions": await time(READS, () => journal.listSessions({ limit })),
+  "read pending system events": await time(READS, () => journal.pendingSystemEvents(limit)),
+  "read an event": await time(READS, () => journal.getEvent(id)),
+  figures: await time(READS, () => journal.stats()),
+  "memory MB": process.resourceUsage().maxRSS / 1024,
+};
+await journal.close();
+console.log(JSON.stringify(costs));
+
+/** Microseconds a time. */
+async function time(times: number, work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  for (let done = 0; done < times; done += 1) await work();
+  return ((performance.now() - startedAt) * 1000) / times;
+}

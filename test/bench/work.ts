@@ -1,0 +1,47 @@
+import type { Delivery, Journal, Run } from "../../src/journal/port.ts";
+import { MAIN_SESSION } from "../../src/types.ts";
+import { toEvent } from "./event.ts";
+
+/** Accepts the events with these numbers, so many side by side. */
+export async function acceptEvents(
+  journal: Journal,
+  { from, count, inFlight }: { from: number; count: number; inFlight: number },
+): Promise<void> {
+  let next = from;
+  const end = from + count;
+  const workers = Array.from({ length: inFlight }, async () => {
+    while (next < end) await journal.accept(toEvent(next++));
+  });
+  await Promise.all(workers);
+}
+
+/** Claims up to so many runs and deliveries and carries them out, as the dispatcher does. Gives how many runs it were. */
+export async function carryOut(journal: Journal, limit: number): Promise<number> {
+  const now = Date.now();
+  const runs = await journal.claimRuns(limit, now);
+  await Promise.all(runs.map((run) => complete(journal, run, now)));
+  const deliveries = await journal.claimDeliveries(limit, now);
+  await Promise.all(deliveries.map((delivery) => finish(journal, delivery, now)));
+  return runs.length;
+}
+
+/** With the entries and the delivery that a turn leaves behind. */
+async function complete(journal: Journal, run: Run, at: number): Promise<void> {
+  const { id: runId, eventId, sessionKey } = run;
+  const own = { at, eventId, runId };
+  await journal.completeRun(runId, {
+    finishedAt: at,
+    reply: "Done.",
+    warnings: [],
+    entries: [
+      { ...own, sessionKey, role: "user", text: "Look at this. ".repeat(20) },
+      { ...own, sessionKey, role: "assistant", text: "Done." },
+      { ...own, sessionKey: MAIN_SESSION, role: "system", text: "Hook github: Done.", pending: true },
+    ],
+    deliveries: [{ id: `${runId}-0`, runId, eventId, channel: "slack", to: sessionKey, text: "Done." }],
+  });
+}
+
+async function finish(journal: Journal, { id, to = "" }: Delivery, at: number): Promise<void> {
+  await journal.finishDelivery(id, { state: "sent", at, route: { channel: "slack", to }, partsSent: 1 });
+}
