@@ -18,12 +18,12 @@ export interface CampaignOptions {
   /** How often the service is ended by the signal and started again. */
   kills: number;
   signal: "SIGKILL" | "SIGTERM";
-  /** Decides after how many answers each kill comes. */
+  /** Decides after how many answers each kill comes, and which hooks are repeated. */
   seed: number;
 }
 
 export interface CampaignReport extends CampaignOptions, Audit {
-  /** Each hook was sent until it was answered 2xx. */
+  /** Each hook was sent until it was answered 2xx, and one in four beside a repeat. */
   requests: number;
   seconds: number;
 }
@@ -47,7 +47,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRep
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-campaign-"));
   const double = await startDeliveryDouble(() => Math.random() * SLOWEST_SEND_MS);
   const lanes = toLanes(options.hooks, LANES);
-  const traffic = startTraffic(lanes);
+  const traffic = startTraffic(lanes, options.seed);
   try {
     const field = { file: writeConfig(folder, double), double, traffic };
     await killAgainAndAgain(options, field);
