@@ -4,6 +4,7 @@ import { packageVersion } from "../config/package.ts";
 import { check } from "./check.ts";
 import { fail } from "./fail.ts";
 import { newTransform } from "./new-transform.ts";
+import { addOperatorCommands } from "./operator-commands.ts";
 import type { ServeFlags } from "./serve.ts";
 import { testSamples } from "./test-samples.ts";
 import { tryHook } from "./try.ts";
@@ -61,12 +62,20 @@ program
   .option("--config <file>", CONFIG_HELP)
   .action(newTransform);
 
+addOperatorCommands(program, { configHelp: CONFIG_HELP, toCount });
+
 await program.parseAsync().catch(fail);
 
 function toPort(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
   throw new InvalidArgumentError("A port is a whole number from 0 to 65535.");
+}
+
+function toCount(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1) return count;
+  throw new InvalidArgumentError("Expected a whole number from 1 on.");
 }
 
 function addPair(separator: string) {

@@ -1,7 +1,9 @@
 import type { FastifyInstance } from "fastify";
+import { Readable } from "node:stream";
 import type { EventRecord, Journal } from "../journal/port.ts";
 import { EVENT_STATUSES, type HookResponse } from "../types.ts";
-import { type Query, toOneOf, toPage, toText } from "./query.ts";
+import { exportEvents } from "./export.ts";
+import { type Query, toMoment, toOneOf, toPage, toText } from "./query.ts";
 import { requireFound } from "./require-found.ts";
 import { toEventTimeline, toEventView } from "./views.ts";
 
@@ -17,6 +19,16 @@ export function registerEvents(api: FastifyInstance, { journal, replay }: EventO
     const status = toOneOf(query, "status", EVENT_STATUSES);
     const events = await journal.listEvents({ ...toPage(query), hook: toText(query, "hook"), status });
     return { events: events.map(toEventView) };
+  });
+
+  api.get<{ Querystring: Query }>("/api/events/export", async ({ query }, reply) => {
+    const lines = exportEvents(journal, {
+      hook: toText(query, "hook"),
+      status: toOneOf(query, "status", EVENT_STATUSES),
+      since: toMoment(query, "since"),
+      until: toMoment(query, "until"),
+    });
+    return reply.type("application/x-ndjson").send(Readable.from(lines));
   });
 
   api.get<{ Params: { id: string } }>("/api/events/:id", async ({ params }) =>

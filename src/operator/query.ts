@@ -39,3 +39,12 @@ export function toOneOf<Member extends string>(
   if (member !== undefined) return member;
   throw new HookError(400, "invalid_query", `${name} must be one of ${members.join(", ")}.`);
 }
+
+/** A query parameter that is a moment in ISO 8601, in milliseconds since the epoch. */
+export function toMoment(query: Query, name: string): number | undefined {
+  const text = toText(query, name);
+  if (text === undefined) return undefined;
+  const at = Date.parse(text);
+  if (!Number.isNaN(at)) return at;
+  throw new HookError(400, "invalid_query", `${name} must be a moment in ISO 8601.`);
+}

@@ -1,0 +1,86 @@
+import { ConfigError } from "../errors.ts";
+import { createOperatorClient, type OperatorClient, type ServiceFlags } from "./operator-client.ts";
+import { printTable } from "./print-table.ts";
+
+/** A dead letter as `GET /api/dead-letters` lists it. */
+interface DeadLetterRow {
+  id: string;
+  kind: string;
+  eventId?: string;
+  hook?: string;
+  error: string;
+  attempts: number;
+  /** ISO 8601. */
+  at: string;
+}
+
+const PAGE = 500;
+
+/** Lists what failed for good, newest first. */
+export async function listDeadLetters(flags: ServiceFlags & { limit: number; json: boolean }): Promise<void> {
+  const client = await createOperatorClient(flags);
+  const letters: DeadLetterRow[] = [];
+  for await (const letter of readDeadLetters(client)) {
+    if (letters.push(letter) === flags.limit) break;
+  }
+  if (flags.json) console.log(JSON.stringify(letters, undefined, 2));
+  else console.log(printLetters(letters).join("\n"));
+}
+
+/** Lets the runs and deliveries that are named try again, or all of them. */
+export function retryDeadLetters(ids: string[], flags: ServiceFlags & { all: boolean }): Promise<void> {
+  return mendEach(ids, flags, async (client, id) => {
+    await client.call("POST", `/api/dead-letters/${encodeURIComponent(id)}/retry`);
+    console.log(`${id}  tried again`);
+  });
+}
+
+/** Drops those that are named, or all of them. */
+export function dropDeadLetters(ids: string[], flags: ServiceFlags & { all: boolean }): Promise<void> {
+  return mendEach(ids, flags, async (client, id) => {
+    await client.call("DELETE", `/api/dead-letters/${encodeURIComponent(id)}`);
+    console.log(`${id}  dropped`);
+  });
+}
+
+async function mendEach(
+  ids: string[],
+  flags: ServiceFlags & { all: boolean },
+  mend: (client: OperatorClient, id: string) => Promise<void>,
+): Promise<void> {
+  if (ids.length === 0 && !flags.all) {
+    throw new ConfigError([{ message: "Name dead letters by their ids, or choose all of them with --all." }]);
+  }
+  const client = await createOperatorClient(flags);
+  const chosen = flags.all ? await readIds(client) : ids;
+  for (const id of chosen) await mend(client, id);
+}
+
+/** The oldest first, and all of them before the first is mended: one that fails again comes back to the list. */
+async function readIds(client: OperatorClient): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { id } of readDeadLetters(client)) ids.push(id);
+  return ids.toReversed();
+}
+
+async function* readDeadLetters(client: OperatorClient): AsyncGenerator<DeadLetterRow> {
+  let before: string | undefined;
+  do {
+    const response = await client.call("GET", "/api/dead-letters", { before, limit: PAGE });
+    const { deadLetters }: { deadLetters: DeadLetterRow[] } = JSON.parse(await response.text());
+    yield* deadLetters;
+    before = deadLetters.length === PAGE ? deadLetters.at(-1)?.id : undefined;
+  } while (before !== undefined);
+}
+
+function printLetters(letters: DeadLetterRow[]): string[] {
+  const rows = letters.map(({ id, kind, at, hook, attempts, error }) => [
+    id,
+    kind,
+    at,
+    hook,
+    attempts,
+    error,
+  ]);
+  return printTable(["id", "kind", "given up", "hook", "tries", "error"], rows);
+}

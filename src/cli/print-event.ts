@@ -1,0 +1,68 @@
+import { styleText } from "node:util";
+import type { LogLine } from "../types.ts";
+import { printActions } from "./print-actions.ts";
+import { printLog } from "./print-log.ts";
+import { toPrintable } from "./to-printable.ts";
+
+/** An event as `GET /api/events/:id` shows it. */
+export interface EventTimeline {
+  id: string;
+  hook: string;
+  mapping?: string;
+  receivedAt: string;
+  replayOf?: string;
+  status: string;
+  request: { method: string; path: string; contentType: string; client: string; payload: unknown };
+  warnings: string[];
+  log: LogLine[];
+  error?: { code: string; message: string; detail?: string };
+  runs: { id: string; state: string; attempts: number; action?: object; reply?: string; error?: string }[];
+  deliveries: { id: string; state: string; attempts: number; channel: string; to?: string; error?: string }[];
+}
+
+/** Everything about an event as a person reads it: what came, what was made of it, what became of that. */
+export function printEvent(event: EventTimeline): string[] {
+  const { method, path, client, payload } = event.request;
+  return [
+    `${styleText("bold", event.id)}  ${event.hook}  ${event.status}  ${event.receivedAt}`,
+    ...(event.replayOf ? [`replay of ${event.replayOf}`] : []),
+    ...(event.mapping ? [`mapping ${event.mapping}`] : []),
+    ...section("request", [`${method} ${path} from ${client}`, ...toLines(payload)]),
+    ...section("warnings", event.warnings),
+    ...section("log", printLog(event.log)),
+    ...section("error", event.error ? toErrorLines(event.error) : []),
+    ...event.runs.flatMap((run) =>
+      section(`run ${run.id}  ${run.state}, ${tries(run.attempts)}`, toRunLines(run)),
+    ),
+    ...event.deliveries.flatMap(({ id, state, attempts, channel, to, error }) =>
+      section(`delivery ${id}  ${state}, ${tries(attempts)}`, [
+        `to ${to ?? "?"} on ${channel}`,
+        ...toLines(error),
+      ]),
+    ),
+  ];
+}
+
+function section(title: string, lines: string[]): string[] {
+  if (lines.length === 0) return [];
+  return ["", styleText("dim", title), ...lines.map((line) => `  ${line}`)];
+}
+
+function toRunLines({ action, reply, error }: EventTimeline["runs"][number]): string[] {
+  return [...(action ? printActions([action]) : []), ...toLines(reply), ...toLines(error)];
+}
+
+function toErrorLines({ code, message, detail }: NonNullable<EventTimeline["error"]>): string[] {
+  return [`${code}: ${message}`, ...toLines(detail)];
+}
+
+/** Text as it is, anything else as JSON; nothing for what is missing. */
+function toLines(value: unknown): string[] {
+  if (value === undefined) return [];
+  const text = typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
+  return toPrintable(text).split("\n");
+}
+
+function tries(attempts: number): string {
+  return attempts === 1 ? "1 try" : `${attempts} tries`;
+}

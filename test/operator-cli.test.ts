@@ -1,0 +1,137 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type CliResult, runWebhooks } from "./support/cli.ts";
+import { HOOK_TOKEN, type Service, startService } from "./support/service.ts";
+
+const mappings = [
+  { id: "m", match: { path: "m" }, messageTemplate: "{{text}}", deliver: false },
+  { id: "t", match: { path: "t" }, transform: { module: "t.ts" }, deliver: false },
+];
+const files = { "transforms/t.ts": "export default () => { throw new Error('not yet'); };" };
+
+let service: Service;
+beforeEach(async () => {
+  service = await startService({ config: { hooks: { mappings } }, files });
+});
+afterEach(() => service.close());
+
+describe("webhooks events", () => {
+  test("list shows events, newest first, as a table or as JSON", async () => {
+    const ids = await post("m", 3);
+    await post("t", 1);
+    const { code, stdout } = await ask("events", "list", "--hook", "m", "--limit", "2");
+    expect(code).toBe(0);
+    const [head, ...rows] = stdout.trim().split("\n");
+    expect(head).toMatch(/^id +received +hook +mapping +status/);
+    expect(rows.map((row) => row.split(/ +/)[0])).toEqual([ids[2], ids[1]]);
+
+    const failed = await ask("events", "list", "--status", "failed", "--since", "1h", "--json");
+    expect(JSON.parse(failed.stdout)).toMatchObject([{ hook: "t", status: "failed" }]);
+    expect(JSON.parse((await ask("events", "list", "--until", "1h", "--json")).stdout)).toEqual([]);
+  });
+
+  test("show tells what came, what was made of it and what became of that", async () => {
+    const [id = ""] = await post("m", 1);
+    await service.settled(id);
+    const { stdout } = await ask("events", "show", id);
+    expect(stdout).toContain(`${id}  m  done`);
+    expect(stdout).toContain("POST /hooks/m from 127.0.0.1");
+    expect(stdout).toContain('"text": "m 0"');
+    expect(stdout).toMatch(/run \S+ {2}done, 1 try/);
+    expect(JSON.parse((await ask("events", "show", id, "--json")).stdout)).toMatchObject({ id });
+    expect(await ask("events", "show", "nope")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("There is no such event."),
+    });
+  });
+
+  test("replay counts what a filter finds, then runs it again, the oldest first", async () => {
+    await post("t", 2);
+    await post("m", 1);
+    const filter = ["--hook", "t", "--status", "failed", "--since", "1h"];
+    expect((await ask("events", "replay", ...filter, "--dry-run")).stdout).toBe("2 would be replayed.\n");
+    expect((await service.api("/api/events")).events).toHaveLength(3);
+
+    expect(await ask("events", "replay", ...filter)).toMatchObject({ code: 1 });
+    service.write("transforms/t.ts", "export default ({ payload }) => ({ message: payload.text });");
+    await service.hookline.reload();
+    const { code, stdout } = await ask("events", "replay", ...filter, "--json");
+    expect(code).toBe(0);
+    const { count, replays } = JSON.parse(stdout);
+    expect(count).toBe(4);
+    const messages = [];
+    for (const { eventId } of replays) {
+      messages.push((await service.settled(eventId)).runs[0].action.message);
+    }
+    expect(messages).toEqual(["t 0", "t 1", "t 0", "t 1"]);
+  });
+
+  test("replay asks for a choice", async () => {
+    expect(await ask("events", "replay")).toMatchObject({ code: 1, stderr: expect.stringMatching(/--hook/) });
+    expect(await ask("events", "replay", "--since", "soon")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('"soon" is no moment'),
+    });
+  });
+
+  test("export writes everything about each event of a range, a line each", async () => {
+    const ids = await post("m", 120);
+    const all = await ask("events", "export");
+    const events = all.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(events.map(({ id }) => id)).toEqual(ids.toReversed());
+    expect(events[0]).toMatchObject({ request: { payload: { text: "m 119" } }, runs: [{}] });
+    const since = events[9].receivedAt;
+    const some = await ask("events", "export", "--since", since, "--hook", "m");
+    expect(some.stdout.trim().split("\n").length).toBeGreaterThanOrEqual(10);
+    expect(some.stdout.trim().split("\n").length).toBeLessThan(120);
+  });
+});
+
+test("webhooks dead-letters lists, retries and drops", async () => {
+  const ids = [];
+  for (const to of ["1", "2"]) {
+    const { body } = await service.post("agent", { message: "x", channel: "discord", to });
+    await service.settled(body.eventId);
+    ids.push(body.eventId);
+  }
+  const listed = await ask("dead-letters", "list");
+  expect(listed.stdout).toMatch(/^id +kind +given up +hook +tries +error\n\S+ +delivery .*discord/);
+  const letters = JSON.parse((await ask("dead-letters", "list", "--json")).stdout);
+  expect(letters.map(({ eventId }: { eventId: string }) => eventId)).toEqual(ids.toReversed());
+
+  expect(await ask("dead-letters", "drop", letters[0].id)).toMatchObject({ code: 0 });
+  expect(await ask("dead-letters", "drop", letters[0].id)).toMatchObject({ code: 1 });
+  expect((await ask("dead-letters", "retry", "--all")).stdout).toBe(`${letters[1].id}  tried again\n`);
+  await expect.poll(async () => (await service.api("/api/dead-letters")).deadLetters).toHaveLength(1);
+  expect(await ask("dead-letters", "drop")).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/--all/),
+  });
+});
+
+test("without a service, or without its token, the next step is named", async () => {
+  const gone = await runWebhooks(service.folder, "events", "list", "--url", "http://127.0.0.1:9");
+  expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining("webhooks serve") });
+  const hooks = { enabled: true, token: HOOK_TOKEN };
+  writeFileSync(path.join(service.folder, "no-token.json"), JSON.stringify({ hooks }));
+  const off = await ask("events", "list", "--config", "no-token.json");
+  expect(off).toMatchObject({ code: 1, stderr: expect.stringContaining("gateway.auth.token") });
+});
+
+function ask(...args: string[]): Promise<CliResult> {
+  return runWebhooks(service.folder, ...args, "--url", service.url);
+}
+
+/** Sends so many requests, one after another, and gives the ids of their events. */
+async function post(hook: string, count: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const { body } = await service.post(hook, { text: `${hook} ${index}` });
+    ids.push(body.eventId);
+  }
+  return ids;
+}
