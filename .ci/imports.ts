@@ -31,7 +31,8 @@ const ALLOWED: Record<string, string[]> = {
   // Carrying out is the dispatcher's work: it calls the actions, which know nothing of it.
   dispatch: [...GROUND, "actions"],
   program: [...GROUND, "mapping", "transforms", "agents", "channels"],
-  "hookline.ts": [...GROUND, ...STEPS, "program"],
+  "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "operator"],
+  "hookline.ts": [...GROUND, ...STEPS, "program", "receive.ts"],
   "index.ts": [...GROUND, "hookline.ts"],
   cli: [...GROUND, ...STEPS, "program", "hookline.ts"],
 };

@@ -1,29 +1,21 @@
-import { toSystemEvent } from "./actions/wake.ts";
 import { splitText } from "./channels/split.ts";
 import type { UserConfig } from "./config/generated.ts";
 import { type ReadConfig, readConfig } from "./config/read-config.ts";
 import { packageVersion } from "./config/package.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
-import { HookError } from "./errors.ts";
-import { requireBodyKind } from "./ingress/body-kind.ts";
-import { parseBody } from "./ingress/parse-body.ts";
-import { receiptToResponse } from "./ingress/respond.ts";
 import { createServer } from "./ingress/server.ts";
-import { createBacklogGuard } from "./journal/backlog.ts";
-import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent } from "./journal/event.ts";
-import type { AcceptResult, EventRecord } from "./journal/port.ts";
 import { createSweeper } from "./journal/sweeper.ts";
 import { createSqliteJournal } from "./journal/sqlite.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { registerOperator } from "./operator/api.ts";
-import { toReplayRequest } from "./operator/replay.ts";
 import { toStatus } from "./operator/status.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
 import { buildProgram, type Program } from "./program/build.ts";
 import { createReloader } from "./program/reload.ts";
+import { createReceiver } from "./receive.ts";
 import { createLog } from "./telemetry/log.ts";
 import { createSandbox } from "./transforms/sandbox/supervisor.ts";
-import type { HookAction, HookRequest, HookResponse, Resolution } from "./types.ts";
+import type { HookRequest, Resolution } from "./types.ts";
 
 /** How long a stop waits for turns and sends under way, in milliseconds; what is left runs again after the next start. */
 const CLOSE_MS = 30_000;
@@ -41,9 +33,9 @@ export interface HooklineOptions {
 }
 
 export interface Hookline {
-  /** Opens the port and starts to carry out what is in the journal; nothing of it where the port cannot be had. */
+  /** Opens the port and starts to carry out what is in the journal; neither where the port cannot be had. */
   listen(): Promise<{ url: string; port: number }>;
-  /** The same service without a socket. */
+  /** The same service without a socket. The first request starts to carry out what is in the journal, too. */
   handle(request: Request): Promise<Response>;
   /** Builds the configuration again and swaps it in whole, or throws a `ConfigError` and keeps the old one. */
   reload(): Promise<void>;
@@ -65,7 +57,6 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   const journal = await createSqliteJournal({ folder: store.path, log }).catch(abandon);
   const programs = createReloader({ first, build, watch: options.watch ?? true, log });
   const current = programs.current;
-  const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
   const dispatcher = createDispatcher({
     journal,
     agent: () => current().agent,
@@ -76,6 +67,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     log,
   });
   const sweeper = createSweeper({ journal, retention: () => current().config.store.retention, log });
+  const { receive, replay, record } = createReceiver({ current, sandbox, journal, dispatcher, log });
   const server = createServer({
     config: () => current().config,
     log,
@@ -93,14 +85,17 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
       }),
   });
 
+  let started = false;
   return {
     async listen() {
       const address = await server.listen();
-      dispatcher.start();
-      sweeper.start();
+      start();
       return address;
     },
-    handle: server.handle,
+    async handle(request) {
+      start();
+      return server.handle(request);
+    },
     reload: programs.reload,
     program: current,
     async close() {
@@ -113,75 +108,17 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     },
   };
 
+  function start(): void {
+    if (started) return;
+    started = true;
+    dispatcher.start();
+    sweeper.start();
+  }
+
   /** A start that fails leaves no process behind, and nothing that keeps this one from ending. */
   async function abandon(error: unknown): Promise<never> {
     await sandbox.close();
     throw error;
-  }
-
-  /** The whole way of a request that was let in: a repeat or a mapping, the journal, the answer. */
-  async function receive(request: HookRequest): Promise<HookResponse> {
-    backlog.requireRoom();
-    const program = current();
-    const known = await findReplay(request);
-    if (known) return toAnswer(known);
-    return commit(request, await resolve(request, program), program);
-  }
-
-  /** A stored request runs again: through the mappings of now, and under no idempotency key. */
-  async function replay(event: EventRecord): Promise<HookResponse> {
-    backlog.requireRoom();
-    const program = current();
-    const request = toReplayRequest(event, (type, body) => parseBody(requireBodyKind(type), body));
-    const resolution = await resolve(request, program);
-    return commit(request, { ...resolution, idempotency: undefined }, program);
-  }
-
-  async function commit(
-    request: HookRequest,
-    resolution: Resolution,
-    { config }: Program,
-  ): Promise<HookResponse> {
-    const { dedupeWindowMs, redact } = config.hooks;
-    const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact });
-    const result = await journal.accept(event);
-    if (result.kind === "committed") carryOut(resolution.actions);
-    return toAnswer(result);
-  }
-
-  async function resolve(request: HookRequest, { mappings, config }: Program): Promise<Resolution> {
-    try {
-      return await resolveRequest(request, { mappings, config, run: sandbox.run });
-    } catch (error) {
-      if (error instanceof HookError) await record(request, error);
-      throw error;
-    }
-  }
-
-  async function findReplay(request: HookRequest): Promise<AcceptResult | undefined> {
-    if (request.idempotencyKey === undefined) return undefined;
-    return journal.findReplay(idempotencyScope(request), request.idempotencyKey, fingerprintOf(request));
-  }
-
-  /** Keeps a refused request for the operator. That it was refused does not depend on it. */
-  async function record(request: HookRequest, error: HookError): Promise<void> {
-    const event = toRefusedEvent(request, error, current().config.hooks);
-    const { status: httpStatus, code } = error;
-    const fields = { eventId: event.id, hook: event.hook, mapping: event.mapping, status: httpStatus, code };
-    log.warn("request refused", fields);
-    // What a transform threw may quote the payload: it stands on the event, and in the log for who asks for it.
-    log.debug("request refused because", { eventId: event.id, detail: event.failure?.detail });
-    await journal.accept(event).catch((cause: unknown) => {
-      log.error("refused request not recorded", { eventId: request.id, error: String(cause) });
-    });
-  }
-
-  function carryOut(actions: HookAction[]): void {
-    const runs = actions.filter(({ kind }) => kind === "agent").length;
-    backlog.add(runs);
-    if (runs > 0) dispatcher.notify();
-    if (actions.some((action) => action.kind === "wake" && action.mode === "now"))
-      dispatcher.requestHeartbeat();
   }
 
   function token(): string | undefined {
@@ -211,12 +148,6 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     await journal.probe();
     if (!sandbox.status().ready) throw new Error("the sandbox is not ready");
   }
-}
-
-/** The journal's word as an answer. */
-function toAnswer(result: AcceptResult): HookResponse {
-  if (result.kind !== "conflict") return receiptToResponse(result.receipt);
-  throw new HookError(422, "idempotency_conflict", "This idempotency key was used with other content.");
 }
 
 /** Reads the configuration anew at each call; host and port of the options hold over its own. */

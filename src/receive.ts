@@ -1,0 +1,106 @@
+import { toSystemEvent } from "./actions/wake.ts";
+import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import { HookError } from "./errors.ts";
+import { requireBodyKind } from "./ingress/body-kind.ts";
+import { parseBody } from "./ingress/parse-body.ts";
+import { receiptToResponse } from "./ingress/respond.ts";
+import { createBacklogGuard } from "./journal/backlog.ts";
+import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent } from "./journal/event.ts";
+import type { AcceptResult, EventRecord, Journal } from "./journal/port.ts";
+import { resolveRequest } from "./mapping/resolve.ts";
+import { toReplayRequest } from "./operator/replay.ts";
+import type { Program } from "./program/build.ts";
+import type { Log } from "./telemetry/log.ts";
+import type { TransformRunner } from "./transforms/port.ts";
+import type { HookAction, HookRequest, HookResponse, Resolution } from "./types.ts";
+
+export interface ReceiverParts {
+  current(): Program;
+  sandbox: TransformRunner;
+  journal: Journal;
+  dispatcher: Dispatcher;
+  log: Log;
+}
+
+export interface Receiver {
+  /** The whole way of a request that was let in: a repeat or a mapping, the journal, the answer. */
+  receive(request: HookRequest): Promise<HookResponse>;
+  /** A stored request runs again: through the mappings of now, and under no idempotency key. */
+  replay(event: EventRecord): Promise<HookResponse>;
+  /** Keeps a refused request for the operator. That it was refused does not depend on it: never rejects. */
+  record(request: HookRequest, error: HookError): Promise<void>;
+}
+
+/** What stands between the ingress and the dispatcher: nothing is answered 2xx before it is committed. */
+export function createReceiver({ current, sandbox, journal, dispatcher, log }: ReceiverParts): Receiver {
+  const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
+  return { receive, replay, record };
+
+  async function receive(request: HookRequest): Promise<HookResponse> {
+    backlog.requireRoom();
+    const program = current();
+    const known = await findReplay(request);
+    if (known) return toAnswer(known);
+    return commit(request, await resolve(request, program), program);
+  }
+
+  async function replay(event: EventRecord): Promise<HookResponse> {
+    backlog.requireRoom();
+    const program = current();
+    const request = toReplayRequest(event, (type, body) => parseBody(requireBodyKind(type), body));
+    const resolution = await resolve(request, program);
+    return commit(request, { ...resolution, idempotency: undefined }, program);
+  }
+
+  async function findReplay(request: HookRequest): Promise<AcceptResult | undefined> {
+    if (request.idempotencyKey === undefined) return undefined;
+    return journal.findReplay(idempotencyScope(request), request.idempotencyKey, fingerprintOf(request));
+  }
+
+  async function resolve(request: HookRequest, { mappings, config }: Program): Promise<Resolution> {
+    try {
+      return await resolveRequest(request, { mappings, config, run: sandbox.run });
+    } catch (error) {
+      if (error instanceof HookError) await record(request, error);
+      throw error;
+    }
+  }
+
+  async function commit(
+    request: HookRequest,
+    resolution: Resolution,
+    { config }: Program,
+  ): Promise<HookResponse> {
+    const { dedupeWindowMs, redact } = config.hooks;
+    const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact });
+    const result = await journal.accept(event);
+    if (result.kind === "committed") carryOut(resolution.actions);
+    return toAnswer(result);
+  }
+
+  function carryOut(actions: HookAction[]): void {
+    const runs = actions.filter(({ kind }) => kind === "agent").length;
+    backlog.add(runs);
+    if (runs > 0) dispatcher.notify();
+    if (actions.some((action) => action.kind === "wake" && action.mode === "now")) {
+      dispatcher.requestHeartbeat();
+    }
+  }
+
+  async function record(request: HookRequest, error: HookError): Promise<void> {
+    const event = toRefusedEvent(request, error, current().config.hooks);
+    const { id: eventId, hook, mapping, failure } = event;
+    log.warn("request refused", { eventId, hook, mapping, status: error.status, code: error.code });
+    // What a transform threw may quote the payload: it stands on the event, and in the log for who asks for it.
+    if (failure?.detail) log.debug("request refused because", { eventId, detail: failure.detail });
+    await journal.accept(event).catch((cause: unknown) => {
+      log.error("refused request not recorded", { eventId, error: String(cause) });
+    });
+  }
+}
+
+/** The journal's word as an answer. */
+function toAnswer(result: AcceptResult): HookResponse {
+  if (result.kind !== "conflict") return receiptToResponse(result.receipt);
+  throw new HookError(422, "idempotency_conflict", "This idempotency key was used with other content.");
+}
