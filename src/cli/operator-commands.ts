@@ -1,11 +1,12 @@
 import type { Command } from "commander";
+import { backup } from "./backup.ts";
 import { dropDeadLetters, listDeadLetters, retryDeadLetters } from "./dead-letters.ts";
 import { exportEvents, listEvents, showEvent } from "./events.ts";
 import { replayEvents } from "./replay-events.ts";
 
 type ToCount = (text: string) => number;
 
-/** The commands that ask a running service, through its API. */
+/** The commands for what a service has received: most ask it through its API. */
 export function addOperatorCommands(
   program: Command,
   { configHelp, toCount }: { configHelp: string; toCount: ToCount },
@@ -16,6 +17,13 @@ export function addOperatorCommands(
       .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)");
   addEventCommands(program, ofService, toCount);
   addDeadLetterCommands(program, ofService, toCount);
+
+  program
+    .command("backup")
+    .description("Write everything that the service keeps into one file; it may go on meanwhile.")
+    .argument("<file>", "a file that is not there yet")
+    .option("--config <file>", configHelp)
+    .action(backup);
 }
 
 type Wrap = (command: Command) => Command;

@@ -1,4 +1,4 @@
-import { DatabaseSync, type SQLOutputValue, type StatementSync } from "node:sqlite";
+import { backup, DatabaseSync, type SQLOutputValue, type StatementSync } from "node:sqlite";
 
 type SqlValue = string | number | Uint8Array | null | undefined;
 
@@ -44,6 +44,21 @@ export function openDatabase(file: string, { busyTimeoutMs, readOnly = false }: 
     inTransaction: () => connection.isTransaction,
     close: () => connection.close(),
   };
+}
+
+const ALL_PAGES = 2 ** 31 - 1;
+
+/**
+ * Copies an SQLite file that others may be writing to, in the state of one moment: all pages in one step, a copy in several
+ * would begin anew at each commit.
+ */
+export async function copyDatabase(file: string, target: string): Promise<void> {
+  const source = new DatabaseSync(file, { readOnly: true });
+  try {
+    await backup(source, target, { rate: ALL_PAGES });
+  } finally {
+    source.close();
+  }
 }
 
 function toBound(value: SqlValue): Exclude<SqlValue, undefined> {

@@ -1,0 +1,83 @@
+import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { runWebhooks } from "./support/cli.ts";
+import { type Service, startService } from "./support/service.ts";
+
+test("a backup of a running service is the state of one moment, and a service starts from it", async () => {
+  const service = await startService();
+  let restored: Service | undefined;
+  try {
+    const before = await post(service);
+    const stop = new AbortController();
+    const load = (async () => {
+      const ids: string[] = [];
+      while (!stop.signal.aborted) ids.push(...(await post(service)));
+      return ids;
+    })();
+    const made = await runWebhooks(service.folder, "backup", "safe.db");
+    stop.abort();
+    const during = await load;
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/safe\.db: \d+ bytes, checked/) });
+
+    const file = path.join(service.folder, "safe.db");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(service.folder).filter((name) => name.startsWith("safe"))).toEqual(["safe.db"]);
+    expectSound(file);
+
+    restored = await startService({
+      prepare(folder) {
+        mkdirSync(path.join(folder, ".webhooks"), { mode: 0o700 });
+        copyFileSync(file, path.join(folder, ".webhooks/journal.db"));
+      },
+    });
+    for (const id of before) expect(await restored.settled(id)).toMatchObject({ status: "done" });
+    // In the order that they came: no gap, only an end.
+    const kept = new Set(await readIds(restored));
+    const found = during.map((id) => kept.has(id));
+    expect(found.lastIndexOf(true)).toBe(found.filter(Boolean).length - 1);
+    expect((await restored.post("wake", { text: "after" })).status).toBe(200);
+  } finally {
+    await restored?.close();
+    await service.close();
+  }
+});
+
+test("a backup overwrites nothing, and needs a journal", async () => {
+  const service = await startService();
+  try {
+    expect(await runWebhooks(service.folder, "backup", "webhooks.json5")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("there already"),
+    });
+    const gone = await runWebhooks(service.folder, "backup", "no/such/folder/safe.db");
+    expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot be made") });
+    service.write("elsewhere.json", JSON.stringify({ store: { path: "./empty" } }));
+    const none = await runWebhooks(service.folder, "backup", "safe.db", "--config", "elsewhere.json");
+    expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("there is no journal") });
+    expect(existsSync(path.join(service.folder, "safe.db"))).toBe(false);
+  } finally {
+    await service.close();
+  }
+});
+
+/** One after another, so that the order is known. */
+async function post(service: Service): Promise<string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < 20; index += 1) {
+    const { body } = await service.post("agent", { message: "x".repeat(500), deliver: false });
+    ids.push(body.eventId);
+  }
+  return ids;
+}
+
+async function readIds(service: Service): Promise<string[]> {
+  const { events } = await service.api("/api/events?limit=1000");
+  return events.map(({ id }: { id: string }) => id);
+}
+
+function expectSound(file: string): void {
+  using copy = new DatabaseSync(file, { readOnly: true });
+  expect(copy.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
+}
