@@ -88,7 +88,8 @@ export function createWatcher({ since, changed, log }: WatcherOptions): Watcher 
   function lookAgain(): void {
     const watched = Object.entries(watcher.getWatched());
     const paths = watched.flatMap(([folder, names]) => names.map((name) => path.join(folder, name)));
-    if (paths.some((file) => isNews(statSync(file, { throwIfNoEntry: false })))) tell();
+    // What was followed and is not there was deleted before it could be watched.
+    if ([...followed, ...paths].some((file) => isNews(statSync(file, { throwIfNoEntry: false })))) tell();
   }
 
   /** A rename leaves a file's own times as they were, but not that of its entry. */
