@@ -70,6 +70,7 @@ test("each message is given to its session once, and in order", async () => {
     try {
       for (const command of commands) await perform(command, world);
       await settle(world);
+      expect((await world.service.journal.stats()).pendingRuns).toBe(0);
       await expectOnceInOrder(world);
     } finally {
       await world.service.close();
@@ -108,7 +109,7 @@ async function perform(command: Command, world: World): Promise<void> {
   if (command.kind === "accept") return accept(command, world);
   if (command.kind === "duplicate") return duplicate(command.pick, world);
   if (command.kind === "mend") return mend(world);
-  if (command.kind === "pause") return void (await sleep(command.ms));
+  if (command.kind === "pause") return sleep(command.ms);
   // closed first, the journal takes no word of what the stop cuts off
   if (command.kind === "crash") await world.service.journal.close();
   await world.service.dispatcher.close(0);

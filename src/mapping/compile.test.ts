@@ -30,6 +30,7 @@ describe("a mapping that cannot be used", () => {
       "Line 2 of the template: There is no",
     ],
     ["dedupe", { dedupe: "{{}}" }, "dedupe", "does not parse"],
+    ["coalesce", { coalesce: { key: "{{}}", windowMs: 1 } }, "coalesce.key", "does not parse"],
     [
       "expression",
       { match: { headers: { "X-A": "/(/" } } },

@@ -73,6 +73,15 @@ export function describeRuns(open: OpenJournal): void {
       expect(await claimedIds(journal, 10)).toEqual([second]);
     });
 
+    test("a released run is as if it had not been claimed", async () => {
+      const journal = await start();
+      const [first] = await acceptRuns(journal, ["s", "s"]);
+      await journal.claimRuns(1, NOW);
+      await journal.releaseRun(first!);
+      await journal.releaseRun(first!);
+      expect(await journal.claimRuns(10, NOW)).toMatchObject([{ id: first, attempts: 1 }]);
+    });
+
     test("a completed run keeps what came of it", async () => {
       const journal = await start();
       await acceptRuns(journal, ["s"]);
