@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Client, createClient, waitFor } from "../support/client.ts";
-import { type DeliveryDouble, startDeliveryDouble } from "../support/delivery-double.ts";
+import { type Outside, startOutside } from "../support/outside.ts";
 import { type ServiceProcess, startProcess } from "../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
 import { canMount, mountDisk, type SmallDisk } from "./disk/small-disk.ts";
@@ -13,16 +13,16 @@ import { allowWrites, refuseWrites } from "./disk/write-limit.ts";
 const isRoot = process.getuid?.() === 0;
 
 let folder: string;
-let double: DeliveryDouble;
+let outside: Outside;
 let service: ServiceProcess | undefined;
 
 beforeEach(async () => {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-faults-"));
-  double = await startDeliveryDouble(() => 300);
+  outside = await startOutside({ delayMs: () => 300 });
 });
 afterEach(async () => {
   await kill();
-  await double.close();
+  await outside.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -41,7 +41,7 @@ describe.runIf(process.platform === "linux")("a disk that reports errors", () =>
   test("a message that was sent meanwhile is recorded afterwards, and not sent again", async () => {
     const client = await start();
     const { body } = await client.post("agent", { message: "hello", channel: "slack", to: "C00000001" });
-    await waitFor(() => double.arrivals.length === 1, "the message to be under way");
+    await waitFor(() => outside.messages.length === 1, "the message to be under way");
     refuseWrites(pidOf(service));
     await waitFor(() => service?.errors().includes("journal unavailable, will try again"), "the refusal");
     allowWrites(pidOf(service));
@@ -49,7 +49,7 @@ describe.runIf(process.platform === "linux")("a disk that reports errors", () =>
       status: "done",
       deliveries: [{ state: "sent" }],
     });
-    expect(double.arrivals).toHaveLength(1);
+    expect(outside.messages).toHaveLength(1);
   });
 });
 
@@ -158,7 +158,7 @@ function pidOf(started: ServiceProcess | undefined): number {
 
 function writeConfig(state = path.join(folder, "state")): string {
   const file = path.join(folder, "webhooks.json5");
-  const slack = { token: "xoxb-000000000000-test", baseUrl: double.baseUrl };
+  const slack = { token: "xoxb-000000000000-test", baseUrl: outside.slackUrl };
   writeFileSync(
     file,
     JSON.stringify(withTokens({ store: { path: state }, channels: { slack }, log: { level: "info" } })),

@@ -34,12 +34,15 @@ function toRow(report: CampaignReport): object {
     lost: report.lost,
     duplicated: report.duplicated,
     "out of order": report.outOfOrder,
-    "messages resent": report.resent,
+    "turns again": report.turnsAgain,
+    "messages again": report.messagesAgain,
     seconds: report.seconds,
   };
 }
 
-/** A kill between a message and its record sends it again; a stop that waits must not. */
-function isClean({ lost, duplicated, outOfOrder, resent, signal }: CampaignReport): boolean {
-  return lost + duplicated + outOfOrder + (signal === "SIGTERM" ? resent : 0) === 0;
+/** A kill between a turn or a message and its record makes it happen again; a stop that waits must not. */
+function isClean(report: CampaignReport): boolean {
+  const { lost, duplicated, outOfOrder, turnsAgain, messagesAgain, signal } = report;
+  const again = signal === "SIGTERM" ? turnsAgain + messagesAgain : 0;
+  return lost + duplicated + outOfOrder + again === 0;
 }

@@ -9,12 +9,12 @@ describe("the audit finds", () => {
     ["what came twice", of(1, 2, 2, 3), { duplicated: 1 }],
     ["what came again later", of(1, 2, 3, 1), { duplicated: 1 }],
     ["what came too late", of(1, 3, 2), { outOfOrder: 1 }],
-    ["a message resent after a kill", lives([1, 2], [2, 3]), { resent: 1 }],
-    ["a message resent after two kills", lives([1, 2], [2], [2, 3]), { resent: 2 }],
-    ["that one behind the last must not be resent", lives([1, 2], [1, 3]), { duplicated: 1 }],
-    ["that a life must not resend twice", lives([1, 2], [2, 2, 3]), { resent: 1, duplicated: 1 }],
+    ["a message that comes again after a kill", lives([1, 2], [2, 3]), { again: 1 }],
+    ["a message that comes again after two kills", lives([1, 2], [2], [2, 3]), { again: 2 }],
+    ["that one before the last must not", lives([1, 2], [1, 3]), { duplicated: 1 }],
+    ["that none may twice in one life", lives([1, 2], [2, 2, 3]), { again: 1, duplicated: 1 }],
   ])("%s", (_, effects, expected) => {
-    expect(audit(effects, 3)).toEqual({ lost: 0, duplicated: 0, outOfOrder: 0, resent: 0, ...expected });
+    expect(audit(effects, 3)).toEqual({ lost: 0, duplicated: 0, outOfOrder: 0, again: 0, ...expected });
   });
 });
 

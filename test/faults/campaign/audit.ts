@@ -2,30 +2,30 @@
 export interface Audit {
   /** Hooks without an effect. */
   lost: number;
-  /** Effects that came again, but for those in `resent`. */
+  /** Effects that came again, but for those in `again`. */
   duplicated: number;
   /** Effects that came before an earlier one. */
   outOfOrder: number;
-  /** Messages sent again because a kill fell between the first one and its record. */
-  resent: number;
+  /** Turns or messages that came again because a kill fell between the first one and its record. */
+  again: number;
 }
 
-/** One effect: the number of its hook, and which life of the service it came from where that is known. */
+/** One effect: the number of its hook, and which life of the service it came from where it happened outside. */
 export interface Effect {
   number: number;
   life?: number;
 }
 
 /**
- * Counts against 1 … `hooks`. Only the last message of one life may come again, as the first of a later life: messages
- * to one recipient go out one by one.
+ * Counts against 1 … `hooks`. Only the last of one life may come again, as the first of a later life: the turns of one
+ * session are taken one by one, and so are messages to one recipient sent.
  */
 export function audit(effects: Effect[], hooks: number): Audit {
-  const result = { lost: 0, duplicated: 0, outOfOrder: 0, resent: 0 };
+  const result = { lost: 0, duplicated: 0, outOfOrder: 0, again: 0 };
   const seen = new Set<number>();
   let before: Effect = { number: 0 };
   for (const effect of effects) {
-    if (isResent(effect, before)) result.resent += 1;
+    if (isAgain(effect, before)) result.again += 1;
     else if (seen.has(effect.number)) result.duplicated += 1;
     else if (effect.number < before.number) result.outOfOrder += 1;
     seen.add(effect.number);
@@ -41,10 +41,10 @@ export function sumAudits(audits: Audit[]): Audit {
     lost: sum("lost"),
     duplicated: sum("duplicated"),
     outOfOrder: sum("outOfOrder"),
-    resent: sum("resent"),
+    again: sum("again"),
   };
 }
 
-function isResent(effect: Effect, before: Effect): boolean {
+function isAgain(effect: Effect, before: Effect): boolean {
   return effect.number === before.number && effect.life !== before.life;
 }

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, waitFor, type Client } from "../../support/client.ts";
-import { startDeliveryDouble, type DeliveryDouble } from "../../support/delivery-double.ts";
+import { type Outside, startOutside } from "../../support/outside.ts";
 import { type ServiceProcess, spawnService, startProcess } from "../../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../../support/service.ts";
 import { type Audit, sumAudits } from "./audit.ts";
-import { auditLanes } from "./effects.ts";
-import { JOBS_MAPPING, type Lane, toLanes } from "./lane.ts";
+import { type Audits, auditLanes } from "./effects.ts";
+import { JOBS_MAPPING, type Lane, toLanes, toReply } from "./lane.ts";
 import { createRandom, type Random } from "./random.ts";
 import { startTraffic, type Traffic } from "./traffic.ts";
 
@@ -22,7 +22,10 @@ export interface CampaignOptions {
   seed: number;
 }
 
-export interface CampaignReport extends CampaignOptions, Audit {
+export interface CampaignReport extends CampaignOptions, Omit<Audit, "again"> {
+  /** Turns that ran again, and messages that were sent again, because a kill fell between them and their record. */
+  turnsAgain: number;
+  messagesAgain: number;
   /** Each hook was sent until it was answered 2xx, and one in four beside a repeat. */
   requests: number;
   seconds: number;
@@ -31,8 +34,8 @@ export interface CampaignReport extends CampaignOptions, Audit {
 const LANES = 24;
 /** How long the last life may take to carry out all that was accepted. */
 const SETTLE_MS = 300_000;
-/** How long the recipient's service takes to answer at most. */
-const SLOWEST_SEND_MS = 10;
+/** How long the model and the chat service take to answer at most. */
+const SLOWEST_ANSWER_MS = 20;
 /** How long after the answer that it waits for a kill comes at most, so that it can fall on any step of the work. */
 const LATEST_KILL_MS = 30;
 /** A kill may also come while the service starts, which takes about this long. */
@@ -45,28 +48,31 @@ const START_MS = 800;
 export async function runCampaign(options: CampaignOptions): Promise<CampaignReport> {
   const startedAt = Date.now();
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-campaign-"));
-  const double = await startDeliveryDouble(() => Math.random() * SLOWEST_SEND_MS);
+  const outside = await startOutside({ delayMs: () => Math.random() * SLOWEST_ANSWER_MS, reply: toReply });
   const lanes = toLanes(options.hooks, LANES);
   const traffic = startTraffic(lanes, options.seed);
   try {
-    const field = { file: writeConfig(folder, double), double, traffic };
+    const field = { file: writeConfig(folder, outside), outside, traffic };
     await killAgainAndAgain(options, field);
-    const audit = await lastLife(field, lanes);
+    const audits = await lastLife(field, lanes);
+    const { again: _, ...audit } = sumAudits(Object.values(audits));
     return {
       ...options,
       ...audit,
+      turnsAgain: audits.turns.again,
+      messagesAgain: audits.messages.again,
       requests: traffic.requests(),
       seconds: Math.round((Date.now() - startedAt) / 1000),
     };
   } finally {
-    await double.close();
+    await outside.close();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 interface Field {
   file: string;
-  double: DeliveryDouble;
+  outside: Outside;
   traffic: Traffic;
 }
 
@@ -89,8 +95,8 @@ function planKills({ hooks, kills }: CampaignOptions, random: Random): number[] 
 }
 
 /** A life beside the planned ones that ends at any moment of its start, or soon after. */
-async function dieStarting({ file, double }: Field, random: Random): Promise<void> {
-  double.beginLife();
+async function dieStarting({ file, outside }: Field, random: Random): Promise<void> {
+  outside.beginLife();
   const child = spawnService(file);
   const ended = once(child, "exit");
   await sleep(random.below(START_MS));
@@ -99,21 +105,21 @@ async function dieStarting({ file, double }: Field, random: Random): Promise<voi
   if (code !== null) throw new Error(`ended with ${code} before it was killed`);
 }
 
-async function lastLife(field: Field, lanes: Lane[]): Promise<Audit> {
+async function lastLife(field: Field, lanes: Lane[]): Promise<Audits> {
   const { service, client } = await beginLife(field);
   try {
     await field.traffic.done;
     // the summaries wait for it
     await client.post("wake", { text: "all is sent" });
     await waitFor(async () => isSettled(client), "everything to be carried out", SETTLE_MS);
-    return sumAudits(await auditLanes(lanes, client, field.double.arrivals));
+    return await auditLanes(lanes, client, field.outside);
   } finally {
     await service.end("SIGTERM");
   }
 }
 
 async function beginLife(field: Field): Promise<{ service: ServiceProcess; client: Client }> {
-  field.double.beginLife();
+  field.outside.beginLife();
   const service = await startProcess(field.file);
   const client = createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
   field.traffic.sendTo(client);
@@ -129,11 +135,15 @@ async function isSettled(client: Client): Promise<boolean> {
   return false;
 }
 
-function writeConfig(folder: string, double: DeliveryDouble): string {
+function writeConfig(folder: string, outside: Outside): string {
   const file = path.join(folder, "webhooks.json5");
   const config = withTokens({
     hooks: { mappings: [JOBS_MAPPING] },
-    channels: { slack: { token: "xoxb-000000000000-test", baseUrl: double.baseUrl } },
+    agents: {
+      providers: { local: { kind: "openai-compatible", baseUrl: outside.modelUrl } },
+      defaults: { model: "local/double", maxConcurrent: 8 },
+    },
+    channels: { slack: { token: "xoxb-000000000000-test", baseUrl: outside.slackUrl } },
   });
   writeFileSync(file, JSON.stringify(config));
   return file;

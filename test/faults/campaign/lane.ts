@@ -49,8 +49,18 @@ export const JOBS_MAPPING = {
   to: "{{to}}",
 } as const;
 
+/** What the model says: the acknowledgement to a heartbeat, else the hook's own text again. */
+export function toReply(asked: string): string {
+  if (isHeartbeat(asked)) return "HEARTBEAT_OK";
+  return `Done: ${/lane-\d+#\d+;/.exec(asked)?.[0]}`;
+}
+
+export function isHeartbeat(asked: string): boolean {
+  return asked.startsWith("Heartbeat.");
+}
+
 /** Where the lane's replies go. */
-export function recipientOf(lane: string): string {
+function recipientOf(lane: string): string {
   return `C${lane.replace(/\D/g, "").padStart(8, "0")}`;
 }
 

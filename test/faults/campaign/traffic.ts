@@ -15,7 +15,7 @@ export interface Traffic {
 }
 
 /** How long a sender waits before it sends the same again, in milliseconds. */
-const SEND_AGAIN_MS = 20;
+const SEND_AGAIN_MS = 50;
 
 /** One hook in so many is sent beside a repeat of an earlier one of its lane, or of itself. */
 const REPEAT_ONE_IN = 4;

@@ -1,0 +1,80 @@
+import { createServer, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** A turn or a message as it arrived. */
+export interface Arrival {
+  /** The recipient of a message; empty for a turn. */
+  to: string;
+  /** The message, or what the turn was asked. */
+  text: string;
+  /** Which life of the service sent it: grows with each `beginLife`. */
+  life: number;
+}
+
+/** What the service does outside itself, written down at the moment it arrives there. */
+export interface Outside {
+  /** For an `openai-compatible` provider. */
+  modelUrl: string;
+  /** For `channels.slack.baseUrl`. */
+  slackUrl: string;
+  /** Oldest first. */
+  turns: Arrival[];
+  messages: Arrival[];
+  /** The service is started anew: what arrives from now on comes from that start. */
+  beginLife(): void;
+  close(): Promise<void>;
+}
+
+/**
+ * A model and a Slack in one server. Each answers `delayMs()` after it has written down what came, so that a fault can
+ * fall between something that happened outside and the record of it.
+ */
+export async function startOutside(options: {
+  delayMs(): number;
+  reply?(asked: string): string;
+}): Promise<Outside> {
+  const { delayMs, reply = () => "Done." } = options;
+  const turns: Arrival[] = [];
+  const messages: Arrival[] = [];
+  let life = 0;
+
+  const server = createServer(async (request, response) => {
+    const isTurn = request.url?.endsWith("/chat/completions");
+    const answer = isTurn ? await takeTurn(request) : await takeMessage(request);
+    await sleep(delayMs());
+    response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The double has no port.");
+  const url = `http://127.0.0.1:${address.port}`;
+  return {
+    modelUrl: `${url}/v1`,
+    slackUrl: `${url}/api/`,
+    turns,
+    messages,
+    beginLife: () => void (life += 1),
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+
+  /** https://platform.openai.com/docs/api-reference/chat */
+  async function takeTurn(request: IncomingMessage): Promise<object> {
+    const asked = String(JSON.parse(await text(request)).messages.at(-1)?.content);
+    turns.push({ to: "", text: asked, life });
+    const message = { role: "assistant", content: reply(asked) };
+    const choices = [{ index: 0, message, finish_reason: "stop" }];
+    return { id: "1", object: "chat.completion", created: 0, model: "double", choices };
+  }
+
+  /** https://docs.slack.dev/reference/methods/chat.postMessage */
+  async function takeMessage(request: IncomingMessage): Promise<object> {
+    const form = new URLSearchParams(await text(request));
+    const to = form.get("channel") ?? "";
+    messages.push({ to, text: form.get("text") ?? "", life });
+    return { ok: true, channel: to, ts: String(messages.length) };
+  }
+}
