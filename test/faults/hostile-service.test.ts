@@ -1,0 +1,100 @@
+/** Hostile transforms posted to over HTTP, beside honest traffic: only their own requests fail, and the service goes on. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Service, startService } from "../support/service.ts";
+
+const HOSTILE: Record<string, string> = {
+  "an endless loop": "export default () => { for (;;); };",
+  "an endless promise chain": "export default async () => { for (;;) await null; };",
+  "a promise that never settles": "export default () => new Promise(() => {});",
+  "a catastrophic expression":
+    'export default () => ({ message: String(/^(a+)+$/.test("a".repeat(40) + "!")) });',
+  "a native loop that heeds no timeout":
+    "export default () => { new Array(2 ** 31).fill(0).sort(() => 1); return null; };",
+  "a string that doubles": 'export default () => { let s = "x"; for (;;) s += s; };',
+  "arrays without end":
+    "export default () => { const all: any[] = []; for (;;) all.push(new Array(1e5).fill(1.5)); };",
+  "a map without end": "export default () => { const m = new Map(); for (let i = 0; ; i++) m.set({}, i); };",
+  "array buffers without end":
+    "export default () => { const all: any[] = []; for (;;) all.push(new ArrayBuffer(1e7)); };",
+  "a deep recursion": "export default function f(): any { return f() + 1; }",
+  "an error whose getters throw":
+    'export default () => { const e = new Error("x"); for (const k of ["message", "stack", "name"]) Object.defineProperty(e, k, { get() { throw e; } }); throw e; };',
+  "a proxy that throws at every touch":
+    "export default () => new Proxy({}, { get() { throw 1; }, ownKeys() { throw 2; }, has() { throw 3; } });",
+  "toJSON that loops": "export default () => ({ toJSON() { for (;;); } });",
+  "a result of 50 MB": 'export default () => ({ message: "x".repeat(50_000_000) });',
+  "a cycle": "export default () => { const a: any = {}; a.a = a; return a; };",
+  "a field that is no action's": 'export default () => ({ message: "x", constructor: { prototype: {} } });',
+};
+
+const LOUD: Record<string, string> = {
+  "a flood of log lines":
+    'export default () => { for (let i = 0; i < 1e5; i++) console.log("x".repeat(1000)); return { message: "m" }; };',
+  "poisoned prototypes":
+    'export default () => { try { (Object.prototype as any).message = "poison"; (Array.prototype as any).map = null; } catch {} return { message: "m" }; };',
+};
+
+let service: Service;
+let honest: { stop(): Promise<number[]> };
+
+beforeAll(async () => {
+  const names = [...Object.entries(HOSTILE), ...Object.entries(LOUD)].map(([, code], index) => [
+    `h${index}`,
+    code,
+  ]);
+  const honestCode = "export default ({ payload }: any) => ({ message: `n ${payload.n}` });";
+  const modules = [...names, ["honest", honestCode]] as [string, string][];
+  service = await startService({
+    config: {
+      hooks: {
+        mappings: modules.map(([name]) => ({
+          match: { path: name },
+          transform: { module: `${name}.ts`, timeoutMs: 300, memoryMb: 32 },
+          deliver: false,
+          wakeMode: "next-heartbeat",
+        })),
+      },
+    },
+    files: Object.fromEntries(modules.map(([name, code]) => [`transforms/${name}.ts`, code])),
+  });
+  honest = startHonest();
+});
+afterAll(() => service.close());
+
+test.each(Object.keys(HOSTILE).map((name, index) => [name, `h${index}`]))(
+  "%s ends its own request only",
+  async (_, hook) => {
+    const { status, body } = await service.post(hook, {});
+    expect({ status, body }).toMatchObject({ status: 500, body: { ok: false, code: "transform_failed" } });
+    expect(body.error).toBe("The transform of this hook failed.");
+  },
+);
+
+test.each(Object.keys(LOUD).map((name, index) => [name, `h${Object.keys(HOSTILE).length + index}`]))(
+  "%s reaches nobody else",
+  async (_, hook) => {
+    expect((await service.post(hook, {})).status).toBe(202);
+  },
+);
+
+test("all honest requests succeeded, each with its own action", async () => {
+  const statuses = await honest.stop();
+  expect(statuses.length).toBeGreaterThan(100);
+  expect(new Set(statuses)).toEqual(new Set([202]));
+  expect(await service.try("honest", { n: 7 })).toMatchObject({ ok: true, actions: [{ message: "n 7" }] });
+});
+
+function startHonest(): typeof honest {
+  const stop = new AbortController();
+  const statuses: number[] = [];
+  const loops = Array.from({ length: 3 }, async () => {
+    while (!stop.signal.aborted) statuses.push((await service.post("honest", { n: statuses.length })).status);
+  });
+  return {
+    async stop() {
+      stop.abort();
+      await Promise.all(loops);
+      return statuses;
+    },
+  };
+}
