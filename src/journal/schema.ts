@@ -2,15 +2,15 @@ import { ConfigError } from "../errors.ts";
 import { integer } from "./columns.ts";
 import type { Database } from "./database.ts";
 
-/** Brings the file to the version this program knows, all in one transaction. */
-export function migrate(database: Database): void {
+/** Brings the file to the last of the versions, all in one transaction: where it throws, closing the file undoes it. */
+export function migrate(database: Database, migrations = MIGRATIONS): void {
   const version = readVersion(database);
-  if (version >= MIGRATIONS.length) return;
+  if (version >= migrations.length) return;
   // Only a file without tables can be given it, and only outside a transaction: retention hands pages back by it.
   if (version === 0) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
   database.exec("BEGIN IMMEDIATE");
-  for (const statements of MIGRATIONS.slice(version)) database.exec(statements);
-  database.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`);
+  for (const statements of migrations.slice(version)) database.exec(statements);
+  database.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`);
 }
 
 /** Throws a `ConfigError` where a later program wrote the file. Reads only. */

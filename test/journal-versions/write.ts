@@ -1,0 +1,22 @@
+/**
+ * Writes `version-<n>.sql` beside it: a journal with something in every state, as the program of today leaves it when it is
+ * killed. Run it with `node test/journal-versions/write.ts` before a version is released; never for one that was.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { open } from "../contracts/journal/openers/sqlite.ts";
+import { dump } from "./dump.ts";
+import { fill } from "./fill.ts";
+
+const folder = mkdtempSync(path.join(tmpdir(), "hookline-version-"));
+const journal = await open(folder);
+await fill(journal);
+
+const database = new DatabaseSync(path.join(folder, "journal.db"), { readOnly: true });
+const { version, sql } = dump(database);
+writeFileSync(path.join(import.meta.dirname, `version-${version}.sql`), sql);
+database.close();
+await journal.close();
+rmSync(folder, { recursive: true });
