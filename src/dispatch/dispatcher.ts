@@ -13,7 +13,7 @@ const MOST_SENDS = 16;
 /** When to look again at something that is due and that no free place could take. */
 const LOOK_AGAIN_MS = 1000;
 
-/** What waits for a rate is looked at again this often: a reload may have changed the limit. */
+/** How often what waits is looked at again: a reload may have changed the limits. */
 const LONGEST_SLEEP_MS = 60_000;
 
 export interface Dispatcher {
@@ -94,8 +94,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   /** All that is due is taken: rings when the next retry is. */
   async function setAlarm(): Promise<void> {
-    const dueAt = await journal.nextDueAt(context.limits());
-    if (dueAt === undefined) return;
+    const dueAt = (await journal.nextDueAt(context.limits())) ?? Infinity;
     const now = Date.now();
     alarm.set(dueAt > now ? Math.min(dueAt, now + LONGEST_SLEEP_MS) : now + LOOK_AGAIN_MS);
   }

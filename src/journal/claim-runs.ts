@@ -25,11 +25,12 @@ export function claimRuns(database: Database, limit: number, now: number, limits
     });
 }
 
-/** When the next run is due, or free to start if it is held back by a rate. */
+/** When the next run may start. One that waits for the end of another of its mapping is not looked at. */
 export function nextRunAt(database: Database, limits?: RunLimits): number | undefined {
-  const moments = listReadyMappings(database).map((mapping) => {
+  const moments = listReadyMappings(database).flatMap((mapping) => {
+    const { concurrency, rate } = limits?.get(mapping) ?? {};
+    if (placesOf(database, mapping, concurrency) <= 0) return [];
     const [first] = listDue(database, mapping, 1, Number.MAX_SAFE_INTEGER);
-    const rate = limits?.get(mapping)?.rate;
     return Math.max(first?.dueAt ?? 0, rate ? freeAt(database, mapping, rate) : 0);
   });
   return moments.length === 0 ? undefined : Math.min(...moments);
@@ -73,19 +74,20 @@ function roomOf(
   now: number,
 ): number {
   const { concurrency, rate } = limit ?? {};
-  const places = concurrency === undefined ? Infinity : concurrency - countRunning(database, mapping);
+  const places = placesOf(database, mapping, concurrency);
   const starts = rate
     ? rate.max - countStarts(database, mapping, { from: now - rate.perMs, to: now })
     : Infinity;
   return Math.min(places, starts);
 }
 
-function countRunning(database: Database, mapping: string): number {
+function placesOf(database: Database, mapping: string, concurrency: number | undefined): number {
+  if (concurrency === undefined) return Infinity;
   const row = database.get(
     "SELECT count(*) AS running FROM runs INDEXED BY runs_running WHERE state = 'running' AND mapping = ?",
     mapping,
   );
-  return integer(row?.running);
+  return concurrency - integer(row?.running);
 }
 
 /** After `from`, and up to `to`: a clock that was set back must not hold a mapping for long. */

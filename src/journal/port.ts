@@ -97,7 +97,7 @@ export interface Journal {
   finishDelivery(id: string, end: DeliveryEnd): Promise<void>;
   /** The route used last, on any channel or on this one. */
   lastRoute(channel?: ChannelName): Promise<Route | undefined>;
-  /** The earliest moment at which a claim may find something, if anything waits; passed where only a run's end can help. */
+  /** The earliest moment at which a claim may find something. Absent where nothing waits, but for the end of a run. */
   nextDueAt(limits?: RunLimits): Promise<number | undefined>;
 
   /** Turns of a session, oldest first, the newest `limit` of them: what its next turn is given as history. */

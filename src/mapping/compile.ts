@@ -44,7 +44,7 @@ export interface ForEach {
   narrows: boolean;
 }
 
-export interface Coalesce {
+interface Coalesce {
   key: Template;
   windowMs: number;
 }

@@ -5,9 +5,12 @@ import type { MappingSource, ResolvedConfig } from "../resolved.ts";
 /** Every mapping can be reached, can give an action, and has an id of its own. */
 export function checkMappings({ hooks }: ResolvedConfig): Finding[] {
   return hooks.mappings.flatMap((source, index) =>
-    [...checkId(source, hooks.mappings.slice(0, index)), ...checkPath(source), ...checkTemplates(source)].map(
-      (finding) => ({ ...finding, file: source.file }),
-    ),
+    [
+      ...checkId(source, hooks.mappings.slice(0, index)),
+      ...checkPath(source),
+      ...checkTemplates(source),
+      ...checkRunSettings(source),
+    ].map((finding) => ({ ...finding, file: source.file })),
   );
 }
 
@@ -43,4 +46,12 @@ function checkTemplates({ mapping, key }: MappingSource): Finding[] {
     findings.push(warning(`${key}.${useless}`, `has no effect: action "${action}" uses ${needed}`));
   }
   return findings;
+}
+
+/** What a wake adds to the main session is no run: there is nothing to hold back, and a heartbeat takes all that wait. */
+function checkRunSettings({ mapping, key }: MappingSource): Finding[] {
+  if (mapping.transform || mapping.action !== "wake") return [];
+  return (["concurrency", "rateLimit", "coalesce"] as const)
+    .filter((setting) => mapping[setting] !== undefined)
+    .map((setting) => warning(`${key}.${setting}`, "has no effect on a wake: it is for agent runs"));
 }

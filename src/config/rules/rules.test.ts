@@ -170,6 +170,23 @@ describe("mappings", () => {
     ]);
   });
 
+  test("what holds back runs has no effect on a wake", () => {
+    const limits: MappingInput = {
+      concurrency: 1,
+      rateLimit: { max: 1 },
+      coalesce: { key: "x", windowMs: 1 },
+    };
+    const wake: MappingInput = { action: "wake", textTemplate: "x" };
+    expect(examine(withMapping({ ...wake, ...limits })).warnings).toEqual(
+      ["concurrency", "rateLimit", "coalesce"].map(
+        (setting) => `hooks.mappings[0].${setting}: has no effect on a wake: it is for agent runs`,
+      ),
+    );
+    expect(examine(agentMapping(limits)).warnings).toEqual([]);
+    const transform = { module: "x.ts" };
+    expect(examine(withMapping({ ...wake, ...limits, transform })).warnings).toEqual([]);
+  });
+
   test.each(["wake", "/agent/"])("match.path %s is never reached", (path) => {
     expect(examine(agentMapping({ match: { path } })).warnings).toEqual([
       expect.stringMatching(/^hooks\.mappings\[0\]\.match\.path: is never reached/),

@@ -15,6 +15,7 @@ export function describeLimits(open: OpenJournal): void {
       const [other] = await acceptRuns(journal, ["quick"]);
       expect(await claimedIds(journal, NOW, one)).toEqual([first, other]);
       expect(await claimedIds(journal, NOW, one)).toEqual([]);
+      expect(await journal.nextDueAt(one)).toBeUndefined();
       await journal.completeRun(first!, sampleOutcome());
       expect(await claimedIds(journal, NOW, one)).toEqual([second]);
     });
