@@ -148,7 +148,8 @@ export interface HookResponse {
 export const EVENT_STATUSES = ["accepted", "skipped", "rejected", "done", "failed", "dead"] as const;
 /**
  * accepted: committed, not carried out yet · skipped: no action came of it · rejected: refused with a 4xx ·
- * done · failed: the transform failed, nothing was dispatched · dead: carrying it out failed for good.
+ * done · failed: the transform failed, nothing was dispatched · dead: carrying it out failed for good, until an operator
+ * retries or drops all that did; with the last one dropped it is done.
  */
 export type EventStatus = (typeof EVENT_STATUSES)[number];
 

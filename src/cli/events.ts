@@ -32,13 +32,18 @@ export async function showEvent(id: string, flags: ServiceFlags & { json: boolea
 export async function exportEvents(flags: EventFlags): Promise<void> {
   const client = await createOperatorClient(flags);
   const { body } = await client.call("GET", "/api/events/export", { ...toFilter(flags) });
-  if (body) await pipeline(Readable.fromWeb(body), process.stdout);
+  if (body) await pipeline(Readable.fromWeb(body), process.stdout).catch(ignoreClosedPipe);
 }
 
 /** The filter that the flags name. */
 export function toFilter({ hook, status, since, until }: EventFlags): EventFilter {
   const now = Date.now();
   return { hook, status, since: toMoment(since, now), until: toMoment(until, now) };
+}
+
+/** `… export | head` has read enough. */
+function ignoreClosedPipe(error: unknown): void {
+  if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error;
 }
 
 function printEventTable(events: EventRow[]): string[] {

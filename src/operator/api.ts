@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { HookError } from "../errors.ts";
 import { DELIVERY_STATES, MAIN_SESSION, RUN_STATES } from "../types.ts";
+import { acceptNoBody } from "./accept-no-body.ts";
 import { createAuthenticate } from "./authenticate.ts";
 import { type DeadLetterOptions, registerDeadLetters } from "./dead-letters.ts";
 import { type EventOptions, registerEvents } from "./events.ts";
@@ -35,6 +36,7 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
 
   app.register(async (api) => {
     api.addHook("onRequest", createAuthenticate(options.token));
+    acceptNoBody(api);
     api.get("/api/status", () => options.status());
     api.post("/api/try", async ({ body }, reply) => {
       const trial = await options.tryHook(body);
