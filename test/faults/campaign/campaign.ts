@@ -141,7 +141,8 @@ function writeConfig(folder: string, outside: Outside): string {
     hooks: { mappings: [JOBS_MAPPING] },
     agents: {
       providers: { local: { kind: "openai-compatible", baseUrl: outside.modelUrl } },
-      defaults: { model: "local/double", maxConcurrent: 8 },
+      // kills come so fast that one turn can meet several: none is to be taken for what the process dies of
+      defaults: { model: "local/double", maxConcurrent: 8, maxAttempts: 100 },
     },
     channels: { slack: { token: "xoxb-000000000000-test", baseUrl: outside.slackUrl } },
   });
