@@ -6,6 +6,6 @@ export function acceptNoBody(api: FastifyInstance): void {
   const parseJson = api.getDefaultJsonParser("ignore", "ignore");
   api.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     if (body === "") done(null);
-    else parseJson(request, String(body), done);
+    else void parseJson(request, String(body), done);
   });
 }
