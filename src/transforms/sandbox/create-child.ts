@@ -69,7 +69,7 @@ export function createChild(options: ChildOptions): ChildHandle {
     isQuarantine: options.quarantine,
     isReady: () => state.ready && !state.retired && !child.killed,
     isSlow: () => state.age > SLOW_MS,
-    isHeld: () => state.age > SLOW_MS || state.row.first()?.job.suspect === true,
+    isHeld: () => state.age > SLOW_MS || (state.row.first()?.job.trust ?? "proven") !== "proven",
     backlog: () => state.row.count(),
     expectedWait: () => state.row.count() * state.pace,
     give: (job) => give(state, job),

@@ -22,7 +22,7 @@ const JOB: Job = {
   text: "",
   body: Buffer.alloc(0),
   timeoutMs: 100,
-  suspect: false,
+  trust: "proven",
   queuedAt: 0,
   deaths: 0,
   settle() {},

@@ -1,6 +1,12 @@
 import type { TransformBundle } from "../port.ts";
 import type { Answer } from "./answer.ts";
 
+/**
+ * proven: the module has answered before · untried: it has not · suspect: it failed hard again and again. Only proven
+ * jobs run where others wait behind them; suspects come last.
+ */
+export type Trust = "proven" | "untried" | "suspect";
+
 /** One check or call, as it is asked for. */
 export interface JobRequest {
   operation: "check" | "call";
@@ -11,8 +17,7 @@ export interface JobRequest {
   text: string;
   body: Buffer;
   timeoutMs: number;
-  /** True: it runs alone, in one child at a time, so that nobody waits behind it. */
-  suspect: boolean;
+  trust: Trust;
 }
 
 /** The same on its way through the pool. */

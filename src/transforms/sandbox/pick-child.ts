@@ -1,5 +1,5 @@
 import type { ChildHandle } from "./child-handle.ts";
-import type { Job } from "./job.ts";
+import type { Job, Trust } from "./job.ts";
 
 /** Jobs a child is given ahead, so that it never waits for the pipe. */
 const MAX_BACKLOG = 16;
@@ -7,17 +7,23 @@ const MAX_BACKLOG = 16;
 const SHORT_WAIT_MS = 2;
 
 /**
- * The child that takes a job, if one can now. Suspects have the quarantine to themselves, one at a time; while one of
- * them waits, others keep off it. The rest go to the first child where they need not wait, else where the
- * wait is the shortest: the second child stays empty, a spare, for as long as one is enough.
+ * The child that takes a job, if one can now. What is not proven has the quarantine to itself, one job at a time; while
+ * such a job is among those that wait, others keep off it. The rest go to the first child where they need not wait,
+ * else where the wait is the shortest: the second child stays empty, a spare, for as long as one is enough.
  */
-export function pickChild(ready: ChildHandle[], job: Job, suspectWaits: boolean): ChildHandle | undefined {
-  if (job.suspect) return ready.find((child) => child.isQuarantine && child.backlog() === 0);
+export function pickChild(
+  ready: ChildHandle[],
+  job: Job,
+  waits: ReadonlySet<Trust>,
+): ChildHandle | undefined {
+  if (job.trust === "suspect" && waits.has("untried")) return undefined;
+  if (job.trust !== "proven") return ready.find((child) => child.isQuarantine && child.backlog() === 0);
+  const isWanted = waits.has("untried") || waits.has("suspect");
   const open = ready.filter(
     (child) =>
       !child.isHeld() &&
       child.backlog() < MAX_BACKLOG &&
-      !(suspectWaits && child.isQuarantine && ready.length > 1),
+      !(isWanted && child.isQuarantine && ready.length > 1),
   );
   return open.find((child) => child.expectedWait() < SHORT_WAIT_MS) ?? findShortestWait(open);
 }

@@ -98,7 +98,7 @@ async function open(state: State): Promise<void> {
 function inherit(state: State, { running, waiting, reason, blamed }: ChildEnd): void {
   state.waiting.unshift(...waiting);
   if (running && (blamed || ++running.deaths > 1)) running.settle(reason);
-  else if (running) state.waiting.unshift({ ...running, suspect: true });
+  else if (running) state.waiting.unshift({ ...running, trust: "suspect" });
   if (state.phase === "closed") refuseAll(state, "The sandbox is closed.");
   else distribute(state);
 }
@@ -106,9 +106,9 @@ function inherit(state: State, { running, waiting, reason, blamed }: ChildEnd): 
 function distribute(state: State): void {
   if (state.waiting.length === 0) return;
   const ready = state.crew.ready();
-  const suspectWaits = state.waiting.some((job) => job.suspect);
+  const waits = new Set(state.waiting.map((job) => job.trust));
   state.waiting = state.waiting.filter((job) => {
-    const child = pickChild(ready, job, suspectWaits);
+    const child = pickChild(ready, job, waits);
     child?.give(job);
     return child === undefined;
   });

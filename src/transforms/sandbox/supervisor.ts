@@ -10,6 +10,7 @@ import {
 } from "../port.ts";
 import type { Answer } from "./answer.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
+import type { Trust } from "./job.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { traceStack } from "./trace.ts";
 
@@ -60,7 +61,7 @@ async function check({ pool }: State, bundle: TransformBundle): Promise<ConfigPr
     text: "",
     body: NO_BODY,
     timeoutMs: CHECK_TIMEOUT_MS,
-    suspect: true,
+    trust: "untried",
   });
   if (answer.kind === "unchanged" || answer.kind === "value") return [];
   const { place } = traceStack(bundle, answer.message, answer.stack ?? "");
@@ -89,11 +90,8 @@ async function run(state: State, bundle: TransformBundle, input: TransformInput)
   throw new TransformError(kind, message, { log, trace });
 }
 
-async function ask(
-  { pool, breaker, proven }: State,
-  bundle: TransformBundle,
-  input: TransformInput,
-): Promise<Answer> {
+async function ask(state: State, bundle: TransformBundle, input: TransformInput): Promise<Answer> {
+  const { pool, breaker, proven } = state;
   const module = nameModule(bundle);
   const fenced = breaker.fence(module);
   if (fenced) return fenced;
@@ -104,11 +102,16 @@ async function ask(
     text: toText(bundle, input),
     body: input.rawBody,
     timeoutMs: bundle.spec.timeoutMs,
-    suspect: breaker.isSuspect(module) || !proven.has(bundle),
+    trust: judge(state, bundle, module),
   });
   breaker.record(module, answer);
   if (answer.kind === "unchanged" || answer.kind === "value") proven.add(bundle);
   return answer;
+}
+
+function judge({ breaker, proven }: State, bundle: TransformBundle, module: string): Trust {
+  if (breaker.isSuspect(module)) return "suspect";
+  return proven.has(bundle) ? "proven" : "untried";
 }
 
 /** What a transform is called with, as it crosses: without the raw body, and without a payload that is just that. */
