@@ -111,6 +111,37 @@ test("the items of one request coalesce too", async () => {
   expect(await turns()).toBe(2);
 });
 
+test("what a transform marks as unsafe and what it does not are two turns", async () => {
+  const transform = { module: "x.ts" };
+  const mapping = { ...pushes, transform, allowUnsafeExternalContent: true };
+  await start(
+    mapping,
+    'export default ({ payload }) => ({ allowUnsafeExternalContent: payload.id === "own" });',
+  );
+  const own = await push({ pr: "#1", commit: "a", id: "own" });
+  const other = await push({ pr: "#1", commit: "b", id: "other" });
+  expect(other.body.runId).not.toBe(own.body.runId);
+  await service.settled(own.body.eventId);
+  expect(await promptOf(own.body.sessionKey)).toBe("#1: a");
+});
+
+test("several actions of one request stay several, and each is joined by its like", async () => {
+  await start(
+    { ...pushes, transform: { module: "x.ts" } },
+    'export default ({ base }) => [{ message: "short " + base.message }, { message: "long " + base.message }];',
+  );
+  const first = await push({ pr: "#1", commit: "a" });
+  const second = await push({ pr: "#1", commit: "b" });
+  expect(first.body.runIds[0]).not.toBe(first.body.runIds[1]);
+  expect(second.body.runIds).toEqual(first.body.runIds);
+  await service.settled(first.body.eventId);
+  const { runs } = await service.settled(second.body.eventId);
+  expect(runs).toMatchObject([
+    { action: { message: "short #1: a" }, joined: { messages: ["short #1: b"] } },
+    { action: { message: "long #1: a" }, joined: { messages: ["long #1: b"] } },
+  ]);
+});
+
 test("a wake is as it was: a heartbeat takes all that are pending", async () => {
   await start({ ...pushes, action: "wake", textTemplate: "{{commit}}", messageTemplate: undefined });
   const first = await push({ pr: "#1", commit: "a" });
@@ -121,8 +152,11 @@ test("a wake is as it was: a heartbeat takes all that are pending", async () => 
   expect(main.entries).toHaveLength(2);
 });
 
-async function start(mapping: MappingInput = pushes): Promise<void> {
-  service = await startService({ config: { hooks: { mappings: [mapping] } } });
+async function start(mapping: MappingInput = pushes, transform = ""): Promise<void> {
+  service = await startService({
+    config: { hooks: { mappings: [mapping] } },
+    files: { "transforms/x.ts": transform },
+  });
 }
 
 function push(payload: Push) {

@@ -1,8 +1,8 @@
 import type { Database } from "./database.ts";
 import { integer, text } from "./columns.ts";
-import { listJoined } from "./joined-events.ts";
+import { readRun } from "./joined-events.ts";
 import type { Run, RunLimit, RunLimits } from "./port.ts";
-import { SELECT_RUNS, toRun } from "./rows.ts";
+import { SELECT_RUNS } from "./rows.ts";
 
 /*
  * Runs that are ready stand in one queue a mapping: what a mapping's limits hold back is never looked at by a claim, and
@@ -135,6 +135,5 @@ function startRun(database: Database, seq: number, now: number): Run {
     now,
     seq,
   );
-  const run = toRun(database.get(`${SELECT_RUNS} WHERE seq = ?`, seq) ?? {});
-  return run.action?.coalesce ? { ...run, joined: listJoined(database, seq) } : run;
+  return readRun(database, database.get(`${SELECT_RUNS} WHERE seq = ?`, seq) ?? {});
 }

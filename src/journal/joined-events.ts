@@ -1,6 +1,7 @@
 import { integer, text } from "./columns.ts";
-import type { Database } from "./database.ts";
+import type { Database, SqlRow } from "./database.ts";
 import type { CoalesceWindow, NewAction, Run } from "./port.ts";
+import { toRun } from "./rows.ts";
 
 /*
  * A run with a window waits for it to close. Until then the actions of later events under the same key join it instead
@@ -43,8 +44,13 @@ export function insertJoined(database: Database, eventId: string, { runId, actio
   );
 }
 
-/** What joined a run, in its order. */
-export function listJoined(database: Database, runSeq: number): Run["joined"] {
+/** The run of a row, with what joined it. */
+export function readRun(database: Database, row: SqlRow): Run {
+  const run = toRun(row);
+  return run.action?.coalesce ? { ...run, joined: listJoined(database, integer(row.seq)) } : run;
+}
+
+function listJoined(database: Database, runSeq: number): Run["joined"] {
   const last = database.get("SELECT max(place) AS place FROM joined_events WHERE run_seq = ?", runSeq);
   if (last?.place === null) return undefined;
   const rows = database.all(

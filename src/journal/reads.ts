@@ -2,6 +2,7 @@ import type { DeliveryState, EventStatus, RunState } from "../types.ts";
 import { integer, optional, text } from "./columns.ts";
 import { nextRunAt } from "./claim-runs.ts";
 import type { Database } from "./database.ts";
+import { readRun } from "./joined-events.ts";
 import type {
   Delivery,
   Entry,
@@ -128,7 +129,7 @@ function partsOf(
       receipts,
       id,
     )
-    .map(toRun);
+    .map((row) => readRun(database, row));
   // What came of a run that it joined bears the id of that run's event.
   const events = JSON.stringify([id, ...runs.map((run) => run.eventId)]);
   const ofRuns = JSON.stringify(runs.map((run) => run.id));

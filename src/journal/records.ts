@@ -134,7 +134,7 @@ export interface Run {
   sessionKey: string;
   /** Absent on heartbeats. */
   action?: AgentAction;
-  /** What later events added to the action's message, in their order. Absent where none did, and in lists. */
+  /** What later events added to the action's message, in their order. Known of a claimed run and in an event's record. */
   joined?: { messages: string[]; leftOut: number };
   state: RunState;
   /** Tries so far, this one included while running. */

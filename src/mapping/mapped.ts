@@ -1,9 +1,10 @@
 import type { ResolvedConfig } from "../config/resolved.ts";
 import { HookError } from "../errors.ts";
 import type { TransformInput } from "../transforms/port.ts";
-import type { AgentAction, HookAction, HookRequest, LogLine, Resolution } from "../types.ts";
+import type { HookAction, HookRequest, LogLine, Resolution } from "../types.ts";
 import { type Budget, createBudget } from "./budget.ts";
 import type { RunTransform } from "./call-transform.ts";
+import { coalesceActions } from "./coalesce.ts";
 import type { CompiledMapping } from "./compile.ts";
 import { createContext } from "./context.ts";
 import { fillDraft, type FilledDraft, renderDraft, toBase } from "./draft.ts";
@@ -11,7 +12,6 @@ import { fanOut, requireFanOut, type Unit } from "./fan-out.ts";
 import { toChosenKey, toEventKey, toItemKeys } from "./idempotency.ts";
 import { requireFit } from "./payload.ts";
 import { type Terms, toAction } from "./policy.ts";
-import { toKey } from "./to-key.ts";
 import { transformDraft } from "./transform.ts";
 
 export interface MappedOptions {
@@ -74,11 +74,8 @@ async function resolveUnit(unit: Unit, job: Job): Promise<{ actions: HookAction[
     ? await transformDraft(base, { run, bundle, input: toInput(base, unit, job), log })
     : [base];
   const terms = toTerms(base, job);
-  const coalesce = renderCoalesce(mapping, context, budget);
-  const actions = drafts.map((draft) =>
-    withCoalesce(toAction(fillDraft(draft, request.hook), terms), coalesce),
-  );
-  return { actions, rendered };
+  const actions = drafts.map((draft) => toAction(fillDraft(draft, request.hook), terms));
+  return { actions: coalesceActions(actions, mapping, { context, budget }), rendered };
 }
 
 function toInput(base: FilledDraft, { payload, each }: Unit, { request }: Job): TransformInput {
@@ -107,20 +104,6 @@ function toTerms({ sessionKey }: FilledDraft, { mapping, config }: Job): Terms {
     instructions,
     requestedKey: isRequested ? sessionKey : undefined,
   };
-}
-
-function renderCoalesce(
-  { coalesce }: CompiledMapping,
-  context: object,
-  budget: Budget,
-): AgentAction["coalesce"] {
-  const key = toKey(coalesce?.key.render(context, budget));
-  return coalesce && key !== undefined ? { key, windowMs: coalesce.windowMs } : undefined;
-}
-
-/** A wake needs none: a heartbeat takes all that are pending. */
-function withCoalesce(action: HookAction, coalesce: AgentAction["coalesce"]): HookAction {
-  return action.kind === "agent" && coalesce ? { ...action, coalesce } : action;
 }
 
 /** The caller's own key goes before what the mapping would take. */

@@ -8,7 +8,7 @@ import type { ChannelDriver, OutgoingMessage } from "../../src/channels/port.ts"
 import { splitText } from "../../src/channels/split.ts";
 import type { ResolvedConfig } from "../../src/config/resolved.ts";
 import { createDispatcher, type Dispatcher } from "../../src/dispatch/dispatcher.ts";
-import type { Journal, NewAction } from "../../src/journal/port.ts";
+import type { Journal, NewAction, RunLimits } from "../../src/journal/port.ts";
 import { createSqliteJournal } from "../../src/journal/sqlite.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import type { AgentAction, WakeAction } from "../../src/types.ts";
@@ -17,6 +17,7 @@ export interface DispatchSetup {
   agent: AgentDriver;
   channel?: ChannelDriver;
   settings?: Partial<ResolvedConfig["agents"]>;
+  limits?: RunLimits;
   /** A state folder that an earlier service left behind. */
   folder?: string;
 }
@@ -58,7 +59,7 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
     channels: () => channels,
     split: splitText,
     settings: () => ({ ...SETTINGS, ...setup.settings }),
-    limits: () => new Map(),
+    limits: () => setup.limits ?? new Map(),
     log: silentLog,
   });
   dispatcher.start();

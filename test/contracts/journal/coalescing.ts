@@ -78,7 +78,7 @@ export function describeCoalescing(open: OpenJournal): void {
       expect(await statuses(journal, events)).toEqual(["accepted", "accepted", "accepted"]);
       for (const { id } of events) {
         expect(await journal.getEvent(id)).toMatchObject({
-          runs: [{ id: run!.id, state: "done" }],
+          runs: [{ id: run!.id, state: "done", joined: { messages: ["two", "three"] } }],
           deliveries: [{ id: delivery.id }],
         });
       }
