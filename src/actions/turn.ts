@@ -46,6 +46,7 @@ function toAgentTurn(request: TurnRequest, { settings, history }: TurnContext): 
     history,
     model: request.model ?? settings.model,
     thinking: request.thinking ?? settings.thinking,
+    timeoutSeconds: request.timeoutSeconds,
     ack: settings.heartbeat.ack,
   };
 }

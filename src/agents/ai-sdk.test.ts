@@ -127,7 +127,7 @@ function quoting(message: string): unknown {
   return { type: "error", error: { type: "authentication_error", message } };
 }
 
-async function open(kind: Provider["kind"]): Promise<RemoteAgentUnderTest> {
+async function open(kind: (typeof KINDS)[number]): Promise<RemoteAgentUnderTest> {
   const models = await startModels();
   const proxy = await startFaultProxy(models.baseUrl);
   models.reply("Hello.");

@@ -2,6 +2,7 @@ import type * as AiSdk from "ai";
 import type { LanguageModel, ModelMessage } from "ai";
 import type { Provider } from "../config/generated.ts";
 import { DriverError } from "../errors.ts";
+import { requireModelId } from "./model-id.ts";
 import { toReply } from "./model-reply.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./port.ts";
 import { toDriverError } from "./provider-errors.ts";
@@ -39,12 +40,6 @@ async function run(options: AiSdkOptions, turn: AgentTurn, signal: AbortSignal):
   } catch (error) {
     throw toRunError(error, options, signal);
   }
-}
-
-function requireModelId(provider: string, model: string | undefined): string {
-  const prefix = `${provider}/`;
-  if (model?.startsWith(prefix) && model.length > prefix.length) return model.slice(prefix.length);
-  throw new DriverError("lasting", `Expected a model of the form ${prefix}<model>, got "${model ?? ""}".`);
 }
 
 async function loadSdk(): Promise<typeof AiSdk> {

@@ -17,6 +17,8 @@ export interface AgentTurn {
   model?: string;
   /** `low`, `medium`, `high` or whatever the operator wrote; a driver takes the nearest level it knows. */
   thinking?: string;
+  /** How long the turn may take. Whoever asks for it keeps the time, and aborts. */
+  timeoutSeconds: number;
   /** The reply that means "nothing to report". */
   ack: string;
 }

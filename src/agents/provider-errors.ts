@@ -1,4 +1,5 @@
 import { DriverError } from "../errors.ts";
+import { redact } from "./redact.ts";
 
 /** Who was called, and what must not be told of the call. */
 interface Call {
@@ -52,25 +53,4 @@ function retryAfterMs(headers: Record<string, string>): number | undefined {
   const seconds = Number(value);
   const wait = value.trim() && seconds >= 0 ? seconds * 1000 : Date.parse(value) - Date.now();
   return Number.isNaN(wait) ? undefined : Math.max(0, wait);
-}
-
-/** A key by its prefix, or one that was masked with asterisks. */
-const KEY_LIKE = /\b(?:sk|pk|rk)[-_][\w*.-]{4,}|[^\s*]{0,40}\*{3,}\S*/gi;
-const URL_CREDENTIALS = /(https?:\/\/)[^\s/@]+@/gi;
-const URL_QUERY = /(https?:\/\/[^\s?#]+)[?#][^\s]*/gi;
-
-/** A shorter value would blank out ordinary words, and is no secret. */
-const SHORTEST_SECRET = 6;
-
-/** Providers quote the key they refuse, whole or masked, and the URL that was called. */
-function redact(message: string, secrets: string[]): string {
-  const withoutSecrets = secrets
-    .filter((secret) => secret.length >= SHORTEST_SECRET)
-    .reduce((text, secret) => text.replaceAll(secret, "[redacted]"), message);
-  return withoutSecrets
-    .replaceAll(KEY_LIKE, "[redacted]")
-    .replaceAll(URL_CREDENTIALS, "$1")
-    .replaceAll(URL_QUERY, "$1")
-    .replaceAll(/\s+/g, " ")
-    .trim();
 }

@@ -2,6 +2,7 @@ import type { Provider } from "../config/generated.ts";
 import type { ResolvedConfig } from "../config/resolved.ts";
 import { DriverError } from "../errors.ts";
 import { createAiSdk } from "./ai-sdk.ts";
+import { createCommand } from "./command.ts";
 import { createEcho } from "./echo.ts";
 import type { AgentDriver, AgentTurn } from "./port.ts";
 
@@ -12,6 +13,7 @@ const DRIVERS: Record<Provider["kind"], (options: { name: string; provider: Prov
   "openai-compatible": createAiSdk,
   openai: createAiSdk,
   anthropic: createAiSdk,
+  command: createCommand,
 };
 
 /**

@@ -392,6 +392,26 @@ export interface UserConfig {
    * Messaging channels, one block each.
    */
   channels?: {
+    telegram?: {
+      /**
+       * Bot token, from @BotFather.
+       */
+      token: string;
+      /**
+       * For tests and a Bot API server of your own. Default: https://api.telegram.org.
+       */
+      baseUrl?: string;
+    };
+    discord?: {
+      /**
+       * Bot token.
+       */
+      token: string;
+      /**
+       * For tests and proxies, without the version. Default: https://discord.com/api.
+       */
+      baseUrl?: string;
+    };
     slack?: {
       /**
        * Bot token.
@@ -401,6 +421,16 @@ export interface UserConfig {
        * For tests and proxies. Default: https://slack.com/api/.
        */
       baseUrl?: string;
+    };
+    mattermost?: {
+      /**
+       * Access token of a bot account. Without the permission to use channel mentions, its messages cannot notify everyone.
+       */
+      token: string;
+      /**
+       * The server as people open it: https://chat.example.com.
+       */
+      baseUrl: string;
     };
   };
   /**
@@ -619,9 +649,9 @@ export interface MappingInput {
 }
 export interface Provider {
   /**
-   * Which wire format it speaks.
+   * Which wire format it speaks; command: a program of your own.
    */
-  kind: "openai-compatible" | "openai" | "anthropic";
+  kind: "openai-compatible" | "openai" | "anthropic" | "command";
   /**
    * Where it is. Required for openai-compatible.
    */
@@ -634,6 +664,22 @@ export interface Provider {
    * Further headers of every call.
    */
   headers?: {
+    [k: string]: string;
+  };
+  /**
+   * The program and its arguments, run without a shell for each turn: the prompt on its standard input, the reply on its standard output. Required for command.
+   *
+   * @minItems 1
+   */
+  command?: [string, ...string[]];
+  /**
+   * The folder that the program runs in. Default: the configuration file's.
+   */
+  cwd?: string;
+  /**
+   * What the program's environment holds beside PATH, HOME, LANG and the turn's HOOKLINE_ variables.
+   */
+  env?: {
     [k: string]: string;
   };
 }

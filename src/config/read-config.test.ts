@@ -214,6 +214,14 @@ describe("problems", () => {
   });
 });
 
+test("a program runs in its own folder beside the file, or in the file's", async () => {
+  const file = writeConfig(
+    '{ agents: { providers: { a: { kind: "command", command: ["x"] }, b: { kind: "command", command: ["x"], cwd: "b" } } } }',
+  );
+  const { a, b } = (await readConfig(file, {})).config.agents.providers;
+  expect([a?.cwd, b?.cwd]).toEqual([path.dirname(file), path.join(path.dirname(file), "b")]);
+});
+
 test("readConfig gives what is left beside the problems", async () => {
   const file = writeConfig(
     '{ hooks: { enabled: true, maxFanOut: "x", mappings: [{ messageTemplate: "a" }] } }',

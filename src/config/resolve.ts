@@ -1,7 +1,7 @@
 import path from "node:path";
 import { DEFAULTS } from "./defaults.ts";
 import { parseDuration } from "./duration.ts";
-import type { MappingInput, UserConfig } from "./generated.ts";
+import type { MappingInput, Provider, UserConfig } from "./generated.ts";
 import type { AllowedModel, MappingSource, PresetUse, ResolvedConfig } from "./resolved.ts";
 
 /** Where a configuration comes from. */
@@ -22,7 +22,7 @@ export function resolveUserConfig(user: UserConfig, origin: Origin): ResolvedCon
     baseDir: origin.baseDir,
     gateway: resolveGateway(user.gateway),
     hooks: resolveHooks(user.hooks, origin),
-    agents: resolveAgents(user.agents),
+    agents: resolveAgents(user.agents, origin),
     channels: user.channels ?? {},
     store: resolveStore(user.store, origin),
     log: { ...DEFAULTS.log, ...user.log },
@@ -82,19 +82,33 @@ function resolveMapping(
   return { mapping, id, file, key: `hooks.mappings[${index}]`, transformsDir, baseDir };
 }
 
-function resolveAgents(user: UserConfig["agents"]): ResolvedConfig["agents"] {
+function resolveAgents(user: UserConfig["agents"], origin: Origin): ResolvedConfig["agents"] {
   const { heartbeat: userHeartbeat, ...defaults } = { ...DEFAULTS.agents.defaults, ...user?.defaults };
   const heartbeat = { ...DEFAULTS.agents.defaults.heartbeat, ...userHeartbeat };
   const models = defaults.models?.map(resolveModel);
   const named = models?.find((model) => model.alias !== undefined && model.alias === defaults.model);
   return {
     ...defaults,
-    providers: user?.providers ?? DEFAULTS.agents.providers,
+    providers: resolveProviders(user?.providers ?? DEFAULTS.agents.providers, origin),
     model: named?.id ?? defaults.model,
     models,
     thinking: defaults.thinking,
     heartbeat: { everyMs: parseDuration(heartbeat.every), ack: heartbeat.ack },
   };
+}
+
+function resolveProviders(
+  providers: Record<string, Provider>,
+  { baseDir }: Origin,
+): ResolvedConfig["agents"]["providers"] {
+  return Object.fromEntries(
+    Object.entries(providers).map(([name, provider]) => [
+      name,
+      provider.kind === "command"
+        ? { ...provider, cwd: path.resolve(baseDir, provider.cwd ?? "") }
+        : provider,
+    ]),
+  );
 }
 
 function resolveModel(entry: string | AllowedModel): AllowedModel {

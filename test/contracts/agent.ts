@@ -29,6 +29,7 @@ export function turnOf(turn: Partial<AgentTurn> = {}): AgentTurn {
     kind: "hook",
     history: [],
     message: "What is new?",
+    timeoutSeconds: 60,
     ack: "HEARTBEAT_OK",
     ...turn,
   };

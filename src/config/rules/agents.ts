@@ -1,5 +1,4 @@
 import { error, type Finding, warning } from "../finding.ts";
-import { appendSegment } from "../key-path.ts";
 import type { AllowedModel, ResolvedConfig } from "../resolved.ts";
 
 type Agents = ResolvedConfig["agents"];
@@ -7,29 +6,13 @@ type Agents = ResolvedConfig["agents"];
 /** Beyond it a timer of Node's fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Models name providers that exist, the default one may be used, and every provider can be called. */
+/** Models name providers that exist, and the default one may be used. */
 export function checkAgents({ agents }: ResolvedConfig): Finding[] {
   return [
-    ...Object.keys(agents.providers).flatMap((name) => checkProvider(name, agents)),
     ...checkDefaultModel(agents),
     ...(agents.models ?? []).flatMap((_, index, models) => checkModel(index, models, agents)),
     ...checkHeartbeat(agents),
   ];
-}
-
-function checkProvider(name: string, { providers }: Agents): Finding[] {
-  const key = appendSegment("agents.providers", name);
-  const provider = providers[name];
-  const findings: Finding[] = [];
-  if (name.includes("/")) {
-    findings.push(
-      error(key, "must not hold a slash: a model's provider is what stands before its first one"),
-    );
-  }
-  if (provider?.kind === "openai-compatible" && provider.baseUrl === undefined) {
-    findings.push(error(`${key}.baseUrl`, 'is required: kind "openai-compatible" has no address of its own'));
-  }
-  return findings;
 }
 
 function checkDefaultModel(agents: Agents): Finding[] {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CHANNEL_NAMES } from "../../types.ts";
 import { examineConfig } from "../examine.ts";
-import type { MappingInput, UserConfig } from "../generated.ts";
+import type { MappingInput, Provider, UserConfig } from "../generated.ts";
 
 const TOKEN = "a-hook-token-of-good-length";
 
@@ -257,6 +257,24 @@ describe("agents", () => {
     expect(errors({ agents: { ...config, defaults: { model: "a/x" } } })).toEqual([
       'agents.providers.a.baseUrl: is required: kind "openai-compatible" has no address of its own',
       "agents.providers.b/c: must not hold a slash: a model's provider is what stands before its first one",
+    ]);
+  });
+
+  test("a command provider needs a command", () => {
+    const config = { providers: { a: { kind: "command" } }, defaults: { model: "a/x" } } as const;
+    expect(errors({ agents: config })).toEqual([
+      'agents.providers.a.command: is required: kind "command" runs a program',
+    ]);
+  });
+
+  test("a setting that a provider of its kind does not know is warned of", () => {
+    const mixedUp = {
+      a: { kind: "openai", command: ["x"] },
+      b: { kind: "command", command: ["x"], apiKey: "k" },
+    } satisfies Record<string, Provider>;
+    expect(examine({ agents: { providers: mixedUp, defaults: { model: "a/x" } } }).warnings).toEqual([
+      'agents.providers.a.command: has no effect on a provider of kind "openai"',
+      'agents.providers.b.apiKey: has no effect on a provider of kind "command"',
     ]);
   });
 

@@ -6,6 +6,7 @@ import { checkGateway } from "./gateway.ts";
 import { checkHooksPath } from "./hooks-path.ts";
 import { checkMappingModels } from "./mapping-models.ts";
 import { checkMappings } from "./mappings.ts";
+import { checkProviders } from "./providers.ts";
 import { checkSessionKeys } from "./session-keys.ts";
 import { checkToken } from "./token.ts";
 
@@ -18,5 +19,6 @@ export const RULES: ((config: ResolvedConfig) => Finding[])[] = [
   checkChannelNames,
   checkMappings,
   checkMappingModels,
+  checkProviders,
   checkAgents,
 ];
