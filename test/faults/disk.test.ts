@@ -2,6 +2,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Client, createClient, waitFor } from "../support/client.ts";
 import { type Outside, startOutside } from "../support/outside.ts";
@@ -36,6 +37,27 @@ describe.runIf(process.platform === "linux")("a disk that reports errors", () =>
     expect((await wake(client, "after")).status).toBe(200);
     expect(await ready()).toBe(200);
     await expectKept(["before", "after"]);
+  });
+
+  test("that come and go under load: what was answered 2xx is there, and nothing else", async () => {
+    const client = await start();
+    const accepted: string[] = [];
+    const senders = Array.from({ length: 8 }, async (_, sender) => {
+      for (let count = 0; count < 40; count += 1) {
+        const text = `sender ${sender} count ${count}`;
+        if ((await wake(client, text)).status === 200) accepted.push(text);
+      }
+    });
+    for (let times = 0; times < 12; times += 1) {
+      refuseWrites(pidOf(service));
+      await sleep(10);
+      allowWrites(pidOf(service));
+      await sleep(10);
+    }
+    await Promise.all(senders);
+    expect(accepted.length).toBeGreaterThan(0);
+    expect(accepted.length).toBeLessThan(320);
+    await expectKept(accepted);
   });
 
   test("a message that was sent meanwhile is recorded afterwards, and not sent again", async () => {
