@@ -1,11 +1,15 @@
 const WARM_UP = 0.3;
+const SLICES = 10;
 
-/** Microseconds a call, one after the other. */
+/** Microseconds a call, one after the other: in the fastest of ten slices, as others may use the machine as well. */
 export function timeCalls(calls: number, call: () => unknown): number {
-  for (let count = 0; count < calls * WARM_UP; count += 1) call();
-  const startedAt = performance.now();
-  for (let count = 0; count < calls; count += 1) call();
-  return ((performance.now() - startedAt) * 1000) / calls;
+  const slice = calls / SLICES;
+  const times = Array.from({ length: SLICES }, () => {
+    const startedAt = performance.now();
+    for (let count = 0; count < slice; count += 1) call();
+    return performance.now() - startedAt;
+  });
+  return (Math.min(...times) * 1000) / slice;
 }
 
 /** Microseconds a call, so many in flight. */
