@@ -1,11 +1,12 @@
 import { integer, text } from "./columns.ts";
-import type { Database } from "./database.ts";
+import type { Database, SqlRow } from "./database.ts";
 import { deleteEntries, detachPending } from "./entries.ts";
 import { sweepKeys } from "./idempotency.ts";
 import type { Retention } from "./port.ts";
 
-/** Events, or rows of another kind, that one commit deletes: the event loop waits for it. */
+/** Events, or rows of another kind, that one commit deletes, and bytes of bodies: the event loop waits for it. */
 const BATCH = 100;
+const BATCH_BYTES = 4_000_000;
 
 /** Pages that one commit hands back to the file system; about a megabyte. */
 const BATCH_PAGES = 256;
@@ -24,8 +25,18 @@ function sweepEvents(database: Database, { keepFrom, maxBytes = Infinity }: Rete
   const isTooLarge = usedBytes(database) > maxBytes;
   const oldest = database.all(OLDEST_FINISHED, BATCH);
   const doomed = oldest.filter((row) => isTooLarge || integer(row.received_at) < keepFrom);
-  for (const row of doomed) deleteEvent(database, text(row.id), text(row.actions));
-  return doomed.length;
+  const batch = withinBytes(doomed);
+  for (const row of batch) deleteEvent(database, text(row.id), text(row.actions));
+  return batch.length;
+}
+
+/** The first of them, at least one. */
+function withinBytes(events: SqlRow[]): SqlRow[] {
+  let bytes = 0;
+  return events.filter((row, index) => {
+    bytes += integer(row.body_bytes);
+    return index === 0 || bytes <= BATCH_BYTES;
+  });
 }
 
 /** A system event that no heartbeat has been given yet stays, without its event. */
@@ -88,7 +99,7 @@ function readPragma(database: Database, name: "page_count" | "page_size" | "free
 
 /** Each status from its own end of the index, so that a backlog of unfinished events is not walked through. */
 const OLDEST_FINISHED = `
-  SELECT id, received_at, actions FROM events WHERE id IN (
+  SELECT id, received_at, actions, length(body) AS body_bytes FROM events WHERE id IN (
     SELECT event_id FROM (${["done", "skipped", "rejected", "failed", "dead"]
       .map(
         (status) =>
