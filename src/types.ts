@@ -85,6 +85,8 @@ export interface WakeAction extends ActionBase {
 export interface AgentAction extends ActionBase {
   kind: "agent";
   message: string;
+  /** none: no agent is asked, the message itself is the reply. Absent: the agent of the model. */
+  agent?: "none";
   /** Prefix of the summary. One line. */
   name: string;
   sessionKey: string;

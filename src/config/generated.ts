@@ -518,6 +518,10 @@ export interface MappingInput {
    */
   action?: "wake" | "agent";
   /**
+   * none: no agent is asked, the message itself goes to the channel, as it is. Absent: the agent of the model.
+   */
+  agent?: "none";
+  /**
    * When the main session is woken.
    */
   wakeMode?: "now" | "next-heartbeat";

@@ -96,12 +96,13 @@ function toInput(base: FilledDraft, { payload, each }: Unit, { request }: Job): 
 
 /** A key from a template with holes is the request's choice; a transform that keeps it does not make it the operator's. */
 function toTerms({ sessionKey }: FilledDraft, { mapping, config }: Job): Terms {
-  const { allowUnsafeExternalContent, instructions } = mapping.source.mapping;
+  const { allowUnsafeExternalContent, instructions, agent } = mapping.source.mapping;
   const isRequested = mapping.templates.sessionKey?.isStatic === false;
   return {
     config,
     allowsUnsafe: allowUnsafeExternalContent ?? false,
     instructions,
+    agent,
     requestedKey: isRequested ? sessionKey : undefined,
   };
 }

@@ -11,6 +11,8 @@ export interface Terms {
   /** The mapping switches the safety boundary off. */
   allowsUnsafe: boolean;
   instructions?: string;
+  /** The mapping asks no agent. */
+  agent?: AgentAction["agent"];
   /** The session key that the request itself chose, by its payload or through a template. */
   requestedKey?: string;
 }
@@ -34,12 +36,13 @@ const LIMITS = { to: 512, model: 256, thinking: 64 } as const;
 
 function toAgentFields(
   draft: FilledDraft,
-  { config, requestedKey }: Terms,
+  { config, requestedKey, agent }: Terms,
 ): Omit<AgentAction, "allowUnsafeExternalContent"> {
   const byRequest = draft.sessionKey === requestedKey;
   return {
     kind: "agent",
     message: requireText(draft),
+    agent,
     name: draft.name,
     sessionKey: resolveSessionKey(draft.sessionKey, byRequest, config.hooks),
     wakeMode: draft.mode,

@@ -10,6 +10,7 @@ export function checkMappings({ hooks }: ResolvedConfig): Finding[] {
       ...checkPath(source),
       ...checkTemplates(source),
       ...checkRunSettings(source),
+      ...checkAgentSettings(source),
     ].map((finding) => ({ ...finding, file: source.file })),
   );
 }
@@ -51,7 +52,14 @@ function checkTemplates({ mapping, key }: MappingSource): Finding[] {
 /** What a wake adds to the main session is no run: there is nothing to hold back, and a heartbeat takes all that wait. */
 function checkRunSettings({ mapping, key }: MappingSource): Finding[] {
   if (mapping.transform || mapping.action !== "wake") return [];
-  return (["concurrency", "rateLimit", "coalesce"] as const)
+  return (["concurrency", "rateLimit", "coalesce", "agent"] as const)
     .filter((setting) => mapping[setting] !== undefined)
     .map((setting) => warning(`${key}.${setting}`, "has no effect on a wake: it is for agent runs"));
+}
+
+function checkAgentSettings({ mapping, key }: MappingSource): Finding[] {
+  if (mapping.agent !== "none") return [];
+  return (["instructions", "model", "thinking", "timeoutSeconds"] as const)
+    .filter((setting) => mapping[setting] !== undefined)
+    .map((setting) => warning(`${key}.${setting}`, 'has no effect: agent "none" asks no agent'));
 }

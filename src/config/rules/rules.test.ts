@@ -170,15 +170,25 @@ describe("mappings", () => {
     ]);
   });
 
+  test("what is said to an agent has no effect where none is asked", () => {
+    const settings: MappingInput = { instructions: "x", model: "x", thinking: "low", timeoutSeconds: 1 };
+    expect(examine(agentMapping({ agent: "none", ...settings })).warnings).toEqual(
+      Object.keys(settings).map(
+        (setting) => `hooks.mappings[0].${setting}: has no effect: agent "none" asks no agent`,
+      ),
+    );
+  });
+
   test("what holds back runs has no effect on a wake", () => {
     const limits: MappingInput = {
       concurrency: 1,
       rateLimit: { max: 1 },
       coalesce: { key: "x", windowMs: 1 },
+      agent: "none",
     };
     const wake: MappingInput = { action: "wake", textTemplate: "x" };
     expect(examine(withMapping({ ...wake, ...limits })).warnings).toEqual(
-      ["concurrency", "rateLimit", "coalesce"].map(
+      ["concurrency", "rateLimit", "coalesce", "agent"].map(
         (setting) => `hooks.mappings[0].${setting}: has no effect on a wake: it is for agent runs`,
       ),
     );
