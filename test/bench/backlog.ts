@@ -1,6 +1,6 @@
 /**
  * What the journal's work costs with a million finished events and a million that wait, beside an empty journal, in turn
- * in one run: `node test/bench/backlog.ts [EVENTS]`. The full journal takes some 8 GB of disk and a few minutes to fill.
+ * in one run: `node test/bench/backlog.ts [EVENTS]`. The full journal takes some 8 GB and a few minutes to fill.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -61,7 +61,7 @@ function print(costs: { empty: Costs[]; full: Costs[] }): void {
   });
   console.table(Object.fromEntries(rows));
   console.log(
-    `Medians of ${ROUNDS} rounds, microseconds each; full: ${EVENTS} events finished, ${EVENTS} waiting.`,
+    `Medians of ${ROUNDS} rounds, CPU microseconds each; full: ${EVENTS} events finished, ${EVENTS} waiting.`,
   );
 }
 
