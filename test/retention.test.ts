@@ -1,13 +1,18 @@
 import { expect, test } from "vitest";
-import { startService } from "./support/service.ts";
+import { startService, withTokens } from "./support/service.ts";
 
-test("what is finished and old goes by itself, what has a heartbeat to come stays", async () => {
-  const service = await startService({ config: { store: { retention: { maxAge: "1ms" } } } });
+test("what is finished and old goes by itself, what a heartbeat is to be given stays", async () => {
+  let service = await startService();
   try {
     const agent = { message: "x", sessionKey: "s", deliver: false, wakeMode: "next-heartbeat" };
     const { body } = await service.post("agent", agent);
     await service.settled(body.eventId);
-    await expect.poll(() => service.api("/api/events"), { timeout: 5000 }).toEqual({ events: [] });
+
+    const config = withTokens({ store: { retention: { maxAge: "1ms" } } });
+    service.write("webhooks.json5", JSON.stringify(config));
+    service = await service.restart();
+    const listed = () => service.api("/api/events");
+    await expect.poll(listed, { timeout: 20_000 }).toEqual({ events: [] });
     expect(await service.api("/api/runs")).toEqual({ runs: [] });
     const { sessions } = await service.api("/api/sessions");
     expect(sessions).toMatchObject([{ key: "main", entries: 1 }]);
