@@ -43,6 +43,8 @@ export function createWatcher({ since, changed, log }: WatcherOptions): Watcher 
 
   return {
     follow(paths) {
+      // A build that was under way when the service was stopped.
+      if (watcher.closed) return;
       const next = new Set(paths);
       const gone = [...followed].filter((followedPath) => !next.has(followedPath));
       if (gone.length > 0) watcher.unwatch(gone);
