@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createClient, waitFor, type Client } from "../../support/client.ts";
+import { createClient, type Client } from "../../support/client.ts";
 import { type Outside, startOutside } from "../../support/outside.ts";
 import { type ServiceProcess, spawnService, startProcess } from "../../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../../support/service.ts";
@@ -11,6 +11,7 @@ import { type Audit, sumAudits } from "./audit.ts";
 import { type Audits, auditLanes } from "./effects.ts";
 import { JOBS_MAPPING, type Lane, toLanes, toReply } from "./lane.ts";
 import { createRandom, type Random } from "./random.ts";
+import { settle } from "./settle.ts";
 import { startTraffic, type Traffic } from "./traffic.ts";
 
 export interface CampaignOptions {
@@ -32,8 +33,6 @@ export interface CampaignReport extends CampaignOptions, Omit<Audit, "again"> {
 }
 
 const LANES = 24;
-/** How long the last life may take to carry out all that was accepted. */
-const SETTLE_MS = 300_000;
 /** How long the model and the chat service take to answer at most. */
 const SLOWEST_ANSWER_MS = 20;
 /** How long after the answer that it waits for a kill comes at most, so that it can fall on any step of the work. */
@@ -109,9 +108,7 @@ async function lastLife(field: Field, lanes: Lane[]): Promise<Audits> {
   const { service, client } = await beginLife(field);
   try {
     await field.traffic.done;
-    // the summaries wait for it
-    await client.post("wake", { text: "all is sent" });
-    await waitFor(async () => isSettled(client), "everything to be carried out", SETTLE_MS);
+    await settle(client);
     return await auditLanes(lanes, client, field.outside);
   } finally {
     await service.end("SIGTERM");
@@ -124,15 +121,6 @@ async function beginLife(field: Field): Promise<{ service: ServiceProcess; clien
   const client = createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
   field.traffic.sendTo(client);
   return { service, client };
-}
-
-async function isSettled(client: Client): Promise<boolean> {
-  const { queue } = await client.api("/api/status");
-  if (queue.pendingRuns + queue.pendingDeliveries > 0) return false;
-  if (queue.pendingSystemEvents === 0) return true;
-  await client.post("wake", { text: "what came since?" });
-  await sleep(200);
-  return false;
 }
 
 function writeConfig(folder: string, outside: Outside): string {
