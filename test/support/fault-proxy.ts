@@ -13,20 +13,21 @@ export interface FaultProxy {
   /** Stands for the target's URL. */
   url: string;
   /** What came, oldest first. */
-  requests: { headers: Record<string, unknown>; body: string }[];
-  /** From now on every request meets this fault; without one it is passed on again. */
-  inject(fault?: Fault): void;
+  requests: { path: string | undefined; headers: Record<string, unknown>; body: string }[];
+  /** From now on every request, or those whose body holds `marker`, meets this fault; without one it is passed on again. */
+  inject(fault?: Fault, marker?: string): void;
   close(): Promise<void>;
 }
 
 /** Stands between a client and a real server, to make the network and the server fail in ways that the server cannot. */
 export async function startFaultProxy(target: string): Promise<FaultProxy> {
   const requests: FaultProxy["requests"] = [];
-  let current: Fault | undefined;
+  let current: { fault: Fault | undefined; marker: string } = { fault: undefined, marker: "" };
   const server = createServer(async (request, response) => {
     const body = await buffer(request);
-    requests.push({ headers: request.headers, body: body.toString() });
-    if (current) meet(current, request, response);
+    requests.push({ path: request.url, headers: request.headers, body: body.toString() });
+    const { fault, marker } = current;
+    if (fault && body.includes(marker)) meet(fault, request, response);
     else await passOn(new URL(target), { request, body }, response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -35,7 +36,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   return {
     url: `http://127.0.0.1:${address.port}${new URL(target).pathname}`,
     requests,
-    inject: (fault) => void (current = fault),
+    inject: (fault, marker = "") => void (current = { fault, marker }),
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { failureOf } from "../../test/support/failure.ts";
+import { startFaultProxy } from "../../test/support/fault-proxy.ts";
+import { parseRetryAfter, post, toLine, toRefusal, type HttpAnswer } from "./http.ts";
+
+const { signal } = new AbortController();
+
+test("posts JSON, or a form, with the headers", async () => {
+  const proxy = await startFaultProxy("http://127.0.0.1/");
+  proxy.inject({ kind: "answer", status: 200, body: '{"a":1}' });
+  const request = { service: "Test", url: proxy.url, headers: { authorization: "Bearer x" }, signal };
+  expect(await post({ ...request, body: { text: "ü" } })).toMatchObject({ status: 200, body: { a: 1 } });
+  await post({ ...request, body: new URLSearchParams({ text: "ü" }) });
+  expect(proxy.requests).toMatchObject([
+    { headers: { authorization: "Bearer x", "content-type": "application/json" }, body: '{"text":"ü"}' },
+    { headers: { authorization: "Bearer x" }, body: "text=%C3%BC" },
+  ]);
+  await proxy.close();
+});
+
+test("follows no redirect", async () => {
+  const proxy = await startFaultProxy("http://127.0.0.1/");
+  proxy.inject({ kind: "answer", status: 302, headers: { location: "/elsewhere" } });
+  const answer = await post({ service: "Test", url: proxy.url, body: {}, signal });
+  expect(answer).toMatchObject({ status: 302, body: {} });
+  expect(proxy.requests.length).toBe(1);
+  await proxy.close();
+});
+
+test("a header that cannot be sent is lasting, and not told", async () => {
+  const headers = { authorization: "Bearer sec\nret" };
+  const error = await failureOf(
+    post({ service: "Test", url: "http://127.0.0.1:1/", headers, body: {}, signal }),
+  );
+  expect(error).toMatchObject({
+    kind: "lasting",
+    message: "The request to Test could not be made. Check its token and baseUrl.",
+  });
+});
+
+describe("a refusal", () => {
+  test.each([
+    [302, "passing"],
+    [400, "lasting"],
+    [404, "lasting"],
+    [408, "passing"],
+    [429, "passing"],
+    [503, "passing"],
+  ])("of %d is %s", (status, kind) => {
+    expect(toRefusal("Test", answerOf(status))).toMatchObject({ kind, message: `Test answered ${status}.` });
+  });
+
+  test("tells the reason, the advice and the wait", () => {
+    const answer = answerOf(429, { "retry-after": "2" });
+    expect(toRefusal("Test", answer, { reason: "Too fast.\n", advice: "Slow down." })).toMatchObject({
+      message: "Test answered 429: Too fast. Slow down.",
+      retryAfterMs: 2000,
+    });
+    expect(toRefusal("Test", answer, { retryAfterMs: 500 }).retryAfterMs).toBe(500);
+  });
+});
+
+test.each([
+  [null, undefined],
+  ["", undefined],
+  ["soon", undefined],
+  ["-1", 0],
+  ["1.5", 1500],
+  ["Thu, 01 Jan 1970 00:01:00 GMT", 50_000],
+  ["Thu, 01 Jan 1970 00:00:01 GMT", 0],
+])("Retry-After %j is %j ms", (header, milliseconds) => {
+  expect(parseRetryAfter(header, 10_000)).toBe(milliseconds);
+});
+
+test.each([
+  [undefined, ""],
+  [{ a: 1 }, ""],
+  [" a\r\n\u0007b. ", "a b"],
+  ["x".repeat(300), "x".repeat(200)],
+])("%j in a line is %j", (text, line) => {
+  expect(toLine(text)).toBe(line);
+});
+
+function answerOf(status: number, headers: Record<string, string> = {}): HttpAnswer {
+  return { status, headers: new Headers(headers), body: {} };
+}

@@ -1,0 +1,77 @@
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
+import { failureOf } from "../../test/support/failure.ts";
+import { startFaultProxy, type Fault } from "../../test/support/fault-proxy.ts";
+import { startTelegram } from "../../test/support/telegram.ts";
+import { createTelegram } from "./telegram.ts";
+
+describeChannel("telegram", open);
+
+describe("telegram", () => {
+  const never = new AbortController().signal;
+
+  test.each(["123456789", "-1001234567890", "-5", "@hookline_news"])("%s is a recipient", (to) => {
+    expect(() => createTelegram({ token: "t" }).checkRecipient(to)).not.toThrow();
+  });
+
+  test("works where the base URL has a trailing slash, and asks for plain text without previews", async () => {
+    const telegram = await startTelegram();
+    const proxy = await startFaultProxy(telegram.baseUrl);
+    const channel = createTelegram({ token: telegram.token, baseUrl: proxy.url });
+    await channel.send({ to: telegram.chat, text: "Hello.", idempotencyKey: "1" }, never);
+    const [request] = proxy.requests;
+    expect(JSON.parse(request?.body ?? "")).toEqual({
+      chat_id: telegram.chat,
+      text: "Hello.",
+      link_preview_options: { is_disabled: true },
+    });
+    await proxy.close();
+    await telegram.close();
+  });
+
+  test("never tells its token, which is in the address", async () => {
+    const proxy = await startFaultProxy("http://127.0.0.1/");
+    await proxy.close();
+    const channel = createTelegram({ token: "1:secret", baseUrl: proxy.url });
+    const error = await failureOf(
+      channel.send({ to: "123456789", text: "Hello.", idempotencyKey: "1" }, never),
+    );
+    expect(error.message).toContain("ECONNREFUSED");
+    expect(inspect(error, { depth: null })).not.toContain("1:secret");
+  });
+});
+
+async function open(): Promise<ChannelUnderTest> {
+  const telegram = await startTelegram();
+  const proxy = await startFaultProxy(telegram.baseUrl);
+  const unknown = "404404404";
+  // The emulator has every chat, so this answer is written from the documentation.
+  proxy.inject(refusal(400, "Bad Request: chat not found"), unknown);
+  return {
+    channel: createTelegram({ token: telegram.token, baseUrl: proxy.url }),
+    to: telegram.chat,
+    unknown,
+    malformed: ["", " ", "@", "-", "+15551234567", "1 2", "@two words", "name", "https://t.me/name"],
+    received: async () => telegram.messages(),
+    inject: (fault) => proxy.inject(fault),
+    faults: {
+      rateLimited: refusal(429, "Too Many Requests: retry after 7", { retry_after: 7 }),
+      retryAfterMs: 7000,
+      refusedForGood: refusal(403, "Forbidden: bot was blocked by the user"),
+      brokenDown: refusal(500, "Internal Server Error"),
+    },
+    requestCount: () => proxy.requests.length,
+    async close() {
+      await proxy.close();
+      await telegram.close();
+    },
+  };
+}
+
+/** As https://core.telegram.org/bots/api#making-requests has it. */
+function refusal(code: number, description: string, parameters?: { retry_after: number }): Fault {
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ ok: false, error_code: code, description, parameters });
+  return { kind: "answer", status: code, headers, body };
+}

@@ -1,0 +1,44 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { TelegramServer } from "telegram-test-api/lib/telegramServer.js";
+
+export interface TelegramEmulator {
+  /** What `channels.telegram.baseUrl` is set to. */
+  baseUrl: string;
+  token: string;
+  /** Id of a chat. The emulator takes messages to any. */
+  chat: string;
+  /** What the bot sent to the chat, oldest first. */
+  messages(): string[];
+  close(): Promise<void>;
+}
+
+const TOKEN = "123456789:telegram-test-token";
+const CHAT = "-1001234567890";
+
+/** Starts the Bot API of `telegram-test-api` on a free loopback port. */
+export async function startTelegram(): Promise<TelegramEmulator> {
+  const server = new TelegramServer({ host: "127.0.0.1", port: await freePort() });
+  await server.start();
+  return {
+    baseUrl: server.config.apiURL,
+    token: TOKEN,
+    chat: CHAT,
+    messages: () =>
+      server.storage.botMessages
+        .filter(({ botToken, message }) => botToken === TOKEN && String(message.chat_id) === CHAT)
+        .map(({ message }) => message.text),
+    close: async () => void (await server.stop()),
+  };
+}
+
+/** The emulator cannot be asked to take any. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The server has no port.");
+  server.close();
+  await once(server, "close");
+  return address.port;
+}
