@@ -1,0 +1,98 @@
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
+import { discordError, startDiscord } from "../../test/support/discord.ts";
+import { failureOf } from "../../test/support/failure.ts";
+import { startFaultProxy, type Fault } from "../../test/support/fault-proxy.ts";
+import { createDiscord } from "./discord.ts";
+
+describeChannel("discord", open);
+
+describe("discord", () => {
+  const never = new AbortController().signal;
+
+  test("notifies no one, shows no previews, and sends the token in a header only", async () => {
+    const discord = await startDiscord();
+    const proxy = await startFaultProxy(discord.baseUrl);
+    const channel = createDiscord({ token: discord.token, baseUrl: `${proxy.url}/` });
+    await channel.send({ to: discord.channel, text: "@everyone", idempotencyKey: "1" }, never);
+    const [request] = proxy.requests;
+    expect(request?.headers["authorization"]).toBe(`Bot ${discord.token}`);
+    expect(request?.body).not.toContain(discord.token);
+    expect(JSON.parse(request?.body ?? "")).toMatchObject({ allowed_mentions: { parse: [] }, flags: 4 });
+    await proxy.close();
+    await discord.close();
+  });
+
+  test("a repeat of a message is posted once", async () => {
+    const discord = await startDiscord();
+    const channel = createDiscord(discord);
+    const message = { to: discord.channel, text: "Hello.", idempotencyKey: "delivery-1:0" };
+    expect(await channel.send(message, never)).toEqual(await channel.send(message, never));
+    await channel.send({ ...message, idempotencyKey: "delivery-1:1" }, never);
+    expect(discord.messages()).toEqual(["Hello.", "Hello."]);
+    await discord.close();
+  });
+
+  test("goes on at once after a rate limit, since the wait is the caller's", async () => {
+    const discord = await startDiscord();
+    const proxy = await startFaultProxy(discord.baseUrl);
+    const channel = createDiscord({ token: discord.token, baseUrl: proxy.url });
+    const message = { to: discord.channel, text: "Hello.", idempotencyKey: "1" };
+    proxy.inject(RATE_LIMITED);
+    await failureOf(channel.send(message, never));
+    proxy.inject();
+    await channel.send(message, never);
+    expect(discord.messages()).toEqual(["Hello."]);
+    await proxy.close();
+    await discord.close();
+  });
+
+  test("never tells its token", async () => {
+    const proxy = await startFaultProxy("http://127.0.0.1/api");
+    await proxy.close();
+    const channel = createDiscord({ token: "discord-secret", baseUrl: proxy.url });
+    const error = await failureOf(
+      channel.send({ to: "175928847299117063", text: "Hello.", idempotencyKey: "1" }, never),
+    );
+    expect(error.message).toContain("ECONNREFUSED");
+    expect(inspect(error, { depth: null })).not.toContain("discord-secret");
+  });
+});
+
+/** As https://docs.discord.com/developers/topics/rate-limits has it. */
+const RATE_LIMITED: Fault = {
+  kind: "answer",
+  status: 429,
+  headers: { "content-type": "application/json", "retry-after": "7", "x-ratelimit-scope": "user" },
+  body: JSON.stringify({ message: "You are being rate limited.", retry_after: 7, global: false }),
+};
+
+async function open(): Promise<ChannelUnderTest> {
+  const discord = await startDiscord();
+  const proxy = await startFaultProxy(discord.baseUrl);
+  return {
+    channel: createDiscord({ token: discord.token, baseUrl: proxy.url }),
+    to: discord.channel,
+    unknown: "175928847299117999",
+    malformed: ["", " ", "#general", "@ada", "123", "<#175928847299117063>", "175928847299117063/x"],
+    received: async () => discord.messages(),
+    inject: (fault) => proxy.inject(fault),
+    faults: {
+      rateLimited: RATE_LIMITED,
+      retryAfterMs: 7000,
+      refusedForGood: refusal(403, 50_013, "Missing Permissions"),
+      brokenDown: refusal(503, 0, "Service Unavailable"),
+    },
+    requestCount: () => proxy.requests.length,
+    async close() {
+      await proxy.close();
+      await discord.close();
+    },
+  };
+}
+
+function refusal(status: number, code: number, message: string): Fault {
+  const headers = { "content-type": "application/json" };
+  return { kind: "answer", status, headers, body: JSON.stringify(discordError(status, code, message).body) };
+}

@@ -1,0 +1,98 @@
+import { hash } from "node:crypto";
+import type { REST } from "@discordjs/rest";
+import { isObject } from "../config/is-object.ts";
+import { DriverError } from "../errors.ts";
+import { toDriverError, toUnreadable } from "./discord-errors.ts";
+import type { ChannelDriver, OutgoingMessage } from "./port.ts";
+
+export interface DiscordOptions {
+  /** Bot token. Travels in the `Authorization` header only. */
+  token: string;
+  /** Without the version. Default: https://discord.com/api. */
+  baseUrl?: string;
+}
+
+/** Posts to Discord as a bot. Discord drops a repeat that comes within a few minutes. */
+export function createDiscord(options: DiscordOptions): ChannelDriver {
+  return {
+    name: "discord",
+    limit: 2000,
+    checkRecipient,
+    send: (message, signal) => send(options, message, signal),
+  };
+}
+
+/** A snowflake: milliseconds since 2015 and some bits, as a decimal number. */
+const RECIPIENT = /^\d{15,20}$/;
+
+function checkRecipient(to: string): void {
+  if (RECIPIENT.test(to)) return;
+  throw new DriverError(
+    "lasting",
+    "Expected the id of a Discord channel, a number such as 175928847299117063 (Developer Mode: Copy Channel ID).",
+  );
+}
+
+/** The message is shown without previews of its links. */
+const SUPPRESS_EMBEDS = 1 << 2;
+
+async function send(
+  options: DiscordOptions,
+  { to, text, idempotencyKey }: OutgoingMessage,
+  signal: AbortSignal,
+): Promise<{ messageId?: string }> {
+  checkRecipient(to);
+  try {
+    const rest = await openRest(options, signal);
+    const body = {
+      content: text,
+      nonce: toNonce(idempotencyKey),
+      enforce_nonce: true,
+      // The text of a reply must not be able to notify anyone.
+      allowed_mentions: { parse: [] },
+      // A preview would show what an untrusted link says of itself, and fetch it.
+      flags: SUPPRESS_EMBEDS,
+    };
+    return readId(await rest.post(`/channels/${to}/messages`, { body }));
+  } catch (error) {
+    throw toDriverError(error, signal);
+  }
+}
+
+/** A client for one call: one that lives on waits for rate limits by itself. The package is loaded at the first one. */
+async function openRest({ token, baseUrl }: DiscordOptions, signal: AbortSignal): Promise<REST> {
+  const { REST } = await import("@discordjs/rest");
+  return new REST({
+    ...(baseUrl && { api: baseUrl.replace(/\/$/, "") }),
+    // Retries and waits are the dispatcher's: it records them, and they survive a restart.
+    retries: 0,
+    rejectOnRateLimit: ["/"],
+    offset: 0,
+    hashSweepInterval: 0,
+    handlerSweepInterval: 0,
+    makeRequest: (url, { headers, body }) => postJson(url, { headers, body, signal }),
+  }).setToken(token);
+}
+
+/** By Node's own `fetch`, whose types are not those of the release that the client comes with. */
+function postJson(
+  url: string,
+  { headers, body, signal }: { headers: object | undefined; body: unknown; signal: AbortSignal },
+): Promise<Response> {
+  return fetch(url, {
+    method: "POST",
+    headers: Object.entries(headers ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
+    body: String(body),
+    signal,
+  });
+}
+
+/** Of the length that Discord takes. */
+function toNonce(idempotencyKey: string): string {
+  return hash("sha256", idempotencyKey, "base64url").slice(0, 25);
+}
+
+function readId(message: unknown): { messageId: string } {
+  if (!isObject(message) || typeof message["id"] !== "string") throw toUnreadable();
+  return { messageId: message["id"] };
+}

@@ -1,0 +1,37 @@
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import { json } from "node:stream/consumers";
+
+export interface JsonRequest {
+  method: string | undefined;
+  /** With its query. */
+  path: string | undefined;
+  headers: IncomingHttpHeaders;
+  body: Record<string, unknown>;
+}
+
+export interface JsonAnswer {
+  status: number;
+  body: unknown;
+}
+
+/** A server on a free loopback port that takes and gives JSON: the ground for doubles of services. */
+export async function startJsonServer(
+  answer: (request: JsonRequest) => JsonAnswer,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const server = createServer(async (request, response) => {
+    const body = (await json(request)) as Record<string, unknown>;
+    const { method, url: path, headers } = request;
+    const { status, body: said } = answer({ method, path, headers, body });
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(said));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The server has no port.");
+  return {
+    url: `http://127.0.0.1:${address.port}/`,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
