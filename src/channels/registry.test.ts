@@ -3,7 +3,12 @@ import { createChannels } from "./registry.ts";
 
 test("opens the channels that are configured, and no others", () => {
   expect([...createChannels({}).keys()]).toEqual([]);
-  const channels = createChannels({ slack: { token: "xoxb-1" } });
-  expect([...channels.keys()]).toEqual(["slack"]);
-  expect(channels.get("slack")?.name).toBe("slack");
+  const channels = createChannels({
+    telegram: { token: "1:a" },
+    discord: { token: "a" },
+    slack: { token: "xoxb-1" },
+    mattermost: { token: "a", baseUrl: "https://chat.test" },
+  });
+  expect([...channels.keys()]).toEqual(["telegram", "discord", "slack", "mattermost"]);
+  for (const [name, driver] of channels) expect(driver.name).toBe(name);
 });

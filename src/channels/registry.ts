@@ -1,22 +1,19 @@
 import type { ResolvedConfig } from "../config/resolved.ts";
-import { CHANNEL_NAMES, type ChannelName } from "../types.ts";
+import type { ChannelName } from "../types.ts";
+import { createDiscord } from "./discord.ts";
+import { createMattermost } from "./mattermost.ts";
 import type { ChannelDriver } from "./port.ts";
 import { createSlack } from "./slack.ts";
-
-type ChannelOptions = NonNullable<ResolvedConfig["channels"][ChannelName]>;
-
-/** One line a channel. */
-const DRIVERS: { [Name in ChannelName]?: (options: ChannelOptions) => ChannelDriver } = {
-  slack: createSlack,
-};
+import { createTelegram } from "./telegram.ts";
 
 /** The channels that have a block in the config. */
 export function createChannels(config: ResolvedConfig["channels"]): Map<ChannelName, ChannelDriver> {
-  const channels = new Map<ChannelName, ChannelDriver>();
-  for (const name of CHANNEL_NAMES) {
-    const options = config[name];
-    const createDriver = DRIVERS[name];
-    if (options && createDriver) channels.set(name, createDriver(options));
-  }
-  return channels;
+  // One line a channel.
+  const drivers = [
+    config.telegram && createTelegram(config.telegram),
+    config.discord && createDiscord(config.discord),
+    config.slack && createSlack(config.slack),
+    config.mattermost && createMattermost(config.mattermost),
+  ];
+  return new Map(drivers.filter((driver) => driver !== undefined).map((driver) => [driver.name, driver]));
 }

@@ -1,0 +1,90 @@
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
+import { failureOf } from "../../test/support/failure.ts";
+import { startFaultProxy, type Fault } from "../../test/support/fault-proxy.ts";
+import { mattermostError, startMattermost } from "../../test/support/mattermost.ts";
+import { createMattermost } from "./mattermost.ts";
+
+describeChannel("mattermost", open);
+
+describe("mattermost", () => {
+  const never = new AbortController().signal;
+
+  test("works where the base URL has a path and no trailing slash, and sends the token in a header only", async () => {
+    const mattermost = await startMattermost();
+    const proxy = await startFaultProxy(mattermost.baseUrl);
+    proxy.inject({ kind: "answer", status: 201, body: '{"id":"p1"}' });
+    const channel = createMattermost({ token: mattermost.token, baseUrl: `${proxy.url}chat` });
+    await channel.send({ to: mattermost.channel, text: "Hello.", idempotencyKey: "1" }, never);
+    const [request] = proxy.requests;
+    expect(request?.path).toBe("/chat/api/v4/posts");
+    expect(request?.headers["authorization"]).toBe(`Bearer ${mattermost.token}`);
+    expect(request?.body).not.toContain(mattermost.token);
+    await proxy.close();
+    await mattermost.close();
+  });
+
+  test("a repeat of a message is posted once", async () => {
+    const mattermost = await startMattermost();
+    const channel = createMattermost(mattermost);
+    const message = { to: mattermost.channel, text: "Hello.", idempotencyKey: "delivery-1:0" };
+    expect(await channel.send(message, never)).toEqual(await channel.send(message, never));
+    await channel.send({ ...message, idempotencyKey: "delivery-1:1" }, never);
+    expect(mattermost.messages()).toEqual(["Hello.", "Hello."]);
+    await mattermost.close();
+  });
+
+  test("tells what the server says, and never its own token", async () => {
+    const mattermost = await startMattermost();
+    const channel = createMattermost({ ...mattermost, token: "mm-secret" });
+    const error = await failureOf(
+      channel.send({ to: mattermost.channel, text: "Hello.", idempotencyKey: "1" }, never),
+    );
+    expect(error).toMatchObject({
+      kind: "lasting",
+      message: "Mattermost answered 401: Invalid or expired session. Check channels.mattermost.token.",
+    });
+    expect(inspect(error, { depth: null })).not.toContain("mm-secret");
+    await mattermost.close();
+  });
+
+  test("counts a surrogate pair as one character", () => {
+    const { measure } = createMattermost({ token: "t", baseUrl: "http://chat.test" });
+    expect(measure?.("a😀")).toBe(2);
+  });
+});
+
+async function open(): Promise<ChannelUnderTest> {
+  const mattermost = await startMattermost();
+  const proxy = await startFaultProxy(mattermost.baseUrl);
+  return {
+    channel: createMattermost({ token: mattermost.token, baseUrl: proxy.url }),
+    to: mattermost.channel,
+    unknown: "w5nk3xgpq9t8mrzc1yb7of4ude",
+    malformed: ["", " ", "#general", "@ada", "4yfx3k5b7tgpxq9ncmwz1d8or", "4yfx3k5b7tgpxq9ncmwz1d8or/"],
+    received: async () => mattermost.messages(),
+    inject: (fault) => proxy.inject(fault),
+    faults: {
+      rateLimited: {
+        kind: "answer",
+        status: 429,
+        headers: { "retry-after": "7", "x-ratelimit-remaining": "0" },
+        body: "limit exceeded",
+      },
+      retryAfterMs: 7000,
+      refusedForGood: refusal(403, "api.context.permissions.app_error"),
+      brokenDown: refusal(500, "store.sql_post.save.app_error"),
+    },
+    requestCount: () => proxy.requests.length,
+    async close() {
+      await proxy.close();
+      await mattermost.close();
+    },
+  };
+}
+
+function refusal(status: number, id: string): Fault {
+  const { body } = mattermostError(status, id, "It did not work.");
+  return { kind: "answer", status, body: JSON.stringify(body) };
+}

@@ -1,0 +1,78 @@
+import { startJsonServer, type JsonAnswer, type JsonRequest } from "./json-server.ts";
+
+export interface MattermostServer {
+  /** What `channels.mattermost.baseUrl` is set to. */
+  baseUrl: string;
+  /** A bot's token that may post. */
+  token: string;
+  /** Id of the channel that the bot is in. */
+  channel: string;
+  /** What was posted to the channel, oldest first. */
+  messages(): string[];
+  close(): Promise<void>;
+}
+
+interface Post {
+  id: string;
+  channel_id: string;
+  message: string;
+  pending_post_id: string;
+}
+
+const TOKEN = "mattermost-test-token-0000";
+const CHANNEL = "4yfx3k5b7tgpxq9ncmwz1d8ora";
+
+/**
+ * A double of a Mattermost server, written from its API reference, "Create a post" and "Errors":
+ * https://developers.mattermost.com/api-documentation/#/operations/CreatePost. No server of Mattermost's was asked.
+ */
+export async function startMattermost(): Promise<MattermostServer> {
+  const posts: Post[] = [];
+  const server = await startJsonServer((request) => answer(posts, request));
+  return {
+    baseUrl: server.url,
+    token: TOKEN,
+    channel: CHANNEL,
+    messages: () => posts.map(({ message }) => message),
+    close: () => server.close(),
+  };
+}
+
+/** An error as the server's API gives all of them. */
+export function mattermostError(status: number, id: string, message: string): JsonAnswer {
+  return {
+    status,
+    body: { id, message, detailed_error: "", request_id: "ndhkyy51q7fw7m4xkzmf6tg8ie", status_code: status },
+  };
+}
+
+function answer(posts: Post[], { method, path, headers, body }: JsonRequest): JsonAnswer {
+  if (headers.authorization !== `Bearer ${TOKEN}`) {
+    return mattermostError(401, "api.context.session_expired.app_error", "Invalid or expired session.");
+  }
+  if (method !== "POST" || path !== "/api/v4/posts") {
+    return mattermostError(404, "api.context.404.app_error", "Sorry, we could not find the page.");
+  }
+  return createPost(posts, {
+    id: `post${posts.length}`.padEnd(26, "0"),
+    channel_id: String(body["channel_id"]),
+    message: String(body["message"]),
+    pending_post_id: String(body["pending_post_id"]),
+  });
+}
+
+function createPost(posts: Post[], post: Post): JsonAnswer {
+  if (post.channel_id !== CHANNEL) {
+    return mattermostError(
+      403,
+      "api.context.permissions.app_error",
+      "You do not have the appropriate permissions.",
+    );
+  }
+  if (Array.from(post.message).length > 16_383) {
+    return mattermostError(400, "model.post.is_valid.message_length.app_error", "Post message is too long.");
+  }
+  const repeated = posts.find((other) => other.pending_post_id === post.pending_post_id);
+  if (!repeated) posts.push(post);
+  return { status: 201, body: repeated ?? post };
+}
