@@ -63,6 +63,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     channels: () => current().channels,
     split: splitText,
     settings: () => current().config.agents,
+    session: () => current().config.session,
     limits: () => current().limits,
     log,
   });

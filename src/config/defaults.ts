@@ -27,6 +27,7 @@ export const DEFAULTS = {
       heartbeat: { every: "30m", ack: "HEARTBEAT_OK" },
     },
   },
+  session: { maxTurns: 32, maxTokens: 25_000, idleAfter: "7d" },
   store: { path: "./.webhooks", retention: { maxAge: "30d" } },
   log: { level: "info" },
 } satisfies UserConfig;

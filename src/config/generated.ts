@@ -434,6 +434,23 @@ export interface UserConfig {
     };
   };
   /**
+   * What a turn is given of its session's earlier ones: the latest that fit, the oldest left out first. All stay readable until store.retention ends them.
+   */
+  session?: {
+    /**
+     * Turns at most, a question and its answer each; 0: every turn starts fresh.
+     */
+    maxTurns?: number;
+    /**
+     * Tokens of them at most, estimated as four characters each.
+     */
+    maxTokens?: number;
+    /**
+     * A session that nothing was said in for so long starts fresh.
+     */
+    idleAfter?: string;
+  };
+  /**
    * Where state is kept.
    */
   store?: {

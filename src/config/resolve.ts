@@ -24,6 +24,7 @@ export function resolveUserConfig(user: UserConfig, origin: Origin): ResolvedCon
     hooks: resolveHooks(user.hooks, origin),
     agents: resolveAgents(user.agents, origin),
     channels: user.channels ?? {},
+    session: resolveSession(user.session),
     store: resolveStore(user.store, origin),
     log: { ...DEFAULTS.log, ...user.log },
   };
@@ -113,6 +114,11 @@ function resolveProviders(
 
 function resolveModel(entry: string | AllowedModel): AllowedModel {
   return typeof entry === "string" ? { id: entry } : entry;
+}
+
+function resolveSession(user: UserConfig["session"]): ResolvedConfig["session"] {
+  const { idleAfter, ...budget } = { ...DEFAULTS.session, ...user };
+  return { ...budget, idleAfterMs: parseDuration(idleAfter) };
 }
 
 function resolveStore(user: UserConfig["store"], { baseDir }: Origin): ResolvedConfig["store"] {

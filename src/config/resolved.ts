@@ -1,4 +1,3 @@
-import type { ChannelName } from "../types.ts";
 import type { MappingInput, Provider, UserConfig } from "./generated.ts";
 
 /** A mapping with the place it was written at, before it is compiled. */
@@ -67,7 +66,9 @@ export interface ResolvedConfig {
     maxAttempts: number;
     heartbeat: { everyMs: number; ack: string };
   };
-  channels: { [Name in ChannelName]?: { token: string; baseUrl?: string } };
+  channels: NonNullable<UserConfig["channels"]>;
+  /** What a turn is given of its session's earlier ones; `maxTokens` estimated as characters / 4. */
+  session: { maxTurns: number; maxTokens: number; idleAfterMs: number };
   store: { path: string; retention: { maxAgeMs: number; maxBytes: number | undefined } };
   log: { level: "debug" | "info" | "warn" | "error" | "silent" };
 }

@@ -42,7 +42,7 @@ async function takeTurn(
   context: DispatchContext,
 ): Promise<TurnOutcome> {
   const { journal, signal } = context;
-  const history = await readHistory(journal, MAIN_SESSION);
+  const history = await readHistory({ journal, budget: context.session() }, MAIN_SESSION, Date.now());
   const routeIsKnown = (await journal.lastRoute()) !== undefined;
   try {
     const turn = { agent: context.agent(), settings: context.settings(), history, signal };

@@ -55,7 +55,7 @@ async function releaseIfStopped(run: HookRun, { journal, signal }: DispatchConte
 async function complete(run: HookRun, context: DispatchContext): Promise<RunEnd> {
   const { journal, signal, log } = context;
   const { id: runId, eventId, hook } = run;
-  const history = await readHistory(journal, run.sessionKey);
+  const history = await readHistory({ journal, budget: context.session() }, run.sessionKey, Date.now());
   const outcome = await runAgentAction(run, {
     agent: context.agent(),
     settings: context.settings(),

@@ -14,6 +14,7 @@ export interface DispatcherOptions {
   /** Splits a text into parts of at most `limit` units of `measure`. */
   split(text: string, size: { limit: number; measure?: (text: string) => number }): string[];
   settings(): ResolvedConfig["agents"];
+  session(): ResolvedConfig["session"];
   /** Of the mappings that have any. */
   limits(): RunLimits;
   log: Log;

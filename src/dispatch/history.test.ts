@@ -1,9 +1,10 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import type { HistoryEntry } from "../agents/port.ts";
 import type { Entry, Journal } from "../journal/port.ts";
 import { readHistory } from "./history.ts";
 
 test("a session's turns are given oldest first", async () => {
-  expect(await readHistory(sessionOf(["q1", "a1", "q2", "a2"]), "s")).toEqual([
+  expect(await read(sessionOf(["q1", "a1", "q2", "a2"]))).toEqual([
     { role: "user", text: "q1" },
     { role: "assistant", text: "a1" },
     { role: "user", text: "q2" },
@@ -13,7 +14,7 @@ test("a session's turns are given oldest first", async () => {
 
 test("of a long session the latest are", async () => {
   const texts = Array.from({ length: 500 }, (_, index) => String(index));
-  const history = await readHistory(sessionOf(texts), "s");
+  const history = await read(sessionOf(texts));
   expect(history).toHaveLength(64);
   expect(history[0]).toEqual({ role: "user", text: "436" });
   expect(history.at(-1)?.text).toBe("499");
@@ -21,7 +22,7 @@ test("of a long session the latest are", async () => {
 
 test("of long entries as many as fit, and never an answer without its question", async () => {
   const long = "x".repeat(40_000);
-  const history = await readHistory(sessionOf([long, long, long, "a"]), "s");
+  const history = await read(sessionOf([long, long, long, "a"]));
   expect(history).toEqual([
     { role: "user", text: long },
     { role: "assistant", text: "a" },
@@ -29,30 +30,75 @@ test("of long entries as many as fit, and never an answer without its question",
 });
 
 test("blank entries are left out", async () => {
-  expect(await readHistory(sessionOf(["q", " "]), "s")).toEqual([{ role: "user", text: "q" }]);
+  expect(await read(sessionOf(["q", " "]))).toEqual([{ role: "user", text: "q" }]);
 });
 
 test("few are read of a session whose entries are long", async () => {
   const limits: number[] = [];
   const session = sessionOf(Array.from({ length: 64 }, () => "x".repeat(50_000)));
-  const counted: Pick<Journal, "history"> = {
+  const counted: History = {
     history(key, limit) {
       limits.push(limit);
       return session.history(key, limit);
     },
   };
-  await readHistory(counted, "s");
+  await read(counted);
   expect(limits).toEqual([8]);
 });
 
+test.each([
+  [1, ["q2", "a2"]],
+  [0, []],
+])("of %i turns at most", async (maxTurns, expected) => {
+  expect(await textsOf(sessionOf(["q1", "a1", "q2", "a2"]), { maxTurns })).toEqual(expected);
+});
+
+test("of four characters a token, as many as the budget allows", async () => {
+  const session = sessionOf(["four", "five", "four", "five"]);
+  expect(await textsOf(session, { maxTokens: 4 })).toHaveLength(4);
+  expect(await textsOf(session, { maxTokens: 3 })).toEqual(["four", "five"]);
+});
+
+describe("a session that was idle", () => {
+  const idleAfterMs = 100;
+
+  test("starts fresh", async () => {
+    const session = sessionOf(["q1", "a1"], [0, 10]);
+    expect(await textsOf(session, { idleAfterMs }, 109)).toEqual(["q1", "a1"]);
+    expect(await textsOf(session, { idleAfterMs }, 110)).toEqual([]);
+  });
+
+  test("does not come back to what was before", async () => {
+    const session = sessionOf(["q1", "a1", "q2", "a2"], [0, 10, 110, 120]);
+    expect(await textsOf(session, { idleAfterMs }, 130)).toEqual(["q2", "a2"]);
+  });
+
+  test("is not one whose answer took long", async () => {
+    const session = sessionOf(["q1", "a1"], [0, 500]);
+    expect(await textsOf(session, { idleAfterMs }, 510)).toEqual(["q1", "a1"]);
+  });
+});
+
+type Budget = Parameters<typeof readHistory>[0]["budget"];
+type History = Pick<Journal, "history">;
+
+function read(journal: History, budget: Partial<Budget> = {}, now = 1000): Promise<HistoryEntry[]> {
+  const defaults = { maxTurns: 32, maxTokens: 25_000, idleAfterMs: 10_000 };
+  return readHistory({ journal, budget: { ...defaults, ...budget } }, "s", now);
+}
+
+async function textsOf(...session: Parameters<typeof read>): Promise<string[]> {
+  return (await read(...session)).map(({ text }) => text);
+}
+
 /** Questions and answers in turn. */
-function sessionOf(texts: string[]) {
+function sessionOf(texts: string[], at = texts.map((_, index) => index)): History {
   const entries = texts.map((text, seq): Entry => ({
     seq,
     sessionKey: "s",
     role: seq % 2 === 0 ? "user" : "assistant",
     text,
-    at: seq,
+    at: at[seq] ?? 0,
   }));
-  return { history: async (_key: string, limit: number) => entries.slice(-limit) };
+  return { history: async (_key, limit) => (limit === 0 ? [] : entries.slice(-limit)) };
 }

@@ -59,6 +59,7 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
     channels: () => channels,
     split: splitText,
     settings: () => ({ ...SETTINGS, ...setup.settings }),
+    session: () => ({ maxTurns: 32, maxTokens: 25_000, idleAfterMs: 3_600_000 }),
     limits: () => setup.limits ?? new Map(),
     log: silentLog,
   });
