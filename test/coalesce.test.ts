@@ -10,7 +10,7 @@ afterEach(() => service.close());
 const pushes: MappingInput = {
   match: { path: "push" },
   messageTemplate: "{{pr}}: {{commit}}",
-  coalesce: { key: "{{pr}}", windowMs: 400 },
+  coalesce: { key: "{{pr}}", windowMs: 1200 },
   dedupe: "{{id}}",
   deliver: false,
   wakeMode: "next-heartbeat",
@@ -80,7 +80,7 @@ test("a redelivery in the window is answered as before, and adds nothing", async
 });
 
 test("a burst at once, and a restart within the window: one turn, nothing lost", async () => {
-  await start({ ...pushes, coalesce: { key: "{{pr}}", windowMs: 1500 } });
+  await start({ ...pushes, coalesce: { key: "{{pr}}", windowMs: 3000 } });
   const commits = Array.from({ length: 40 }, (_, index) => `commit-${index}.`);
   const answers = await Promise.all(commits.map((commit) => push({ pr: "#1", commit })));
   expect(new Set(answers.map(({ body }) => body.runId)).size).toBe(1);

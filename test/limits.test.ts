@@ -23,7 +23,7 @@ interface RunView {
 
 test("concurrency: one at a time, in order, while another mapping's runs go on", async () => {
   models = await startModels();
-  models.reply("ok", { latencyMs: 150 });
+  models.reply("ok", { latencyMs: 400 });
   service = await startService({
     config: {
       ...withModel(models),

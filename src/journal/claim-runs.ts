@@ -3,6 +3,7 @@ import { integer, text } from "./columns.ts";
 import { readRun } from "./joined-events.ts";
 import type { Run, RunLimit, RunLimits } from "./port.ts";
 import { SELECT_RUNS } from "./rows.ts";
+import { nextStartAt, noteStart, startsLeft } from "./run-starts.ts";
 
 /*
  * Runs that are ready stand in one queue a mapping: what a mapping's limits hold back is never looked at by a claim, and
@@ -20,7 +21,7 @@ export function claimRuns(database: Database, limit: number, now: number, limits
     .slice(0, limit)
     .map(({ seq, mapping }) => {
       const rate = limits?.get(mapping)?.rate;
-      if (rate) noteStart(database, { mapping, seq, now, perMs: rate.perMs });
+      if (rate) noteStart(database, { mapping, seq, at: now }, rate);
       return startRun(database, seq, now);
     });
 }
@@ -31,7 +32,7 @@ export function nextRunAt(database: Database, limits?: RunLimits): number | unde
     const { concurrency, rate } = limits?.get(mapping) ?? {};
     if (placesOf(database, mapping, concurrency) <= 0) return [];
     const [first] = listDue(database, mapping, 1, Number.MAX_SAFE_INTEGER);
-    return Math.max(first?.dueAt ?? 0, rate ? freeAt(database, mapping, rate) : 0);
+    return Math.max(first?.dueAt ?? 0, rate ? nextStartAt(database, mapping, rate) : 0);
   });
   return moments.length === 0 ? undefined : Math.min(...moments);
 }
@@ -75,10 +76,7 @@ function roomOf(
 ): number {
   const { concurrency, rate } = limit ?? {};
   const places = placesOf(database, mapping, concurrency);
-  const starts = rate
-    ? rate.max - countStarts(database, mapping, { from: now - rate.perMs, to: now })
-    : Infinity;
-  return Math.min(places, starts);
+  return rate ? Math.min(places, startsLeft(database, mapping, rate, now)) : places;
 }
 
 function placesOf(database: Database, mapping: string, concurrency: number | undefined): number {
@@ -88,44 +86,6 @@ function placesOf(database: Database, mapping: string, concurrency: number | und
     mapping,
   );
   return concurrency - integer(row?.running);
-}
-
-/** After `from`, and up to `to`: a clock that was set back must not hold a mapping for long. */
-function countStarts(
-  database: Database,
-  mapping: string,
-  { from, to }: { from: number; to: number },
-): number {
-  const row = database.get(
-    "SELECT count(*) AS starts FROM run_starts WHERE mapping = ? AND started_at > ? AND started_at <= ?",
-    mapping,
-    from,
-    to,
-  );
-  return integer(row?.starts);
-}
-
-/** When the last `max` starts have begun to leave the period. */
-function freeAt(database: Database, mapping: string, { max, perMs }: { max: number; perMs: number }): number {
-  const row = database.get(
-    "SELECT started_at FROM run_starts WHERE mapping = ? ORDER BY started_at DESC LIMIT 1 OFFSET ?",
-    mapping,
-    max - 1,
-  );
-  return row ? integer(row.started_at) + perMs : 0;
-}
-
-function noteStart(
-  database: Database,
-  { mapping, seq, now, perMs }: { mapping: string; seq: number; now: number; perMs: number },
-): void {
-  database.run("DELETE FROM run_starts WHERE mapping = ? AND started_at <= ?", mapping, now - perMs);
-  database.run(
-    "INSERT OR IGNORE INTO run_starts (mapping, started_at, run_seq) VALUES (?, ?, ?)",
-    mapping,
-    now,
-    seq,
-  );
 }
 
 /** What runs is joined by no one any more. */
