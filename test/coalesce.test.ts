@@ -125,6 +125,14 @@ test("what a transform marks as unsafe and what it does not are two turns", asyn
   expect(await promptOf(own.body.sessionKey)).toBe("#1: a");
 });
 
+test("two hooks of one mapping do not share a turn: each is told where its text came from", async () => {
+  await start({ ...pushes, match: {} });
+  const here = await service.post("here", { pr: "#1", commit: "a" });
+  const there = await service.post("there", { pr: "#1", commit: "b" });
+  expect(there.status).toBe(202);
+  expect(there.body.runId).not.toBe(here.body.runId);
+});
+
 test("several actions of one request stay several, and each is joined by its like", async () => {
   await start(
     { ...pushes, transform: { module: "x.ts" } },

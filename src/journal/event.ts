@@ -73,21 +73,21 @@ interface ActionOrigin {
 
 function toNewAction(action: HookAction, { request, mapping, options }: ActionOrigin): NewAction {
   if (action.kind === "agent") {
-    return { action, runId: createId(), window: toWindow(action, mapping, request.receivedAt) };
+    return { action, runId: createId(), window: toWindow(action, mapping, request) };
   }
   const { id: eventId, hook, receivedAt: at } = request;
   return { action, entry: options.toSystemEvent(action, { eventId, hook, source: `webhook ${hook}`, at }) };
 }
 
-/** Text inside the boundary and text outside it never share a run. */
+/** What shares a run has one origin, and all of it stands inside the boundary or all of it outside. */
 function toWindow(
   { coalesce, allowUnsafeExternalContent }: AgentAction,
   mapping: string | undefined,
-  at: number,
+  { hook, receivedAt }: HookRequest,
 ): CoalesceWindow | undefined {
   if (!coalesce) return undefined;
-  const key = JSON.stringify([mapping, allowUnsafeExternalContent, coalesce.key]);
-  return { key, closesAt: at + coalesce.windowMs };
+  const key = JSON.stringify([mapping, hook, allowUnsafeExternalContent, coalesce.key]);
+  return { key, closesAt: receivedAt + coalesce.windowMs };
 }
 
 function toIdempotency(
