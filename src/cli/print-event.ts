@@ -36,7 +36,7 @@ export function printEvent(event: EventTimeline): string[] {
     ),
     ...event.deliveries.flatMap(({ id, state, attempts, channel, to, error }) =>
       section(`delivery ${id}  ${state}, ${tries(attempts)}`, [
-        `to ${to ?? "?"} on ${channel}`,
+        to === undefined ? `on ${channel}` : `to ${to} on ${channel}`,
         ...toLines(error),
       ]),
     ),
