@@ -4,6 +4,7 @@ import { DriverError } from "../errors.ts";
 import { createAiSdk } from "./ai-sdk.ts";
 import { createCommand } from "./command.ts";
 import { createEcho } from "./echo.ts";
+import { createGateway } from "./gateway.ts";
 import type { AgentDriver, AgentTurn } from "./port.ts";
 
 type AgentConfig = Pick<ResolvedConfig["agents"], "providers" | "model" | "models" | "thinking">;
@@ -13,6 +14,7 @@ const DRIVERS: Record<Provider["kind"], (options: { name: string; provider: Prov
   "openai-compatible": createAiSdk,
   openai: createAiSdk,
   anthropic: createAiSdk,
+  gateway: createGateway,
   command: createCommand,
 };
 

@@ -670,11 +670,11 @@ export interface MappingInput {
 }
 export interface Provider {
   /**
-   * Which wire format it speaks; command: a program of your own.
+   * Which wire format it speaks; gateway: the chat completions of another agent gateway; command: a program of your own.
    */
-  kind: "openai-compatible" | "openai" | "anthropic" | "command";
+  kind: "openai-compatible" | "openai" | "anthropic" | "gateway" | "command";
   /**
-   * Where it is. Required for openai-compatible.
+   * Where it is. Required for openai-compatible and gateway.
    */
   baseUrl?: string;
   /**
@@ -687,6 +687,14 @@ export interface Provider {
   headers?: {
     [k: string]: string;
   };
+  /**
+   * For gateway: the header that names the session. Default: x-openclaw-session-key.
+   */
+  sessionHeader?: string;
+  /**
+   * For gateway: it keeps what was said in a session, so that a turn sends its message only; false: the history too. Default: true.
+   */
+  keepsHistory?: boolean;
   /**
    * The program and its arguments, run without a shell for each turn: the prompt on its standard input, the reply on its standard output. Required for command.
    *

@@ -12,12 +12,14 @@ const SETTINGS: Record<Provider["kind"], Setting[]> = {
   "openai-compatible": REMOTE,
   openai: REMOTE,
   anthropic: REMOTE,
+  gateway: [...REMOTE, "sessionHeader", "keepsHistory"],
   command: ["command", "cwd", "env"],
 };
 
 /** What a kind cannot do without, and why. */
 const NEEDED: { [Kind in Provider["kind"]]?: [Setting, string] } = {
   "openai-compatible": ["baseUrl", 'is required: kind "openai-compatible" has no address of its own'],
+  gateway: ["baseUrl", 'is required: kind "gateway" has no address of its own'],
   command: ["command", 'is required: kind "command" runs a program'],
 };
 

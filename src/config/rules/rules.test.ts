@@ -270,6 +270,13 @@ describe("agents", () => {
     ]);
   });
 
+  test("a gateway provider needs an address", () => {
+    const config = { providers: { a: { kind: "gateway" } }, defaults: { model: "a/x" } } as const;
+    expect(errors({ agents: config })).toEqual([
+      'agents.providers.a.baseUrl: is required: kind "gateway" has no address of its own',
+    ]);
+  });
+
   test("a command provider needs a command", () => {
     const config = { providers: { a: { kind: "command" } }, defaults: { model: "a/x" } } as const;
     expect(errors({ agents: config })).toEqual([

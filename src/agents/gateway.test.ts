@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describeRemoteAgent, turnOf, type RemoteAgentUnderTest } from "../../test/contracts/agent.ts";
+import { startFaultProxy, type FaultProxy } from "../../test/support/fault-proxy.ts";
+import { startModels, type ModelServer } from "../../test/support/models.ts";
+import type { Provider } from "../config/generated.ts";
+import { createGateway } from "./gateway.ts";
+import type { AgentReply, AgentTurn } from "./port.ts";
+
+describeRemoteAgent("gateway that keeps no history", open);
+
+describe("gateway", () => {
+  let models: ModelServer;
+  let proxy: FaultProxy;
+  beforeAll(async () => {
+    models = await startModels();
+    models.reply("ok");
+    proxy = await startFaultProxy(models.baseUrl);
+  });
+  afterAll(async () => {
+    await proxy.close();
+    await models.close();
+  });
+
+  const run = (turn: Partial<AgentTurn> = {}, provider: Partial<Provider> = {}): Promise<AgentReply> =>
+    createGateway({
+      name: "house",
+      provider: { kind: "gateway", baseUrl: proxy.url, apiKey: "a-gateway-token", ...provider },
+    }).run(turnOf({ model: "house/openclaw:main", ...turn }), new AbortController().signal);
+  const lastHeaders = (): Record<string, unknown> => proxy.requests.at(-1)?.headers ?? {};
+
+  test("asks for the agent that the model names, with its token", async () => {
+    await run();
+    expect(JSON.parse(proxy.requests.at(-1)?.body ?? "")).toMatchObject({ model: "openclaw:main" });
+    expect(lastHeaders()).toMatchObject({ authorization: "Bearer a-gateway-token" });
+  });
+
+  test("names the session in a header, and sends no history", async () => {
+    await run({ sessionKey: "hook:7", history: [{ role: "user", text: "earlier" }], message: "now" });
+    expect(lastHeaders()).toMatchObject({ "x-openclaw-session-key": "hookline:hook:7" });
+    expect(models.lastMessages()).toEqual([{ role: "user", content: "now" }]);
+  });
+
+  test("takes another header, beside the provider's own", async () => {
+    await run({ sessionKey: "hook:7" }, { sessionHeader: "x-session", headers: { "x-tenant": "a" } });
+    expect(lastHeaders()).toMatchObject({ "x-session": "hookline:hook:7", "x-tenant": "a" });
+    expect(lastHeaders()).not.toHaveProperty("x-openclaw-session-key");
+  });
+
+  test.each([
+    ["main", "hookline:main"],
+    ["agent:main:main", "hookline:agent:main:main"],
+    ["Grüße 😀", "hookline:Gr%C3%BC%C3%9Fe %F0%9F%98%80"],
+    ["50%", "hookline:50%25"],
+  ])(
+    "the key %s cannot name a session of the gateway's own, and stays one of a kind",
+    async (key, header) => {
+      await run({ sessionKey: key });
+      expect(lastHeaders()["x-openclaw-session-key"]).toBe(header);
+    },
+  );
+});
+
+async function open(): Promise<RemoteAgentUnderTest> {
+  const models = await startModels();
+  const proxy = await startFaultProxy(models.baseUrl);
+  models.reply("Hello.");
+  return {
+    agent: createGateway({
+      name: "house",
+      provider: { kind: "gateway", baseUrl: proxy.url, keepsHistory: false },
+    }),
+    model: "house/openclaw:main",
+    reply: (text) => models.reply(text),
+    refuse: (status, retryAfterSeconds) => models.fail(status, "No.", retryAfterSeconds),
+    cut: () => proxy.inject({ kind: "cut" }),
+    hang: () => proxy.inject({ kind: "hang" }),
+    conversation: () => models.lastMessages(),
+    requestCount: () => proxy.requests.length,
+    async close() {
+      await proxy.close();
+      await models.close();
+    },
+  };
+}
