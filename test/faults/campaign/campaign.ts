@@ -8,15 +8,15 @@ import { type Outside, startOutside } from "../../support/outside.ts";
 import { type ServiceProcess, spawnService, startProcess } from "../../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../../support/service.ts";
 import { type Audit, sumAudits } from "./audit.ts";
-import { type Audits, auditLanes } from "./effects.ts";
-import { JOBS_MAPPING, type Lane, toLanes, toReply } from "./lane.ts";
+import { auditLanes } from "./effects.ts";
+import { JOBS_MAPPING, toLanes, toReply } from "./lane.ts";
 import { createRandom, type Random } from "./random.ts";
 import { settle } from "./settle.ts";
 import { startTraffic, type Traffic } from "./traffic.ts";
 
 export interface CampaignOptions {
   hooks: number;
-  /** How often the service is ended by the signal and started again. */
+  /** How often the service is ended by the signal and started again at least: some kills more come while it starts. */
   kills: number;
   signal: "SIGKILL" | "SIGTERM";
   /** Decides after how many answers each kill comes, and which hooks are repeated. */
@@ -50,20 +50,25 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRep
   const outside = await startOutside({ delayMs: () => Math.random() * SLOWEST_ANSWER_MS, reply: toReply });
   const lanes = toLanes(options.hooks, LANES);
   const traffic = startTraffic(lanes, options.seed);
+  const field: Field = { file: writeConfig(folder, outside), outside, traffic, kills: 0 };
   try {
-    const field = { file: writeConfig(folder, outside), outside, traffic };
     await killAgainAndAgain(options, field);
-    const audits = await lastLife(field, lanes);
+    const client = await beginLife(field);
+    await traffic.done;
+    await settle(client);
+    const audits = await auditLanes(lanes, client, outside);
     const { again: _, ...audit } = sumAudits(Object.values(audits));
     return {
       ...options,
       ...audit,
+      kills: field.kills,
       turnsAgain: audits.turns.again,
       messagesAgain: audits.messages.again,
       requests: traffic.requests(),
       seconds: Math.round((Date.now() - startedAt) / 1000),
     };
   } finally {
+    await field.service?.end("SIGKILL");
     await outside.close();
     rmSync(folder, { recursive: true, force: true });
   }
@@ -73,17 +78,20 @@ interface Field {
   file: string;
   outside: Outside;
   traffic: Traffic;
+  /** The service's present life, or its last. */
+  service?: ServiceProcess;
+  /** So far. */
+  kills: number;
 }
 
 async function killAgainAndAgain(options: CampaignOptions, field: Field): Promise<void> {
   const random = createRandom(options.seed);
   for (const answers of planKills(options, random)) {
     if (options.signal === "SIGKILL" && random.below(4) === 0) await dieStarting(field, random);
-    const { service } = await beginLife(field);
+    await beginLife(field);
     await Promise.race([field.traffic.answered(answers), field.traffic.done]);
     await sleep(random.below(LATEST_KILL_MS));
-    const end = await service.end(options.signal);
-    if (end !== "SIGKILL" && end !== 0) throw new Error(`ended with ${end}: ${service.errors()}`);
+    await endLife(field, options.signal);
   }
 }
 
@@ -94,33 +102,29 @@ function planKills({ hooks, kills }: CampaignOptions, random: Random): number[] 
 }
 
 /** A life beside the planned ones that ends at any moment of its start, or soon after. */
-async function dieStarting({ file, outside }: Field, random: Random): Promise<void> {
-  outside.beginLife();
-  const child = spawnService(file);
+async function dieStarting(field: Field, random: Random): Promise<void> {
+  field.outside.beginLife();
+  const child = spawnService(field.file);
   const ended = once(child, "exit");
   await sleep(random.below(START_MS));
   child.kill("SIGKILL");
   const [code] = await ended;
   if (code !== null) throw new Error(`ended with ${code} before it was killed`);
+  field.kills += 1;
 }
 
-async function lastLife(field: Field, lanes: Lane[]): Promise<Audits> {
-  const { service, client } = await beginLife(field);
-  try {
-    await field.traffic.done;
-    await settle(client);
-    return await auditLanes(lanes, client, field.outside);
-  } finally {
-    await service.end("SIGTERM");
-  }
-}
-
-async function beginLife(field: Field): Promise<{ service: ServiceProcess; client: Client }> {
+async function beginLife(field: Field): Promise<Client> {
   field.outside.beginLife();
-  const service = await startProcess(field.file);
-  const client = createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+  field.service = await startProcess(field.file);
+  const client = createClient(field.service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
   field.traffic.sendTo(client);
-  return { service, client };
+  return client;
+}
+
+async function endLife(field: Field, signal: CampaignOptions["signal"]): Promise<void> {
+  const end = await field.service?.end(signal);
+  if (end !== "SIGKILL" && end !== 0) throw new Error(`ended with ${end}: ${field.service?.errors()}`);
+  field.kills += 1;
 }
 
 function writeConfig(folder: string, outside: Outside): string {
