@@ -1,0 +1,75 @@
+import { type JsonAnswer, type JsonRequest, startJsonServer } from "./json-server.ts";
+
+export interface SignalDaemon {
+  /** What `channels.signal.baseUrl` is set to. */
+  baseUrl: string;
+  account: string;
+  /** Those that take messages: a number, a username, a group's id. */
+  recipients: { number: string; username: string; group: string };
+  /** What was sent, oldest first. */
+  messages(): { to: string; text: string }[];
+  close(): Promise<void>;
+}
+
+const ACCOUNT = "+15550100100";
+const RECIPIENTS = {
+  number: "+15551234567",
+  username: "ada.42",
+  group: "Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=",
+};
+
+/**
+ * A double of signal-cli's daemon with several accounts, written from its manual,
+ * https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc, and for what the manual leaves open from
+ * its source (HttpServerHandler, SignalJsonRpcCommandHandler, SendMessageResultUtils). No signal-cli was asked.
+ */
+export async function startSignal(): Promise<SignalDaemon> {
+  const messages: { to: string; text: string }[] = [];
+  const server = await startJsonServer((request) => answer(messages, request));
+  return {
+    baseUrl: server.url,
+    account: ACCOUNT,
+    recipients: RECIPIENTS,
+    messages: () => [...messages],
+    close: () => server.close(),
+  };
+}
+
+/** An error as the daemon gives all of them: under HTTP 200. `results`: what became of each recipient. */
+export function signalError(code: number, results?: Record<string, unknown>[]): JsonAnswer {
+  const data = results ? { response: { timestamp: 1, results } } : null;
+  return {
+    status: 200,
+    body: { jsonrpc: "2.0", error: { code, message: "Failed to send message", data }, id: "1" },
+  };
+}
+
+function answer(messages: { to: string; text: string }[], request: JsonRequest): JsonAnswer {
+  const { method, path, headers, body } = request;
+  if (path !== "/api/v1/rpc") return { status: 404, body: null };
+  if (method !== "POST") return { status: 405, body: null };
+  if (!headers["content-type"]?.startsWith("application/json")) return { status: 415, body: null };
+  if (body["jsonrpc"] !== "2.0" || body["method"] !== "send") return signalError(-32_601);
+  return send(messages, body["params"] as Params);
+}
+
+interface Params {
+  account?: string;
+  recipient?: string[];
+  username?: string[];
+  groupId?: string;
+  message: string;
+}
+
+function send(messages: { to: string; text: string }[], params: Params): JsonAnswer {
+  const { account, recipient, username, groupId, message } = params;
+  if (account !== ACCOUNT) return signalError(-32_602);
+  const to = recipient?.[0] ?? username?.[0] ?? groupId;
+  const known = [recipient?.[0], username?.[0], groupId].some(
+    (given, at) => given !== undefined && given === Object.values(RECIPIENTS)[at],
+  );
+  if (!to || !known) return signalError(-1, [{ recipientAddress: {}, type: "UNREGISTERED_FAILURE" }]);
+  messages.push({ to, text: message });
+  const results = [{ recipientAddress: {}, type: "SUCCESS" }];
+  return { status: 200, body: { jsonrpc: "2.0", result: { timestamp: messages.length, results }, id: "1" } };
+}
