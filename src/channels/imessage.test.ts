@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
+import { failureOf } from "../../test/support/failure.ts";
+import type { Fault } from "../../test/support/fault-proxy.ts";
+import { startImsg } from "../../test/support/imsg.ts";
+import { createImessage } from "./imessage.ts";
+
+describeChannel("imessage", open);
+
+describe("imessage", () => {
+  const never = new AbortController().signal;
+  const message = { to: "+15551234567", text: "Hello.", idempotencyKey: "1" };
+
+  test.each([
+    ["+15551234567", { to: "+15551234567" }],
+    ["ada@example.org", { to: "ada@example.org" }],
+    ["chat_id:42", { chat_id: 42 }],
+    ["chat_guid:iMessage;+;chat42", { chat_guid: "iMessage;+;chat42" }],
+    ["chat_identifier:chat42", { chat_identifier: "chat42" }],
+  ])("sends to %s", async (to, target) => {
+    const imsg = await startImsg();
+    await createImessage(imsg).send({ ...message, to }, never);
+    expect(imsg.calls()).toEqual([
+      { jsonrpc: "2.0", id: "1", method: "send", params: { ...target, text: "Hello." } },
+    ]);
+    await imsg.close();
+  });
+
+  test("where there is no imsg, says what it needs", async () => {
+    const channel = createImessage({ command: ["no-imsg-here", "rpc"] });
+    const error = await failureOf(channel.send(message, never));
+    expect(error.kind).toBe("lasting");
+    expect(error.message).toMatch(/^no-imsg-here could not be started: ENOENT\. iMessage needs a Mac/);
+  });
+
+  test("a program that is no imsg is passing", async () => {
+    for (const command of [["true"], ["echo", "hello"], ["cat"]]) {
+      expect(await failureOf(createImessage({ command }).send(message, never))).toMatchObject({
+        kind: "passing",
+      });
+    }
+  });
+});
+
+async function open(): Promise<ChannelUnderTest> {
+  const imsg = await startImsg();
+  return {
+    channel: createImessage(imsg),
+    to: "+15551234567",
+    unknown: "chat_id:7",
+    malformed: ["", " ", "Ada", "#general", "+", "chat_id:x", "chat_id:", "chat_guid:", "a@b", "+1 555"],
+    received: async () => imsg.messages(),
+    inject: (fault) => imsg.inject(fault),
+    faults: {
+      rateLimited: refusal(-32_000),
+      retryAfterMs: undefined,
+      refusedForGood: refusal(-32_601),
+      brokenDown: refusal(-32_603),
+    },
+    requestCount: () => imsg.calls().length,
+    close: () => imsg.close(),
+  };
+}
+
+function refusal(code: number): Fault {
+  return { kind: "answer", status: 200, body: JSON.stringify({ code, message: "It did not work." }) };
+}

@@ -1,0 +1,37 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Fault } from "./fault-proxy.ts";
+
+export interface Imsg {
+  /** What `channels.imessage.command` is set to. */
+  command: string[];
+  /** What was called, oldest first. */
+  calls(): { method: string; params: Record<string, unknown> }[];
+  /** The texts that were sent, oldest first. */
+  messages(): string[];
+  /** From now on every call meets this fault. Of an answer, the body is the JSON-RPC error. */
+  inject(fault: Fault): void;
+  close(): Promise<void>;
+}
+
+/** Makes a double of `imsg rpc`: see `imsg-stub.ts`. */
+export async function startImsg(): Promise<Imsg> {
+  const folder = await mkdtemp(path.join(tmpdir(), "imsg-"));
+  return {
+    command: [process.execPath, path.join(import.meta.dirname, "imsg-stub.ts"), folder],
+    calls: () => readLines(path.join(folder, "calls")),
+    messages: () => readLines(path.join(folder, "messages")),
+    inject: (fault) => writeFileSync(path.join(folder, "fault"), JSON.stringify(fault)),
+    close: () => rm(folder, { recursive: true }),
+  };
+}
+
+function readLines<Line>(file: string): Line[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+}
