@@ -1,5 +1,5 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
-import { json } from "node:stream/consumers";
+import { text } from "node:stream/consumers";
 
 export interface JsonRequest {
   method: string | undefined;
@@ -14,13 +14,13 @@ export interface JsonAnswer {
   body: unknown;
 }
 
-/** A server on a free loopback port that takes and gives JSON: the ground for doubles of services. */
+/** A server on a free loopback port that takes JSON or a form and gives JSON: the ground for doubles of services. */
 export async function startJsonServer(
   answer: (request: JsonRequest) => JsonAnswer,
 ): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer(async (request, response) => {
-    const body = (await json(request)) as Record<string, unknown>;
     const { method, url: path, headers } = request;
+    const body = parseBody(await text(request), headers["content-type"]);
     const { status, body: said } = answer({ method, path, headers, body });
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(said));
   });
@@ -34,4 +34,9 @@ export async function startJsonServer(
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+function parseBody(body: string, type: string | undefined): Record<string, unknown> {
+  const isForm = type?.startsWith("application/x-www-form-urlencoded");
+  return isForm ? Object.fromEntries(new URLSearchParams(body)) : JSON.parse(body);
 }

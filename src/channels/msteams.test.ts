@@ -1,0 +1,85 @@
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
+import { failureOf } from "../../test/support/failure.ts";
+import { type Fault, startFaultProxy } from "../../test/support/fault-proxy.ts";
+import { msteamsError, startMsteams } from "../../test/support/msteams.ts";
+import { createMsteams } from "./msteams.ts";
+
+describeChannel("msteams", open);
+
+describe("msteams", () => {
+  const never = new AbortController().signal;
+
+  test.each(["19:abc123@thread.tacv2", "19:abc@unq.gbl.spaces", "a:1pL6i0oY3C0K8oAj8-_x"])(
+    "%s is a recipient",
+    (to) => {
+      expect(() => createMsteams({ appId: "1", appPassword: "p" }).checkRecipient(to)).not.toThrow();
+    },
+  );
+
+  test("a new token is fetched where the old one was withdrawn", async () => {
+    const teams = await startMsteams();
+    const channel = createMsteams(teams);
+    const message = { to: teams.conversation, text: "Hello.", idempotencyKey: "1" };
+    await channel.send(message, never);
+    teams.withdrawTokens();
+    expect(await failureOf(channel.send(message, never))).toMatchObject({ kind: "passing" });
+    await channel.send(message, never);
+    expect(teams.tokenCount()).toBe(2);
+    await teams.close();
+  });
+
+  test("names the service's code", async () => {
+    const teams = await startMsteams();
+    const channel = createMsteams(teams);
+    const error = await failureOf(
+      channel.send({ to: "19:unknown@thread.v2", text: "Hello.", idempotencyKey: "1" }, never),
+    );
+    expect(error.message).toContain("Teams answered 404: ConversationNotFound. Check the recipient");
+    await teams.close();
+  });
+
+  test("never tells its password, not even where the sign-in quotes it", async () => {
+    const teams = await startMsteams();
+    const channel = createMsteams({ ...teams, appPassword: "teams-secret" });
+    const error = await failureOf(
+      channel.send({ to: teams.conversation, text: "Hello.", idempotencyKey: "1" }, never),
+    );
+    expect(error).toMatchObject({
+      kind: "lasting",
+      message:
+        "Microsoft's sign-in answered 401: invalid_client. Check channels.msteams.appId, appPassword and tenantId.",
+    });
+    expect(inspect(error, { depth: null })).not.toContain("teams-secret");
+    await teams.close();
+  });
+});
+
+async function open(): Promise<ChannelUnderTest> {
+  const teams = await startMsteams();
+  const proxy = await startFaultProxy(teams.baseUrl);
+  return {
+    channel: createMsteams({ ...teams, baseUrl: proxy.url }),
+    to: teams.conversation,
+    unknown: "19:unknown@thread.tacv2",
+    malformed: ["", " ", "19:", "19:a b@thread.v2", "29:1bSgG1", "#general", "19:../../x", "ada@example.org"],
+    received: async () => teams.messages(),
+    inject: (fault) => proxy.inject(fault),
+    faults: {
+      rateLimited: refusal(429, "Throttled", { "retry-after": "7" }),
+      retryAfterMs: 7000,
+      refusedForGood: refusal(403, "BotNotInConversationRoster"),
+      brokenDown: refusal(503, "ServiceUnavailable"),
+    },
+    requestCount: () => proxy.requests.length,
+    async close() {
+      await proxy.close();
+      await teams.close();
+    },
+  };
+}
+
+function refusal(status: number, code: string, headers: Record<string, string> = {}): Fault {
+  return { kind: "answer", status, headers, body: JSON.stringify(msteamsError(status, code).body) };
+}

@@ -1,0 +1,95 @@
+import { type JsonAnswer, type JsonRequest, startJsonServer } from "./json-server.ts";
+
+export interface MsteamsServer {
+  /** What `channels.msteams.baseUrl` is set to. */
+  baseUrl: string;
+  tokenUrl: string;
+  appId: string;
+  appPassword: string;
+  /** Id of a conversation that the bot is in. */
+  conversation: string;
+  /** What was posted to it, oldest first. */
+  messages(): string[];
+  /** How often a token was asked for. */
+  tokenCount(): number;
+  /** How long the next tokens hold, in seconds. */
+  setLifetime(seconds: number): void;
+  /** Refuses all tokens that were given so far. */
+  withdrawTokens(): void;
+  close(): Promise<void>;
+}
+
+interface State {
+  messages: string[];
+  tokens: string[];
+  /** Index of the first token that is still taken. */
+  validFrom: number;
+  lifetime: number;
+}
+
+const APP_ID = "5f1b1c1e-2d70-4c3b-9c0e-0a4f5d6e7f80";
+const APP_PASSWORD = "teams-test~password";
+const CONVERSATION = "19:meeting_ZjQ4~abc@thread.v2;messageid=1700000000000";
+const SCOPE = "https://api.botframework.com/.default";
+
+/**
+ * A double of the Bot Framework's sign-in and connector, written from their reference:
+ * https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-authentication and
+ * https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference. Teams was not asked.
+ */
+export async function startMsteams(): Promise<MsteamsServer> {
+  const state: State = { messages: [], tokens: [], validFrom: 0, lifetime: 3600 };
+  const server = await startJsonServer((request) => answer(state, request));
+  return {
+    baseUrl: `${server.url}teams/`,
+    tokenUrl: `${server.url}token`,
+    appId: APP_ID,
+    appPassword: APP_PASSWORD,
+    conversation: CONVERSATION,
+    messages: () => [...state.messages],
+    tokenCount: () => state.tokens.length,
+    setLifetime: (seconds) => void (state.lifetime = seconds),
+    withdrawTokens: () => void (state.validFrom = state.tokens.length),
+    close: () => server.close(),
+  };
+}
+
+/** An error as the connector gives all of them. */
+export function msteamsError(status: number, code: string): JsonAnswer {
+  return { status, body: { error: { code, message: "It did not work." } } };
+}
+
+function answer(state: State, { method, path, headers, body }: JsonRequest): JsonAnswer {
+  if (method === "POST" && path === "/token") return giveToken(state, body);
+  const token = headers.authorization?.replace(/^Bearer /, "") ?? "";
+  if (state.tokens.indexOf(token) < state.validFrom) {
+    return { status: 401, body: { message: "Authorization has been denied for this request." } };
+  }
+  const [, conversation] = /^\/teams\/v3\/conversations\/([^/]+)\/activities$/.exec(path ?? "") ?? [];
+  if (method !== "POST" || decodeURIComponent(conversation ?? "") !== CONVERSATION) {
+    return msteamsError(404, "ConversationNotFound");
+  }
+  return takeActivity(state, body);
+}
+
+function giveToken(state: State, form: Record<string, unknown>): JsonAnswer {
+  const { grant_type: grant, client_id: id, client_secret: secret, scope } = form;
+  if (grant !== "client_credentials" || scope !== SCOPE)
+    return { status: 400, body: { error: "invalid_request" } };
+  if (id !== APP_ID || secret !== APP_PASSWORD) {
+    const description = `AADSTS7000215: Invalid client secret provided: ${String(secret)}`;
+    return { status: 401, body: { error: "invalid_client", error_description: description } };
+  }
+  state.tokens.push(`token-${state.tokens.length}`);
+  const token = { token_type: "Bearer", expires_in: state.lifetime, access_token: state.tokens.at(-1) };
+  return { status: 200, body: token };
+}
+
+function takeActivity({ messages }: State, { type, textFormat, text }: Record<string, unknown>): JsonAnswer {
+  if (type !== "message" || textFormat !== "plain" || typeof text !== "string") {
+    return msteamsError(400, "BadSyntax");
+  }
+  if (text.length * 2 > 28 * 1024) return msteamsError(413, "MessageSizeTooBig");
+  messages.push(text);
+  return { status: 201, body: { id: `17000000000${messages.length}` } };
+}
