@@ -128,6 +128,11 @@ describe("how the program ends", () => {
   });
 });
 
+test("whoever left the group cannot hold up the reply", async () => {
+  const { text } = await run(["sh", "-c", "setsid sleep 8 & sleep 0.3; echo ok"]);
+  expect(text).toBe("ok");
+}, 4000);
+
 describe("at the abort", () => {
   test("the whole group is asked to end, and no reply is taken", async () => {
     const pids = path.join(folder, "pids");

@@ -30,6 +30,9 @@ export interface ProgramEnd {
 /** How much of standard error is kept, in bytes. */
 const COMPLAINT_BYTES = 4096;
 
+/** How long after a program's end its last words may take, in milliseconds. */
+const DRAIN_MS = 1000;
+
 /**
  * Runs a program to its end, in a process group of its own: what it has left behind ends with it. At the abort the group
  * gets SIGTERM, two seconds later SIGKILL. Rejects only where it cannot be started.
@@ -38,14 +41,17 @@ export async function runProgram(call: ProgramCall, abort: AbortSignal): Promise
   const child = await start(call);
   const closed = once(child, "close");
   const group = createProcessGroup(child.pid ?? 0);
-  child.once("exit", group.kill);
+  child.once("exit", () => {
+    abort.removeEventListener("abort", group.end);
+    group.kill();
+    setTimeout(() => hangUp(child), DRAIN_MS).unref();
+  });
   const output = collect(child.stdout, { mostBytes: call.mostBytes, onMore: group.kill });
   const complaint = collectTail(child.stderr);
   abort.addEventListener("abort", group.end, { once: true });
   if (abort.aborted) group.end();
   feed(child.stdin, call.input);
   await closed;
-  abort.removeEventListener("abort", group.end);
   const { exitCode, signalCode } = child;
   return { code: exitCode, signal: signalCode, ...output(), complaint: complaint() };
 }
@@ -61,6 +67,12 @@ function feed(stdin: Writable, input: string): void {
   // a program need not read its prompt
   stdin.on("error", () => {});
   stdin.end(input);
+}
+
+/** Somebody who left the group may hold the pipes open for as long as they like. */
+function hangUp({ stdout, stderr }: ChildProcessWithoutNullStreams): void {
+  stdout.destroy();
+  stderr.destroy();
 }
 
 function collect(
