@@ -28,8 +28,8 @@ const ADVICE = new Map([
 export function toDriverError(error: unknown, signal: AbortSignal): DriverError {
   const failure: Failure = error instanceof Error ? error : { message: String(error) };
   if (failure.error_code !== undefined) return fromRefusal(failure.error_code, failure);
-  // A proxy's page, say.
-  if (failure.error instanceof SyntaxError) {
+  // What answered was not Telegram: a proxy, say.
+  if (!(failure.error instanceof Error) || failure.error instanceof SyntaxError) {
     return new DriverError("passing", "Telegram's answer could not be read.");
   }
   return toNoAnswer("Telegram", failure.error, signal);
@@ -38,8 +38,9 @@ export function toDriverError(error: unknown, signal: AbortSignal): DriverError 
 function fromRefusal(status: number, { description, parameters = {} }: Failure): DriverError {
   const { retry_after: seconds, migrate_to_chat_id: newId } = parameters;
   const advice = newId === undefined ? ADVICE.get(status) : `The chat has a new id: ${newId}.`;
-  const message = `Telegram answered ${status}: ${toLine(description)}. ${advice ?? ""}`.trim();
-  return new DriverError(sortStatus(status), message, {
+  const reason = toLine(description);
+  const sentence = `Telegram answered ${status}${reason && `: ${reason}`}.`;
+  return new DriverError(sortStatus(status), `${sentence} ${advice ?? ""}`.trim(), {
     retryAfterMs: seconds === undefined ? undefined : seconds * 1000,
   });
 }

@@ -10,7 +10,10 @@ export interface TelegramOptions {
   baseUrl?: string;
 }
 
-/** Sends as a Telegram bot. Telegram knows no idempotency key: a message whose answer was lost may come twice. */
+/**
+ * Sends as a Telegram bot. Telegram knows no idempotency key: a message whose answer was lost may come twice. It cannot be
+ * told to leave an @name in a text alone either.
+ */
 export function createTelegram(options: TelegramOptions): ChannelDriver {
   return {
     name: "telegram",
@@ -55,6 +58,6 @@ async function openApi({ token, baseUrl }: TelegramOptions, signal: AbortSignal)
   const grammy = await import("grammy");
   return new grammy.Api(token, {
     apiRoot: baseUrl?.replace(/\/$/, ""),
-    fetch: (url: string, init: RequestInit) => fetch(url, { ...init, signal }),
+    fetch: (url: string, init: RequestInit) => fetch(url, { ...init, signal, redirect: "manual" }),
   });
 }
