@@ -1,6 +1,6 @@
 import { DiscordAPIError, HTTPError } from "@discordjs/rest";
 import { expect, test } from "vitest";
-import { toDriverError } from "./discord-errors.ts";
+import { readRateLimit, toDriverError } from "./discord-errors.ts";
 
 const { signal } = new AbortController();
 
@@ -29,4 +29,16 @@ test("an answer that is not Discord's is passing", () => {
     kind: "passing",
     message: "Discord's answer could not be read.",
   });
+});
+
+test.each([
+  [{ retry_after: 1.337 }, { "retry-after": "2" }, 1337],
+  ["error code: 1015", { "retry-after": "60" }, 60_000],
+  [{ message: "Slow down" }, {}, undefined],
+])("a rate limit of %j with %j is %j ms", async (body, headers, retryAfterMs) => {
+  const response = new Response(typeof body === "string" ? body : JSON.stringify(body), {
+    status: 429,
+    headers: Object.entries(headers),
+  });
+  expect(await readRateLimit(response)).toMatchObject({ kind: "passing", retryAfterMs });
 });

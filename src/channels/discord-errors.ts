@@ -1,10 +1,9 @@
+import { isObject } from "../config/is-object.ts";
 import { DriverError } from "../errors.ts";
-import { sortStatus, toLine, toNoAnswer } from "./http.ts";
+import { parseRetryAfter, sortStatus, toLine, toNoAnswer } from "./http.ts";
 
-/** What the errors of Discord's client tell, one or two of these each. */
+/** What the errors of Discord's client tell. */
 interface Failure {
-  /** Milliseconds, of a 429; 0 where no time was named. */
-  retryAfter?: number;
   status?: number;
   /** Discord's own code, beside a 4xx. */
   code?: unknown;
@@ -24,21 +23,26 @@ const ADVICE = new Map<unknown, string>([
 export function toDriverError(error: unknown, signal: AbortSignal): DriverError {
   if (error instanceof DriverError) return error;
   const failure: Failure = error instanceof Error ? error : { message: String(error) };
-  if (failure.retryAfter !== undefined) return toWait(failure.retryAfter);
   if (failure.status !== undefined) return fromStatus(failure.status, failure);
   if (error instanceof SyntaxError) return toUnreadable();
   return toNoAnswer("Discord", error, signal);
 }
 
+/** For a 429. Its body is the more exact one about the time, its header what a proxy sends. */
+export async function readRateLimit(response: Response): Promise<DriverError> {
+  const body: unknown = await response.json().catch(() => undefined);
+  const seconds = isObject(body) ? body["retry_after"] : undefined;
+  return new DriverError("passing", "Discord asked to wait (429).", {
+    retryAfterMs:
+      typeof seconds === "number"
+        ? Math.ceil(seconds * 1000)
+        : parseRetryAfter(response.headers.get("retry-after")),
+  });
+}
+
 /** For an answer of anything but Discord: a proxy's page, say. */
 export function toUnreadable(): DriverError {
   return new DriverError("passing", "Discord's answer could not be read.");
-}
-
-function toWait(retryAfterMs: number): DriverError {
-  return new DriverError("passing", "Discord asked to wait (429).", {
-    retryAfterMs: retryAfterMs || undefined,
-  });
 }
 
 function fromStatus(status: number, { code, message }: Failure): DriverError {

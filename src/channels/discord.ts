@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { REST } from "@discordjs/rest";
 import { isObject } from "../config/is-object.ts";
 import { DriverError } from "../errors.ts";
-import { toDriverError, toUnreadable } from "./discord-errors.ts";
+import { readRateLimit, toDriverError, toUnreadable } from "./discord-errors.ts";
 import type { ChannelDriver, OutgoingMessage } from "./port.ts";
 
 export interface DiscordOptions {
@@ -66,25 +66,28 @@ async function openRest({ token, baseUrl }: DiscordOptions, signal: AbortSignal)
     ...(baseUrl && { api: baseUrl.replace(/\/$/, "") }),
     // Retries and waits are the dispatcher's: it records them, and they survive a restart.
     retries: 0,
-    rejectOnRateLimit: ["/"],
-    offset: 0,
     hashSweepInterval: 0,
     handlerSweepInterval: 0,
     makeRequest: (url, { headers, body }) => postJson(url, { headers, body, signal }),
   }).setToken(token);
 }
 
-/** By Node's own `fetch`, whose types are not those of the release that the client comes with. */
-function postJson(
+/** By Node's own `fetch`, whose types are not those of the release that the client comes with. Rejects on a 429. */
+async function postJson(
   url: string,
   { headers, body, signal }: { headers: object | undefined; body: unknown; signal: AbortSignal },
 ): Promise<Response> {
-  return fetch(url, {
+  const response = await fetch(url, {
     method: "POST",
     headers: Object.entries(headers ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
     body: String(body),
     signal,
+    // Followed, the POST would become a GET.
+    redirect: "manual",
   });
+  // The client would wait by itself.
+  if (response.status === 429) throw await readRateLimit(response);
+  return response;
 }
 
 /** Of the length that Discord takes. */

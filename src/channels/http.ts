@@ -88,7 +88,7 @@ export function sortStatus(status: number): DriverError["kind"] {
 export function parseRetryAfter(header: string | null, now: number = Date.now()): number | undefined {
   if (header === null || header.trim() === "") return undefined;
   const seconds = Number(header);
-  const milliseconds = Number.isNaN(seconds) ? Date.parse(header) - now : seconds * 1000;
+  const milliseconds = Number.isNaN(seconds) ? Date.parse(header) - now : Math.ceil(seconds * 1000);
   return Number.isNaN(milliseconds) ? undefined : Math.max(0, milliseconds);
 }
 

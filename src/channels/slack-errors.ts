@@ -1,4 +1,5 @@
 import { DriverError } from "../errors.ts";
+import { parseRetryAfter, sortStatus } from "./http.ts";
 
 /** What the errors of Slack's client tell, one or two of these each. */
 interface Failure {
@@ -57,18 +58,16 @@ function fromRefusal({ error, response_metadata }: NonNullable<Failure["data"]>)
 }
 
 function fromStatus(status: number, headers: Failure["headers"]): DriverError {
-  const message = `Slack answered ${status}.`;
-  if (status < 400 || status === 408 || status === 429 || status >= 500) {
-    return passing(message, Number.parseInt(headers?.["retry-after"] ?? "", 10));
-  }
-  return new DriverError("lasting", message);
+  return new DriverError(sortStatus(status), `Slack answered ${status}.`, {
+    retryAfterMs: parseRetryAfter(headers?.["retry-after"] ?? null),
+  });
 }
 
 function reasonOf({ original, message }: Failure): string {
   return original?.cause?.message ?? original?.message ?? message;
 }
 
-function passing(message: string, retryAfterSeconds: number = Number.NaN): DriverError {
-  const retryAfterMs = Number.isNaN(retryAfterSeconds) ? undefined : retryAfterSeconds * 1000;
+function passing(message: string, retryAfterSeconds?: number): DriverError {
+  const retryAfterMs = retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1000;
   return new DriverError("passing", message, { retryAfterMs });
 }
