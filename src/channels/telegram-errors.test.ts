@@ -25,12 +25,12 @@ test("a group that became a supergroup is told by its new id", () => {
   expect(toDriverError(error, signal).message).toMatch(/The chat has a new id: -1009876543210\.$/);
 });
 
-test("an answer that is not Telegram's is passing", () => {
-  const error = Object.assign(new Error("Network request failed"), {
-    error: new SyntaxError("Unexpected <"),
-  });
-  expect(toDriverError(error, signal)).toMatchObject({
-    kind: "passing",
-    message: "Telegram's answer could not be read.",
-  });
-});
+test.each([{ error: new SyntaxError("Unexpected <") }, { error_code: undefined, description: undefined }])(
+  "an answer that is not Telegram's is passing: %j",
+  (fields) => {
+    expect(toDriverError(Object.assign(new Error("Call failed"), fields), signal)).toMatchObject({
+      kind: "passing",
+      message: "Telegram's answer could not be read.",
+    });
+  },
+);
