@@ -49,7 +49,8 @@ describe("gateway", () => {
   test.each([
     ["main", "hookline:main"],
     ["agent:main:main", "hookline:agent:main:main"],
-    ["Grüße 😀", "hookline:Gr%C3%BC%C3%9Fe %F0%9F%98%80"],
+    ["Build", "hookline:%42uild"],
+    ["grüße 😀", "hookline:gr%c3%bc%c3%9fe %f0%9f%98%80"],
     ["50%", "hookline:50%25"],
   ])(
     "the key %s cannot name a session of the gateway's own, and stays one of a kind",

@@ -32,8 +32,12 @@ export function createGateway({ name, provider }: GatewayOptions): AgentDriver {
 
 /**
  * A space of its own among the gateway's sessions: else a request could name one of those, and our main session would be theirs.
- * A header holds ASCII only.
+ * A header holds ASCII only, and OpenClaw takes upper and lower case for the same key.
  */
 function toSession({ sessionKey }: AgentTurn): string {
-  return `hookline:${sessionKey.replaceAll(/[^\x20-\x7e]|%/gu, encodeURIComponent)}`;
+  return `hookline:${sessionKey.replaceAll(/[^\x20-\x7e]|[A-Z%]/gu, toPercents)}`;
+}
+
+function toPercents(character: string): string {
+  return Buffer.from(character).toString("hex").replaceAll(/../g, "%$&");
 }
