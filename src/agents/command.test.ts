@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { describeAgent, turnOf } from "../../test/contracts/agent.ts";
 import { failureOf } from "../../test/support/failure.ts";
+import { isRunning } from "../../test/support/is-running.ts";
 import { createCommand } from "./command.ts";
 import type { AgentReply, AgentTurn } from "./port.ts";
 
@@ -180,13 +181,4 @@ function run(
     provider: { kind: "command", command: [file, ...args], cwd: folder, env },
   });
   return agent.run(turnOf({ model: "own/default", ...turn }), signal);
-}
-
-/** A zombie that nobody has waited for yet counts as gone. */
-function isRunning(pid: string): boolean {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return false;
-  }
 }

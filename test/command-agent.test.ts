@@ -1,0 +1,71 @@
+/** A program as the agent of a running service: what its exit codes, its time and the service's end mean. */
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { createClient } from "./support/client.ts";
+import { isRunning } from "./support/is-running.ts";
+import { startProcess } from "./support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
+
+let service: Service;
+afterEach(() => service.close());
+
+test("exit code 75 is tried again, and the program finds its folder", async () => {
+  await start("if [ -e tried ]; then echo done; else touch tried; exit 75; fi");
+  expect(await run({})).toMatchObject({
+    status: "done",
+    runs: [{ state: "done", reply: "done", model: "own/default", attempts: 2 }],
+  });
+  expect(existsSync(path.join(service.folder, "tried"))).toBe(true);
+});
+
+test("another exit code is a dead letter at once, with the program's last words", async () => {
+  await start("echo 'no such repository' >&2; exit 1");
+  expect(await run({})).toMatchObject({
+    status: "dead",
+    runs: [{ state: "dead", attempts: 1, error: expect.stringContaining("no such repository") }],
+  });
+});
+
+test("the program ends with its time", async () => {
+  await start("echo $$ > pid; sleep 60");
+  expect(await run({ timeoutSeconds: 1 })).toMatchObject({
+    runs: [{ state: "dead", error: "timed out after 1 s" }],
+  });
+  await expect.poll(() => isRunning(readPid())).toBe(false);
+});
+
+test("the program ends with the service, also one that heeds no signal", async () => {
+  await start("trap '' TERM INT; echo $$ > pid; while :; do sleep 1; done");
+  await service.hookline.close();
+  const { url, child, end } = await startProcess(path.join(service.folder, "webhooks.json5"));
+  await createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN }).post("agent", QUIET);
+  await expect.poll(() => existsSync(path.join(service.folder, "pid")) && readPid()).toMatch(/^\d+$/);
+  child.kill("SIGTERM");
+  // it waits for the turn, and no longer once it is told a second time
+  await expect.poll(() => fetch(`${url}/healthz`).catch(() => "closed")).toBe("closed");
+  expect(await end("SIGTERM")).not.toBe(0);
+  await expect.poll(() => isRunning(readPid())).toBe(false);
+});
+
+const QUIET = { message: "go", deliver: false, wakeMode: "next-heartbeat" };
+
+async function start(script: string): Promise<void> {
+  service = await startService({
+    config: {
+      agents: {
+        providers: { own: { kind: "command", command: ["sh", "-c", script] } },
+        defaults: { model: "own/default" },
+      },
+    },
+  });
+}
+
+async function run(payload: object) {
+  const { body } = await service.post("agent", { ...QUIET, ...payload });
+  return service.settled(body.eventId);
+}
+
+function readPid(): string {
+  return readFileSync(path.join(service.folder, "pid"), "utf8").trim();
+}
