@@ -1,5 +1,5 @@
 /** A program as the agent of a running service: what its exit codes, its time and the service's end mean. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { createClient } from "./support/client.ts";
@@ -35,17 +35,22 @@ test("the program ends with its time", async () => {
   await expect.poll(() => isRunning(readPid())).toBe(false);
 });
 
-test("the program ends with the service, also one that heeds no signal", async () => {
+test("the program ends with the service, also one that heeds no signal, and no history is left", async () => {
   await start("trap '' TERM INT; echo $$ > pid; while :; do sleep 1; done");
   await service.hookline.close();
-  const { url, child, end } = await startProcess(path.join(service.folder, "webhooks.json5"));
+  const temporary = path.join(service.folder, "temporary");
+  mkdirSync(temporary);
+  const file = path.join(service.folder, "webhooks.json5");
+  const { url, child, end } = await startProcess(file, { TMPDIR: temporary });
   await createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN }).post("agent", QUIET);
   await expect.poll(() => existsSync(path.join(service.folder, "pid")) && readPid()).toMatch(/^\d+$/);
+  expect(historiesIn(temporary)).toHaveLength(1);
   child.kill("SIGTERM");
   // it waits for the turn, and no longer once it is told a second time
   await expect.poll(() => fetch(`${url}/healthz`).catch(() => "closed")).toBe("closed");
   expect(await end("SIGTERM")).not.toBe(0);
   await expect.poll(() => isRunning(readPid())).toBe(false);
+  expect(historiesIn(temporary)).toEqual([]);
 });
 
 const QUIET = { message: "go", deliver: false, wakeMode: "next-heartbeat" };
@@ -64,6 +69,10 @@ async function start(script: string): Promise<void> {
 async function run(payload: object) {
   const { body } = await service.post("agent", { ...QUIET, ...payload });
   return service.settled(body.eventId);
+}
+
+function historiesIn(folder: string): string[] {
+  return readdirSync(folder).filter((name) => name.startsWith("hookline-turn-"));
 }
 
 function readPid(): string {
