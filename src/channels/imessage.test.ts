@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
 import { failureOf } from "../../test/support/failure.ts";
 import type { Fault } from "../../test/support/fault-proxy.ts";
@@ -31,6 +31,19 @@ describe("imessage", () => {
     const error = await failureOf(channel.send(message, never));
     expect(error.kind).toBe("lasting");
     expect(error.message).toMatch(/^no-imsg-here could not be started: ENOENT\. iMessage needs a Mac/);
+  });
+
+  test("its environment holds none of the service's secrets", async () => {
+    vi.stubEnv("HOOK_TOKEN", "s3cret");
+    const script =
+      "console.log(JSON.stringify({ id: '1', result: { guid: Object.keys(process.env).join() } }))";
+    const { messageId } = await createImessage({ command: [process.execPath, "-e", script] }).send(
+      message,
+      never,
+    );
+    expect(messageId).toContain("PATH");
+    expect(messageId).not.toContain("HOOK_TOKEN");
+    vi.unstubAllEnvs();
   });
 
   test("a program that is no imsg is passing", async () => {

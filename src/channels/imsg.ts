@@ -23,7 +23,12 @@ export async function callImsg(
   signal: AbortSignal,
 ): Promise<Record<string, unknown>> {
   if (signal.aborted) throw stopped();
-  const child = spawn(program, args, { stdio: ["pipe", "pipe", "ignore"], signal, killSignal: "SIGKILL" });
+  const child = spawn(program, args, {
+    stdio: ["pipe", "pipe", "ignore"],
+    env: childEnvironment(),
+    signal,
+    killSignal: "SIGKILL",
+  });
   // A pipe that breaks and an abort show as an answer that never comes.
   child.on("error", ignore);
   child.stdin.on("error", ignore);
@@ -51,6 +56,13 @@ async function findAnswer(
     if (answer?.["id"] === id) return answer;
   }
   return undefined;
+}
+
+/** What imsg and ssh need, and none of the service's secrets. */
+const PASSED_ON = ["PATH", "HOME", "USER", "LANG", "SSH_AUTH_SOCK"];
+
+function childEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]]));
 }
 
 function parseObject(line: string): Record<string, unknown> | undefined {

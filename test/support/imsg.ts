@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Fault } from "./fault-proxy.ts";
 
 export interface Imsg {
@@ -20,7 +21,7 @@ export interface Imsg {
 export async function startImsg(): Promise<Imsg> {
   const folder = await mkdtemp(path.join(tmpdir(), "imsg-"));
   return {
-    command: [process.execPath, path.join(import.meta.dirname, "imsg-stub.ts"), folder],
+    command: [process.execPath, fileURLToPath(import.meta.resolve("./imsg-stub.ts")), folder],
     calls: () => readLines(path.join(folder, "calls")),
     messages: () => readLines(path.join(folder, "messages")),
     inject: (fault) => writeFileSync(path.join(folder, "fault"), JSON.stringify(fault)),
