@@ -1,19 +1,27 @@
 import type { ResolvedConfig } from "../config/resolved.ts";
 import type { ChannelName } from "../types.ts";
 import { createDiscord } from "./discord.ts";
+import { createImessage } from "./imessage.ts";
 import { createMattermost } from "./mattermost.ts";
+import { createMsteams } from "./msteams.ts";
 import type { ChannelDriver } from "./port.ts";
+import { createSignal } from "./signal.ts";
 import { createSlack } from "./slack.ts";
 import { createTelegram } from "./telegram.ts";
+import { createWhatsapp } from "./whatsapp.ts";
 
 /** The channels that have a block in the config. */
 export function createChannels(config: ResolvedConfig["channels"]): Map<ChannelName, ChannelDriver> {
   // One line a channel.
   const drivers = [
+    config.whatsapp && createWhatsapp(config.whatsapp),
+    config.signal && createSignal(config.signal),
     config.telegram && createTelegram(config.telegram),
     config.discord && createDiscord(config.discord),
     config.slack && createSlack(config.slack),
     config.mattermost && createMattermost(config.mattermost),
+    config.imessage && createImessage(config.imessage),
+    config.msteams && createMsteams(config.msteams),
   ];
   return new Map(drivers.filter((driver) => driver !== undefined).map((driver) => [driver.name, driver]));
 }

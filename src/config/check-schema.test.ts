@@ -71,12 +71,6 @@ describe("problems", () => {
       problems: [{ message: expect.stringMatching(/^The configuration must be an object/) }],
     });
   });
-
-  test.each(["whatsapp", "signal", "imessage", "msteams"])("the channel %s has no driver yet", (name) => {
-    expect(sentences({ channels: { [name]: { token: "x" } } })).toEqual([
-      `channels.${name}: this version has a driver only for telegram, discord, slack, mattermost`,
-    ]);
-  });
 });
 
 describe("what is valid beside the problems", () => {

@@ -1,5 +1,4 @@
 import type { ConfigProblem } from "../errors.ts";
-import { CHANNEL_NAMES } from "../types.ts";
 import { compileSchema } from "./ajv.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import type { UserConfig } from "./generated.ts";
@@ -22,16 +21,13 @@ export function checkSchema(value: unknown): SchemaReport {
 
 /** A schema's problem as the operator hears it. */
 export function toConfigProblem({ path, rule, unknown }: SchemaProblem): ConfigProblem {
-  if (unknown) return { key: path, message: describeUnknown(path, unknown) };
+  if (unknown) return { key: path, message: describeUnknown(unknown) };
   return path === "" ? { message: `The configuration ${rule}` } : { key: path, message: rule };
 }
 
 const check = compileSchema(readSchema("config"), { all: true, references: [readSchema("mapping")] });
 
-function describeUnknown(path: string, { name, known }: { name: string; known: string[] }): string {
-  if (path === `channels.${name}` && CHANNEL_NAMES.some((channel) => channel === name)) {
-    return `this version has a driver only for ${known.join(", ")}`;
-  }
+function describeUnknown({ name, known }: { name: string; known: string[] }): string {
   return `unknown key "${name}"${didYouMean(name, known)}`;
 }
 

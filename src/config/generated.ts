@@ -392,6 +392,40 @@ export interface UserConfig {
    * Messaging channels, one block each.
    */
   channels?: {
+    /**
+     * WhatsApp's Cloud API.
+     */
+    whatsapp?: {
+      /**
+       * Access token of a system user with the whatsapp_business_messaging permission.
+       */
+      token: string;
+      /**
+       * Id of the business phone number that sends; not the number itself.
+       */
+      phoneNumberId: string;
+      /**
+       * Version of the Graph API. Default: v24.0.
+       */
+      version?: string;
+      /**
+       * For tests and proxies. Default: https://graph.facebook.com.
+       */
+      baseUrl?: string;
+    };
+    /**
+     * The daemon of signal-cli, started with `signal-cli daemon --http`.
+     */
+    signal?: {
+      /**
+       * Number or id of the account that sends: +15551234567. Needed where the daemon has several.
+       */
+      account?: string;
+      /**
+       * Where the daemon listens. It asks for no credential, so nobody else should reach it. Default: http://127.0.0.1:8080.
+       */
+      baseUrl?: string;
+    };
     telegram?: {
       /**
        * Bot token, from @BotFather.
@@ -431,6 +465,42 @@ export interface UserConfig {
        * The server as people open it: https://chat.example.com.
        */
       baseUrl: string;
+    };
+    /**
+     * Messages on a Mac, through https://github.com/openclaw/imsg.
+     */
+    imessage?: {
+      /**
+       * A program and its arguments that speak the JSON-RPC of imsg; from another machine ["ssh", "mac", "imsg", "rpc"]. Default: ["imsg", "rpc"].
+       *
+       * @minItems 1
+       */
+      command?: [string, ...string[]];
+    };
+    /**
+     * Microsoft Teams, through the Bot Framework's connector.
+     */
+    msteams?: {
+      /**
+       * Application id of the bot's registration.
+       */
+      appId: string;
+      /**
+       * Its client secret.
+       */
+      appPassword: string;
+      /**
+       * The tenant of a single-tenant bot.
+       */
+      tenantId?: string;
+      /**
+       * The service URL that activities of the bot bear. Default: https://smba.trafficmanager.net/teams.
+       */
+      baseUrl?: string;
+      /**
+       * For tests and other clouds. Default: the sign-in of the tenant at https://login.microsoftonline.com.
+       */
+      tokenUrl?: string;
     };
   };
   /**

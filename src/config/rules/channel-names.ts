@@ -6,18 +6,23 @@ import { staticText } from "./static-text.ts";
 
 const KNOWN: readonly string[] = ["last", ...CHANNEL_NAMES];
 
-/** Channels that are named ahead of any request are among those that exist. */
-export function checkChannelNames({ hooks }: ResolvedConfig): Finding[] {
+/** Channels that are named ahead of any request are among those that exist, and are configured. */
+export function checkChannelNames({ hooks, channels }: ResolvedConfig): Finding[] {
   return [
-    ...checkChannel("hooks.mail.channel", hooks.mail.channel),
+    ...checkChannel("hooks.mail.channel", hooks.mail.channel, channels),
     ...hooks.mappings.flatMap(({ mapping, key, file }) =>
-      checkChannel(`${key}.channel`, mapping.channel).map((finding) => ({ ...finding, file })),
+      checkChannel(`${key}.channel`, mapping.channel, channels).map((finding) => ({ ...finding, file })),
     ),
   ];
 }
 
-function checkChannel(key: string, template: string | undefined): Finding[] {
+function checkChannel(
+  key: string,
+  template: string | undefined,
+  channels: ResolvedConfig["channels"],
+): Finding[] {
   const name = staticText(template);
-  if (name === undefined || KNOWN.includes(name)) return [];
-  return [error(key, `there is no channel "${name}"${didYouMean(name, KNOWN)}`)];
+  if (name === undefined || name === "last" || Object.hasOwn(channels, name)) return [];
+  if (!KNOWN.includes(name)) return [error(key, `there is no channel "${name}"${didYouMean(name, KNOWN)}`)];
+  return [error(key, `the channel "${name}" is not configured: add a channels.${name} block`)];
 }

@@ -129,8 +129,16 @@ describe("session keys", () => {
 });
 
 describe("channel names", () => {
-  test.each(["last", ...CHANNEL_NAMES, "{{channel}}"])("%s is good", (channel) => {
-    expect(errors(agentMapping({ channel }))).toEqual([]);
+  test.each(["last", "slack", "{{channel}}"])("%s is good where slack is configured", (channel) => {
+    const channels = { slack: { token: "x" } };
+    expect(errors({ channels, ...agentMapping({ channel }) })).toEqual([]);
+    expect(errors({ channels, hooks: { mail: { channel } } })).toEqual([]);
+  });
+
+  test.each(CHANNEL_NAMES)("%s has to be configured", (channel) => {
+    const problem = `the channel "${channel}" is not configured: add a channels.${channel} block`;
+    expect(errors(agentMapping({ channel }))).toEqual([`hooks.mappings[0].channel: ${problem}`]);
+    expect(errors({ hooks: { mail: { channel } } })).toEqual([`hooks.mail.channel: ${problem}`]);
   });
 
   test("another is refused, with the nearest", () => {
