@@ -2,7 +2,7 @@
  * The long form: tens of thousands of hooks while the service is killed again and again. Prints what was lost, what came
  * twice and what came in the wrong order, and exits 1 where that is anything at all.
  *
- *     npm run faults -- --seed 7 --hooks 30000 --kills 60
+ *     npm run faults -- --seed 7 --hooks 20000 --kills 50
  */
 import { parseArgs } from "node:util";
 import { type CampaignOptions, type CampaignReport, runCampaign } from "./campaign/campaign.ts";
@@ -10,8 +10,8 @@ import { type CampaignOptions, type CampaignReport, runCampaign } from "./campai
 const { values } = parseArgs({
   options: {
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
-    hooks: { type: "string", default: "30000" },
-    kills: { type: "string", default: "60" },
+    hooks: { type: "string", default: "20000" },
+    kills: { type: "string", default: "50" },
   },
 });
 const seed = Number(values.seed);
