@@ -5,7 +5,7 @@ import type { Delivery, Route } from "../journal/port.ts";
 import { FALLBACK_CHANNEL } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
 import { toFailure } from "./failure.ts";
-import { retryDelayMs } from "./retry.ts";
+import { requireTriesLeft, retryDelayMs } from "./retry.ts";
 import { resolveRoute } from "./route.ts";
 
 /** Chat services are away for longer than models: eight tries reach over some four minutes. */
@@ -17,7 +17,7 @@ const SEND_TIMEOUT_MS = 30_000;
 export async function carryOutDelivery(delivery: Delivery, context: DispatchContext): Promise<void> {
   let route: Route | undefined;
   try {
-    requireTriesLeft(delivery);
+    requireTriesLeft(delivery.attempts, POLICY.maxAttempts);
     route = await resolveRoute(delivery, context.journal);
     if (route) await deliver(delivery, route, context);
     else await skip(delivery, context);
@@ -26,12 +26,6 @@ export async function carryOutDelivery(delivery: Delivery, context: DispatchCont
     context.signal.throwIfAborted();
     await recordFailure({ ...delivery, route }, error, context);
   }
-}
-
-/** As with runs: what is claimed after its last try has ended with its process. */
-function requireTriesLeft({ attempts }: Delivery): void {
-  if (attempts <= POLICY.maxAttempts) return;
-  throw new DriverError("lasting", `the process ended during each of ${POLICY.maxAttempts} tries`);
 }
 
 async function deliver(delivery: Delivery, route: Route, context: DispatchContext): Promise<void> {

@@ -1,13 +1,12 @@
 import { runAgentAction } from "../actions/agent.ts";
 import { type HookRun, requireHookRun } from "../actions/hook-run.ts";
 import { toErrorSummary } from "../actions/summary.ts";
-import { DriverError } from "../errors.ts";
 import type { Run } from "../journal/port.ts";
 import type { DispatchContext } from "./context.ts";
 import { toFailure } from "./failure.ts";
 import { readHistory } from "./history.ts";
 import { joinMessages } from "./join-messages.ts";
-import { retryDelayMs } from "./retry.ts";
+import { requireTriesLeft, retryDelayMs } from "./retry.ts";
 
 /** What the end of a run asks of the dispatcher. */
 export interface RunEnd {
@@ -23,7 +22,7 @@ const BACKOFF = { firstMs: 1000, mostMs: 60_000 };
 export async function carryOutRun(claimed: Run, context: DispatchContext): Promise<RunEnd> {
   const run = withJoined(requireHookRun(claimed));
   try {
-    requireTriesLeft(run, context.settings().maxAttempts);
+    requireTriesLeft(run.attempts, context.settings().maxAttempts);
     return await complete(run, context);
   } catch (error) {
     await releaseIfStopped(run, context);
@@ -34,15 +33,6 @@ export async function carryOutRun(claimed: Run, context: DispatchContext): Promi
 function withJoined(run: HookRun): HookRun {
   const { action, joined } = run;
   return { ...run, action: { ...action, message: joinMessages(action.message, joined) } };
-}
-
-/**
- * A failure at the last try would have been recorded: what is claimed once more has ended with its process each time. A
- * run that kills the process must not do so for ever.
- */
-function requireTriesLeft({ attempts }: HookRun, maxAttempts: number): void {
-  if (attempts <= maxAttempts) return;
-  throw new DriverError("lasting", `the process ended during each of ${maxAttempts} tries`);
 }
 
 /** Cut off by the stop: nothing is recorded of the try, and the run starts again after the restart. */

@@ -23,6 +23,21 @@ export function backoffMs(failures: number, { firstMs, mostMs }: Backoff): numbe
 }
 
 /**
+ * Restarts come in a row, and what was under way at each is innocent: only what the process has not survived so many
+ * times over is taken for what ends it.
+ */
+const MOST_CUT_OFF = 20;
+
+/**
+ * Throws a lasting `DriverError` for what is claimed far beyond its last try. A failure at that try would have been
+ * recorded: each one after it ended with its process, and what kills the process must not do so for ever.
+ */
+export function requireTriesLeft(attempts: number, maxAttempts: number): void {
+  if (attempts <= maxAttempts + MOST_CUT_OFF) return;
+  throw new DriverError("lasting", `the process ended during each of the last ${MOST_CUT_OFF} tries`);
+}
+
+/**
  * How long to wait before the next try, in milliseconds; undefined where none can help or none is left. The time that a
  * service named goes before our own guess.
  */
