@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type CliResult, runWebhooks } from "./support/cli.ts";
 import { startProcess } from "./support/process.ts";
+import { startSlack } from "./support/slack.ts";
 import { HOOK_TOKEN, withTokens } from "./support/service.ts";
 
 let folder: string;
@@ -65,6 +66,44 @@ test("webhooks try prints the action that a payload would give", async () => {
     actions: [{ kind: "agent", message: "7 north" }],
   });
   expect(await webhooks("try", "nope", "payload.json")).toMatchObject({ code: 1 });
+});
+
+describe("webhooks channels test", () => {
+  test("sends one message, or shows what the service says against it", async () => {
+    const slack = await startSlack();
+    try {
+      const channels = { slack: { token: slack.token, baseUrl: slack.baseUrl } };
+      write("webhooks.json5", JSON.stringify({ channels }));
+      const sent = await webhooks(
+        "channels",
+        "test",
+        "slack",
+        "--to",
+        slack.channel,
+        "--text",
+        "Hello there",
+      );
+      expect(sent).toMatchObject({ code: 0, stdout: expect.stringContaining("slack took the message") });
+      expect(await slack.messages()).toEqual(["Hello there"]);
+      const refused = await webhooks("channels", "test", "slack", "--to", "C0UNKNOWN0");
+      expect(refused).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("another try would not help"),
+      });
+      expect(refused.stderr).not.toContain(slack.token);
+    } finally {
+      await slack.close();
+    }
+  });
+
+  test.each([
+    ["signal", "not configured"],
+    ["fax", "there is no channel"],
+  ])("%s: %s", async (name, message) => {
+    write("webhooks.json5", "{}");
+    const { code, stderr } = await webhooks("channels", "test", name, "--to", "x");
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
+  });
 });
 
 describe("webhooks serve", () => {

@@ -6,6 +6,7 @@ import { fail } from "./fail.ts";
 import { newTransform } from "./new-transform.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
 import type { ServeFlags } from "./serve.ts";
+import { testChannel } from "./test-channel.ts";
 import { testSamples } from "./test-samples.ts";
 import { tryHook } from "./try.ts";
 
@@ -61,6 +62,17 @@ program
   .option("--dir <folder>", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
   .option("--config <file>", CONFIG_HELP)
   .action(newTransform);
+
+program
+  .command("channels")
+  .description("Look after the messaging channels.")
+  .command("test")
+  .description("Send one message, and show what the messaging service says.")
+  .argument("<channel>", "a channel that is configured")
+  .requiredOption("--to <recipient>", "who gets it, in the channel's own form")
+  .option("--text <text>", "what it says", "This is a test from Hookline.")
+  .option("--config <file>", CONFIG_HELP)
+  .action(testChannel);
 
 addOperatorCommands(program, { configHelp: CONFIG_HELP, toCount });
 
