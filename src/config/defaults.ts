@@ -28,6 +28,6 @@ export const DEFAULTS = {
     },
   },
   session: { maxTurns: 32, maxTokens: 25_000, idleAfter: "7d" },
-  store: { path: "./.webhooks", retention: { maxAge: "30d" } },
+  store: { path: "./.webhooks", retention: { maxAge: "30d", maxKeys: 1_000_000 } },
   log: { level: "info" },
 } satisfies UserConfig;

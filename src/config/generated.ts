@@ -540,6 +540,10 @@ export interface UserConfig {
        * Size of the journal above which the oldest of them are deleted, in bytes.
        */
       maxBytes?: number;
+      /**
+       * Idempotency keys above which the oldest are forgotten before hooks.dedupeWindow ends.
+       */
+      maxKeys?: number;
     };
   };
   /**

@@ -122,9 +122,9 @@ function resolveSession(user: UserConfig["session"]): ResolvedConfig["session"] 
 }
 
 function resolveStore(user: UserConfig["store"], { baseDir }: Origin): ResolvedConfig["store"] {
-  const { maxAge, maxBytes } = { ...DEFAULTS.store.retention, ...user?.retention };
+  const { maxAge, maxBytes, maxKeys } = { ...DEFAULTS.store.retention, ...user?.retention };
   return {
     path: path.resolve(baseDir, user?.path ?? DEFAULTS.store.path),
-    retention: { maxAgeMs: parseDuration(maxAge), maxBytes },
+    retention: { maxAgeMs: parseDuration(maxAge), maxBytes, maxKeys },
   };
 }

@@ -69,6 +69,6 @@ export interface ResolvedConfig {
   channels: NonNullable<UserConfig["channels"]>;
   /** What a turn is given of its session's earlier ones; `maxTokens` estimated as characters / 4. */
   session: { maxTurns: number; maxTokens: number; idleAfterMs: number };
-  store: { path: string; retention: { maxAgeMs: number; maxBytes: number | undefined } };
+  store: { path: string; retention: { maxAgeMs: number; maxBytes: number | undefined; maxKeys: number } };
   log: { level: "debug" | "info" | "warn" | "error" | "silent" };
 }

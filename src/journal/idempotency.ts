@@ -1,6 +1,7 @@
 import type { Receipt } from "../types.ts";
-import { text } from "./columns.ts";
+import { integer, text } from "./columns.ts";
 import type { Database } from "./database.ts";
+import type { Retention } from "./port.ts";
 
 /** Keys deleted by one commit, so that a large sweep does not block the event loop for long. */
 const SWEEP_BATCH = 500;
@@ -44,15 +45,29 @@ export function rememberKeys(
   }
 }
 
-/** Deletes up to `SWEEP_BATCH` keys that have expired, but for those whose event is unfinished. Gives how many. */
-export function sweepKeys(database: Database, now: number): number {
+/**
+ * Deletes up to `SWEEP_BATCH` keys that have expired, or are the oldest of too many, but for those whose event is
+ * unfinished. Gives how many.
+ */
+export function sweepKeys(database: Database, { now, maxKeys = Infinity }: Retention): number {
+  const until = Math.max(now, oldestTooMany(database, maxKeys));
   return database.run(
     `DELETE FROM idempotency_keys WHERE (scope, key) IN
        (SELECT scope, key FROM
          (SELECT * FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ${SWEEP_BATCH})
         AS idempotency_keys WHERE NOT ${IS_CARRIED_OUT})`,
-    now,
+    until,
   );
+}
+
+/** When the newest of the keys that are too many expires; 0 where there are none. */
+function oldestTooMany(database: Database, maxKeys: number): number {
+  if (maxKeys === Infinity) return 0;
+  const row = database.get(
+    "SELECT expires_at FROM idempotency_keys ORDER BY expires_at DESC LIMIT 1 OFFSET ?",
+    maxKeys,
+  );
+  return row ? integer(row.expires_at) : 0;
 }
 
 const IS_CARRIED_OUT = `EXISTS (

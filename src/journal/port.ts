@@ -32,6 +32,8 @@ export interface Retention {
   keepFrom: number;
   /** While more is kept than this, the oldest may go, however young. */
   maxBytes?: number;
+  /** While more idempotency keys are kept than this, the oldest may go, though they have not expired. */
+  maxKeys?: number;
 }
 
 export interface JournalStats {

@@ -14,7 +14,7 @@ const BATCH_PAGES = 256;
 /** The journal's `sweep`. */
 export function sweep(database: Database, retention: Retention): boolean {
   const deleted =
-    sweepKeys(database, retention.now) +
+    sweepKeys(database, retention) +
     sweepEvents(database, retention) +
     sweepHeartbeats(database, retention.keepFrom);
   return deleted > 0 || givesBackPages(database);

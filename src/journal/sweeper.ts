@@ -10,7 +10,7 @@ const EVERY_MS = 300_000;
 export interface SweeperOptions {
   journal: Pick<Journal, "sweep">;
   /** Asked at every sweep: a reload may have changed it. */
-  retention(): { maxAgeMs: number; maxBytes: number | undefined };
+  retention(): { maxAgeMs: number; maxBytes: number | undefined; maxKeys: number };
   log: Log;
 }
 
@@ -49,8 +49,8 @@ export function createSweeper({ journal, retention, log }: SweeperOptions): Swee
 
   async function sweep(): Promise<void> {
     const now = Date.now();
-    const { maxAgeMs, maxBytes } = retention();
-    const rules = { now, keepFrom: now - maxAgeMs, maxBytes };
+    const { maxAgeMs, ...most } = retention();
+    const rules = { now, keepFrom: now - maxAgeMs, ...most };
     while (!stop.signal.aborted && (await journal.sweep(rules))) await nextTurn();
   }
 }

@@ -7,6 +7,7 @@ import {
   sampleDelivery,
   sampleEntry,
   sampleEvent,
+  sampleKeys,
   sampleOutcome,
   sampleRun,
   sampleWake,
@@ -107,6 +108,24 @@ export function describeRetention(open: OpenJournal): void {
       expect(await journal.listRuns({ limit: 10 })).toHaveLength(1);
       expect(await journal.listDeliveries({ limit: 10 })).toEqual([]);
       expect(await journal.listSessions({ limit: 10 })).toMatchObject([{ key: "main", entries: 1 }]);
+    });
+
+    test("of too many idempotency keys the oldest go, but for one whose event is unfinished", async () => {
+      const journal = await start();
+      const keys = ["unfinished", "old", "young", "youngest"];
+      for (const [age, key] of keys.entries()) {
+        const idempotency = sampleKeys([key], { expiresAt: NOW + 10_000 + age });
+        const actions = key === "unfinished" ? [sampleRun("s")] : [sampleWake(key)];
+        await journal.accept(sampleEvent({ idempotency, actions }));
+      }
+      await sweepAll(journal, { now: NOW, keepFrom: NOW, maxKeys: 2 });
+      const known = await Promise.all(
+        keys.map(async (key) => {
+          const { scope, fingerprint } = sampleKeys([key]);
+          return (await journal.findReplay(scope, key, fingerprint)) !== undefined;
+        }),
+      );
+      expect(known).toEqual([true, false, true, true]);
     });
 
     test("over the size the oldest go first, one small part at a time, and space is given back", async () => {
