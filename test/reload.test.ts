@@ -187,3 +187,13 @@ async function message(): Promise<string> {
   const { actions } = await service.try("x", {});
   return actions[0].message;
 }
+
+test("a key that is taken up at the start alone is warned of", async () => {
+  service = await startService();
+  service.write("webhooks.json5", JSON.stringify(withTokens({ log: { level: "error" } })));
+  await service.hookline.reload();
+  const status = await service.api("/api/status");
+  expect(status.config.warnings).toEqual([
+    expect.stringMatching(/log\.level: was changed, which takes effect at the next start$/),
+  ]);
+});

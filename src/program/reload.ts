@@ -1,6 +1,7 @@
 import { ConfigError, type ConfigProblem, toSentence } from "../errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Program } from "./build.ts";
+import { findUnheard } from "./needs-restart.ts";
 import { createWatcher } from "./watch.ts";
 
 export interface ReloadFailure {
@@ -63,7 +64,8 @@ export function createReloader({ first, build, watch, log }: ReloaderOptions): R
   async function replace(): Promise<void> {
     readAt = Date.now();
     try {
-      program = await build(program.generation + 1);
+      const next = await build(program.generation + 1);
+      program = { ...next, warnings: [...next.warnings, ...findUnheard(first.config, next.config)] };
       failure = undefined;
       watcher?.follow(program.files);
       log.info("reloaded", { generation: program.generation });
