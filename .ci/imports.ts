@@ -39,6 +39,7 @@ const ALLOWED: Record<string, string[]> = {
 
 /** The one file of src/ that imports a library. */
 const OWNERS: Record<string, string> = {
+  "@agentclientprotocol/sdk": "src/agents/acp-program.ts",
   "@ai-sdk/anthropic": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai-compatible": "src/agents/ai-sdk.ts",
@@ -59,6 +60,7 @@ const OWNERS: Record<string, string> = {
   "jest-diff": "src/cli/print-diff.ts",
   "node:sqlite": "src/journal/database.ts",
   pino: "src/telemetry/log.ts",
+  tsx: "src/config/plugins/import-module.ts",
   undici: "src/agents/patient-fetch.ts",
   uuid: "src/create-id.ts",
   yaml: "src/config/parse-yaml.ts",

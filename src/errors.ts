@@ -52,6 +52,12 @@ export class ConfigError extends Error {
 /** What an agent or a channel could not do, sorted by whether trying again can help. */
 export class DriverError extends Error {
   override name = "DriverError";
+  /** A plugin may hold a copy of this class of its own. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (super[Symbol.hasInstance](value)) return true;
+    return this === DriverError && value instanceof Error && value.name === "DriverError" && "kind" in value;
+  }
+
   /** passing: worth another try · lasting: it will fail the same way again. */
   readonly kind: "passing" | "lasting";
   /** How long the other side asked to be left alone, in milliseconds. */

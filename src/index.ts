@@ -1,8 +1,12 @@
 /** What a program imports. */
 export { createHookline } from "./hookline.ts";
 export type { Hookline, HooklineOptions } from "./hookline.ts";
-export { ConfigError, HookError } from "./errors.ts";
+export { ConfigError, DriverError, HookError } from "./errors.ts";
 export type { ConfigProblem } from "./errors.ts";
+export type { AgentDriver, AgentReply, AgentTurn, HistoryEntry } from "./agents/port.ts";
+export type { ChannelDriver, OutgoingMessage } from "./channels/port.ts";
+export { definePlugin } from "./config/plugins/plugin.ts";
+export type { DriverPlugin, Plugin } from "./config/plugins/plugin.ts";
 export type { ActionOverride, MappingInput, UserConfig } from "./config/generated.ts";
 export type { Transform, TransformInput, TransformResult } from "./transforms/author.ts";
 

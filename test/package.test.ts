@@ -16,7 +16,7 @@ beforeAll(() => run(process.execPath, [path.join(root, ".ci/build.ts")]), 60_000
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("a program imports these names, from the built package too", async () => {
-  const names = ["ConfigError", "HookError", "createHookline", "defineConfig"];
+  const names = ["ConfigError", "DriverError", "HookError", "createHookline", "defineConfig", "definePlugin"];
   expect(Object.keys(source).toSorted()).toEqual(names);
   const built: object = await import(path.join(root, "dist/index.js"));
   expect(Object.keys(built).toSorted()).toEqual(names);

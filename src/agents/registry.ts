@@ -1,6 +1,7 @@
 import type { Provider } from "../config/generated.ts";
 import type { ResolvedConfig } from "../config/resolved.ts";
 import { DriverError } from "../errors.ts";
+import { createAcp } from "./acp.ts";
 import { createAiSdk } from "./ai-sdk.ts";
 import { createCommand } from "./command.ts";
 import { createEcho } from "./echo.ts";
@@ -16,24 +17,31 @@ const DRIVERS: Record<Provider["kind"], (options: { name: string; provider: Prov
   anthropic: createAiSdk,
   gateway: createGateway,
   command: createCommand,
+  acp: createAcp,
 };
 
 /**
  * The agent that a config describes: `echo` without any provider, else each turn goes to the provider that its model begins
- * with. A turn without a model or a thinking level takes the configured default; aliases are resolved.
+ * with, `plugged` being those of plugins. A turn without a model or a thinking level takes the configured default; aliases
+ * are resolved.
  */
-export function createAgent(config: AgentConfig): AgentDriver {
+export function createAgent(
+  config: AgentConfig,
+  plugged: ResolvedConfig["plugged"]["agents"] = new Map(),
+): AgentDriver {
   const providers = Object.entries(config.providers);
-  if (providers.length === 0) return createEcho();
-  const drivers = new Map(
-    providers.map(([name, provider]) => [name, DRIVERS[provider.kind]({ name, provider })]),
-  );
+  if (providers.length + plugged.size === 0) return createEcho();
+  const drivers = new Map([
+    ...providers.map(([name, provider]) => [name, DRIVERS[provider.kind]({ name, provider })] as const),
+    ...[...plugged].map(([name, create]) => [name, create()] as const),
+  ]);
   return {
     name: "providers",
     run: async (turn, signal) => {
       const resolved = resolveTurn(config, turn);
       return requireDriver(drivers, resolved.model).run(resolved, signal);
     },
+    close: () => drivers.forEach((driver) => driver.close?.()),
   };
 }
 

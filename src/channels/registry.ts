@@ -10,8 +10,11 @@ import { createSlack } from "./slack.ts";
 import { createTelegram } from "./telegram.ts";
 import { createWhatsapp } from "./whatsapp.ts";
 
-/** The channels that have a block in the config. */
-export function createChannels(config: ResolvedConfig["channels"]): Map<ChannelName, ChannelDriver> {
+/** The channels that have a block in the config; `plugged` are those that plugins answer for. */
+export function createChannels(
+  config: ResolvedConfig["channels"],
+  plugged: ResolvedConfig["plugged"]["channels"] = new Map(),
+): Map<ChannelName, ChannelDriver> {
   // One line a channel.
   const drivers = [
     config.whatsapp && createWhatsapp(config.whatsapp),
@@ -23,5 +26,8 @@ export function createChannels(config: ResolvedConfig["channels"]): Map<ChannelN
     config.imessage && createImessage(config.imessage),
     config.msteams && createMsteams(config.msteams),
   ];
-  return new Map(drivers.filter((driver) => driver !== undefined).map((driver) => [driver.name, driver]));
+  return new Map([
+    ...drivers.filter((driver) => driver !== undefined).map((driver) => [driver.name, driver] as const),
+    ...[...plugged].map(([name, create]) => [name, create()] as const),
+  ]);
 }

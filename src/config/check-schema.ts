@@ -1,9 +1,11 @@
 import type { ConfigProblem } from "../errors.ts";
-import { compileSchema } from "./ajv.ts";
+import { compileSchema, type SchemaCheck } from "./ajv.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import type { UserConfig } from "./generated.ts";
 import { isObject } from "./is-object.ts";
 import type { Segment } from "./key-path.ts";
+import { extendSchema } from "./plugins/extend-schema.ts";
+import type { Plugin } from "./plugins/plugin.ts";
 import type { SchemaProblem } from "./schema-problem.ts";
 import { readSchema } from "./schemas.ts";
 import { without } from "./without.ts";
@@ -14,9 +16,10 @@ export interface SchemaReport {
   problems: ConfigProblem[];
 }
 
-/** Checks a configuration against its schema. */
-export function checkSchema(value: unknown): SchemaReport {
-  return { valid: toValid(value), problems: check(value).map(toConfigProblem) };
+/** Checks a configuration against its schema, the blocks of plugins against theirs. */
+export function checkSchema(value: unknown, plugins: Plugin[] = []): SchemaReport {
+  const check = plugins.length === 0 ? checkOwn : compile(extendSchema(readSchema("config"), plugins));
+  return { valid: toValid(value, check), problems: check(value).map(toConfigProblem) };
 }
 
 /** A schema's problem as the operator hears it. */
@@ -25,20 +28,24 @@ export function toConfigProblem({ path, rule, unknown }: SchemaProblem): ConfigP
   return path === "" ? { message: `The configuration ${rule}` } : { key: path, message: rule };
 }
 
-const check = compileSchema(readSchema("config"), { all: true, references: [readSchema("mapping")] });
+const checkOwn = compile(readSchema("config"));
+
+function compile(schema: Record<string, unknown>): SchemaCheck {
+  return compileSchema(schema, { all: true, references: [readSchema("mapping")] });
+}
 
 function describeUnknown({ name, known }: { name: string; known: string[] }): string {
   return `unknown key "${name}"${didYouMean(name, known)}`;
 }
 
-function toValid(value: unknown): UserConfig {
+function toValid(value: unknown, check: SchemaCheck): UserConfig {
   let valid = value;
   // A part that goes may have been required around it, which then goes as well.
-  while (!isUserConfig(valid)) valid = withoutProblems(valid, check(valid));
+  while (!isUserConfig(valid, check)) valid = withoutProblems(valid, check(valid));
   return valid;
 }
 
-function isUserConfig(value: unknown): value is UserConfig {
+function isUserConfig(value: unknown, check: SchemaCheck): value is UserConfig {
   return check(value).length === 0;
 }
 

@@ -7,6 +7,7 @@ import type { Finding } from "./finding.ts";
 import { isWithin } from "./key-path.ts";
 import { loadPresets, toOrigin } from "./presets/load-presets.ts";
 import { PACKAGE_ROOT } from "./package.ts";
+import type { Plugin } from "./plugins/plugin.ts";
 import type { Source } from "./parse.ts";
 import type { ResolvedConfig } from "./resolved.ts";
 import { RULES } from "./rules/rules.ts";
@@ -16,6 +17,8 @@ export interface ExamineOptions extends Origin {
   env: NodeJS.ProcessEnv;
   /** The folder of the presets, absolute. Default: the package's own. */
   presetsDir?: string;
+  /** Default: none. */
+  plugins?: Plugin[];
 }
 
 /** All there is to know about a configuration. Problems without a file are the configuration's own. */
@@ -33,8 +36,8 @@ const PRESETS_DIR = path.join(PACKAGE_ROOT, "presets");
 /** The way from what a person wrote to what the code uses: variables, schema, defaults, presets, rules. */
 export function examineConfig(written: unknown, options: ExamineOptions): Examination {
   const { value, problems: unset } = substituteEnv(written, options.env);
-  const { valid, problems: misfits } = checkSchema(value);
-  const user = resolveUserConfig(valid, options);
+  const { valid, problems: misfits } = checkSchema(value, options.plugins);
+  const user = resolveUserConfig(valid, options, options.plugins);
   const presets = loadPresets(user.hooks, options.presetsDir ?? PRESETS_DIR);
   const config = withMappings(user, presets.mappings);
 

@@ -192,6 +192,10 @@ export interface UserConfig {
    */
   $schema?: string;
   /**
+   * Packages and local modules that add agents and channels. They run in the service with all its rights.
+   */
+  plugins?: string[];
+  /**
    * The HTTP server. Changes take effect at the next start.
    */
   gateway?: {
@@ -744,9 +748,9 @@ export interface MappingInput {
 }
 export interface Provider {
   /**
-   * Which wire format it speaks; gateway: the chat completions of another agent gateway; command: a program of your own.
+   * Which wire format it speaks; gateway: the chat completions of another agent gateway; command: a program of your own; acp: a program that speaks the Agent Client Protocol.
    */
-  kind: "openai-compatible" | "openai" | "anthropic" | "gateway" | "command";
+  kind: "openai-compatible" | "openai" | "anthropic" | "gateway" | "command" | "acp";
   /**
    * Where it is. Required for openai-compatible and gateway.
    */
@@ -770,7 +774,7 @@ export interface Provider {
    */
   keepsHistory?: boolean;
   /**
-   * The program and its arguments, run without a shell for each turn: the prompt on its standard input, the reply on its standard output. Required for command.
+   * The program and its arguments, run without a shell. command: once for each turn, the prompt on its standard input, the reply on its standard output. acp: once for many turns. Required for both.
    *
    * @minItems 1
    */
@@ -780,7 +784,7 @@ export interface Provider {
    */
   cwd?: string;
   /**
-   * What the program's environment holds beside PATH, HOME, LANG and the turn's HOOKLINE_ variables.
+   * What the program's environment holds beside PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.
    */
   env?: {
     [k: string]: string;

@@ -61,6 +61,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
       heartbeat: { everyMs: 1_800_000, ack: "HEARTBEAT_OK" },
     },
     channels: {},
+    plugged: { agents: new Map(), channels: new Map() },
     session: { maxTurns: 32, maxTokens: 25_000, idleAfterMs: 604_800_000 },
     store: {
       path: path.join(folder, ".webhooks"),

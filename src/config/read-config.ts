@@ -3,7 +3,9 @@ import path from "node:path";
 import { ConfigError, messageOf } from "../errors.ts";
 import { examineConfig } from "./examine.ts";
 import type { UserConfig } from "./generated.ts";
-import { parseSource } from "./parse.ts";
+import { parseSource, type Source } from "./parse.ts";
+import { loadPlugins } from "./plugins/load-plugins.ts";
+import type { Origin } from "./resolve.ts";
 import { type ReadConfig, toReadConfig } from "./to-read-config.ts";
 
 export type { ReadConfig };
@@ -13,10 +15,23 @@ export type { ReadConfig };
  * place), and says everything that is wrong with it. Throws a `ConfigError` only where a file cannot be read or parsed.
  */
 export async function readConfig(config: string | UserConfig, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
-  if (typeof config !== "string") return toReadConfig(examineConfig(config, { baseDir: process.cwd(), env }));
+  if (typeof config !== "string") return read(config, { baseDir: process.cwd(), env });
   const file = path.resolve(config);
   const source = parseSource(file, await readText(file));
-  return toReadConfig(examineConfig(source.value, { file, baseDir: path.dirname(file), env }), source);
+  return read(source.value, { file, baseDir: path.dirname(file), env, source });
+}
+
+interface ReadOptions extends Origin {
+  env: NodeJS.ProcessEnv;
+  source?: Source;
+}
+
+async function read(written: unknown, { source, ...options }: ReadOptions): Promise<ReadConfig> {
+  const { plugins, problems, files } = await loadPlugins(written, options);
+  const examination = examineConfig(written, { ...options, plugins });
+  const all = { ...examination, problems: [...problems, ...examination.problems] };
+  const { files: own, ...config } = toReadConfig(all, source);
+  return { ...config, files: [...own, ...files] };
 }
 
 async function readText(file: string): Promise<string> {

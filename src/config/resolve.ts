@@ -2,6 +2,8 @@ import path from "node:path";
 import { DEFAULTS } from "./defaults.ts";
 import { parseDuration } from "./duration.ts";
 import type { MappingInput, Provider, UserConfig } from "./generated.ts";
+import type { Plugin } from "./plugins/plugin.ts";
+import { takePlugged } from "./plugins/take-plugged.ts";
 import type { AllowedModel, MappingSource, PresetUse, ResolvedConfig } from "./resolved.ts";
 
 /** Where a configuration comes from. */
@@ -16,7 +18,8 @@ export interface Origin {
  * Fills in what was not written. Checks nothing: the schema has, and the rules will. The presets' mappings
  * are not in yet.
  */
-export function resolveUserConfig(user: UserConfig, origin: Origin): ResolvedConfig {
+export function resolveUserConfig(valid: UserConfig, origin: Origin, plugins: Plugin[] = []): ResolvedConfig {
+  const { user, plugged } = takePlugged(valid, plugins);
   return {
     file: origin.file,
     baseDir: origin.baseDir,
@@ -24,6 +27,7 @@ export function resolveUserConfig(user: UserConfig, origin: Origin): ResolvedCon
     hooks: resolveHooks(user.hooks, origin),
     agents: resolveAgents(user.agents, origin),
     channels: user.channels ?? {},
+    plugged,
     session: resolveSession(user.session),
     store: resolveStore(user.store, origin),
     log: { ...DEFAULTS.log, ...user.log },
@@ -105,7 +109,7 @@ function resolveProviders(
   return Object.fromEntries(
     Object.entries(providers).map(([name, provider]) => [
       name,
-      provider.kind === "command"
+      provider.kind === "command" || provider.kind === "acp"
         ? { ...provider, cwd: path.resolve(baseDir, provider.cwd ?? "") }
         : provider,
     ]),

@@ -1,4 +1,5 @@
 import type { MappingInput, Provider, UserConfig } from "./generated.ts";
+import type { Plugged } from "./plugins/take-plugged.ts";
 
 /** A mapping with the place it was written at, before it is compiled. */
 export interface MappingSource {
@@ -67,6 +68,8 @@ export interface ResolvedConfig {
     heartbeat: { everyMs: number; ack: string };
   };
   channels: NonNullable<UserConfig["channels"]>;
+  /** The providers and channels that plugins answer for; they are in neither of the above. */
+  plugged: Plugged;
   /** What a turn is given of its session's earlier ones; `maxTokens` estimated as characters / 4. */
   session: { maxTurns: number; maxTokens: number; idleAfterMs: number };
   store: { path: string; retention: { maxAgeMs: number; maxBytes: number | undefined; maxKeys: number } };

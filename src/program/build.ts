@@ -58,11 +58,25 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
     config,
     mappings: createMappingIndex(mappings),
     limits: toRunLimits(mappings),
-    agent: createAgent(config.agents),
-    channels: createChannels(config.channels),
+    ...createDrivers(config, place),
     warnings: [...read.warnings, ...findShadowed(mappings).map(place)],
     files: [...new Set([...read.files, ...built.flatMap(({ files }) => files)])],
   };
+}
+
+function createDrivers(
+  { file, agents, channels, plugged }: ResolvedConfig,
+  place: (problem: ConfigProblem) => ConfigProblem,
+): Pick<Program, "agent" | "channels"> {
+  try {
+    return {
+      agent: createAgent(agents, plugged.agents),
+      channels: createChannels(channels, plugged.channels),
+    };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw new ConfigError(error.problems.map((problem) => place({ ...problem, file })));
+  }
 }
 
 interface BuiltMapping {

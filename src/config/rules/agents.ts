@@ -7,32 +7,32 @@ type Agents = ResolvedConfig["agents"];
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Models name providers that exist, and the default one may be used. */
-export function checkAgents({ agents }: ResolvedConfig): Finding[] {
+export function checkAgents({ agents, plugged }: ResolvedConfig): Finding[] {
+  const providers = [...Object.keys(agents.providers), ...plugged.agents.keys()];
   return [
-    ...checkDefaultModel(agents),
-    ...(agents.models ?? []).flatMap((_, index, models) => checkModel(index, models, agents)),
+    ...checkDefaultModel(agents, providers),
+    ...(agents.models ?? []).flatMap((_, index, models) => checkModel(index, models, providers)),
     ...checkHeartbeat(agents),
   ];
 }
 
-function checkDefaultModel(agents: Agents): Finding[] {
-  const { model, models, providers } = agents;
+function checkDefaultModel({ model, models }: Agents, providers: string[]): Finding[] {
   const key = "agents.defaults.model";
   if (model === undefined) {
-    return Object.keys(providers).length === 0
+    return providers.length === 0
       ? []
       : [warning(key, "is not set: heartbeats and hooks that name no model will fail")];
   }
-  if (models === undefined) return checkProviderOf(model, key, agents);
+  if (models === undefined) return checkProviderOf(model, key, providers);
   return models.some(({ id }) => id === model)
     ? []
     : [error(key, `"${model}" is not on the list agents.defaults.models, which is enforced`)];
 }
 
-function checkModel(index: number, models: AllowedModel[], agents: Agents): Finding[] {
+function checkModel(index: number, models: AllowedModel[], providers: string[]): Finding[] {
   const { id, alias } = models[index] ?? { id: "" };
   const key = `agents.defaults.models[${index}]`;
-  const findings = checkProviderOf(id, key, agents);
+  const findings = checkProviderOf(id, key, providers);
   if (alias !== undefined && isTaken(alias, index, models)) {
     findings.push(error(`${key}.alias`, `"${alias}" already means another model of the list`));
   }
@@ -45,8 +45,7 @@ function isTaken(alias: string, index: number, models: AllowedModel[]): boolean 
   );
 }
 
-function checkProviderOf(model: string, key: string, { providers }: Agents): Finding[] {
-  const names = Object.keys(providers);
+function checkProviderOf(model: string, key: string, names: string[]): Finding[] {
   if (names.length === 0) return [];
   const [provider = "", ...rest] = model.split("/");
   if (names.includes(provider) && rest.join("/") !== "") return [];

@@ -1,0 +1,69 @@
+import path from "node:path";
+import { type ConfigProblem, messageOf } from "../../errors.ts";
+import { substituteEnv } from "../env.ts";
+import { isObject } from "../is-object.ts";
+import { importModule } from "./import-module.ts";
+import type { Plugin } from "./plugin.ts";
+import { requirePlugin } from "./require-plugin.ts";
+
+export interface LoadedPlugins {
+  plugins: Plugin[];
+  problems: ConfigProblem[];
+  /** The files of local plugins and what they import, absolute, without installed packages. */
+  files: string[];
+}
+
+/**
+ * Imports the plugins that a configuration names, each as far as it can be had. Entries that are no strings are left to the
+ * configuration's schema.
+ */
+export async function loadPlugins(
+  written: unknown,
+  { baseDir, env }: { baseDir: string; env: NodeJS.ProcessEnv },
+): Promise<LoadedPlugins> {
+  const { value } = substituteEnv(isObject(written) ? written["plugins"] : undefined, env);
+  const entries: unknown[] = Array.isArray(value) ? value : [];
+  const loaded = await Promise.all(entries.map((entry, index) => loadPlugin(entry, index, baseDir)));
+  const plugins = loaded.flatMap((one) => one.plugins);
+  return {
+    plugins,
+    problems: [...loaded.flatMap((one) => one.problems), ...findRivals(plugins)],
+    files: loaded.flatMap((one) => one.files),
+  };
+}
+
+async function loadPlugin(entry: unknown, index: number, baseDir: string): Promise<LoadedPlugins> {
+  if (typeof entry !== "string") return { plugins: [], problems: [], files: [] };
+  try {
+    const { exports, files } = await importModule(entry, baseDir);
+    return {
+      plugins: [requirePlugin(exports)],
+      problems: [],
+      files: files.filter((file) => !isInstalled(file)),
+    };
+  } catch (error) {
+    const message = `the plugin "${entry}" cannot be used: ${messageOf(error)}`;
+    return { plugins: [], problems: [{ key: `plugins[${index}]`, message }], files: [] };
+  }
+}
+
+function isInstalled(file: string): boolean {
+  return file.split(path.sep).includes("node_modules");
+}
+
+/** Which of two plugins would serve must not depend on their order. */
+function findRivals(plugins: Plugin[]): ConfigProblem[] {
+  const owners = new Map<string, string>();
+  return plugins.flatMap(({ name, agents = {}, channels = {} }) =>
+    [
+      ...Object.keys(agents).map((kind) => `the agent kind "${kind}"`),
+      ...Object.keys(channels).map((channel) => `the channel "${channel}"`),
+    ].flatMap((part) => {
+      const owner = owners.get(part);
+      owners.set(part, name);
+      return owner === undefined
+        ? []
+        : [{ key: "plugins", message: `both ${owner} and ${name} bring ${part}` }];
+    }),
+  );
+}
