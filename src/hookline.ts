@@ -103,6 +103,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
       await server.close();
       await programs.close();
       await dispatcher.close(CLOSE_MS);
+      current().agent.close?.();
       await sandbox.close();
       await sweeper.stop();
       await journal.close();

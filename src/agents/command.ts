@@ -5,6 +5,7 @@ import { requireModelId } from "./model-id.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./port.ts";
 import { redact } from "./redact.ts";
 import { type ProgramEnd, runProgram } from "./run-program.ts";
+import { toStartError } from "./start-error.ts";
 import { toTurnEnvironment } from "./turn-environment.ts";
 
 export interface CommandOptions {
@@ -18,9 +19,6 @@ const MOST_BYTES = 1024 * 1024;
 
 /** sysexits.h: try again later. */
 const EX_TEMPFAIL = 75;
-
-/** A system that has no room for another process, or for its files, just now. */
-const PASSING_START_ERRORS = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ENOSPC"]);
 
 const LONGEST_COMPLAINT = 300;
 
@@ -63,16 +61,6 @@ async function runTurn(
   } catch (error) {
     throw toStartError(name, error);
   }
-}
-
-/** Of the error itself only the code is told: its message may quote the environment. */
-function toStartError(name: string, error: unknown): DriverError {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-  const kind = PASSING_START_ERRORS.has(code) ? "passing" : "lasting";
-  return new DriverError(
-    kind,
-    `${name} could not be started (${code}): see agents.providers.${name}.command.`,
-  );
 }
 
 function requireSuccess(end: ProgramEnd, { name, provider }: CommandOptions): void {

@@ -40,4 +40,6 @@ export interface AgentDriver {
    * Must settle soon after `signal` aborts, and must not act after that.
    */
   run(turn: AgentTurn, signal: AbortSignal): Promise<AgentReply>;
+  /** Ends what it keeps running between turns, once no turn is under way. Absent: it keeps nothing. */
+  close?(): void;
 }

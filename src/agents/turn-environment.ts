@@ -19,8 +19,7 @@ export function toTurnEnvironment(
   own: Record<string, string>,
 ): NodeJS.ProcessEnv {
   return {
-    ...Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])),
-    ...own,
+    ...toProgramEnvironment(own),
     HOOKLINE_RUN_ID: turn.runId,
     HOOKLINE_SESSION_KEY: turn.sessionKey,
     HOOKLINE_KIND: turn.kind,
@@ -31,4 +30,9 @@ export function toTurnEnvironment(
     HOOKLINE_ACK: turn.ack,
     HOOKLINE_HISTORY: facts.history,
   };
+}
+
+/** What a program's environment holds whatever it is asked: what it needs to run, and what `own` names. */
+export function toProgramEnvironment(own: Record<string, string>): NodeJS.ProcessEnv {
+  return { ...Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])), ...own };
 }

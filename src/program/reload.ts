@@ -65,6 +65,7 @@ export function createReloader({ first, build, watch, log }: ReloaderOptions): R
     readAt = Date.now();
     try {
       const next = await build(program.generation + 1);
+      program.agent.close?.();
       program = { ...next, warnings: [...next.warnings, ...findUnheard(first.config, next.config)] };
       failure = undefined;
       watcher?.follow(program.files);

@@ -14,6 +14,7 @@ const SETTINGS: Record<Provider["kind"], Setting[]> = {
   anthropic: REMOTE,
   gateway: [...REMOTE, "sessionHeader", "keepsHistory"],
   command: ["command", "cwd", "env"],
+  acp: ["command", "cwd", "env"],
 };
 
 /** What a kind cannot do without, and why. */
@@ -21,6 +22,7 @@ const NEEDED: { [Kind in Provider["kind"]]?: [Setting, string] } = {
   "openai-compatible": ["baseUrl", 'is required: kind "openai-compatible" has no address of its own'],
   gateway: ["baseUrl", 'is required: kind "gateway" has no address of its own'],
   command: ["command", 'is required: kind "command" runs a program'],
+  acp: ["command", 'is required: kind "acp" talks to a program'],
 };
 
 /** Every provider can be called, and is told nothing that it does not understand. */

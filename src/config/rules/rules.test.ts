@@ -292,6 +292,13 @@ describe("agents", () => {
     ]);
   });
 
+  test("an acp provider needs a command", () => {
+    const config = { providers: { a: { kind: "acp" } }, defaults: { model: "a/x" } } as const;
+    expect(errors({ agents: config })).toEqual([
+      'agents.providers.a.command: is required: kind "acp" talks to a program',
+    ]);
+  });
+
   test("a setting that a provider of its kind does not know is warned of", () => {
     const mixedUp = {
       a: { kind: "openai", command: ["x"] },

@@ -1,0 +1,103 @@
+import { type AcpCall, type AcpProgram, startAcpProgram } from "./acp-program.ts";
+import { type AcpAnswer, type AcpSession, openAcpSession } from "./acp-session.ts";
+import type { AgentTurn } from "./port.ts";
+
+/** A running agent with the sessions it keeps. */
+export interface AcpWorker {
+  /** Carries out a turn in the session of its key; at the abort it is cancelled, and two seconds later the agent killed. */
+  ask(turn: AgentTurn, model: string, signal: AbortSignal): Promise<AcpAnswer>;
+  /** It takes no turn any more: it has gone, or has had its share. */
+  isSpent(): boolean;
+  /** Ends the agent once no turn is under way. */
+  retire(): void;
+}
+
+interface State {
+  program: AcpProgram;
+  cwd: string;
+  /** By session key. */
+  sessions: Map<string, AcpSession>;
+  /** How many it was ever asked for. */
+  opened: number;
+  /** Turns under way. */
+  turns: number;
+  retired: boolean;
+}
+
+/** Agents keep what was said in every session: one that has had this many is replaced by a fresh one. */
+const MOST_SESSIONS = 100;
+
+/** How long an agent may take to heed a cancelled turn, in milliseconds. */
+const GRACE_MS = 2000;
+
+/** Starts the agent. Throws where its arguments or its environment cannot be. */
+export function createAcpWorker(call: AcpCall): AcpWorker {
+  const program = startAcpProgram(call);
+  const state: State = { program, cwd: call.cwd, sessions: new Map(), opened: 0, turns: 0, retired: false };
+  return {
+    ask: (turn, model, signal) => ask(state, { turn, model }, signal),
+    isSpent: () => state.retired || state.opened >= MOST_SESSIONS || program.isGone(),
+    retire() {
+      state.retired = true;
+      endIfIdle(state);
+    },
+  };
+}
+
+async function ask(
+  state: State,
+  { turn, model }: { turn: AgentTurn; model: string },
+  signal: AbortSignal,
+): Promise<AcpAnswer> {
+  const stopListening = onAbort(signal, () => {
+    state.sessions.get(turn.sessionKey)?.cancel();
+    const grace = setTimeout(state.program.kill, GRACE_MS);
+    return () => clearTimeout(grace);
+  });
+  state.turns += 1;
+  try {
+    const session = await takeSession(state, turn);
+    signal.throwIfAborted();
+    return await session.ask(turn, model);
+  } catch (error) {
+    forget(state, turn.sessionKey);
+    throw error;
+  } finally {
+    stopListening();
+    if (signal.aborted) forget(state, turn.sessionKey);
+    state.turns -= 1;
+    endIfIdle(state);
+  }
+}
+
+/** A turn without a history begins its session afresh, whatever the agent remembers. */
+async function takeSession(state: State, { sessionKey, history }: AgentTurn): Promise<AcpSession> {
+  const known = state.sessions.get(sessionKey);
+  if (known && history.length > 0) return known;
+  forget(state, sessionKey);
+  state.opened += 1;
+  const session = await openAcpSession(await state.program.ready, state.cwd);
+  state.sessions.set(sessionKey, session);
+  return session;
+}
+
+/** What an agent remembers of a turn that failed is not what the session's history says. */
+function forget({ sessions }: State, sessionKey: string): void {
+  sessions.get(sessionKey)?.drop();
+  sessions.delete(sessionKey);
+}
+
+function endIfIdle({ retired, turns, program }: State): void {
+  if (retired && turns === 0) program.end();
+}
+
+/** Calls `act` at the abort. What is given back stops listening, and undoes what `act` gave to undo. */
+function onAbort(signal: AbortSignal, act: () => () => void): () => void {
+  let undo: (() => void) | undefined;
+  const listener = (): void => void (undo = act());
+  signal.addEventListener("abort", listener, { once: true });
+  return () => {
+    signal.removeEventListener("abort", listener);
+    undo?.();
+  };
+}

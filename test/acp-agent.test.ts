@@ -1,0 +1,45 @@
+/** An agent of the Agent Client Protocol in a running service: it stays between turns, and ends with its configuration. */
+import { fileURLToPath } from "node:url";
+import { afterEach, expect, test } from "vitest";
+import { isRunning } from "./support/is-running.ts";
+import { type Service, startService } from "./support/service.ts";
+
+const EXAMPLE = fileURLToPath(import.meta.resolve("./support/acp-agent.ts"));
+
+let service: Service;
+afterEach(() => service.close());
+
+test("the agent stays for the next turn, and ends with the service", async () => {
+  await start();
+  const pid = await replyTo("pid");
+  expect(pid).toMatch(/^\d+$/);
+  expect(await replyTo("pid")).toBe(pid);
+  await service.hookline.close();
+  await expect.poll(() => isRunning(pid)).toBe(false);
+});
+
+test("the agent ends with the configuration that named it, and the next one takes over", async () => {
+  await start();
+  const pid = await replyTo("pid");
+  expect(pid).toMatch(/^\d+$/);
+  await service.hookline.reload();
+  await expect.poll(() => isRunning(pid)).toBe(false);
+  expect(await replyTo("pid")).not.toBe(pid);
+});
+
+async function start(): Promise<void> {
+  service = await startService({
+    config: {
+      agents: {
+        providers: { own: { kind: "acp", command: [process.execPath, EXAMPLE] } },
+        defaults: { model: "own/default" },
+      },
+    },
+  });
+}
+
+async function replyTo(message: string): Promise<string> {
+  const { body } = await service.post("agent", { message, deliver: false, wakeMode: "next-heartbeat" });
+  const { runs } = await service.settled(body.eventId);
+  return runs[0]?.reply ?? "";
+}

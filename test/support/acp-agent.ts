@@ -1,0 +1,108 @@
+/**
+ * An agent of the Agent Client Protocol on the package's agent side, run as a program. It does what the prompt's last
+ * line says, the end of a boundary aside; anything else it echoes, behind the session's id and how many prompts that has had.
+ */
+import { Readable, Writable } from "node:stream";
+import {
+  agent,
+  type AgentContext,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  RequestError,
+  type StopReason,
+} from "@agentclientprotocol/sdk";
+
+const sessions = new Map<string, { prompts: number; model: string; cancel: () => void }>();
+
+agent({ name: "example" })
+  .onRequest("initialize", ({ params }) => {
+    if (params.clientCapabilities?.fs?.readTextFile || params.clientCapabilities?.terminal) process.exit(3);
+    return { protocolVersion: Number(process.env["ACP_VERSION"] ?? PROTOCOL_VERSION), agentCapabilities: {} };
+  })
+  .onRequest("session/new", () => {
+    const sessionId = `session-${sessions.size + 1}`;
+    sessions.set(sessionId, { prompts: 0, model: "small", cancel: () => {} });
+    return { sessionId, configOptions: [MODELS] };
+  })
+  .onRequest("session/set_config_option", ({ params: { sessionId, value } }) => {
+    requireSession(sessionId).model = String(value);
+    return { configOptions: [MODELS] };
+  })
+  .onRequest("session/prompt", async ({ params: { sessionId, prompt }, client }) => {
+    const text = prompt.map((block) => (block.type === "text" ? block.text : "")).join("");
+    requireSession(sessionId).prompts += 1;
+    return { stopReason: await act(client, sessionId, text) };
+  })
+  .onNotification("session/cancel", ({ params }) => sessions.get(params.sessionId)?.cancel())
+  .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
+
+const MODELS = {
+  id: "model",
+  name: "Model",
+  category: "model",
+  type: "select" as const,
+  currentValue: "small",
+  options: [
+    { value: "small", name: "Small" },
+    { value: "large", name: "Large" },
+  ],
+};
+
+async function act(client: AgentContext, sessionId: string, text: string): Promise<StopReason> {
+  const session = requireSession(sessionId);
+  const say = (words: string): Promise<void> =>
+    client.notify("session/update", {
+      sessionId,
+      update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text: words } },
+    });
+  const [word = "", rest = ""] = (text.split("\n").findLast((line) => !line.startsWith("<<<")) ?? "").split(
+    / (.*)/s,
+  );
+  switch (word) {
+    case "pid":
+      await say(String(process.pid));
+      return "end_turn";
+    case "model":
+      await say(session.model);
+      return "end_turn";
+    case "env":
+      await say(JSON.stringify({ env: process.env, cwd: process.cwd() }));
+      return "end_turn";
+    case "die":
+      return process.exit(1);
+    case "fail":
+      throw new RequestError(Number(rest), `refused key ${process.env["KEY"]}`);
+    case "stop":
+      if (rest === "max_tokens") await say("half a");
+      return rest as StopReason;
+    case "flood":
+      for (let chunk = 0; chunk < 20; chunk += 1) await say("x".repeat(100_000));
+      return "end_turn";
+    case "wait":
+      return new Promise((resolve) => (session.cancel = () => resolve("cancelled")));
+    case "deaf":
+      return new Promise(() => {});
+    case "permission": {
+      const { outcome } = await client.request("session/request_permission", {
+        sessionId,
+        toolCall: { toolCallId: "call-1", title: "rm -rf" },
+        options: [
+          { optionId: "yes", name: "Allow", kind: "allow_once" },
+          ...(rest === "reject" ? [{ optionId: "no", name: "Reject", kind: "reject_once" } as const] : []),
+        ],
+      });
+      await say(JSON.stringify(outcome));
+      return "end_turn";
+    }
+    default:
+      await say(`${sessionId} ${session.prompts}: `);
+      await say(text);
+      return "end_turn";
+  }
+}
+
+function requireSession(sessionId: string): { prompts: number; model: string; cancel: () => void } {
+  const session = sessions.get(sessionId);
+  if (!session) throw RequestError.invalidParams();
+  return session;
+}
