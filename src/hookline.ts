@@ -39,7 +39,7 @@ export interface Hookline {
   handle(request: Request): Promise<Response>;
   /** Builds the configuration again and swaps it in whole, or throws a `ConfigError` and keeps the old one. */
   reload(): Promise<void>;
-  /** What the running configuration warns of. */
+  /** What serves now: the configuration, compiled, and what it warns of. */
   program(): Program;
   /** Takes nothing new, finishes what is in flight, closes everything. */
   close(): Promise<void>;

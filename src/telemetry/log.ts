@@ -2,7 +2,7 @@ import { pino } from "pino";
 
 type Level = "debug" | "info" | "warn" | "error";
 
-/** What a log line may carry: names, ids and sizes. Payloads and headers have no way in. */
+/** What a log line may carry: names, ids and sizes. Above level debug nothing of a payload or a header. */
 type LogFields = Record<string, string | number | boolean | undefined>;
 
 /** The service's own log: `log.info("event accepted", { eventId, hook })`. */
