@@ -8,5 +8,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // The default second is too short for a machine that has other work.
+    expect: { poll: { timeout: 20_000 } },
   },
 });

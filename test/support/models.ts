@@ -8,6 +8,8 @@ export interface ModelServer {
   reply(text: string, extra?: ReplyExtras): void;
   /** Refuses every request from now on. */
   fail(status: number, message: string, retryAfterSeconds?: number): void;
+  /** Refuses the next request, and answers every one after it. */
+  failOnce(status: number, message: string, thenReply: string): void;
   /** The messages of the last request, oldest first. */
   lastMessages(): { role: string; content: unknown }[];
   close(): Promise<void>;
@@ -34,6 +36,14 @@ export async function startModels(): Promise<ModelServer> {
     },
     fail: (status, message, retryAfter) =>
       void mock.clearFixtures().on({}, { error: { message }, status, retryAfter }),
+    failOnce(status, message, thenReply) {
+      let failed = false;
+      mock.clearFixtures().on({}, () => {
+        if (failed) return { content: thenReply };
+        failed = true;
+        return { error: { message }, status };
+      });
+    },
     lastMessages() {
       const body = mock.getLastRequest()?.body;
       return body && isChatCompletionBody(body) ? body.messages : [];
