@@ -74,6 +74,24 @@ export class DriverError extends Error {
   }
 }
 
+/** Why a mailbox cannot be read. */
+export class MailError extends Error {
+  override name = "MailError";
+  /** A plugin may hold a copy of this class of its own. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (super[Symbol.hasInstance](value)) return true;
+    return this === MailError && value instanceof Error && value.name === "MailError" && "kind" in value;
+  }
+
+  /** network: it may be there again at any moment · login: refused, an operator must mend it · gone: there is no such mailbox or folder. */
+  readonly kind: "network" | "login" | "gone";
+
+  constructor(kind: "network" | "login" | "gone", message: string, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
 /** `file:line:column key: message` with the parts that are known. */
 export function toSentence(problem: ConfigProblem): string {
   const place = [problem.file, problem.line, problem.column].filter((part) => part !== undefined).join(":");

@@ -15,6 +15,12 @@ export const DEFAULTS = {
     presets: [],
     transformsDir: "./transforms",
     mappings: [],
+    mail: {
+      autoStart: true,
+      batchSize: 20,
+      maxBytes: 20_000,
+      filter: { own: false, spam: false, trash: false, drafts: false },
+    },
     allowRequestSessionKey: true,
     allowedSessionKeyPrefixes: [],
   },

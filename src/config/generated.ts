@@ -290,9 +290,65 @@ export interface UserConfig {
      */
     mappings?: MappingInput[];
     /**
-     * The mail watch. Its settings are defaults for the mail preset.
+     * The mail watch, written by `webhooks mail setup`. What the mail preset knows too (model, thinking, channel, to, instructions) is its default there.
      */
     mail?: {
+      source?: Mailbox;
+      /**
+       * Whether `webhooks serve` watches the mailbox itself; false: only `webhooks mail run` does.
+       */
+      autoStart?: boolean;
+      /**
+       * How far back the first start reaches. By default only mail that comes after it counts.
+       */
+      lookback?: string;
+      /**
+       * Most mails of one request.
+       */
+      batchSize?: number;
+      /**
+       * Most bytes of a mail's text.
+       */
+      maxBytes?: number;
+      /**
+       * The server whose Authentication-Results count, as it names itself there (mx.google.com). Without it: the topmost ones, which a sender can forge where the server adds none.
+       */
+      authservId?: string;
+      /**
+       * Which mails are posted. The others are passed over for good.
+       */
+      filter?: {
+        /**
+         * Addresses, or domains as @example.com, that may send. Without it: anyone.
+         */
+        senders?: string[];
+        /**
+         * A mail must have one of these labels or keywords.
+         *
+         * @minItems 1
+         */
+        labels?: [string, ...string[]];
+        /**
+         * pass: only mail whose authentication results say dmarc=pass.
+         */
+        dmarc?: "pass";
+        /**
+         * Also mail that comes from the mailbox's own addresses.
+         */
+        own?: boolean;
+        /**
+         * Also spam.
+         */
+        spam?: boolean;
+        /**
+         * Also what is in the trash or marked as deleted.
+         */
+        trash?: boolean;
+        /**
+         * Also drafts.
+         */
+        drafts?: boolean;
+      };
       /**
        * provider/model or an alias.
        */
@@ -745,6 +801,106 @@ export interface MappingInput {
       [k: string]: string;
     };
   };
+}
+/**
+ * The mailbox.
+ */
+export interface Mailbox {
+  /**
+   * imap: any mailbox that speaks IMAP; gmail: Gmail's own API with its notifications over Pub/Sub.
+   */
+  kind: "imap" | "gmail";
+  /**
+   * imap: the server's name. Required for imap.
+   */
+  host?: string;
+  /**
+   * imap: default 993, without implicit TLS 143.
+   */
+  port?: number;
+  /**
+   * imap: none is for a server on this machine only.
+   */
+  tls?: "implicit" | "starttls" | "none";
+  /**
+   * The login name; for gmail the address. Required.
+   */
+  user?: string;
+  /**
+   * imap: the password, as ${ENV} or ${file:PATH}. This or oauth.
+   */
+  password?: string;
+  /**
+   * Access by OAuth 2: a refresh token, from which access tokens are got as needed. Required for gmail.
+   */
+  oauth?: {
+    /**
+     * Where access tokens come from. Required for imap; gmail's is known.
+     */
+    tokenUrl?: string;
+    /**
+     * The client's id.
+     */
+    clientId: string;
+    /**
+     * The client's secret, as ${ENV} or ${file:PATH}, where it has one.
+     */
+    clientSecret?: string;
+    /**
+     * As ${ENV} or ${file:PATH}.
+     */
+    refreshToken: string;
+    /**
+     * Scopes to ask for, separated by spaces, where the provider wants them named.
+     */
+    scope?: string;
+  };
+  /**
+   * imap: the folders to follow, one connection each.
+   *
+   * @minItems 1
+   * @maxItems 10
+   */
+  folders?:
+    | [string]
+    | [string, string]
+    | [string, string, string]
+    | [string, string, string, string]
+    | [string, string, string, string, string]
+    | [string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string]
+    | [string, string, string, string, string, string, string, string, string, string];
+  /**
+   * gmail: the Pub/Sub topic that Gmail notifies. Required for gmail.
+   */
+  topic?: string;
+  /**
+   * gmail: the subscription that is pulled. This or push; without either, Gmail is asked once a minute.
+   */
+  subscription?: string;
+  /**
+   * gmail: Pub/Sub posts to {hooks_path}/mail/push of this service instead, with a signed token.
+   */
+  push?: {
+    /**
+     * The audience that the push subscription was given.
+     */
+    audience: string;
+    /**
+     * The address of the service account that signs.
+     */
+    serviceAccount: string;
+  };
+  /**
+   * gmail: where Gmail's API is, for tests. Default: Google's own.
+   */
+  apiUrl?: string;
+  /**
+   * gmail: where Pub/Sub is, for tests and its emulator. Default: Google's own.
+   */
+  pubsubUrl?: string;
 }
 export interface Provider {
   /**

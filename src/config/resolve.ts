@@ -55,8 +55,17 @@ function resolveHooks(user: UserConfig["hooks"], origin: Origin): ResolvedConfig
     mappings: hooks.mappings.map((mapping, index) =>
       resolveMapping(mapping, index, { ...origin, transformsDir }),
     ),
-    mail: hooks.mail ?? {},
+    mail: resolveMail(user?.mail),
     defaultSessionKey: hooks.defaultSessionKey,
+  };
+}
+
+function resolveMail(user: NonNullable<UserConfig["hooks"]>["mail"]): ResolvedConfig["hooks"]["mail"] {
+  const { lookback, ...mail } = { ...DEFAULTS.hooks.mail, ...user };
+  return {
+    ...mail,
+    lookbackMs: lookback === undefined ? 0 : parseDuration(lookback),
+    filter: { ...DEFAULTS.hooks.mail.filter, ...user?.filter },
   };
 }
 

@@ -1,6 +1,8 @@
 import type { MappingInput, Provider, UserConfig } from "./generated.ts";
 import type { Plugged } from "./plugins/take-plugged.ts";
 
+type UserMail = NonNullable<NonNullable<UserConfig["hooks"]>["mail"]>;
+
 /** A mapping with the place it was written at, before it is compiled. */
 export interface MappingSource {
   mapping: MappingInput;
@@ -28,6 +30,16 @@ export interface PresetUse {
   key: string;
 }
 
+/** `hooks.mail`. Without `source` it is the mail preset's defaults alone. */
+export type MailSettings = Omit<UserMail, "lookback" | "autoStart" | "batchSize" | "maxBytes" | "filter"> & {
+  autoStart: boolean;
+  batchSize: number;
+  maxBytes: number;
+  /** How far back the first start reaches; 0: nothing that was there before. */
+  lookbackMs: number;
+  filter: NonNullable<UserMail["filter"]> & { own: boolean; spam: boolean; trash: boolean; drafts: boolean };
+};
+
 /** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
 export interface ResolvedConfig {
   /** Absolute path of the file it came from; undefined for a program's own object. */
@@ -51,7 +63,7 @@ export interface ResolvedConfig {
     presets: PresetUse[];
     transformsDir: string;
     mappings: MappingSource[];
-    mail: NonNullable<NonNullable<UserConfig["hooks"]>["mail"]>;
+    mail: MailSettings;
     allowRequestSessionKey: boolean;
     allowedSessionKeyPrefixes: string[];
     defaultSessionKey: string | undefined;

@@ -1,4 +1,4 @@
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 import { insertEntry } from "./entries.ts";
 import { insertEventState } from "./event-states.ts";
 import { findKey, rememberKeys } from "./idempotency.ts";

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, messageOf } from "../errors.ts";
-import { copyDatabase, openDatabase } from "./database.ts";
+import { copyDatabase, openDatabase } from "../storage/database.ts";
 
 /** How long a copy may wait for the journal, in milliseconds. Nobody else uses the copy. */
 const BUSY_TIMEOUT_MS = 5000;

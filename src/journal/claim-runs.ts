@@ -1,4 +1,4 @@
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 import { integer, text } from "./columns.ts";
 import { readRun } from "./joined-events.ts";
 import type { Run, RunLimit, RunLimits } from "./port.ts";

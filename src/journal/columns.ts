@@ -1,4 +1,4 @@
-import type { SqlRow } from "./database.ts";
+import type { SqlRow } from "../storage/database.ts";
 
 type Column = SqlRow[string] | undefined;
 

@@ -1,4 +1,4 @@
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 import { dropDelivery, reviveDelivery } from "./deliveries.ts";
 import type { DeadLetter, Page } from "./port.ts";
 import { toDeadLetter } from "./rows.ts";

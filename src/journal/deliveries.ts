@@ -1,6 +1,6 @@
 import type { ChannelName } from "../types.ts";
 import { optional, text } from "./columns.ts";
-import type { Database, SqlRow } from "./database.ts";
+import type { Database, SqlRow } from "../storage/database.ts";
 import { bookEvent } from "./event-states.ts";
 import type { Delivery, DeliveryEnd, NewDelivery, Route } from "./port.ts";
 import { toDelivery, toRoute } from "./rows.ts";

@@ -1,5 +1,5 @@
 import { text } from "./columns.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 import type { Entry, NewEntry } from "./port.ts";
 import { toEntry } from "./rows.ts";
 

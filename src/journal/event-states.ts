@@ -1,5 +1,5 @@
 import type { EventStatus } from "../types.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 
 /** Counts of an event's runs and deliveries. */
 export interface EventChange {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Log } from "../telemetry/log.ts";
-import { openDatabase, type Database } from "./database.ts";
+import { openDatabase, type Database } from "../storage/database.ts";
 import { createGroupCommit, type GroupCommit } from "./group-commit.ts";
 
 describe("group commit", () => {

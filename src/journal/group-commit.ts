@@ -1,5 +1,5 @@
 import type { Log } from "../telemetry/log.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 import { JournalUnavailable } from "./port.ts";
 import { toUnavailable } from "./unavailable.ts";
 

@@ -1,5 +1,5 @@
 import { MAIN_SESSION } from "../types.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { consumeSystemEvents, insertEntries } from "./entries.ts";
 import type { TurnOutcome } from "./port.ts";

@@ -1,6 +1,6 @@
 import type { Receipt } from "../types.ts";
 import { integer, text } from "./columns.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 import type { Retention } from "./port.ts";
 
 /** Keys deleted by one commit, so that a large sweep does not block the event loop for long. */

@@ -1,5 +1,5 @@
 import { integer, text } from "./columns.ts";
-import type { Database, SqlRow } from "./database.ts";
+import type { Database, SqlRow } from "../storage/database.ts";
 import type { CoalesceWindow, NewAction, Run } from "./port.ts";
 import { toRun } from "./rows.ts";
 

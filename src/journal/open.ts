@@ -2,11 +2,11 @@ import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs"
 import path from "node:path";
 import { ConfigError } from "../errors.ts";
 import type { Log } from "../telemetry/log.ts";
-import { openDatabase, type Database } from "./database.ts";
+import { openDatabase, type Database } from "../storage/database.ts";
+import { type Lock, takeLock } from "../storage/take-lock.ts";
 import { releaseDeliveries } from "./deliveries.ts";
 import { releaseRuns } from "./runs.ts";
 import { migrate, requireKnownVersion } from "./schema.ts";
-import { isLocked } from "./unavailable.ts";
 
 /** How long a write waits for another process's lock. Short: the event loop waits with it. */
 const BUSY_TIMEOUT_MS = 100;
@@ -41,7 +41,7 @@ export function openStore(folder: string, log: Log): Store {
     const database = openJournal(file, log);
     return { database, close: () => closeAll(database, lock) };
   } catch (error) {
-    lock.close();
+    lock.release();
     throw error instanceof ConfigError ? error : toConfigError(file, "the journal cannot be opened", error);
   }
 }
@@ -57,19 +57,20 @@ function makeFolder(folder: string, log: Log): void {
   if ((statSync(folder).mode & 0o077) !== 0) log.warn("others can reach the state folder", { folder });
 }
 
-/**
- * Two processes would claim the same runs. The lock is SQLite's own on a file of its own: the system releases it when
- * the process ends, however it ends, and `journal.db` stays readable for others.
- */
-function takeFolder(folder: string): Database {
+/** Two processes would claim the same runs. The lock stands beside `journal.db`, which stays readable for others. */
+function takeFolder(folder: string): Lock {
   const file = path.join(folder, "owner.lock");
+  const lock = openLock(file);
+  if (lock) return lock;
+  const message = "another process owns this state folder; stop it, or name another folder";
+  throw new ConfigError([{ message, file, key: "store.path" }]);
+}
+
+function openLock(file: string): Lock | undefined {
   try {
-    const lock = openDatabase(file, { busyTimeoutMs: HANDOVER_MS });
-    lock.exec("BEGIN EXCLUSIVE");
-    return lock;
+    return takeLock(file, HANDOVER_MS);
   } catch (error) {
-    const owned = "another process owns this state folder; stop it, or name another folder";
-    throw toConfigError(file, isLocked(error) ? owned : "the state folder cannot be used", error);
+    throw toConfigError(file, "the state folder cannot be used", error);
   }
 }
 
@@ -103,9 +104,9 @@ function recover(database: Database, log: Log): void {
   if (runs + deliveries > 0) log.info("taking up what was left half done", { runs, deliveries });
 }
 
-function closeAll(database: Database, lock: Database): void {
+function closeAll(database: Database, lock: Lock): void {
   database.close();
-  lock.close();
+  lock.release();
 }
 
 function toConfigError(file: string, what: string, error: unknown): ConfigError {

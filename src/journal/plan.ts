@@ -1,5 +1,5 @@
 import type { ActionReceipt } from "../types.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 import { findKey, type FirstReceipt, type KnownKey } from "./idempotency.ts";
 import { createJoiner } from "./joined-events.ts";
 import type { AcceptResult, Idempotency, NewAction, NewEvent } from "./port.ts";

@@ -1,7 +1,7 @@
 import type { DeliveryState, EventStatus, RunState } from "../types.ts";
 import { integer, optional, text } from "./columns.ts";
 import { nextRunAt } from "./claim-runs.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 import { readRun } from "./joined-events.ts";
 import type {
   Delivery,

@@ -1,5 +1,5 @@
 import { integer, text } from "./columns.ts";
-import type { Database, SqlRow } from "./database.ts";
+import type { Database, SqlRow } from "../storage/database.ts";
 import { deleteEntries, detachPending } from "./entries.ts";
 import { sweepKeys } from "./idempotency.ts";
 import type { Retention } from "./port.ts";

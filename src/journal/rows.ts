@@ -1,6 +1,6 @@
 import { CHANNEL_NAMES, DELIVERY_STATES, EVENT_STATUSES, RUN_STATES } from "../types.ts";
 import { bytes, integer, oneOf, optional, text } from "./columns.ts";
-import type { SqlRow } from "./database.ts";
+import type { SqlRow } from "../storage/database.ts";
 import type { JournalStats } from "./port.ts";
 import {
   ENTRY_ROLES,

@@ -1,5 +1,5 @@
 import { integer } from "./columns.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 import type { RunLimit } from "./port.ts";
 
 /*

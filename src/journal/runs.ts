@@ -1,6 +1,6 @@
 import type { AgentAction } from "../types.ts";
 import { optional, text } from "./columns.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { insertEntries } from "./entries.ts";
 import { bookEvent } from "./event-states.ts";

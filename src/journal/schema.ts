@@ -1,6 +1,6 @@
 import { ConfigError } from "../errors.ts";
 import { integer } from "./columns.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 
 /** Brings the file to the last of the versions, all in one transaction: where it throws, closing the file undoes it. */
 export function migrate(database: Database, migrations = MIGRATIONS): void {

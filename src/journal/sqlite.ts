@@ -1,7 +1,7 @@
 import type { Log } from "../telemetry/log.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
 import { claimRuns } from "./claim-runs.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "../storage/database.ts";
 import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
 import { claimDeliveries, finishDelivery, lastRoute, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { listPendingSystemEvents, listTurns } from "./entries.ts";
