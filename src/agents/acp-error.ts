@@ -1,4 +1,5 @@
 import { DriverError } from "../errors.ts";
+import { AcpLoss } from "./acp-loss.ts";
 import { redact } from "./redact.ts";
 import { toStartError } from "./start-error.ts";
 
@@ -16,15 +17,19 @@ export function toAcpError(
   { name, secrets }: { name: string; secrets: string[] },
 ): DriverError {
   if (error instanceof DriverError) return error;
+  const words = error instanceof Error ? redact(error.message, secrets) : "";
+  if (error instanceof AcpLoss) {
+    const lost = `${name} was lost before it replied`;
+    return new DriverError("passing", words ? `${lost}: ${words.slice(-LONGEST_COMPLAINT)}` : `${lost}.`);
+  }
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (typeof code === "string") return toStartError(name, error);
-  if (typeof code !== "number") return new DriverError("passing", `${name} was lost before it replied.`);
   if (code === AUTHENTICATION_REQUIRED) {
     return new DriverError(
       "lasting",
       `${name} wants a login: log in with the program itself, or give it a key in agents.providers.${name}.env.`,
     );
   }
-  const words = redact(error instanceof Error ? error.message : "", secrets).slice(0, LONGEST_COMPLAINT);
-  return new DriverError(code === INTERNAL_ERROR ? "passing" : "lasting", `${name} failed: ${words}`);
+  const kind = code === INTERNAL_ERROR ? "passing" : "lasting";
+  return new DriverError(kind, `${name} failed: ${words.slice(0, LONGEST_COMPLAINT)}`);
 }

@@ -1,12 +1,14 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import type {
   ClientContext,
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
 import { DriverError } from "../errors.ts";
+import { collectTail } from "./collect-tail.ts";
 import { createProcessGroup } from "./process-group.ts";
 
 export interface AcpCall {
@@ -23,6 +25,10 @@ export interface AcpProgram {
   ready: Promise<ClientContext>;
   /** It can be asked no more. */
   isGone(): boolean;
+  /** The end of what it wrote to standard error, once it has come: to be asked of a program that is gone or going. */
+  lastWords(): Promise<string>;
+  /** Leaves behind what it wrote to standard error up to now. */
+  forgetWords(): void;
   /** SIGTERM to its process group, SIGKILL two seconds later. */
   end(): void;
   /** SIGKILL to its process group. */
@@ -37,18 +43,24 @@ const DRAIN_MS = 1000;
 
 /** Starts an agent in a process group of its own. Throws where its arguments or its environment cannot be. */
 export function startAcpProgram({ command: [file, ...args], cwd, env }: AcpCall): AcpProgram {
-  const child = spawn(file, args, { cwd, env, detached: true, stdio: ["pipe", "pipe", "ignore"] });
+  const child = spawn(file, args, { cwd, env, detached: true });
   const group = child.pid === undefined ? undefined : createProcessGroup(child.pid);
+  const words = collectTail(child.stderr);
+  const silence = new Promise((resolve) => child.stderr.once("close", resolve));
   let gone = group === undefined;
   child.once("exit", () => {
     kill();
-    // somebody who left the group may hold the pipe open
-    setTimeout(() => child.stdout.destroy(), DRAIN_MS).unref();
+    setTimeout(() => hangUp(child), DRAIN_MS).unref();
   });
   const ready = once(child, "spawn").then(() => connect(child, kill));
   // whoever asks hears of it; an agent that cannot be asked is of no use
   ready.catch(kill);
-  return { ready, isGone: () => gone, end, kill };
+  return { ready, isGone: () => gone, lastWords, forgetWords: words.clear, end, kill };
+
+  async function lastWords(): Promise<string> {
+    await Promise.race([silence, sleep(DRAIN_MS, undefined, { ref: false })]);
+    return words.text();
+  }
 
   function end(): void {
     if (!gone) group?.end();
@@ -62,10 +74,17 @@ export function startAcpProgram({ command: [file, ...args], cwd, env }: AcpCall)
   }
 }
 
-type Pipes = ChildProcessByStdio<Writable, Readable, null>;
+/** Somebody who left the group may hold the pipes open for as long as they like. */
+function hangUp({ stdout, stderr }: ChildProcessWithoutNullStreams): void {
+  stdout.destroy();
+  stderr.destroy();
+}
 
 /** `onClose`: the connection has ended. Tells the agent that this client offers it neither files nor a terminal. */
-async function connect({ stdin, stdout }: Pipes, onClose: () => void): Promise<ClientContext> {
+async function connect(
+  { stdin, stdout }: ChildProcessWithoutNullStreams,
+  onClose: () => void,
+): Promise<ClientContext> {
   const { client, methods, ndJsonStream, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
   const stream = ndJsonStream(Writable.toWeb(stdin), Readable.toWeb(stdout), {
     maxMessageBytes: MOST_LINE_BYTES,

@@ -1,10 +1,14 @@
 import { type AcpCall, type AcpProgram, startAcpProgram } from "./acp-program.ts";
 import { type AcpAnswer, type AcpSession, openAcpSession } from "./acp-session.ts";
+import { type AcpWitness, createAcpWitness } from "./acp-witness.ts";
 import type { AgentTurn } from "./port.ts";
 
 /** A running agent with the sessions it keeps. */
 export interface AcpWorker {
-  /** Carries out a turn in the session of its key; at the abort it is cancelled, and two seconds later the agent killed. */
+  /**
+   * Carries out a turn in the session of its key; at the abort it is cancelled, and two seconds later the agent killed.
+   * Rejects with an `AcpLoss` where the agent is lost meanwhile.
+   */
   ask(turn: AgentTurn, model: string, signal: AbortSignal): Promise<AcpAnswer>;
   /** It takes no turn any more: it has gone, or has had its share. */
   isSpent(): boolean;
@@ -14,6 +18,7 @@ export interface AcpWorker {
 
 interface State {
   program: AcpProgram;
+  witness: AcpWitness;
   cwd: string;
   /** By session key. */
   sessions: Map<string, AcpSession>;
@@ -33,7 +38,9 @@ const GRACE_MS = 2000;
 /** Starts the agent. Throws where its arguments or its environment cannot be. */
 export function createAcpWorker(call: AcpCall): AcpWorker {
   const program = startAcpProgram(call);
-  const state: State = { program, cwd: call.cwd, sessions: new Map(), opened: 0, turns: 0, retired: false };
+  const witness = createAcpWitness(program);
+  const sessions = new Map<string, AcpSession>();
+  const state: State = { program, witness, cwd: call.cwd, sessions, opened: 0, turns: 0, retired: false };
   return {
     ask: (turn, model, signal) => ask(state, { turn, model }, signal),
     isSpent: () => state.retired || state.opened >= MOST_SESSIONS || program.isGone(),
@@ -56,9 +63,9 @@ async function ask(
   });
   state.turns += 1;
   try {
-    const session = await takeSession(state, turn);
+    const session = await state.witness.beforePrompt(() => takeSession(state, turn));
     signal.throwIfAborted();
-    return await session.ask(turn, model);
+    return await state.witness.duringPrompt(() => session.ask(turn, model));
   } catch (error) {
     forget(state, turn.sessionKey);
     throw error;

@@ -141,7 +141,42 @@ describe("how a turn ends", () => {
 
   test("a program that ends at once is worth another try", async () => {
     agent = create({ command: ["true"] });
-    expect(await failureOf(run("hello"))).toMatchObject({ kind: "passing" });
+    expect(await failureOf(run("hello"))).toMatchObject({
+      kind: "passing",
+      message: "own was lost before it replied.",
+    });
+  });
+
+  test("what it complained of at the start is told, without colours and secrets", async () => {
+    const complain = "printf '\\033[31mno key %s\\007\\n' \"$KEY\" >&2; exit 1";
+    agent = create({ command: ["sh", "-c", complain], env: { KEY: "abcdef-123456" } });
+    expect(await failureOf(run("hello"))).toMatchObject({
+      kind: "passing",
+      message: "own was lost before it replied: no key [redacted]",
+    });
+  });
+
+  test("of many last words the end is told", async () => {
+    agent = create({ command: ["sh", "-c", "seq 1 100000 >&2; echo over >&2"] });
+    const { message } = await failureOf(run("hello"));
+    expect(message).toMatch(/99999 100000 over$/);
+    expect(message.length).toBeLessThan(400);
+  });
+
+  test("what it wrote during the turn is told, and nothing from before", async () => {
+    await textOf("complain once");
+    expect(await failureOf(run("complain and die", { history: HISTORY }))).toMatchObject({
+      message: "own was lost before it replied: and die",
+    });
+  });
+
+  test("of two turns side by side neither is told what may be of the other", async () => {
+    const other = failureOf(run("deaf", { sessionKey: "other" }));
+    await textOf("hello");
+    const own = failureOf(run("complain and die", { history: HISTORY }));
+    for (const failure of [other, own]) {
+      expect(await failure).toMatchObject({ message: "own was lost before it replied." });
+    }
   });
 
   test("another version of the protocol fails for good", async () => {

@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
+import { collectTail } from "./collect-tail.ts";
 import { createProcessGroup } from "./process-group.ts";
 
 export interface ProgramCall {
@@ -27,9 +28,6 @@ export interface ProgramEnd {
   complaint: string;
 }
 
-/** How much of standard error is kept, in bytes. */
-const COMPLAINT_BYTES = 4096;
-
 /** How long after a program's end its last words may take, in milliseconds. */
 const DRAIN_MS = 1000;
 
@@ -53,7 +51,7 @@ export async function runProgram(call: ProgramCall, abort: AbortSignal): Promise
   feed(child.stdin, call.input);
   await closed;
   const { exitCode, signalCode } = child;
-  return { code: exitCode, signal: signalCode, ...output(), complaint: complaint() };
+  return { code: exitCode, signal: signalCode, ...output(), complaint: complaint.text() };
 }
 
 async function start({ command, cwd, env }: ProgramCall): Promise<ChildProcessWithoutNullStreams> {
@@ -87,12 +85,4 @@ function collect(
     else chunks.push(chunk);
   });
   return () => ({ output: Buffer.concat(chunks).toString("utf8"), overflowed: bytes > mostBytes });
-}
-
-function collectTail(stream: Readable): () => string {
-  let tail = Buffer.alloc(0);
-  stream.on("data", (chunk: Buffer) => {
-    tail = Buffer.concat([tail, chunk]).subarray(-COMPLAINT_BYTES);
-  });
-  return () => tail.toString("utf8");
 }

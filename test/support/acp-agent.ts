@@ -2,6 +2,7 @@
  * An agent of the Agent Client Protocol on the package's agent side, run as a program. It does what the prompt's last
  * line says, the end of a boundary aside; anything else it echoes, behind the session's id and how many prompts that has had.
  */
+import { writeSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import {
   agent,
@@ -70,6 +71,9 @@ async function act(client: AgentContext, sessionId: string, text: string): Promi
       return "end_turn";
     case "die":
       return process.exit(1);
+    case "complain":
+      writeSync(process.stderr.fd, `${rest}\n`);
+      return rest.endsWith("die") ? process.exit(1) : "end_turn";
     case "fail":
       throw new RequestError(Number(rest), `refused key ${process.env["KEY"]}`);
     case "stop":
