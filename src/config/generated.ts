@@ -881,7 +881,7 @@ export interface Mailbox {
    */
   subscription?: string;
   /**
-   * gmail: Pub/Sub posts to {hooks_path}/mail/push of this service instead, with a signed token.
+   * gmail: Pub/Sub posts to /mail/push of this service instead, with a signed token.
    */
   push?: {
     /**
