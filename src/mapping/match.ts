@@ -3,7 +3,6 @@ import type { MappingInput } from "../config/generated.ts";
 import { appendSegment } from "../config/key-path.ts";
 import { messageOf } from "../errors.ts";
 import type { HookRequest } from "../types.ts";
-import type { CompiledMapping } from "./compile.ts";
 import { readOwn } from "./own.ts";
 
 type MatchInput = NonNullable<MappingInput["match"]>;
@@ -21,13 +20,6 @@ export interface Match {
   accepts(request: HookRequest): boolean;
 }
 
-/** All mappings, prepared so that a request is held against those of its own path only. */
-export interface MappingIndex {
-  mappings: readonly CompiledMapping[];
-  /** The first mapping that takes the request. */
-  find(request: HookRequest): CompiledMapping | undefined;
-}
-
 /** Prepares a mapping's `match`. `report` is told what is wrong with it: the key below `match`, and a sentence. */
 export function compileMatch(match: MatchInput, report: (key: string, message: string) => void): Match {
   const headers = Object.entries(match.headers ?? {});
@@ -42,22 +34,6 @@ export function compileMatch(match: MatchInput, report: (key: string, message: s
     headers: Object.fromEntries(headers.map(([name, pattern]) => [name.toLowerCase(), pattern])),
     where: match.where,
     accepts: (request) => tests.every((test) => test(request)),
-  };
-}
-
-/** The order of `mappings` decides: first match wins. */
-export function createMappingIndex(mappings: readonly CompiledMapping[]): MappingIndex {
-  const anyPath = mappings.filter(({ match }) => match.path === undefined);
-  const paths = new Set(mappings.flatMap(({ match }) => match.path ?? []));
-  const byPath = new Map(
-    [...paths].map((path) => [
-      path,
-      mappings.filter(({ match }) => match.path === undefined || match.path === path),
-    ]),
-  );
-  return {
-    mappings,
-    find: (request) => (byPath.get(request.hook) ?? anyPath).find(({ match }) => match.accepts(request)),
   };
 }
 

@@ -3,7 +3,7 @@ import { BUILT_IN_HOOKS, type HookRequest, type Resolution } from "../types.ts";
 import { resolveBuiltIn } from "./built-in.ts";
 import { requireIdempotencyKey } from "./idempotency.ts";
 import { type MappedOptions, resolveMapped } from "./mapped.ts";
-import type { MappingIndex } from "./match.ts";
+import type { MappingIndex } from "./mapping-index.ts";
 
 export interface ResolveOptions extends MappedOptions {
   mappings: MappingIndex;

@@ -10,7 +10,7 @@ import { byPlace } from "../config/to-read-config.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import type { RunLimits } from "../journal/port.ts";
 import { compileMapping, type CompiledMapping } from "../mapping/compile.ts";
-import { createMappingIndex, type MappingIndex } from "../mapping/match.ts";
+import { createMappingIndex, type MappingIndex } from "../mapping/mapping-index.ts";
 import { toRunLimits } from "../mapping/run-limits.ts";
 import { findShadowed } from "../mapping/shadow.ts";
 import { compileTransform } from "../transforms/compile.ts";

@@ -3,7 +3,7 @@ import type { MappingInput, UserConfig } from "../../src/config/generated.ts";
 import { resolveUserConfig } from "../../src/config/resolve.ts";
 import type { MappingSource, ResolvedConfig } from "../../src/config/resolved.ts";
 import { compileMapping, type CompiledMapping } from "../../src/mapping/compile.ts";
-import { createMappingIndex } from "../../src/mapping/match.ts";
+import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
 import { resolveRequest } from "../../src/mapping/resolve.ts";
 import {
   TransformError,

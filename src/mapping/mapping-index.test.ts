@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toCompiled, toRequest } from "../../test/support/mapping.ts";
 import type { MappingInput } from "../config/generated.ts";
-import { createMappingIndex } from "./match.ts";
+import { createMappingIndex } from "./mapping-index.ts";
 
 type MatchInput = NonNullable<MappingInput["match"]>;
 
