@@ -165,11 +165,11 @@ describe("webhooks test", () => {
     });
     let output = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-    await expect.poll(() => output, { timeout: 10_000 }).toMatch(/1 passed, 0 failed[^]*Watching/);
+    await expect.poll(() => output).toMatch(/1 passed, 0 failed[^]*Watching/);
     write("transforms/x.ts", "export default () => ({ message: 'now' });");
-    await expect.poll(() => output, { timeout: 10_000 }).toMatch(/0 passed, 1 failed/);
+    await expect.poll(() => output).toMatch(/0 passed, 1 failed/);
     write("transforms/x.ts", "export default () => null;");
-    await expect.poll(() => output, { timeout: 10_000 }).toMatch(/0 passed, 1 failed[^]*1 passed, 0 failed/);
+    await expect.poll(() => output).toMatch(/0 passed, 1 failed[^]*1 passed, 0 failed/);
     const ended = new Promise((resolve) => void child.once("exit", resolve));
     child.kill("SIGINT");
     expect(await ended).toBe(0);

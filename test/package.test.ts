@@ -1,18 +1,19 @@
 /** The edges of the package: what it exports, what is in it, and that what was built runs. */
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as source from "../src/index.ts";
+import { type CliResult, run as runIn } from "./support/cli.ts";
 import { HOOK_TOKEN } from "./support/service.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const run = promisify(execFile);
 const folder = mkdtempSync(path.join(tmpdir(), "hookline-package-"));
 
-beforeAll(() => run(process.execPath, [path.join(root, ".ci/build.ts")]), 60_000);
+beforeAll(() => run(process.execPath, [path.join(root, ".ci/build.ts")]));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("a program imports these names, from the built package too", async () => {
@@ -47,6 +48,7 @@ test("the package holds what it needs, and no tests", async () => {
       "LICENSE",
       "dist/cli/main.js",
       "dist/index.d.ts",
+      "dist/contracts/index.d.ts",
       "dist/transforms/sandbox/child.js",
       "presets/mail/preset.json",
       "schemas/config.json",
@@ -54,3 +56,48 @@ test("the package holds what it needs, and no tests", async () => {
   );
   expect(paths.filter((name) => /\.test\.|^(src|test|\.ci)\//.test(name))).toEqual([]);
 });
+
+describe("a plugin's own tests, with the package as it is published", () => {
+  const home = path.join(folder, "pigeon");
+  beforeAll(() => installPackage(home));
+
+  test("a right plugin passes the contracts", async () => {
+    const { code, stdout } = await runTests(home, "right.test.js");
+    expect(failuresIn(stdout)).toEqual([]);
+    expect(stdout).toMatch(/^# pass 17$/m);
+    expect(code).toBe(0);
+  });
+
+  test("a wrong one does not", async () => {
+    const { code, stdout } = await runTests(home, "wrong.test.js");
+    expect(failuresIn(stdout)).toEqual([
+      "gives up on an unknown recipient",
+      "gives up where the service refuses for good",
+      "remote channel contract: wrong pigeon",
+      "replies to a heartbeat turn",
+      "agent contract: wrong parrot",
+    ]);
+    expect(code).toBe(1);
+  });
+});
+
+/** Puts the plugin and the packed package, which finds its libraries in the checkout, into a folder. */
+async function installPackage(home: string): Promise<void> {
+  cpSync(path.join(import.meta.dirname, "fixtures/plugin"), home, { recursive: true });
+  const installed = path.join(home, "node_modules/hookline");
+  mkdirSync(installed, { recursive: true });
+  const options = ["--json", "--ignore-scripts", "--pack-destination", home];
+  const { stdout } = await run("npm", ["pack", ...options], { cwd: root });
+  const [{ filename }] = JSON.parse(stdout);
+  await run("tar", ["-xzf", path.join(home, filename), "--strip-components=1", "-C", installed]);
+  symlinkSync(path.join(root, "node_modules"), path.join(installed, "node_modules"));
+}
+
+function runTests(home: string, file: string): Promise<CliResult> {
+  return runIn(home, process.execPath, ["--test", "--test-reporter=tap", file]);
+}
+
+/** The names of what failed in a TAP report, an inner one before its suite. */
+function failuresIn(report: string): string[] {
+  return Array.from(report.matchAll(/^ *not ok \d+ - (.*)$/gm), ([, name = ""]) => name);
+}

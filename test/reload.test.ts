@@ -19,7 +19,7 @@ const config = {
   hooks: { mappings: [{ match: { path: "x" }, transform: { module: "x.ts" }, deliver: false }] },
 };
 
-const POLL = { timeout: 10_000, interval: 15 };
+const POLL = { interval: 15 };
 
 let service: Service;
 afterEach(() => service.close());

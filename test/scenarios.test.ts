@@ -64,7 +64,7 @@ async function expectAfter(
 ): Promise<void> {
   for (const [place, expected] of Object.entries(after)) {
     const show = () => running.api(place.replace("{eventId}", eventId ?? ""));
-    await expect.poll(show, { timeout: 5000 }).toMatchObject(toMatcher(expected) as object);
+    await expect.poll(show).toMatchObject(toMatcher(expected) as object);
   }
 }
 

@@ -37,7 +37,7 @@ test.skipIf(!canLimit).each(["watches", "instances"])(
     expect(await messageOf(client)).toBe("one");
     await expect.poll(errors).toMatch(/"level":40.*so they are polled/);
     writeFileSync(path.join(folder, "transforms/x.ts"), says("two"));
-    await expect.poll(() => messageOf(client), { timeout: 10_000 }).toBe("two");
+    await expect.poll(() => messageOf(client)).toBe("two");
     expect(errors().match(/so they are polled/g)).toHaveLength(1);
     expect(errors()).not.toContain("watching files failed");
   },
@@ -52,7 +52,7 @@ async function serveWithout(limit: string): Promise<{ client: Client; errors: ()
   let [output, errors] = ["", ""];
   started.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
   started.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
-  await expect.poll(() => output + errors, { timeout: 10_000 }).toMatch(/Listening on http\S+/);
+  await expect.poll(() => output + errors).toMatch(/Listening on http\S+/);
   const url = /Listening on (http\S+)/.exec(output)?.[1] ?? "";
   const client = createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
   return { client, errors: () => errors };
