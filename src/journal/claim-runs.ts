@@ -1,5 +1,5 @@
 import type { Database } from "../storage/database.ts";
-import { integer, text } from "./columns.ts";
+import { integer, text } from "../storage/columns.ts";
 import { readRun } from "./joined-events.ts";
 import type { Run, RunLimit, RunLimits } from "./port.ts";
 import { SELECT_RUNS } from "./rows.ts";

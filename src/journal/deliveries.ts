@@ -1,5 +1,5 @@
 import type { ChannelName } from "../types.ts";
-import { optional, text } from "./columns.ts";
+import { optional, text } from "../storage/columns.ts";
 import type { Database, SqlRow } from "../storage/database.ts";
 import { bookEvent } from "./event-states.ts";
 import type { Delivery, DeliveryEnd, NewDelivery, Route } from "./port.ts";

@@ -1,4 +1,4 @@
-import { text } from "./columns.ts";
+import { text } from "../storage/columns.ts";
 import type { Database } from "../storage/database.ts";
 import type { Entry, NewEntry } from "./port.ts";
 import { toEntry } from "./rows.ts";

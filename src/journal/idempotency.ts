@@ -1,5 +1,5 @@
 import type { Receipt } from "../types.ts";
-import { integer, text } from "./columns.ts";
+import { integer, text } from "../storage/columns.ts";
 import type { Database } from "../storage/database.ts";
 import type { Retention } from "./port.ts";
 

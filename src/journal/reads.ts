@@ -1,5 +1,5 @@
 import type { DeliveryState, EventStatus, RunState } from "../types.ts";
-import { integer, optional, text } from "./columns.ts";
+import { integer, optional, text } from "../storage/columns.ts";
 import { nextRunAt } from "./claim-runs.ts";
 import type { Database } from "../storage/database.ts";
 import { readRun } from "./joined-events.ts";

@@ -1,4 +1,4 @@
-import { integer, text } from "./columns.ts";
+import { integer, text } from "../storage/columns.ts";
 import type { Database, SqlRow } from "../storage/database.ts";
 import { deleteEntries, detachPending } from "./entries.ts";
 import { sweepKeys } from "./idempotency.ts";

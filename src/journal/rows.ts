@@ -1,5 +1,5 @@
 import { CHANNEL_NAMES, DELIVERY_STATES, EVENT_STATUSES, RUN_STATES } from "../types.ts";
-import { bytes, integer, oneOf, optional, text } from "./columns.ts";
+import { bytes, integer, oneOf, optional, text } from "../storage/columns.ts";
 import type { SqlRow } from "../storage/database.ts";
 import type { JournalStats } from "./port.ts";
 import {

@@ -1,4 +1,4 @@
-import { integer } from "./columns.ts";
+import { integer } from "../storage/columns.ts";
 import type { Database } from "../storage/database.ts";
 import type { RunLimit } from "./port.ts";
 

@@ -1,5 +1,5 @@
 import type { AgentAction } from "../types.ts";
-import { optional, text } from "./columns.ts";
+import { optional, text } from "../storage/columns.ts";
 import type { Database } from "../storage/database.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { insertEntries } from "./entries.ts";

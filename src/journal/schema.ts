@@ -1,5 +1,5 @@
 import { ConfigError } from "../errors.ts";
-import { integer } from "./columns.ts";
+import { integer } from "../storage/columns.ts";
 import type { Database } from "../storage/database.ts";
 
 /** Brings the file to the last of the versions, all in one transaction: where it throws, closing the file undoes it. */

@@ -1,4 +1,4 @@
-import type { SqlRow } from "../storage/database.ts";
+import type { SqlRow } from "./database.ts";
 
 type Column = SqlRow[string] | undefined;
 
@@ -31,5 +31,5 @@ export function optional<Value>(read: (column: Column) => Value, column: Column)
 }
 
 function unexpected(expected: string, column: Column): TypeError {
-  return new TypeError(`the journal holds ${typeof column} where it keeps ${expected}`);
+  return new TypeError(`a table holds ${typeof column} where it keeps ${expected}`);
 }
