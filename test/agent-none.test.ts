@@ -1,6 +1,6 @@
 /** A mapping that asks no agent: its message goes to the channel, everything else is as with one. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type FaultProxy, startFaultProxy } from "./support/fault-proxy.ts";
+import { type FaultProxy, startFaultProxy } from "../src/contracts/fault-proxy.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
 import { type SlackServer, startSlack } from "./support/slack.ts";

@@ -59,7 +59,7 @@ test("the package holds what it needs, and no tests", async () => {
 
 describe("a plugin's own tests, with the package as it is published", () => {
   const home = path.join(folder, "pigeon");
-  beforeAll(() => installPackage(home));
+  beforeAll(() => installPackage(home), 60_000);
 
   test("a right plugin passes the contracts", async () => {
     const { code, stdout } = await runTests(home, "right.test.js");

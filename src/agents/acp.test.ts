@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { describeAgent, turnOf } from "../../test/contracts/agent.ts";
-import { failureOf } from "../../test/support/failure.ts";
+import { describeAgent } from "../contracts/describe-agent.ts";
+import { turnOf } from "../contracts/turn-of.ts";
+import { failureOf } from "../contracts/failure-of.ts";
 import { isRunning } from "../../test/support/is-running.ts";
 import { createAcp } from "./acp.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./port.ts";
@@ -13,7 +14,7 @@ const HISTORY: AgentTurn["history"] = [
   { role: "assistant", text: "two" },
 ];
 
-describeAgent("acp", async () => {
+describeAgent({ describe, test }, "acp", async () => {
   const agent = create();
   return { agent, model: "own/default", close: async () => agent.close?.() };
 });

@@ -1,8 +1,9 @@
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { describeRemoteAgent, turnOf, type RemoteAgentUnderTest } from "../../test/contracts/agent.ts";
-import { failureOf } from "../../test/support/failure.ts";
-import { startFaultProxy, type FaultProxy } from "../../test/support/fault-proxy.ts";
+import { describeRemoteAgent, type RemoteAgentUnderTest } from "../contracts/describe-remote-agent.ts";
+import { turnOf } from "../contracts/turn-of.ts";
+import { failureOf } from "../contracts/failure-of.ts";
+import { startFaultProxy, type FaultProxy } from "../contracts/fault-proxy.ts";
 import { startModels, type ModelServer } from "../../test/support/models.ts";
 import type { Provider } from "../config/generated.ts";
 import { createAiSdk } from "./ai-sdk.ts";
@@ -19,7 +20,7 @@ const THINKING_ON_THE_WIRE = {
 };
 const never = new AbortController().signal;
 
-for (const kind of KINDS) describeRemoteAgent(`ai-sdk, ${kind}`, () => open(kind));
+for (const kind of KINDS) describeRemoteAgent({ describe, test }, `ai-sdk, ${kind}`, () => open(kind));
 
 describe.each(KINDS)("ai-sdk, %s", (kind) => {
   let models: ModelServer;

@@ -2,15 +2,16 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { describeAgent, turnOf } from "../../test/contracts/agent.ts";
-import { failureOf } from "../../test/support/failure.ts";
+import { describeAgent } from "../contracts/describe-agent.ts";
+import { turnOf } from "../contracts/turn-of.ts";
+import { failureOf } from "../contracts/failure-of.ts";
 import { isRunning } from "../../test/support/is-running.ts";
 import { createCommand } from "./command.ts";
 import type { AgentReply, AgentTurn } from "./port.ts";
 
 const never = new AbortController().signal;
 
-describeAgent("command", async () => ({
+describeAgent({ describe, test }, "command", async () => ({
   agent: createCommand({ name: "own", provider: { kind: "command", command: ["sh", "-c", "echo Hello."] } }),
   model: "own/default",
   close: async () => {},

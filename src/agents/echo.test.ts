@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { describeAgent, turnOf } from "../../test/contracts/agent.ts";
+import { describeAgent } from "../contracts/describe-agent.ts";
+import { turnOf } from "../contracts/turn-of.ts";
 import { wrapExternal } from "../actions/boundary.ts";
 import { createEcho } from "./echo.ts";
 
-describeAgent("echo", async () => ({ agent: createEcho(), close: async () => {} }));
+describeAgent({ describe, test }, "echo", async () => ({ agent: createEcho(), close: async () => {} }));
 
 describe("echo", () => {
   const reply = async (message: string): Promise<string> => {

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { describeRemoteAgent, turnOf, type RemoteAgentUnderTest } from "../../test/contracts/agent.ts";
-import { startFaultProxy, type FaultProxy } from "../../test/support/fault-proxy.ts";
+import { describeRemoteAgent, type RemoteAgentUnderTest } from "../contracts/describe-remote-agent.ts";
+import { turnOf } from "../contracts/turn-of.ts";
+import { startFaultProxy, type FaultProxy } from "../contracts/fault-proxy.ts";
 import { startModels, type ModelServer } from "../../test/support/models.ts";
 import type { Provider } from "../config/generated.ts";
 import { createGateway } from "./gateway.ts";
 import type { AgentReply, AgentTurn } from "./port.ts";
 
-describeRemoteAgent("gateway that keeps no history", open);
+describeRemoteAgent({ describe, test }, "gateway that keeps no history", open);
 
 describe("gateway", () => {
   let models: ModelServer;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { turnOf } from "../../test/contracts/agent.ts";
-import { startFaultProxy, type FaultProxy } from "../../test/support/fault-proxy.ts";
+import { turnOf } from "../contracts/turn-of.ts";
+import { startFaultProxy, type FaultProxy } from "../contracts/fault-proxy.ts";
 import { startModels, type ModelServer } from "../../test/support/models.ts";
 import type { AgentReply, AgentTurn } from "./port.ts";
 import { createAgent } from "./registry.ts";

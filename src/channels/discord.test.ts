@@ -1,12 +1,12 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
+import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
 import { discordError, startDiscord } from "../../test/support/discord.ts";
-import { failureOf } from "../../test/support/failure.ts";
-import { startFaultProxy, type Fault } from "../../test/support/fault-proxy.ts";
+import { failureOf } from "../contracts/failure-of.ts";
+import { startFaultProxy, type Fault } from "../contracts/fault-proxy.ts";
 import { createDiscord } from "./discord.ts";
 
-describeChannel("discord", open);
+describeRemoteChannel({ describe, test }, "discord", open);
 
 describe("discord", () => {
   const never = new AbortController().signal;
@@ -68,7 +68,7 @@ const RATE_LIMITED: Fault = {
   body: JSON.stringify({ message: "You are being rate limited.", retry_after: 7, global: false }),
 };
 
-async function open(): Promise<ChannelUnderTest> {
+async function open(): Promise<RemoteChannelUnderTest> {
   const discord = await startDiscord();
   const proxy = await startFaultProxy(discord.baseUrl);
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { failureOf } from "../../test/support/failure.ts";
-import { startFaultProxy } from "../../test/support/fault-proxy.ts";
+import { failureOf } from "../contracts/failure-of.ts";
+import { startFaultProxy } from "../contracts/fault-proxy.ts";
 import { parseRetryAfter, post, toLine, toRefusal, type HttpAnswer } from "./http.ts";
 
 const { signal } = new AbortController();

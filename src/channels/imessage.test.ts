@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from "vitest";
-import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
-import { failureOf } from "../../test/support/failure.ts";
-import type { Fault } from "../../test/support/fault-proxy.ts";
+import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
+import { failureOf } from "../contracts/failure-of.ts";
+import type { Fault } from "../contracts/fault-proxy.ts";
 import { startImsg } from "../../test/support/imsg.ts";
 import { createImessage } from "./imessage.ts";
 
-describeChannel("imessage", open);
+describeRemoteChannel({ describe, test }, "imessage", open);
 
 describe("imessage", () => {
   const never = new AbortController().signal;
@@ -55,7 +55,7 @@ describe("imessage", () => {
   });
 });
 
-async function open(): Promise<ChannelUnderTest> {
+async function open(): Promise<RemoteChannelUnderTest> {
   const imsg = await startImsg();
   return {
     channel: createImessage(imsg),

@@ -1,12 +1,12 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
-import { failureOf } from "../../test/support/failure.ts";
-import { startFaultProxy, type Fault } from "../../test/support/fault-proxy.ts";
+import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
+import { failureOf } from "../contracts/failure-of.ts";
+import { startFaultProxy, type Fault } from "../contracts/fault-proxy.ts";
 import { mattermostError, startMattermost } from "../../test/support/mattermost.ts";
 import { createMattermost } from "./mattermost.ts";
 
-describeChannel("mattermost", open);
+describeRemoteChannel({ describe, test }, "mattermost", open);
 
 describe("mattermost", () => {
   const never = new AbortController().signal;
@@ -55,7 +55,7 @@ describe("mattermost", () => {
   });
 });
 
-async function open(): Promise<ChannelUnderTest> {
+async function open(): Promise<RemoteChannelUnderTest> {
   const mattermost = await startMattermost();
   const proxy = await startFaultProxy(mattermost.baseUrl);
   return {

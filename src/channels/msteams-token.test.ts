@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { failureOf } from "../../test/support/failure.ts";
-import { type FaultProxy, startFaultProxy } from "../../test/support/fault-proxy.ts";
+import { failureOf } from "../contracts/failure-of.ts";
+import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { type MsteamsServer, startMsteams } from "../../test/support/msteams.ts";
 import { createTokenSource } from "./msteams-token.ts";
 

@@ -1,12 +1,12 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
-import { failureOf } from "../../test/support/failure.ts";
-import { type Fault, startFaultProxy } from "../../test/support/fault-proxy.ts";
+import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
+import { failureOf } from "../contracts/failure-of.ts";
+import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { msteamsError, startMsteams } from "../../test/support/msteams.ts";
 import { createMsteams } from "./msteams.ts";
 
-describeChannel("msteams", open);
+describeRemoteChannel({ describe, test }, "msteams", open);
 
 describe("msteams", () => {
   const never = new AbortController().signal;
@@ -56,7 +56,7 @@ describe("msteams", () => {
   });
 });
 
-async function open(): Promise<ChannelUnderTest> {
+async function open(): Promise<RemoteChannelUnderTest> {
   const teams = await startMsteams();
   const proxy = await startFaultProxy(teams.baseUrl);
   return {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
-import { failureOf } from "../../test/support/failure.ts";
-import { type Fault, startFaultProxy } from "../../test/support/fault-proxy.ts";
+import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
+import { failureOf } from "../contracts/failure-of.ts";
+import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { signalError, startSignal } from "../../test/support/signal.ts";
 import { createSignal } from "./signal.ts";
 
-describeChannel("signal", open);
+describeRemoteChannel({ describe, test }, "signal", open);
 
 describe("signal", () => {
   const never = new AbortController().signal;
@@ -44,7 +44,7 @@ describe("signal", () => {
   });
 });
 
-async function open(): Promise<ChannelUnderTest> {
+async function open(): Promise<RemoteChannelUnderTest> {
   const daemon = await startSignal();
   const proxy = await startFaultProxy(daemon.baseUrl);
   return {

@@ -1,12 +1,12 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
-import { failureOf } from "../../test/support/failure.ts";
-import { startFaultProxy } from "../../test/support/fault-proxy.ts";
+import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
+import { failureOf } from "../contracts/failure-of.ts";
+import { startFaultProxy } from "../contracts/fault-proxy.ts";
 import { startSlack } from "../../test/support/slack.ts";
 import { createSlack } from "./slack.ts";
 
-describeChannel("slack", open);
+describeRemoteChannel({ describe, test }, "slack", open);
 
 describe("slack", () => {
   const never = new AbortController().signal;
@@ -55,7 +55,7 @@ describe("slack", () => {
   });
 });
 
-async function open(): Promise<ChannelUnderTest> {
+async function open(): Promise<RemoteChannelUnderTest> {
   const slack = await startSlack();
   const proxy = await startFaultProxy(slack.baseUrl);
   return {

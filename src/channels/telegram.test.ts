@@ -1,12 +1,12 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
-import { failureOf } from "../../test/support/failure.ts";
-import { startFaultProxy, type Fault } from "../../test/support/fault-proxy.ts";
+import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
+import { failureOf } from "../contracts/failure-of.ts";
+import { startFaultProxy, type Fault } from "../contracts/fault-proxy.ts";
 import { startTelegram } from "../../test/support/telegram.ts";
 import { createTelegram } from "./telegram.ts";
 
-describeChannel("telegram", open);
+describeRemoteChannel({ describe, test }, "telegram", open);
 
 describe("telegram", () => {
   const never = new AbortController().signal;
@@ -42,7 +42,7 @@ describe("telegram", () => {
   });
 });
 
-async function open(): Promise<ChannelUnderTest> {
+async function open(): Promise<RemoteChannelUnderTest> {
   const telegram = await startTelegram();
   const proxy = await startFaultProxy(telegram.baseUrl);
   const unknown = "404404404";

@@ -1,12 +1,12 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { describeChannel, type ChannelUnderTest } from "../../test/contracts/channel.ts";
-import { failureOf } from "../../test/support/failure.ts";
-import { type Fault, startFaultProxy } from "../../test/support/fault-proxy.ts";
+import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
+import { failureOf } from "../contracts/failure-of.ts";
+import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { startWhatsapp, whatsappError } from "../../test/support/whatsapp.ts";
 import { createWhatsapp } from "./whatsapp.ts";
 
-describeChannel("whatsapp", open);
+describeRemoteChannel({ describe, test }, "whatsapp", open);
 
 describe("whatsapp", () => {
   const never = new AbortController().signal;
@@ -55,7 +55,7 @@ describe("whatsapp", () => {
   });
 });
 
-async function open(): Promise<ChannelUnderTest> {
+async function open(): Promise<RemoteChannelUnderTest> {
   const whatsapp = await startWhatsapp();
   const proxy = await startFaultProxy(whatsapp.baseUrl);
   return {

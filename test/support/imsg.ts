@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Fault } from "./fault-proxy.ts";
+import type { Fault } from "../../src/contracts/fault-proxy.ts";
 
 export interface Imsg {
   /** What `channels.imessage.command` is set to. */

@@ -28,7 +28,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     requests.push({ path: request.url, headers: request.headers, body: body.toString() });
     const { fault, marker } = current;
     if (fault && body.includes(marker)) meet(fault, request, response);
-    else await passOn(new URL(target), { request, body }, response);
+    else await passOn(new URL(target), { request, body }, response).catch(() => request.socket.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
