@@ -33,8 +33,8 @@ export interface DispatchService {
   dispatcher: Dispatcher;
   /** Commits one event with these actions and tells the dispatcher; gives the run ids. */
   accept(...actions: ActionFields[]): Promise<string[]>;
-  /** Closes the dispatcher and the journal and removes the folder; what is not done in this time is cut off. */
-  close(timeoutMs?: number): Promise<void>;
+  /** Closes the dispatcher and the journal and removes the folder; what is not done in two seconds is cut off. */
+  close(): Promise<void>;
 }
 
 const SETTINGS: ResolvedConfig["agents"] = {
@@ -42,7 +42,7 @@ const SETTINGS: ResolvedConfig["agents"] = {
   model: undefined,
   models: undefined,
   thinking: undefined,
-  timeoutSeconds: 10,
+  timeoutSeconds: 600,
   maxConcurrent: 4,
   maxAttempts: 3,
   heartbeat: { everyMs: 3_600_000, ack: "HEARTBEAT_OK" },
@@ -75,8 +75,8 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
         dispatcher.requestHeartbeat();
       return runIds;
     },
-    async close(timeoutMs = 2000) {
-      await dispatcher.close(timeoutMs);
+    async close() {
+      await dispatcher.close(2000);
       await journal.close();
       rmSync(folder, { recursive: true, force: true });
     },
@@ -156,7 +156,7 @@ function toAgentAction(fields: ActionFields & { kind?: "agent" }): AgentAction {
     wakeMode: "next-heartbeat",
     deliver: false,
     channel: "last",
-    timeoutSeconds: 5,
+    timeoutSeconds: 600,
     allowUnsafeExternalContent: true,
     ...fields,
   };
