@@ -51,6 +51,24 @@ describe("a change is taken up without a restart", () => {
     await expect.poll(message, POLL).toBe("from a template");
   });
 
+  test("of a secret's file, replaced by a rename, and deleted for a moment", async () => {
+    const mappings = [{ match: { path: "x" }, messageTemplate: "${file:secrets/word}", deliver: false }];
+    service = await startService({
+      config: { hooks: { mappings } },
+      files: { "secrets/word": "one\n" },
+      watch: true,
+    });
+    expect(await message()).toBe("one");
+    service.write("secrets/word~", "two\n");
+    renameSync(path.join(service.folder, "secrets/word~"), path.join(service.folder, "secrets/word"));
+    await expect.poll(message, POLL).toBe("two");
+    rmSync(path.join(service.folder, "secrets/word"));
+    await waitFor(async () => (await service.api("/api/status")).lastReloadError !== null);
+    expect(await message()).toBe("two");
+    service.write("secrets/word", "three\n");
+    await expect.poll(message, POLL).toBe("three");
+  });
+
   test("of a folder that was deleted and made again", async () => {
     service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
     rmSync(path.join(service.folder, "transforms"), { recursive: true });

@@ -2,7 +2,6 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigProblem } from "../errors.ts";
 import { checkSchema } from "./check-schema.ts";
-import { substituteEnv } from "./env.ts";
 import type { Finding } from "./finding.ts";
 import { isWithin } from "./key-path.ts";
 import { loadPresets, toOrigin } from "./presets/load-presets.ts";
@@ -10,11 +9,11 @@ import { PACKAGE_ROOT } from "./package.ts";
 import type { Plugin } from "./plugins/plugin.ts";
 import type { Source } from "./parse.ts";
 import type { ResolvedConfig } from "./resolved.ts";
+import { type References, resolveReferences } from "./references.ts";
 import { RULES } from "./rules/rules.ts";
 import { type Origin, resolveUserConfig } from "./resolve.ts";
 
-export interface ExamineOptions extends Origin {
-  env: NodeJS.ProcessEnv;
+export interface ExamineOptions extends Origin, References {
   /** The folder of the presets, absolute. Default: the package's own. */
   presetsDir?: string;
   /** Default: none. */
@@ -29,13 +28,15 @@ export interface Examination {
   warnings: ConfigProblem[];
   /** The presets' files, by absolute path. */
   presets: Map<string, Source>;
+  /** The files that values come from, absolute. */
+  references: string[];
 }
 
 const PRESETS_DIR = path.join(PACKAGE_ROOT, "presets");
 
 /** The way from what a person wrote to what the code uses: variables, schema, defaults, presets, rules. */
 export function examineConfig(written: unknown, options: ExamineOptions): Examination {
-  const { value, problems: unset } = substituteEnv(written, options.env);
+  const { value, problems: unset, files: references } = resolveReferences(written, options);
   const { valid, problems: misfits } = checkSchema(value, options.plugins);
   const user = resolveUserConfig(valid, options, options.plugins);
   const presets = loadPresets(user.hooks, options.presetsDir ?? PRESETS_DIR);
@@ -50,6 +51,7 @@ export function examineConfig(written: unknown, options: ExamineOptions): Examin
     problems: [...spoiled, ...ofLevel("error", findings)],
     warnings: ofLevel("warning", findings),
     presets: presets.sources,
+    references,
   };
 }
 

@@ -184,7 +184,7 @@ export interface Preset {
 }
 
 /**
- * Hookline's configuration file: JSON5 or YAML. ${NAME} in a string is that environment variable.
+ * Hookline's configuration file: JSON5 or YAML. ${NAME} in a string is that environment variable, ${file:PATH} the text of that file without its last line break, the path relative to this one.
  */
 export interface UserConfig {
   /**
@@ -795,7 +795,7 @@ export interface MappingInput {
      */
     isolation?: "request" | "strict";
     /**
-     * Values the transform may see, by name; usually ${ENV}.
+     * Values the transform may see, by name; usually ${ENV} or ${file:PATH}.
      */
     secrets?: {
       [k: string]: string;
@@ -912,7 +912,7 @@ export interface Provider {
    */
   baseUrl?: string;
   /**
-   * Its key; usually ${ENV}.
+   * Its key; usually ${ENV} or ${file:PATH}.
    */
   apiKey?: string;
   /**

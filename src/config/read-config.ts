@@ -5,6 +5,7 @@ import { examineConfig } from "./examine.ts";
 import type { UserConfig } from "./generated.ts";
 import { parseSource, type Source } from "./parse.ts";
 import { loadPlugins } from "./plugins/load-plugins.ts";
+import type { References } from "./references.ts";
 import type { Origin } from "./resolve.ts";
 import { type ReadConfig, toReadConfig } from "./to-read-config.ts";
 
@@ -17,12 +18,20 @@ export type { ReadConfig };
 export async function readConfig(config: string | UserConfig, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
   if (typeof config !== "string") return read(config, { baseDir: process.cwd(), env });
   const file = path.resolve(config);
-  const source = parseSource(file, await readText(file));
-  return read(source.value, { file, baseDir: path.dirname(file), env, source });
+  return readConfigText(file, await readText(file), { env });
 }
 
-interface ReadOptions extends Origin {
-  env: NodeJS.ProcessEnv;
+/** As `readConfig`, of a text that may still be on its way to the file. */
+export async function readConfigText(
+  file: string,
+  text: string,
+  references: Omit<References, "baseDir">,
+): Promise<ReadConfig> {
+  const source = parseSource(file, text);
+  return read(source.value, { ...references, file, baseDir: path.dirname(file), source });
+}
+
+interface ReadOptions extends Origin, References {
   source?: Source;
 }
 

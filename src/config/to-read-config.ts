@@ -20,7 +20,7 @@ export interface ReadConfig {
 
 /** Gives every problem its place: in the file that it names, else in the configuration's own. */
 export function toReadConfig(examination: Examination, source?: Source): ReadConfig {
-  const { config, problems, warnings, presets } = examination;
+  const { config, problems, warnings, presets, references } = examination;
   const sources = new Map([...(config.file && source ? [[config.file, source] as const] : []), ...presets]);
   const locate = (key: string, file = config.file): Position | undefined =>
     sources.get(file ?? "")?.locate(key);
@@ -33,7 +33,7 @@ export function toReadConfig(examination: Examination, source?: Source): ReadCon
     problems: [...(source?.duplicates ?? []), ...problems.map(place)].toSorted(byPlace(config.file)),
     warnings: warnings.map(place).toSorted(byPlace(config.file)),
     locate,
-    files: [...sources.keys()],
+    files: [...sources.keys(), ...references],
   };
 }
 

@@ -1,8 +1,8 @@
 import path from "node:path";
 import { type ConfigProblem, messageOf } from "../../errors.ts";
-import { substituteEnv } from "../env.ts";
 import { isObject } from "../is-object.ts";
 import { importModule } from "./import-module.ts";
+import { type References, resolveReferences } from "../references.ts";
 import type { Plugin } from "./plugin.ts";
 import { requirePlugin } from "./require-plugin.ts";
 
@@ -17,13 +17,12 @@ export interface LoadedPlugins {
  * Imports the plugins that a configuration names, each as far as it can be had. Entries that are no strings are left to the
  * configuration's schema.
  */
-export async function loadPlugins(
-  written: unknown,
-  { baseDir, env }: { baseDir: string; env: NodeJS.ProcessEnv },
-): Promise<LoadedPlugins> {
-  const { value } = substituteEnv(isObject(written) ? written["plugins"] : undefined, env);
+export async function loadPlugins(written: unknown, references: References): Promise<LoadedPlugins> {
+  const { value } = resolveReferences(isObject(written) ? written["plugins"] : undefined, references);
   const entries: unknown[] = Array.isArray(value) ? value : [];
-  const loaded = await Promise.all(entries.map((entry, index) => loadPlugin(entry, index, baseDir)));
+  const loaded = await Promise.all(
+    entries.map((entry, index) => loadPlugin(entry, index, references.baseDir)),
+  );
   const plugins = loaded.flatMap((one) => one.plugins);
   return {
     plugins,
