@@ -1,7 +1,10 @@
+import { cleanLine } from "./clean.ts";
+
 const MOST_CHARACTERS = 512;
 
 /** A Message-ID header's value as `Mail.id` holds it; undefined where it holds none. */
 export function toMailId(header: string | undefined): string | undefined {
-  const id = /<([^<>\s]+)>/.exec(header ?? "")?.[1] ?? header?.trim().replace(/^[<\s]+|[>\s]+$/g, "");
-  return id ? id.slice(0, MOST_CHARACTERS) : undefined;
+  const value = cleanLine(header ?? "");
+  const id = /<([^<>\s]+)>/.exec(value)?.[1] ?? value.replaceAll(/[<>]/g, "").trim();
+  return id ? cleanLine(id, MOST_CHARACTERS) : undefined;
 }

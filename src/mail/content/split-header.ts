@@ -1,0 +1,38 @@
+const LF = 0x0a;
+const FIELD = /^[\u0021-\u0039\u003b-\u007e]+[ \t]*:/;
+/** A line that only a header has: with one of them below it, a line that is no field is a flaw and not the end. */
+const TELLING_FIELD = /^(?:from|to|subject|date|message-id|content-type|mime-version):/im;
+/** How far ahead such a line is looked for. */
+const LOOK_AHEAD = 65_536;
+
+/**
+ * Divides a mail at the empty line that ends its header block, or, where it has none, at the first line that cannot be a header.
+ * The mbox line that some stores put before the block is left out.
+ */
+export function splitHeader(source: Buffer): { block: Buffer; body: Buffer } {
+  const start = /^>?From /.test(source.toString("latin1", 0, 6)) ? endOfLine(source, 0) : 0;
+  let flawed = false;
+  for (let at = start; at < source.length;) {
+    const end = endOfLine(source, at);
+    const line = source.toString("latin1", at, Math.min(end, at + 1000));
+    if (/^\r*\n?$/.test(line)) return { block: source.subarray(start, at), body: source.subarray(end) };
+    if (!flawed && !FIELD.test(line) && !/^[ \t]/.test(line)) {
+      if (!isHeaderBelow(source, at)) return { block: source.subarray(start, at), body: source.subarray(at) };
+      flawed = true;
+    }
+    at = end;
+  }
+  return { block: source.subarray(start), body: source.subarray(source.length) };
+}
+
+/** Where the line that begins at `from` ends, its line feed included. */
+export function endOfLine(bytes: Buffer, from: number): number {
+  const end = bytes.indexOf(LF, from);
+  return end < 0 ? bytes.length : end + 1;
+}
+
+function isHeaderBelow(source: Buffer, from: number): boolean {
+  const rest = source.toString("latin1", from, from + LOOK_AHEAD);
+  const end = /\n\r*\n/.exec(rest)?.index ?? rest.length;
+  return TELLING_FIELD.test(rest.slice(0, end));
+}
