@@ -2,6 +2,7 @@ import { request as httpRequest, METHODS } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { HookRequest } from "../../src/types.ts";
+import { createGate } from "../support/gate.ts";
 import { startIngress } from "../support/ingress.ts";
 import { openRaw, parseAnswers, rawHead } from "../support/raw.ts";
 
@@ -73,8 +74,8 @@ test.each([
     const connection = openRaw(port);
     connection.socket.pause();
     connection.write(head);
-    for (let sent = 0; sent < 3_000_000; sent += 100_000) {
-      connection.write(Buffer.alloc(100_000, "x"));
+    for (let sent = 0; sent < 3_000_000; sent += 300_000) {
+      connection.write(Buffer.alloc(300_000, "x"));
       await sleep(5);
     }
     connection.socket.resume();
@@ -106,18 +107,21 @@ test("an upload that is broken off leaves no trace", async () => {
 
 test("a client that goes away does not undo what was taken", async () => {
   const done: HookRequest[] = [];
+  const [arrived, gate] = [createGate(), createGate()];
   const { server, port, log } = await startIngress("socket", {
     receive: async (request) => {
-      await sleep(100);
+      arrived.open();
+      await gate.passed;
       done.push(request);
       return { status: 200, headers: {}, body: {} };
     },
   });
   const connection = openRaw(port);
   connection.write(rawHead("/hooks/a", "Content-Length: 2"), "{}");
-  await sleep(50);
+  await arrived.passed;
   connection.socket.resetAndDestroy();
   await sleep(10);
+  gate.open();
   await server.close();
   expect(done).toHaveLength(1);
   expect(log).toEqual([]);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { DOORS, startIngress } from "../support/ingress.ts";
+import { createGate } from "../support/gate.ts";
 import { openRaw, parseAnswers, rawHead } from "../support/raw.ts";
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
@@ -8,13 +9,13 @@ const JSON_BODY = JSON.stringify({ text: "hello" });
 test.each(DOORS)(
   "stopping finishes what came through the %s and is in flight, and takes nothing new",
   async (door) => {
-    let finish = () => {};
+    const gate = createGate();
     const { server, send, received } = await startIngress(door, {
-      receive: (request) =>
-        new Promise((resolve) => {
-          received.push(request);
-          finish = () => resolve({ status: 200, headers: {}, body: { ok: true } });
-        }),
+      async receive(request) {
+        received.push(request);
+        await gate.passed;
+        return { status: 200, headers: {}, body: { ok: true } };
+      },
     });
     const answer = send("/hooks/wake", { body: JSON_BODY });
     await expect.poll(() => received.length).toBe(1);
@@ -26,7 +27,7 @@ test.each(DOORS)(
     expect([late.status, late.headers.get("retry-after")]).toEqual([503, "5"]);
     expect(await late.json()).toMatchObject({ ok: false, code: "draining" });
 
-    finish();
+    gate.open();
     expect((await answer).status).toBe(200);
     await closing;
     expect(received).toHaveLength(1);
@@ -34,30 +35,40 @@ test.each(DOORS)(
 );
 
 test("stopping does not wait for ever", async () => {
+  const arrived = createGate();
   const { server, send } = await startIngress("socket", {
     drainMs: 50,
-    receive: () => new Promise(() => {}),
+    receive() {
+      arrived.open();
+      return new Promise(() => {});
+    },
   });
   const answer = send("/hooks/wake", { body: JSON_BODY }).catch(() => "cut off");
-  await sleep(50);
+  await arrived.passed;
   await server.close();
   expect(await answer).toBe("cut off");
 });
 
 test("stopping closes idle connections at once, and answers new requests on live ones with 503", async () => {
-  let finish = () => {};
+  const [arrived, gate] = [createGate(), createGate()];
   const { server, port } = await startIngress("socket", {
-    receive: () => new Promise((resolve) => (finish = () => resolve({ status: 200, headers: {}, body: {} }))),
+    async receive() {
+      arrived.open();
+      await gate.passed;
+      return { status: 200, headers: {}, body: {} };
+    },
   });
+  const silent = openRaw(port);
+  const late = openRaw(port);
+  late.write("POST /hooks/a HTTP/1.1\r\n");
+  const uploading = openRaw(port);
+  uploading.write(rawHead("/hooks/a", "Content-Length: 2", "Expect: 100-continue"));
+  await uploading.reads("100 Continue");
+  uploading.write("{");
+  // what was written before it has arrived by the time that this is answered
   const idle = openRaw(port);
   idle.write(rawHead("/nothing", "Content-Length: 0"));
   await idle.reads("404");
-  const silent = openRaw(port);
-  const uploading = openRaw(port);
-  uploading.write(rawHead("/hooks/a", "Content-Length: 2"), "{");
-  const late = openRaw(port);
-  late.write("POST /hooks/a HTTP/1.1\r\n");
-  await sleep(50);
 
   const closing = server.close();
   await idle.closed;
@@ -66,10 +77,10 @@ test("stopping closes idle connections at once, and answers new requests on live
   expect(refusal).toMatchObject({ status: 503, body: { code: "draining" } });
 
   uploading.write("}");
-  await sleep(50);
-  finish();
+  await arrived.passed;
+  gate.open();
   const answer = await uploading.closed;
-  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /m);
   expect(answer).toMatch(/^connection: close/im);
   await closing;
   await silent.closed;

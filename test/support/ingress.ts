@@ -34,7 +34,7 @@ const DEFAULT_HOOKS = {
   token: TOKEN,
   path: "/hooks",
   maxBodyBytes: 10_000,
-  bodyTimeoutMs: 5_000,
+  bodyTimeoutMs: 60_000,
 };
 
 /** A real ingress in front of a function that records what it is given. Closed when the test is over. */
