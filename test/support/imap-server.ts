@@ -88,11 +88,12 @@ interface Response {
   command?: string;
 }
 
-type FetchHandler = (
-  connection: Connection,
-  message: Message,
-  query: { section?: { value: string }[] },
-) => unknown;
+interface FetchItem {
+  section?: { value: string }[];
+  partial?: number[];
+}
+
+type FetchHandler = (connection: Connection, message: Message, item: FetchItem) => unknown;
 
 /** What is used of the package, which has no types of its own. */
 interface Hoodiecrow {
