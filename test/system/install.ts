@@ -1,0 +1,61 @@
+/**
+ * Makes sure that Debian's Dovecot is there, for `npm run test:system`. Only the programs: what the package would start
+ * at boot and after its installation stays stopped, and its configuration in /etc is not used.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { messageOf } from "../../src/errors.ts";
+
+const PROGRAMS = ["/usr/sbin/dovecot", "/usr/bin/doveadm", "/usr/lib/dovecot/imap"];
+/** Asked by Debian's packages before they start a service; 101 is no. */
+const POLICY = "/usr/sbin/policy-rc.d";
+/** Another apt may be at work for a while. */
+const LOCK = "DPkg::Lock::Timeout=120";
+
+if (isMissing()) {
+  if (process.getuid?.() === 0) install();
+  else asRoot();
+  if (isMissing()) stop("dovecot-imapd is installed, and yet some of its programs are missing.");
+}
+
+function isMissing(): boolean {
+  return !PROGRAMS.every((program) => existsSync(program));
+}
+
+function install(): void {
+  if (!existsSync("/usr/bin/apt-get"))
+    stop("there is no apt-get here: install Dovecot 2.3 with its IMAP server.");
+  const isOurs = !existsSync(POLICY);
+  if (isOurs) writeFileSync(POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
+  try {
+    run("apt-get", "-qq", "update");
+    run("apt-get", "-qq", "-o", LOCK, "install", "--yes", "--no-install-recommends", "dovecot-imapd");
+    run("update-rc.d", "dovecot", "disable");
+  } catch (error) {
+    stop(messageOf(error));
+  } finally {
+    if (isOurs) rmSync(POLICY);
+  }
+}
+
+/** What it says of a failure is in the error. */
+function run(program: string, ...args: string[]): void {
+  // dpkg refuses to work where the PATH has no folder of an administrator's programs
+  const PATH = `${process.env.PATH}:/usr/sbin:/sbin`;
+  const env = { ...process.env, PATH, DEBIAN_FRONTEND: "noninteractive" };
+  execFileSync(program, args, { env, stdio: ["ignore", "ignore", "pipe"] });
+}
+
+function asRoot(): void {
+  try {
+    execFileSync("sudo", ["-n", process.execPath, path.resolve(import.meta.filename)], { stdio: "inherit" });
+  } catch {
+    stop("install dovecot-imapd, or let this run as root or with a sudo that asks for no password.");
+  }
+}
+
+function stop(reason: string): never {
+  console.error(`The system tests need Debian's Dovecot: ${reason}`);
+  process.exit(1);
+}

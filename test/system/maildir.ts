@@ -1,0 +1,25 @@
+import { randomUUID } from "node:crypto";
+import { chownSync, renameSync, writeFileSync } from "node:fs";
+import path from "node:path";
+
+/** A folder of mails as files, one a mail: https://cr.yp.to/proto/maildir.html */
+export interface Maildir {
+  /** Puts a mail into it as a mail server does: whole, at one stroke. */
+  deliver(mail: Buffer): void;
+}
+
+/** `folder` has to be there, with its `tmp` and `new`. */
+export function createMaildir(folder: string, owner: { uid: number; gid: number }): Maildir {
+  let count = 0;
+  return {
+    deliver(mail) {
+      count += 1;
+      // names are compared where the moment is the same, so that mails keep the order they came in
+      const name = `${Math.floor(Date.now() / 1000)}.${String(count).padStart(8, "0")}-${randomUUID()}.localhost`;
+      const file = path.join(folder, "tmp", name);
+      writeFileSync(file, mail);
+      chownSync(file, owner.uid, owner.gid);
+      renameSync(file, path.join(folder, "new", name));
+    },
+  };
+}

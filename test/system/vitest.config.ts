@@ -1,0 +1,7 @@
+import { defineConfig } from "vitest/config";
+import base from "../vitest.config.ts";
+
+/** Of `npm run test:system`. */
+export default defineConfig({
+  test: { ...base.test, include: ["test/system/**/*.test.ts"], exclude: [] },
+});
