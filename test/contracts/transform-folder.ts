@@ -9,6 +9,7 @@ export interface TransformFolder {
   root: string;
   /** Gives the file's absolute path. */
   write(name: string, code: string): string;
+  /** With a time limit that no honest transform meets, however slow the machine. */
   specify(file: string, overrides?: Partial<TransformSpec>): TransformSpec;
   /** Compiles code that must compile. */
   bundle(code: string, overrides?: Partial<TransformSpec>): Promise<TransformBundle>;
@@ -26,7 +27,7 @@ export function createTransformFolder(): TransformFolder {
   }
 
   function specify(file: string, overrides: Partial<TransformSpec> = {}): TransformSpec {
-    return { file, root, timeoutMs: 1000, memoryMb: 64, isolation: "request", secrets: {}, ...overrides };
+    return { file, root, timeoutMs: 30_000, memoryMb: 64, isolation: "request", secrets: {}, ...overrides };
   }
 
   return {
