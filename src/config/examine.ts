@@ -4,6 +4,7 @@ import type { ConfigProblem } from "../errors.ts";
 import { checkSchema } from "./check-schema.ts";
 import type { Finding } from "./finding.ts";
 import { isWithin } from "./key-path.ts";
+import type { Expansion } from "./presets/expand-preset.ts";
 import { loadPresets, toOrigin } from "./presets/load-presets.ts";
 import { PACKAGE_ROOT } from "./package.ts";
 import type { Plugin } from "./plugins/plugin.ts";
@@ -28,6 +29,8 @@ export interface Examination {
   warnings: ConfigProblem[];
   /** The presets' files, by absolute path. */
   presets: Map<string, Source>;
+  /** Which of their values the configuration gave. */
+  origins: Expansion["origins"];
   /** The files that values come from, absolute. */
   references: string[];
 }
@@ -51,6 +54,7 @@ export function examineConfig(written: unknown, options: ExamineOptions): Examin
     problems: [...spoiled, ...ofLevel("error", findings)],
     warnings: ofLevel("warning", findings),
     presets: presets.sources,
+    origins: presets.origins,
     references,
   };
 }

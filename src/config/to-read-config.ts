@@ -1,6 +1,7 @@
 import type { ConfigProblem } from "../errors.ts";
 import type { Examination } from "./examine.ts";
 import type { Position, Source } from "./parse.ts";
+import { toOrigin } from "./presets/load-presets.ts";
 import type { ResolvedConfig } from "./resolved.ts";
 
 /** A configuration with all that keeps it from being used. */
@@ -14,13 +15,15 @@ export interface ReadConfig {
    * configuration's own.
    */
   locate(key: string, file?: string): Position | undefined;
+  /** A problem that was found later, with its file and its place there. */
+  place(problem: ConfigProblem): ConfigProblem;
   /** Every file that was read, absolute: what to watch. */
   files: string[];
 }
 
 /** Gives every problem its place: in the file that it names, else in the configuration's own. */
 export function toReadConfig(examination: Examination, source?: Source): ReadConfig {
-  const { config, problems, warnings, presets, references } = examination;
+  const { config, problems, warnings, presets, origins, references } = examination;
   const sources = new Map([...(config.file && source ? [[config.file, source] as const] : []), ...presets]);
   const locate = (key: string, file = config.file): Position | undefined =>
     sources.get(file ?? "")?.locate(key);
@@ -33,6 +36,7 @@ export function toReadConfig(examination: Examination, source?: Source): ReadCon
     problems: [...(source?.duplicates ?? []), ...problems.map(place)].toSorted(byPlace(config.file)),
     warnings: warnings.map(place).toSorted(byPlace(config.file)),
     locate,
+    place: (problem) => place(toOrigin(problem, origins)),
     files: [...sources.keys(), ...references],
   };
 }

@@ -3,7 +3,6 @@ import path from "node:path";
 import type { AgentDriver } from "../agents/port.ts";
 import { createAgent } from "../agents/registry.ts";
 import type { ChannelDriver } from "../channels/port.ts";
-import { createChannels } from "../channels/registry.ts";
 import type { ReadConfig } from "../config/read-config.ts";
 import type { MappingSource, ResolvedConfig } from "../config/resolved.ts";
 import { byPlace } from "../config/to-read-config.ts";
@@ -16,6 +15,7 @@ import { findShadowed } from "../mapping/shadow.ts";
 import { compileTransform } from "../transforms/compile.ts";
 import type { TransformRunner, TransformSpec } from "../transforms/port.ts";
 import type { ChannelName } from "../types.ts";
+import { openChannels } from "./open-channels.ts";
 
 /** Everything that config, presets and transforms mean, compiled ahead of any request. Never changed, only replaced. */
 export interface Program {
@@ -47,7 +47,9 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
   const { config } = read;
   const built = await Promise.all(config.hooks.mappings.map((source) => buildMapping(source, runner)));
   const place = (problem: ConfigProblem): ConfigProblem => locate(problem, read);
-  const problems = [...read.problems, ...built.flatMap((mapping) => mapping.problems.map(place))];
+  const { channels, problems: misfits } = openChannels(read);
+  const found = [...built.flatMap((mapping) => mapping.problems), ...misfits];
+  const problems = [...read.problems, ...found.map(place)];
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)));
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);
@@ -58,21 +60,19 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
     config,
     mappings: createMappingIndex(mappings),
     limits: toRunLimits(mappings),
-    ...createDrivers(config, place),
+    agent: openAgent(config, place),
+    channels,
     warnings: [...read.warnings, ...findShadowed(mappings).map(place)],
     files: [...new Set([...read.files, ...built.flatMap(({ files }) => files)])],
   };
 }
 
-function createDrivers(
-  { file, agents, channels, plugged }: ResolvedConfig,
+function openAgent(
+  { file, agents, plugged }: ResolvedConfig,
   place: (problem: ConfigProblem) => ConfigProblem,
-): Pick<Program, "agent" | "channels"> {
+): AgentDriver {
   try {
-    return {
-      agent: createAgent(agents, plugged.agents),
-      channels: createChannels(channels, plugged.channels),
-    };
+    return createAgent(agents, plugged.agents);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new ConfigError(error.problems.map((problem) => place({ ...problem, file })));
@@ -129,6 +129,5 @@ function named({ file, key }: MappingSource) {
 }
 
 function locate(problem: ConfigProblem, read: ReadConfig): ConfigProblem {
-  if (problem.line !== undefined || problem.key === undefined) return problem;
-  return { ...problem, ...read.locate(problem.key, problem.file) };
+  return problem.line !== undefined || problem.key === undefined ? problem : read.place(problem);
 }

@@ -31,10 +31,13 @@ export function loadPresets({ presets, mail }: ResolvedConfig["hooks"], root: st
   return loaded;
 }
 
-/** A finding about a value that the configuration gave a preset belongs to the configuration. */
-export function toOrigin(finding: Finding, origins: Expansion["origins"]): Finding {
-  const from = origins.find(({ file, key }) => file === finding.file && isWithin(finding.key, key));
-  return from ? { ...finding, key: from.origin, file: undefined } : finding;
+/** What is said about a value that the configuration gave a preset belongs to the configuration. */
+export function toOrigin<Said extends { file?: string; key?: string }>(
+  said: Said,
+  origins: Expansion["origins"],
+): Said {
+  const from = origins.find(({ file, key }) => file === said.file && isWithin(said.key ?? "", key));
+  return from ? { ...said, key: from.origin, file: undefined } : said;
 }
 
 function checkUse({ name, key }: PresetUse, earlier: PresetUse[], known: string[]): Finding[] {
