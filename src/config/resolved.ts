@@ -80,7 +80,7 @@ export interface ResolvedConfig {
     heartbeat: { everyMs: number; ack: string };
   };
   channels: NonNullable<UserConfig["channels"]>;
-  /** The providers and channels that plugins answer for; they are in neither of the above. */
+  /** The providers, channels and the mailbox that plugins answer for; they are in none of the above. */
   plugged: Plugged;
   /** What a turn is given of its session's earlier ones; `maxTokens` estimated as characters / 4. */
   session: { maxTurns: number; maxTokens: number; idleAfterMs: number };

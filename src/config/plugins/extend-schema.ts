@@ -8,17 +8,25 @@ export function extendSchema(schema: Schema, plugins: Plugin[]): Schema {
   const extended = structuredClone(schema);
   const channels = partOf(extended, "properties", "channels", "properties");
   for (const plugin of plugins) Object.assign(channels, toChannelSchemas(plugin));
-  // Of rivals, which are a problem of their own, the last: each kind can be in a schema only once.
-  const agents = [...new Map(plugins.flatMap((plugin) => Object.entries(plugin.agents ?? {})))];
   const definitions = partOf(extended, "definitions");
-  definitions["provider"] = agents.reduce(
-    (otherwise, [kind, agent]) => toChoice(kind, agent.schema, otherwise),
-    withKinds(
-      partOf(definitions, "provider"),
-      agents.map(([kind]) => kind),
-    ),
-  );
+  const agents = plugins.flatMap((plugin) => Object.entries(plugin.agents ?? {}));
+  const mailSources = plugins.flatMap((plugin) => Object.entries(plugin.mailSources ?? {}));
+  definitions["provider"] = withChoices(partOf(definitions, "provider"), "agents", agents);
+  definitions["mailbox"] = withChoices(partOf(definitions, "mailbox"), "mailSources", mailSources);
   return extended;
+}
+
+type Brought = [kind: string, driver: { schema: Schema }][];
+
+/** What is of a kind that plugins bring is checked by their schemas, the rest as before. `part` is the plugins'. */
+function withChoices(own: Schema, part: string, brought: Brought): Schema {
+  // Of rivals, which are a problem of their own, the last: each kind can be in a schema only once.
+  const drivers = [...new Map(brought)];
+  const kinds = drivers.map(([kind]) => kind);
+  return drivers.reduce(
+    (otherwise, [kind, { schema }]) => toChoice(kind, { part, schema, otherwise }),
+    withKinds(own, kinds),
+  );
 }
 
 function toChannelSchemas({ channels = {} }: Plugin): Schema {
@@ -28,15 +36,21 @@ function toChannelSchemas({ channels = {} }: Plugin): Schema {
 }
 
 /** So that the sentence about an unknown kind names those of plugins too. */
-function withKinds(provider: Schema, kinds: string[]): Schema {
-  const kind = partOf(provider, "properties", "kind");
+function withKinds(own: Schema, kinds: string[]): Schema {
+  const kind = partOf(own, "properties", "kind");
   kind["enum"] = [...new Set([kind["enum"], kinds].flat())];
-  return provider;
+  return own;
 }
 
-function toChoice(kind: string, schema: Schema, otherwise: Schema): Schema {
+interface Choice {
+  part: string;
+  schema: Schema;
+  otherwise: Schema;
+}
+
+function toChoice(kind: string, { part, schema, otherwise }: Choice): Schema {
   const own = isObject(schema["properties"]) ? schema["properties"] : {};
-  const mine = named(`agents/${encodeURIComponent(kind)}`, {
+  const mine = named(`${part}/${encodeURIComponent(kind)}`, {
     ...schema,
     properties: { ...own, kind: { const: kind } },
   });

@@ -53,10 +53,11 @@ function isInstalled(file: string): boolean {
 /** Which of two plugins would serve must not depend on their order. */
 function findRivals(plugins: Plugin[]): ConfigProblem[] {
   const owners = new Map<string, string>();
-  return plugins.flatMap(({ name, agents = {}, channels = {} }) =>
+  return plugins.flatMap(({ name, agents = {}, channels = {}, mailSources = {} }) =>
     [
       ...Object.keys(agents).map((kind) => `the agent kind "${kind}"`),
       ...Object.keys(channels).map((channel) => `the channel "${channel}"`),
+      ...Object.keys(mailSources).map((kind) => `the mailbox kind "${kind}"`),
     ].flatMap((part) => {
       const owner = owners.get(part);
       owners.set(part, name);

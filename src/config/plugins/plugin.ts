@@ -1,5 +1,6 @@
 import type { AgentDriver } from "../../agents/port.ts";
 import type { ChannelDriver } from "../../channels/port.ts";
+import type { MailSource } from "../../mail/port.ts";
 import type { ChannelName } from "../../types.ts";
 
 /** What a plugin module exports as its default. */
@@ -10,13 +11,15 @@ export interface Plugin {
   agents?: Record<string, DriverPlugin<AgentDriver>>;
   /** Channels by name. No new names: each replaces the service's own of that name. */
   channels?: { [Name in ChannelName]?: DriverPlugin<ChannelDriver> };
+  /** Mailboxes by the kind that `hooks.mail.source` names them with. One that exists is replaced. */
+  mailSources?: Record<string, DriverPlugin<MailSource>>;
 }
 
 /** One driver that a plugin brings, with the block of the configuration that it is made from. */
 export interface DriverPlugin<Driver> {
   /**
    * JSON Schema (draft-07) of the block, of type `object`. `additionalProperties: false` makes an unknown key a problem.
-   * An agent's need not mention `kind`.
+   * That of an agent or a mailbox need not mention `kind`.
    */
   schema: Record<string, unknown>;
   /**

@@ -5,7 +5,7 @@ import { didYouMean } from "../did-you-mean.ts";
 import { isObject } from "../is-object.ts";
 import type { Plugin } from "./plugin.ts";
 
-const PARTS = ["name", "agents", "channels"];
+const PARTS = ["name", "agents", "channels", "mailSources"];
 
 /** A module's exports as a plugin; throws an `Error` that says what about them is not one. */
 export function requirePlugin(exports: unknown): Plugin {
@@ -24,6 +24,7 @@ function requireShape(plugin: unknown): asserts plugin is Plugin {
   requireKnown("part", Object.keys(plugin), PARTS);
   requireDrivers("agents", plugin["agents"]);
   requireDrivers("channels", plugin["channels"]);
+  requireDrivers("mailSources", plugin["mailSources"]);
   requireKnown("channel", Object.keys(plugin["channels"] ?? {}), CHANNEL_NAMES);
 }
 

@@ -1,5 +1,6 @@
 import type { AgentDriver } from "../../agents/port.ts";
 import type { ChannelDriver } from "../../channels/port.ts";
+import type { MailSource } from "../../mail/port.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { CHANNEL_NAMES, type ChannelName } from "../../types.ts";
 import type { UserConfig } from "../generated.ts";
@@ -11,11 +12,16 @@ export interface Plugged {
   /** By the name of the provider. */
   agents: Map<string, () => AgentDriver>;
   channels: Map<ChannelName, () => ChannelDriver>;
+  mailSource: (() => MailSource) | undefined;
 }
 
 /** Parts the blocks that plugins answer for from those that the types know. */
 export function takePlugged(user: UserConfig, plugins: Plugin[]): { user: UserConfig; plugged: Plugged } {
-  const plugged = { agents: takeAgents(user, plugins), channels: takeChannels(user, plugins) };
+  const plugged = {
+    agents: takeAgents(user, plugins),
+    channels: takeChannels(user, plugins),
+    mailSource: takeMailSource(user, plugins),
+  };
   if (plugins.length === 0) return { user, plugged };
   const providers = Object.entries(user.agents?.providers ?? {}).filter(
     ([name]) => !plugged.agents.has(name),
@@ -23,7 +29,12 @@ export function takePlugged(user: UserConfig, plugins: Plugin[]): { user: UserCo
   const channels = { ...user.channels };
   for (const name of plugged.channels.keys()) delete channels[name];
   return {
-    user: { ...user, agents: { ...user.agents, providers: Object.fromEntries(providers) }, channels },
+    user: {
+      ...user,
+      agents: { ...user.agents, providers: Object.fromEntries(providers) },
+      channels,
+      hooks: plugged.mailSource ? withoutMailSource(user.hooks) : user.hooks,
+    },
     plugged,
   };
 }
@@ -46,6 +57,18 @@ function takeChannels({ channels = {} }: UserConfig, plugins: Plugin[]): Plugged
     if (plugin && options) taken.set(name, toFactory(`channels.${name}`, plugin, { ...options }));
   }
   return taken;
+}
+
+function takeMailSource({ hooks }: UserConfig, plugins: Plugin[]): Plugged["mailSource"] {
+  const { kind, ...options } = hooks?.mail?.source ?? {};
+  const kinds = new Map(plugins.flatMap((plugin) => Object.entries(plugin.mailSources ?? {})));
+  const plugin = kind && kinds.get(kind);
+  return plugin ? toFactory("hooks.mail.source", plugin, options) : undefined;
+}
+
+function withoutMailSource(hooks: UserConfig["hooks"]): UserConfig["hooks"] {
+  const { source: _, ...mail } = hooks?.mail ?? {};
+  return { ...hooks, mail };
 }
 
 function toFactory<Driver>(

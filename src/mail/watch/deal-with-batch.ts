@@ -1,0 +1,115 @@
+import type { Log } from "../../telemetry/log.ts";
+import type { Mail, MailBatch, ReceivedMail } from "../port.ts";
+import type { MailStore, Settlement } from "../store/port.ts";
+import { type Dealt, deliver } from "./deliver.ts";
+import { insist, type InsistOptions } from "./insist.ts";
+import type { MailAnswer, PostMails } from "./post.ts";
+import type { FolderStatus } from "./states.ts";
+import { toRequests } from "./to-requests.ts";
+
+export interface BatchOptions extends InsistOptions {
+  folder: string;
+  /** The `source` of what the hook is given. */
+  sourceName: string;
+  store: MailStore;
+  isWanted(received: ReceivedMail): boolean;
+  post: PostMails;
+  /** Most bytes of a request's body. */
+  maxBodyBytes(): number;
+  log: Log;
+  /** Cuts off a post under way. */
+  cutOff: AbortSignal;
+  /** Told of each mail once what became of it is written down. */
+  onMail(dealt: Dealt, status: FolderStatus): void;
+}
+
+/**
+ * Posts what a batch holds and is wanted, and writes down what became of it and how far the folder is read. Rejects where
+ * the watch ends before; what was dealt with until then is written down.
+ */
+export async function dealWithBatch(batch: MailBatch, options: BatchOptions): Promise<void> {
+  const { status, maxBodyBytes } = options;
+  const { fresh, passedOver } = sortOut(batch.mails, options);
+  const isBehind = batch.remaining > 0 || status.read().state === "catching-up";
+  status.work(isBehind ? "catching-up" : "watching", batch.remaining + fresh.length);
+
+  const requests = toRequests(fresh, maxBodyBytes());
+  const last = requests.pop() ?? [];
+  for (const mails of requests) await postAndKeep(mails, { ids: [] }, options);
+  await postAndKeep(last, { ids: passedOver, position: batch.position }, options);
+  status.work(batch.remaining > 0 ? "catching-up" : "watching", batch.remaining);
+}
+
+/** Parts the mails to post, each once, from those that the filter passes over for good. Known ones are in neither. */
+function sortOut(mails: ReceivedMail[], options: BatchOptions): { fresh: Mail[]; passedOver: string[] } {
+  const fresh = new Map<string, Mail>();
+  const passedOver: string[] = [];
+  for (const received of mails) {
+    const { mail } = received;
+    if (options.store.isKnown(mail.id) || fresh.has(mail.id)) continue;
+    if (options.isWanted(received)) fresh.set(mail.id, mail);
+    else passedOver.push(mail.id);
+  }
+  return { fresh: [...fresh.values()], passedOver };
+}
+
+/** What is written down together with the mails of a request. */
+type End = Pick<Settlement, "ids" | "position">;
+
+async function postAndKeep(mails: Mail[], end: End, options: BatchOptions): Promise<void> {
+  const dealt: Dealt[] = [];
+  try {
+    if (mails.length > 0) await postAll(mails, dealt, options);
+  } catch (error) {
+    options.store.settle(toSettlement(dealt, { ids: [] }, options));
+    throw error;
+  }
+  await insist(() => options.store.settle(toSettlement(dealt, end, options)), options);
+  tell(dealt, options);
+}
+
+async function postAll(mails: Mail[], dealt: Dealt[], options: BatchOptions): Promise<void> {
+  const { sourceName: source, post, backoff, pause, status, cutOff } = options;
+  const troubled = ({ error }: MailAnswer, waitMs: number): void =>
+    status.enter("service-refuses", { error, waitMs });
+  const answered = (): void => status.resume();
+  await deliver(mails, dealt, { source, post, backoff, pause, troubled, answered, signal: cutOff });
+}
+
+function toSettlement(dealt: Dealt[], { ids, position }: End, { folder }: BatchOptions): Settlement {
+  const at = Date.now();
+  const setAside = dealt
+    .filter((one) => one.setAside)
+    .map(({ mail: { id }, answer: { status, code, eventId }, tries }) => ({
+      id,
+      status,
+      code,
+      eventId,
+      at,
+      tries,
+    }));
+  return { folder, ids: [...ids, ...dealt.map(({ mail }) => mail.id)], setAside, position };
+}
+
+function tell(dealt: Dealt[], { folder, status, log, onMail }: BatchOptions): void {
+  const posted = dealt.filter(({ setAside }) => !setAside).length;
+  status.count({ posted, setAside: dealt.length - posted });
+  if (posted > 0) log.debug("mails posted", { folder, count: posted });
+  for (const one of dealt) {
+    if (one.setAside) warn(one, folder, log);
+    onMail(one, status.read());
+  }
+}
+
+/** The event holds the refused request: once its mapping is mended, replaying it is the way to try again. */
+function warn({ mail, answer, tries }: Dealt, folder: string, log: Log): void {
+  const { status, code, eventId } = answer;
+  log.warn("mail set aside: mend the mapping, then `webhooks events replay <eventId>`", {
+    folder,
+    mailId: mail.id,
+    status,
+    code,
+    eventId,
+    tries,
+  });
+}

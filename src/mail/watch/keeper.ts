@@ -1,0 +1,102 @@
+import { isDeepStrictEqual } from "node:util";
+import type { ResolvedConfig } from "../../config/resolved.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { MailSource } from "../port.ts";
+import type { MailWatch } from "./mail-watch.ts";
+import { createPatientWatch } from "./patient-watch.ts";
+import { createMailPost } from "./post.ts";
+import { type MailStatus, toMailStatus } from "./states.ts";
+
+export interface KeeperOptions {
+  /** The state folder. */
+  folder: string;
+  /** The service's own door: a mail takes the way of every hook. */
+  send(request: Request): Promise<Response>;
+  log: Log;
+}
+
+/** What a program says of mail. */
+interface MailProgram {
+  config: ResolvedConfig;
+  /** undefined: no mailbox is configured. */
+  mailSource: MailSource | undefined;
+}
+
+export interface MailKeeper {
+  /**
+   * Watches what the program says, from now on: begins, ends or begins anew where that has changed. Where it has not, what
+   * waits for its next try is tried at once.
+   */
+  use(program: MailProgram): void;
+  /** undefined: no mailbox is configured. */
+  status(): MailStatus | undefined;
+  /** Throws where no mail comes until an operator has mended something. */
+  requireWell(): void;
+  /** Something outside says that the mailbox has changed. */
+  notify(): void;
+  close(): Promise<void>;
+}
+
+/** Keeps the watch that the configuration asks for, across reloads. */
+export function createMailKeeper({ folder, send, log }: KeeperOptions): MailKeeper {
+  let used: MailProgram | undefined;
+  let current: MailProgram | undefined;
+  let watch: MailWatch | undefined;
+  let closed = false;
+  /** One watch ends before the next begins: they want the same lock. */
+  let turn: Promise<void> = Promise.resolve();
+
+  return {
+    use(program) {
+      if (closed) return;
+      current = program;
+      if (used && isSame(used, program)) watch?.nudge();
+      else replace(program);
+    },
+    status: () => watch?.status() ?? (used?.mailSource && toMailStatus(used.mailSource, [])),
+    requireWell() {
+      const { state, error } = watch?.status() ?? {};
+      if (state === "login-refused" || state === "mailbox-gone") throw new Error(error);
+    },
+    notify: () => used?.mailSource?.notify?.(),
+    close() {
+      closed = true;
+      return then(() => watch?.close());
+    },
+  };
+
+  function replace(program: MailProgram): void {
+    const old = watch;
+    const next = open(program);
+    used = program;
+    watch = next;
+    void then(async () => {
+      await old?.close();
+      next?.start();
+    });
+  }
+
+  function then(step: () => Promise<void> | undefined): Promise<void> {
+    turn = turn.then(step);
+    return turn;
+  }
+
+  function open({ config, mailSource: source }: MailProgram): MailWatch | undefined {
+    const settings = config.hooks.mail;
+    if (!source || !settings.autoStart) return undefined;
+    const post = createMailPost({ send, target: () => toTarget(current ?? { config }) });
+    const maxBodyBytes = (): number => (current?.config ?? config).hooks.maxBodyBytes;
+    return createPatientWatch({ folder, source, settings, post, maxBodyBytes, log });
+  }
+}
+
+/** The host is never looked up: the request takes no socket. */
+function toTarget({ config: { hooks } }: Pick<MailProgram, "config">): { url: string; token: string } {
+  return { url: `http://127.0.0.1${hooks.path}/mail`, token: hooks.token };
+}
+
+/** What a plugin makes of its options is its own affair: it may be another at each load. */
+function isSame(one: MailProgram, other: MailProgram): boolean {
+  const isPlugged = one.config.plugged.mailSource ?? other.config.plugged.mailSource;
+  return !isPlugged && isDeepStrictEqual(one.config.hooks.mail, other.config.hooks.mail);
+}

@@ -1,0 +1,109 @@
+import type { MailSettings } from "../../config/resolved.ts";
+import { MailError, messageOf } from "../../errors.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { MailSource } from "../port.ts";
+import type { MailStore } from "../store/port.ts";
+import { type BackoffLimits, createBackoff } from "./backoff.ts";
+import { type BatchOptions, dealWithBatch } from "./deal-with-batch.ts";
+import { createFilter } from "./filter.ts";
+import { insist } from "./insist.ts";
+import { createLaneStatus } from "./lane-status.ts";
+import { createPauses } from "./pauses.ts";
+import type { FolderStatus } from "./states.ts";
+import { toTrouble } from "./to-trouble.ts";
+
+export interface LaneOptions extends Pick<
+  BatchOptions,
+  "folder" | "post" | "maxBodyBytes" | "cutOff" | "onMail"
+> {
+  source: MailSource;
+  settings: MailSettings;
+  store: MailStore;
+  waits: LaneWaits;
+  log: Log;
+  /** Ends the lane: what waits stops waiting, a post under way is finished. */
+  signal: AbortSignal;
+  /** Told of each new state, and of each further try that failed. */
+  onChange(status: FolderStatus): void;
+}
+
+export interface LaneWaits {
+  /** After a failure that may be over at any moment. */
+  passing: BackoffLimits;
+  /** After one that an operator must mend: more tries would only lock the account. */
+  lasting: BackoffLimits;
+}
+
+export interface Lane {
+  /** Resolves once the signal has aborted and all is put away. Never rejects. */
+  run(): Promise<void>;
+  status(): FolderStatus;
+  /** Ends every wait: something has changed, it is worth a try now. */
+  nudge(): void;
+}
+
+/** Follows one folder, each batch dealt with and written down before the next is asked for, and again after each failure. */
+export function createLane(options: LaneOptions): Lane {
+  const { folder, source, settings, store, waits, log, signal } = options;
+  const status = createLaneStatus({ folder, log, changed: options.onChange });
+  const pauses = createPauses(signal);
+  const isWanted = createFilter(settings.filter, source.addresses);
+  const work: BatchOptions = {
+    ...options,
+    sourceName: source.name,
+    status,
+    isWanted,
+    pause,
+    backoff: waits.passing,
+  };
+  const passing = createBackoff(waits.passing);
+  const lasting = createBackoff(waits.lasting);
+  return { run, status: status.read, nudge: pauses.nudge };
+
+  async function run(): Promise<void> {
+    try {
+      await followAgainAndAgain();
+    } catch (error) {
+      // Whatever fails is tried again, so that all that comes here is the end.
+      if (!signal.aborted) log.error("mail watch failed", { folder, reason: messageOf(error) });
+    }
+    status.enter("stopped");
+  }
+
+  async function followAgainAndAgain(): Promise<never> {
+    for (;;) {
+      const { error, reason, state } = toTrouble(await endOf(follow()));
+      signal.throwIfAborted();
+      const waitMs = (state === "network" ? passing : lasting).next();
+      status.enter(state, { error, reason, waitMs });
+      await pause(waitMs);
+    }
+  }
+
+  async function follow(): Promise<void> {
+    const { startedAt, position, setAside } = await insist(() => store.lane(folder), work);
+    status.begin({ setAside });
+    const { batchSize, maxBytes, authservId, lookbackMs } = settings;
+    const since = startedAt - lookbackMs;
+    const { isKnown } = store;
+    const follows = { position, since, isKnown, batchSize, maxBytes, authservId, signal };
+    for await (const batch of source.follow(folder, follows)) {
+      passing.reset();
+      lasting.reset();
+      await dealWithBatch(batch, work);
+    }
+  }
+
+  async function pause(ms: number): Promise<void> {
+    await pauses.wait(ms);
+    signal.throwIfAborted();
+  }
+}
+
+/** Why a source gives no more; one that just ends has lost its connection. */
+async function endOf(followed: Promise<void>): Promise<unknown> {
+  return followed.then(
+    () => new MailError("network", "the mailbox's server ended the connection"),
+    (error: unknown) => error,
+  );
+}

@@ -1,0 +1,96 @@
+import { isObject } from "../../config/is-object.ts";
+import { messageOf } from "../../errors.ts";
+
+/** What the hook said to some mails. */
+export interface MailAnswer {
+  /** 0: there was no answer. */
+  status: number;
+  /** The answer's own `code`; empty where it has none. */
+  code: string;
+  /** In a sentence what was refused; empty for what was taken. */
+  error: string;
+  /** The event that came of it, or the one that holds the refused request. */
+  eventId: string | undefined;
+  /** When the service wants to be asked again, in milliseconds. */
+  retryAfterMs: number | undefined;
+}
+
+/** Posts one body to the mail hook. Never rejects: no answer is an answer too. */
+export type PostMails = (body: string, signal: AbortSignal) => Promise<MailAnswer>;
+
+export interface PostOptions {
+  /** `fetch`, or the service's own door. */
+  send(request: Request): Promise<Response>;
+  /** Asked for each request: a reload may have changed it. */
+  target(): { url: string; token: string };
+}
+
+/** Long enough for slow transforms of many mails; what is cut off is known again by its ids. */
+const TIMEOUT_MS = 120_000;
+
+/** A service that asks for more patience than this is asked again after this. */
+const MOST_RETRY_AFTER_MS = 3_600_000;
+
+export function createMailPost({ send, target }: PostOptions): PostMails {
+  return async function postMails(body, signal) {
+    const { url, token } = target();
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
+    const request = new Request(url, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body,
+      signal: AbortSignal.any([signal, timeout]),
+      // Followed, a POST would become a GET, or take its credential along.
+      redirect: "manual",
+    });
+    try {
+      const response = await send(request);
+      return toAnswer(response, await response.text());
+    } catch (error) {
+      return timeout.aborted ? noAnswer(504, "it took too long") : noAnswer(0, reasonOf(error));
+    }
+  };
+}
+
+function toAnswer({ status, ok, headers }: Response, text: string): MailAnswer {
+  const { code, error, eventId, requestId } = parse(text);
+  const reason = [status, code, error].filter((part) => part !== "").join(" ");
+  return {
+    status,
+    code,
+    error: ok ? "" : `the hook answered ${reason}`,
+    eventId: eventId || requestId || undefined,
+    retryAfterMs: toMilliseconds(headers.get("retry-after")),
+  };
+}
+
+function noAnswer(status: number, reason: string): MailAnswer {
+  const error = `the hook gave no answer: ${reason}`;
+  return { status, code: "", error, eventId: undefined, retryAfterMs: undefined };
+}
+
+/** The texts of an answer that are of use; another server's may be anything. */
+function parse(text: string): Record<"code" | "error" | "eventId" | "requestId", string> {
+  const body = parseObject(text);
+  const read = (name: string): string => (typeof body[name] === "string" ? body[name].slice(0, 300) : "");
+  return { code: read("code"), error: read("error"), eventId: read("eventId"), requestId: read("requestId") };
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function toMilliseconds(retryAfter: string | null): number | undefined {
+  const milliseconds = Number(retryAfter ?? Number.NaN) * 1000;
+  return milliseconds >= 0 ? Math.min(milliseconds, MOST_RETRY_AFTER_MS) : undefined;
+}
+
+/** `fetch` says what happened in its error's cause. */
+function reasonOf(error: unknown): string {
+  return messageOf(error instanceof Error && error.cause ? error.cause : error);
+}
