@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/config/generated.ts";
 import { waitFor } from "./support/client.ts";
+import { createGate } from "./support/gate.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService, withTokens } from "./support/service.ts";
 
@@ -23,7 +24,8 @@ interface RunView {
 
 test("concurrency: one at a time, in order, while another mapping's runs go on", async () => {
   models = await startModels();
-  models.reply("ok", { latencyMs: 400 });
+  const gate = createGate();
+  models.reply("ok", { hold: (message) => (message.includes("slow") ? gate.passed : undefined) });
   service = await startService({
     config: {
       ...withModel(models),
@@ -33,7 +35,8 @@ test("concurrency: one at a time, in order, while another mapping's runs go on",
   const slow = await postAll("slow", 4);
   const quick = await postAll("quick", 3);
   for (const id of quick) await service.settled(id);
-  expect((await runsOf("slow")).filter(({ state }) => state === "done").length).toBeLessThan(4);
+  expect((await runsOf("slow")).filter(({ state }) => state === "done")).toEqual([]);
+  gate.open();
   for (const id of slow) await service.settled(id);
 
   const runs = await runsOf("slow");

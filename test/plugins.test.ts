@@ -82,10 +82,9 @@ test("its lasting refusal is not tried again", async () => {
 
 test("a change of a file that it imports is taken up, and a broken one keeps the old", async () => {
   service.write("word.ts", 'export const word: string = "changed";\n');
-  await expect.poll(generation, { timeout: 10_000 }).toBe(2);
-  expect(await deliver("me")).toMatchObject({ runs: [{ reply: "changed!" }] });
+  await expect.poll(() => deliver("me")).toMatchObject({ runs: [{ reply: "changed!" }] });
   service.write("word.ts", "export const word: string = ;\n");
-  await expect.poll(lastError, { timeout: 10_000 }).toContain("./notebook.ts");
+  await expect.poll(lastError).toContain("./notebook.ts");
   expect(await deliver("me")).toMatchObject({ runs: [{ reply: "changed!" }] });
 });
 
@@ -103,10 +102,6 @@ function toConfig(): UserConfig {
 async function deliver(to: string): Promise<unknown> {
   const { body } = await service.post("x", { to });
   return service.settled(body.eventId);
-}
-
-function generation(): number {
-  return service.hookline.program().generation;
 }
 
 async function lastError(): Promise<string> {

@@ -67,6 +67,8 @@ describe("a transform that compiles", () => {
     const inner = path.join(folder.root, "inner");
     mkdirSync(path.join(folder.root, "node_modules", "left"), { recursive: true });
     mkdirSync(inner);
+    // else the nearest package.json decides what the file is, and that may lie above the folder
+    folder.write("node_modules/left/package.json", '{ "name": "left", "main": "index.js" }');
     folder.write("node_modules/left/index.js", "module.exports = () => 'left';");
     const file = folder.write("inner/main.ts", 'import left from "left"; export default () => left();');
     const { bundle, problems } = await compileTransform(folder.specify(file, { root: inner }));

@@ -56,7 +56,7 @@ test("kill -9 while a window is open: nothing of it is lost, and it is one turn"
         {
           match: { path: "push" },
           messageTemplate: "{{commit}}",
-          coalesce: { key: "{{pr}}", windowMs: 3000 },
+          coalesce: { key: "{{pr}}", windowMs: 8000 },
           ...quiet,
         },
       ],

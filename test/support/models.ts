@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { isChatCompletionBody, LLMock } from "@copilotkit/aimock";
 
 export interface ModelServer {
@@ -19,8 +18,8 @@ interface ReplyExtras {
   /** In OpenAI's words: `length`, `content_filter`. */
   finishReason?: string;
   model?: string;
-  /** How long each answer takes. */
-  latencyMs?: number;
+  /** Given the message that is to be answered: the answer waits for what it returns. */
+  hold?(message: string): Promise<void> | undefined;
 }
 
 /** Starts aimock on a free loopback port: it speaks OpenAI's chat and responses formats, and Anthropic's. */
@@ -28,9 +27,9 @@ export async function startModels(): Promise<ModelServer> {
   const mock = await LLMock.create({ port: 0, host: "127.0.0.1" });
   return {
     baseUrl: `${mock.url}/v1`,
-    reply(text, { latencyMs = 0, ...extra } = {}) {
-      mock.clearFixtures().on({}, async () => {
-        await sleep(latencyMs);
+    reply(text, { hold, ...extra } = {}) {
+      mock.clearFixtures().on({}, async ({ messages }) => {
+        await hold?.(JSON.stringify(messages.at(-1)?.content));
         return { content: text, ...extra };
       });
     },

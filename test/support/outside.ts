@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
 
 /** A turn or a message as it arrived. */
 export interface Arrival {
@@ -27,14 +26,14 @@ export interface Outside {
 }
 
 /**
- * A model and a Slack in one server. Each answers `delayMs()` after it has written down what came, so that a fault can
- * fall between something that happened outside and the record of it.
+ * A model and a Slack in one server. Each answers when it has written down what came and `hold()` has resolved, so that a
+ * fault can fall between something that happened outside and the record of it.
  */
 export async function startOutside(options: {
-  delayMs(): number;
+  hold(): Promise<void>;
   reply?(asked: string): string;
 }): Promise<Outside> {
-  const { delayMs, reply = () => "Done." } = options;
+  const { hold, reply = () => "Done." } = options;
   const turns: Arrival[] = [];
   const messages: Arrival[] = [];
   let life = 0;
@@ -42,7 +41,7 @@ export async function startOutside(options: {
   const server = createServer(async (request, response) => {
     const isTurn = request.url?.endsWith("/chat/completions");
     const answer = isTurn ? await takeTurn(request) : await takeMessage(request);
-    await sleep(delayMs());
+    await hold();
     response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

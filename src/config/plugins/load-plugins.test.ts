@@ -96,6 +96,7 @@ describe("a plugin that cannot be used is a problem of its entry", () => {
 
   test("that is CommonJS, which could not be read anew", async () => {
     writeFileSync(path.join(folder, "package.json"), "{}");
+    writeFileSync(path.join(folder, "package.json"), "{}");
     writeFileSync(path.join(folder, "p.ts"), 'export default { name: "a" };');
     const [problem] = await problemsOf('{ plugins: ["./p.ts"] }');
     expect(problem?.message).toContain("it must be an ES module");

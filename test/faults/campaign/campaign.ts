@@ -47,7 +47,10 @@ const START_MS = 800;
 export async function runCampaign(options: CampaignOptions): Promise<CampaignReport> {
   const startedAt = Date.now();
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-campaign-"));
-  const outside = await startOutside({ delayMs: () => Math.random() * SLOWEST_ANSWER_MS, reply: toReply });
+  const outside = await startOutside({
+    hold: () => sleep(Math.random() * SLOWEST_ANSWER_MS),
+    reply: toReply,
+  });
   const lanes = toLanes(options.hooks, LANES);
   const traffic = startTraffic(lanes, options.seed);
   const field: Field = { file: writeConfig(folder, outside), outside, traffic, kills: 0 };
