@@ -1,12 +1,21 @@
 import { inspect } from "node:util";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
 import { failureOf } from "../contracts/failure-of.ts";
 import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
-import { msteamsError, startMsteams } from "../../test/support/msteams.ts";
+import { msteamsError, type MsteamsServer, startMsteams } from "../../test/support/msteams.ts";
+import { startTeamsPlayground, type TeamsPlayground } from "../../test/support/teams-playground.ts";
 import { createMsteams } from "./msteams.ts";
 
 describeRemoteChannel({ describe, test }, "msteams", open);
+
+describe("with Microsoft's own chat window", () => {
+  let playground: TeamsPlayground;
+  beforeAll(async () => void (playground = await startTeamsPlayground()));
+  afterAll(() => playground.close());
+
+  describeRemoteChannel({ describe, test }, "msteams, Agents Playground", () => openPlayground(playground));
+});
 
 describe("msteams", () => {
   const never = new AbortController().signal;
@@ -58,13 +67,28 @@ describe("msteams", () => {
 
 async function open(): Promise<RemoteChannelUnderTest> {
   const teams = await startMsteams();
-  const proxy = await startFaultProxy(teams.baseUrl);
+  const messages = async (): Promise<string[]> => teams.messages();
+  return openTeams(teams, { ...teams, messages });
+}
+
+/** The playground has no sign-in of its own. */
+async function openPlayground({ messages, ...playground }: TeamsPlayground): Promise<RemoteChannelUnderTest> {
+  const earlier = (await messages()).length;
+  const ownMessages = async (): Promise<string[]> => (await messages()).slice(earlier);
+  return openTeams(await startMsteams(), { ...playground, messages: ownMessages });
+}
+
+async function openTeams(
+  signIn: MsteamsServer,
+  { baseUrl, conversation, messages }: Pick<TeamsPlayground, "baseUrl" | "conversation" | "messages">,
+): Promise<RemoteChannelUnderTest> {
+  const proxy = await startFaultProxy(baseUrl);
   return {
-    channel: createMsteams({ ...teams, baseUrl: proxy.url }),
-    to: teams.conversation,
+    channel: createMsteams({ ...signIn, baseUrl: proxy.url }),
+    to: conversation,
     unknown: "19:unknown@thread.tacv2",
     malformed: ["", " ", "19:", "19:a b@thread.v2", "29:1bSgG1", "#general", "19:../../x", "ada@example.org"],
-    received: async () => teams.messages(),
+    received: messages,
     inject: (fault) => proxy.inject(fault),
     faults: {
       rateLimited: refusal(429, "Throttled", { "retry-after": "7" }),
@@ -75,7 +99,7 @@ async function open(): Promise<RemoteChannelUnderTest> {
     requestCount: () => proxy.requests.length,
     async close() {
       await proxy.close();
-      await teams.close();
+      await signIn.close();
     },
   };
 }
