@@ -873,7 +873,7 @@ export interface Mailbox {
     | [string, string, string, string, string, string, string, string, string]
     | [string, string, string, string, string, string, string, string, string, string];
   /**
-   * gmail: the Pub/Sub topic that Gmail notifies. Required for gmail.
+   * gmail: the Pub/Sub topic that Gmail notifies. Required with subscription or push.
    */
   topic?: string;
   /**
@@ -892,6 +892,10 @@ export interface Mailbox {
      * The address of the service account that signs.
      */
     serviceAccount: string;
+    /**
+     * Where the keys that sign are, for tests. Default: Google's own.
+     */
+    certsUrl?: string;
   };
   /**
    * gmail: where Gmail's API is, for tests. Default: Google's own.

@@ -109,4 +109,6 @@ export interface MailSource {
    * is open. Rejects with a `MailError`. A mail that cannot be understood is given as far as it can; none ends the iteration.
    */
   follow(folder: string, options: FollowOptions): AsyncIterable<MailBatch>;
+  /** Where something outside can tell that the mailbox has changed: look now. It may never be called, or for nothing. */
+  notify?(): void;
 }

@@ -1,0 +1,122 @@
+import type { Mailbox } from "../../config/generated.ts";
+import { MailError } from "../../errors.ts";
+import type { FollowOptions, MailBatch, MailSource } from "../port.ts";
+import { createGmailApi, type GmailApi } from "./gmail-api.ts";
+import { createNews, type News } from "./news.ts";
+import { createOAuthClient } from "./oauth-client.ts";
+import { formatPosition, parsePosition, type Position } from "./position.ts";
+import { createPubsub, type Pubsub } from "./pubsub.ts";
+import { readBacklog } from "./read-backlog.ts";
+import { readHistory, startPosition } from "./read-history.ts";
+import { requestWatch } from "./request-watch.ts";
+import { requireSubscription } from "./require-subscription.ts";
+import { sameAddress } from "./same-address.ts";
+import type { Step } from "./step.ts";
+import { createWatchRenewal, type WatchRenewal } from "./watch-renewal.ts";
+
+export interface GmailOptions {
+  source: Mailbox;
+  /** How often the history is read without any notification, in milliseconds. Default: a minute. */
+  pollMs?: number;
+}
+
+interface State {
+  user: string;
+  source: Mailbox;
+  api: GmailApi;
+  pubsub: Pubsub;
+  news: News;
+  /** Absent: nobody asked for notifications. */
+  renewal: WatchRenewal | undefined;
+}
+
+/** All of a mailbox is one lane: Gmail has labels, which each mail brings along. */
+const LANE = "mailbox";
+
+const POLL_MS = 60_000;
+
+/** A position that only says that nothing came is given this often: Gmail forgets old ones after a week or so. */
+const KEEP_MS = 3_600_000;
+
+/**
+ * Follows a mailbox by Gmail's API. The history says what came, notifications only when to read it. `notify` may be called with
+ * each that is pushed: one that is lost is made up for within a minute.
+ */
+export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSource {
+  const state = createState(source, pollMs);
+  const { user } = state;
+  return {
+    name: "gmail",
+    mailbox: `gmail://${user}`,
+    addresses: [user],
+    folders: [LANE],
+    check: (signal) => check(state, signal),
+    follow: (_folder, options) => follow(state, options),
+    notify: () => state.news.ring(),
+  };
+}
+
+function createState(source: Mailbox, pollMs: number): State {
+  const { user = "", oauth, topic, subscription, push } = source;
+  const auth = createOAuthClient({ ...oauth });
+  const api = createGmailApi({ auth, rootUrl: source.apiUrl });
+  const pubsub = createPubsub({ auth, url: source.pubsubUrl });
+  return {
+    user: user.toLowerCase(),
+    source,
+    api,
+    pubsub,
+    news: createNews({ user, pollMs, ...(subscription && { pulled: { pubsub, subscription } }) }),
+    renewal:
+      topic && (subscription || push)
+        ? createWatchRenewal((signal) => requestWatch(api, topic, signal))
+        : undefined,
+  };
+}
+
+async function check({ api, user, source, pubsub, renewal }: State, signal: AbortSignal): Promise<void> {
+  await requireMailbox(api, user, signal);
+  await renewal?.keep(signal);
+  if (source.subscription) await requireSubscription(pubsub, source.subscription, signal);
+}
+
+async function* follow(state: State, options: FollowOptions): AsyncGenerator<MailBatch> {
+  const { api, news, renewal, user } = state;
+  const { signal } = options;
+  await requireMailbox(api, user, signal);
+  let position = parsePosition(options.position) ?? (await startPosition(api, options.since, signal));
+  let given: Position | undefined;
+  for (;;) {
+    for await (const step of nextSteps(api, position, options)) {
+      position = step.position;
+      if (step.mails.length === 0 && !isWorthKeeping(position, given)) continue;
+      yield { ...step, position: formatPosition(position) };
+      given = position;
+    }
+    if (position.backlogSince !== undefined) continue;
+    await renewal?.keep(signal);
+    await news.wait(signal);
+  }
+}
+
+function nextSteps(api: GmailApi, position: Position, options: FollowOptions): AsyncGenerator<Step> {
+  const { backlogSince } = position;
+  if (backlogSince === undefined) return readHistory(api, position, options);
+  return readBacklog(api, { ...position, backlogSince }, options);
+}
+
+function isWorthKeeping(position: Position, given: Position | undefined): boolean {
+  return (
+    given === undefined ||
+    given.historyId !== position.historyId ||
+    given.backlogSince !== position.backlogSince ||
+    given.readAt + KEEP_MS < position.readAt
+  );
+}
+
+async function requireMailbox(api: GmailApi, user: string, signal: AbortSignal): Promise<void> {
+  const { emailAddress } = await api.profile(signal);
+  if (sameAddress(emailAddress ?? "", user)) return;
+  const message = `The consent is for ${emailAddress}, and hooks.mail.source.user is ${user}. Run \`webhooks mail setup\` again.`;
+  throw new MailError("login", message);
+}

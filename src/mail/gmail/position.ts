@@ -1,0 +1,38 @@
+import { isObject } from "../../config/is-object.ts";
+
+/** How far a mailbox is read. */
+export interface Position {
+  /** Everything up to this record of the mailbox's history is dealt with. */
+  historyId: string;
+  /** When the history was last read to its end, in milliseconds since the epoch, by this machine's clock. */
+  readAt: number;
+  /** Mails received from then on are to be looked through before the history goes on, in milliseconds since the epoch. */
+  backlogSince?: number;
+}
+
+/** A position as the store keeps it. */
+export function formatPosition(position: Position): string {
+  return JSON.stringify(position);
+}
+
+/** What `formatPosition` made; undefined for anything else. */
+export function parsePosition(text: string | undefined): Position | undefined {
+  const { historyId, readAt, backlogSince } = parseObject(text ?? "");
+  if (typeof historyId !== "string" || !/^\d{1,30}$/.test(historyId) || typeof readAt !== "number")
+    return undefined;
+  return { historyId, readAt, ...(typeof backlogSince === "number" && { backlogSince }) };
+}
+
+/** The later of two records: their ids grow, past what a number can hold. */
+export function laterRecord(one: string, other: string): string {
+  return BigInt(one) < BigInt(other) ? other : one;
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

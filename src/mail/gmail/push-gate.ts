@@ -1,0 +1,54 @@
+import type { OAuth2Client } from "google-auth-library";
+import type { Mailbox } from "../../config/generated.ts";
+import { HookError } from "../../errors.ts";
+import { createOAuthClient } from "./oauth-client.ts";
+
+type PushSettings = NonNullable<Mailbox["push"]>;
+
+/** Resolves for a request that may pass. Rejects with a `HookError`, which does not say what is wrong with a token. */
+export type PushGate = (
+  authorization: string | undefined,
+  settings: PushSettings | undefined,
+) => Promise<void>;
+
+/** Google's own take about a kilobyte. */
+const MOST_CHARACTERS = 8192;
+
+/** Lets pass who brings a token that Google signed, for this audience, and for the service account of the settings. */
+export function createPushGate(): PushGate {
+  const clients = new Map<string | undefined, OAuth2Client>();
+  return async (authorization, settings) => {
+    if (settings === undefined) throw new HookError(404, "not_found", "There is nothing here.");
+    const token = /^bearer +(\S+)$/i.exec((authorization ?? "").slice(0, MOST_CHARACTERS))?.[1];
+    if (token === undefined) throw unauthorized();
+    // One client for each source of certificates: it keeps them for as long as Google says.
+    const client = clients.get(settings.certsUrl) ?? createOAuthClient({ certsUrl: settings.certsUrl });
+    clients.set(settings.certsUrl, client);
+    await requireToken(client, token, settings);
+  };
+}
+
+async function requireToken(
+  client: OAuth2Client,
+  token: string,
+  { audience, serviceAccount }: PushSettings,
+): Promise<void> {
+  const { certs } = await client.getFederatedSignonCertsAsync().catch(() => {
+    throw new HookError(503, "unavailable", "The token cannot be checked now. Try again.", {
+      headers: { "Retry-After": "10" },
+    });
+  });
+  const ticket = await client
+    .verifySignedJwtWithCertsAsync(token, certs, audience, client.issuers)
+    .catch(() => {
+      throw unauthorized();
+    });
+  const claims = ticket.getPayload();
+  if (claims?.email !== serviceAccount || claims.email_verified !== true) throw unauthorized();
+}
+
+function unauthorized(): HookError {
+  return new HookError(401, "unauthorized", "The token is missing or wrong.", {
+    headers: { "WWW-Authenticate": "Bearer" },
+  });
+}

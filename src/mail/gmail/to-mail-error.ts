@@ -1,0 +1,50 @@
+import { MailError } from "../../errors.ts";
+import { type GoogleError, readGoogleError } from "./google-error.ts";
+
+/** Google gives both 403 and 429 to those who ask too much. */
+const RATE_LIMITS = [
+  "rateLimitExceeded",
+  "userRateLimitExceeded",
+  "RATE_LIMIT_EXCEEDED",
+  "RESOURCE_EXHAUSTED",
+];
+
+/** What an operator does about a refusal, by the name that Google gives it. */
+const ADVICE: Record<string, string> = {
+  invalid_grant: "The refresh token has ended or was withdrawn: run `webhooks mail setup` again.",
+  invalid_client: "Check hooks.mail.source.oauth.clientId and clientSecret.",
+  unauthorized_client: "The refresh token is another client's: run `webhooks mail setup` again.",
+  accessNotConfigured: "Enable the Gmail API in the client's Google Cloud project.",
+  SERVICE_DISABLED: "Enable the API that it names in the client's Google Cloud project.",
+  insufficientPermissions: "The consent does not cover it: run `webhooks mail setup` again.",
+  ACCESS_TOKEN_SCOPE_INSUFFICIENT: "The consent does not cover it: run `webhooks mail setup` again.",
+};
+
+/** Any error of a request to Google as a `MailError`; `doing` is what it was for: `read the mailbox`. */
+export function toMailError(thrown: unknown, doing: string): MailError {
+  if (thrown instanceof MailError) return thrown;
+  const error = readGoogleError(thrown);
+  const advice = error.reasons.map((reason) => ADVICE[reason]).find(Boolean);
+  const message = [`Google: cannot ${doing}: ${toSentence(error.message)}`, advice].filter(Boolean).join(" ");
+  return new MailError(toKind(error), message, { cause: thrown });
+}
+
+/** True where Google asks to be left alone for a while. */
+export function isRateLimit({ status, reasons }: GoogleError): boolean {
+  return status === 429 || (status === 403 && reasons.some((reason) => RATE_LIMITS.includes(reason)));
+}
+
+function toKind(error: GoogleError): MailError["kind"] {
+  if (isRateLimit(error)) return "network";
+  if (error.status === 401 || error.status === 403) return "login";
+  if (error.reasons.some((reason) => OAUTH_REFUSALS.has(reason))) return "login";
+  // What Gmail says of an account whose mail service is off.
+  if (error.status === 404 || error.reasons.includes("failedPrecondition")) return "gone";
+  return "network";
+}
+
+const OAUTH_REFUSALS = new Set(["invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope"]);
+
+function toSentence(message: string): string {
+  return /[.!?]$/.test(message) ? message : `${message}.`;
+}

@@ -1,0 +1,54 @@
+import { MailError } from "../../errors.ts";
+
+/** Keeps Gmail's watch of a mailbox alive: it ends by itself after some days. */
+export interface WatchRenewal {
+  /** Renews the watch where it is time, once for all who ask. Rejects with a `MailError` where none holds any more. */
+  keep(signal: AbortSignal): Promise<void>;
+}
+
+/** `watch` asks Gmail, and gives when the watch ends, in milliseconds since the epoch. */
+export type RequestWatch = (signal: AbortSignal) => Promise<number>;
+
+interface State {
+  /** Milliseconds since the epoch, as is `dueAt`. Zero: it is not known whether there is one. */
+  endsAt: number;
+  dueAt: number;
+  failures: number;
+  renewing: Promise<void> | undefined;
+}
+
+/** Google asks for a renewal once a day; seven days is how long a watch holds today. */
+const RENEW_AFTER_MS = 24 * 3_600_000;
+
+const FIRST_WAIT_MS = 60_000;
+const LONGEST_WAIT_MS = 3_600_000;
+
+export function createWatchRenewal(watch: RequestWatch): WatchRenewal {
+  const state: State = { endsAt: 0, dueAt: 0, failures: 0, renewing: undefined };
+  return {
+    async keep(signal) {
+      if (Date.now() < state.dueAt) return;
+      state.renewing ??= renew(state, watch, signal).finally(() => (state.renewing = undefined));
+      await state.renewing;
+    },
+  };
+}
+
+async function renew(state: State, watch: RequestWatch, signal: AbortSignal): Promise<void> {
+  try {
+    state.endsAt = await watch(signal);
+  } catch (error) {
+    return putOff(state, error);
+  }
+  state.failures = 0;
+  const halfMs = (state.endsAt - Date.now()) / 2;
+  state.dueAt = Date.now() + Math.max(FIRST_WAIT_MS, Math.min(RENEW_AFTER_MS, halfMs));
+}
+
+/** While the watch still holds, what fails for a moment is tried again later. */
+function putOff(state: State, error: unknown): void {
+  const passing = error instanceof MailError && error.kind === "network";
+  if (!passing || state.endsAt < Date.now() + LONGEST_WAIT_MS) throw error;
+  state.dueAt = Date.now() + Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** state.failures);
+  state.failures += 1;
+}

@@ -1,0 +1,128 @@
+import { createEmulator } from "emulate";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import type { Mailbox } from "../../src/config/generated.ts";
+import { answerOurs, type Ours } from "./gmail/answer.ts";
+import { GMAIL_CLIENT, openMailbox, toSeed } from "./gmail/mailbox.ts";
+import { createPubsubDouble, type PubsubDouble } from "./gmail/pubsub.ts";
+import type { JsonAnswer } from "./json-server.ts";
+
+export interface GmailServer {
+  /** Where all of it is: Gmail, Pub/Sub, OAuth. */
+  url: string;
+  /** What `hooks.mail.source` is set to, without notifications. */
+  source: Mailbox & { user: string };
+  /** What it is set to beside that for notifications. */
+  notified: { topic: string; subscription: string };
+  pubsub: PubsubDouble;
+  /** Puts a mail into the mailbox, and announces it where that is asked for. Resolves with Gmail's id. */
+  deliver(raw: string | Uint8Array, options?: { labelIds?: string[]; receivedAt?: number }): Promise<string>;
+  /** A label of the user's own; resolves with its id. */
+  createLabel(name: string): Promise<string>;
+  modify(id: string, change: { addLabelIds?: string[]; removeLabelIds?: string[] }): Promise<void>;
+  remove(id: string): Promise<void>;
+  /** From now on Gmail knows no record of the history that it has given so far. */
+  forgetHistory(): Promise<void>;
+  /** Withdraws the consent. */
+  revoke(): Promise<void>;
+  /** Answers in the server's place; undefined lets a request pass. It gets `GET /gmail/v1/users/me/profile`. */
+  intercept: (request: string) => JsonAnswer | undefined;
+  /** Every request so far, as `intercept` gets it. */
+  requests: string[];
+  close(): Promise<void>;
+}
+
+/**
+ * Gmail for tests: the Google of `emulate` behind a server of our own, which adds what that one lacks. Ours are `users.getProfile`,
+ * that an old `startHistoryId` is refused, that `users.watch` looks at the topic and mails are announced there, and Pub/Sub.
+ */
+export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise<GmailServer> {
+  const emulator = await createEmulator({ service: "google", port: 0, seed: { google: toSeed(user) } });
+  const google = `http://127.0.0.1:${new URL(emulator.url).port}`;
+  const mailbox = await openMailbox(google, user);
+  const pubsub = createPubsubDouble();
+  const ours: Ours = { user, mailbox, pubsub, forgotten: 0n, watched: undefined };
+  const server = createServer((request, response) => void serve(request, response));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
+  const oauth = { ...GMAIL_CLIENT, refreshToken: mailbox.refreshToken, tokenUrl: `${url}/oauth2/token` };
+
+  const gmail: GmailServer = {
+    url,
+    source: { kind: "gmail", user, oauth, apiUrl: url, pubsubUrl: url },
+    notified: pubsub.prepare(),
+    pubsub,
+    async deliver(raw, { labelIds = ["INBOX", "UNREAD"], receivedAt = Date.now() } = {}) {
+      const body = {
+        raw: Buffer.from(raw).toString("base64url"),
+        labelIds,
+        internalDate: String(receivedAt),
+      };
+      const { id } = await mailbox.call("POST", "messages", body);
+      if (ours.watched !== undefined) {
+        pubsub.publish(ours.watched, { emailAddress: user, historyId: await mailbox.currentRecord() });
+      }
+      return String(id);
+    },
+    createLabel: async (name) => String((await mailbox.call("POST", "labels", { name })).id),
+    async modify(id, change) {
+      await mailbox.call("POST", `messages/${id}/modify`, change);
+    },
+    async remove(id) {
+      await mailbox.call("DELETE", `messages/${id}`);
+    },
+    async forgetHistory() {
+      ours.forgotten = BigInt(await mailbox.currentRecord());
+    },
+    async revoke() {
+      const body = new URLSearchParams({ token: mailbox.refreshToken });
+      await fetch(`${google}/oauth2/revoke`, { method: "POST", body });
+    },
+    intercept: () => undefined,
+    requests: [],
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await emulator.close();
+    },
+  };
+  return gmail;
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method, url: target = "" } = request;
+    const body = await text(request);
+    const name = `${method} ${target.replace(/\?.*/, "")}`;
+    gmail.requests.push(name);
+    const gone = new AbortController();
+    response.on("close", () => gone.abort());
+    const answer = gmail.intercept(name) ?? (await answerOurs(ours, request, { body, gone: gone.signal }));
+    if (answer)
+      response
+        .writeHead(answer.status, { "content-type": "application/json" })
+        .end(JSON.stringify(answer.body));
+    else await pass(`${google}${target}`, request, { body, response });
+  }
+}
+
+async function pass(
+  url: string,
+  { method, headers }: IncomingMessage,
+  { body, response }: { body: string; response: ServerResponse },
+): Promise<void> {
+  const { authorization = "", "content-type": type = "application/json" } = headers;
+  const answer = await fetch(url, {
+    method,
+    redirect: "manual",
+    headers: { authorization, "content-type": type },
+    ...(body && { body }),
+  });
+  const { location } = Object.fromEntries(answer.headers);
+  response.writeHead(answer.status, {
+    "content-type": answer.headers.get("content-type") ?? "",
+    ...(location && { location }),
+  });
+  response.end(await answer.text());
+}
