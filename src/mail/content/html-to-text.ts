@@ -1,29 +1,93 @@
 import { compile } from "html-to-text";
+import type { DomNode, FormatCallback } from "html-to-text";
 
 /** A mail in HTML may be of any length; what stands beyond this is left out. */
-const MOST_CHARACTERS = 500_000;
+const MOST_CHARACTERS = 300_000;
+/** Layouts of real mails stay far below; what lies deeper is left out. */
+const DEEPEST = 100;
 
+const HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"];
 const HIDDEN = [
-  '[style*="display:none" i]',
-  '[style*="display: none" i]',
-  '[style*="visibility:hidden" i]',
-  '[style*="visibility: hidden" i]',
-  '[style*="mso-hide:all" i]',
+  "title",
   "[hidden]",
+  ...["display:none", "visibility:hidden", "mso-hide:all"].flatMap((style) => [
+    `[style*="${style}" i]`,
+    `[style*="${style.replace(":", ": ")}" i]`,
+  ]),
 ];
+/** So many quotes within each other are marked: each mark is one more on every line. */
+const DEEPEST_QUOTE = 4;
+
+/** `> ` before each line. */
+const formatQuote: FormatCallback = (element, walk, builder) => {
+  builder.openBlock({ leadingLineBreaks: 2 });
+  walk(element.children, builder);
+  builder.closeBlock({
+    trailingLineBreaks: 2,
+    ...(!isDeep(element) && { blockTransform: (text) => text.trim().replaceAll(/^/gm, "> ") }),
+  });
+};
+
+const formatItem: FormatCallback = (element, walk, builder) => {
+  builder.openBlock({ leadingLineBreaks: 1 });
+  builder.addLiteral("- ");
+  walk(element.children, builder);
+  builder.closeBlock({ trailingLineBreaks: 1 });
+};
 
 const convert = compile({
   wordwrap: false,
-  limits: { maxInputLength: MOST_CHARACTERS, maxDepth: 200, ellipsis: "" },
+  // The library's own ones indent every line once a level: a thousand levels make megabytes of a few bytes.
+  formatters: { quote: formatQuote, item: formatItem },
+  limits: { maxInputLength: MOST_CHARACTERS, maxDepth: DEEPEST, ellipsis: "" },
+  // The whole document: what a broken mail has outside of its body is shown as well.
+  baseElements: { selectors: ["html-of-no-mail"], returnDomByDefault: true },
   selectors: [
-    ...["h1", "h2", "h3", "h4", "h5", "h6"].map((selector) => ({ selector, options: { uppercase: false } })),
-    { selector: "a", options: { hideLinkHrefIfSameAsText: true, noAnchorUrl: true } },
-    { selector: "img", format: "skip" },
+    ...HEADINGS.map((selector) => ({ selector, options: { uppercase: false } })),
     ...HIDDEN.map((selector) => ({ selector, format: "skip" })),
+    { selector: "a", options: { hideLinkHrefIfSameAsText: true } },
+    { selector: "img", format: "skip" },
+    { selector: "blockquote", format: "quote" },
+    { selector: "ul", format: "block", options: { leadingLineBreaks: 2, trailingLineBreaks: 2 } },
+    { selector: "ol", format: "block", options: { leadingLineBreaks: 2, trailingLineBreaks: 2 } },
+    { selector: "li", format: "item" },
+    // Most tables are there for the layout, so that columns are not lined up.
+    { selector: "table", format: "block", options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } },
+    { selector: "tr", format: "block", options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } },
+    { selector: "td", format: "inlineSurround", options: { suffix: "  " } },
+    { selector: "th", format: "inlineSurround", options: { suffix: "  " } },
   ],
 });
 
-/** The text of a mail in HTML: links in brackets behind their words, nothing that the reader would not see. */
+/** The text of a mail in HTML: links in brackets behind their words, nothing that its reader would not see. */
 export function htmlToText(html: string): string {
-  return convert(html.slice(0, MOST_CHARACTERS));
+  const bounded = html.slice(0, MOST_CHARACTERS);
+  return withoutPadding(toText(bounded));
+}
+
+function isDeep(element: DomNode): boolean {
+  let quotes = 0;
+  for (let above = element.parent; above && quotes < DEEPEST_QUOTE; above = above.parent)
+    if (above.name === "blockquote") quotes++;
+  return quotes === DEEPEST_QUOTE;
+}
+
+function toText(html: string): string {
+  try {
+    return convert(html);
+  } catch {
+    // An element named `__proto__`, for one, is too much for the library.
+    return html.replaceAll(/<[^<>]*>/g, " ");
+  }
+}
+
+/** Without the invisible characters that push a preview's text out of sight, and the gaps that layouts leave. */
+function withoutPadding(text: string): string {
+  return text
+    .replaceAll(/\u034f|[\u00ad\u200b\u2060\ufeff]/g, "")
+    .replaceAll(/(?<=\s|^)[\u200c\u200d]+(?=\s|$)/g, "")
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .join("\n")
+    .replaceAll(/\n{3,}/g, "\n\n");
 }

@@ -1,4 +1,5 @@
 const LF = 0x0a;
+const CR = 0x0d;
 const FIELD = /^[\u0021-\u0039\u003b-\u007e]+[ \t]*:/;
 /** A line that only a header has: with one of them below it, a line that is no field is a flaw and not the end. */
 const TELLING_FIELD = /^(?:from|to|subject|date|message-id|content-type|mime-version):/im;
@@ -7,9 +8,10 @@ const LOOK_AHEAD = 65_536;
 
 /**
  * Divides a mail at the empty line that ends its header block, or, where it has none, at the first line that cannot be a header.
- * The mbox line that some stores put before the block is left out.
+ * The mbox line that some stores put before the block is left out; where carriage returns alone end the lines, line feeds do.
  */
-export function splitHeader(source: Buffer): { block: Buffer; body: Buffer } {
+export function splitHeader(bytes: Buffer): { block: Buffer; body: Buffer } {
+  const source = toLines(bytes);
   const start = /^>?From /.test(source.toString("latin1", 0, 6)) ? endOfLine(source, 0) : 0;
   let flawed = false;
   for (let at = start; at < source.length;) {
@@ -29,6 +31,10 @@ export function splitHeader(source: Buffer): { block: Buffer; body: Buffer } {
 export function endOfLine(bytes: Buffer, from: number): number {
   const end = bytes.indexOf(LF, from);
   return end < 0 ? bytes.length : end + 1;
+}
+
+function toLines(bytes: Buffer): Buffer {
+  return bytes.includes(LF) ? bytes : Buffer.from(bytes.map((byte) => (byte === CR ? LF : byte)));
 }
 
 function isHeaderBelow(source: Buffer, from: number): boolean {
