@@ -35,6 +35,7 @@ describe("isOnlyAck", () => {
   test("a long reply of punctuation takes no time", () => {
     const startedAt = performance.now();
     isOnlyAck(`${"-".repeat(500_000)}x`, ACK);
-    expect(performance.now() - startedAt).toBeLessThan(50);
+    // linear takes a millisecond, quadratic minutes
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 });

@@ -131,9 +131,14 @@ describe("how the program ends", () => {
 });
 
 test("whoever left the group cannot hold up the reply", async () => {
-  const { text } = await run(["sh", "-c", "setsid sleep 8 & sleep 0.3; echo ok"]);
+  const mark = path.join(folder, "pid");
+  const script = `setsid sh -c 'echo $$ > ${mark}; exec sleep 600' & while ! [ -s ${mark} ]; do sleep 0.05; done; echo ok`;
+  const { text } = await run(["sh", "-c", script]);
   expect(text).toBe("ok");
-}, 4000);
+  const left = readFileSync(mark, "utf8").trim();
+  expect(isRunning(left)).toBe(true);
+  process.kill(Number(left));
+});
 
 describe("at the abort", () => {
   test("the whole group is asked to end, and no reply is taken", async () => {

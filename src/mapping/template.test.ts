@@ -168,7 +168,8 @@ describe("what a payload can cost", () => {
     expect(() => template.render(many)).toThrow(
       expect.objectContaining({ status: 413, code: "payload_too_large" }),
     );
-    expect(performance.now() - startedAt).toBeLessThan(2000);
+    // some 100 ms; without a budget it would be hours
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
   });
 
   test("one budget can stand for several renders", () => {

@@ -2,7 +2,7 @@
  * An agent of the Agent Client Protocol on the package's agent side, run as a program. It does what the prompt's last
  * line says, the end of a boundary aside; anything else it echoes, behind the session's id and how many prompts that has had.
  */
-import { writeSync } from "node:fs";
+import { writeFileSync, writeSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import {
   agent,
@@ -83,8 +83,10 @@ async function act(client: AgentContext, sessionId: string, text: string): Promi
       for (let chunk = 0; chunk < 20; chunk += 1) await say("x".repeat(100_000));
       return "end_turn";
     case "wait":
+      if (rest) writeFileSync(rest, "here");
       return new Promise((resolve) => (session.cancel = () => resolve("cancelled")));
     case "deaf":
+      if (rest) writeFileSync(rest, "here");
       return new Promise(() => {});
     case "permission": {
       const { outcome } = await client.request("session/request_permission", {

@@ -52,9 +52,10 @@ describe("a stack", () => {
   );
 
   test("made to keep the reader busy does not", () => {
-    const stack = `    at ${" (".repeat(50_000)}`;
+    const stack = `    at ${" (".repeat(200_000)}`;
     const startedAt = performance.now();
     traceStack(bundle, "Error: here", stack);
-    expect(performance.now() - startedAt).toBeLessThan(100);
+    // linear takes some milliseconds, quadratic minutes
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 });
