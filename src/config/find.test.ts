@@ -1,12 +1,13 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { ConfigError } from "../errors.ts";
 import { findConfigFile } from "./find.ts";
 
 function folderWith(...names: string[]): string {
-  const folder = mkdtempSync(path.join(tmpdir(), "find-"));
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-find-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
   for (const name of names) writeFileSync(path.join(folder, name), "{}");
   return folder;
 }

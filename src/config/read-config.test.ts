@@ -1,7 +1,7 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import type { UserConfig } from "./generated.ts";
 import { readConfig } from "./read-config.ts";
@@ -9,7 +9,9 @@ import { readConfig } from "./read-config.ts";
 const TOKEN = "a-hook-token-of-good-length";
 
 function writeConfig(text: string, name = "webhooks.json5"): string {
-  const file = path.join(mkdtempSync(path.join(tmpdir(), "load-")), name);
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-config-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, name);
   writeFileSync(file, text);
   return file;
 }

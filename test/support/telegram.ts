@@ -18,8 +18,7 @@ const CHAT = "-1001234567890";
 
 /** Starts the Bot API of `telegram-test-api` on a free loopback port. */
 export async function startTelegram(): Promise<TelegramEmulator> {
-  const server = new TelegramServer({ host: "127.0.0.1", port: await freePort() });
-  await server.start();
+  const server = await startServer();
   return {
     baseUrl: server.config.apiURL,
     token: TOKEN,
@@ -32,7 +31,18 @@ export async function startTelegram(): Promise<TelegramEmulator> {
   };
 }
 
-/** The emulator cannot be asked to take any. */
+/** The emulator cannot be asked to take any port, and one that was free may be taken by the time it starts. */
+async function startServer(): Promise<TelegramServer> {
+  const server = new TelegramServer({ host: "127.0.0.1", port: await freePort() });
+  try {
+    await server.start();
+    return server;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") return startServer();
+    throw error;
+  }
+}
+
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { examineConfig, type Examination } from "../examine.ts";
 import type { UserConfig } from "../generated.ts";
 
@@ -36,9 +36,15 @@ const MAIL = {
   mappings: [{ messageTemplate: "x", channel: { $param: "channel" }, model: { $param: "model" } }],
 };
 
+const made: string[] = [];
+afterAll(() => {
+  for (const root of made) rmSync(root, { recursive: true });
+});
+
 /** A folder of presets as the package has one. */
 function presetsFolder(...presets: ({ name: string } & object)[]): string {
-  const root = mkdtempSync(path.join(tmpdir(), "presets-"));
+  const root = mkdtempSync(path.join(tmpdir(), "hookline-presets-"));
+  made.push(root);
   for (const preset of presets) {
     mkdirSync(path.join(root, preset.name));
     writeFileSync(path.join(root, preset.name, "preset.json"), JSON.stringify(preset, undefined, 2));
