@@ -1,5 +1,6 @@
-import { parse, type MemberNode, type ValueNode } from "@humanwhocodes/momoa";
+import type { MemberNode, ValueNode } from "@humanwhocodes/momoa";
 import { appendSegment } from "./key-path.ts";
+import { parse } from "./momoa.ts";
 import type { ParsedText, Position } from "./parse.ts";
 
 /** Parses JSON5, and with it JSON. Throws a `RangeError` on a text nested too deeply. */

@@ -1,6 +1,7 @@
-import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
+import type { Document } from "yaml";
 import { appendSegment } from "./key-path.ts";
 import type { ParsedText, Position } from "./parse.ts";
+import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "./yaml.ts";
 
 /**
  * Parses one YAML 1.2 document, with anchors and merge keys. Throws a `RangeError` on a text nested too

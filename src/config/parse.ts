@@ -50,7 +50,8 @@ function parseText(file: string, text: string): ParsedText {
   }
 }
 
-function isYaml(file: string): boolean {
+/** Whether a file is read as YAML. */
+export function isYaml(file: string): boolean {
   return [".yaml", ".yml"].includes(path.extname(file).toLowerCase());
 }
 

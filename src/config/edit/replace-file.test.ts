@@ -1,0 +1,58 @@
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { replaceFile } from "./replace-file.ts";
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-replace-"));
+  file = path.join(folder, "webhooks.json5");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test("a file keeps its permissions, and nothing is left beside it", () => {
+  writeFileSync(file, "old");
+  chmodSync(file, 0o640);
+  replaceFile(file, "new", { expected: "old" });
+  expect(readFileSync(file, "utf8")).toBe("new");
+  expect(statSync(file).mode & 0o777).toBe(0o640);
+  expect(readdirSync(folder)).toEqual(["webhooks.json5"]);
+});
+
+test("a link leads where it led", () => {
+  writeFileSync(path.join(folder, "real"), "old");
+  symlinkSync("real", file);
+  replaceFile(file, "new", { expected: "old" });
+  expect(readlinkSync(file)).toBe("real");
+  expect(readFileSync(path.join(folder, "real"), "utf8")).toBe("new");
+});
+
+test("a file that was changed meanwhile is left as it is", () => {
+  writeFileSync(file, "changed");
+  expect(() => replaceFile(file, "new", { expected: "old" })).toThrow(/changed meanwhile/);
+  expect(() => replaceFile(file, "new", { expected: null })).toThrow(/changed meanwhile/);
+  expect(readFileSync(file, "utf8")).toBe("changed");
+  expect(readdirSync(folder)).toEqual(["webhooks.json5"]);
+});
+
+test("a secret's file is for its user alone, and so is the folder made for it", () => {
+  const secret = path.join(folder, ".webhooks/mail-password");
+  replaceFile(secret, "first", { mode: 0o600 });
+  chmodSync(secret, 0o644);
+  replaceFile(secret, "second", { mode: 0o600 });
+  expect(readFileSync(secret, "utf8")).toBe("second");
+  expect(statSync(secret).mode & 0o777).toBe(0o600);
+  expect(statSync(path.dirname(secret)).mode & 0o777).toBe(0o700);
+});
