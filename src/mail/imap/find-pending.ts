@@ -1,0 +1,63 @@
+import type { FetchMessageObject, FetchQueryObject } from "imapflow";
+import { readHeader } from "../content/read-header.ts";
+import { toMailId } from "../content/to-mail-id.ts";
+import { chunks } from "./chunks.ts";
+import { isRefusal } from "./is-refusal.ts";
+import type { OpenFolder } from "./open-folder.ts";
+import type { Backlog, Position } from "./position.ts";
+import { search } from "./search.ts";
+import { toTime } from "./to-facts.ts";
+import { toRange } from "./to-range.ts";
+
+const DAY_MS = 86_400_000;
+/** Looked at in one command: little enough for the longest line that servers take. */
+const PIECE = 500;
+
+/** The uids of the mails to give, in the order they came. */
+export async function findPending(
+  folder: OpenFolder,
+  { uid, backlog }: Position,
+  isKnown: (id: string) => boolean,
+): Promise<number[]> {
+  const old = backlog ? await findOld(folder, { after: uid, ...backlog }, isKnown) : [];
+  const after = Math.max(uid, backlog?.until ?? 0);
+  const found = await search(folder.client, { uid: `${after + 1}:*` });
+  // `*` is the last mail, even where it lies before the range.
+  return [...old, ...found.filter((each) => each > after)];
+}
+
+async function findOld(
+  folder: OpenFolder,
+  { after, until, since }: Backlog & { after: number },
+  isKnown: (id: string) => boolean,
+): Promise<number[]> {
+  if (after >= until) return [];
+  // A search knows days alone, in a time zone of the server's choice.
+  const day = new Date(Math.max(0, since - 2 * DAY_MS));
+  const candidates = await search(folder.client, { uid: `${after + 1}:${until}`, since: day });
+  const wanted: number[] = [];
+  for (const piece of chunks(candidates, PIECE)) {
+    for (const mail of await lookAt(folder, piece)) {
+      const id = toId(mail);
+      const isWanted = toTime(mail.internalDate) >= since && !(id && isKnown(id));
+      if (isWanted) wanted.push(mail.uid);
+    }
+  }
+  return wanted.toSorted((one, other) => one - other);
+}
+
+/** One mail whose header cannot be read makes a server refuse them all: then none of them is known. */
+async function lookAt({ client }: OpenFolder, uids: number[]): Promise<FetchMessageObject[]> {
+  const look = (query: FetchQueryObject): Promise<FetchMessageObject[]> =>
+    client.fetchAll(toRange(uids), { uid: true, internalDate: true, ...query }, { uid: true });
+  try {
+    return await look({ headers: ["message-id"] });
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return await look({});
+  }
+}
+
+function toId({ headers }: FetchMessageObject): string | undefined {
+  return toMailId(readHeader(headers ?? Buffer.of(), "utf-8").value("message-id"));
+}

@@ -1,0 +1,31 @@
+import type { ImapFlow, MailboxObject } from "imapflow";
+import type { FolderState } from "./position.ts";
+import { search } from "./search.ts";
+
+/** A folder that its connection has selected, for reading alone. */
+export interface OpenFolder extends FolderState {
+  client: ImapFlow;
+  /** As it is configured. */
+  name: string;
+  /** `\Junk`, `\Trash`, `\Drafts` … */
+  use: string | undefined;
+}
+
+/** Opens a folder, or looks at it again. Rejects with the library's error. */
+export async function openFolder(client: ImapFlow, name: string, answerMs: number): Promise<OpenFolder> {
+  // On a connection that broke without a word, this is what finds it out.
+  const timer = setTimeout(() => client.close(), answerMs);
+  try {
+    const mailbox = await client.mailboxOpen(name, { readOnly: true });
+    const uidNext = mailbox.uidNext || (await findUidNext(client, mailbox));
+    return { client, name, use: mailbox.specialUse, uidValidity: mailbox.uidValidity, uidNext };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** For a server that does not tell. */
+async function findUidNext(client: ImapFlow, { exists }: MailboxObject): Promise<number> {
+  const [last = 0] = exists > 0 ? await search(client, { uid: "*" }) : [];
+  return last + 1;
+}

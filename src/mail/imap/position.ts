@@ -1,0 +1,59 @@
+import { isObject } from "../../config/is-object.ts";
+
+/**
+ * How far a folder is read. UIDVALIDITY and UIDNEXT tell by themselves whether anything is new: the mod-sequences of CONDSTORE
+ * and QRESYNC also count changes of flags, which are no mail.
+ */
+export interface Position {
+  /** Where the folder says another, its uids are others too. */
+  uidValidity: bigint;
+  /** The last one that was dealt with. */
+  uid: number;
+  /** The mails that lay there when the reading began. Absent once they are dealt with. */
+  backlog?: Backlog;
+}
+
+export interface Backlog {
+  /** The last of them. */
+  until: number;
+  /** Those received before this are left out. Milliseconds since the epoch. */
+  since: number;
+}
+
+/** What a folder says of itself as it is opened. */
+export interface FolderState {
+  uidValidity: bigint;
+  /** What the next mail's uid will be at least. */
+  uidNext: number;
+}
+
+/** Where to read on; from the start where the position is another folder's, or of one that was put back to an earlier state. */
+export function readOnFrom(position: Position | undefined, folder: FolderState, since: number): Position {
+  const { uidValidity, uidNext } = folder;
+  if (position?.uidValidity === uidValidity && position.uid < uidNext) return position;
+  return { uidValidity, uid: 0, backlog: { until: uidNext - 1, since } };
+}
+
+/** The position once the mail of this uid is dealt with, or all that was known of. */
+export function advance(position: Position, uid: number): Position {
+  const { uidValidity, backlog } = position;
+  return backlog && uid < backlog.until ? { uidValidity, uid, backlog } : { uidValidity, uid };
+}
+
+export function writePosition({ uidValidity, ...rest }: Position): string {
+  return JSON.stringify({ uidValidity: String(uidValidity), ...rest });
+}
+
+/** Undefined where there is none, or none that can be read. */
+export function parsePosition(text: string | undefined): Position | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? "");
+    if (!isObject(value) || typeof value["uidValidity"] !== "string") return undefined;
+    const position = { uidValidity: BigInt(value["uidValidity"]), uid: Number(value["uid"]) };
+    const { backlog } = value;
+    if (!isObject(backlog)) return position;
+    return { ...position, backlog: { until: Number(backlog["until"]), since: Number(backlog["since"]) } };
+  } catch {
+    return undefined;
+  }
+}
