@@ -7,6 +7,8 @@ export { describeChannel } from "./describe-channel.ts";
 export type { ChannelUnderTest } from "./describe-channel.ts";
 export { describeRemoteChannel } from "./describe-remote-channel.ts";
 export type { RemoteChannelUnderTest } from "./describe-remote-channel.ts";
+export { describeMailSource } from "./describe-mail-source.ts";
+export type { MailSourceUnderTest } from "./describe-mail-source.ts";
 export { startFaultProxy } from "./fault-proxy.ts";
 export type { Fault, FaultProxy } from "./fault-proxy.ts";
 export { turnOf } from "./turn-of.ts";

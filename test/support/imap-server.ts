@@ -201,6 +201,8 @@ function followConnections(server: Hoodiecrow): Set<Connection> {
   const connections = new Set<Connection>();
   server.connectionHandlers.push((connection) => {
     connections.add(connection);
+    // It writes line by line: without this each one waits for the client to confirm the last.
+    connection.socket?.setNoDelay(true);
     connection.socket?.once("close", () => {
       connections.delete(connection);
       // Its IDLE has a timer of half an hour that nothing else ends.
