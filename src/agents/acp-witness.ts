@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { DriverError } from "../errors.ts";
 import { AcpLoss } from "./acp-loss.ts";
 import type { AcpProgram } from "./acp-program.ts";
@@ -39,7 +40,7 @@ export function createAcpWitness(program: AcpProgram): AcpWitness {
       } catch (error) {
         throw await toLoss(state, error, state.mixed);
       } finally {
-        end(state);
+        await end(state);
       }
     },
   };
@@ -51,7 +52,9 @@ function begin(state: State): void {
   state.prompts += 1;
 }
 
-function end(state: State): void {
+/** What the agent wrote before its answer has come with that, and may be read after it in the same turn of the loop. */
+async function end(state: State): Promise<void> {
+  await nextTurn();
   state.prompts -= 1;
   if (state.prompts === 0) state.program.forgetWords();
 }
