@@ -6,6 +6,7 @@ import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { createServer } from "./ingress/server.ts";
 import { createSweeper } from "./journal/sweeper.ts";
 import { createSqliteJournal } from "./journal/sqlite.ts";
+import { createMailKeeper } from "./mail/watch/keeper.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { registerOperator } from "./operator/api.ts";
 import { toStatus } from "./operator/status.ts";
@@ -33,7 +34,10 @@ export interface HooklineOptions {
 }
 
 export interface Hookline {
-  /** Opens the port and starts to carry out what is in the journal; neither where the port cannot be had. */
+  /**
+   * Opens the port, starts to carry out what is in the journal, and to watch the mailbox that is configured; none of it
+   * where the port cannot be had.
+   */
   listen(): Promise<{ url: string; port: number }>;
   /** The same service without a socket. The first request starts to carry out what is in the journal, too. */
   handle(request: Request): Promise<Response>;
@@ -55,7 +59,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   const build = (generation: number): Promise<Program> => buildProgram({ generation, load, runner: sandbox });
   const first = await build(1).catch(abandon);
   const journal = await createSqliteJournal({ folder: store.path, log }).catch(abandon);
-  const programs = createReloader({ first, build, watch: options.watch ?? true, log });
+  const programs = createReloader({ first, build, watch: options.watch ?? true, replaced, log });
   const current = programs.current;
   const dispatcher = createDispatcher({
     journal,
@@ -86,11 +90,16 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
       }),
   });
 
+  const mail = createMailKeeper({ folder: store.path, send: server.handle, log });
+
   let started = false;
+  let listening = false;
   return {
     async listen() {
       const address = await server.listen();
       start();
+      listening = true;
+      mail.use(current());
       return address;
     },
     async handle(request) {
@@ -100,6 +109,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     reload: programs.reload,
     program: current,
     async close() {
+      await mail.close();
       await server.close();
       await programs.close();
       await dispatcher.close(CLOSE_MS);
@@ -115,6 +125,10 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     started = true;
     dispatcher.start();
     sweeper.start();
+  }
+
+  function replaced(program: Program): void {
+    if (listening) mail.use(program);
   }
 
   /** A start that fails leaves no process behind, and nothing that keeps this one from ending. */
@@ -136,6 +150,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
       sandbox: sandbox.status(),
       journal: await journal.stats(),
       running: dispatcher.status(),
+      mail: mail.status(),
     });
   }
 
@@ -149,6 +164,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   async function requireReady(): Promise<void> {
     await journal.probe();
     if (!sandbox.status().ready) throw new Error("the sandbox is not ready");
+    mail.requireWell();
   }
 }
 

@@ -17,7 +17,15 @@ beforeAll(() => run(process.execPath, [path.join(root, ".ci/build.ts")]));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("a program imports these names, from the built package too", async () => {
-  const names = ["ConfigError", "DriverError", "HookError", "createHookline", "defineConfig", "definePlugin"];
+  const names = [
+    "ConfigError",
+    "DriverError",
+    "HookError",
+    "MailError",
+    "createHookline",
+    "defineConfig",
+    "definePlugin",
+  ];
   expect(Object.keys(source).toSorted()).toEqual(names);
   const built: object = await import(path.join(root, "dist/index.js"));
   expect(Object.keys(built).toSorted()).toEqual(names);

@@ -7,6 +7,8 @@ import type { ReadConfig } from "../config/read-config.ts";
 import type { MappingSource, ResolvedConfig } from "../config/resolved.ts";
 import { byPlace } from "../config/to-read-config.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
+import type { MailSource } from "../mail/port.ts";
+import { createMailSource } from "../mail/registry.ts";
 import type { RunLimits } from "../journal/port.ts";
 import { compileMapping, type CompiledMapping } from "../mapping/compile.ts";
 import { createMappingIndex, type MappingIndex } from "../mapping/mapping-index.ts";
@@ -29,6 +31,8 @@ export interface Program {
   limits: RunLimits;
   agent: AgentDriver;
   channels: Map<ChannelName, ChannelDriver>;
+  /** undefined: no mailbox is configured. */
+  mailSource: MailSource | undefined;
   warnings: ConfigProblem[];
   /** Files and folders whose change asks for a new program. */
   files: string[];
@@ -47,6 +51,7 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
   const { config } = read;
   const built = await Promise.all(config.hooks.mappings.map((source) => buildMapping(source, runner)));
   const place = (problem: ConfigProblem): ConfigProblem => locate(problem, read);
+  const open = <Driver>(create: () => Driver): Driver => openDriver(create, config.file, place);
   const { channels, problems: misfits } = openChannels(read);
   const found = [...built.flatMap((mapping) => mapping.problems), ...misfits];
   const problems = [...read.problems, ...found.map(place)];
@@ -60,19 +65,22 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
     config,
     mappings: createMappingIndex(mappings),
     limits: toRunLimits(mappings),
-    agent: openAgent(config, place),
+    agent: open(() => createAgent(config.agents, config.plugged.agents)),
     channels,
+    mailSource: open(() => createMailSource(config.hooks.mail.source, config.plugged.mailSource)),
     warnings: [...read.warnings, ...findShadowed(mappings).map(place)],
     files: [...new Set([...read.files, ...built.flatMap(({ files }) => files)])],
   };
 }
 
-function openAgent(
-  { file, agents, plugged }: ResolvedConfig,
+/** What a driver says is wrong with its block stands there in the file. */
+function openDriver<Driver>(
+  create: () => Driver,
+  file: string | undefined,
   place: (problem: ConfigProblem) => ConfigProblem,
-): AgentDriver {
+): Driver {
   try {
-    return createAgent(agents, plugged.agents);
+    return create();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new ConfigError(error.problems.map((problem) => place({ ...problem, file })));

@@ -25,11 +25,13 @@ export interface ReloaderOptions {
   build(generation: number): Promise<Program>;
   /** Follow the files and reload by itself. */
   watch: boolean;
+  /** Told of each program that was swapped in. */
+  replaced(program: Program): void;
   log: Log;
 }
 
 /** Keeps one immutable program in use and replaces it whole. */
-export function createReloader({ first, build, watch, log }: ReloaderOptions): Reloader {
+export function createReloader({ first, build, watch, replaced, log }: ReloaderOptions): Reloader {
   let program = first;
   let failure: ReloadFailure | undefined;
   let readAt = first.readAt;
@@ -71,6 +73,7 @@ export function createReloader({ first, build, watch, log }: ReloaderOptions): R
       watcher?.follow(program.files);
       log.info("reloaded", { generation: program.generation });
       warn(program);
+      replaced(program);
     } catch (error) {
       const problems = error instanceof ConfigError ? error.problems : [{ message: String(error) }];
       failure = { at: Date.now(), problems };

@@ -4,6 +4,7 @@ import { checkAgents } from "./agents.ts";
 import { checkChannelNames } from "./channel-names.ts";
 import { checkGateway } from "./gateway.ts";
 import { checkHooksPath } from "./hooks-path.ts";
+import { checkMail } from "./mail.ts";
 import { checkMappingModels } from "./mapping-models.ts";
 import { checkMappings } from "./mappings.ts";
 import { checkProviders } from "./providers.ts";
@@ -17,6 +18,7 @@ export const RULES: ((config: ResolvedConfig) => Finding[])[] = [
   checkHooksPath,
   checkSessionKeys,
   checkChannelNames,
+  checkMail,
   checkMappings,
   checkMappingModels,
   checkProviders,

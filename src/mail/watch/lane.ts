@@ -84,7 +84,7 @@ export function createLane(options: LaneOptions): Lane {
     const { startedAt, position, setAside } = await insist(() => store.lane(folder), work);
     status.begin({ setAside });
     const { batchSize, maxBytes, authservId, lookbackMs } = settings;
-    const since = startedAt - lookbackMs;
+    const since = toWholeSeconds(startedAt - lookbackMs);
     const { isKnown } = store;
     const follows = { position, since, isKnown, batchSize, maxBytes, authservId, signal };
     for await (const batch of source.follow(folder, follows)) {
@@ -98,6 +98,11 @@ export function createLane(options: LaneOptions): Lane {
     await pauses.wait(ms);
     signal.throwIfAborted();
   }
+}
+
+/** Mailboxes do not say more of when a mail came: of what comes in the second of the start nothing is left out. */
+function toWholeSeconds(ms: number): number {
+  return Math.floor(ms / 1000) * 1000;
 }
 
 /** Why a source gives no more; one that just ends has lost its connection. */

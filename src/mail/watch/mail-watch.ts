@@ -54,6 +54,7 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
     createLane({ ...options, folder, waits, signal, cutOff: cutting.signal, onMail, onChange }),
   );
   let running: Promise<unknown> = Promise.resolve();
+  let closing: Promise<void> | undefined;
 
   return {
     start() {
@@ -65,15 +66,20 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
         lanes.map((lane) => lane.status()),
       ),
     nudge: () => lanes.forEach((lane) => lane.nudge()),
-    async close() {
-      stopping.abort();
-      if (!(await endsWithin(running, FINISH_MS))) {
-        cutting.abort();
-        await endsWithin(running, LET_GO_MS);
-      }
-      options.store.close();
+    close() {
+      closing ??= end();
+      return closing;
     },
   };
+
+  async function end(): Promise<void> {
+    stopping.abort();
+    if (!(await endsWithin(running, FINISH_MS))) {
+      cutting.abort();
+      await endsWithin(running, LET_GO_MS);
+    }
+    options.store.close();
+  }
 }
 
 async function endsWithin(running: Promise<unknown>, ms: number): Promise<boolean> {

@@ -1,0 +1,95 @@
+import { error, type Finding, warning } from "../finding.ts";
+import type { Mailbox } from "../generated.ts";
+import { isLoopback } from "../is-loopback.ts";
+import type { ResolvedConfig } from "../resolved.ts";
+
+type Setting = Exclude<keyof Mailbox, "kind">;
+
+const KEY = "hooks.mail.source";
+
+/** What a kind of mailbox knows of the settings. */
+const SETTINGS: Record<Mailbox["kind"], Setting[]> = {
+  imap: ["host", "port", "tls", "user", "password", "oauth", "folders"],
+  gmail: ["user", "oauth", "topic", "subscription", "push", "apiUrl", "pubsubUrl"],
+};
+
+/** What a kind cannot do without. */
+const NEEDED: Record<Mailbox["kind"], Setting[]> = {
+  imap: ["host", "user"],
+  gmail: ["user", "oauth"],
+};
+
+/** The mailbox can be opened, no password travels in clear, and what is posted is taken. */
+export function checkMail({ hooks, plugged }: ResolvedConfig): Finding[] {
+  const { source } = hooks.mail;
+  if (!source) return plugged.mailSource ? checkHook(hooks) : [];
+  return [
+    ...checkNeeded(source),
+    ...checkUseless(source),
+    ...(source.kind === "imap" ? checkImap(source, hooks.mail) : checkGmail(source)),
+    ...checkHook(hooks),
+  ];
+}
+
+function checkNeeded(source: Mailbox): Finding[] {
+  return NEEDED[source.kind]
+    .filter((setting) => source[setting] === undefined)
+    .map((setting) => error(`${KEY}.${setting}`, `is required for kind "${source.kind}"`));
+}
+
+function checkUseless(source: Mailbox): Finding[] {
+  const known = new Set<string>(["kind", ...SETTINGS[source.kind]]);
+  return Object.keys(source)
+    .filter((setting) => !known.has(setting))
+    .map((setting) => warning(`${KEY}.${setting}`, `has no effect on a mailbox of kind "${source.kind}"`));
+}
+
+function checkImap(source: Mailbox, { filter, authservId }: ResolvedConfig["hooks"]["mail"]): Finding[] {
+  const findings = checkLogin(source);
+  if (source.tls === "none" && source.host !== undefined && !isLoopback(source.host)) {
+    findings.push(
+      error(`${KEY}.tls`, '"none" would send the password in clear: it is for this machine only'),
+    );
+  }
+  if (filter.dmarc && authservId === undefined) {
+    const message = "can be forged where the server adds no results of its own: set hooks.mail.authservId";
+    findings.push(warning("hooks.mail.filter.dmarc", message));
+  }
+  return findings;
+}
+
+function checkLogin({ password, oauth }: Mailbox): Finding[] {
+  if (password === undefined && oauth === undefined) {
+    return [error(`${KEY}.password`, 'is required for kind "imap", or oauth in its place')];
+  }
+  if (password !== undefined && oauth !== undefined) {
+    return [error(`${KEY}.oauth`, "stands beside a password: keep the one that opens the mailbox")];
+  }
+  return oauth && oauth.tokenUrl === undefined
+    ? [error(`${KEY}.oauth.tokenUrl`, 'is required for kind "imap"')]
+    : [];
+}
+
+function checkGmail({ topic, subscription, push }: Mailbox): Finding[] {
+  if (subscription !== undefined && push !== undefined) {
+    return [error(`${KEY}.push`, "stands beside a subscription that is pulled: keep one of them")];
+  }
+  const isNotified = subscription !== undefined || push !== undefined;
+  if (isNotified && topic === undefined) {
+    return [error(`${KEY}.topic`, "is required with subscription or push: Gmail notifies it")];
+  }
+  return !isNotified && topic !== undefined
+    ? [warning(`${KEY}.topic`, "has no effect without subscription or push: Gmail is asked once a minute")]
+    : [];
+}
+
+/** A hook of the operator's own may take the mails in place of the preset. */
+function checkHook({ enabled, mappings }: ResolvedConfig["hooks"]): Finding[] {
+  if (!enabled) return [warning(KEY, "posts nothing while hooks.enabled is not true")];
+  const isTaken = mappings.some(
+    ({ mapping: { match } }) => (match?.path ?? "mail").replace(/^\/+|\/+$/g, "") === "mail",
+  );
+  return isTaken
+    ? []
+    : [warning(KEY, 'posts to a hook that no mapping answers: add "mail" to hooks.presets')];
+}

@@ -1,0 +1,154 @@
+/** Mails on their way from a mailbox to runs, through the whole service: each once, whatever happens meanwhile. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type ImapServer, startImapServer } from "../support/imap-server.ts";
+import { folderStatus, idsOfRuns, numbered, toBytes, toMailConfig } from "../support/mail-service.ts";
+import { type Service, startService } from "../support/service.ts";
+
+let server: ImapServer;
+let service: Service;
+
+beforeEach(async () => {
+  server = await startImapServer();
+});
+afterEach(async () => {
+  await service.close();
+  await server.close();
+});
+
+test("what comes while it runs, and nothing that was there before its first start", async () => {
+  sendOld("old-1");
+  await start();
+  await watching();
+  send("new-1", "new-2");
+  await expect.poll(ids).toEqual(["new-1", "new-2"]);
+  expect(await folderStatus(service)).toMatchObject({ folder: "INBOX", posted: 2, setAside: 0 });
+  expect(await service.api("/api/status")).toMatchObject({
+    mail: { source: "imap", mailbox: `imap://ann%40example.com@127.0.0.1:${server.port}`, state: "watching" },
+  });
+});
+
+test("the agent is given the mail, and the event says what came", async () => {
+  await start();
+  await watching();
+  send("m-1");
+  await expect.poll(ids).toEqual(["m-1"]);
+  const { events } = await service.api("/api/events?hook=mail");
+  const event = await service.settled(events[0].id);
+  expect(event.request.payload).toMatchObject({
+    source: "imap",
+    messages: [{ id: "m-1", sender: "bob@example.org" }],
+  });
+  const { entries } = await service.api(`/api/sessions/${encodeURIComponent("hook:mail:m-1")}`);
+  expect(entries[0].text).toContain("Subject: Mail m-1");
+});
+
+test("what was there before the first start, as far as it looks back", async () => {
+  sendOld("old-1");
+  await start(toMailConfig(server, { lookback: "2h" }));
+  await expect.poll(ids).toEqual(["old-1"]);
+});
+
+test("what comes while it is down, in batches", async () => {
+  await start();
+  await watching();
+  send("a-0");
+  await expect.poll(ids).toEqual(["a-0"]);
+  await service.hookline.close();
+  const missed = numbered("b", 70);
+  send(...missed);
+  service = await service.restart();
+  await expect.poll(ids).toEqual(["a-0", ...missed]);
+  const { events } = await service.api("/api/events?hook=mail");
+  expect(events).toHaveLength(1 + Math.ceil(70 / 20));
+});
+
+test("nothing twice, however often connections are cut", async () => {
+  await start();
+  await watching();
+  const sent = numbered("c", 40);
+  for (const [index, id] of sent.entries()) {
+    send(id);
+    if (index % 10 === 5) {
+      server.dropConnections();
+      await expect.poll(async () => (await ids()).length).toBeGreaterThan(index);
+    }
+  }
+  await expect.poll(ids).toEqual(sent);
+});
+
+test("nothing twice and nothing lost where the server gives new uids", async () => {
+  const sent = numbered("d", 30);
+  await start();
+  await watching();
+  send(...sent);
+  await expect.poll(ids).toEqual(sent);
+  server.newUidValidity("INBOX");
+  send("d-new");
+  await expect.poll(ids).toEqual([...sent, "d-new"]);
+  await watching();
+});
+
+describe("a login that is refused", () => {
+  test("is told by status and readiness, and tried again after a reload", async () => {
+    server.refuseLogins(true);
+    await start();
+    await expect
+      .poll(() => folderStatus(service))
+      .toMatchObject({ state: "login-refused", nextTryAt: expect.any(String) });
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
+    const { mail } = await service.api("/api/status");
+    expect(mail).toMatchObject({ state: "login-refused", error: expect.any(String) });
+    expect(JSON.stringify(mail)).not.toContain(server.password);
+
+    server.refuseLogins(false);
+    await service.hookline.reload();
+    await watching();
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
+    send("m-1");
+    await expect.poll(ids).toEqual(["m-1"]);
+  });
+
+  test("until the configuration has the right password", async () => {
+    await start(toMailConfig(server, { source: { password: "wrong" } }));
+    await expect.poll(() => folderStatus(service)).toMatchObject({ state: "login-refused" });
+    send("m-1");
+    write(toMailConfig(server));
+    await service.hookline.reload();
+    await watching();
+    await expect.poll(ids).toEqual(["m-1"]);
+  });
+});
+
+test("a folder that is not there", async () => {
+  await start(toMailConfig(server, { source: { folders: ["INBOX", "Nowhere"] } }));
+  await expect.poll(async () => (await service.api("/api/status")).mail.state).toBe("mailbox-gone");
+  expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
+  await watching();
+  send("m-1");
+  await expect.poll(ids).toEqual(["m-1"]);
+});
+
+function start(config = toMailConfig(server)): Promise<unknown> {
+  return startService({ config }).then((started) => (service = started));
+}
+
+function write(config: object): void {
+  service.write("webhooks.json5", JSON.stringify(config));
+}
+
+function send(...mails: string[]): void {
+  for (const id of mails) server.append("INBOX", toBytes(id));
+}
+
+/** What came an hour ago. */
+function sendOld(id: string): void {
+  server.append("INBOX", toBytes(id), { receivedAt: new Date(Date.now() - 3_600_000) });
+}
+
+function ids(): Promise<string[]> {
+  return idsOfRuns(service);
+}
+
+async function watching(): Promise<void> {
+  await expect.poll(() => folderStatus(service)).toMatchObject({ folder: "INBOX", state: "watching" });
+}

@@ -1,0 +1,88 @@
+import { EventEmitter, once } from "node:events";
+import { MailError } from "../../src/errors.ts";
+import type { FollowOptions, Mail, MailBatch, MailSource, ReceivedMail } from "../../src/mail/port.ts";
+
+export interface Mailbox {
+  source: MailSource;
+  /** Puts a mail behind the others. */
+  add(mail: Partial<Mail> & { id: string }, marks?: Partial<ReceivedMail["marks"]>): void;
+  /** Every `follow` rejects with this until it is taken back by undefined. Those under way end with it, too. */
+  fail(error: Error | undefined): void;
+  /** How often a folder was opened. */
+  opened(): number;
+}
+
+/** A mailbox in memory that is a source of its own: its positions are how many of its mails were read. */
+export function createMailbox({ folders = ["INBOX"] }: { folders?: string[] } = {}): Mailbox {
+  const mails: ReceivedMail[] = [];
+  const changes = new EventEmitter().setMaxListeners(0);
+  let failure: Error | undefined;
+  let opened = 0;
+
+  async function* follow(folder: string, options: FollowOptions): AsyncGenerator<MailBatch> {
+    opened += 1;
+    let read = Number(options.position ?? 0);
+    for (let isFirst = true; ; isFirst = false) {
+      if (failure) throw failure;
+      const waiting = mails.filter((received) => received.mail.folder === folder).slice(read);
+      const batch = waiting.slice(0, options.batchSize);
+      if (batch.length === 0 && !isFirst) {
+        await once(changes, "change", { signal: options.signal });
+        continue;
+      }
+      read += batch.length;
+      yield { mails: batch, position: String(read), remaining: waiting.length - batch.length };
+    }
+  }
+
+  return {
+    source: {
+      name: "memory",
+      mailbox: "memory://me",
+      addresses: ["me@example.com"],
+      folders,
+      check: async () => {
+        if (failure) throw failure;
+      },
+      follow,
+    },
+    add(mail, marks = {}) {
+      mails.push({
+        mail: { ...toMail(mail.id), folder: folders[0] ?? "", ...mail },
+        marks: { spam: false, trash: false, draft: false, ...marks },
+      });
+      changes.emit("change");
+    },
+    fail(error) {
+      failure = error;
+      changes.emit("change");
+    },
+    opened: () => opened,
+  };
+}
+
+/** A mail that has everything. */
+export function toMail(id: string): Mail {
+  return {
+    id,
+    from: "Ann Lee <ann@example.com>",
+    sender: "ann@example.com",
+    to: ["me@example.com"],
+    cc: [],
+    subject: `Mail ${id}`,
+    date: "2026-11-20T12:00:00.000Z",
+    snippet: "Hello",
+    body: "Hello",
+    truncated: false,
+    attachments: [],
+    threadId: id,
+    listId: "",
+    folder: "INBOX",
+    labels: [],
+    authentication: {},
+  };
+}
+
+export const loginRefused = (): MailError => new MailError("login", "example.com refuses the login");
+export const mailboxGone = (): MailError => new MailError("gone", "there is no folder INBOX");
+export const connectionLost = (): MailError => new MailError("network", "the connection was lost");
