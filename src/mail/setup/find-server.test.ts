@@ -1,0 +1,202 @@
+import { once } from "node:events";
+import { createServer, get, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import { afterEach, describe, expect, test } from "vitest";
+import { type DnsRecords, startDns } from "../../../test/support/dns.ts";
+import { type FindOptions, findServer } from "./find-server.ts";
+import { parseMailAddress } from "./mail-address.ts";
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+describe("the server of an address", () => {
+  test.each([
+    ["ann@gmail.com", { host: "imap.gmail.com", user: "ann@gmail.com", gmail: true }],
+    ["ann@icloud.com", { host: "imap.mail.me.com", user: "ann" }],
+    ["Ann@GMX.de", { host: "imap.gmx.net", user: "Ann@gmx.de" }],
+  ])("of %s is known without asking anyone", async (address, server) => {
+    expect(await find(address, { fetch: () => Promise.reject(new Error("asked")) })).toMatchObject(server);
+  });
+
+  test("is what the domain's own configuration says first", async () => {
+    const { asked, ...web } = await startWeb((request, response) => {
+      const isOwn = request.headers.host === "autoconfig.example.org";
+      response.writeHead(isOwn ? 200 : 404).end(config("imap.example.org", "993", "SSL", "%EMAILLOCALPART%"));
+    });
+    expect(await find("ann@example.org", { ...web, probe: () => Promise.resolve(true) })).toEqual({
+      host: "imap.example.org",
+      port: 993,
+      tls: "implicit",
+      user: "ann",
+      origin: "the domain's own configuration",
+    });
+    expect(asked).toContain("https://autoconfig.thunderbird.net/v1.1/example.org");
+    expect(
+      asked.filter((url) => url.includes("ann")).every((url) => new URL(url).host.endsWith("example.org")),
+    ).toBe(true);
+  });
+
+  test("follows redirects, but never away from TLS", async () => {
+    const web = await startWeb((request, response) => {
+      const { host = "" } = request.headers;
+      const to = {
+        "example.org": "https://www.example.org/x",
+        "autoconfig.example.org": "http://evil.example/x",
+      }[host];
+      if (to) response.writeHead(301, { location: to }).end();
+      else response.writeHead(host.includes("example") ? 200 : 404).end(config(`imap.${host}`, "993", "SSL"));
+    });
+    expect(await find("ann@example.org", web)).toMatchObject({ host: "imap.www.example.org" });
+    expect(web.asked.filter((url) => url.includes("evil"))).toEqual([]);
+  });
+
+  test("may stand in DNS", async () => {
+    const dns = {
+      "_imaps._tcp.example.org": {
+        srv: [
+          { target: "late.example.org", port: 993, priority: 20 },
+          { target: "mx.example.org", port: 1993, weight: 5 },
+          { target: "light.example.org", port: 993, weight: 1 },
+        ],
+      },
+    };
+    expect(await find("ann@example.org", { dns })).toEqual({
+      host: "mx.example.org",
+      port: 1993,
+      tls: "implicit",
+      user: "ann@example.org",
+      origin: "DNS",
+    });
+  });
+
+  test("with STARTTLS, where DNS names nothing else", async () => {
+    const dns = {
+      "_imaps._tcp.example.org": { srv: [{ target: ".", port: 0 }] },
+      "_imap._tcp.example.org": { srv: [{ target: "mx.example.org", port: 143 }] },
+    };
+    expect(await find("ann@example.org", { dns })).toMatchObject({ port: 143, tls: "starttls" });
+  });
+
+  test("is that of the provider which takes the domain's mail", async () => {
+    const dns = {
+      "example.org": {
+        mx: [
+          { exchange: "aspmx.l.google.com", priority: 1 },
+          { exchange: "x.example", priority: 5 },
+        ],
+      },
+    };
+    expect(await find("ann@example.org", { dns })).toMatchObject({ host: "imap.gmail.com", gmail: true });
+  });
+
+  test("has one of the usual names, where a server answers there", async () => {
+    const probe = (host: string): Promise<boolean> => Promise.resolve(host === "mail.example.org");
+    expect(await find("ann@example.org", { probe })).toMatchObject({ host: "mail.example.org", port: 993 });
+  });
+
+  test("is not found where nobody answers, and nothing is waited for", async () => {
+    const never = (): Promise<never> => new Promise(() => undefined);
+    const options = { fetch: never, resolver: { resolveMx: never, resolveSrv: never }, probe: never };
+    expect(await find("ann@example.org", { ...options, patienceMs: 20 })).toBeUndefined();
+  });
+
+  test("a configuration without an end is read no further than 64 KiB", async () => {
+    const web = await startWeb((_request, response) => {
+      response.write(config("imap.example.org", "993", "SSL").replace("</clientConfig>", ""));
+      const more = (): void => {
+        while (response.write("x".repeat(16_384)));
+        response.once("drain", more);
+      };
+      more();
+    });
+    expect(await find("ann@example.org", { ...web, patienceMs: 20_000 })).toMatchObject({
+      host: "imap.example.org",
+    });
+  });
+});
+
+test.each([
+  "ann",
+  "ann@",
+  "@example.org",
+  "ann@localhost",
+  "ann@127.0.0.1",
+  "ann@[127.0.0.1]",
+  "ann@0x7f.1",
+  "ann@exa mple.org",
+  "ann@example.org/x",
+  "ann@example.org:443",
+  "ann@user@example.org",
+  "ann@-a.example",
+  `ann@${"a".repeat(64)}.example`,
+  `ann@${"a.".repeat(200)}org`,
+  "ann\r\n@example.org",
+])("%s is no address to look for", (text) => {
+  expect(parseMailAddress(text)).toBeUndefined();
+});
+
+test("a domain in any script is asked for in ASCII", () => {
+  expect(parseMailAddress(" ann@BÜCHER.example ")).toMatchObject({ address: "ann@xn--bcher-kva.example" });
+});
+
+function config(host: string, port: string, socketType: string, user = "%EMAILADDRESS%"): string {
+  return `<?xml version="1.0"?><clientConfig version="1.1"><emailProvider id="x">
+    <incomingServer type="imap"><hostname>${host}</hostname><port>${port}</port><socketType>${socketType}</socketType>
+    <username>${user}</username></incomingServer></emailProvider></clientConfig>`;
+}
+
+async function find(
+  address: string,
+  { dns = {}, ...options }: FindOptions & { dns?: Record<string, DnsRecords> },
+) {
+  const { resolver, close } = await startDns(dns);
+  closers.push(close);
+  const none = {
+    fetch: () => Promise.resolve(new Response(null, { status: 404 })),
+    probe: () => Promise.resolve(false),
+  };
+  const parsed = parseMailAddress(address);
+  return parsed && findServer(parsed, { resolver, ...none, patienceMs: 20_000, ...options });
+}
+
+/** A web server that answers for every host. */
+async function startWeb(
+  listener: RequestListener,
+): Promise<Required<Pick<FindOptions, "fetch">> & { asked: string[] }> {
+  const server: Server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closers.push(() => server.close().closeAllConnections());
+  const { port } = server.address() as AddressInfo;
+  const asked: string[] = [];
+  return {
+    asked,
+    fetch: async (url, init) => {
+      asked.push(url.href);
+      // A fetch sets its host by itself: the one that was meant goes another way.
+      return fetchFrom(port, url, init);
+    },
+  };
+}
+
+function fetchFrom(port: number, url: URL, { signal }: { signal: AbortSignal }): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const headers = { host: url.host };
+    const request = get(
+      { port, host: "127.0.0.1", path: url.pathname + url.search, headers, signal },
+      (answer) => {
+        const { statusCode: status = 500, headers: given } = answer;
+        const body = status === 404 ? null : Readable.toWeb(answer);
+        resolve(
+          new Response(body as ReadableStream, {
+            status,
+            headers: given.location ? { location: given.location } : {},
+          }),
+        );
+      },
+    );
+    request.on("error", reject);
+  });
+}
