@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { startFaultProxy } from "../src/contracts/fault-proxy.ts";
 import { type CliResult, runWebhooks } from "./support/cli.ts";
 import { HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
@@ -120,6 +121,21 @@ test("without a service, or without its token, the next step is named", async ()
   writeFileSync(path.join(service.folder, "no-token.json"), JSON.stringify({ hooks }));
   const off = await ask("events", "list", "--config", "no-token.json");
   expect(off).toMatchObject({ code: 1, stderr: expect.stringContaining("gateway.auth.token") });
+});
+
+test.each([
+  ["another service that speaks JSON", 404, '{ "message": "no route" }'],
+  ["a page in front of it", 502, "<h1>Bad gateway</h1>"],
+  ["a page that is all there is", 200, "<h1>Welcome</h1>"],
+])("%s is not taken for the service", async (_what, status, body) => {
+  const proxy = await startFaultProxy(service.url);
+  proxy.inject({ kind: "answer", status, body });
+  const { code, stderr } = await runWebhooks(service.folder, "dead-letters", "list", "--url", proxy.url);
+  await proxy.close();
+  expect(code).toBe(1);
+  expect(stderr.trim()).toBe(
+    `What answers at ${proxy.url} (${status}) is no webhooks service. Name the service's address with --url.`,
+  );
 });
 
 function ask(...args: string[]): Promise<CliResult> {

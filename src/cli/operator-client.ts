@@ -1,7 +1,7 @@
 import { readConfig } from "../config/read-config.ts";
-import type { ResolvedConfig } from "../config/resolved.ts";
 import { ConfigError, HookError, messageOf } from "../errors.ts";
 import { locateConfig } from "./locate.ts";
+import { serviceAddress } from "./service-address.ts";
 
 /** How a running service is found. */
 export interface ServiceFlags {
@@ -13,7 +13,7 @@ export interface ServiceFlags {
 /** Absent fields are left out of the query. */
 export type ApiQuery = Record<string, string | number | undefined>;
 
-/** The operator's side of a running service. Calls reject with a `ConfigError` where no service answers. */
+/** The operator's side of a running service. Calls reject with a `ConfigError` where none answers, or something else does. */
 export interface OperatorClient {
   /** Gives the answer whatever its status. */
   send(method: "GET" | "POST" | "DELETE", path: string, query?: ApiQuery): Promise<Response>;
@@ -26,7 +26,7 @@ export async function createOperatorClient(flags: ServiceFlags): Promise<Operato
   const { config } = await readConfig(locateConfig(flags.config), process.env);
   const { token } = config.gateway;
   if (!token) throw withoutToken(config.file);
-  const address = flags.url ?? toAddress(config.gateway);
+  const address = flags.url ?? serviceAddress(config.gateway);
 
   async function send(method: string, path: string, query: ApiQuery = {}): Promise<Response> {
     const url = new URL(path, address);
@@ -43,17 +43,31 @@ export async function createOperatorClient(flags: ServiceFlags): Promise<Operato
     send,
     async call(method, path, query) {
       const response = await send(method, path, query);
-      if (response.ok) return response;
-      const { code, error }: { code: string; error: string } = JSON.parse(await response.text());
-      throw new HookError(response.status, code, error);
+      if (response.ok && isAnswer(response)) return response;
+      throw parseRefusal(response.status, await response.text()) ?? noneOfOurs(address, response.status);
     },
   };
 }
 
-/** A service that listens on every address is called on the loopback one. */
-function toAddress({ host, port }: ResolvedConfig["gateway"]): string {
-  const reachable = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
-  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+/** JSON, or lines of it; `application/json; charset=utf-8`, `application/x-ndjson`. */
+function isAnswer({ headers }: Response): boolean {
+  return /json/.test(headers.get("content-type") ?? "");
+}
+
+/** undefined: no service of this kind writes such a body. */
+function parseRefusal(status: number, body: string): HookError | undefined {
+  try {
+    const { code, error }: { code?: unknown; error?: unknown } = Object(JSON.parse(body));
+    if (typeof code === "string" && typeof error === "string") return new HookError(status, code, error);
+  } catch {
+    // a page, or nothing
+  }
+  return undefined;
+}
+
+function noneOfOurs(address: string, status: number): ConfigError {
+  const message = `What answers at ${address} (${status}) is no webhooks service.`;
+  return new ConfigError([{ message: `${message} Name the service's address with --url.` }]);
 }
 
 function withoutToken(file: string | undefined): ConfigError {
