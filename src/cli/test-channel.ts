@@ -25,7 +25,7 @@ export async function testChannel(name: string, { to, text, config }: TestChanne
   } catch (error) {
     if (!(error instanceof DriverError)) throw error;
     const again = error.kind === "passing" ? "another try may help" : "another try would not help";
-    console.error(`${name} refused the message for ${to}: ${error.message} (${again})`);
+    console.error(`${name}, to ${to}: ${error.message} (${again})`);
     process.exitCode = 1;
   }
 }
