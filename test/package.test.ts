@@ -72,7 +72,7 @@ describe("a plugin's own tests, with the package as it is published", () => {
   test("a right plugin passes the contracts", async () => {
     const { code, stdout } = await runTests(home, "right.test.js");
     expect(failuresIn(stdout)).toEqual([]);
-    expect(stdout).toMatch(/^# pass 17$/m);
+    expect(stdout).toMatch(/^# pass [1-9]\d*$/m);
     expect(code).toBe(0);
   });
 
