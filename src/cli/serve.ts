@@ -16,13 +16,14 @@ export async function serve({ config, host, port }: ServeFlags): Promise<void> {
     await hookline.close();
     throw error;
   });
-  console.log(`Hookline ${packageVersion()}, configured by ${hookline.program().config.file}`);
-  console.log(`Listening on ${url}`);
-
+  // before it says that it listens: from then on a signal may come
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.once(signal, () => {
       process.once(signal, () => process.exit(1));
       hookline.close().then(() => process.exit(0), fail);
     });
   }
+
+  console.log(`Hookline ${packageVersion()}, configured by ${hookline.program().config.file}`);
+  console.log(`Listening on ${url}`);
 }
