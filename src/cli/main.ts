@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { packageVersion } from "../config/package.ts";
 import { check } from "./check.ts";
 import { fail } from "./fail.ts";
+import { addMailCommands } from "./mail-commands.ts";
 import { newTransform } from "./new-transform.ts";
 import { addOperatorCommands } from "./operator-commands.ts";
 import type { ServeFlags } from "./serve.ts";
@@ -74,6 +75,7 @@ program
   .option("--config <file>", CONFIG_HELP)
   .action(testChannel);
 
+addMailCommands(program, { configHelp: CONFIG_HELP });
 addOperatorCommands(program, { configHelp: CONFIG_HELP, toCount });
 
 await program.parseAsync().catch(fail);

@@ -1,23 +1,25 @@
 import type { Mailbox } from "../config/generated.ts";
 import type { ResolvedConfig } from "../config/resolved.ts";
-import { createGmail } from "./gmail/gmail.ts";
-import { createImap } from "./imap/imap.ts";
 import type { MailSource } from "./port.ts";
 
-/** One line a kind of mailbox. */
-const SOURCES: Record<Mailbox["kind"], (options: { source: Mailbox }) => MailSource> = {
-  imap: createImap,
-  gmail: createGmail,
+type CreateSource = (options: { source: Mailbox }) => MailSource;
+
+/** One line a kind of mailbox. Each brings large libraries: who has no such mailbox starts without them. */
+const SOURCES: Record<Mailbox["kind"], () => Promise<CreateSource>> = {
+  imap: async () => (await import("./imap/imap.ts")).createImap,
+  gmail: async () => (await import("./gmail/gmail.ts")).createGmail,
 };
 
 /**
  * The mailbox that `hooks.mail.source` describes; undefined where there is none. `plugged` makes the one that a plugin
  * answers for. Nothing is opened yet.
  */
-export function createMailSource(
+export async function createMailSource(
   source: Mailbox | undefined,
   plugged?: ResolvedConfig["plugged"]["mailSource"],
-): MailSource | undefined {
+): Promise<MailSource | undefined> {
   if (plugged) return plugged();
-  return source && SOURCES[source.kind]({ source });
+  if (!source) return undefined;
+  const create = await SOURCES[source.kind]();
+  return create({ source });
 }

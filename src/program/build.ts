@@ -51,13 +51,16 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
   const { config } = read;
   const built = await Promise.all(config.hooks.mappings.map((source) => buildMapping(source, runner)));
   const place = (problem: ConfigProblem): ConfigProblem => locate(problem, read);
-  const open = <Driver>(create: () => Driver): Driver => openDriver(create, config.file, place);
   const { channels, problems: misfits } = openChannels(read);
   const found = [...built.flatMap((mapping) => mapping.problems), ...misfits];
   const problems = [...read.problems, ...found.map(place)];
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)));
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);
+  const open = <Driver>(create: () => Driver | Promise<Driver>): Promise<Driver> =>
+    openDriver(create, config.file, place);
+  const agent = await open(() => createAgent(config.agents, config.plugged.agents));
+  const mailSource = await open(() => createMailSource(config.hooks.mail.source, config.plugged.mailSource));
   return {
     generation,
     readAt,
@@ -65,22 +68,22 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
     config,
     mappings: createMappingIndex(mappings),
     limits: toRunLimits(mappings),
-    agent: open(() => createAgent(config.agents, config.plugged.agents)),
+    agent,
     channels,
-    mailSource: open(() => createMailSource(config.hooks.mail.source, config.plugged.mailSource)),
+    mailSource,
     warnings: [...read.warnings, ...findShadowed(mappings).map(place)],
     files: [...new Set([...read.files, ...built.flatMap(({ files }) => files)])],
   };
 }
 
 /** What a driver says is wrong with its block stands there in the file. */
-function openDriver<Driver>(
-  create: () => Driver,
+async function openDriver<Driver>(
+  create: () => Driver | Promise<Driver>,
   file: string | undefined,
   place: (problem: ConfigProblem) => ConfigProblem,
-): Driver {
+): Promise<Driver> {
   try {
-    return create();
+    return await create();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new ConfigError(error.problems.map((problem) => place({ ...problem, file })));

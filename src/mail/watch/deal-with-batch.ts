@@ -92,10 +92,9 @@ function toSettlement(dealt: Dealt[], { ids, position }: End, { folder }: BatchO
 }
 
 function tell(dealt: Dealt[], { folder, status, log, onMail }: BatchOptions): void {
-  const posted = dealt.filter(({ setAside }) => !setAside).length;
-  status.count({ posted, setAside: dealt.length - posted });
-  if (posted > 0) log.debug("mails posted", { folder, count: posted });
+  log.debug("mails dealt with", { folder, count: dealt.length });
   for (const one of dealt) {
+    status.count(one);
     if (one.setAside) warn(one, folder, log);
     onMail(one, status.read());
   }

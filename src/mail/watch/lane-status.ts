@@ -11,8 +11,8 @@ export interface LaneStatus {
   enter(state: MailState, trouble?: Trouble): void;
   /** Says how many mails earlier watches set aside. */
   begin(stored: { setAside: number }): void;
-  /** Counts mails that were dealt with. */
-  count(dealt: { posted: number; setAside: number }): void;
+  /** Counts a mail that was dealt with. */
+  count(dealt: { setAside: boolean }): void;
 }
 
 export type WorkState = Extract<MailState, "connecting" | "watching" | "catching-up">;
@@ -73,11 +73,10 @@ export function createLaneStatus({ folder, log, changed }: LaneStatusOptions): L
     begin({ setAside }) {
       status.setAside = setAside;
     },
-    count({ posted, setAside }) {
-      status.posted += posted;
-      status.setAside += setAside;
-      status.remaining -= posted + setAside;
-      if (posted > 0) status.lastMailAt = Date.now();
+    count({ setAside }) {
+      status[setAside ? "setAside" : "posted"] += 1;
+      status.remaining -= 1;
+      status.lastMailAt = Date.now();
     },
   };
 

@@ -1,0 +1,18 @@
+import type { Command } from "commander";
+import type { MailRunFlags } from "./mail-run.ts";
+
+/** The commands for the mailbox that the service is to watch. */
+export function addMailCommands(program: Command, { configHelp }: { configHelp: string }): void {
+  const mail = program.command("mail").description("Let mails come in as hooks, from any mailbox.");
+
+  mail
+    .command("run")
+    .description(
+      "Watch the mailbox, and post each mail to the running service. `serve` does so itself by default.",
+    )
+    .option("--config <file>", configHelp)
+    .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)")
+    .option("--json", "print an object of JSON for each mail and each change", false)
+    // Only this command watches: the others start faster without it.
+    .action(async (flags: MailRunFlags) => (await import("./mail-run.ts")).runMail(flags));
+}

@@ -1,0 +1,114 @@
+import { styleText } from "node:util";
+import type { Dealt } from "../mail/watch/deliver.ts";
+import type { FolderStatus, MailState } from "../mail/watch/states.ts";
+import { toPrintable } from "./to-printable.ts";
+
+export interface MailPrinter {
+  start(sentence: string): void;
+  mail(dealt: Dealt, status: FolderStatus): void;
+  change(status: FolderStatus): void;
+}
+
+/** Shows a watch to the person at the terminal: a line for each mail and each change, or an object of JSON. */
+export function createMailPrinter({ json }: { json: boolean }): MailPrinter {
+  return json ? createJsonPrinter() : createLinePrinter();
+}
+
+/** What a state means to a person, and what to look at. */
+const SENTENCES: Record<MailState, { text: string; advice?: string; colour: "green" | "yellow" | "red" }> = {
+  connecting: { text: "connecting", colour: "green" },
+  watching: { text: "watching", colour: "green" },
+  "catching-up": { text: "catching up", colour: "green" },
+  stopped: { text: "stopped", colour: "green" },
+  network: { text: "the mailbox cannot be reached", colour: "yellow" },
+  "watched-elsewhere": { text: "watched by another process", colour: "yellow" },
+  "service-refuses": {
+    text: "the service takes no mail",
+    advice: "is `webhooks serve` up, with the mail preset and this hooks.token?",
+    colour: "yellow",
+  },
+  "store-failed": { text: "what was dealt with cannot be written down", colour: "red" },
+  "mailbox-gone": { text: "MAILBOX GONE", advice: "check hooks.mail.source.folders", colour: "red" },
+  "login-refused": {
+    text: "LOGIN REFUSED",
+    advice: "check user, password or oauth of hooks.mail.source",
+    colour: "red",
+  },
+};
+
+function createLinePrinter(): MailPrinter {
+  /** How many mails of a folder's backlog are done. */
+  const done = new Map<string, number>();
+  return {
+    start: (sentence) => console.log(toLine(sentence)),
+    mail(dealt, status) {
+      const count = status.state === "catching-up" ? (done.get(status.folder) ?? 0) + 1 : 0;
+      done.set(status.folder, count);
+      const progress = count > 0 ? `(${toCount(count)} of ${toCount(count + status.remaining)})` : undefined;
+      console.log(mailLine(dealt, status.folder, progress));
+    },
+    change: (status) => console.log(changeLine(status)),
+  };
+}
+
+/** `13:04:05  INBOX  Ann <ann@example.com>  Lunch?  202` */
+function mailLine({ mail, answer, setAside }: Dealt, folder: string, progress: string | undefined): string {
+  const said = [answer.status, answer.code].filter(Boolean).join(" ");
+  const replay = answer.eventId && `; \`webhooks events replay ${toLine(answer.eventId)}\` tries it again`;
+  const outcome = setAside
+    ? styleText("red", `set aside: ${toLine(said)}${replay ?? ""}`)
+    : styleText("green", said);
+  const subject = toLine(mail.subject) || styleText("dim", "(no subject)");
+  return [toTime(Date.now()), toLine(folder), toLine(mail.from), subject, outcome, progress]
+    .filter((part) => part !== undefined)
+    .join("  ");
+}
+
+function changeLine({ folder, state, error, nextTryAt, remaining }: FolderStatus): string {
+  const { text, advice, colour } = SENTENCES[state];
+  const said = [
+    [styleText(colour, text), error && toLine(error)].filter(Boolean).join(": "),
+    state === "catching-up" ? `${toCount(remaining)} mails wait` : undefined,
+    advice,
+    nextTryAt && `next try in ${toWait(nextTryAt - Date.now())}`,
+  ];
+  return `${toTime(Date.now())}  ${toLine(folder)}  ${said.filter(Boolean).join("; ")}`;
+}
+
+function createJsonPrinter(): MailPrinter {
+  const print = (type: string, value: object): void =>
+    console.log(JSON.stringify({ type, at: new Date().toISOString(), ...value }));
+  return {
+    start() {},
+    mail(
+      { mail: { id, from, subject }, answer: { status, code, eventId }, setAside },
+      { folder, remaining },
+    ) {
+      const answer = { status, code: code || undefined, eventId };
+      print("mail", { folder, id, from, subject, answer, setAside, remaining });
+    },
+    change({ folder, state, remaining, error, nextTryAt }) {
+      const next = nextTryAt && new Date(nextTryAt).toISOString();
+      print("state", { folder, state, remaining, error, nextTryAt: next });
+    },
+  };
+}
+
+/** Text from outside as a part of a line. */
+function toLine(text: string): string {
+  return toPrintable(text).replaceAll(/\s+/g, " ").trim();
+}
+
+function toTime(at: number): string {
+  return styleText("dim", new Date(at).toTimeString().slice(0, 8));
+}
+
+/** 4,980 */
+function toCount(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+function toWait(ms: number): string {
+  const seconds = Math.max(1, Math.round(ms / 1000));
+  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+}
