@@ -5,7 +5,7 @@ import { acceptNoBody } from "./accept-no-body.ts";
 import { createAuthenticate } from "./authenticate.ts";
 import { type DeadLetterOptions, registerDeadLetters } from "./dead-letters.ts";
 import { type EventOptions, registerEvents } from "./events.ts";
-import { type Query, toLimit, toOneOf, toPage, toText } from "./query.ts";
+import { type Query, requireOnly, toLimit, toOneOf, toPage, toText } from "./query.ts";
 import { requireFound } from "./require-found.ts";
 import type { Trial } from "./trial.ts";
 import { toDeliveryView, toEntryView, toRunView, toSessionView } from "./views.ts";
@@ -47,10 +47,12 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
     registerDeadLetters(api, options);
 
     api.get<{ Querystring: Query }>("/api/sessions", async ({ query }) => {
+      requireOnly(query, "limit");
       const sessions = await journal.listSessions({ limit: toLimit(query) });
       return { sessions: sessions.map(toSessionView) };
     });
     api.get<{ Params: { "*": string }; Querystring: Query }>("/api/sessions/*", async ({ params, query }) => {
+      requireOnly(query, "limit", "after");
       const page = { limit: toLimit(query, 1000), after: toCursor(query) };
       const read = await journal.getSession(params["*"], page);
       if (!read && params["*"] === MAIN_SESSION) return { key: MAIN_SESSION, entries: [] };
@@ -59,10 +61,12 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
     });
 
     api.get<{ Querystring: Query }>("/api/runs", async ({ query }) => {
+      requireOnly(query, "limit", "before", "state");
       const runs = await journal.listRuns({ ...toPage(query), state: toOneOf(query, "state", RUN_STATES) });
       return { runs: runs.map(toRunView) };
     });
     api.get<{ Querystring: Query }>("/api/deliveries", async ({ query }) => {
+      requireOnly(query, "limit", "before", "state");
       const state = toOneOf(query, "state", DELIVERY_STATES);
       const deliveries = await journal.listDeliveries({ ...toPage(query), state });
       return { deliveries: deliveries.map(toDeliveryView) };

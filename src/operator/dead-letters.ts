@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { Journal } from "../journal/port.ts";
-import { type Query, toPage } from "./query.ts";
+import { type Query, requireOnly, toPage } from "./query.ts";
 import { requireFound } from "./require-found.ts";
 import { toDeadLetterView } from "./views.ts";
 
@@ -13,6 +13,7 @@ export interface DeadLetterOptions {
 /** What failed for good: to look at, to try again, to drop. */
 export function registerDeadLetters(api: FastifyInstance, { journal, lookForWork }: DeadLetterOptions): void {
   api.get<{ Querystring: Query }>("/api/dead-letters", async ({ query }) => {
+    requireOnly(query, "limit", "before");
     const deadLetters = await journal.listDeadLetters(toPage(query));
     return { deadLetters: deadLetters.map(toDeadLetterView) };
   });

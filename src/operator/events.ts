@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { EventRecord, Journal } from "../journal/port.ts";
 import { EVENT_STATUSES, type HookResponse } from "../types.ts";
 import { exportEvents } from "./export.ts";
-import { type Query, toMoment, toOneOf, toPage, toText } from "./query.ts";
+import { type Query, requireOnly, toMoment, toOneOf, toPage, toText } from "./query.ts";
 import { requireFound } from "./require-found.ts";
 import { toEventTimeline, toEventView } from "./views.ts";
 
@@ -16,12 +16,14 @@ export interface EventOptions {
 /** What was received: to look at, to run again. */
 export function registerEvents(api: FastifyInstance, { journal, replay }: EventOptions): void {
   api.get<{ Querystring: Query }>("/api/events", async ({ query }) => {
+    requireOnly(query, "limit", "before", "hook", "status");
     const status = toOneOf(query, "status", EVENT_STATUSES);
     const events = await journal.listEvents({ ...toPage(query), hook: toText(query, "hook"), status });
     return { events: events.map(toEventView) };
   });
 
   api.get<{ Querystring: Query }>("/api/events/export", async ({ query }, reply) => {
+    requireOnly(query, "hook", "status", "since", "until");
     const lines = exportEvents(journal, {
       hook: toText(query, "hook"),
       status: toOneOf(query, "status", EVENT_STATUSES),

@@ -1,9 +1,18 @@
+import { didYouMean } from "../config/did-you-mean.ts";
 import { HookError } from "../errors.ts";
 
 /** Parameters as they came: nothing is known of them. */
 export type Query = Record<string, unknown>;
 
 const MOST = 1000;
+
+/** Throws a 400 for a parameter that is none of these: who misspells a filter is not to be given everything. */
+export function requireOnly(query: Query, ...known: string[]): void {
+  const unknown = Object.keys(query).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const end = didYouMean(unknown, known, `; known here: ${known.join(", ")}.`);
+  throw new HookError(400, "invalid_query", `There is no parameter "${unknown.slice(0, 60)}"${end}`);
+}
 
 /** The query's `limit`: a whole number from 1 to 1000. */
 export function toLimit(query: Query, usual = 50): number {
