@@ -9,11 +9,11 @@ import type { MailStore } from "../mail/store/port.ts";
 import { createMailWatch } from "../mail/watch/mail-watch.ts";
 import { createMailPost } from "../mail/watch/post.ts";
 import { silentLog } from "../telemetry/log.ts";
-import { fail } from "./fail.ts";
 import { locateConfig } from "./locate.ts";
 import type { ServiceFlags } from "./operator-client.ts";
 import { createMailPrinter } from "./print-mail.ts";
 import { serviceAddress } from "./service-address.ts";
+import { stopOnSignal } from "./stop-on-signal.ts";
 
 export interface MailRunFlags extends ServiceFlags {
   json: boolean;
@@ -43,15 +43,9 @@ export async function runMail(flags: MailRunFlags): Promise<void> {
     onMail: printer.mail,
     onChange: printer.change,
   });
+  stopOnSignal(watch);
   printer.start(`Hookline ${packageVersion()} posts ${source.mailbox} to ${url}`);
   watch.start();
-
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.once(signal, () => {
-      process.once(signal, () => process.exit(1));
-      watch.close().then(() => process.exit(0), fail);
-    });
-  }
 }
 
 async function requireSource({ file, hooks, plugged }: ResolvedConfig): Promise<MailSource> {

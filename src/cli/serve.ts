@@ -1,7 +1,7 @@
 import { packageVersion } from "../config/package.ts";
 import { createHookline } from "../hookline.ts";
-import { fail } from "./fail.ts";
 import { locateConfig } from "./locate.ts";
+import { stopOnSignal } from "./stop-on-signal.ts";
 
 export interface ServeFlags {
   config?: string;
@@ -16,13 +16,8 @@ export async function serve({ config, host, port }: ServeFlags): Promise<void> {
     await hookline.close();
     throw error;
   });
-  // before it says that it listens: from then on a signal may come
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.once(signal, () => {
-      process.once(signal, () => process.exit(1));
-      hookline.close().then(() => process.exit(0), fail);
-    });
-  }
+  // Before it says that it listens: from then on a signal may come.
+  stopOnSignal(hookline);
 
   console.log(`Hookline ${packageVersion()}, configured by ${hookline.program().config.file}`);
   console.log(`Listening on ${url}`);
