@@ -49,9 +49,16 @@ export function spawnService(
   env: Record<string, string> = {},
   port = 0,
 ): ChildProcessByStdio<null, Readable, Readable> {
-  return spawn(
-    process.execPath,
-    [path.join(root, "src/cli/main.ts"), "serve", "--config", configFile, "--port", String(port)],
-    { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } },
-  );
+  return spawnWebhooks(["serve", "--config", configFile, "--port", String(port)], env);
+}
+
+/** Starts `webhooks` as a process of its own. Both of its outputs are to be read. */
+export function spawnWebhooks(
+  args: string[],
+  env: Record<string, string> = {},
+): ChildProcessByStdio<null, Readable, Readable> {
+  return spawn(process.execPath, [path.join(root, "src/cli/main.ts"), ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...env },
+  });
 }

@@ -3,5 +3,11 @@ import base from "../vitest.config.ts";
 
 /** Of `npm run test:system`. */
 export default defineConfig({
-  test: { ...base.test, include: ["test/system/**/*.test.ts"], exclude: [] },
+  test: {
+    ...base.test,
+    include: ["test/system/**/*.test.ts"],
+    exclude: [],
+    testTimeout: 900_000,
+    hookTimeout: 120_000,
+  },
 });

@@ -1,0 +1,59 @@
+/**
+ * Mails on a real Dovecot, watched by the real service, while everything fails that can. `HOOKLINE_LONG=1` takes 10,000
+ * mails, `HOOKLINE_SEED` others than last time.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createField, type Field } from "./mail/field.ts";
+import { createLedger, type Ledger } from "./mail/ledger.ts";
+import * as phases from "./mail/phases.ts";
+
+const SEED = Number(process.env.HOOKLINE_SEED ?? 1);
+const SCALE = process.env.HOOKLINE_LONG ? 7 : 1;
+const NOTHING_WRONG = { lost: 0, double: 0 };
+
+const rows: Record<string, object> = {};
+let field: Field;
+let ledger: Ledger;
+
+beforeAll(async () => {
+  field = await createField(SEED);
+  await field.start();
+  await field.stateIs("watching");
+  ledger = createLedger(field);
+});
+
+afterAll(async () => {
+  console.table(rows);
+  await field.close();
+});
+
+test.for([
+  { name: "it runs", phase: phases.whileItRuns, mails: 300, times: 1 },
+  { name: "it is down", phase: phases.whileItIsDown, mails: 200, times: 2 },
+  { name: "connections are cut", phase: phases.whileConnectionsAreCut, mails: 200, times: 5 },
+  { name: "the mail server is down", phase: phases.whileTheServerIsDown, mails: 100, times: 1 },
+  { name: "it is killed", phase: phases.whileItIsKilled, mails: 200, times: 8 },
+  { name: "the login is refused", phase: phases.whileTheLoginIsRefused, mails: 100, times: 1 },
+  { name: "a folder is gone", phase: phases.whileAFolderIsGone, mails: 100, times: 1 },
+  { name: "uids change", phase: phases.whileUidsChange, mails: 150, times: 4 },
+  { name: "mail run and it are killed", phase: phases.whileMailRunIsKilled, mails: 150, times: 6 },
+])("mails that come while $name arrive, each once", async ({ name, phase, mails, times }) => {
+  const startedAt = performance.now();
+  const finish = await phase(field, mails * SCALE, times * SCALE);
+  const result = await ledger.settle();
+  rows[name] = {
+    times: times * SCALE,
+    ...result,
+    seconds: Math.round((performance.now() - startedAt) / 1000),
+  };
+  expect(result).toMatchObject(NOTHING_WRONG);
+  await finish?.();
+});
+
+test("over all, each mail has arrived once, and none was set aside", async () => {
+  const result = await ledger.auditAll();
+  rows["all in all"] = result;
+  expect(result).toMatchObject(NOTHING_WRONG);
+  const { mail } = await field.client.api("/api/status");
+  expect(mail.folders).toMatchObject([{ setAside: 0 }, { setAside: 0 }]);
+});

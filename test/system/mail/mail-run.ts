@@ -1,0 +1,28 @@
+import { once } from "node:events";
+import { spawnWebhooks } from "../../support/process.ts";
+import type { Field } from "./field.ts";
+
+/** `webhooks mail run` as a process of its own. */
+export interface MailRun {
+  /** All that it wrote so far. */
+  output(): string;
+  /** Sends the signal and waits for the end; gives the exit code, or the signal it died of. */
+  end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
+}
+
+export function startMailRun({ configFile, env }: Field): MailRun {
+  const child = spawnWebhooks(["mail", "run", "--config", configFile], env);
+  const ended = once(child, "exit");
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => (output += text));
+  }
+  return {
+    output: () => output,
+    async end(signal) {
+      child.kill(signal);
+      const [code, killedBy] = await ended;
+      return code ?? killedBy;
+    },
+  };
+}

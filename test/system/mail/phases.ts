@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Field, INBOX, REPORTS, USER } from "./field.ts";
+import { startMailRun } from "./mail-run.ts";
+
+/**
+ * Delivers so many mails and does its mischief so often. The service runs before and after it. May give what is to be done
+ * once all mails have arrived.
+ */
+export type Phase = (field: Field, mails: number, times: number) => Promise<(() => Promise<void>) | void>;
+
+/** So many bytes of the server's, at most, lie between one thing and the next: as long as some twenty mails. */
+const MOST_BYTES = 100_000;
+/** Where there are fewer bytes to come. */
+const LATEST_KILL_MS = 2000;
+const LONGEST_WORK_MS = 100;
+
+export const whileItRuns: Phase = async ({ postOffice }, mails) => {
+  await postOffice.trickle(mails);
+};
+
+export const whileItIsDown: Phase = async (field, mails, times) => {
+  for (const share of split(mails, times)) {
+    await field.end("SIGTERM");
+    await field.postOffice.deliver(share);
+    await field.start();
+  }
+};
+
+/** By the server, and on the way at any byte. */
+export const whileConnectionsAreCut: Phase = async ({ postOffice, line, dovecot, random }, mails, times) => {
+  line.cutAfter(() => random.below(MOST_BYTES));
+  line.cut();
+  for (const share of split(mails, times)) {
+    await postOffice.trickle(share);
+    await dovecot.dropConnections(USER);
+  }
+  line.cutAfter(undefined);
+};
+
+export const whileTheServerIsDown: Phase = async ({ postOffice, dovecot }, mails, times) => {
+  for (const share of split(mails, times)) {
+    await dovecot.stop();
+    await postOffice.deliver(share);
+    await dovecot.start();
+  }
+};
+
+/** At any moment: of its start, before a mail is posted, before that is written down. */
+export const whileItIsKilled: Phase = async (field, mails, times) => {
+  for (const share of split(mails, times)) {
+    await field.postOffice.deliver(share);
+    await someBytes(field);
+    await field.end("SIGKILL");
+    await field.start();
+  }
+};
+
+export const whileTheLoginIsRefused: Phase = async (field, mails) => {
+  const { postOffice, dovecot, configure } = field;
+  await dovecot.refuseLogin(USER, true);
+  await dovecot.dropConnections(USER);
+  await field.stateIs("login-refused");
+  await postOffice.deliver(mails);
+  await dovecot.refuseLogin(USER, false);
+  // an operator mends the settings, so that it does not wait for its next try
+  configure({ batchSize: 10 });
+};
+
+/** Mails that come elsewhere meanwhile go on. */
+export const whileAFolderIsGone: Phase = async (field, mails) => {
+  const { postOffice, dovecot, configure } = field;
+  await dovecot.deleteFolder(USER, REPORTS);
+  await field.stateIs("mailbox-gone");
+  const [half = 0, rest = 0] = split(mails, 2);
+  await postOffice.trickle(half, INBOX);
+  await dovecot.createFolder(USER, REPORTS);
+  await postOffice.deliver(rest, REPORTS);
+  configure({ batchSize: 20 });
+};
+
+/** With the same uids under a new uidValidity, then with others. */
+export const whileUidsChange: Phase = async ({ postOffice, dovecot }, mails, times) => {
+  for (const [index, share] of split(mails, times).entries()) {
+    await postOffice.trickle(share);
+    const folder = index % 2 === 0 ? INBOX : REPORTS;
+    if (index % 4 < 2) await dovecot.renewUidValidity(USER, folder);
+    else await dovecot.rebuild(USER, folder);
+  }
+};
+
+/** `webhooks mail run` watches, beside a service that does not. One and the other is killed. */
+export const whileMailRunIsKilled: Phase = async (field, mails, times) => {
+  await field.end("SIGTERM");
+  field.configure({ autoStart: false });
+  await field.start();
+  let mailRun = startMailRun(field);
+  for (const [index, share] of split(mails, times).entries()) {
+    await field.postOffice.deliver(share);
+    await someBytes(field);
+    if (index % 2 === 0) {
+      await mailRun.end("SIGKILL");
+      mailRun = startMailRun(field);
+    } else {
+      await field.end("SIGKILL");
+      await field.start();
+    }
+  }
+  return async () => {
+    const how = await mailRun.end("SIGTERM");
+    if (how !== 0) throw new Error(`mail run ended with ${how}: ${mailRun.output()}`);
+    field.configure();
+  };
+};
+
+/** So many numbers, as equal as can be. */
+function split(total: number, parts: number): number[] {
+  return Array.from({ length: parts }, (_, index) => Math.floor((total + index) / parts));
+}
+
+async function someBytes({ line, random }: Field): Promise<void> {
+  await Promise.race([line.passed(random.below(MOST_BYTES)), sleep(LATEST_KILL_MS)]);
+  // what has come is worked on
+  await sleep(random.below(LONGEST_WORK_MS));
+}

@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Random } from "../../faults/campaign/random.ts";
+import type { TestMail } from "../../support/mails.ts";
+import type { Maildir } from "../maildir.ts";
+
+/** One mail in so many is delivered to every folder at once, as where somebody is on two lists. */
+const EVERYWHERE_ONE_IN = 20;
+const LARGEST_BURST = 20;
+const LONGEST_PAUSE_MS = 40;
+
+/** Delivers mails, each of them new. */
+export interface PostOffice {
+  /** The tokens of all mails so far. */
+  readonly sent: readonly string[];
+  /** So many at once, to this folder or to any. */
+  deliver(count: number, folder?: string): Promise<void>;
+  /** So many in bursts. */
+  trickle(count: number, folder?: string): Promise<void>;
+}
+
+export interface PostOfficeOptions {
+  mails: AsyncIterator<TestMail>;
+  /** By the names of their folders. */
+  maildirs: ReadonlyMap<string, Maildir>;
+  random: Random;
+}
+
+export function createPostOffice({ mails, maildirs, random }: PostOfficeOptions): PostOffice {
+  const sent: string[] = [];
+  return { sent, deliver, trickle };
+
+  async function deliver(count: number, folder?: string): Promise<void> {
+    for (let index = 0; index < count; index += 1) {
+      const { source, token } = (await mails.next()).value;
+      for (const maildir of pick(folder)) maildir.deliver(source);
+      sent.push(token);
+    }
+  }
+
+  async function trickle(count: number, folder?: string): Promise<void> {
+    for (let left = count; left > 0;) {
+      const burst = Math.min(left, 1 + random.below(LARGEST_BURST));
+      await deliver(burst, folder);
+      left -= burst;
+      await sleep(random.below(LONGEST_PAUSE_MS));
+    }
+  }
+
+  function pick(folder: string | undefined): Iterable<Maildir> {
+    const one = folder ?? [...maildirs.keys()][random.below(maildirs.size)]!;
+    if (folder === undefined && random.below(EVERYWHERE_ONE_IN) === 0) return maildirs.values();
+    return [maildirs.get(one)!];
+  }
+}
