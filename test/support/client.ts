@@ -55,11 +55,15 @@ export function createClient(url: string, tokens: { hookToken: string; gatewayTo
         body: text === "" ? undefined : JSON.parse(text),
       };
     },
-    settled: (eventId) =>
-      waitFor(async () => {
-        const event = await api(`/api/events/${eventId}`);
-        return event.status === "accepted" ? undefined : event;
-      }, `event ${eventId} to be carried out`),
+    async settled(eventId) {
+      let event: Json;
+      const what = (): string => `an event to be carried out: ${JSON.stringify(event, undefined, 2)}`;
+      await waitFor(async () => {
+        event = await api(`/api/events/${eventId}`);
+        return event.status !== "accepted";
+      }, what);
+      return event;
+    },
   };
 }
 
@@ -68,16 +72,18 @@ type Nothing = undefined | null | false;
 /** How long a busy machine is given, in milliseconds. */
 const PATIENCE_MS = 60_000;
 
-/** Asks again and again until there is an answer. */
+/** Asks again and again until there is an answer; rejects with what it waited for. */
 export async function waitFor<Result>(
   ask: () => Result | Nothing | Promise<Result | Nothing>,
-  what = "a condition",
+  what: string | (() => string) = "a condition",
 ): Promise<Result> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
     const result = await ask();
     if (result !== undefined && result !== null && result !== false) return result;
-    if (performance.now() > deadline) throw new Error(`waited ${PATIENCE_MS} ms in vain for ${what}`);
+    if (performance.now() > deadline) {
+      throw new Error(`waited ${PATIENCE_MS} ms in vain for ${typeof what === "string" ? what : what()}`);
+    }
     await sleep(15);
   }
 }
