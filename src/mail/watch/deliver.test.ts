@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  createWatchedMailbox,
+  FOREVER,
+  numbers,
+  type Posted,
+  type WatchedMailbox,
+} from "../../../test/support/watched-mailbox.ts";
+
+let mailbox: WatchedMailbox;
+beforeEach(() => {
+  mailbox = createWatchedMailbox();
+});
+afterEach(() => mailbox.close());
+
+test.each([
+  ["takes no mail", { status: 401 }],
+  ["has no such hook", { status: 404 }],
+  ["is overloaded", { status: 503, retryAfterMs: 2 }],
+  ["is away", { status: 0 }],
+  ["is busy", { status: 429 }],
+  ["has a fault", { status: 500, code: "internal_error" }],
+])("the service %s: it is asked until it does, and nothing is left out", async (_, answer) => {
+  const error = "the hook says no";
+  let refusals = 0;
+  mailbox.addAll(["1", "2"]);
+  mailbox.start({ hook: () => (refusals++ < 3 ? { ...answer, error } : {}) });
+  await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
+  expect(mailbox.requests).toHaveLength(4);
+  expect(mailbox.changes).toContainEqual(expect.objectContaining({ state: "service-refuses", error }));
+  await expect
+    .poll(mailbox.status)
+    .toMatchObject({ state: "watching", error: undefined, posted: 2, setAside: 0 });
+});
+
+test("the service refuses one mail: it is set aside alone, the rest come", async () => {
+  mailbox.addAll(numbers(20));
+  mailbox.start({
+    hook: (ids) => (ids.includes("7") ? { status: 400, code: "invalid_payload", eventId: "refused-7" } : {}),
+  });
+  await expect.poll(() => mailbox.taken).toEqual(numbers(20).filter((id) => id !== "7"));
+  await expect.poll(mailbox.status).toMatchObject({ state: "watching", posted: 19, setAside: 1 });
+  await mailbox.watch().close();
+  mailbox.start();
+  await expect.poll(mailbox.status).toMatchObject({ state: "watching", setAside: 1 });
+});
+
+test("the service has a transform that fails on one mail: a few tries, then it is set aside", async () => {
+  mailbox.addAll(["1", "2", "3"]);
+  mailbox.start({ hook: (ids) => (ids.includes("2") ? { status: 500, code: "transform_failed" } : {}) });
+  await expect.poll(() => mailbox.taken).toEqual(["1", "3"]);
+  await expect.poll(mailbox.status).toMatchObject({ posted: 2, setAside: 1 });
+  expect(mailbox.requests.filter((ids) => ids.join() === "2")).toHaveLength(3);
+});
+
+test("the service has a transform that fails once: nothing is set aside", async () => {
+  let failures = 0;
+  mailbox.addAll(["1"]);
+  mailbox.start({ hook: () => (failures++ === 0 ? { status: 500, code: "transform_failed" } : {}) });
+  await expect.poll(mailbox.status).toMatchObject({ posted: 1, setAside: 0 });
+});
+
+test("the service takes less than was posted: fewer at once, then a shorter text", async () => {
+  const bodies: Posted["messages"] = [];
+  mailbox.addAll(["1"]);
+  mailbox.add({ id: "long", body: "é".repeat(5000) });
+  mailbox.addAll(["3"]);
+  mailbox.start({
+    hook: (_, body) => {
+      if (JSON.stringify(body).length > 2000) return { status: 413 };
+      bodies.push(...body.messages);
+      return {};
+    },
+  });
+  await expect.poll(() => mailbox.taken).toEqual(["1", "long", "3"]);
+  expect(bodies[1]).toMatchObject({ truncated: true, body: expect.stringMatching(/^é{100,}$/) });
+  expect(bodies[0]).toMatchObject({ truncated: false });
+  expect(mailbox.status()).toMatchObject({ setAside: 0 });
+});
+
+test("the service takes not even a mail without text: it is set aside", async () => {
+  mailbox.add({ id: "1", subject: "x".repeat(5000) });
+  mailbox.addAll(["2"]);
+  mailbox.start({ hook: (ids) => (ids.includes("1") ? { status: 413, code: "too_large" } : {}) });
+  await expect.poll(() => mailbox.taken).toEqual(["2"]);
+  await expect.poll(mailbox.status).toMatchObject({ setAside: 1 });
+});
+
+test("the service is asked again at once after a nudge", async () => {
+  let refusals = 0;
+  mailbox.addAll(["1"]);
+  mailbox.start({
+    hook: () => (refusals++ === 0 ? { status: 404 } : {}),
+    waits: { passing: FOREVER, lasting: FOREVER },
+  });
+  await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+  mailbox.watch().nudge();
+  await expect.poll(() => mailbox.taken).toEqual(["1"]);
+});
