@@ -32,8 +32,8 @@ async function findOld(
   isKnown: (id: string) => boolean,
 ): Promise<number[]> {
   if (after >= until) return [];
-  // A search knows days alone, in a time zone of the server's choice.
-  const day = new Date(Math.max(0, since - 2 * DAY_MS));
+  // A search knows days alone, in a time zone of the server's choice, and some take none that is yet to come.
+  const day = new Date(Math.max(0, Math.min(since, Date.now()) - 2 * DAY_MS));
   const candidates = await search(folder.client, { uid: `${after + 1}:${until}`, since: day });
   const wanted: number[] = [];
   for (const piece of chunks(candidates, PIECE)) {

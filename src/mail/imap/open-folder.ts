@@ -11,14 +11,22 @@ export interface OpenFolder extends FolderState {
   use: string | undefined;
 }
 
-/** Opens a folder, or looks at it again. Rejects with the library's error. */
+/**
+ * Opens a folder, or looks at it again: on a connection that broke without a word this is what finds it out, and ends it. Rejects with the
+ * library's error.
+ */
 export async function openFolder(client: ImapFlow, name: string, answerMs: number): Promise<OpenFolder> {
-  // On a connection that broke without a word, this is what finds it out.
-  const timer = setTimeout(() => client.close(), answerMs);
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    client.close();
+  }, answerMs);
   try {
     const mailbox = await client.mailboxOpen(name, { readOnly: true });
     const uidNext = mailbox.uidNext || (await findUidNext(client, mailbox));
     return { client, name, use: mailbox.specialUse, uidValidity: mailbox.uidValidity, uidNext };
+  } catch (error) {
+    throw isLate ? new Error(`The server did not answer for ${answerMs} ms.`, { cause: error }) : error;
   } finally {
     clearTimeout(timer);
   }

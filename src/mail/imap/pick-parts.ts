@@ -39,13 +39,13 @@ function isAttachment(part: MessageStructureObject): boolean {
   return toName(part) !== "" || !isShown;
 }
 
-/** Nearly all that is attached travels in base64, of which four bytes stand for three. */
+/** Nearly all that is attached travels in base64: four characters for three bytes, 76 of them a line. */
 function toAttachment(part: MessageStructureObject): MailAttachment {
   const { type, size = 0, encoding } = part;
   return {
     name: toName(part).slice(0, LONGEST_NAME),
     type: type.slice(0, LONGEST_NAME),
-    size: encoding === "base64" ? Math.floor((size * 3) / 4) : size,
+    size: encoding === "base64" ? Math.floor((size * 3 * 76) / (4 * 78)) : size,
   };
 }
 
