@@ -9,6 +9,9 @@ const LINE_END = Buffer.from("\r\n");
  */
 export function assembleMail(header: Uint8Array, entities: Uint8Array[]): Uint8Array {
   const { block } = splitHeader(Buffer.from(header));
+  // Without a part the boundary itself would be read as a text.
+  if (entities.length === 0)
+    return Buffer.concat([Buffer.from("Content-Type: text/plain\r\n"), block, LINE_END]);
   const boundary = toBoundary(entities);
   // It stands first, since the first of several counts: the mail's own speaks of parts that are not here.
   const first = Buffer.from(`Content-Type: multipart/mixed; boundary="${boundary}"\r\n`);

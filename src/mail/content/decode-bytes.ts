@@ -1,4 +1,5 @@
-const ESCAPE = 0x1b;
+/** What Japanese text in seven bits begins with. */
+const ESCAPE = "\u001b$";
 /** How far into a mail a charset is looked for. */
 const LOOK_INTO = 65_536;
 
@@ -19,7 +20,7 @@ export function guessCharset(source: Buffer): string {
     /charset\s*=\s*["']?([\w.:-]{1,40})|=\?([\w.:-]{1,40})[?*]/gi,
   )) {
     const charset = toCharset(declared ?? word ?? "");
-    if (charset && !charset.startsWith("utf-")) return charset;
+    if (charset && !/^(?:utf-|iso-2022-)/.test(charset)) return charset;
   }
   return "windows-1252";
 }

@@ -76,7 +76,7 @@ function toText(html: string): string {
   try {
     return convert(html);
   } catch {
-    // An element named `__proto__`, for one, is too much for the library.
+    // An element named `constructor`, for one, is too much for the library.
     return html.replaceAll(/<[^<>]*>/g, " ");
   }
 }
@@ -85,7 +85,7 @@ function toText(html: string): string {
 function withoutPadding(text: string): string {
   return text
     .replaceAll(/\u034f|[\u00ad\u200b\u2060\ufeff]/g, "")
-    .replaceAll(/(?<=\s|^)[\u200c\u200d]+(?=\s|$)/g, "")
+    .replaceAll(/[\u200c\u200d]+(?=\s|$)|(?<=\s|^)[\u200c\u200d]+/g, "")
     .split("\n")
     .map((line) => line.trimEnd())
     .join("\n")

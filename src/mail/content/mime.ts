@@ -1,7 +1,5 @@
-import PostalMime, { addressParser, decodeWords } from "postal-mime";
+import PostalMime, { addressParser, decodeWords as decode } from "postal-mime";
 import type { Email, Mailbox } from "postal-mime";
-
-export { decodeWords };
 
 /**
  * More than any honest mail nests. Each line is held against the boundaries of all that it stands in, so that this is also how
@@ -18,7 +16,25 @@ export async function parseMime(source: Uint8Array): Promise<Email> {
   });
 }
 
+/** A header's value with its encoded words (RFC 2047) decoded. */
+export function decodeWords(header: string): string {
+  return decode(joinWords(header));
+}
+
 /** The mailboxes of an address header, those of its groups among them; names decoded. */
 export function parseAddresses(header: string): Mailbox[] {
-  return addressParser(header, { flatten: true }).filter((address) => address.group === undefined);
+  return addressParser(joinWords(header), { flatten: true }).filter((address) => address.group === undefined);
+}
+
+/** Neighbours in base64 are made one: many a program divides a text within a character, which the library does not expect. */
+function joinWords(header: string): string {
+  return header.replaceAll(
+    /=\?([^?\s]+)\?B\?[^?]*\?=(?:\s+=\?\1\?B\?[^?]*\?=)+/gi,
+    (words, charset: string) => {
+      const contents = Array.from(words.matchAll(/\?B\?([^?]*)/gi), ([, content = ""]) =>
+        Buffer.from(content, "base64"),
+      );
+      return `=?${charset}?B?${Buffer.concat(contents).toString("base64")}?=`;
+    },
+  );
 }

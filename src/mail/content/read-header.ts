@@ -1,16 +1,17 @@
 import { decodeBytes } from "./decode-bytes.ts";
 import { endOfLine } from "./split-header.ts";
 
-/** The fields of a header block. Values are unfolded, and as long as they are not a hostile length, whole. */
+/** The fields of a header block. Values are unfolded, and bounded in number and length. */
 export interface MailHeader {
   /** The values of a field by its name in lower case, in their order. */
   values(name: string): string[];
   /** The first one; empty where there is none. */
   value(name: string): string;
-  /** The lines that say how the body is encoded, as they came. */
+  /** The fields that say how the body is encoded, as they came. */
   content: Buffer;
 }
 
+const LF = 0x0a;
 const WANTED = new Set([
   "authentication-results",
   "cc",
@@ -27,21 +28,23 @@ const WANTED = new Set([
 ]);
 const MOST_VALUES = 50;
 const MOST_VALUE_BYTES = 65_536;
-const MOST_CONTENT_BYTES = 65_536;
+const CONTENT = /^(?:content-|mime-version$)/;
+const LONGEST_CONTENT = 65_536;
 
 /** Reads a header block. `charset`: that of bytes which say nothing of theirs. */
 export function readHeader(block: Buffer, charset: string): MailHeader {
   const fields = new Map<string, Buffer[]>();
   const content: Buffer[] = [];
   for (const { name, bytes } of eachField(block)) {
-    if (/^(?:content-|mime-version$)/.test(name)) content.push(bytes);
+    if (CONTENT.test(name) && bytes.length < LONGEST_CONTENT && content.length < MOST_VALUES)
+      content.push(toLine(bytes));
     if (WANTED.has(name)) fields.set(name, [...(fields.get(name) ?? []), bytes].slice(0, MOST_VALUES));
   }
   const values = (name: string): string[] => (fields.get(name) ?? []).map((bytes) => toValue(bytes, charset));
   return {
     values,
     value: (name) => values(name).find(Boolean) ?? "",
-    content: Buffer.concat(content).subarray(0, MOST_CONTENT_BYTES),
+    content: Buffer.concat(content),
   };
 }
 
@@ -62,6 +65,11 @@ function toValue(field: Buffer, charset: string): string {
   return decodeBytes(bytes, charset)
     .replaceAll(/[\r\n\0]+/g, "")
     .trim();
+}
+
+/** The last line of a header may have lost its end. */
+function toLine(field: Buffer): Buffer {
+  return field.at(-1) === LF ? field : Buffer.concat([field, Buffer.of(LF)]);
 }
 
 /** Whether the byte begins a line that continues the one above it. */

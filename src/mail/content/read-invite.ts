@@ -34,7 +34,7 @@ function valueOf(name: string, lines: string[]): string {
     (candidate) => candidate.startsWith(`${name}:`) || candidate.startsWith(`${name};`),
   );
   const [, parameters = "", value = ""] = /^[A-Z]+((?:;[^:;"]*(?:"[^"]*")?)*):(.*)$/.exec(line ?? "") ?? [];
-  const note = /;(?:TZID|CN)="?([^;"]*)/.exec(parameters)?.[1];
+  const note = /;(?:TZID|CN)=("[^"]*"|[^;]*)/.exec(parameters)?.[1]?.replaceAll('"', "");
   return cleanLine(note ? `${toReadable(value)} (${note})` : toReadable(value));
 }
 

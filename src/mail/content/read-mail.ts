@@ -60,7 +60,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     snippet: toSnippet(parts.text),
     body: text,
     truncated: text.length < parts.text.length,
-    attachments: facts.attachments ?? parts.attachments,
+    attachments: (facts.attachments ?? parts.attachments).map(cleanAttachment),
     threadId:
       facts.threadId ?? toMailId(header.value("references")) ?? toMailId(header.value("in-reply-to")) ?? id,
     listId: toListId(header.value("list-id")),
@@ -71,6 +71,11 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
       options.authservId,
     ),
   };
+}
+
+/** The names of a server's own account are as the sender wrote them. */
+function cleanAttachment({ name, type, size }: MailAttachment): MailAttachment {
+  return { name: cleanLine(name), type: cleanLine(type), size };
 }
 
 function toDigest(source: Uint8Array): string {

@@ -1,6 +1,6 @@
 import type { Attachment, Email } from "postal-mime";
 import type { MailAttachment } from "../port.ts";
-import { cleanLine, cleanText } from "./clean.ts";
+import { cleanText } from "./clean.ts";
 import { decodeBytes } from "./decode-bytes.ts";
 import { htmlToText } from "./html-to-text.ts";
 import { parseMime } from "./mime.ts";
@@ -16,21 +16,22 @@ export interface MailParts {
 type Parsed = Pick<Email, "text" | "html" | "attachments">;
 
 const MOST_ATTACHMENTS = 100;
-/** What is taken for the text of a mail that nobody can parse. */
+/** How much of a mail that cannot be divided is taken for its text. */
 const MOST_RAW_BYTES = 1_000_000;
+/** More than is asked for of any mail's text. */
+const MOST_CHARACTERS = 1_000_000;
+/** How far into a body its first boundary is looked for. */
 const LOOK_INTO = 65_536;
+const END_OF_HEADER = Buffer.from("\r\n");
 const NO_CHARACTER = "\ufffd";
 
 /**
- * Reads the body of a mail. `content`: the lines of its header that say how it is encoded. `charset`: that of bytes which say nothing of
- * theirs. Never rejects.
+ * Reads the body of a mail. `content`: the fields of its header that say how it is encoded. `charset`: that of bytes which say
+ * nothing of theirs. Never rejects.
  */
 export async function readParts(content: Buffer, body: Buffer, charset: string): Promise<MailParts> {
-  const parsed = (await parse(content, body, charset)) ??
-    (await parseUndeclared(body)) ?? {
-      text: decodeBytes(body.subarray(0, MOST_RAW_BYTES), charset),
-      attachments: [],
-    };
+  const parsed =
+    (await parse(content, body, charset)) ?? (await parseUndeclared(body)) ?? salvage(body, charset);
   return {
     text: toText(parsed),
     attachments: parsed.attachments.filter(isAttachment).slice(0, MOST_ATTACHMENTS).map(toAttachment),
@@ -48,7 +49,7 @@ async function parse(content: Buffer, body: Buffer, charset: string): Promise<Pa
 /** Undefined where there is nothing in it, or nothing that can be understood. */
 async function parseOnce(content: Buffer, body: Buffer): Promise<Parsed | undefined> {
   try {
-    const parsed = await parseMime(Buffer.concat([content, Buffer.from("\r\n"), body]));
+    const parsed = await parseMime(Buffer.concat([content, END_OF_HEADER, body]));
     const isEmpty = !parsed.text && !parsed.html && parsed.attachments.length === 0;
     return isEmpty ? undefined : parsed;
   } catch {
@@ -61,6 +62,13 @@ async function parseUndeclared(body: Buffer): Promise<Parsed | undefined> {
   const boundary = /^--([\w'()+,./:=?-]{1,70})\r?$/m.exec(body.toString("latin1", 0, LOOK_INTO))?.[1];
   if (boundary === undefined) return undefined;
   return await parseOnce(Buffer.from(`Content-Type: multipart/mixed; boundary="${boundary}"\r\n`), body);
+}
+
+/** What is left of the text of a mail that cannot be divided. */
+function salvage(body: Buffer, charset: string): Parsed {
+  const lines = decodeBytes(body.subarray(0, MOST_RAW_BYTES), charset).split("\n");
+  const text = lines.filter((line) => !/^(?:--|content-[a-z-]+:)/i.test(line)).join("\n");
+  return { text, attachments: [] };
 }
 
 function isUnreadable({ text, html, attachments }: Parsed): boolean {
@@ -77,11 +85,11 @@ function toUtf8(bytes: Buffer, charset: string): Buffer {
 
 /** The text as it was written; that of a mail in HTML alone; the events that it invites to. */
 function toText({ text, html, attachments }: Parsed): string {
-  const written = text?.trim() ? text : htmlToText(html ?? "");
+  const written = (text?.trim() ? text : htmlToText(html ?? "")).slice(0, MOST_CHARACTERS);
   const events = attachments
     .filter(({ mimeType }) => mimeType === "text/calendar")
     .slice(0, 1)
-    .map(({ content }) => readInvite(toString(content)));
+    .map(({ content }) => readInvite(toCalendar(content)));
   return [cleanText(repairText(written)).trim(), ...events].filter(Boolean).join("\n\n");
 }
 
@@ -94,12 +102,12 @@ function isAttachment({ filename, related, contentId, disposition, mimeType }: A
 
 function toAttachment({ filename, mimeType, content }: Attachment): MailAttachment {
   return {
-    name: cleanLine(repairText(filename ?? "")),
-    type: cleanLine(mimeType, 100),
+    name: repairText(filename ?? ""),
+    type: mimeType,
     size: typeof content === "string" ? Buffer.byteLength(content) : content.byteLength,
   };
 }
 
-function toString(content: Attachment["content"]): string {
+function toCalendar(content: Attachment["content"]): string {
   return typeof content === "string" ? content : new TextDecoder().decode(content);
 }

@@ -14,12 +14,16 @@ export function repairText(text: string): string {
   if (text.length > MOST_CHARACTERS || !/[\u00c2-\u00f4]/.test(text)) return text;
   const bytes = Array.from(text, (character) => BYTE_OF.get(character) ?? -1);
   if (bytes.includes(-1)) return text;
+  const repaired = decode(Uint8Array.from(bytes));
+  // Nothing but an incomplete end: `JOSÉ` ends in what begins a character of two bytes.
+  return repaired && /\P{ASCII}/u.test(repaired) ? repaired : text;
+}
+
+function decode(bytes: Uint8Array): string | undefined {
   try {
     // As a stream: a text that was cut may end within a character.
-    return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes), {
-      stream: true,
-    });
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
   } catch {
-    return text;
+    return undefined;
   }
 }
