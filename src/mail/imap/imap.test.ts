@@ -1,21 +1,40 @@
-import { describe, test } from "vitest";
-import type { Mailbox } from "../../config/generated.ts";
+import { describe, expect, test } from "vitest";
 import { describeMailSource, type MailSourceUnderTest } from "../../contracts/describe-mail-source.ts";
 import { startImapServer } from "../../../test/support/imap-server.ts";
-import { createImap } from "./imap.ts";
+import { createImap, type ImapOptions } from "./imap.ts";
 
 describeMailSource({ describe, test }, "imap", open);
 
+const ANN: ImapOptions["source"] = {
+  kind: "imap",
+  host: "mail.example.com",
+  user: "Ann@example.com",
+  password: "p",
+};
+
+test("knows the mailbox by its server and its login, and its own mails by an address", () => {
+  expect(createImap({ source: ANN })).toMatchObject({
+    mailbox: "imap://Ann%40example.com@mail.example.com",
+    addresses: ["ann@example.com"],
+    folders: ["INBOX"],
+  });
+  expect(createImap({ source: { ...ANN, user: "ann", folders: ["INBOX", "Lists"] } })).toMatchObject({
+    mailbox: "imap://ann@mail.example.com",
+    addresses: [],
+    folders: ["INBOX", "Lists"],
+  });
+});
+
+test("takes no settings that cannot work", () => {
+  expect(() => createImap({ source: { ...ANN, password: undefined } })).toThrow("needs `password`");
+  expect(() => createImap({ source: { ...ANN, host: undefined } })).toThrow("needs `host`");
+  expect(() => createImap({ source: { ...ANN, tls: "none" } })).toThrow("for a server on this machine");
+});
+
 async function open(): Promise<MailSourceUnderTest> {
   const server = await startImapServer();
-  const source: Mailbox = {
-    kind: "imap",
-    host: server.host,
-    port: server.port,
-    tls: "none",
-    user: server.user,
-    password: server.password,
-  };
+  const { host, port, user, password } = server;
+  const source: ImapOptions["source"] = { kind: "imap", host, port, tls: "none", user, password };
   return {
     source: createImap({ source }),
     refused: createImap({ source: { ...source, password: "wrong" } }),

@@ -1,4 +1,5 @@
 import type { MessageStructureObject } from "imapflow";
+import { cleanLine } from "../content/clean.ts";
 import type { MailAttachment } from "../port.ts";
 
 export interface PickedParts {
@@ -43,8 +44,8 @@ function isAttachment(part: MessageStructureObject): boolean {
 function toAttachment(part: MessageStructureObject): MailAttachment {
   const { type, size = 0, encoding } = part;
   return {
-    name: toName(part).slice(0, LONGEST_NAME),
-    type: type.slice(0, LONGEST_NAME),
+    name: cleanLine(toName(part), LONGEST_NAME),
+    type: cleanLine(type, LONGEST_NAME),
     size: encoding === "base64" ? Math.floor((size * 3 * 76) / (4 * 78)) : size,
   };
 }

@@ -1,0 +1,93 @@
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { inspect } from "node:util";
+import { beforeAll, describe, expect, test } from "vitest";
+import { followMail } from "../../contracts/follow-mail.ts";
+import { mailFailureOf } from "../../contracts/mail-failure-of.ts";
+import { CERTIFICATE } from "../../../test/support/certificate.ts";
+import { openImapMailbox } from "../../../test/support/imap-mailbox.ts";
+import { startImapServer } from "../../../test/support/imap-server.ts";
+import { createImap } from "./imap.ts";
+
+const never = new AbortController().signal;
+
+describe("over TLS", () => {
+  const own = getCACertificates("default");
+  const trust = (certificates: string[]): void => setDefaultCACertificates([...own, ...certificates]);
+  beforeAll(() => () => trust([]));
+
+  test.each([
+    { tls: "implicit", with: [] },
+    { tls: "starttls", with: ["STARTTLS"] },
+  ] as const)("reads with $tls", async ({ tls, with: extensions }) => {
+    trust([CERTIFICATE.cert]);
+    const { server, source } = await openImapMailbox(
+      { certificate: CERTIFICATE, with: [...extensions] },
+      { host: "localhost", tls },
+    );
+    server.append("INBOX", "Subject: safe\r\n\r\n");
+    const { mails } = await followMail(source, ({ mails: { length } }) => length === 1);
+    expect(mails[0]?.subject).toBe("safe");
+  });
+
+  test.each([
+    { tls: "implicit", with: [] },
+    { tls: "starttls", with: ["STARTTLS"] },
+  ] as const)(
+    "gives no password to a server that anyone may have set up, with $tls",
+    async ({ tls, ...options }) => {
+      trust([]);
+      const { server, source } = await openImapMailbox(
+        { certificate: CERTIFICATE, with: [...options.with] },
+        { host: "localhost", tls },
+      );
+      const error = await mailFailureOf(source.check(never));
+      expect(error).toMatchObject({ kind: "network", message: expect.stringContaining("certificate") });
+      expect(server.commands()).not.toContain("LOGIN");
+    },
+  );
+
+  test("gives no password to a server of another name", async () => {
+    trust([CERTIFICATE.cert]);
+    const { server, source } = await openImapMailbox({ certificate: CERTIFICATE }, { tls: "implicit" });
+    const error = await mailFailureOf(source.check(never));
+    expect(error).toMatchObject({ kind: "network", message: expect.stringContaining("certificate") });
+    expect(server.commands()).toEqual([]);
+  });
+
+  test("gives no password to a server that has lost its STARTTLS", async () => {
+    const { server, source } = await openImapMailbox({}, { tls: "starttls" });
+    const error = await mailFailureOf(source.check(never));
+    expect(error).toMatchObject({ kind: "network", message: expect.stringContaining("STARTTLS") });
+    expect(server.commands()).not.toContain("LOGIN");
+  });
+});
+
+test("tells the password to nobody but the server", async () => {
+  const server = await startImapServer();
+  const password = "a secret that is wrong";
+  const { host, port, user } = server;
+  const source = createImap({ source: { kind: "imap", host, port, tls: "none", user, password } });
+  const error = await mailFailureOf(source.check(never));
+  expect(error.message).toBe(
+    `${host}:${port} refuses the login of ${user}: Login failed: authentication failure`,
+  );
+  expect(inspect(error, { depth: null, showHidden: true })).not.toContain(password);
+  await server.close();
+});
+
+test("closes its connection when it ends", async () => {
+  const { server, source } = await openImapMailbox();
+  await source.check(never);
+  await followMail(source, () => true);
+  await expect.poll(() => server.connectionCount()).toBe(0);
+  expect(server.commands().filter((command) => command === "LOGOUT")).toHaveLength(2);
+});
+
+test("goes without a goodbye where the server does not answer any more", async () => {
+  const { server, source } = await openImapMailbox();
+  await followMail(source, () => {
+    server.muteConnections();
+    return true;
+  });
+  await expect.poll(() => server.connectionCount()).toBe(0);
+});
