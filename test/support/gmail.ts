@@ -43,7 +43,10 @@ export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise
   const mailbox = await openMailbox(google, user);
   const pubsub = createPubsubDouble();
   const ours: Ours = { user, mailbox, pubsub, forgotten: 0n, watched: undefined };
-  const server = createServer((request, response) => void serve(request, response));
+  const server = createServer((request, response) => {
+    // Whoever closes the server in the middle of a request wants no answer.
+    serve(request, response).catch(() => response.destroy());
+  });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();

@@ -37,6 +37,7 @@ export async function startJsonServer(
 }
 
 function parseBody(body: string, type: string | undefined): Record<string, unknown> {
+  if (body === "") return {};
   const isForm = type?.startsWith("application/x-www-form-urlencoded");
   return isForm ? Object.fromEntries(new URLSearchParams(body)) : JSON.parse(body);
 }

@@ -40,12 +40,9 @@ async function fetchSource(
   { id, size }: Look,
   signal: AbortSignal,
 ): Promise<{ bytes: Uint8Array; attachments?: MailFacts["attachments"] } | undefined> {
-  if (size <= MOST_RAW_BYTES) {
-    const message = await api.message(id, "raw", signal);
-    return message && { bytes: Buffer.from(message.raw ?? "", "base64url") };
-  }
-  const message = await api.message(id, "full", signal);
+  const message = await api.message(id, size <= MOST_RAW_BYTES ? "raw" : "full", signal);
   if (message === undefined) return undefined;
+  if (message.raw) return { bytes: Buffer.from(message.raw, "base64url") };
   const { header, texts, attachments } = splitPayload(message.payload ?? {});
   return { bytes: assembleMail(header, texts), attachments };
 }

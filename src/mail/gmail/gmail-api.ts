@@ -22,9 +22,12 @@ export interface GmailApi {
     query: { q: string; pageToken: string | undefined },
     signal: AbortSignal,
   ): Promise<gmail_v1.Schema$ListMessagesResponse>;
-  /** A mail in one of the API's forms; undefined where there is none any more. `metadata` has its Message-ID alone. */
-  message(id: string, format: "metadata" | "raw" | "full", signal: AbortSignal): Promise<Message | undefined>;
+  /** A mail in one of its forms; undefined where there is none any more. */
+  message(id: string, form: MessageForm, signal: AbortSignal): Promise<Message | undefined>;
 }
+
+/** metadata: without headers but its Message-ID · headers: all of them · raw: as it travelled · full: parsed, without attachments. */
+export type MessageForm = "metadata" | "headers" | "raw" | "full";
 
 export interface GmailApiOptions {
   auth: OAuth2Client;
@@ -67,20 +70,19 @@ export function createGmailApi({ auth, rootUrl }: GmailApiOptions): GmailApi {
         users.messages.list({ ...ME, ...query, maxResults: PAGE_SIZE, includeSpamTrash: true }, { signal }),
       ),
 
-    message: (id, format, signal) =>
+    message: (id, form, signal) =>
       askUnlessGone("read a mail", signal, () =>
-        users.messages.get(
-          {
-            ...ME,
-            id,
-            format,
-            ...(format === "metadata" && { metadataHeaders: ["Message-ID", "Message-Id"] }),
-          },
-          { signal },
-        ),
+        users.messages.get({ ...ME, id, ...FORMS[form] }, { signal }),
       ),
   };
 }
+
+const FORMS = {
+  metadata: { format: "metadata", metadataHeaders: ["Message-ID", "Message-Id"] },
+  headers: { format: "metadata" },
+  raw: { format: "raw" },
+  full: { format: "full" },
+} satisfies Record<MessageForm, object>;
 
 async function askUnlessGone<Answer>(
   doing: string,

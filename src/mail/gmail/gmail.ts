@@ -13,6 +13,7 @@ import { requireSubscription } from "./require-subscription.ts";
 import { sameAddress } from "./same-address.ts";
 import type { Step } from "./step.ts";
 import { createWatchRenewal, type WatchRenewal } from "./watch-renewal.ts";
+import { withTries } from "./with-tries.ts";
 
 export interface GmailOptions {
   source: Mailbox;
@@ -59,7 +60,7 @@ export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSou
 function createState(source: Mailbox, pollMs: number): State {
   const { user = "", oauth, topic, subscription, push } = source;
   const auth = createOAuthClient({ ...oauth });
-  const api = createGmailApi({ auth, rootUrl: source.apiUrl });
+  const api = withTries(createGmailApi({ auth, rootUrl: source.apiUrl }));
   const pubsub = createPubsub({ auth, url: source.pubsubUrl });
   return {
     user: user.toLowerCase(),

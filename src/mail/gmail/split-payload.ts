@@ -19,7 +19,7 @@ const DEEPEST = 20;
 /** Takes apart what Gmail has parsed: the texts come along decoded, the attachments by name and size. */
 export function splitPayload(payload: Part): SplitPayload {
   const leaves = toLeaves(payload);
-  const texts = leaves.filter(isText);
+  const texts = leaves.filter((leaf) => isText(leaf) && leaf.body?.data);
   return {
     header: toHeader(payload.headers ?? []),
     texts: texts.map(toText),

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { GMAIL_CLIENT, giveConsent } from "../../../test/support/gmail/mailbox.ts";
+import { type GmailServer, startGmail } from "../../../test/support/gmail.ts";
+import { type Consent, createConsent } from "./consent.ts";
+import { createGmail } from "./gmail.ts";
+
+let server: GmailServer;
+const { signal } = new AbortController();
+
+beforeAll(async () => {
+  server = await startGmail();
+});
+afterAll(() => server.close());
+
+async function start(
+  client: object = {},
+): Promise<{ consent: Consent; asked: URLSearchParams; back: string }> {
+  const urls = {
+    authUrl: `${server.url}/o/oauth2/v2/auth`,
+    tokenUrl: `${server.url}/oauth2/token`,
+    apiUrl: server.url,
+  };
+  const consent = await createConsent({ ...GMAIL_CLIENT, ...urls, user: server.source.user, ...client });
+  onTestFinished(() => consent.close());
+  const asked = new URL(consent.url).searchParams;
+  return { consent, asked, back: asked.get("redirect_uri") ?? "" };
+}
+
+/** What a person does who presses the button of Google's page. */
+async function press(asked: URLSearchParams): Promise<Response> {
+  const form = new URLSearchParams([...asked, ["email", server.source.user]]);
+  return fetch(await giveConsent(server.url, form));
+}
+
+test("asks for what the mailbox is read with, for good, and with a proof that only this process has", async () => {
+  const { consent, asked } = await start();
+  expect(consent.url).toMatch(`${server.url}/o/oauth2/v2/auth?`);
+  expect(Object.fromEntries(asked)).toEqual({
+    access_type: "offline",
+    prompt: "consent",
+    scope: "https://www.googleapis.com/auth/gmail.readonly https://www.googleapis.com/auth/pubsub",
+    state: expect.stringMatching(/^[\w-]{43}$/),
+    code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+    code_challenge_method: "S256",
+    login_hint: server.source.user,
+    response_type: "code",
+    client_id: GMAIL_CLIENT.clientId,
+    redirect_uri: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+  });
+});
+
+test("gives a refresh token that opens the mailbox", async () => {
+  const { consent, asked } = await start();
+  const given = consent.wait(signal);
+  const page = await press(asked);
+  expect({ status: page.status, text: await page.text() }).toEqual({
+    status: 200,
+    text: "Done. You can close this page.",
+  });
+  const { refreshToken, email } = await given;
+  expect(email).toBe(server.source.user);
+  const oauth = { ...GMAIL_CLIENT, refreshToken, tokenUrl: `${server.url}/oauth2/token` };
+  await createGmail({ source: { ...server.source, oauth } }).check(signal);
+});
+
+test("takes no answer without its own state", async () => {
+  const { consent, asked, back } = await start();
+  const given = consent.wait(signal);
+  for (const query of ["?code=forged", "?code=forged&state=guessed", "?error=access_denied", ""]) {
+    expect((await fetch(`${back}/${query}`)).status).toBe(400);
+  }
+  await press(asked);
+  await expect(given).resolves.toMatchObject({ email: server.source.user });
+});
+
+test("a refusal is a refusal", async () => {
+  const { consent, asked, back } = await start();
+  const given = consent.wait(signal);
+  const refused = expect(given).rejects.toMatchObject({
+    kind: "login",
+    message: expect.stringMatching(/access_denied/),
+  });
+  await fetch(`${back}/?error=access_denied&state=${asked.get("state")}`);
+  await refused;
+});
+
+test("a code that Google does not know is told", async () => {
+  const { consent, asked, back } = await start();
+  const refused = expect(consent.wait(signal)).rejects.toMatchObject({
+    kind: "login",
+    message: expect.stringMatching(/cannot get a refresh token/),
+  });
+  await fetch(`${back}/?code=unknown&state=${asked.get("state")}`);
+  await refused;
+});
+
+test("whoever does not want to wait any longer stops listening", async () => {
+  const { consent, back } = await start();
+  const end = new AbortController();
+  const stopped = expect(consent.wait(end.signal)).rejects.toThrow("enough");
+  end.abort(new Error("enough"));
+  await stopped;
+  await expect(fetch(back)).rejects.toThrow("fetch failed");
+});

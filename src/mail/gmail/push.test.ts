@@ -1,0 +1,157 @@
+import { beforeAll, afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { startGoogleSigner, type GoogleSigner } from "../../../test/support/google-signer.ts";
+import { DOORS, expectRefusal, type Ingress, startIngress } from "../../../test/support/ingress.ts";
+import type { Mailbox } from "../../config/generated.ts";
+import { registerMailPush } from "./push.ts";
+
+const AUDIENCE = "https://hooks.example.com/mail/push";
+const ACCOUNT = "pubsub@test.iam.gserviceaccount.com";
+const USER = "ann@example.com";
+
+let google: GoogleSigner;
+let stranger: GoogleSigner;
+
+beforeAll(async () => {
+  google = await startGoogleSigner(AUDIENCE, ACCOUNT);
+  stranger = await startGoogleSigner(AUDIENCE, ACCOUNT);
+});
+afterAll(async () => {
+  await google.close();
+  await stranger.close();
+});
+
+interface Push {
+  ingress: Ingress;
+  post(token: string | undefined, body?: unknown): Promise<Response>;
+  notified: number;
+}
+
+async function startPush(
+  door: (typeof DOORS)[number] = "process",
+  more: Partial<Mailbox> = {},
+): Promise<Push> {
+  const settings = { audience: AUDIENCE, serviceAccount: ACCOUNT, certsUrl: google.certsUrl };
+  const source: Mailbox = { kind: "gmail", user: USER, push: settings, ...more };
+  const ingress = await startIngress(door, {
+    register: (app) =>
+      registerMailPush(app, { source: () => source, notify: () => void (push.notified += 1) }),
+  });
+  const push: Push = {
+    ingress,
+    notified: 0,
+    post: (token, body = toPost({ emailAddress: USER, historyId: 5 })) =>
+      ingress.send("/mail/push", {
+        headers: { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) },
+        body: JSON.stringify(body),
+      }),
+  };
+  return push;
+}
+
+function toPost(said: unknown): object {
+  const data = Buffer.from(JSON.stringify(said)).toString("base64");
+  return {
+    message: { data, messageId: "1", publishTime: "2026-11-20T10:00:00Z" },
+    subscription: "projects/x/subscriptions/y",
+  };
+}
+
+describe.each(DOORS)("over a %s", (door) => {
+  test("a post with the right token is taken, and says that the mailbox has changed", async () => {
+    const push = await startPush(door);
+    const answer = await push.post(google.sign());
+    expect({ status: answer.status, body: await answer.text() }).toEqual({ status: 204, body: "" });
+    expect(push.notified).toBe(1);
+    expect(push.ingress.received).toEqual([]);
+  });
+});
+
+describe("a token", () => {
+  const now = Math.floor(Date.now() / 1000);
+  test.each<[string, () => string | undefined]>([
+    ["that is missing", () => undefined],
+    ["that is no token", () => "nonsense"],
+    ["of three empty parts", () => ".."],
+    ["of JSON that is none", () => "bnVsbA.bnVsbA.x"],
+    ["for another audience", () => google.sign({ aud: "https://elsewhere.example.com" })],
+    ["for another service account", () => google.sign({ email: "mallory@test.iam.gserviceaccount.com" })],
+    ["without an address", () => google.sign({ email: undefined })],
+    ["whose address is not verified", () => google.sign({ email_verified: false })],
+    ["whose address is verified by a word", () => google.sign({ email_verified: "true" })],
+    ["of another issuer", () => google.sign({ iss: "https://accounts.example.com" })],
+    ["that is over", () => google.sign({ iat: now - 7200, exp: now - 3600 })],
+    ["that is not valid yet", () => google.sign({ iat: now + 3600, exp: now + 7200 })],
+    ["that holds for years", () => google.sign({ exp: now + 10 * 365 * 86_400 })],
+    ["without a signature", () => google.sign({}, { alg: "none" }).replace(/[^.]*$/, "")],
+    [
+      "whose signature is another's",
+      () => google.sign({}).replace(/[^.]*$/, google.sign({ sub: "1" }).split(".")[2] ?? ""),
+    ],
+    [
+      "signed with the public key as a secret",
+      () => google.sign({}, { alg: "HS256" }).replace(/[^.]*$/, "AAAA"),
+    ],
+    ["of a key that Google does not have", () => google.sign({}, { kid: "other" })],
+    ["of a key that every object has", () => google.sign({}, { kid: "constructor" })],
+    ["that someone else signed", () => google.forge()],
+    ["that someone else signed with a server of their own", () => stranger.sign()],
+  ])("%s is refused without saying why", async (_, token) => {
+    const push = await startPush();
+    const answer = await push.post(token());
+    expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+    await expectRefusal(answer, 401, "unauthorized");
+    expect(push.notified).toBe(0);
+    expect(JSON.stringify(push.ingress.log)).not.toContain("eyJ");
+  });
+
+  test("is taken from either name of the issuer", async () => {
+    const push = await startPush();
+    expect((await push.post(google.sign({ iss: "accounts.google.com" }))).status).toBe(204);
+  });
+
+  test("that cannot be checked now is asked for again", async () => {
+    const signer = await startGoogleSigner(AUDIENCE, ACCOUNT);
+    await signer.close();
+    const settings = { audience: AUDIENCE, serviceAccount: ACCOUNT, certsUrl: signer.certsUrl };
+    const push = await startPush("process", { push: settings });
+    const answer = await push.post(signer.sign());
+    expect(answer.headers.get("retry-after")).toBe("10");
+    await expectRefusal(answer, 503, "unavailable");
+  });
+});
+
+test.each([
+  ["another mailbox", toPost({ emailAddress: "bob@example.com" })],
+  ["nothing", {}],
+  ["a list", []],
+  ["no message", { message: null }],
+  ["no JSON inside", { message: { data: "%%%" } }],
+  ["a message that inherits", { message: { __proto__: null } }],
+])(
+  "a post that speaks of %s is taken, so that it does not come again, and changes nothing",
+  async (_, body) => {
+    const push = await startPush();
+    expect((await push.post(google.sign(), body)).status).toBe(204);
+    expect(push.notified).toBe(0);
+  },
+);
+
+test("a body that is too large is refused", async () => {
+  const push = await startPush();
+  await expectRefusal(
+    await push.post(google.sign(), { message: "x".repeat(70_000) }),
+    413,
+    "payload_too_large",
+  );
+});
+
+test("without settings there is nothing at the path", async () => {
+  const push = await startPush("process", { push: undefined });
+  await expectRefusal(await push.post(google.sign()), 404, "not_found");
+});
+
+test("nor for another method", async () => {
+  const { ingress } = await startPush();
+  onTestFinished(() => ingress.server.close());
+  expect((await ingress.send("/mail/push", { method: "GET" })).status).toBe(404);
+});

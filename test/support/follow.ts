@@ -1,0 +1,65 @@
+import { onTestFinished } from "vitest";
+import type { FollowOptions, Mail, MailBatch, MailSource, ReceivedMail } from "../../src/mail/port.ts";
+
+export interface Following {
+  batches: MailBatch[];
+  received(): ReceivedMail[];
+  mails(): Mail[];
+  subjects(): string[];
+  /** Of the last batch. */
+  position(): string | undefined;
+  /** Why it ended by itself. */
+  error(): unknown;
+  /** Resolves when the iteration has ended. */
+  end(): Promise<void>;
+}
+
+/** Follows the source's first folder as the watch does, and keeps what it gives; what was given is known. Ends with the test. */
+export function followSource(source: MailSource, options: Partial<FollowOptions> = {}): Following {
+  const end = new AbortController();
+  const batches: MailBatch[] = [];
+  const known = new Set<string>();
+  let error: unknown;
+  const done = run();
+  const received = (): ReceivedMail[] => batches.flatMap(({ mails }) => mails);
+  const mails = (): Mail[] => received().map(({ mail }) => mail);
+  onTestFinished(stop);
+  return {
+    batches,
+    received,
+    mails,
+    subjects: () => mails().map(({ subject }) => subject),
+    position: () => batches.at(-1)?.position,
+    error: () => error,
+    end: stop,
+  };
+
+  async function run(): Promise<void> {
+    try {
+      for await (const batch of source.follow(source.folders[0] ?? "", toOptions())) {
+        batches.push(batch);
+        for (const { mail } of batch.mails) known.add(mail.id);
+      }
+    } catch (cause) {
+      if (!end.signal.aborted) error = cause;
+    }
+  }
+
+  function toOptions(): FollowOptions {
+    return {
+      position: undefined,
+      since: Date.now(),
+      isKnown: (id) => known.has(id),
+      batchSize: 10,
+      maxBytes: 20_000,
+      authservId: undefined,
+      signal: end.signal,
+      ...options,
+    };
+  }
+
+  async function stop(): Promise<void> {
+    end.abort();
+    await done;
+  }
+}

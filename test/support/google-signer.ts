@@ -1,0 +1,48 @@
+import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { startJsonServer } from "./json-server.ts";
+
+export interface GoogleSigner {
+  /** Where the certificates are, as `push.certsUrl` is set to. */
+  certsUrl: string;
+  /** A token as Google makes them for Pub/Sub, but for what is told otherwise. */
+  sign(claims?: Record<string, unknown>, header?: Record<string, unknown>): string;
+  /** The same from a key that nobody published. */
+  forge(claims?: Record<string, unknown>): string;
+  close(): Promise<void>;
+}
+
+const KEY_ID = "key-1";
+
+/** A double of Google's keys at https://www.googleapis.com/oauth2/v1/certs: names of keys, and each in PEM. */
+export async function startGoogleSigner(audience: string, email: string): Promise<GoogleSigner> {
+  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const certs = { [KEY_ID]: publicKey.export({ type: "spki", format: "pem" }) };
+  const server = await startJsonServer(() => ({ status: 200, body: certs }));
+  const now = Math.floor(Date.now() / 1000);
+  const claims = {
+    iss: "https://accounts.google.com",
+    aud: audience,
+    email,
+    email_verified: true,
+    sub: "113774264463038321964",
+    iat: now - 10,
+    exp: now + 3600,
+  };
+  return {
+    certsUrl: `${server.url}oauth2/v1/certs`,
+    sign: (more, header) =>
+      toToken({ ...claims, ...more }, { alg: "RS256", kid: KEY_ID, typ: "JWT", ...header }, privateKey),
+    forge(more) {
+      const other = generateKeyPairSync("rsa", { modulusLength: 2048 });
+      return toToken({ ...claims, ...more }, { alg: "RS256", kid: KEY_ID, typ: "JWT" }, other.privateKey);
+    },
+    close: () => server.close(),
+  };
+}
+
+function toToken(claims: object, header: object, key: KeyObject): string {
+  const signed = [header, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
+    .join(".");
+  return `${signed}.${sign("RSA-SHA256", Buffer.from(signed), key).toString("base64url")}`;
+}
