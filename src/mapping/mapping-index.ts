@@ -6,6 +6,8 @@ export interface MappingIndex {
   mappings: readonly CompiledMapping[];
   /** The first mapping that takes the request. */
   find(request: HookRequest): CompiledMapping | undefined;
+  /** Whether a mapping names this hook, whatever else it asks for. */
+  names(hook: string): boolean;
 }
 
 /** The order of `mappings` decides: first match wins. */
@@ -21,5 +23,6 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
   return {
     mappings,
     find: (request) => (byPath.get(request.hook) ?? anyPath).find(({ match }) => match.accepts(request)),
+    names: (hook) => paths.has(hook),
   };
 }

@@ -18,6 +18,12 @@ export async function resolveRequest(request: HookRequest, options: ResolveOptio
   const builtIn = BUILT_IN_HOOKS.find((hook) => hook === request.hook);
   if (builtIn) return resolveBuiltIn(builtIn, request, options.config);
   const mapping = options.mappings.find(request);
-  if (!mapping) throw new HookError(404, "not_found", "There is no such hook.");
+  if (!mapping) throw notFound(options.mappings.names(request.hook));
   return resolveMapped(mapping, request, options);
+}
+
+/** Who posts many payloads can tell one that no mapping wants from a hook that is not there yet: the mail watch does. */
+function notFound(isNamed: boolean): HookError {
+  const headers: Record<string, string> = isNamed ? { "Hook-Exists": "true" } : {};
+  return new HookError(404, "not_found", "There is no such hook.", { headers });
 }

@@ -40,7 +40,7 @@ export interface WatchedMailbox extends Mailbox {
 export const FOREVER = { firstMs: 600_000, mostMs: 600_000 };
 export const AT_ONCE = { firstMs: 1, mostMs: 5 };
 
-const OK: MailAnswer = { status: 202, code: "", error: "", eventId: "e", retryAfterMs: undefined };
+const OK: MailAnswer = { status: 202, code: "", error: "", eventId: "e", hookExists: true, retryAfterMs: undefined };
 
 export function createWatchedMailbox(folders?: string[]): WatchedMailbox {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-mail-"));

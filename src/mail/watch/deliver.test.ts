@@ -15,7 +15,7 @@ afterEach(() => mailbox.close());
 
 test.each([
   ["takes no mail", { status: 401 }],
-  ["has no such hook", { status: 404 }],
+  ["has no such hook", { status: 404, hookExists: false }],
   ["is overloaded", { status: 503, retryAfterMs: 2 }],
   ["is away", { status: 0 }],
   ["is busy", { status: 429 }],
@@ -90,7 +90,7 @@ test("the service is asked again at once after a nudge", async () => {
   let refusals = 0;
   mailbox.addAll(["1"]);
   mailbox.start({
-    hook: () => (refusals++ === 0 ? { status: 404 } : {}),
+    hook: () => (refusals++ === 0 ? { status: 404, hookExists: false } : {}),
     waits: { passing: FOREVER, lasting: FOREVER },
   });
   await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");

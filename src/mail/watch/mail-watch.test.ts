@@ -9,6 +9,7 @@ import {
   type WatchedMailbox,
 } from "../../../test/support/watched-mailbox.ts";
 import type { MailStore } from "../store/port.ts";
+import type { MailAnswer } from "./post.ts";
 
 let mailbox: WatchedMailbox;
 beforeEach(() => {

@@ -11,6 +11,8 @@ export interface MailAnswer {
   error: string;
   /** The event that came of it, or the one that holds the refused request. */
   eventId: string | undefined;
+  /** Of a 404: there is such a hook, but none of its mappings wants these mails. */
+  hookExists: boolean;
   /** When the service wants to be asked again, in milliseconds. */
   retryAfterMs: number | undefined;
 }
@@ -60,13 +62,14 @@ function toAnswer({ status, ok, headers }: Response, text: string): MailAnswer {
     code,
     error: ok ? "" : `the hook answered ${reason}`,
     eventId: eventId || requestId || undefined,
+    hookExists: headers.get("hook-exists") === "true",
     retryAfterMs: toMilliseconds(headers.get("retry-after")),
   };
 }
 
 function noAnswer(status: number, reason: string): MailAnswer {
   const error = `the hook gave no answer: ${reason}`;
-  return { status, code: "", error, eventId: undefined, retryAfterMs: undefined };
+  return { status, code: "", error, eventId: undefined, hookExists: false, retryAfterMs: undefined };
 }
 
 /** The texts of an answer that are of use; another server's may be anything. */

@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import { createMailPost } from "./post.ts";
+
+const never = new AbortController().signal;
+
+test("a body goes to the hook with its token, as they are at that moment", async () => {
+  const requests: Request[] = [];
+  let token = "one";
+  const post = createMailPost({
+    send: async (request) => {
+      requests.push(request);
+      return Response.json({ ok: true, eventId: "e-1" }, { status: 202 });
+    },
+    target: () => ({ url: "http://127.0.0.1/hooks/mail", token }),
+  });
+  expect(await post("{}", never)).toEqual({
+    status: 202,
+    code: "",
+    error: "",
+    eventId: "e-1",
+    hookExists: false,
+    retryAfterMs: undefined,
+  });
+  token = "two";
+  await post('{"a":1}', never);
+  expect(requests.map(({ url, method, headers }) => [url, method, headers.get("authorization")])).toEqual([
+    ["http://127.0.0.1/hooks/mail", "POST", "Bearer one"],
+    ["http://127.0.0.1/hooks/mail", "POST", "Bearer two"],
+  ]);
+  expect(requests[1]?.headers.get("content-type")).toBe("application/json");
+  expect(await requests[1]?.text()).toBe('{"a":1}');
+});
+
+test("a refusal says why, and which event holds it", async () => {
+  const body = { ok: false, error: "No hook has this name.", code: "not_found", requestId: "r-1" };
+  expect(await answerOf(Response.json(body, { status: 404 }))).toEqual({
+    status: 404,
+    code: "not_found",
+    error: "the hook answered 404 not_found No hook has this name.",
+    eventId: "r-1",
+    hookExists: false,
+    retryAfterMs: undefined,
+  });
+});
+
+test("a 404 says whether there is such a hook", async () => {
+  const headers = { "hook-exists": "true" };
+  expect(await answerOf(new Response("", { status: 404, headers }))).toMatchObject({ hookExists: true });
+});
+
+test.each([
+  ["120", 120_000],
+  ["0", 0],
+  ["99999999", 3_600_000],
+  ["soon", undefined],
+  ["-1", undefined],
+])("Retry-After: %s", async (header, retryAfterMs) => {
+  const response = new Response("", { status: 503, headers: { "retry-after": header } });
+  expect(await answerOf(response)).toMatchObject({ status: 503, retryAfterMs });
+});
+
+test.each(["", "<html>", "null", "[1]", '{"code":{"a":1},"error":7,"eventId":null}'])(
+  "an answer of anything else is an answer: %j",
+  async (text) => {
+    expect(await answerOf(new Response(text, { status: 500 }))).toEqual({
+      status: 500,
+      code: "",
+      error: "the hook answered 500",
+      eventId: undefined,
+      hookExists: false,
+      retryAfterMs: undefined,
+    });
+  },
+);
+
+test("no answer is an answer, too", async () => {
+  const refused = new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED 127.0.0.1:1") });
+  expect(await answerOf(Promise.reject(refused))).toMatchObject({
+    status: 0,
+    error: "the hook gave no answer: connect ECONNREFUSED 127.0.0.1:1",
+  });
+});
+
+test("a post that is cut off has no answer", async () => {
+  const cutting = new AbortController();
+  const post = createMailPost({
+    send: (request) =>
+      new Promise((_, reject) =>
+        request.signal.addEventListener("abort", () => reject(request.signal.reason)),
+      ),
+    target: () => ({ url: "http://127.0.0.1/hooks/mail", token: "t" }),
+  });
+  const posted = post("{}", cutting.signal);
+  cutting.abort();
+  expect(await posted).toMatchObject({ status: 0 });
+});
+
+function answerOf(response: Response | Promise<Response>) {
+  const target = () => ({ url: "http://127.0.0.1/hooks/mail", token: "t" });
+  return createMailPost({ send: async () => response, target })("{}", never);
+}
