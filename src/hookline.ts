@@ -6,6 +6,7 @@ import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { createServer } from "./ingress/server.ts";
 import { createSweeper } from "./journal/sweeper.ts";
 import { createSqliteJournal } from "./journal/sqlite.ts";
+import { registerMailPush } from "./mail/gmail/push.ts";
 import { createMailKeeper } from "./mail/watch/keeper.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { registerOperator } from "./operator/api.ts";
@@ -78,7 +79,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     log,
     receive,
     refused: record,
-    register: (app) =>
+    register(app) {
       registerOperator(app, {
         token,
         journal,
@@ -87,9 +88,13 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
         replay,
         lookForWork: dispatcher.lookForWork,
         requireReady,
-      }),
+      });
+      registerMailPush(app, {
+        source: () => current().config.hooks.mail.source,
+        notify: () => mail.notify(),
+      });
+    },
   });
-
   const mail = createMailKeeper({ folder: store.path, send: server.handle, log });
 
   let started = false;
