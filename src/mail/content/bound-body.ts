@@ -2,8 +2,8 @@ const LF = 0x0a;
 const CR = 0x0d;
 const LINE_END = Buffer.from("\n");
 
-/** No provider takes mails as large as this. */
-const MOST_BYTES = 64 * 1024 * 1024;
+/** Larger mails are rare, and what they hold is attached to them. */
+const MOST_BYTES = 32 * 1024 * 1024;
 /** So many lines of a mail are left as they are. */
 const FREE_LINES = 20_000;
 /** Past them, so many at the beginning of each part: its header, and more. */
@@ -19,18 +19,20 @@ export function boundBody(body: Buffer): Buffer {
   const bounded = body.subarray(0, MOST_BYTES);
   const free = endOfLines(bounded, FREE_LINES);
   if (free === bounded.length) return bounded;
-  const pieces = [...eachPart(bounded.subarray(free))].slice(0, MOST_PARTS).flatMap(joinLines);
+  const pieces = toParts(bounded.subarray(free)).flatMap(joinLines);
   return Buffer.concat([bounded.subarray(0, free), ...pieces]);
 }
 
-/** Stretches that each begin with what may be a boundary, the first one aside. */
-function* eachPart(bytes: Buffer): Generator<Buffer> {
-  for (let from = 0; from < bytes.length;) {
+/** Stretches that each begin with what may be a boundary, the first one aside; what comes after the last one is left out. */
+function toParts(bytes: Buffer): Buffer[] {
+  const parts: Buffer[] = [];
+  for (let from = 0; from < bytes.length && parts.length < MOST_PARTS;) {
     const next = bytes.indexOf("\n--", from);
     const end = next < 0 ? bytes.length : next + 1;
-    yield bytes.subarray(from, end);
+    parts.push(bytes.subarray(from, end));
     from = end;
   }
+  return parts;
 }
 
 function joinLines(part: Buffer): Buffer[] {

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { Attachment, Email } from "postal-mime";
 import type { MailAttachment } from "../port.ts";
 import { cleanText } from "./clean.ts";
@@ -6,6 +7,7 @@ import { htmlToText } from "./html-to-text.ts";
 import { parseMime } from "./mime.ts";
 import { readInvite } from "./read-invite.ts";
 import { repairText } from "./repair-text.ts";
+import { endOfLine } from "./split-header.ts";
 
 /** What a mail is made of. */
 export interface MailParts {
@@ -41,7 +43,7 @@ export async function readParts(content: Buffer, body: Buffer, charset: string):
 /** Once more in UTF-8 where something came out unreadable: bytes of some other charset that nobody declared. */
 async function parse(content: Buffer, body: Buffer, charset: string): Promise<Parsed | undefined> {
   const first = await parseOnce(content, body);
-  if (first === undefined || !isUnreadable(first)) return first;
+  if (first === undefined || !isUnreadable(first) || (isUtf8(content) && isUtf8(body))) return first;
   const again = await parseOnce(toUtf8(content, charset), toUtf8(body, charset));
   return again && !isUnreadable(again) ? again : first;
 }
@@ -79,8 +81,10 @@ function isUnreadable({ text, html, attachments }: Parsed): boolean {
 
 /** Line by line, so that those in UTF-8 stay as they are. */
 function toUtf8(bytes: Buffer, charset: string): Buffer {
-  const lines = bytes.toString("latin1").split(/(?<=\n)/);
-  return Buffer.from(lines.map((line) => decodeBytes(Buffer.from(line, "latin1"), charset)).join(""));
+  const lines: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at = endOfLine(bytes, at))
+    lines.push(bytes.subarray(at, endOfLine(bytes, at)));
+  return Buffer.concat(lines.map((line) => (isUtf8(line) ? line : Buffer.from(decodeBytes(line, charset)))));
 }
 
 /** The text as it was written; that of a mail in HTML alone; the events that it invites to. */
