@@ -35,7 +35,8 @@ afterEach(async () => {
 
 describe("a run that failed for good", () => {
   test("is listed, and tried again once the cause is mended", async () => {
-    const { eventId, runId } = await failRun();
+    const { eventId, runId, sessionKey } = await failRun();
+    expect(await service.api(`/api/sessions/${sessionKey}`)).toMatchObject({ key: sessionKey, entries: [] });
     expect(await service.api("/api/dead-letters")).toEqual({
       deadLetters: [
         {
@@ -90,7 +91,7 @@ test("a delivery that failed for good is tried again, fails again, and can be dr
   expect(await service.api(`/api/events/${body.eventId}`)).toMatchObject({ status: "done" });
 });
 
-async function failRun(): Promise<{ eventId: string; runId: string }> {
+async function failRun(): Promise<{ eventId: string; runId: string; sessionKey: string }> {
   const { body } = await service.post("agent", { message: "x", deliver: false });
   expect(await service.settled(body.eventId)).toMatchObject({ status: "dead" });
   return body;

@@ -108,7 +108,7 @@ export interface Journal {
   listEvents(page: Page & { hook?: string; status?: EventStatus }): Promise<EventSummary[]>;
   getEvent(id: string): Promise<EventRecord | undefined>;
   listSessions(page: { limit: number }): Promise<SessionSummary[]>;
-  /** Entries oldest first, after the cursor. */
+  /** Entries oldest first, after the cursor; none while all that a session has is runs unfinished, or failed for good. */
   getSession(
     key: string,
     page: { limit: number; after?: number },

@@ -89,7 +89,8 @@ export function getSession(
   key: string,
   { limit, after = 0 }: { limit: number; after?: number },
 ): { session: SessionSummary; entries: Entry[] } | undefined {
-  const session = database.get("SELECT * FROM sessions WHERE key = ?", key);
+  const session =
+    database.get("SELECT * FROM sessions WHERE key = ?", key) ?? database.get(SESSION_WITHOUT_ENTRIES, key);
   if (!session) return undefined;
   const rows = database.all(
     "SELECT * FROM entries WHERE session_key = ? AND seq > ? ORDER BY seq LIMIT ?",
@@ -99,6 +100,15 @@ export function getSession(
   );
   return { session: toSession(session), entries: rows.map(toEntry) };
 }
+
+/** What a run that is unfinished, or failed for good, tells of its session. */
+const SESSION_WITHOUT_ENTRIES = `
+  SELECT session_key AS key, created_at, created_at AS updated_at, 0 AS entries FROM runs
+  WHERE session_key = ?1 AND finished_at IS NULL
+  UNION ALL
+  SELECT session_key, created_at, created_at, 0 FROM runs INDEXED BY runs_dead
+  WHERE session_key = ?1 AND state = 'dead' AND kind = 'hook'
+  LIMIT 1`;
 
 /** The journal's `stats`. */
 export function readStats(database: Database): JournalStats {

@@ -169,6 +169,23 @@ export function describeReads(open: OpenJournal): void {
       expect(await journal.getSession("nobody", { limit: 2 })).toBeUndefined();
     });
 
+    test("a session whose runs have added no entry yet is there, and empty", async () => {
+      const journal = await start();
+      const [waiting, failed] = [sampleRun("waiting"), sampleRun("failed")];
+      await journal.accept(sampleEvent({ actions: [failed] }));
+      await journal.claimRuns(1, NOW);
+      await journal.buryRun(failed.runId, { finishedAt: NOW + 10, error: "no", entries: [] });
+      await journal.accept(sampleEvent({ actions: [waiting] }));
+      for (const key of ["waiting", "failed"]) {
+        expect(await journal.getSession(key, { limit: 2 })).toEqual({
+          session: { key, createdAt: NOW, updatedAt: NOW, entries: 0 },
+          entries: [],
+        });
+      }
+      await journal.dropDeadLetter(failed.runId);
+      expect(await journal.getSession("failed", { limit: 2 })).toBeUndefined();
+    });
+
     test("the list says when each began, when it changed and how long it is", async () => {
       const journal = await start();
       await addEntries(journal, [
