@@ -19,15 +19,6 @@ export function cleanLine(text: string, mostCharacters: number = LONGEST_LINE): 
 
 /** As much of a text as fits into so many bytes of UTF-8, never cut within a character. */
 export function cutBytes(text: string, mostBytes: number): string {
-  if (text.length * 3 <= mostBytes) return text;
-  // No character takes less than a byte, so that the rest need not be encoded.
-  const bytes = Buffer.from(text.slice(0, mostBytes + 1));
-  if (bytes.length <= mostBytes && text.length <= mostBytes) return text;
-  let end = Math.min(mostBytes, bytes.length);
-  while (end > 0 && isContinuation(bytes[end])) end--;
-  return bytes.toString("utf8", 0, end);
-}
-
-function isContinuation(byte: number | undefined): boolean {
-  return byte !== undefined && (byte & 0xc0) === 0x80;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(mostBytes));
+  return text.slice(0, read);
 }

@@ -86,6 +86,11 @@ describe("the text", () => {
     expect((await read(`${FROM}Content-Type: text/html\r\n\r\n<p>rich</p>`)).body).toBe("rich");
   });
 
+  test("is all of it where a list has added its own to HTML", async () => {
+    const source = `${FROM}Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n<style>p{}</style><p>rich</p><p hidden>not seen</p>\r\n--b\r\n\r\nthe list\r\n--b--\r\n`;
+    expect((await read(source)).body).toBe("rich\n\nthe list");
+  });
+
   test("is unfolded where it is flowed", async () => {
     const flowed = `${FROM}Content-Type: text/plain; format=flowed; delsp=yes\r\n\r\nGlück \r\nwunsch\r\n`;
     expect((await read(flowed)).body).toBe("Glückwunsch");
