@@ -44,7 +44,7 @@ export interface ImapServer {
   /** Delivers a mail. Gives its uid. */
   append(folder: string, bytes: Uint8Array | string, options?: AppendOptions): number;
   expunge(folder: string, uid: number): void;
-  /** INBOX cannot be deleted. Cuts the connections, as servers do. */
+  /** INBOX cannot be deleted. Whoever has the folder open is told nothing, as some servers do. */
   deleteFolder(folder: string): void;
   /** The same mails under other uids, in the same order. Cuts the connections, as servers do. */
   newUidValidity(folder: string): void;
@@ -53,10 +53,12 @@ export interface ImapServer {
   /** The connections that are open stay so, and nothing is answered on them any more. */
   muteConnections(): void;
   refuseLogins(refuse: boolean): void;
-  /** The next time that this mail's text is asked for, the connection is cut in the middle of the answer. */
-  cutWithin(folder: string, uid: number): void;
+  /** The next times that this mail's text is asked for, the connection is cut in the middle of the answer. */
+  cutWithin(folder: string, uid: number, times?: number): void;
   /** This mail's text is never given. */
   failOn(folder: string, uid: number): void;
+  /** Nothing of this mail is ever given. */
+  hide(folder: string, uid: number): void;
   connectionCount(): number;
   /** How many clients are in IDLE. */
   idleCount(): number;
@@ -146,10 +148,7 @@ export async function startImapServer(options: ImapServerOptions = {}): Promise<
     accessToken: ACCESS_TOKEN,
     append: (folder, bytes, how) => append(server, requireFolder(server, folder), bytes, how),
     expunge: (folder, uid) => expunge(server, requireFolder(server, folder), uid),
-    deleteFolder(folder) {
-      server.deleteMailbox(folder);
-      dropConnections();
-    },
+    deleteFolder: (folder) => server.deleteMailbox(folder),
     newUidValidity(folder) {
       renumber(requireFolder(server, folder));
       dropConnections();
@@ -157,8 +156,10 @@ export async function startImapServer(options: ImapServerOptions = {}): Promise<
     dropConnections,
     muteConnections: () => connections.forEach(mute),
     refuseLogins: (refuse) => void (server.users = refuse ? {} : USERS),
-    cutWithin: (folder, uid) => void faults.set(requireMessage(server, folder, uid), "cut"),
-    failOn: (folder, uid) => void faults.set(requireMessage(server, folder, uid), "fail"),
+    cutWithin: (folder, uid, times = 1) =>
+      void faults.set(requireMessage(server, folder, uid), { kind: "cut", times }),
+    failOn: (folder, uid) => void faults.set(requireMessage(server, folder, uid), { kind: "fail" }),
+    hide: (folder, uid) => void faults.set(requireMessage(server, folder, uid), { kind: "hide" }),
     connectionCount: () => connections.size,
     idleCount: () => [...connections].filter(({ inputHandler }) => inputHandler !== false).length,
     commands: () => [...commands],
@@ -225,25 +226,36 @@ function recordCommands(server: Hoodiecrow): string[] {
   return commands;
 }
 
-/** The mails whose text cannot be had as usual. */
-function injectFaults(server: Hoodiecrow): Map<Message, "cut" | "fail"> {
-  const faults = new Map<Message, "cut" | "fail">();
-  for (const name of ["BODY", "BODY.PEEK"]) {
+/** What comes of it when a mail is asked for. */
+type Fault = { kind: "cut"; times: number } | { kind: "fail" } | { kind: "hide" };
+
+/** The mails that cannot be had as usual. */
+function injectFaults(server: Hoodiecrow): Map<Message, Fault> {
+  const faults = new Map<Message, Fault>();
+  for (const [name, answer] of Object.entries(FETCH)) {
     server.fetchHandlers[name] = (connection, message, item) => {
       const fault = faults.get(message);
-      const isText = item.section !== undefined && !/^HEADER/i.test(item.section[0]?.value ?? "");
+      if (fault && (fault.kind === "hide" || isText(name, item))) meet(fault, connection, message);
       // A range of bytes is used up as it is read: the next mail would get none.
       const own = { ...item, ...(item.partial && { partial: [...item.partial] }) };
-      if (!isText || fault === undefined) return FETCH[name]?.(connection, message, own);
-      if (fault === "cut") {
-        faults.delete(message);
-        connection.socket?.write(`* 1 FETCH (UID ${message.uid} BODY[] {${message.raw.length}}\r\nFrom: `);
-        connection.socket?.destroySoon();
-      }
-      throw new Error("This mail cannot be read.");
+      return answer(connection, message, own);
     };
   }
   return faults;
+}
+
+function isText(name: string, { section }: FetchItem): boolean {
+  return /^BODY(\.PEEK)?$/.test(name) && section !== undefined && !/^HEADER/i.test(section[0]?.value ?? "");
+}
+
+function meet(fault: Fault, { socket }: Connection, { uid, raw }: Message): void {
+  if (fault.kind === "cut") {
+    if (fault.times <= 0) return;
+    fault.times -= 1;
+    socket?.write(`* 1 FETCH (UID ${uid} BODY[] {${raw.length}}\r\nFrom: `);
+    socket?.destroySoon();
+  }
+  throw new Error("This mail cannot be read.");
 }
 
 /** hoodiecrow says BAD of a folder or a mail that is not there, which RFC 3501 keeps for commands that are not understood. */

@@ -1,4 +1,4 @@
-import type { FetchMessageObject, FetchQueryObject } from "imapflow";
+import type { FetchMessageObject } from "imapflow";
 import { readHeader } from "../content/read-header.ts";
 import { toMailId } from "../content/to-mail-id.ts";
 import { chunks } from "./chunks.ts";
@@ -35,26 +35,33 @@ async function findOld(
   // A search knows days alone, in a time zone of the server's choice, and some take none that is yet to come.
   const day = new Date(Math.max(0, Math.min(since, Date.now()) - 2 * DAY_MS));
   const candidates = await search(folder.client, { uid: `${after + 1}:${until}`, since: day });
+  const isWanted = (mail: FetchMessageObject): boolean => {
+    const id = toId(mail);
+    return toTime(mail.internalDate) >= since && !(id && isKnown(id));
+  };
   const wanted: number[] = [];
-  for (const piece of chunks(candidates, PIECE)) {
-    for (const mail of await lookAt(folder, piece)) {
-      const id = toId(mail);
-      const isWanted = toTime(mail.internalDate) >= since && !(id && isKnown(id));
-      if (isWanted) wanted.push(mail.uid);
-    }
-  }
+  for (const piece of chunks(candidates, PIECE)) wanted.push(...(await pick(folder, piece, isWanted)));
   return wanted.toSorted((one, other) => one - other);
 }
 
-/** One mail whose header cannot be read makes a server refuse them all: then none of them is known. */
-async function lookAt({ client }: OpenFolder, uids: number[]): Promise<FetchMessageObject[]> {
-  const look = (query: FetchQueryObject): Promise<FetchMessageObject[]> =>
-    client.fetchAll(toRange(uids), { uid: true, internalDate: true, ...query }, { uid: true });
+/** A mail that cannot be looked at makes a server refuse them all. It is found by halves, and picked as it is. */
+async function pick(
+  folder: OpenFolder,
+  uids: number[],
+  isWanted: (mail: FetchMessageObject) => boolean,
+): Promise<number[]> {
   try {
-    return await look({ headers: ["message-id"] });
+    const query = { uid: true, internalDate: true, headers: ["message-id"] };
+    const answers = await folder.client.fetchAll(toRange(uids), query, { uid: true });
+    // The others are news of flags.
+    const mails = answers.filter(({ internalDate }) => internalDate !== undefined);
+    return mails.filter(isWanted).map(({ uid }) => uid);
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    return await look({});
+    if (uids.length === 1) return uids;
+    const half = Math.ceil(uids.length / 2);
+    const first = await pick(folder, uids.slice(0, half), isWanted);
+    return [...first, ...(await pick(folder, uids.slice(half), isWanted))];
   }
 }
 

@@ -34,6 +34,7 @@ export function createAccessTokens(options: RefreshOptions): AccessTokens {
   const state: State = { endsAt: 0, refreshToken: options.refreshToken };
   return {
     async get(signal) {
+      signal.throwIfAborted();
       if (state.token !== undefined && Date.now() < state.endsAt - MARGIN_MS) return state.token;
       state.pending ??= refresh(options, state).finally(() => delete state.pending);
       return await untilAborted(state.pending, signal);
