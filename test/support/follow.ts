@@ -1,4 +1,4 @@
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { FollowOptions, Mail, MailBatch, MailSource, ReceivedMail } from "../../src/mail/port.ts";
 
 export interface Following {
@@ -14,8 +14,18 @@ export interface Following {
   end(): Promise<void>;
 }
 
+/** Follows the source, and resolves once that has begun: whatever comes in from then on has to come. */
+export async function openSource(
+  source: MailSource,
+  options: Partial<FollowOptions> = {},
+): Promise<Following> {
+  const following = followSource(source, options);
+  await expect.poll(() => following.batches.length || following.error()).toBeTruthy();
+  return following;
+}
+
 /** Follows the source's first folder as the watch does, and keeps what it gives; what was given is known. Ends with the test. */
-export function followSource(source: MailSource, options: Partial<FollowOptions> = {}): Following {
+function followSource(source: MailSource, options: Partial<FollowOptions> = {}): Following {
   const end = new AbortController();
   const batches: MailBatch[] = [];
   const known = new Set<string>();

@@ -13,17 +13,23 @@ export interface GmailServer {
   url: string;
   /** What `hooks.mail.source` is set to, without notifications. */
   source: Mailbox & { user: string };
+  oauth: NonNullable<Mailbox["oauth"]>;
   /** What it is set to beside that for notifications. */
   notified: { topic: string; subscription: string };
   pubsub: PubsubDouble;
   /** Puts a mail into the mailbox, and announces it where that is asked for. Resolves with Gmail's id. */
-  deliver(raw: string | Uint8Array, options?: { labelIds?: string[]; receivedAt?: number }): Promise<string>;
+  deliver(
+    raw: string | Uint8Array,
+    options?: { labelIds?: string[]; receivedAt?: number | undefined },
+  ): Promise<string>;
   /** A label of the user's own; resolves with its id. */
   createLabel(name: string): Promise<string>;
   modify(id: string, change: { addLabelIds?: string[]; removeLabelIds?: string[] }): Promise<void>;
   remove(id: string): Promise<void>;
   /** From now on Gmail knows no record of the history that it has given so far. */
   forgetHistory(): Promise<void>;
+  /** Breaks every connection that is open. */
+  cut(): void;
   /** Withdraws the consent. */
   revoke(): Promise<void>;
   /** Answers in the server's place; undefined lets a request pass. It gets `GET /gmail/v1/users/me/profile`. */
@@ -56,6 +62,7 @@ export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise
   const gmail: GmailServer = {
     url,
     source: { kind: "gmail", user, oauth, apiUrl: url, pubsubUrl: url },
+    oauth,
     notified: pubsub.prepare(),
     pubsub,
     async deliver(raw, { labelIds = ["INBOX", "UNREAD"], receivedAt = Date.now() } = {}) {
@@ -80,6 +87,7 @@ export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise
     async forgetHistory() {
       ours.forgotten = BigInt(await mailbox.currentRecord());
     },
+    cut: () => server.closeAllConnections(),
     async revoke() {
       const body = new URLSearchParams({ token: mailbox.refreshToken });
       await fetch(`${google}/oauth2/revoke`, { method: "POST", body });
@@ -108,6 +116,11 @@ export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise
         .end(JSON.stringify(answer.body));
     else await pass(`${google}${target}`, request, { body, response });
   }
+}
+
+/** A mail as it travels; its id is its subject's. */
+export function toMail(subject: string): string {
+  return `From: Bob <bob@example.org>\r\nSubject: ${subject}\r\nMessage-ID: <${subject}@example.org>\r\n\r\nHello.\r\n`;
 }
 
 async function pass(

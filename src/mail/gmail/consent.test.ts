@@ -76,29 +76,27 @@ test("takes no answer without its own state", async () => {
 test("a refusal is a refusal", async () => {
   const { consent, asked, back } = await start();
   const given = consent.wait(signal);
-  const refused = expect(given).rejects.toMatchObject({
-    kind: "login",
-    message: expect.stringMatching(/access_denied/),
-  });
-  await fetch(`${back}/?error=access_denied&state=${asked.get("state")}`);
-  await refused;
+  const [page] = await Promise.all([
+    fetch(`${back}/?error=access_denied&state=${asked.get("state")}`),
+    expect(given).rejects.toMatchObject({ kind: "login", message: expect.stringMatching(/access_denied/) }),
+  ]);
+  expect(await page.text()).toMatch("was not given");
 });
 
 test("a code that Google does not know is told", async () => {
   const { consent, asked, back } = await start();
-  const refused = expect(consent.wait(signal)).rejects.toMatchObject({
-    kind: "login",
-    message: expect.stringMatching(/cannot get a refresh token/),
-  });
-  await fetch(`${back}/?code=unknown&state=${asked.get("state")}`);
-  await refused;
+  const message = expect.stringMatching(/cannot get a refresh token/);
+  await Promise.all([
+    expect(consent.wait(signal)).rejects.toMatchObject({ kind: "login", message }),
+    fetch(`${back}/?code=unknown&state=${asked.get("state")}`),
+  ]);
 });
 
 test("whoever does not want to wait any longer stops listening", async () => {
   const { consent, back } = await start();
   const end = new AbortController();
-  const stopped = expect(consent.wait(end.signal)).rejects.toThrow("enough");
+  const given = consent.wait(end.signal);
   end.abort(new Error("enough"));
-  await stopped;
+  await expect(given).rejects.toThrow("enough");
   await expect(fetch(back)).rejects.toThrow("fetch failed");
 });

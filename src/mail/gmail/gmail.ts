@@ -9,6 +9,7 @@ import { createPubsub, type Pubsub } from "./pubsub.ts";
 import { readBacklog } from "./read-backlog.ts";
 import { readHistory, startPosition } from "./read-history.ts";
 import { requestWatch } from "./request-watch.ts";
+import { type GmailSettings, requireSettings } from "./require-settings.ts";
 import { requireSubscription } from "./require-subscription.ts";
 import { sameAddress } from "./same-address.ts";
 import type { Step } from "./step.ts";
@@ -22,8 +23,7 @@ export interface GmailOptions {
 }
 
 interface State {
-  user: string;
-  source: Mailbox;
+  settings: GmailSettings;
   api: GmailApi;
   pubsub: Pubsub;
   news: News;
@@ -40,16 +40,16 @@ const POLL_MS = 60_000;
 const KEEP_MS = 3_600_000;
 
 /**
- * Follows a mailbox by Gmail's API. The history says what came, notifications only when to read it. `notify` may be called with
- * each that is pushed: one that is lost is made up for within a minute.
+ * Follows a mailbox by Gmail's API. The history says what came, notifications only when to read it: one that is lost is made up
+ * for at the next poll. Throws a `MailError` where the settings cannot work.
  */
 export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSource {
-  const state = createState(source, pollMs);
-  const { user } = state;
+  const settings = requireSettings(source);
+  const state = createState(settings, pollMs);
   return {
     name: "gmail",
-    mailbox: `gmail://${user}`,
-    addresses: [user],
+    mailbox: `gmail://${settings.user}`,
+    addresses: [settings.user],
     folders: [LANE],
     check: (signal) => check(state, signal),
     follow: (_folder, options) => follow(state, options),
@@ -57,34 +57,30 @@ export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSou
   };
 }
 
-function createState(source: Mailbox, pollMs: number): State {
-  const { user = "", oauth, topic, subscription, push } = source;
+function createState(settings: GmailSettings, pollMs: number): State {
+  const { user, oauth, topic, subscription, apiUrl, pubsubUrl } = settings;
   const auth = createOAuthClient({ ...oauth });
-  const api = withTries(createGmailApi({ auth, rootUrl: source.apiUrl }));
-  const pubsub = createPubsub({ auth, url: source.pubsubUrl });
+  const api = withTries(createGmailApi({ auth, rootUrl: apiUrl }));
+  const pubsub = createPubsub({ auth, url: pubsubUrl });
   return {
-    user: user.toLowerCase(),
-    source,
+    settings,
     api,
     pubsub,
     news: createNews({ user, pollMs, ...(subscription && { pulled: { pubsub, subscription } }) }),
-    renewal:
-      topic && (subscription || push)
-        ? createWatchRenewal((signal) => requestWatch(api, topic, signal))
-        : undefined,
+    renewal: topic ? createWatchRenewal((signal) => requestWatch(api, topic, signal)) : undefined,
   };
 }
 
-async function check({ api, user, source, pubsub, renewal }: State, signal: AbortSignal): Promise<void> {
-  await requireMailbox(api, user, signal);
+async function check({ api, settings, pubsub, renewal }: State, signal: AbortSignal): Promise<void> {
+  await requireMailbox(api, settings.user, signal);
   await renewal?.keep(signal);
-  if (source.subscription) await requireSubscription(pubsub, source.subscription, signal);
+  if (settings.subscription) await requireSubscription(pubsub, settings.subscription, signal);
 }
 
 async function* follow(state: State, options: FollowOptions): AsyncGenerator<MailBatch> {
-  const { api, news, renewal, user } = state;
+  const { api, news, renewal, settings } = state;
   const { signal } = options;
-  await requireMailbox(api, user, signal);
+  await requireMailbox(api, settings.user, signal);
   let position = parsePosition(options.position) ?? (await startPosition(api, options.since, signal));
   let given: Position | undefined;
   for (;;) {
@@ -94,23 +90,22 @@ async function* follow(state: State, options: FollowOptions): AsyncGenerator<Mai
       yield { ...step, position: formatPosition(position) };
       given = position;
     }
-    if (position.backlogSince !== undefined) continue;
+    if (position.backlog) continue;
     await renewal?.keep(signal);
     await news.wait(signal);
   }
 }
 
 function nextSteps(api: GmailApi, position: Position, options: FollowOptions): AsyncGenerator<Step> {
-  const { backlogSince } = position;
-  if (backlogSince === undefined) return readHistory(api, position, options);
-  return readBacklog(api, { ...position, backlogSince }, options);
+  const { backlog } = position;
+  return backlog ? readBacklog(api, { ...position, backlog }, options) : readHistory(api, position, options);
 }
 
 function isWorthKeeping(position: Position, given: Position | undefined): boolean {
   return (
     given === undefined ||
     given.historyId !== position.historyId ||
-    given.backlogSince !== position.backlogSince ||
+    Boolean(given.backlog) !== Boolean(position.backlog) ||
     given.readAt + KEEP_MS < position.readAt
   );
 }

@@ -3,7 +3,7 @@ import { formatPosition, laterRecord, parsePosition } from "./position.ts";
 
 test.each([
   { historyId: "179518051848910062797", readAt: 5 },
-  { historyId: "1", readAt: 5, backlogSince: 3 },
+  { historyId: "1", readAt: 5, backlog: { since: 3, given: ["a"] } },
 ])("what was written is read: %o", (position) => {
   expect(parsePosition(formatPosition(position))).toEqual(position);
 });

@@ -6,8 +6,15 @@ export interface Position {
   historyId: string;
   /** When the history was last read to its end, in milliseconds since the epoch, by this machine's clock. */
   readAt: number;
-  /** Mails received from then on are to be looked through before the history goes on, in milliseconds since the epoch. */
-  backlogSince?: number;
+  /** What is to be looked through before the history goes on. */
+  backlog?: Backlog;
+}
+
+export interface Backlog {
+  /** Mails received from then on, in milliseconds since the epoch. */
+  since: number;
+  /** Gmail's ids of the last ones that were given already. */
+  given: string[];
 }
 
 /** A position as the store keeps it. */
@@ -17,15 +24,19 @@ export function formatPosition(position: Position): string {
 
 /** What `formatPosition` made; undefined for anything else. */
 export function parsePosition(text: string | undefined): Position | undefined {
-  const { historyId, readAt, backlogSince } = parseObject(text ?? "");
-  if (typeof historyId !== "string" || !/^\d{1,30}$/.test(historyId) || typeof readAt !== "number")
-    return undefined;
-  return { historyId, readAt, ...(typeof backlogSince === "number" && { backlogSince }) };
+  const { historyId, readAt, backlog } = parseObject(text ?? "");
+  if (typeof historyId !== "string" || !/^\d{1,30}$/.test(historyId)) return undefined;
+  if (typeof readAt !== "number") return undefined;
+  return { historyId, readAt, ...(isBacklog(backlog) && { backlog }) };
 }
 
 /** The later of two records: their ids grow, past what a number can hold. */
 export function laterRecord(one: string, other: string): string {
   return BigInt(one) < BigInt(other) ? other : one;
+}
+
+function isBacklog(value: unknown): value is Backlog {
+  return isObject(value) && typeof value.since === "number" && Array.isArray(value.given);
 }
 
 function parseObject(text: string): Record<string, unknown> {

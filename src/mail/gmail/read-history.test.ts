@@ -92,5 +92,5 @@ test("a record without an id, a mail without one and labels other than the inbox
 
 test("a position that is not known any more becomes one of now, with what came since the day before it", async () => {
   const [step] = await read({});
-  expect(step).toMatchObject({ mails: [], position: { historyId: "500", backlogSince: 0 } });
+  expect(step).toMatchObject({ mails: [], position: { historyId: "500", backlog: { since: 0, given: [] } } });
 });

@@ -56,19 +56,15 @@ async function* readChanges(
 }
 
 async function startAgain(api: GmailApi, { readAt }: Position, options: FollowOptions): Promise<Step> {
-  const backlogSince = Math.max(options.since, readAt - OVERLAP_MS);
-  return { mails: [], position: await startPosition(api, backlogSince, options.signal), remaining: 0 };
+  const since = Math.max(options.since, readAt - OVERLAP_MS);
+  return { mails: [], position: await startPosition(api, since, options.signal), remaining: 0 };
 }
 
-/** The mailbox as it is now, with a backlog to be looked through first. */
-export async function startPosition(
-  api: GmailApi,
-  backlogSince: number,
-  signal: AbortSignal,
-): Promise<Position> {
+/** The mailbox as it is now, with what came since a moment to be looked through first. */
+export async function startPosition(api: GmailApi, since: number, signal: AbortSignal): Promise<Position> {
   const readAt = Date.now();
   const { historyId } = await api.profile(signal);
-  return { historyId: historyId ?? "1", readAt, backlogSince };
+  return { historyId: historyId ?? "1", readAt, backlog: { since, given: [] } };
 }
 
 function createIsWanted(changes: Change[], { since }: FollowOptions): (looked: Look) => boolean {

@@ -6,8 +6,8 @@ import { type Look, look } from "./look.ts";
 export interface ReadMails {
   /** In the order of the ids. */
   mails: ReceivedMail[];
-  /** When the oldest of those that were looked at was received, in milliseconds since the epoch; undefined: none is left. */
-  oldest: number | undefined;
+  /** All that are still there, those that are not wanted among them. */
+  looks: Look[];
 }
 
 /** Requests at one time: Gmail refuses those who ask for many mails at once. */
@@ -21,17 +21,15 @@ export async function readMails(
   options: FollowOptions,
 ): Promise<ReadMails> {
   const { signal, isKnown } = options;
-  if (ids.length === 0) return { mails: [], oldest: undefined };
+  if (ids.length === 0) return { mails: [], looks: [] };
   const [labels, looks] = await Promise.all([
     api.labels(signal),
     collect(ids, (id) => look(api, id, signal)),
   ]);
   const labelNames = new Map(labels.map(({ id, name }) => [id ?? "", name ?? ""]));
   const wanted = looks.filter((looked) => isWanted(looked) && !(looked.mailId && isKnown(looked.mailId)));
-  return {
-    mails: await collect(wanted, (looked) => fetchMail(api, looked, { ...options, labelNames })),
-    oldest: looks.length > 0 ? Math.min(...looks.map(({ receivedAt }) => receivedAt)) : undefined,
-  };
+  const mails = await collect(wanted, (looked) => fetchMail(api, looked, { ...options, labelNames }));
+  return { mails, looks };
 }
 
 /** What `take` gives for each of the values, in their order, without `undefined`. */
