@@ -70,7 +70,7 @@ test("as too large: it comes with a shorter text, and none is set aside", async 
   server.append("INBOX", toBytes("c-2", { text: "é".repeat(6000) }));
   send("c-3");
   await expect.poll(ids).toEqual(["c-1", "c-2", "c-3"]);
-  expect(await folderStatus(service)).toMatchObject({ posted: 3, setAside: 0 });
+  await expect.poll(() => folderStatus(service)).toMatchObject({ posted: 3, setAside: 0 });
   const { entries } = await service.api(`/api/sessions/${encodeURIComponent("hook:mail:c-2")}`);
   expect(entries[0].text).toContain("Mail c-2");
 });

@@ -1,4 +1,6 @@
 /** Mails on their way from a mailbox to runs, through the whole service: each once, whatever happens meanwhile. */
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
 import { folderStatus, idsOfRuns, numbered, toBytes, toMailConfig } from "../support/mail-service.ts";
@@ -21,7 +23,7 @@ test("what comes while it runs, and nothing that was there before its first star
   await watching();
   send("new-1", "new-2");
   await expect.poll(ids).toEqual(["new-1", "new-2"]);
-  expect(await folderStatus(service)).toMatchObject({ folder: "INBOX", posted: 2, setAside: 0 });
+  await expect.poll(() => folderStatus(service)).toMatchObject({ folder: "INBOX", posted: 2, setAside: 0 });
   expect(await service.api("/api/status")).toMatchObject({
     mail: { source: "imap", mailbox: `imap://ann%40example.com@127.0.0.1:${server.port}`, state: "watching" },
   });
@@ -88,6 +90,37 @@ test("nothing twice and nothing lost where the server gives new uids", async () 
   await watching();
 });
 
+test("what is posted again, since a crash came between the post and its record, is known to the hook", async () => {
+  const sent = numbered("r", 30);
+  await start(toMailConfig(server, { lookback: "1h" }));
+  send(...sent);
+  await expect.poll(ids).toEqual(sent);
+  await service.hookline.close();
+  removeStore();
+  send("r-new");
+  service = await service.restart();
+  await expect.poll(ids).toEqual([...sent, "r-new"]);
+  await expect.poll(() => folderStatus(service)).toMatchObject({ posted: 31 });
+});
+
+test("a store that cannot be used: the hooks go on, and the mails come once it can", async () => {
+  await start();
+  await service.hookline.close();
+  removeStore();
+  const file = path.join(stateFolder(), "mail.db");
+  writeFileSync(file, "this is no database ".repeat(100));
+  service = await service.restart();
+  await expect
+    .poll(() => folderStatus(service))
+    .toMatchObject({ state: "store-failed", error: expect.stringContaining("mail.db") });
+  expect((await service.post("wake", { text: "x" })).status).toBe(200);
+  expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
+  rmSync(file);
+  await watching();
+  send("m-1");
+  await expect.poll(ids).toEqual(["m-1"]);
+});
+
 describe("a login that is refused", () => {
   test("is told by status and readiness, and tried again after a reload", async () => {
     server.refuseLogins(true);
@@ -130,6 +163,15 @@ test("a folder that is not there", async () => {
 
 function start(config = toMailConfig(server)): Promise<unknown> {
   return startService({ config }).then((started) => (service = started));
+}
+
+function stateFolder(): string {
+  return path.join(service.folder, ".webhooks");
+}
+
+function removeStore(): void {
+  const names = readdirSync(stateFolder()).filter((name) => name.startsWith("mail.db"));
+  for (const name of names) rmSync(path.join(stateFolder(), name));
 }
 
 function write(config: object): void {

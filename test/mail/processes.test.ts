@@ -1,0 +1,183 @@
+/** `serve` and `mail run` as processes of their own: killed, side by side, and one after the other. */
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { UserConfig } from "../../src/config/generated.ts";
+import { runWebhooks } from "../support/cli.ts";
+import { type Client, createClient } from "../support/client.ts";
+import { type ImapServer, startImapServer } from "../support/imap-server.ts";
+import { folderStatus, idsOfRuns, numbered, toBytes, toMailConfig } from "../support/mail-service.ts";
+import { type ServiceProcess, spawnWebhooks, startProcess } from "../support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN } from "../support/service.ts";
+import { findFreePort } from "../system/find-free-port.ts";
+
+let folder: string;
+let file: string;
+let server: ImapServer;
+let client: Client;
+let children: ChildProcess[];
+
+beforeEach(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-processes-"));
+  file = path.join(folder, "webhooks.json5");
+  server = await startImapServer();
+  children = [];
+});
+afterEach(async () => {
+  await Promise.all(children.map(kill));
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+test("serve, killed again and again on its way through a backlog: each mail once", async () => {
+  configure(toMailConfig(server, { batchSize: 3 }));
+  let service = await serve();
+  await expect.poll(() => folderStatus(client)).toMatchObject({ state: "watching" });
+  await service.end("SIGKILL");
+
+  const sent = numbered("k", 60);
+  send(...sent);
+  for (const goal of [10, 35]) {
+    service = await serve();
+    await expect.poll(async () => (await ids()).length, { interval: 5 }).toBeGreaterThanOrEqual(goal);
+    await service.end("SIGKILL");
+  }
+  await serve();
+  await expect.poll(ids).toEqual(sent);
+  await expect.poll(() => folderStatus(client)).toMatchObject({ state: "watching", setAside: 0 });
+});
+
+test("mail run posts to a service that may come later, and tells of each mail", async () => {
+  const port = await configureWithPort(toMailConfig(server, { autoStart: false }));
+  const run = mailRun();
+  await expect.poll(run.output).toContain("INBOX  watching");
+  send("a-1");
+  await expect.poll(run.output).toContain("the service takes no mail: the hook gave no answer");
+  await serve(port);
+  await expect.poll(ids).toEqual(["a-1"]);
+  const sent = numbered("b", 45);
+  send(...sent);
+  await expect.poll(ids).toEqual(["a-1", ...sent]);
+  await expect.poll(run.output).toContain("Bob <bob@example.org>  Mail b-045  202");
+  expect(run.output()).not.toContain("Hello");
+  expect(await run.end("SIGTERM")).toBe(0);
+});
+
+test("mail run, killed: what it had in hand comes once, by the next one", async () => {
+  const port = await configureWithPort(toMailConfig(server, { autoStart: false, batchSize: 2 }));
+  await serve(port);
+  let run = mailRun();
+  await expect.poll(run.output).toContain("INBOX  watching");
+  const sent = numbered("c", 40);
+  send(...sent);
+  await expect.poll(async () => (await ids()).length, { interval: 5 }).toBeGreaterThan(3);
+  await run.end("SIGKILL");
+  run = mailRun("--json");
+  await expect.poll(ids).toEqual(sent);
+  await expect
+    .poll(() => lastLine(run.output()))
+    .toMatchObject({ type: "state", state: "watching", folder: "INBOX" });
+  expect(await run.end("SIGINT")).toBe(0);
+});
+
+test("one mailbox has one watch: serve waits for mail run to end, and mail run for nobody", async () => {
+  const port = await configureWithPort(toMailConfig(server));
+  const run = mailRun();
+  await expect.poll(run.output).toContain("INBOX  watching");
+  await serve(port);
+  await expect.poll(() => folderStatus(client)).toMatchObject({ state: "watched-elsewhere" });
+  const second = await runWebhooks(folder, "mail", "run");
+  expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining("is watched already") });
+
+  send("d-1");
+  await expect.poll(ids).toEqual(["d-1"]);
+  await run.end("SIGKILL");
+  await expect.poll(() => folderStatus(client)).toMatchObject({ state: "watching" });
+  send("d-2");
+  await expect.poll(ids).toEqual(["d-1", "d-2"]);
+});
+
+test("mail run tells a refused login from a lost connection", async () => {
+  configure(toMailConfig(server, { source: { password: "wrong" } }));
+  const run = mailRun();
+  await expect.poll(run.output).toMatch(/LOGIN REFUSED: .*next try in \d min/);
+  expect(run.output()).not.toContain("wrong");
+  expect(await run.end("SIGTERM")).toBe(0);
+
+  const { host, user, password } = server;
+  configure(toMailConfig({ host, user, password, port: 1 }));
+  const other = mailRun();
+  await expect.poll(other.output).toMatch(/the mailbox cannot be reached: .*next try in \d+ s/);
+  expect(await other.end("SIGTERM")).toBe(0);
+});
+
+test("mail run without a mailbox says what to do", async () => {
+  writeFileSync(file, "{}");
+  expect(await runWebhooks(folder, "mail", "run")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("webhooks mail setup"),
+  });
+});
+
+interface MailRun {
+  output(): string;
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+function mailRun(...flags: string[]): MailRun {
+  const child = spawnWebhooks(["mail", "run", "--config", file, ...flags], { NO_COLOR: "1" });
+  children.push(child);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => (output += text));
+  }
+  return {
+    output: () => output,
+    async end(signal) {
+      const ended = once(child, "exit");
+      child.kill(signal);
+      const [code] = await ended;
+      return code;
+    },
+  };
+}
+
+function lastLine(output: string): unknown {
+  return JSON.parse(output.trim().split("\n").at(-1) || "{}");
+}
+
+async function serve(port = 0): Promise<ServiceProcess> {
+  const service = await startProcess(file, {}, port);
+  children.push(service.child);
+  client = createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+  return service;
+}
+
+function configure(config: UserConfig): void {
+  writeFileSync(file, JSON.stringify(config));
+}
+
+/** With a port that `mail run` finds the service at. */
+async function configureWithPort(config: UserConfig): Promise<number> {
+  const port = await findFreePort();
+  configure({ ...config, gateway: { ...config.gateway, port } });
+  return port;
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+}
+
+function send(...mails: string[]): void {
+  for (const id of mails) server.append("INBOX", toBytes(id));
+}
+
+function ids(): Promise<string[]> {
+  return idsOfRuns(client);
+}
