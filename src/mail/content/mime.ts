@@ -26,15 +26,15 @@ export function parseAddresses(header: string): Mailbox[] {
   return addressParser(joinWords(header), { flatten: true }).filter((address) => address.group === undefined);
 }
 
-/** Neighbours in base64 are made one: many a program divides a text within a character, which the library does not expect. */
+/**
+ * Neighbours in base64 are made one: many a program divides a text within a character, which the library does not expect. Not
+ * those of ISO-2022, of which each begins with an escape of its own.
+ */
 function joinWords(header: string): string {
-  return header.replaceAll(
-    /=\?([^?\s]+)\?B\?[^?]*\?=(?:\s+=\?\1\?B\?[^?]*\?=)+/gi,
-    (words, charset: string) => {
-      const contents = Array.from(words.matchAll(/\?B\?([^?]*)/gi), ([, content = ""]) =>
-        Buffer.from(content, "base64"),
-      );
-      return `=?${charset}?B?${Buffer.concat(contents).toString("base64")}?=`;
-    },
-  );
+  const neighbours = /=\?(?!iso-2022)([^?\s]+)\?B\?[^?]*\?=(?:\s+=\?\1\?B\?[^?]*\?=)+/gi;
+  return header.replaceAll(neighbours, (words, charset: string) => {
+    const contents = words.matchAll(/\?B\?([^?]*)/gi);
+    const bytes = Buffer.concat(Array.from(contents, ([, content = ""]) => Buffer.from(content, "base64")));
+    return `=?${charset}?B?${bytes.toString("base64")}?=`;
+  });
 }

@@ -81,7 +81,7 @@ export const TEXTS: Text[] = [
   },
   {
     name: "山田太郎",
-    subject: "請求書の送付について",
+    subject: "請求書の送付について（十一月分のご確認のお願い）",
     lines: ["お世話になっております。", "請求書をお送りします。"],
     charsets: ["utf-8", "shift_jis", "euc-jp", "iso-2022-jp"],
   },
