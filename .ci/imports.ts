@@ -47,6 +47,7 @@ const OWNERS: Record<string, string> = {
   "@ai-sdk/anthropic": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai-compatible": "src/agents/ai-sdk.ts",
+  "@clack/prompts": "src/cli/mail-setup/terminal.ts",
   "@discordjs/rest": "src/channels/discord.ts",
   "@googleapis/gmail": "src/mail/gmail/gmail-api.ts",
   "@humanwhocodes/momoa": "src/config/momoa.ts",

@@ -14,6 +14,13 @@ export function locateConfig(flag: string | undefined): string {
   return findConfigFile({ flag, env: process.env, cwd: workingFolder() });
 }
 
+/** The configuration that the flag, the environment or the folder names, or, where there is none yet, the one to make. */
+export function locateNewConfig(flag: string | undefined): string {
+  const named = flag ?? process.env["WEBHOOKS_CONFIG"];
+  if (named) return path.resolve(workingFolder(), named);
+  return locateAnyConfig(undefined) ?? path.join(workingFolder(), "webhooks.json5");
+}
+
 /** The folder of the transforms, absolute: the one named, else the configuration's, else the default one here. */
 export async function locateTransforms(flags: { dir?: string; config?: string }): Promise<string> {
   if (flags.dir !== undefined) return path.resolve(workingFolder(), flags.dir);

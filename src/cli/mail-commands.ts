@@ -1,9 +1,18 @@
 import type { Command } from "commander";
 import type { MailRunFlags } from "./mail-run.ts";
+import { addSetupFlags, type SetupFlags } from "./mail-setup/flags.ts";
 
 /** The commands for the mailbox that the service is to watch. */
 export function addMailCommands(program: Command, { configHelp }: { configHelp: string }): void {
   const mail = program.command("mail").description("Let mails come in as hooks, from any mailbox.");
+
+  const setup = mail
+    .command("setup")
+    .description("Find the mailbox, try its login, and write hooks.mail into the configuration.");
+  // As below: the prompts and the mail sources are for these commands alone.
+  addSetupFlags(setup, configHelp).action(async (flags: SetupFlags) =>
+    (await import("./mail-setup.ts")).setUpMail(flags),
+  );
 
   mail
     .command("run")

@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 const MOST_BYTES = 65_536;
 
 /**
- * The text of a small file without its last line break. Throws where it is no regular file, over 64 KiB or no UTF-8; the
+ * The text of a small file. Throws where it is no regular file, over 64 KiB or no UTF-8; the
  * message never holds any of it.
  */
 export function readSecretFile(file: string): string {
@@ -11,7 +11,7 @@ export function readSecretFile(file: string): string {
   const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     if (!fstatSync(handle).isFile()) throw new Error("it is not a regular file");
-    return toText(readStart(handle)).replace(/\r?\n$/, "");
+    return toText(readStart(handle));
   } finally {
     closeSync(handle);
   }

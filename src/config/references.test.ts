@@ -89,7 +89,7 @@ describe("${file:PATH}", () => {
   });
 
   test("a file that is not written yet counts with the text that it will have", () => {
-    const unwritten = new Map([[path.join(folder, "new"), "secret"]]);
+    const unwritten = new Map([[path.join(folder, "new"), "secret\n"]]);
     expect(resolveReferences("${file:new}", { env: {}, baseDir: folder, unwritten }).value).toBe("secret");
   });
 });

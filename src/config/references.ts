@@ -60,7 +60,8 @@ export function resolveReferences(value: unknown, { env, baseDir, unwritten }: R
     const file = path.resolve(baseDir, named);
     files.add(file);
     try {
-      return unwritten?.get(file) ?? readSecretFile(file);
+      const text = unwritten?.get(file) ?? readSecretFile(file);
+      return text.replace(/\r?\n$/, "");
     } catch (error) {
       problems.push({ key, message: `the file ${file} cannot be used: ${messageOf(error)}` });
       return undefined;

@@ -92,6 +92,11 @@ export function findProviderByMx(exchange: string, address: MailAddress): FoundS
   return provider && toServer(provider, address, "the provider that takes its mail");
 }
 
+/** What a person must know before a login at a big provider's server can work. */
+export function findHint(host: string): string | undefined {
+  return PROVIDERS.find((provider) => provider.host === host.toLowerCase())?.hint;
+}
+
 /** Why a provider's mailboxes cannot be opened over the network; undefined: they can. */
 export function findObstacle({ domain }: MailAddress): string | undefined {
   return PROTON.includes(domain)
