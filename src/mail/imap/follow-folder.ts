@@ -1,11 +1,10 @@
 import type { ImapFlow } from "imapflow";
 import type { FollowOptions, MailBatch } from "../port.ts";
-import { chunks } from "./chunks.ts";
 import { type Doorbell, hangDoorbell } from "./doorbell.ts";
 import { findPending } from "./find-pending.ts";
+import { giveBatches } from "./give-batches.ts";
 import { openFolder } from "./open-folder.ts";
-import { advance, parsePosition, type Position, readOnFrom, writePosition } from "./position.ts";
-import { readMails, type Reading } from "./read-mails.ts";
+import { parsePosition, readOnFrom, writePosition } from "./position.ts";
 import type { Tries } from "./tries.ts";
 
 export interface FollowContext {
@@ -31,35 +30,19 @@ export async function* followFolder(
 ): AsyncGenerator<MailBatch> {
   const doorbell = hangDoorbell(client);
   let position = parsePosition(options.position);
-  for (let isFirst = true; ; isFirst = false) {
+  let isFirst = true;
+  for (;;) {
     const folder = await openFolder(client, name, timing.answerMs);
     position = readOnFrom(position, folder, options.since);
     do {
       doorbell.reset();
-      const pending = await findPending(folder, position, options.isKnown);
-      if (isFirst) yield { mails: [], position: writePosition(position), remaining: pending.length };
-      position = yield* giveBatches({ folder, options, tries }, position, pending);
+      const pending = await findPending(folder, position);
+      const remaining = pending.old.length + pending.fresh.length;
+      if (isFirst) yield { mails: [], position: writePosition(position), remaining };
       isFirst = false;
+      position = yield* giveBatches({ folder, options, tries }, position, pending);
     } while (await waitForMail(client, doorbell, timing));
   }
-}
-
-/** Gives the mails that are pending. Returns the position behind them. */
-async function* giveBatches(
-  reading: Reading,
-  position: Position,
-  pending: number[],
-): AsyncGenerator<MailBatch, Position> {
-  if (pending.length === 0 && !position.backlog) return position;
-  const last = Math.max(pending.at(-1) ?? 0, position.backlog?.until ?? 0);
-  let [reached, remaining] = [position, pending.length];
-  for (const uids of pending.length > 0 ? chunks(pending, reading.options.batchSize) : [[]]) {
-    const mails = await readMails(reading, uids);
-    remaining -= uids.length;
-    reached = advance(reached, remaining > 0 ? (uids.at(-1) ?? last) : last);
-    yield { mails, position: writePosition(reached), remaining };
-  }
-  return reached;
 }
 
 /** False: it is time to look at the folder again. */
