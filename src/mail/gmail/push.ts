@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import type { Mailbox } from "../../config/generated.ts";
 import { isObject } from "../../config/is-object.ts";
 import { parseNotification } from "./notification.ts";
-import { createPushGate } from "./push-gate.ts";
+import type { PushGate } from "./push-gate.ts";
 import { sameAddress } from "./same-address.ts";
 
 export interface MailPushOptions {
@@ -20,7 +20,7 @@ const MOST_BYTES = 65_536;
  * send it again and again. Without `hooks.mail.source.push` there is nothing at that path.
  */
 export function registerMailPush(app: FastifyInstance, { source, notify }: MailPushOptions): void {
-  const requireToken = createPushGate();
+  const requireToken = createLazyGate();
   app.post(
     "/mail/push",
     {
@@ -34,4 +34,14 @@ export function registerMailPush(app: FastifyInstance, { source, notify }: MailP
       return reply.code(204).send();
     },
   );
+}
+
+/** Google's library is loaded with the first post: most services never get one. */
+function createLazyGate(): PushGate {
+  let gate: Promise<PushGate> | undefined;
+  return async (authorization, settings) => {
+    gate ??= import("./push-gate.ts").then(({ createPushGate }) => createPushGate());
+    const requireToken = await gate;
+    await requireToken(authorization, settings);
+  };
 }
