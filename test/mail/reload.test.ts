@@ -1,6 +1,7 @@
 /** What a change of the configuration does to a watch that is under way. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../../src/config/generated.ts";
+import { waitFor } from "../support/client.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
 import { idsOfRuns, numbered, toBytes, toMailConfig } from "../support/mail-service.ts";
 import { type Service, startService, withTokens } from "../support/service.ts";
@@ -11,7 +12,7 @@ let service: Service;
 beforeEach(async () => {
   server = await startImapServer({ folders: { Lists: "", Other: "" } });
   service = await startService({ config: toMailConfig(server) });
-  await expect.poll(states).toEqual({ INBOX: "watching" });
+  await waitFor(async () => (await states()).INBOX === "watching");
 });
 afterEach(async () => {
   await service.close();
