@@ -18,10 +18,7 @@ export interface GmailServer {
   notified: { topic: string; subscription: string };
   pubsub: PubsubDouble;
   /** Puts a mail into the mailbox, and announces it where that is asked for. Resolves with Gmail's id. */
-  deliver(
-    raw: string | Uint8Array,
-    options?: { labelIds?: string[]; receivedAt?: number | undefined },
-  ): Promise<string>;
+  deliver(raw: string | Uint8Array, options?: Delivery): Promise<string>;
   /** A label of the user's own; resolves with its id. */
   createLabel(name: string): Promise<string>;
   modify(id: string, change: { addLabelIds?: string[]; removeLabelIds?: string[] }): Promise<void>;
@@ -37,6 +34,13 @@ export interface GmailServer {
   /** Every request so far, as `intercept` gets it. */
   requests: string[];
   close(): Promise<void>;
+}
+
+interface Delivery {
+  labelIds?: string[];
+  /** Milliseconds since the epoch. */
+  receivedAt?: number | undefined;
+  isAnnounced?: boolean;
 }
 
 /**
@@ -65,14 +69,14 @@ export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise
     oauth,
     notified: pubsub.prepare(),
     pubsub,
-    async deliver(raw, { labelIds = ["INBOX", "UNREAD"], receivedAt = Date.now() } = {}) {
+    async deliver(raw, { labelIds = ["INBOX", "UNREAD"], receivedAt = Date.now(), isAnnounced = true } = {}) {
       const body = {
         raw: Buffer.from(raw).toString("base64url"),
         labelIds,
         internalDate: String(receivedAt),
       };
       const { id } = await mailbox.call("POST", "messages", body);
-      if (ours.watched !== undefined) {
+      if (ours.watched !== undefined && isAnnounced) {
         pubsub.publish(ours.watched, { emailAddress: user, historyId: await mailbox.currentRecord() });
       }
       return String(id);

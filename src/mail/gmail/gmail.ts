@@ -90,8 +90,7 @@ async function* follow(state: State, options: FollowOptions): AsyncGenerator<Mai
       yield { ...step, position: formatPosition(position) };
       given = position;
     }
-    if (position.backlog) continue;
-    await renewal?.keep(signal);
+    if (position.backlog || (await renewal?.keep(signal))) continue;
     await news.wait(signal);
   }
 }

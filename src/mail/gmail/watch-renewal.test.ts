@@ -28,7 +28,7 @@ function createWatch(days = 7): { request: RequestWatch; asked: number[]; failur
 }
 
 /** Asks once a minute until then. */
-async function keepUntil(keep: () => Promise<void>, moment: number): Promise<void> {
+async function keepUntil(keep: () => Promise<boolean>, moment: number): Promise<void> {
   for (; Date.now() < moment; vi.setSystemTime(Date.now() + MINUTE)) await keep();
 }
 
@@ -49,8 +49,10 @@ test("one that ends sooner is renewed when half of it is over", async () => {
 test("all who ask at once share one request", async () => {
   const watch = createWatch();
   const renewal = createWatchRenewal(watch.request);
-  await Promise.all([renewal.keep(signal), renewal.keep(signal), renewal.keep(signal)]);
+  const kept = await Promise.all([renewal.keep(signal), renewal.keep(signal), renewal.keep(signal)]);
   expect(watch.asked).toHaveLength(1);
+  expect(kept).toEqual([true, true, true]);
+  expect(await renewal.keep(signal)).toBe(false);
 });
 
 test("a failure that may pass is tried again later and later while the watch holds, and told when it nearly ends", async () => {

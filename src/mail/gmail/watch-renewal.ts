@@ -2,8 +2,11 @@ import { MailError } from "../../errors.ts";
 
 /** Keeps Gmail's watch of a mailbox alive: it ends by itself after some days. */
 export interface WatchRenewal {
-  /** Renews the watch where it is time, once for all who ask. Rejects with a `MailError` where none holds any more. */
-  keep(signal: AbortSignal): Promise<void>;
+  /**
+   * Renews the watch where it is time, once for all who ask. Resolves with whether it did: what came before was perhaps not
+   * announced. Rejects with a `MailError` where none holds any more.
+   */
+  keep(signal: AbortSignal): Promise<boolean>;
 }
 
 /** `watch` asks Gmail, and gives when the watch ends, in milliseconds since the epoch. */
@@ -14,7 +17,7 @@ interface State {
   endsAt: number;
   dueAt: number;
   failures: number;
-  renewing: Promise<void> | undefined;
+  renewing: Promise<boolean> | undefined;
 }
 
 /** Google asks for a renewal once a day; seven days is how long a watch holds today. */
@@ -27,22 +30,24 @@ export function createWatchRenewal(watch: RequestWatch): WatchRenewal {
   const state: State = { endsAt: 0, dueAt: 0, failures: 0, renewing: undefined };
   return {
     async keep(signal) {
-      if (Date.now() < state.dueAt) return;
+      if (Date.now() < state.dueAt) return false;
       state.renewing ??= renew(state, watch, signal).finally(() => (state.renewing = undefined));
-      await state.renewing;
+      return state.renewing;
     },
   };
 }
 
-async function renew(state: State, watch: RequestWatch, signal: AbortSignal): Promise<void> {
+async function renew(state: State, watch: RequestWatch, signal: AbortSignal): Promise<boolean> {
   try {
     state.endsAt = await watch(signal);
   } catch (error) {
-    return putOff(state, error);
+    putOff(state, error);
+    return false;
   }
   state.failures = 0;
   const halfMs = (state.endsAt - Date.now()) / 2;
   state.dueAt = Date.now() + Math.max(FIRST_WAIT_MS, Math.min(RENEW_AFTER_MS, halfMs));
+  return true;
 }
 
 /** While the watch still holds, what fails for a moment is tried again later. */

@@ -1,0 +1,98 @@
+/** Mails of Gmail on their way to runs, through the whole service. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Mailbox } from "../../src/config/generated.ts";
+import { type GmailServer, startGmail } from "../support/gmail.ts";
+import { type GoogleSigner, startGoogleSigner } from "../support/google-signer.ts";
+import { folderStatus, idsOfRuns, toBytes } from "../support/mail-service.ts";
+import { type Service, startService } from "../support/service.ts";
+
+const AUDIENCE = "https://hooks.example.com/mail/push";
+const ACCOUNT = "pubsub@test.iam.gserviceaccount.com";
+
+let gmail: GmailServer;
+let google: GoogleSigner;
+let service: Service;
+
+beforeEach(async () => {
+  gmail = await startGmail();
+  google = await startGoogleSigner(AUDIENCE, ACCOUNT);
+});
+afterEach(async () => {
+  await service.close();
+  await google.close();
+  await gmail.close();
+});
+
+test("what is announced and pulled, also what came while the service was down, and each mail once", async () => {
+  await start(gmail.notified);
+  await gmail.deliver(toBytes("g-1"));
+  await expect.poll(ids).toEqual(["g-1"]);
+  await service.hookline.close();
+  await gmail.deliver(toBytes("g-2"));
+  await gmail.deliver(toBytes("own", { from: gmail.source.user }));
+  await gmail.deliver(toBytes("spam"), { labelIds: ["SPAM"] });
+  service = await service.restart();
+  await gmail.deliver(toBytes("g-3"));
+  await expect.poll(ids).toEqual(["g-1", "g-2", "g-3"]);
+  expect(await folderStatus(service)).toMatchObject({ folder: "mailbox", setAside: 0 });
+  expect(await service.api("/api/status")).toMatchObject({
+    mail: { source: "gmail", mailbox: `gmail://${gmail.source.user}`, state: "watching" },
+  });
+});
+
+test("what is pushed with a token, and nothing for those who have none", async () => {
+  const push = { audience: AUDIENCE, serviceAccount: ACCOUNT, certsUrl: google.certsUrl };
+  await start({ topic: gmail.notified.topic, push });
+  await gmail.deliver(toBytes("p-1"));
+  expect(await announce(google.forge())).toBe(401);
+  expect(await announce(google.sign())).toBe(204);
+  await expect.poll(ids).toEqual(["p-1"]);
+});
+
+test("a consent that was withdrawn is said", async () => {
+  await gmail.revoke();
+  await open(gmail.notified);
+  await expect.poll(state).toBe("login-refused");
+  expect(await service.api("/api/status")).toMatchObject({
+    mail: { error: expect.stringMatching(/refresh token .* `webhooks mail setup`/) },
+  });
+});
+
+test("without push settings there is nothing at its path", async () => {
+  await open(gmail.notified);
+  expect(await announce(google.sign())).toBe(404);
+});
+
+async function open(source: Partial<Mailbox>): Promise<void> {
+  const mail = { source: { ...gmail.source, ...source } };
+  service = await startService({
+    config: { hooks: { presets: [{ use: "mail", with: { deliver: false } }], mail } },
+  });
+}
+
+/** What is delivered from then on has to come. */
+async function start(source: Partial<Mailbox>): Promise<void> {
+  await open(source);
+  await expect.poll(state).toBe("watching");
+}
+
+async function state(): Promise<unknown> {
+  return (await service.api("/api/status")).mail.state;
+}
+
+function ids(): Promise<string[]> {
+  return idsOfRuns(service);
+}
+
+/** Posts what Pub/Sub would; resolves with the status. */
+async function announce(token: string): Promise<number> {
+  const data = Buffer.from(JSON.stringify({ emailAddress: gmail.source.user, historyId: 1 })).toString(
+    "base64",
+  );
+  const { status } = await fetch(`${service.url}/mail/push`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify({ message: { data, messageId: "1" }, subscription: gmail.notified.subscription }),
+  });
+  return status;
+}
