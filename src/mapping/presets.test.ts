@@ -52,6 +52,56 @@ describe("mail", () => {
     expect((await post("mail", { messages: [mail] }, given)).actions).toMatchObject([given]);
   });
 
+  test("takes what a source leaves out, and what it adds", async () => {
+    const sparse = { sender: "ann@example.com", subject: "S", snippet: "short" };
+    const odd = {
+      ...sparse,
+      from: null,
+      to: { all: true },
+      cc: 5,
+      date: ["soon"],
+      attachments: ["a.pdf", null, { name: "b.pdf" }, { size: 7 }],
+      authentication: "pass",
+      listId: {},
+      extra: [],
+    };
+    const { actions } = await post("mail", { messages: [sparse, odd] });
+    expect(actions[0]).toMatchObject({ message: "New mail\nFrom: ann@example.com\nSubject: S\n\nshort" });
+    expect(actions[1]).toMatchObject({
+      message: expect.stringMatching(/^From: ann@example.com$[^]*short$/m),
+    });
+  });
+
+  test("says what is attached, where a text was cut, and what the server says of the sender", async () => {
+    const full = {
+      ...mail,
+      body: "The beginning",
+      truncated: true,
+      attachments: [
+        { name: "a.pdf", type: "application/pdf", size: 7 },
+        { name: "", type: "image/png" },
+      ],
+      authentication: { dmarc: "fail" },
+    };
+    const { actions } = await post("mail", { messages: [full] });
+    expect(actions).toMatchObject([
+      {
+        message: [
+          "New mail",
+          "From: ann@example.com",
+          "Subject: S",
+          "Attachment: a.pdf, application/pdf, 7 bytes",
+          "Attachment: (no name), image/png",
+          "Authentication: spf=unknown dkim=unknown dmarc=fail",
+          "",
+          "The beginning",
+          "",
+          "(The mail goes on: its text was cut here.)",
+        ].join("\n"),
+      },
+    ]);
+  });
+
   test("skips a batch without messages", async () => {
     expect((await post("mail", { source: "imap", messages: [] })).actions).toEqual([]);
   });

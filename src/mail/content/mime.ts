@@ -1,5 +1,6 @@
 import PostalMime, { addressParser, decodeWords as decode } from "postal-mime";
 import type { Email, Mailbox } from "postal-mime";
+import { decodeUtf7, isUtf7 } from "./decode-utf7.ts";
 
 /**
  * More than any honest mail nests. Each line is held against the boundaries of all that it stands in, so that this is also how
@@ -18,12 +19,18 @@ export async function parseMime(source: Uint8Array): Promise<Email> {
 
 /** A header's value with its encoded words (RFC 2047) decoded. */
 export function decodeWords(header: string): string {
-  return decode(joinWords(header));
+  const text = decode(joinWords(header));
+  return isUtf7(header) ? decodeUtf7(text) : text;
 }
 
 /** The mailboxes of an address header, those of its groups among them; names decoded. */
 export function parseAddresses(header: string): Mailbox[] {
-  return addressParser(joinWords(header), { flatten: true }).filter((address) => address.group === undefined);
+  const mailboxes = addressParser(joinWords(header), { flatten: true }).filter(
+    (address) => address.group === undefined,
+  );
+  return isUtf7(header)
+    ? mailboxes.map((mailbox) => ({ ...mailbox, name: decodeUtf7(mailbox.name) }))
+    : mailboxes;
 }
 
 /**

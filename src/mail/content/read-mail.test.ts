@@ -58,6 +58,7 @@ describe.each(inEveryCharset)("$subject in $charset", ({ name, subject, lines, c
 
 describe("a charset that nobody declared, or wrongly", () => {
   test.each([
+    ["UTF-7", "Content-Type: text/plain; charset=unicode-1-1-utf-7\r\n", "1 + 1, Grüße", "utf-7"],
     ["UTF-8 without a label", "", "Grüße", "utf-8"],
     ["UTF-8 under ASCII's", "Content-Type: text/plain; charset=us-ascii\r\n", "Grüße", "utf-8"],
     ["UTF-8 under Latin-1's", "Content-Type: text/plain; charset=iso-8859-1\r\n", "Grüße", "utf-8"],
@@ -216,6 +217,7 @@ test.each([
   ["a word without end", "=?utf-8?B?w6k", "=?utf-8?B?w6k"],
   ["an unknown charset", "=?x-none?Q?=C3=A9?=", "é"],
   ["an unknown encoding", "=?utf-8?X?abc?=", "=?utf-8?X?abc?="],
+  ["UTF-7", "=?utf-7?Q?Fr+APY-sche?=", "Frösche"],
   ["a null character", "a\0b", "ab"],
   ["a language", "=?utf-8*de?Q?=C3=A9?=", "é"],
 ])("a subject with %s", async (_, header, subject) => {

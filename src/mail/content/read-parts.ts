@@ -1,6 +1,7 @@
 import type { Attachment } from "postal-mime";
 import type { MailAttachment } from "../port.ts";
 import { cleanText } from "./clean.ts";
+import { decodeUtf7, isUtf7 } from "./decode-utf7.ts";
 import { htmlToText } from "./html-to-text.ts";
 import { parseBody, type ParsedBody } from "./parse-body.ts";
 import { readInvite } from "./read-invite.ts";
@@ -24,23 +25,21 @@ const LOOK_INTO = 65_536;
  */
 export async function readParts(content: Buffer, body: Buffer, charset: string): Promise<MailParts> {
   const parsed = await parseBody(content, body, charset);
+  const form = [content, body].map((bytes) => bytes.toString("latin1", 0, LOOK_INTO)).join("");
   return {
-    text: [toText(parsed, hasAlternatives(content, body)), toEvent(parsed)].filter(Boolean).join("\n\n"),
+    text: [toText(parsed, form), toEvent(parsed)].filter(Boolean).join("\n\n"),
     attachments: parsed.attachments.filter(isAttachment).slice(0, MOST_ATTACHMENTS).map(toAttachment),
   };
 }
 
-/** The plain text, unless it does not stand for the HTML: then each is one piece of the mail, or the plain one is empty. */
-function toText({ text = "", html = "" }: ParsedBody, areAlternatives: boolean): string {
-  const isPlain = html === "" || (areAlternatives && text.trim() !== "");
-  const written = isPlain ? text : htmlToText(html);
-  return cleanText(repairText(written.slice(0, MOST_CHARACTERS))).trim();
-}
-
-function hasAlternatives(content: Buffer, body: Buffer): boolean {
-  return [content, body].some((bytes) =>
-    /multipart\/alternative/i.test(bytes.toString("latin1", 0, LOOK_INTO)),
-  );
+/**
+ * The plain text, unless it does not stand for the HTML: then each is one piece of the mail, or the plain one is empty. `form`:
+ * what is said of the parts.
+ */
+function toText({ text = "", html = "" }: ParsedBody, form: string): string {
+  const isPlain = html === "" || (text.trim() !== "" && /multipart\/alternative/i.test(form));
+  const written = (isPlain ? text : htmlToText(html)).slice(0, MOST_CHARACTERS);
+  return cleanText(isUtf7(form) ? decodeUtf7(written) : repairText(written)).trim();
 }
 
 /** What a calendar among the parts invites to. */
