@@ -70,7 +70,7 @@ function changeLine({ folder, state, error, nextTryAt, remaining }: FolderStatus
     [styleText(colour, text), error && toLine(error)].filter(Boolean).join(": "),
     state === "catching-up" ? `${toCount(remaining)} mails wait` : undefined,
     advice,
-    nextTryAt && `next try in ${toWait(nextTryAt - Date.now())}`,
+    nextTryAt === undefined ? undefined : `next try in ${toWait(nextTryAt - Date.now())}`,
   ];
   return `${toTime(Date.now())}  ${toLine(folder)}  ${said.filter(Boolean).join("; ")}`;
 }
@@ -88,7 +88,7 @@ function createJsonPrinter(): MailPrinter {
       print("mail", { folder, id, from, subject, answer, setAside, remaining });
     },
     change({ folder, state, remaining, error, nextTryAt }) {
-      const next = nextTryAt && new Date(nextTryAt).toISOString();
+      const next = nextTryAt === undefined ? undefined : new Date(nextTryAt).toISOString();
       print("state", { folder, state, remaining, error, nextTryAt: next });
     },
   };

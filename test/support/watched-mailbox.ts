@@ -15,7 +15,7 @@ export interface Posted {
   messages: { id: string; from: string; body: string; truncated: boolean }[];
 }
 
-export interface WatchStart extends Partial<Pick<MailWatchOptions, "waits" | "log" | "store">> {
+interface WatchStart extends Partial<Pick<MailWatchOptions, "waits" | "log" | "store">> {
   /** What the hook answers to the mails of a request; by default it takes them. */
   hook?(ids: string[], body: Posted): Partial<MailAnswer> | Promise<Partial<MailAnswer>>;
   maxBodyBytes?: number;
@@ -40,7 +40,14 @@ export interface WatchedMailbox extends Mailbox {
 export const FOREVER = { firstMs: 600_000, mostMs: 600_000 };
 export const AT_ONCE = { firstMs: 1, mostMs: 5 };
 
-const OK: MailAnswer = { status: 202, code: "", error: "", eventId: "e", hookExists: true, retryAfterMs: undefined };
+const OK: MailAnswer = {
+  status: 202,
+  code: "",
+  error: "",
+  eventId: "e",
+  hookExists: true,
+  retryAfterMs: undefined,
+};
 
 export function createWatchedMailbox(folders?: string[]): WatchedMailbox {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-mail-"));

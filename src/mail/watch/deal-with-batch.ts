@@ -1,6 +1,6 @@
 import type { Log } from "../../telemetry/log.ts";
 import type { Mail, MailBatch, ReceivedMail } from "../port.ts";
-import type { MailStore, Settlement } from "../store/port.ts";
+import type { MailStore, SetAside, Settlement } from "../store/port.ts";
 import { type Dealt, deliver } from "./deliver.ts";
 import { insist, type InsistOptions } from "./insist.ts";
 import type { MailAnswer, PostMails } from "./post.ts";
@@ -77,18 +77,12 @@ async function postAll(mails: Mail[], dealt: Dealt[], options: BatchOptions): Pr
 }
 
 function toSettlement(dealt: Dealt[], { ids, position }: End, { folder }: BatchOptions): Settlement {
-  const at = Date.now();
-  const setAside = dealt
-    .filter((one) => one.setAside)
-    .map(({ mail: { id }, answer: { status, code, eventId }, tries }) => ({
-      id,
-      status,
-      code,
-      eventId,
-      at,
-      tries,
-    }));
+  const setAside = dealt.filter((one) => one.setAside).map(toSetAside);
   return { folder, ids: [...ids, ...dealt.map(({ mail }) => mail.id)], setAside, position };
+}
+
+function toSetAside({ mail: { id }, answer: { status, code, eventId }, tries }: Dealt): SetAside {
+  return { id, status, code, eventId, at: Date.now(), tries };
 }
 
 function tell(dealt: Dealt[], { folder, status, log, onMail }: BatchOptions): void {

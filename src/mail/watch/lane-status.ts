@@ -15,9 +15,9 @@ export interface LaneStatus {
   count(dealt: { setAside: boolean }): void;
 }
 
-export type WorkState = Extract<MailState, "connecting" | "watching" | "catching-up">;
+type WorkState = Extract<MailState, "connecting" | "watching" | "catching-up">;
 
-export interface Trouble {
+interface Trouble {
   /** For the operator. */
   error: string;
   /** For the log: nothing of a mail. Default: `error`. */

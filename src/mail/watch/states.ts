@@ -1,5 +1,5 @@
 /** What a folder's watch can be at, from the best to the worst. */
-export const MAIL_STATES = [
+const MAIL_STATES = [
   "watching",
   "catching-up",
   "connecting",
