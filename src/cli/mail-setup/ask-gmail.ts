@@ -120,7 +120,7 @@ async function prepare({ asker, target }: Session, answer: MailboxAnswer): Promi
     (await person?.confirm("Make topic and subscription, where they are not there yet?"));
   if (!isWanted) return;
   const { oauth, pubsubUrl } = await resolveMailbox(target, answer);
-  const auth = createOAuthClient({ ...oauth });
+  const auth = await createOAuthClient({ ...oauth });
   await asker.during("Preparing Pub/Sub", () =>
     preparePubsub({ auth, pubsubUrl, topic, subscription, signal: loginTimeout() }),
   );

@@ -5,7 +5,7 @@ import type { OAuth2Client } from "google-auth-library";
 import { sameSecret } from "../../config/secret.ts";
 import { MailError } from "../../errors.ts";
 import { createGmailApi } from "./gmail-api.ts";
-import { createOAuthClient, S256 } from "./oauth-client.ts";
+import { createOAuthClient, loadS256 } from "./oauth-client.ts";
 import { toMailError } from "./to-mail-error.ts";
 
 /** What a mailbox is read and its notifications are pulled with. */
@@ -42,7 +42,7 @@ export async function createConsent(options: ConsentOptions): Promise<Consent> {
   server.listen(options.redirectPort ?? 0, "127.0.0.1");
   await once(server, "listening");
   const { redirectPort: _, user, apiUrl, ...rest } = options;
-  const client = createOAuthClient({ ...rest, redirectUri: `http://127.0.0.1:${portOf(server)}` });
+  const client = await createOAuthClient({ ...rest, redirectUri: `http://127.0.0.1:${portOf(server)}` });
   const { codeVerifier, codeChallenge } = await client.generateCodeVerifierAsync();
   const state = randomBytes(32).toString("base64url");
   return {
@@ -53,7 +53,7 @@ export async function createConsent(options: ConsentOptions): Promise<Consent> {
       scope: GMAIL_SCOPES,
       state,
       code_challenge: codeChallenge,
-      code_challenge_method: S256,
+      code_challenge_method: await loadS256(),
       ...(user && { login_hint: user }),
     }),
     async wait(signal) {
@@ -98,7 +98,8 @@ async function redeem(
     throw toMailError(error, "get a refresh token");
   });
   client.setCredentials(tokens);
-  const { emailAddress } = await createGmailApi({ auth: client, rootUrl: apiUrl }).profile(signal);
+  const api = await createGmailApi({ auth: client, rootUrl: apiUrl });
+  const { emailAddress } = await api.profile(signal);
   if (tokens.refresh_token && emailAddress)
     return { refreshToken: tokens.refresh_token, email: emailAddress };
   throw new MailError(

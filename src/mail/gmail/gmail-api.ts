@@ -1,4 +1,4 @@
-import { gmail, type gmail_v1 } from "@googleapis/gmail";
+import type { gmail_v1 } from "@googleapis/gmail";
 import type { OAuth2Client } from "google-auth-library";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readGoogleError } from "./google-error.ts";
@@ -42,7 +42,9 @@ const PAGE_SIZE = 500;
 const RATE_WAITS_MS = [1000, 3000, 9000, 20_000, 40_000];
 
 /** Gmail's API for the mailbox of whoever gave the consent. */
-export function createGmailApi({ auth, rootUrl }: GmailApiOptions): GmailApi {
+export async function createGmailApi({ auth, rootUrl }: GmailApiOptions): Promise<GmailApi> {
+  // Not before it is needed, as all that takes long to load.
+  const { gmail } = await import("@googleapis/gmail");
   const { users } = gmail({ version: "v1", auth, ...(rootUrl && { rootUrl }) });
   return {
     profile: (signal) => ask("open the mailbox", signal, () => users.getProfile(ME, { signal })),

@@ -45,22 +45,25 @@ const KEEP_MS = 3_600_000;
  */
 export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSource {
   const settings = requireSettings(source);
-  const state = createState(settings, pollMs);
+  let opened: Promise<State> | undefined;
+  const open = (): Promise<State> => (opened ??= createState(settings, pollMs));
   return {
     name: "gmail",
     mailbox: `gmail://${settings.user}`,
     addresses: [settings.user],
     folders: [LANE],
-    check: (signal) => check(state, signal),
-    follow: (_folder, options) => follow(state, options),
-    notify: () => state.news.ring(),
+    check: async (signal) => check(await open(), signal),
+    async *follow(_folder, options) {
+      yield* follow(await open(), options);
+    },
+    notify: () => void opened?.then(({ news }) => news.ring()),
   };
 }
 
-function createState(settings: GmailSettings, pollMs: number): State {
+async function createState(settings: GmailSettings, pollMs: number): Promise<State> {
   const { user, oauth, topic, subscription, apiUrl, pubsubUrl } = settings;
-  const auth = createOAuthClient({ ...oauth });
-  const api = withTries(createGmailApi({ auth, rootUrl: apiUrl }));
+  const auth = await createOAuthClient({ ...oauth });
+  const api = withTries(await createGmailApi({ auth, rootUrl: apiUrl }));
   const pubsub = createPubsub({ auth, url: pubsubUrl });
   return {
     settings,

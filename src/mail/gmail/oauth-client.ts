@@ -1,7 +1,4 @@
-import { CodeChallengeMethod, OAuth2Client } from "google-auth-library";
-
-/** How Google is told that a code challenge is a SHA-256. */
-export const { S256 } = CodeChallengeMethod;
+import type { CodeChallengeMethod, OAuth2Client } from "google-auth-library";
 
 export interface OAuthClientOptions {
   clientId?: string;
@@ -20,9 +17,11 @@ export interface OAuthClientOptions {
 const TIMEOUT_MS = 30_000;
 
 /** Google's OAuth: asks with access tokens, gets new ones, checks those that others bring. */
-export function createOAuthClient(options: OAuthClientOptions): OAuth2Client {
+export async function createOAuthClient(options: OAuthClientOptions): Promise<OAuth2Client> {
+  // Not before it is needed: Google's libraries take a while to load, and most services have no use for them.
+  const google = await import("google-auth-library");
   const { clientId, clientSecret, redirectUri, refreshToken, ...urls } = options;
-  const client = new OAuth2Client({
+  const client = new google.OAuth2Client({
     clientId,
     clientSecret,
     redirectUri,
@@ -37,4 +36,10 @@ export function createOAuthClient(options: OAuthClientOptions): OAuth2Client {
   });
   if (refreshToken) client.setCredentials({ refresh_token: refreshToken });
   return client;
+}
+
+/** How Google is told that a code challenge is a SHA-256. */
+export async function loadS256(): Promise<CodeChallengeMethod> {
+  const { CodeChallengeMethod: methods } = await import("google-auth-library");
+  return methods.S256;
 }

@@ -15,12 +15,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-beforeEach(() => {
+beforeEach(async () => {
   count += 1;
   server.intercept = () => undefined;
   server.requests.length = 0;
   options = {
-    auth: createOAuthClient({ ...server.source.oauth }),
+    auth: await createOAuthClient({ ...server.source.oauth }),
     pubsubUrl: server.url,
     topic: `projects/test/topics/mail-${count}`,
     subscription: `projects/test/subscriptions/mail-${count}`,

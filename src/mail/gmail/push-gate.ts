@@ -16,7 +16,7 @@ const MOST_CHARACTERS = 8192;
 
 /** Lets pass who brings a token that Google signed, for this audience, and for the service account of the settings. */
 export function createPushGate(): PushGate {
-  const clients = new Map<string | undefined, OAuth2Client>();
+  const clients = new Map<string | undefined, Promise<OAuth2Client>>();
   return async (authorization, settings) => {
     if (settings === undefined) throw new HookError(404, "not_found", "There is nothing here.");
     const token = /^bearer +(\S+)$/i.exec((authorization ?? "").slice(0, MOST_CHARACTERS))?.[1];
@@ -24,7 +24,7 @@ export function createPushGate(): PushGate {
     // One client for each source of certificates: it keeps them for as long as Google says.
     const client = clients.get(settings.certsUrl) ?? createOAuthClient({ certsUrl: settings.certsUrl });
     clients.set(settings.certsUrl, client);
-    await requireToken(client, token, settings);
+    await requireToken(await client, token, settings);
   };
 }
 

@@ -16,10 +16,12 @@ const OPTIONS: FollowOptions = {
   signal: new AbortController().signal,
 };
 
+const GMAIL = await createGmailApi({ auth: await createOAuthClient({}), rootUrl: undefined });
+
 /** Gmail's API with these mails, newest first as it lists them; `at` undefined: it was deleted since. */
 function createApi(mails: { id: string; at: number | undefined }[]): GmailApi {
   return {
-    ...createGmailApi({ auth: createOAuthClient({}), rootUrl: undefined }),
+    ...GMAIL,
     labels: async () => [],
     search: async () => ({ messages: mails.map(({ id }) => ({ id })) }),
     async message(id) {

@@ -17,10 +17,12 @@ const OPTIONS: FollowOptions = {
   signal: new AbortController().signal,
 };
 
+const GMAIL = await createGmailApi({ auth: await createOAuthClient({}), rootUrl: undefined });
+
 /** Gmail's API with this history, each mail named after its id: records and pages that the emulator never makes. */
 function createApi(pages: Record<string, Page>): GmailApi {
   return {
-    ...createGmailApi({ auth: createOAuthClient({}), rootUrl: undefined }),
+    ...GMAIL,
     profile: async () => ({ historyId: "500" }),
     labels: async () => [],
     history: async ({ pageToken }) => pages[pageToken ?? "first"],

@@ -6,6 +6,8 @@ import { withTries } from "./with-tries.ts";
 
 const { signal } = new AbortController();
 
+const GMAIL = await createGmailApi({ auth: await createOAuthClient({}), rootUrl: undefined });
+
 /** Gmail's API, except that it answers for mails with this. */
 function failing(status: number | undefined): { api: GmailApi; asked: MessageForm[]; mend(): void } {
   const asked: MessageForm[] = [];
@@ -14,7 +16,7 @@ function failing(status: number | undefined): { api: GmailApi; asked: MessageFor
     asked,
     mend: () => (isMended = true),
     api: {
-      ...createGmailApi({ auth: createOAuthClient({}), rootUrl: undefined }),
+      ...GMAIL,
       async message(id, form) {
         asked.push(form);
         if (form === "headers" || isMended) return { id };
