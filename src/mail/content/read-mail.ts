@@ -44,8 +44,6 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
   const { block, body } = splitHeader(bytes);
   const header = readHeader(block, charset);
   const parts = await readParts(header.content, boundBody(body), charset);
-  const people = (name: string): string[] =>
-    toPeople(header.values(name), MOST_RECIPIENTS).map(({ display }) => display);
   const [author] = toPeople([...header.values("from"), ...header.values("sender")], 1);
   const id = toMailId(header.value("message-id")) ?? toDigest(source);
   const text = cutBytes(parts.text, options.maxBytes);
@@ -53,8 +51,8 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     id,
     from: author?.display ?? "",
     sender: author?.address ?? "",
-    to: people("to"),
-    cc: people("cc"),
+    to: toRecipients(header.values("to")),
+    cc: toRecipients(header.values("cc")),
     subject: cleanLine(repairText(decodeWords(header.value("subject")))),
     date: toDate(header.value("date"), facts.receivedAt),
     snippet: toSnippet(parts.text),
@@ -71,6 +69,10 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
       options.authservId,
     ),
   };
+}
+
+function toRecipients(headers: string[]): string[] {
+  return toPeople(headers, MOST_RECIPIENTS).map(({ display }) => display);
 }
 
 /** The names of a server's own account are as the sender wrote them. */

@@ -1,0 +1,17 @@
+import type { Mail } from "../../../src/mail/port.ts";
+import { type MailFacts, readMail, type ReadOptions } from "../../../src/mail/content/read-mail.ts";
+
+export const RECEIVED = Date.UTC(2026, 10, 20, 9, 8, 2);
+
+/** Reads a mail as a source would that says no more of it than it must. */
+export function read(
+  source: string | Buffer,
+  options: Partial<ReadOptions> = {},
+  facts: Partial<MailFacts> = {},
+): Promise<Mail> {
+  return readMail(
+    Buffer.from(source as string),
+    { folder: "INBOX", labels: [], receivedAt: RECEIVED, ...facts },
+    { maxBytes: 20_000, authservId: undefined, ...options },
+  );
+}
