@@ -7,6 +7,8 @@ test("is one line", () => {
 
 test("leaves what is quoted out, where there is more", () => {
   expect(toSnippet("On Monday, Ann wrote:\n> Are you there?\n>> Yes?\n\nI am.")).toBe("I am.");
+  expect(toSnippet("Gut.\n\nAm 20.11. schrieb Ann:\n\n> Wie?\n> So?\nBis dann")).toBe("Gut. Bis dann");
+  expect(toSnippet("What I need:\n- tea\n- milk")).toBe("What I need: - tea - milk");
   expect(toSnippet("> Are you there?")).toBe("> Are you there?");
 });
 
