@@ -114,7 +114,8 @@ function isWorthKeeping(position: Position, given: Position | undefined): boolea
 
 async function requireMailbox(api: GmailApi, user: string, signal: AbortSignal): Promise<void> {
   const { emailAddress } = await api.profile(signal);
-  if (sameAddress(emailAddress ?? "", user)) return;
+  if (!emailAddress) throw new MailError("network", "Google: the answer is not Gmail's.");
+  if (sameAddress(emailAddress, user)) return;
   const message = `The consent is for ${emailAddress}, and hooks.mail.source.user is ${user}. Run \`webhooks mail setup\` again.`;
   throw new MailError("login", message);
 }

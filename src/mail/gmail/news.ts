@@ -19,6 +19,8 @@ export interface NewsOptions {
   pulled?: { pubsub: Pubsub; subscription: string };
 }
 
+const PAUSE_MS = 1000;
+
 export function createNews({ user, pollMs, pulled }: NewsOptions): News {
   let bell = new AbortController();
   return {
@@ -42,6 +44,8 @@ export function createNews({ user, pollMs, pulled }: NewsOptions): News {
     for (let leftMs = pollMs; leftMs > 0; leftMs = Math.floor(until - performance.now())) {
       const messages = await pubsub.pull(subscription, leftMs, signal);
       if (messages.some(isOurs)) return;
+      // Pub/Sub holds a pull until there is something, as a rule, but it does not promise to.
+      if (messages.length === 0) await sleep(PAUSE_MS, undefined, { signal });
     }
   }
 

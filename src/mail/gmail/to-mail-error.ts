@@ -5,6 +5,8 @@ import { type GoogleError, readGoogleError } from "./google-error.ts";
 const RATE_LIMITS = [
   "rateLimitExceeded",
   "userRateLimitExceeded",
+  "quotaExceeded",
+  "dailyLimitExceeded",
   "RATE_LIMIT_EXCEEDED",
   "RESOURCE_EXHAUSTED",
 ];
