@@ -3,6 +3,7 @@ import type { Mail, MailSource } from "../mail/port.ts";
 import { type Checks, describeContract, type TestRunner, type UnderTest } from "./describe-contract.ts";
 import { type Followed, followMail, followThrough } from "./follow-mail.ts";
 import { mailFailureOf } from "./mail-failure-of.ts";
+import { mailOf, toId } from "./mail-of.ts";
 import { within } from "./within.ts";
 
 /** A source whose first folder is empty, and what its server can be made to do. */
@@ -203,24 +204,6 @@ async function requireFails(source: MailSource, kind: string): Promise<void> {
 
 function hasCome(count: number) {
   return ({ mails }: Followed): boolean => mails.length >= count;
-}
-
-/** A mail of this number, as it travels. */
-function mailOf(number: number, text = `This is mail ${number}.`): string {
-  return [
-    `Message-ID: <${toId(number)}>`,
-    `Date: Fri, 20 Nov 2026 12:00:0${number} +0000`,
-    "From: Ann Lee <Ann@Example.com>",
-    "To: bob@example.com",
-    `Subject: =?utf-8?Q?Mail_${number}:_Gr=C3=BC=C3=9Fe?=`,
-    "Content-Type: text/plain; charset=utf-8",
-    "",
-    text,
-  ].join("\r\n");
-}
-
-function toId(number: number): string {
-  return `mail-${number}@example.com`;
 }
 
 function toIds(mails: (Mail | number)[]): string[] {

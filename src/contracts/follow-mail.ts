@@ -57,7 +57,7 @@ export async function followThrough(
 }
 
 /** Everything that is there, nothing of it known. */
-export function toOptions(options: Partial<FollowOptions>): FollowOptions {
+function toOptions(options: Partial<FollowOptions>): FollowOptions {
   return {
     position: undefined,
     since: 0,

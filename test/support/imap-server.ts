@@ -1,26 +1,17 @@
 import { once } from "node:events";
-import { createRequire } from "node:module";
-import type { Server, Socket } from "node:net";
+import {
+  type Connection,
+  createHoodiecrow,
+  type Folder,
+  type Hoodiecrow,
+  type HoodiecrowOptions,
+  type Message,
+} from "./imap/hoodiecrow.ts";
+import { injectFaults } from "./imap/inject-faults.ts";
 
-/** What the server can do beyond IMAP4rev1, by default the first line. */
-const USUAL = [
-  "ENABLE",
-  "ID",
-  "IDLE",
-  "CONDSTORE",
-  "NAMESPACE",
-  "SPECIAL-USE",
-  "UIDPLUS",
-  "SASL-IR",
-] as const;
-const SPECIAL = ["XOAUTH2", "STARTTLS", "LOGINDISABLED", "X-GM-EXT-1"] as const;
-export type ImapExtension = (typeof USUAL)[number] | (typeof SPECIAL)[number];
-
-export interface ImapServerOptions {
+export interface ImapServerOptions extends Omit<HoodiecrowOptions, "users"> {
   /** TLS from the first byte, or after STARTTLS where that is among the extensions. Without it plain text. */
   certificate?: { key: string; cert: string };
-  with?: (typeof SPECIAL)[number][];
-  without?: (typeof USUAL)[number][];
   /** Folders beside INBOX, with their special use where they have one: `{ Junk: "\\Junk", Lists: "" }`. */
   folders?: Record<string, string>;
 }
@@ -67,60 +58,6 @@ export interface ImapServer {
   close(): Promise<void>;
 }
 
-interface Message {
-  uid: number;
-  raw: string;
-  flags: string[];
-  "X-GM-LABELS"?: string[];
-}
-
-interface Folder {
-  uidvalidity: number;
-  uidnext: number;
-  messages: Message[];
-}
-
-interface Connection {
-  socket: Socket | null;
-  inputHandler: ((line: string) => void) | false;
-  scheduleCommand(line: string): void;
-}
-
-interface Response {
-  command?: string;
-}
-
-interface FetchItem {
-  section?: { value: string }[];
-  partial?: number[];
-}
-
-type FetchHandler = (connection: Connection, message: Message, item: FetchItem) => unknown;
-
-/** What is used of the package, which has no types of its own. */
-interface Hoodiecrow {
-  server: Server;
-  users: Record<string, unknown>;
-  capabilities: Record<string, unknown>;
-  connectionHandlers: ((connection: Connection) => void)[];
-  outputHandlers: ((connection: Connection, response: Response, description: string) => void)[];
-  fetchHandlers: Record<string, FetchHandler>;
-  getMailbox(path: string): Folder | undefined;
-  appendMessage(
-    folder: Folder,
-    flags: string[],
-    internalDate: Date | undefined,
-    raw: string,
-  ): { message: Message };
-  deleteMailbox(path: string): void;
-  notify(response: unknown, folder: Folder): void;
-  listen(port: number, host: string): void;
-}
-
-const require = createRequire(import.meta.url);
-const hoodiecrow = require("hoodiecrow-imap") as (options: object) => Hoodiecrow;
-const FETCH = require("hoodiecrow-imap/lib/commands/handlers/fetch.js") as Record<string, FetchHandler>;
-
 const HOST = "127.0.0.1";
 const USER = "ann@example.com";
 const PASSWORD = "correct horse";
@@ -128,12 +65,10 @@ const ACCESS_TOKEN = "ya29.access";
 const USERS = { [USER]: { password: PASSWORD, xoauth2: { accessToken: ACCESS_TOKEN } } };
 
 export async function startImapServer(options: ImapServerOptions = {}): Promise<ImapServer> {
-  const server = createServer(options);
-  speakGmail(server, options.with?.includes("X-GM-EXT-1") ?? false);
+  const server = createHoodiecrow({ users: USERS, ...options });
   const connections = followConnections(server);
   const commands = recordCommands(server);
   const faults = injectFaults(server);
-  answerNoWhereItSaysBad(server);
   server.listen(0, HOST);
   await once(server.server, "listening");
   const address = server.server.address();
@@ -172,43 +107,11 @@ export async function startImapServer(options: ImapServerOptions = {}): Promise<
   };
 }
 
-function createServer({
-  certificate,
-  with: more = [],
-  without = [],
-  folders = {},
-}: ImapServerOptions): Hoodiecrow {
-  const uses = Object.entries(folders).map(([name, use]) => [name, use ? { "special-use": use } : {}]);
-  return hoodiecrow({
-    users: USERS,
-    plugins: [...USUAL.filter((name) => !without.includes(name)), ...more],
-    storage: { INBOX: {}, "": { separator: "/", folders: Object.fromEntries(uses) } },
-    secureConnection: certificate !== undefined && !more.includes("STARTTLS"),
-    ...(certificate && { credentials: certificate }),
-  });
-}
-
-/** hoodiecrow keeps quiet about X-GM-EXT-1, and has no threads. */
-function speakGmail(server: Hoodiecrow, speaks: boolean): void {
-  if (!speaks) return;
-  server.capabilities["X-GM-EXT-1"] = () => true;
-  server.fetchHandlers["X-GM-THRID"] = (_connection, message) => ({
-    type: "ATOM",
-    value: `17${message.uid}`,
-  });
-}
-
 function followConnections(server: Hoodiecrow): Set<Connection> {
   const connections = new Set<Connection>();
   server.connectionHandlers.push((connection) => {
     connections.add(connection);
-    // It writes line by line: without this each one waits for the client to confirm the last.
-    connection.socket?.setNoDelay(true);
-    connection.socket?.once("close", () => {
-      connections.delete(connection);
-      // Its IDLE has a timer of half an hour that nothing else ends.
-      if (connection.inputHandler) connection.inputHandler("DONE");
-    });
+    connection.socket?.once("close", () => connections.delete(connection));
   });
   return connections;
 }
@@ -224,45 +127,6 @@ function recordCommands(server: Hoodiecrow): string[] {
     };
   });
   return commands;
-}
-
-/** What comes of it when a mail is asked for. */
-type Fault = { kind: "cut"; times: number } | { kind: "fail" } | { kind: "hide" };
-
-/** The mails that cannot be had as usual. */
-function injectFaults(server: Hoodiecrow): Map<Message, Fault> {
-  const faults = new Map<Message, Fault>();
-  for (const [name, answer] of Object.entries(FETCH)) {
-    server.fetchHandlers[name] = (connection, message, item) => {
-      const fault = faults.get(message);
-      if (fault && (fault.kind === "hide" || isText(name, item))) meet(fault, connection, message);
-      // A range of bytes is used up as it is read: the next mail would get none.
-      const own = { ...item, ...(item.partial && { partial: [...item.partial] }) };
-      return answer(connection, message, own);
-    };
-  }
-  return faults;
-}
-
-function isText(name: string, { section }: FetchItem): boolean {
-  return /^BODY(\.PEEK)?$/.test(name) && section !== undefined && !/^HEADER/i.test(section[0]?.value ?? "");
-}
-
-function meet(fault: Fault, { socket }: Connection, { uid, raw }: Message): void {
-  if (fault.kind === "cut") {
-    if (fault.times <= 0) return;
-    fault.times -= 1;
-    socket?.write(`* 1 FETCH (UID ${uid} BODY[] {${raw.length}}\r\nFrom: `);
-    socket?.destroySoon();
-  }
-  throw new Error("This mail cannot be read.");
-}
-
-/** hoodiecrow says BAD of a folder or a mail that is not there, which RFC 3501 keeps for commands that are not understood. */
-function answerNoWhereItSaysBad(server: Hoodiecrow): void {
-  server.outputHandlers.push((_connection, response, description) => {
-    if (/^(SELECT|EXAMINE|STATUS|FETCH|UID FETCH) FAILED$/.test(description)) response.command = "NO";
-  });
 }
 
 function append(

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { mailFailureOf } from "../../contracts/mail-failure-of.ts";
+import { startJsonServer } from "../../../test/support/json-server.ts";
 import { startTokenServer } from "../../../test/support/token-server.ts";
 import { createAccessTokens } from "./access-tokens.ts";
 
@@ -109,8 +110,11 @@ describe("a refusal", () => {
 });
 
 test("a server that is not there is the network's", async () => {
-  const tokens = createAccessTokens({ ...CLIENT, tokenUrl: "http://127.0.0.1:1/token" });
-  expect(await mailFailureOf(tokens.get(never))).toMatchObject({ kind: "network" });
+  const server = await startJsonServer(() => ({ status: 200, body: {} }));
+  await server.close();
+  const tokens = createAccessTokens({ ...CLIENT, tokenUrl: server.url });
+  const message = expect.stringContaining("ECONNREFUSED");
+  expect(await mailFailureOf(tokens.get(never))).toMatchObject({ kind: "network", message });
 });
 
 test("no secret goes to another machine in clear", async () => {

@@ -59,12 +59,15 @@ async function refresh(options: RefreshOptions, state: State): Promise<string> {
 }
 
 function toMailError(error: unknown, host: string): MailError {
-  return error instanceof TokenRefusal
-    ? new MailError(
-        "login",
-        `${host} gives no access token: ${error.message}. Run \`webhooks mail setup\` again.`,
-      )
-    : new MailError("network", `No access token could be got from ${host}: ${messageOf(error)}`, {
-        cause: error,
-      });
+  if (error instanceof TokenRefusal) {
+    return new MailError(
+      "login",
+      `${host} gives no access token: ${error.message}. Run \`webhooks mail setup\` again.`,
+    );
+  }
+  // The cause names it where `fetch` says only that it failed.
+  const reason = error instanceof TypeError && error.cause ? error.cause : error;
+  return new MailError("network", `No access token could be got from ${host}: ${messageOf(reason)}`, {
+    cause: error,
+  });
 }

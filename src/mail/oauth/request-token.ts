@@ -11,6 +11,7 @@ import {
   WWWAuthenticateChallengeError,
 } from "oauth4webapi";
 import { isLoopback } from "../../config/is-loopback.ts";
+import { cleanLine } from "../content/clean.ts";
 import { readAnswer } from "./read-answer.ts";
 
 export interface TokenClient {
@@ -56,11 +57,12 @@ export async function requestToken(
   }
 }
 
+const LONGEST_WORD = 100;
 /** What passes by itself is none. */
 const PASSING = new Set(["temporarily_unavailable", "server_error", "slow_down"]);
 
 function toRefusal(error: unknown): TokenRefusal | undefined {
   if (error instanceof WWWAuthenticateChallengeError) return new TokenRefusal("invalid_client");
   if (!(error instanceof ResponseBodyError) || error.status >= 500 || error.status === 429) return undefined;
-  return PASSING.has(error.error) ? undefined : new TokenRefusal(error.error);
+  return PASSING.has(error.error) ? undefined : new TokenRefusal(cleanLine(error.error, LONGEST_WORD));
 }

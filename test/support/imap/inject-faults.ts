@@ -1,0 +1,37 @@
+import { createRequire } from "node:module";
+import type { Connection, FetchHandler, FetchItem, Hoodiecrow, Message } from "./hoodiecrow.ts";
+
+const require = createRequire(import.meta.url);
+const FETCH = require("hoodiecrow-imap/lib/commands/handlers/fetch.js") as Record<string, FetchHandler>;
+
+/** What comes of it when a mail is asked for. */
+type Fault = { kind: "cut"; times: number } | { kind: "fail" } | { kind: "hide" };
+
+/** Gives the mails that cannot be had as usual; those that are put in are none of them from then on. */
+export function injectFaults(server: Hoodiecrow): Map<Message, Fault> {
+  const faults = new Map<Message, Fault>();
+  for (const [name, answer] of Object.entries(FETCH)) {
+    server.fetchHandlers[name] = (connection, message, item) => {
+      const fault = faults.get(message);
+      if (fault && (fault.kind === "hide" || isText(name, item))) meet(fault, connection, message);
+      // A range of bytes is used up as it is read: the next mail would get none.
+      const own = { ...item, ...(item.partial && { partial: [...item.partial] }) };
+      return answer(connection, message, own);
+    };
+  }
+  return faults;
+}
+
+function isText(name: string, { section }: FetchItem): boolean {
+  return /^BODY(\.PEEK)?$/.test(name) && section !== undefined && !/^HEADER/i.test(section[0]?.value ?? "");
+}
+
+function meet(fault: Fault, { socket }: Connection, { uid, raw }: Message): void {
+  if (fault.kind === "cut") {
+    if (fault.times <= 0) return;
+    fault.times -= 1;
+    socket?.write(`* 1 FETCH (UID ${uid} BODY[] {${raw.length}}\r\nFrom: `);
+    socket?.destroySoon();
+  }
+  throw new Error("This mail cannot be read.");
+}
