@@ -89,5 +89,6 @@ function withoutPadding(text: string): string {
     .split("\n")
     .map((line) => line.trimEnd())
     .join("\n")
-    .replaceAll(/\n{3,}/g, "\n\n");
+    .replaceAll(/\n{3,}/g, "\n\n")
+    .trim();
 }

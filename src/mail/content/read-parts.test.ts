@@ -61,6 +61,11 @@ describe("the text", () => {
     expect((await read(source)).body).toBe("rich\n\nthe list");
   });
 
+  test("is the plain one where the HTML shows nothing", async () => {
+    const source = `${FROM}Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n<p hidden>\r\n--b\r\n\r\nplain\r\n--b--\r\n`;
+    expect((await read(source)).body).toBe("plain");
+  });
+
   test("is unfolded where it is flowed", async () => {
     const flowed = `${FROM}Content-Type: text/plain; format=flowed; delsp=yes\r\n\r\nGlück \r\nwunsch\r\n`;
     expect((await read(flowed)).body).toBe("Glückwunsch");

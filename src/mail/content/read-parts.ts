@@ -38,7 +38,7 @@ export async function readParts(content: Buffer, body: Buffer, charset: string):
  */
 function toText({ text = "", html = "" }: ParsedBody, form: string): string {
   const isPlain = html === "" || (text.trim() !== "" && /multipart\/alternative/i.test(form));
-  const written = (isPlain ? text : htmlToText(html)).slice(0, MOST_CHARACTERS);
+  const written = ((isPlain ? "" : htmlToText(html)) || text).slice(0, MOST_CHARACTERS);
   return cleanText(isUtf7(form) ? decodeUtf7(written) : repairText(written)).trim();
 }
 
