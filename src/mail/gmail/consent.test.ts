@@ -66,7 +66,7 @@ test("gives a refresh token that opens the mailbox", async () => {
 test("takes no answer without its own state", async () => {
   const { consent, asked, back } = await start();
   const given = consent.wait(signal);
-  for (const query of ["?code=forged", "?code=forged&state=guessed", "?error=access_denied", ""]) {
+  for (const query of ["?code=forged", "?code=forged&state=guessed", "?error=access_denied", "", "/"]) {
     expect((await fetch(`${back}/${query}`)).status).toBe(400);
   }
   await press(asked);

@@ -1,18 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { OAuth2Client } from "google-auth-library";
-import { sameSecret } from "../../config/secret.ts";
 import { MailError } from "../../errors.ts";
 import { createGmailApi } from "./gmail-api.ts";
 import { createOAuthClient, loadS256 } from "./oauth-client.ts";
+import { startRedirectServer } from "./redirect-server.ts";
 import { toMailError } from "./to-mail-error.ts";
 
 /** What a mailbox is read and its notifications are pulled with. */
-export const GMAIL_SCOPES = [
-  "https://www.googleapis.com/auth/gmail.readonly",
-  "https://www.googleapis.com/auth/pubsub",
-];
+const SCOPES = ["https://www.googleapis.com/auth/gmail.readonly", "https://www.googleapis.com/auth/pubsub"];
 
 export interface ConsentOptions {
   /** Of a client of the kind "Desktop app". */
@@ -38,11 +33,9 @@ export interface Consent {
 
 /** Asks a person for access to a mailbox, in the browser: with a loopback redirect, a state and PKCE (RFC 8252). */
 export async function createConsent(options: ConsentOptions): Promise<Consent> {
-  const server = createServer();
-  server.listen(options.redirectPort ?? 0, "127.0.0.1");
-  await once(server, "listening");
-  const { redirectPort: _, user, apiUrl, ...rest } = options;
-  const client = await createOAuthClient({ ...rest, redirectUri: `http://127.0.0.1:${portOf(server)}` });
+  const { redirectPort = 0, user, apiUrl, ...rest } = options;
+  const redirect = await startRedirectServer(redirectPort);
+  const client = await createOAuthClient({ ...rest, redirectUri: redirect.uri });
   const { codeVerifier, codeChallenge } = await client.generateCodeVerifierAsync();
   const state = randomBytes(32).toString("base64url");
   return {
@@ -50,7 +43,7 @@ export async function createConsent(options: ConsentOptions): Promise<Consent> {
       access_type: "offline",
       // Google gives a refresh token at the first consent alone, unless it is asked to ask again.
       prompt: "consent",
-      scope: GMAIL_SCOPES,
+      scope: SCOPES,
       state,
       code_challenge: codeChallenge,
       code_challenge_method: await loadS256(),
@@ -58,35 +51,14 @@ export async function createConsent(options: ConsentOptions): Promise<Consent> {
     }),
     async wait(signal) {
       try {
-        const code = await waitForCode(server, state, signal);
+        const code = await redirect.waitForCode(state, signal);
         return await redeem(client, { code, codeVerifier, apiUrl }, signal);
       } finally {
-        close(server);
+        redirect.close();
       }
     },
-    close: () => close(server),
+    close: redirect.close,
   };
-}
-
-function waitForCode(server: Server, state: string, signal: AbortSignal): Promise<string> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-      const query = new URL(request.url ?? "", "http://127.0.0.1").searchParams;
-      // Whoever else knows the port knows no state.
-      if (!sameSecret(query.get("state") ?? "", state))
-        return answer(response, 400, "This is not the page that was asked for.");
-      const code = query.get("code");
-      answer(
-        response,
-        200,
-        code ? "Done. You can close this page." : "The consent was not given. You can close this page.",
-      );
-      if (code) resolve(code);
-      else reject(new MailError("login", `The consent was not given: ${toName(query.get("error"))}.`));
-    });
-  });
 }
 
 async function redeem(
@@ -100,29 +72,8 @@ async function redeem(
   client.setCredentials(tokens);
   const api = await createGmailApi({ auth: client, rootUrl: apiUrl });
   const { emailAddress } = await api.profile(signal);
-  if (tokens.refresh_token && emailAddress)
-    return { refreshToken: tokens.refresh_token, email: emailAddress };
-  throw new MailError(
-    "login",
-    "Google gave no refresh token. Remove the app at https://myaccount.google.com/permissions and try again.",
-  );
-}
-
-function answer(response: ServerResponse, status: number, words: string): void {
-  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", connection: "close" }).end(words);
-}
-
-function close(server: Server): void {
-  server.close();
-  server.closeIdleConnections();
-}
-
-function portOf(server: Server): number {
-  const address = server.address();
-  return typeof address === "object" && address ? address.port : 0;
-}
-
-/** `access_denied`: as the browser brings it, so that nothing else gets through. */
-function toName(error: string | null): string {
-  return /^\w{1,40}$/.exec(error ?? "")?.[0] ?? "no reason given";
+  const { refresh_token: refreshToken } = tokens;
+  if (refreshToken && emailAddress) return { refreshToken, email: emailAddress };
+  const advice = "Remove the app at https://myaccount.google.com/permissions and try again.";
+  throw new MailError("login", `Google gave no refresh token. ${advice}`);
 }

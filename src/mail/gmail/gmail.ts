@@ -1,5 +1,4 @@
 import type { Mailbox } from "../../config/generated.ts";
-import { MailError } from "../../errors.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../port.ts";
 import { createGmailApi, type GmailApi } from "./gmail-api.ts";
 import { createNews, type News } from "./news.ts";
@@ -9,9 +8,9 @@ import { createPubsub, type Pubsub } from "./pubsub.ts";
 import { readBacklog } from "./read-backlog.ts";
 import { readHistory, startPosition } from "./read-history.ts";
 import { requestWatch } from "./request-watch.ts";
+import { requireMailbox } from "./require-mailbox.ts";
 import { type GmailSettings, requireSettings } from "./require-settings.ts";
 import { requireSubscription } from "./require-subscription.ts";
-import { sameAddress } from "./same-address.ts";
 import type { Step } from "./step.ts";
 import { createWatchRenewal, type WatchRenewal } from "./watch-renewal.ts";
 import { withTries } from "./with-tries.ts";
@@ -110,12 +109,4 @@ function isWorthKeeping(position: Position, given: Position | undefined): boolea
     Boolean(given.backlog) !== Boolean(position.backlog) ||
     given.readAt + KEEP_MS < position.readAt
   );
-}
-
-async function requireMailbox(api: GmailApi, user: string, signal: AbortSignal): Promise<void> {
-  const { emailAddress } = await api.profile(signal);
-  if (!emailAddress) throw new MailError("network", "Google: the answer is not Gmail's.");
-  if (sameAddress(emailAddress, user)) return;
-  const message = `The consent is for ${emailAddress}, and hooks.mail.source.user is ${user}. Run \`webhooks mail setup\` again.`;
-  throw new MailError("login", message);
 }

@@ -1,28 +1,14 @@
 import { expect, test } from "vitest";
-import type { FollowOptions } from "../port.ts";
-import { createGmailApi, type GmailApi } from "./gmail-api.ts";
-import { createOAuthClient } from "./oauth-client.ts";
+import { FOLLOW_OPTIONS, GMAIL } from "../../../test/support/gmail/stub.ts";
+import type { GmailApi } from "./gmail-api.ts";
 import type { Backlog } from "./position.ts";
 import { readBacklog } from "./read-backlog.ts";
 import type { Step } from "./step.ts";
-
-const OPTIONS: FollowOptions = {
-  position: undefined,
-  since: 0,
-  isKnown: () => false,
-  batchSize: 2,
-  maxBytes: 100,
-  authservId: undefined,
-  signal: new AbortController().signal,
-};
-
-const GMAIL = await createGmailApi({ auth: await createOAuthClient({}), rootUrl: undefined });
 
 /** Gmail's API with these mails, newest first as it lists them; `at` undefined: it was deleted since. */
 function createApi(mails: { id: string; at: number | undefined }[]): GmailApi {
   return {
     ...GMAIL,
-    labels: async () => [],
     search: async () => ({ messages: mails.map(({ id }) => ({ id })) }),
     async message(id) {
       const at = mails.find((mail) => mail.id === id)?.at;
@@ -35,7 +21,7 @@ function createApi(mails: { id: string; at: number | undefined }[]): GmailApi {
 async function read(api: GmailApi, backlog: Backlog): Promise<Step[]> {
   const steps: Step[] = [];
   const position = { historyId: "1", readAt: 5, backlog };
-  for await (const step of readBacklog(api, position, OPTIONS)) steps.push(step);
+  for await (const step of readBacklog(api, position, FOLLOW_OPTIONS)) steps.push(step);
   return steps;
 }
 

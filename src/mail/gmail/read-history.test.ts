@@ -1,30 +1,16 @@
 import { expect, test } from "vitest";
-import type { FollowOptions } from "../port.ts";
-import { createGmailApi, type GmailApi } from "./gmail-api.ts";
-import { createOAuthClient } from "./oauth-client.ts";
+import { FOLLOW_OPTIONS, GMAIL } from "../../../test/support/gmail/stub.ts";
+import type { GmailApi } from "./gmail-api.ts";
 import { readHistory } from "./read-history.ts";
 import type { Step } from "./step.ts";
 
 type Page = Awaited<ReturnType<GmailApi["history"]>>;
-
-const OPTIONS: FollowOptions = {
-  position: undefined,
-  since: 0,
-  isKnown: () => false,
-  batchSize: 2,
-  maxBytes: 100,
-  authservId: undefined,
-  signal: new AbortController().signal,
-};
-
-const GMAIL = await createGmailApi({ auth: await createOAuthClient({}), rootUrl: undefined });
 
 /** Gmail's API with this history, each mail named after its id: records and pages that the emulator never makes. */
 function createApi(pages: Record<string, Page>): GmailApi {
   return {
     ...GMAIL,
     profile: async () => ({ historyId: "500" }),
-    labels: async () => [],
     history: async ({ pageToken }) => pages[pageToken ?? "first"],
     message: async (id) => ({
       id,
@@ -37,7 +23,7 @@ function createApi(pages: Record<string, Page>): GmailApi {
 async function read(pages: Record<string, Page>): Promise<Step[]> {
   const steps: Step[] = [];
   const position = { historyId: "100", readAt: 5 };
-  for await (const step of readHistory(createApi(pages), position, OPTIONS)) steps.push(step);
+  for await (const step of readHistory(createApi(pages), position, FOLLOW_OPTIONS)) steps.push(step);
   return steps;
 }
 

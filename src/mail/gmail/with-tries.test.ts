@@ -1,12 +1,10 @@
 import { expect, test } from "vitest";
+import { GMAIL } from "../../../test/support/gmail/stub.ts";
 import { MailError } from "../../errors.ts";
-import { createGmailApi, type GmailApi, type MessageForm } from "./gmail-api.ts";
-import { createOAuthClient } from "./oauth-client.ts";
+import type { GmailApi, MessageForm } from "./gmail-api.ts";
 import { withTries } from "./with-tries.ts";
 
 const { signal } = new AbortController();
-
-const GMAIL = await createGmailApi({ auth: await createOAuthClient({}), rootUrl: undefined });
 
 /** Gmail's API, except that it answers for mails with this. */
 function failing(status: number | undefined): { api: GmailApi; asked: MessageForm[]; mend(): void } {

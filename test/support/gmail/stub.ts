@@ -1,0 +1,26 @@
+import type { GmailApi } from "../../../src/mail/gmail/gmail-api.ts";
+import type { FollowOptions } from "../../../src/mail/port.ts";
+
+async function refuse(): Promise<never> {
+  throw new Error("This was not to be asked.");
+}
+
+/** Gmail's API of nobody: for answers that the emulator never gives. */
+export const GMAIL: GmailApi = {
+  profile: refuse,
+  labels: async () => [],
+  watch: refuse,
+  history: refuse,
+  search: refuse,
+  message: refuse,
+};
+
+export const FOLLOW_OPTIONS: FollowOptions = {
+  position: undefined,
+  since: 0,
+  isKnown: () => false,
+  batchSize: 2,
+  maxBytes: 100,
+  authservId: undefined,
+  signal: new AbortController().signal,
+};
