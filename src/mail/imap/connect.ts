@@ -38,8 +38,14 @@ export async function connect(
   client.on("error", () => undefined);
   const abort = (): void => void disconnect(client);
   signal.addEventListener("abort", abort, { once: true });
+  // The signal outlives many connections.
   client.once("close", () => signal.removeEventListener("abort", abort));
-  await client.connect();
+  try {
+    await client.connect();
+  } catch (error) {
+    client.close();
+    throw error;
+  }
   return client;
 }
 
