@@ -8,8 +8,8 @@ export interface Mailbox {
   add(mail: Partial<Mail> & { id: string }, marks?: Partial<ReceivedMail["marks"]>): void;
   /** Every `follow` rejects with this until it is taken back by undefined. Those under way end with it, too. */
   fail(error: Error | undefined): void;
-  /** How often a folder was opened. */
-  opened(): number;
+  /** What each `follow` was asked for. */
+  follows: FollowOptions[];
 }
 
 /** A mailbox in memory that is a source of its own: its positions are how many of its mails were read. */
@@ -17,10 +17,10 @@ export function createMailbox({ folders = ["INBOX"] }: { folders?: string[] } = 
   const mails: ReceivedMail[] = [];
   const changes = new EventEmitter().setMaxListeners(0);
   let failure: Error | undefined;
-  let opened = 0;
+  const follows: FollowOptions[] = [];
 
   async function* follow(folder: string, options: FollowOptions): AsyncGenerator<MailBatch> {
-    opened += 1;
+    follows.push(options);
     let read = Number(options.position ?? 0);
     for (let isFirst = true; ; isFirst = false) {
       if (failure) throw failure;
@@ -57,7 +57,7 @@ export function createMailbox({ folders = ["INBOX"] }: { folders?: string[] } = 
       failure = error;
       changes.emit("change");
     },
-    opened: () => opened,
+    follows,
   };
 }
 

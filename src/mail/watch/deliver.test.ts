@@ -1,11 +1,15 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { toMail } from "../../../test/support/mailbox.ts";
 import {
+  AT_ONCE,
   createWatchedMailbox,
   FOREVER,
   numbers,
   type Posted,
   type WatchedMailbox,
 } from "../../../test/support/watched-mailbox.ts";
+import { deliver } from "./deliver.ts";
+import type { MailAnswer } from "./post.ts";
 
 let mailbox: WatchedMailbox;
 beforeEach(() => {
@@ -96,4 +100,38 @@ test("the service is asked again at once after a nudge", async () => {
   await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
   mailbox.watch().nudge();
   await expect.poll(() => mailbox.taken).toEqual(["1"]);
+});
+
+test("the service is not asked before it wants to be", async () => {
+  const waits: number[] = [];
+  const answer = { code: "", error: "", eventId: undefined, hookExists: false };
+  const answers: MailAnswer[] = [
+    { ...answer, status: 503, retryAfterMs: 7000 },
+    { ...answer, status: 202, retryAfterMs: undefined },
+  ];
+  await deliver([toMail("1")], [], {
+    source: "memory",
+    post: async () => answers.shift() as MailAnswer,
+    backoff: AT_ONCE,
+    pause: async (ms) => void waits.push(ms),
+    troubled() {},
+    answered() {},
+    signal: new AbortController().signal,
+  });
+  expect(waits).toEqual([7000]);
+});
+
+test("the service has answered: the trouble is over, whatever comes next", async () => {
+  const gate = Promise.withResolvers<object>();
+  let refusals = 0;
+  mailbox.addAll(["1"]);
+  mailbox.add({ id: "2", authentication: { spf: "fail" } });
+  mailbox.start({
+    hook: (ids) => (ids.includes("2") ? gate.promise : refusals++ === 0 ? { status: 503 } : {}),
+  });
+  await expect.poll(() => mailbox.requests).toEqual([["1"], ["1"], ["2"]]);
+  expect(mailbox.changes.map(({ state }) => state)).toContain("service-refuses");
+  expect(mailbox.status()).toMatchObject({ state: "watching", error: undefined, nextTryAt: undefined });
+  gate.resolve({});
+  await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
 });

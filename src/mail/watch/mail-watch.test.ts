@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { connectionLost, loginRefused, mailboxGone } from "../../../test/support/mailbox.ts";
 import {
-  AT_ONCE,
   createWatchedMailbox,
   FOREVER,
   numbers,
@@ -58,12 +56,28 @@ describe("what comes is posted", () => {
     mailbox.start();
     await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
     expect(mailbox.requests).toEqual([["1"], ["2"]]);
+    expect(mailbox.follows.map(({ position }) => position)).toEqual([undefined, "1"]);
+  });
+
+  test("from its first start on, however long it was away", async () => {
+    mailbox.start();
+    await expect.poll(() => mailbox.follows).toHaveLength(1);
+    await mailbox.watch().close();
+    const store = mailbox.openStore();
+    mailbox.start({ store });
+    await expect.poll(() => mailbox.follows).toHaveLength(2);
+    const { startedAt } = store.lane("INBOX");
+    const inWholeSeconds = Math.floor(startedAt / 1000) * 1000;
+    expect(mailbox.follows.map(({ since }) => since)).toEqual([inWholeSeconds, inWholeSeconds]);
   });
 
   test("of two with one id, the first", async () => {
-    mailbox.addAll(["1", "1", "2"]);
-    mailbox.start();
+    const bodies: string[] = [];
+    for (const body of ["first", "second"]) mailbox.add({ id: "1", body });
+    mailbox.addAll(["2"]);
+    mailbox.start({ hook: (_, { messages }) => ({ code: String(bodies.push(messages[0]?.body ?? "")) }) });
     await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
+    expect(bodies).toEqual(["first"]);
     mailbox.addAll(["1", "3"]);
     await expect.poll(() => mailbox.taken).toEqual(["1", "2", "3"]);
   });
@@ -103,78 +117,26 @@ describe("what comes is posted", () => {
   });
 });
 
-describe("the mailbox is lost", () => {
-  test("and found again: nothing is lost, nothing comes twice", async () => {
-    mailbox.addAll(["1"]);
-    mailbox.start();
-    await expect.poll(() => mailbox.taken).toEqual(["1"]);
-    mailbox.fail(connectionLost());
-    await expect
-      .poll(() => mailbox.changes.at(-1))
-      .toMatchObject({ state: "network", error: "the connection was lost", nextTryAt: expect.any(Number) });
-    mailbox.addAll(["2"]);
-    mailbox.fail(undefined);
-    await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
-    expect(mailbox.status()).toMatchObject({ state: "watching", error: undefined, nextTryAt: undefined });
-  });
-
-  test.each([
-    ["login-refused", loginRefused()],
-    ["mailbox-gone", mailboxGone()],
-  ])("%s: it is not tried again soon, but after a nudge", async (state, error) => {
-    mailbox.fail(error);
-    mailbox.start({ waits: { passing: AT_ONCE, lasting: FOREVER } });
-    await expect.poll(() => mailbox.changes.at(-1)).toMatchObject({ state, error: error.message });
-    expect(mailbox.watch().status()).toMatchObject({ state, error: error.message });
-    expect(mailbox.opened()).toBe(1);
-    mailbox.fail(undefined);
-    mailbox.addAll(["1"]);
-    mailbox.watch().nudge();
-    await expect.poll(() => mailbox.taken).toEqual(["1"]);
-    expect(mailbox.watch().status()).toMatchObject({ state: "watching", error: undefined });
-  });
-
-  test("an error that is no mailbox's counts as passing", async () => {
-    mailbox.fail(new TypeError("x is undefined"));
-    mailbox.start();
-    await expect
-      .poll(() => mailbox.changes.at(-1))
-      .toMatchObject({ state: "network", error: "x is undefined" });
-  });
-
-  test("the log says so once for each state, and nothing of a mail", async () => {
-    const lines: unknown[] = [];
-    const note = (level: string) => (message: string, fields?: object) =>
-      lines.push([level, message, fields]);
-    mailbox.fail(loginRefused());
-    mailbox.start({
-      log: { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") },
-    });
-    await expect.poll(() => mailbox.opened()).toBeGreaterThan(3);
-    mailbox.fail(new Error("cannot read: Subject: secret"));
-    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("network");
-    expect(lines.filter((line) => JSON.stringify(line).includes("login-refused"))).toHaveLength(1);
-    expect(lines[0]).toMatchObject(["error", "mail watch", { folder: "INBOX", state: "login-refused" }]);
-    expect(JSON.stringify(lines)).not.toContain("secret");
-  });
-});
-
 describe("the store", () => {
   test("that cannot be written: it is tried until it can, and nothing is posted again", async () => {
     mailbox.addAll(["1"]);
+    mailbox.add({ id: "2", authentication: { spf: "fail" } });
     const opened = mailbox.openStore();
     let failures = 0;
     const settle = (settlement: Parameters<MailStore["settle"]>[0]): void => {
       if (failures++ < 3) throw new Error("database or disk is full");
       opened.settle(settlement);
     };
-    mailbox.start({ store: { ...opened, settle } });
-    await expect.poll(() => opened.isKnown("1")).toBe(true);
+    const gate = Promise.withResolvers<object>();
+    mailbox.start({ store: { ...opened, settle }, hook: (ids) => (ids.includes("2") ? gate.promise : {}) });
+    await expect.poll(() => mailbox.requests).toEqual([["1"], ["2"]]);
     expect(mailbox.changes).toContainEqual(
       expect.objectContaining({ state: "store-failed", error: expect.stringContaining("disk is full") }),
     );
-    expect(mailbox.requests).toEqual([["1"]]);
-    await expect.poll(mailbox.status).toMatchObject({ state: "watching", error: undefined });
+    expect(mailbox.status()).toMatchObject({ state: "watching", error: undefined, posted: 1 });
+    expect(opened.isKnown("1")).toBe(true);
+    gate.resolve({});
+    await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
   });
 });
 
@@ -191,6 +153,16 @@ describe("the end", () => {
     expect(mailbox.watch().status()).toMatchObject({ state: "stopped" });
     mailbox.start();
     await expect.poll(() => mailbox.taken).toEqual(numbers(5));
+  });
+
+  test("in the middle of a request that was halved: what was taken is not posted again", async () => {
+    mailbox.addAll(numbers(4));
+    const hook = (ids: string[]) => ({ status: ids.length === 4 ? 400 : ids.includes("4") ? 503 : 202 });
+    mailbox.start({ hook, waits: { passing: FOREVER, lasting: FOREVER } });
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+    await mailbox.watch().close();
+    mailbox.start();
+    await expect.poll(() => mailbox.taken).toEqual(numbers(4));
   });
 
   test("waits for a post under way", async () => {

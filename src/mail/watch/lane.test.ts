@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { connectionLost, loginRefused, mailboxGone } from "../../../test/support/mailbox.ts";
+import {
+  AT_ONCE,
+  createWatchedMailbox,
+  FOREVER,
+  numbers,
+  type WatchedMailbox,
+} from "../../../test/support/watched-mailbox.ts";
+
+let mailbox: WatchedMailbox;
+beforeEach(() => {
+  mailbox = createWatchedMailbox();
+});
+afterEach(() => mailbox.close());
+
+test("a mailbox that is lost and found again: nothing is lost, nothing comes twice", async () => {
+  mailbox.addAll(["1"]);
+  mailbox.start();
+  await expect.poll(() => mailbox.taken).toEqual(["1"]);
+  mailbox.fail(connectionLost());
+  await expect
+    .poll(() => mailbox.changes.at(-1))
+    .toMatchObject({ state: "network", error: "the connection was lost", nextTryAt: expect.any(Number) });
+  mailbox.addAll(["2"]);
+  mailbox.fail(undefined);
+  await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
+  expect(mailbox.status()).toMatchObject({ state: "watching", error: undefined, nextTryAt: undefined });
+});
+
+test.each([
+  ["login-refused", loginRefused()],
+  ["mailbox-gone", mailboxGone()],
+])("%s: it is not tried again soon, but after a nudge", async (state, error) => {
+  mailbox.fail(error);
+  mailbox.start({ waits: { passing: AT_ONCE, lasting: FOREVER } });
+  await expect.poll(() => mailbox.changes.at(-1)).toMatchObject({ state, error: error.message });
+  expect(mailbox.watch().status()).toMatchObject({ state, error: error.message });
+  expect(mailbox.follows).toHaveLength(1);
+  mailbox.fail(undefined);
+  mailbox.addAll(["1"]);
+  mailbox.watch().nudge();
+  await expect.poll(() => mailbox.taken).toEqual(["1"]);
+  expect(mailbox.watch().status()).toMatchObject({ state: "watching", error: undefined });
+});
+
+test("an error that is no mailbox's counts as passing", async () => {
+  mailbox.fail(new TypeError("x is undefined"));
+  mailbox.start();
+  await expect
+    .poll(() => mailbox.changes.at(-1))
+    .toMatchObject({ state: "network", error: "x is undefined" });
+});
+
+test("the log says so once for each state, and nothing of a mail", async () => {
+  const lines: unknown[] = [];
+  const note = (level: string) => (message: string, fields?: object) => lines.push([level, message, fields]);
+  mailbox.fail(loginRefused());
+  mailbox.start({
+    log: { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") },
+  });
+  await expect.poll(() => mailbox.follows.length).toBeGreaterThan(3);
+  mailbox.fail(new Error("cannot read: Subject: secret"));
+  await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("network");
+  expect(lines.filter((line) => JSON.stringify(line).includes("login-refused"))).toHaveLength(1);
+  expect(lines[0]).toMatchObject(["error", "mail watch", { folder: "INBOX", state: "login-refused" }]);
+  expect(JSON.stringify(lines)).not.toContain("secret");
+});
+
+test.each([
+  ["a connection", connectionLost()],
+  ["a login", loginRefused()],
+])("%s that comes back each time is never waited for long", async (_, error) => {
+  const growing = { firstMs: 1, mostMs: 600_000 };
+  mailbox.start({ waits: { passing: growing, lasting: growing } });
+  for (const id of numbers(20)) {
+    mailbox.fail(error);
+    await expect.poll(() => mailbox.status().error, { interval: 1 }).toBe(error.message);
+    mailbox.fail(undefined);
+    mailbox.addAll([id]);
+    await expect.poll(() => mailbox.taken, { interval: 1 }).toContain(id);
+  }
+  expect(mailbox.taken).toEqual(numbers(20));
+});
