@@ -26,7 +26,7 @@ export const whileItIsDown: Phase = async (field, mails, times) => {
   }
 };
 
-/** By the server, and on the way at any byte. */
+/** On the way, within whatever is sent, until all has come; and by the server. */
 export const whileConnectionsAreCut: Phase = async ({ postOffice, line, dovecot, random }, mails, times) => {
   line.cutAfter(() => random.below(MOST_BYTES));
   line.cut();
@@ -34,7 +34,7 @@ export const whileConnectionsAreCut: Phase = async ({ postOffice, line, dovecot,
     await postOffice.trickle(share);
     await dovecot.dropConnections(USER);
   }
-  line.cutAfter(undefined);
+  return async () => line.cutAfter(undefined);
 };
 
 export const whileTheServerIsDown: Phase = async ({ postOffice, dovecot }, mails, times) => {
@@ -55,36 +55,42 @@ export const whileItIsKilled: Phase = async (field, mails, times) => {
   }
 };
 
-export const whileTheLoginIsRefused: Phase = async (field, mails) => {
-  const { postOffice, dovecot, configure } = field;
-  await dovecot.refuseLogin(USER, true);
-  await dovecot.dropConnections(USER);
-  await field.stateIs("login-refused");
-  await postOffice.deliver(mails);
-  await dovecot.refuseLogin(USER, false);
-  // an operator mends the settings, so that it does not wait for its next try
-  configure({ batchSize: 10 });
+export const whileTheLoginIsRefused: Phase = async (field, mails, times) => {
+  const { postOffice, dovecot } = field;
+  for (const share of split(mails, times)) {
+    await dovecot.refuseLogin(USER, true);
+    await dovecot.dropConnections(USER);
+    await field.stateIs("login-refused");
+    await postOffice.deliver(share);
+    await dovecot.refuseLogin(USER, false);
+    tryAgain(field);
+    await field.stateIs("watching");
+  }
 };
 
 /** Mails that come elsewhere meanwhile go on. */
-export const whileAFolderIsGone: Phase = async (field, mails) => {
-  const { postOffice, dovecot, configure } = field;
-  await dovecot.deleteFolder(USER, REPORTS);
-  await field.stateIs("mailbox-gone");
-  const [half = 0, rest = 0] = split(mails, 2);
-  await postOffice.trickle(half, INBOX);
-  await dovecot.createFolder(USER, REPORTS);
-  await postOffice.deliver(rest, REPORTS);
-  configure({ batchSize: 20 });
+export const whileAFolderIsGone: Phase = async (field, mails, times) => {
+  const { postOffice, dovecot } = field;
+  for (const share of split(mails, times)) {
+    await dovecot.deleteFolder(USER, REPORTS);
+    await field.stateIs("mailbox-gone");
+    const [half = 0, rest = 0] = split(share, 2);
+    await postOffice.trickle(half, INBOX);
+    await dovecot.createFolder(USER, REPORTS);
+    await postOffice.deliver(rest, REPORTS);
+    tryAgain(field);
+    await field.stateIs("watching");
+  }
 };
 
-/** With the same uids under a new uidValidity, then with others. */
-export const whileUidsChange: Phase = async ({ postOffice, dovecot }, mails, times) => {
+/** With the same uids under a new uidValidity, then with others, in the middle of what is read. */
+export const whileUidsChange: Phase = async (field, mails, times) => {
   for (const [index, share] of split(mails, times).entries()) {
-    await postOffice.trickle(share);
+    await field.postOffice.deliver(share);
+    await someBytes(field);
     const folder = index % 2 === 0 ? INBOX : REPORTS;
-    if (index % 4 < 2) await dovecot.renewUidValidity(USER, folder);
-    else await dovecot.rebuild(USER, folder);
+    if (index % 4 < 2) await field.dovecot.renewUidValidity(USER, folder);
+    else await field.dovecot.rebuild(USER, folder);
   }
 };
 
@@ -111,6 +117,11 @@ export const whileMailRunIsKilled: Phase = async (field, mails, times) => {
     field.configure();
   };
 };
+
+/** As an operator makes it do so, who has mended what was wrong: by a change of the settings. */
+function tryAgain({ configure, postOffice }: Field): void {
+  configure({ maxBytes: 20_000 + postOffice.sent.length });
+}
 
 /** So many numbers, as equal as can be. */
 function split(total: number, parts: number): number[] {
