@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import * as fc from "fast-check";
+import * as fc from "./support/property.ts";
 import { expect, test } from "vitest";
 import { DriverError } from "../src/errors.ts";
 import type { NewEvent } from "../src/journal/port.ts";

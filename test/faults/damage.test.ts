@@ -2,7 +2,7 @@
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import * as fc from "fast-check";
+import * as fc from "../support/property.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ConfigError } from "../../src/errors.ts";
 import { type Journal, JournalUnavailable } from "../../src/journal/port.ts";

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import * as fc from "../support/property.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { type TransformBundle, TransformError, type TransformRunner } from "../../src/transforms/port.ts";

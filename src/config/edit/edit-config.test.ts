@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import * as fc from "fast-check";
+import * as fc from "../../../test/support/property.ts";
 import { describe, expect, test } from "vitest";
 import { Document, isMap, isSeq, visit } from "yaml";
 import { tokenize } from "../momoa.ts";

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import * as fc from "../../../test/support/property.ts";
 import { expect, test } from "vitest";
 import { createMailOfEachKind } from "../../../test/support/mails.ts";
 import { readMail } from "./read-mail.ts";

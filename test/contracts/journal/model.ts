@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import * as fc from "../../support/property.ts";
 import { describe, expect, test } from "vitest";
 import type { EventSummary, Journal, Run } from "../../../src/journal/port.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
