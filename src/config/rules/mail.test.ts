@@ -13,6 +13,7 @@ const GMAIL: Mailbox = {
 const OAUTH = { clientId: "c", refreshToken: "r", tokenUrl: "https://example.com/token" };
 const TOPIC = "projects/p/topics/t";
 const SUBSCRIPTION = "projects/p/subscriptions/s";
+const INSECURE = "must begin with https:// unless it is on this machine";
 const PUSH = { audience: "a", serviceAccount: "s@example.com" };
 
 test.each<[string, Mailbox]>([
@@ -21,6 +22,7 @@ test.each<[string, Mailbox]>([
   ["no TLS on this machine", { ...IMAP, host: "127.0.0.1", tls: "none" }],
   ["gmail that is asked", GMAIL],
   ["gmail that is pulled", { ...GMAIL, topic: TOPIC, subscription: SUBSCRIPTION }],
+  ["gmail on this machine", { ...GMAIL, apiUrl: "http://127.0.0.1:1", pubsubUrl: "http://[::1]:1" }],
   ["gmail that pushes", { ...GMAIL, topic: TOPIC, push: PUSH }],
 ])("%s is good", (_, source) => {
   expect(examine({ source })).toEqual({ errors: [], warnings: [] });
@@ -63,6 +65,18 @@ test.each<[string, Partial<Mailbox>, string]>([
     "one way to be notified",
     { topic: TOPIC, subscription: SUBSCRIPTION, push: PUSH },
     ".push: stands beside a subscription that is pulled: keep one of them",
+  ],
+  ["Gmail in safety", { apiUrl: "http://example.com" }, `.apiUrl: ${INSECURE}`],
+  ["Pub/Sub in safety", { pubsubUrl: "http://127.0.0.1.example.com" }, `.pubsubUrl: ${INSECURE}`],
+  [
+    "tokens in safety",
+    { oauth: { ...OAUTH, tokenUrl: "http://user@example.com/token" } },
+    `.oauth.tokenUrl: ${INSECURE}`,
+  ],
+  [
+    "keys in safety",
+    { topic: TOPIC, push: { ...PUSH, certsUrl: "http://10.0.0.1/certs" } },
+    `.push.certsUrl: ${INSECURE}`,
   ],
 ])("gmail needs %s", (_, change, problem) => {
   expect(examine({ source: defined({ ...GMAIL, ...change }) }).errors).toEqual([

@@ -26,7 +26,8 @@ export function checkMail({ hooks, plugged }: ResolvedConfig): Finding[] {
   return [
     ...checkNeeded(source),
     ...checkUseless(source),
-    ...(source.kind === "imap" ? checkImap(source, hooks.mail) : checkGmail(source)),
+    ...checkUrls(source),
+    ...(source.kind === "imap" ? checkImap(source, hooks.mail) : checkGmail(source, hooks)),
     ...checkHook(hooks),
   ];
 }
@@ -42,6 +43,19 @@ function checkUseless(source: Mailbox): Finding[] {
   return Object.keys(source)
     .filter((setting) => !known.has(setting))
     .map((setting) => warning(`${KEY}.${setting}`, `has no effect on a mailbox of kind "${source.kind}"`));
+}
+
+/** What is sent there opens the mailbox, and what comes from there is believed. */
+function checkUrls({ apiUrl, pubsubUrl, oauth, push }: Mailbox): Finding[] {
+  const urls = { apiUrl, pubsubUrl, "oauth.tokenUrl": oauth?.tokenUrl, "push.certsUrl": push?.certsUrl };
+  return Object.entries(urls)
+    .filter(([, url]) => url !== undefined && !isSecure(url))
+    .map(([setting]) => error(`${KEY}.${setting}`, "must begin with https:// unless it is on this machine"));
+}
+
+function isSecure(url: string): boolean {
+  const { protocol, hostname } = URL.parse(url) ?? {};
+  return protocol === "https:" || (hostname !== undefined && isLoopback(hostname));
 }
 
 function checkImap(source: Mailbox, { filter, authservId }: ResolvedConfig["hooks"]["mail"]): Finding[] {
@@ -70,13 +84,16 @@ function checkLogin({ password, oauth }: Mailbox): Finding[] {
     : [];
 }
 
-function checkGmail({ topic, subscription, push }: Mailbox): Finding[] {
+function checkGmail({ topic, subscription, push }: Mailbox, { path }: ResolvedConfig["hooks"]): Finding[] {
   if (subscription !== undefined && push !== undefined) {
     return [error(`${KEY}.push`, "stands beside a subscription that is pulled: keep one of them")];
   }
   const isNotified = subscription !== undefined || push !== undefined;
   if (isNotified && topic === undefined) {
     return [error(`${KEY}.topic`, "is required with subscription or push: Gmail notifies it")];
+  }
+  if (push !== undefined && path === "/mail") {
+    return [warning(`${KEY}.push`, 'takes /mail/push: a hook of the name "push" cannot be reached')];
   }
   return !isNotified && topic !== undefined
     ? [warning(`${KEY}.topic`, "has no effect without subscription or push: Gmail is asked once a minute")]

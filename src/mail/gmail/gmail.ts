@@ -55,7 +55,12 @@ export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSou
     async *follow(_folder, options) {
       yield* follow(await open(), options);
     },
-    notify: () => void opened?.then(({ news }) => news.ring()),
+    // Before anything was opened there is nothing to look at again.
+    notify: () =>
+      void opened?.then(
+        ({ news }) => news.ring(),
+        () => undefined,
+      ),
   };
 }
 

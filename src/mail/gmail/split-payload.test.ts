@@ -69,6 +69,18 @@ test("everything else is attached, and of an attached mail only itself", async (
   ]);
 });
 
+test("a picture that the text shows is not attached, unless it has a name", async () => {
+  const headers = [{ name: "Content-ID", value: "<1>" }];
+  const picture: Part = { mimeType: "image/png", filename: "", headers, body: { size: 5 } };
+  const mail = await read(
+    multipart("related", text("text/html", "<img src='cid:1'>"), picture, {
+      ...picture,
+      filename: "a\r\nb.png",
+    }),
+  );
+  expect(mail.attachments).toEqual([{ name: "a b.png", type: "image/png", size: 5 }]);
+});
+
 test("headers without a text", async () => {
   const mail = await read({ mimeType: "multipart/mixed", headers: HEADERS });
   expect(mail).toMatchObject({ subject: "Hello again", body: "", attachments: [] });

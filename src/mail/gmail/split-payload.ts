@@ -1,4 +1,5 @@
 import type { gmail_v1 } from "@googleapis/gmail";
+import { cleanLine } from "../content/clean.ts";
 import type { MailAttachment } from "../port.ts";
 
 type Part = gmail_v1.Schema$MessagePart;
@@ -15,6 +16,7 @@ export interface SplitPayload {
 const MOST_TEXT_BYTES = 1_000_000;
 
 const DEEPEST = 20;
+const MOST_ATTACHMENTS = 100;
 
 /** Takes apart what Gmail has parsed: the texts come along decoded, the attachments by name and size. */
 export function splitPayload(payload: Part): SplitPayload {
@@ -23,7 +25,7 @@ export function splitPayload(payload: Part): SplitPayload {
   return {
     header: toHeader(payload.headers ?? []),
     texts: texts.map(toText),
-    attachments: leaves.filter((part) => !isText(part)).map(toAttachment),
+    attachments: leaves.filter(isAttachment).slice(0, MOST_ATTACHMENTS).map(toAttachment),
   };
 }
 
@@ -50,8 +52,19 @@ function isText({ mimeType, filename }: Part): boolean {
   return !filename && ["text/plain", "text/html"].includes(mimeType?.toLowerCase() ?? "");
 }
 
+/** Not what a text shows: a picture without a name, which it refers to by an id. */
+function isAttachment(part: Part): boolean {
+  const { filename, mimeType = "" } = part;
+  const isShown = mimeType?.startsWith("image/") && headerOf(part, "content-id") !== undefined;
+  return !isText(part) && Boolean(filename || !isShown);
+}
+
 function toAttachment({ filename, mimeType, body }: Part): MailAttachment {
-  return { name: filename ?? "", type: mimeType?.toLowerCase() ?? "", size: body?.size ?? 0 };
+  return {
+    name: cleanLine(filename ?? ""),
+    type: cleanLine(mimeType ?? "", 100).toLowerCase(),
+    size: body?.size ?? 0,
+  };
 }
 
 function toText(part: Part): Buffer {
@@ -64,9 +77,13 @@ function toText(part: Part): Buffer {
 }
 
 /** Gmail does not say whether a text that it gives is still in the charset that its header names: UTF-8 is told by looking. */
-function toContentType({ mimeType, headers }: Part, bytes: Buffer): string {
-  if (isUtf8BeyondAscii(bytes)) return `${mimeType}; charset=utf-8`;
-  return headers?.find(({ name }) => name?.toLowerCase() === "content-type")?.value ?? `${mimeType}`;
+function toContentType(part: Part, bytes: Buffer): string {
+  if (isUtf8BeyondAscii(bytes)) return `${part.mimeType}; charset=utf-8`;
+  return headerOf(part, "content-type") ?? `${part.mimeType}`;
+}
+
+function headerOf({ headers }: Part, lowerName: string): string | undefined {
+  return headers?.find(({ name }) => name?.toLowerCase() === lowerName)?.value ?? undefined;
 }
 
 function isUtf8BeyondAscii(bytes: Buffer): boolean {
