@@ -1,3 +1,5 @@
+import { getEventListeners, once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { inspect } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -73,6 +75,28 @@ test("tells the password to nobody but the server", async () => {
   );
   expect(inspect(error, { depth: null, showHidden: true })).not.toContain(password);
   await server.close();
+});
+
+test("leaves nothing on a signal that outlives it, whether it logged in or not", async () => {
+  const { signal } = new AbortController();
+  const { settings, source } = await openImapMailbox();
+  await source.check(signal);
+  await mailFailureOf(createImap({ source: { ...settings, password: "wrong" } }).check(signal));
+  await mailFailureOf(createImap({ source: { ...settings, port: 1 } }).check(signal));
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+});
+
+test("gives up at once on a server that says nothing, once it is aborted", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const source = createImap({
+    source: { kind: "imap", host: "127.0.0.1", port, tls: "none", user: "ann", password: "p" },
+  });
+  const abort = new AbortController();
+  server.once("connection", () => abort.abort());
+  await expect(source.check(abort.signal)).rejects.toBeInstanceOf(Error);
+  server.close();
 });
 
 test("closes its connection when it ends", async () => {

@@ -99,6 +99,21 @@ test("looks through a backlog once, though it is cut short in between", async ()
   expect([...toIds(first), ...toIds({ mails })]).toEqual(["1", "3", "5", "6"]);
 });
 
+test("looks through a large backlog piece by piece, and remembers how far it came", async () => {
+  const { server, source } = await openImapMailbox();
+  for (let number = 1; number <= 600; number++) server.append("INBOX", toMail(number));
+  const { batches, mails } = await followMail(source, hasCome(1), { isKnown: (id) => id !== "600" });
+  expect(toIds({ mails })).toEqual(["600"]);
+  expect(batches.map(({ mails: { length }, remaining }) => [length, remaining])).toEqual([
+    [0, 600],
+    [0, 100],
+    [1, 0],
+  ]);
+  const [, second] = batches;
+  const rest = await followMail(source, hasCome(1), { position: second?.position });
+  expect(toIds(rest)).toEqual(Array.from({ length: 20 }, (_, index) => `${501 + index}`));
+});
+
 test("begins behind what is there where nothing of it was asked for", async () => {
   const { server, source } = await openImapMailbox();
   server.append("INBOX", toMail(1), { receivedAt: new Date(Date.now() - 60_000) });
