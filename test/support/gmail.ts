@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { text } from "node:stream/consumers";
 import type { Mailbox } from "../../src/config/generated.ts";
 import { answerOurs, type Ours } from "./gmail/answer.ts";
+import { askEmulator } from "./gmail/ask-emulator.ts";
 import { GMAIL_CLIENT, openMailbox, toSeed } from "./gmail/mailbox.ts";
 import { createPubsubDouble, type PubsubDouble } from "./gmail/pubsub.ts";
 import type { JsonAnswer } from "./json-server.ts";
@@ -57,6 +58,8 @@ export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise
     // Whoever closes the server in the middle of a request wants no answer.
     serve(request, response).catch(() => response.destroy());
   });
+  // A connection that is idle stays, so that none ends just when the next request comes.
+  server.keepAliveTimeout = 0;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
@@ -94,7 +97,7 @@ export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise
     cut: () => server.closeAllConnections(),
     async revoke() {
       const body = new URLSearchParams({ token: mailbox.refreshToken });
-      await fetch(`${google}/oauth2/revoke`, { method: "POST", body });
+      await askEmulator(`${google}/oauth2/revoke`, { method: "POST", body });
     },
     intercept: () => undefined,
     requests: [],
@@ -133,7 +136,7 @@ async function pass(
   { body, response }: { body: string; response: ServerResponse },
 ): Promise<void> {
   const { authorization = "", "content-type": type = "application/json" } = headers;
-  const answer = await fetch(url, {
+  const answer = await askEmulator(url, {
     method,
     redirect: "manual",
     headers: { authorization, "content-type": type },

@@ -1,3 +1,5 @@
+import { askEmulator } from "./ask-emulator.ts";
+
 /** Gmail's side of a mailbox, as the `emulate` server keeps it: what a person or a sender does with it. */
 export interface EmulatedMailbox {
   call(method: string, path: string, body?: object): Promise<Record<string, unknown>>;
@@ -34,7 +36,7 @@ export async function openMailbox(google: string, user: string): Promise<Emulate
   };
 
   async function call(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
-    const answer = await fetch(`${google}/gmail/v1/users/me/${path}`, {
+    const answer = await askEmulator(`${google}/gmail/v1/users/me/${path}`, {
       method,
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       ...(body && { body: JSON.stringify(body) }),
@@ -51,7 +53,7 @@ async function consent(google: string, email: string): Promise<Record<string, st
     google,
     new URLSearchParams({ email, redirect_uri: REDIRECT, client_id: GMAIL_CLIENT.clientId }),
   );
-  const answer = await fetch(`${google}/oauth2/token`, {
+  const answer = await askEmulator(`${google}/oauth2/token`, {
     method: "POST",
     body: new URLSearchParams({
       grant_type: "authorization_code",
@@ -65,7 +67,7 @@ async function consent(google: string, email: string): Promise<Record<string, st
 
 /** What a person does on Google's page. Resolves with the address that the browser is sent back to. */
 export async function giveConsent(google: string, form: URLSearchParams): Promise<URL> {
-  const answer = await fetch(`${google}/o/oauth2/v2/auth/callback`, {
+  const answer = await askEmulator(`${google}/o/oauth2/v2/auth/callback`, {
     method: "POST",
     redirect: "manual",
     body: form,
