@@ -32,11 +32,19 @@ function checkDefaultModel({ model, models }: Agents, providers: string[]): Find
 function checkModel(index: number, models: AllowedModel[], providers: string[]): Finding[] {
   const { id, alias } = models[index] ?? { id: "" };
   const key = `agents.defaults.models[${index}]`;
-  const findings = checkProviderOf(id, key, providers);
+  const findings = isWithoutProvider(id, providers)
+    ? [warning(key, `"${id}" has no provider in agents.providers: a run that asks for it will fail`)]
+    : checkProviderOf(id, key, providers);
   if (alias !== undefined && isTaken(alias, index, models)) {
     findings.push(error(`${key}.alias`, `"${alias}" already means another model of the list`));
   }
   return findings;
+}
+
+/** The list says what may be asked for, and may be shared by installations that do not have all of it. */
+function isWithoutProvider(id: string, names: string[]): boolean {
+  const provider = /^([^/]+)\/./.exec(id)?.[1];
+  return names.length > 0 && provider !== undefined && !names.includes(provider);
 }
 
 function isTaken(alias: string, index: number, models: AllowedModel[]): boolean {

@@ -238,8 +238,15 @@ describe("agents", () => {
 
   test("each model of the list is looked at, and ids may hold slashes", () => {
     const models = ["local/org/model", { id: "other/x", alias: "o" }];
-    expect(errors(agents({ model: "local/org/model", models }))).toEqual([
-      'agents.defaults.models[1]: "other/x" must be provider/model, with one of the providers local',
+    expect(examine(agents({ model: "local/org/model", models }))).toEqual({
+      errors: [],
+      warnings: [
+        'agents.defaults.models[1]: "other/x" has no provider in agents.providers: a run that asks for it will fail',
+      ],
+    });
+    expect(errors(agents({ models: ["local", "/x"] }))).toEqual([
+      'agents.defaults.models[0]: "local" must be provider/model, with one of the providers local',
+      'agents.defaults.models[1]: "/x" must be provider/model, with one of the providers local',
     ]);
   });
 
