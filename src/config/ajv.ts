@@ -41,6 +41,8 @@ type Dialect = typeof Ajv | typeof Ajv2019 | typeof Ajv2020;
 
 const BASE_OPTIONS: Options = {
   strict: false,
+  // `1e400` is JSON and parses to Infinity, which no JSON can hold again and no timer wait for.
+  strictNumbers: true,
   logger: false,
   verbose: true,
   // A payload's `required` must not be met by what every object inherits (`constructor`).

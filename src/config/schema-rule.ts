@@ -45,6 +45,7 @@ function listTypes(types: unknown): string {
 
 function typeName(value: unknown): string {
   if (value === null) return "null";
+  if (value === Infinity || value === -Infinity) return "one that is too large";
   if (typeof value === "number" && !Number.isInteger(value)) return "a fraction";
   return Array.isArray(value) ? "an array" : (TYPE_NAMES[typeof value] ?? typeof value);
 }
