@@ -4,6 +4,7 @@
  */
 
 const words = ["external", "untrusted", "content"].map(alike);
+const backwards = ["tnetnoc", "detsurtnu", "lanretxe"].map(alike);
 const end = alike("end");
 const closing = "(?:id=[^<>]{0,128}(?=>))?>{0,3}";
 
@@ -11,6 +12,9 @@ const closing = "(?:id=[^<>]{0,128}(?=>))?>{0,3}";
 const MARKERS = [
   `<{1,3}/?(?:${end}[_-]*)?${words.join("[_-]*")}${closing}`,
   `(?:${end}_+)?${words.join("_+")}${closing}`,
+  // behind a right-to-left override it is read from its end
+  `[<>]{1,3}${backwards.join("[_-]*")}(?:[_-]*${alike("dne")})?[<>]{0,3}`,
+  `${backwards.join("_+")}(?:_+${alike("dne")})?[<>]{0,3}`,
 ];
 
 /**
