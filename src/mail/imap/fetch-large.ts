@@ -1,6 +1,7 @@
 import type { FetchMessageObject, FetchQueryObject, ImapFlow, MessageStructureObject } from "imapflow";
 import { assembleMail } from "../content/assemble-mail.ts";
 import type { MailAttachment } from "../port.ts";
+import { fetchMails } from "./fetch-mails.ts";
 import { pickParts } from "./pick-parts.ts";
 
 export interface PartOfMail {
@@ -55,6 +56,9 @@ async function fetchOne(
   uid: number,
   query: FetchQueryObject,
 ): Promise<FetchMessageObject | undefined> {
-  const answers = await client.fetchAll(`${uid}`, query, { uid: true });
-  return answers.find((answer) => answer.uid === uid && (answer.bodyStructure ?? answer.headers));
+  let found: FetchMessageObject | undefined;
+  for await (const answer of fetchMails(client, [uid], query)) {
+    if (answer.uid === uid && (answer.bodyStructure ?? answer.headers)) found = answer;
+  }
+  return found;
 }

@@ -1,4 +1,5 @@
 import type { ImapFlow, MailboxObject } from "imapflow";
+import { connectionLost } from "./connection-lost.ts";
 import type { FolderState } from "./position.ts";
 import { search } from "./search.ts";
 
@@ -23,6 +24,7 @@ export async function openFolder(client: ImapFlow, name: string, answerMs: numbe
   }, answerMs);
   try {
     const mailbox = await client.mailboxOpen(name, { readOnly: true });
+    if (!client.mailbox) throw connectionLost(client);
     const uidNext = mailbox.uidNext || (await findUidNext(client, mailbox));
     return { client, name, use: mailbox.specialUse, uidValidity: mailbox.uidValidity, uidNext };
   } catch (error) {

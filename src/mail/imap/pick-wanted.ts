@@ -1,10 +1,10 @@
 import type { FetchMessageObject } from "imapflow";
 import { readHeader } from "../content/read-header.ts";
 import { toMailId } from "../content/to-mail-id.ts";
+import { fetchMails } from "./fetch-mails.ts";
 import { isRefusal } from "./is-refusal.ts";
 import type { OpenFolder } from "./open-folder.ts";
 import { toTime } from "./to-facts.ts";
-import { toRange } from "./to-range.ts";
 
 export interface Wish {
   /** Milliseconds since the epoch. */
@@ -15,16 +15,16 @@ export interface Wish {
 const LOOK = { uid: true, internalDate: true, headers: ["message-id"] };
 
 /**
- * Those of the mails that were received in time and are not known, ascending. One that cannot be looked at makes a server refuse
- * them all: it is found by halves, and wanted as it is.
+ * Leaves out the mails that were not received in time, or are known. What nothing is said of stays. One that cannot be looked at
+ * makes a server refuse them all: it is found by halves, and stays, too. Rejects with the library's error.
  */
 export async function pickWanted(folder: OpenFolder, uids: number[], wish: Wish): Promise<number[]> {
   try {
-    const answers = await folder.client.fetchAll(toRange(uids), LOOK, { uid: true });
-    // The others are news of flags.
-    const mails = answers.filter(({ internalDate }) => internalDate !== undefined);
-    const wanted = mails.filter((mail) => isWanted(mail, wish)).map(({ uid }) => uid);
-    return wanted.toSorted((one, other) => one - other);
+    const unwanted = new Set<number>();
+    for await (const mail of fetchMails(folder.client, uids, LOOK)) {
+      if (mail.internalDate !== undefined && !isWanted(mail, wish)) unwanted.add(mail.uid);
+    }
+    return uids.filter((uid) => !unwanted.has(uid));
   } catch (error) {
     if (!isRefusal(error)) throw error;
     if (uids.length === 1) return uids;

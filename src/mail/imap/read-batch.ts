@@ -2,9 +2,9 @@ import type { FetchMessageObject } from "imapflow";
 import { readMail } from "../content/read-mail.ts";
 import type { FollowOptions, ReceivedMail } from "../port.ts";
 import { fetchLarge } from "./fetch-large.ts";
+import { fetchMails } from "./fetch-mails.ts";
 import type { OpenFolder } from "./open-folder.ts";
 import { FACTS, toFacts, toMarks } from "./to-facts.ts";
-import { toRange } from "./to-range.ts";
 
 /** A larger one is fetched in pieces. */
 const MOST_BYTES = 512 * 1024;
@@ -24,9 +24,12 @@ export async function* readBatch(
 }
 
 async function fetchFacts({ client }: OpenFolder, uids: number[]): Promise<FetchMessageObject[]> {
-  const answers = await client.fetchAll(toRange(uids), FACTS, { uid: true });
-  // The others are news of flags.
-  return answers.filter(({ internalDate }) => internalDate !== undefined);
+  const facts: FetchMessageObject[] = [];
+  for await (const message of fetchMails(client, uids, FACTS)) {
+    // The others are news of flags.
+    if (message.internalDate !== undefined) facts.push(message);
+  }
+  return facts;
 }
 
 async function* readSmall(
@@ -36,8 +39,8 @@ async function* readSmall(
 ): ReturnType<typeof readBatch> {
   if (messages.length === 0) return;
   const facts = new Map(messages.map((message) => [message.uid, message]));
-  const range = toRange([...facts.keys()].toSorted((one, other) => one - other));
-  for await (const { uid, source } of folder.client.fetch(range, { source: true }, { uid: true })) {
+  const uids = [...facts.keys()].toSorted((one, other) => one - other);
+  for await (const { uid, source } of fetchMails(folder.client, uids, { source: true })) {
     const message = facts.get(uid);
     if (!message || !source) continue;
     const mail = await readMail(source, toFacts(folder, message), options);

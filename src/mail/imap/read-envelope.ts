@@ -1,13 +1,13 @@
 import type { MessageAddressObject, MessageEnvelopeObject } from "imapflow";
 import { readMail } from "../content/read-mail.ts";
+import { fetchMails } from "./fetch-mails.ts";
 import type { Reader } from "./read-mails.ts";
 import { FACTS, toFacts, toMarks } from "./to-facts.ts";
-import { toRange } from "./to-range.ts";
 
 /** Reads of mails what the server keeps beside their text, which it may still have where it cannot give that. */
 export const readEnvelope: Reader = async function* readEnvelope(folder, uids, options) {
   const query = { ...FACTS, size: false, envelope: true };
-  for await (const message of folder.client.fetch(toRange(uids), query, { uid: true })) {
+  for await (const message of fetchMails(folder.client, uids, query)) {
     if (!message.envelope) continue;
     const mail = await readMail(toHeader(message.envelope), toFacts(folder, message), options);
     yield {

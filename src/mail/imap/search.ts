@@ -1,8 +1,9 @@
 import type { ImapFlow, SearchObject } from "imapflow";
+import { connectionLost } from "./connection-lost.ts";
 
 /** The uids of what is found, ascending. Rejects where the connection is lost, or the server refuses. */
 export async function search(client: ImapFlow, query: SearchObject): Promise<number[]> {
   const uids = await client.search(query, { uid: true });
   if (Array.isArray(uids)) return uids;
-  throw new Error(client.usable ? "It refuses to search." : (client.byeReason ?? "The connection was lost."));
+  throw client.mailbox ? new Error("It refuses to search.") : connectionLost(client);
 }

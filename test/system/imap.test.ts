@@ -1,0 +1,103 @@
+import { readFileSync } from "node:fs";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { ImapFlow } from "imapflow";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Mailbox } from "../../src/config/generated.ts";
+import { describeMailSource, type MailSourceUnderTest } from "../../src/contracts/describe-mail-source.ts";
+import { followMail } from "../../src/contracts/follow-mail.ts";
+import { mailFailureOf } from "../../src/contracts/mail-failure-of.ts";
+import { createImap } from "../../src/mail/imap/imap.ts";
+import { type Dovecot, startDovecot } from "./dovecot.ts";
+
+/** More than there are tests: each has a mailbox of its own. */
+const USERS = Array.from({ length: 40 }, (_, index) => `user-${index}@example.com`);
+const trusted = getCACertificates("default");
+let dovecot: Dovecot;
+let used = 0;
+
+beforeAll(async () => {
+  dovecot = await startDovecot(USERS);
+  setDefaultCACertificates([...trusted, readFileSync(dovecot.certificate, "utf8")]);
+});
+
+afterAll(async () => {
+  setDefaultCACertificates(trusted);
+  await dovecot.close();
+});
+
+describeMailSource({ describe, test }, "imap with dovecot", open);
+
+test("follows a folder with a name in any language, under another, with special characters", async () => {
+  const folders: Mailbox["folders"] = ["Entwürfe & Größe", "Lists.受信箱"];
+  const settings = { ...nextMailbox(), folders };
+  for (const folder of folders) {
+    await dovecot.createFolder(settings.user, folder);
+    await append(settings, "Subject: Hello\r\n\r\n", { folder });
+    const { mails } = await followMail(createImap({ source: { ...settings, folders: [folder] } }), hasMail);
+    expect(mails[0]).toMatchObject({ subject: "Hello", folder });
+  }
+  await createImap({ source: settings }).check(new AbortController().signal);
+});
+
+test("gives nothing twice under a new uidValidity that leaves the uids as they are", async () => {
+  const settings = nextMailbox();
+  const source = createImap({ source: settings });
+  await append(settings, "Message-ID: <1>\r\n\r\n");
+  const { position } = await followMail(source, hasMail);
+  await dovecot.renewUidValidity(settings.user);
+  await append(settings, "Message-ID: <2>\r\n\r\n");
+  const { mails } = await followMail(source, hasMail, { position, isKnown: (id) => id === "1" });
+  expect(mails.map(({ id }) => id)).toEqual(["2"]);
+});
+
+test("says that a folder is gone once it is deleted", async () => {
+  const settings = { ...nextMailbox(), folders: ["Lists"] satisfies Mailbox["folders"] };
+  await dovecot.createFolder(settings.user, "Lists");
+  const source = createImap({ source: settings });
+  await followMail(source, () => true);
+  await dovecot.deleteFolder(settings.user, "Lists");
+  expect(await mailFailureOf(followMail(source, () => true))).toMatchObject({ kind: "gone" });
+});
+
+async function open(): Promise<MailSourceUnderTest> {
+  const settings = nextMailbox();
+  return {
+    source: createImap({ source: settings }),
+    refused: createImap({ source: { ...settings, password: "wrong" } }),
+    missing: createImap({ source: { ...settings, folders: ["Nowhere"] } }),
+    unreachable: createImap({ source: { ...settings, port: 1 } }),
+    deliver: (mail, receivedAt) => append(settings, mail, { receivedAt }),
+    cut: () => dovecot.dropConnections(settings.user),
+    forgetPositions: () => dovecot.rebuild(settings.user),
+    close: async () => undefined,
+  };
+}
+
+function nextMailbox(): Mailbox & { user: string } {
+  const user = USERS[used++];
+  if (user === undefined) throw new Error("There are more tests than mailboxes.");
+  const { imapsPort: port } = dovecot;
+  return { kind: "imap", host: "localhost", port, user, password: dovecot.passwordOf(user) };
+}
+
+/** Over a connection of its own: those that are open may be cut. */
+async function append(
+  { user, password }: Mailbox,
+  mail: string,
+  { folder = "INBOX", receivedAt }: { folder?: string; receivedAt?: Date } = {},
+): Promise<void> {
+  const client = new ImapFlow({
+    host: dovecot.host,
+    port: dovecot.imapPort,
+    doSTARTTLS: false,
+    auth: { user: user ?? "", pass: password },
+    logger: false,
+  });
+  await client.connect();
+  await client.append(folder, Buffer.from(mail), [], receivedAt);
+  await client.logout();
+}
+
+function hasMail({ mails }: { mails: unknown[] }): boolean {
+  return mails.length > 0;
+}
