@@ -13,10 +13,11 @@ const POLICY = "/usr/sbin/policy-rc.d";
 /** Another apt may be at work for a while. */
 const LOCK = "DPkg::Lock::Timeout=120";
 
-if (isMissing()) {
-  if (process.getuid?.() === 0) install();
-  else asRoot();
-  if (isMissing()) stop("dovecot-imapd is installed, and yet some of its programs are missing.");
+try {
+  if (isMissing()) install();
+} catch (error) {
+  console.error(`The system tests need Debian's Dovecot: ${messageOf(error)}`);
+  process.exitCode = 1;
 }
 
 function isMissing(): boolean {
@@ -24,16 +25,28 @@ function isMissing(): boolean {
 }
 
 function install(): void {
+  if (process.getuid?.() === 0) installPackage();
+  else installAsRoot();
+  if (isMissing()) throw new Error("dovecot-imapd is installed, and yet some of its programs are missing.");
+}
+
+function installAsRoot(): void {
+  try {
+    execFileSync("sudo", ["-n", process.execPath, path.resolve(import.meta.filename)], { stdio: "inherit" });
+  } catch {
+    throw new Error("install dovecot-imapd, or run this as root, or with a sudo that asks for no password.");
+  }
+}
+
+function installPackage(): void {
   if (!existsSync("/usr/bin/apt-get"))
-    stop("there is no apt-get here: install Dovecot 2.3 with its IMAP server.");
+    throw new Error("there is no apt-get here: install Dovecot 2.3 with IMAP.");
   const isOurs = !existsSync(POLICY);
   if (isOurs) writeFileSync(POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   try {
     run("apt-get", "-qq", "update");
     run("apt-get", "-qq", "-o", LOCK, "install", "--yes", "--no-install-recommends", "dovecot-imapd");
     run("update-rc.d", "dovecot", "disable");
-  } catch (error) {
-    stop(messageOf(error));
   } finally {
     if (isOurs) rmSync(POLICY);
   }
@@ -45,17 +58,4 @@ function run(program: string, ...args: string[]): void {
   const PATH = `${process.env.PATH}:/usr/sbin:/sbin`;
   const env = { ...process.env, PATH, DEBIAN_FRONTEND: "noninteractive" };
   execFileSync(program, args, { env, stdio: ["ignore", "ignore", "pipe"] });
-}
-
-function asRoot(): void {
-  try {
-    execFileSync("sudo", ["-n", process.execPath, path.resolve(import.meta.filename)], { stdio: "inherit" });
-  } catch {
-    stop("install dovecot-imapd, or let this run as root or with a sudo that asks for no password.");
-  }
-}
-
-function stop(reason: string): never {
-  console.error(`The system tests need Debian's Dovecot: ${reason}`);
-  process.exit(1);
 }
