@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ResolvedConfig } from "../../config/resolved.ts";
+import { messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { MailSource } from "../port.ts";
 import type { MailWatch } from "./mail-watch.ts";
@@ -39,8 +40,9 @@ export interface MailKeeper {
 
 /** Keeps the watch that the configuration asks for, across reloads. */
 export function createMailKeeper({ folder, send, log }: KeeperOptions): MailKeeper {
-  let used: MailProgram | undefined;
+  /** The program that serves now, and the one that the watch was made from. */
   let current: MailProgram | undefined;
+  let used: MailProgram | undefined;
   let watch: MailWatch | undefined;
   let closed = false;
   /** One watch ends before the next begins: they want the same lock. */
@@ -61,7 +63,7 @@ export function createMailKeeper({ folder, send, log }: KeeperOptions): MailKeep
     notify: () => used?.mailSource?.notify?.(),
     close() {
       closed = true;
-      return then(() => watch?.close());
+      return inTurn(async () => watch?.close());
     },
   };
 
@@ -70,29 +72,29 @@ export function createMailKeeper({ folder, send, log }: KeeperOptions): MailKeep
     const next = open(program);
     used = program;
     watch = next;
-    void then(async () => {
+    void inTurn(async () => {
       await old?.close();
       next?.start();
     });
   }
 
-  function then(step: () => Promise<void> | undefined): Promise<void> {
-    turn = turn.then(step);
+  function inTurn(step: () => Promise<void>): Promise<void> {
+    turn = turn.then(step).catch((error: unknown) => {
+      log.error("mail watch failed", { reason: messageOf(error) });
+    });
     return turn;
   }
 
   function open({ config, mailSource: source }: MailProgram): MailWatch | undefined {
     const settings = config.hooks.mail;
     if (!source || !settings.autoStart) return undefined;
-    const post = createMailPost({ send, target: () => toTarget(current ?? { config }) });
-    const maxBodyBytes = (): number => (current?.config ?? config).hooks.maxBodyBytes;
+    const hooks = (): ResolvedConfig["hooks"] => (current?.config ?? config).hooks;
+    const maxBodyBytes = (): number => hooks().maxBodyBytes;
+    // The host is never looked up: the request takes no socket.
+    const target = () => ({ url: `http://127.0.0.1${hooks().path}/mail`, token: hooks().token });
+    const post = createMailPost({ send, target });
     return createPatientWatch({ folder, source, settings, post, maxBodyBytes, log });
   }
-}
-
-/** The host is never looked up: the request takes no socket. */
-function toTarget({ config: { hooks } }: Pick<MailProgram, "config">): { url: string; token: string } {
-  return { url: `http://127.0.0.1${hooks.path}/mail`, token: hooks.token };
 }
 
 /** What a plugin makes of its options is its own affair: it may be another at each load. */
