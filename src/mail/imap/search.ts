@@ -5,5 +5,6 @@ import { connectionLost } from "./connection-lost.ts";
 export async function search(client: ImapFlow, query: SearchObject): Promise<number[]> {
   const uids = await client.search(query, { uid: true });
   if (Array.isArray(uids)) return uids;
-  throw client.mailbox ? new Error("It refuses to search.") : connectionLost(client);
+  const isLost = !client.mailbox || client.byeReason !== undefined;
+  throw isLost ? connectionLost(client) : new Error("It refuses to search.");
 }
