@@ -74,7 +74,7 @@ async function askPlace(
   if (isReference(current)) choices.unshift({ value: "current", label: "Where it is now", hint: current });
   const kind = await person.choose({ message: `${title}: where is it?`, choices });
   if (kind === "current") return undefined;
-  if (kind === "text") return { kind, text: await person.secret(title) };
+  if (kind === "text") return { kind, text: await person.secret(`${title} (it is not shown)`) };
   if (kind === "env") return { kind, name: await asker.text({ flag: `${flag}Env`, message: "Its name" }) };
   const file = await asker.text({ flag: `${flag}File`, message: "The file" });
   return { kind, file: path.resolve(workingFolder(), file) };

@@ -1,0 +1,55 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type ImapServer, startImapServer } from "../support/imap-server.ts";
+import { DOWN, ENTER, INTERRUPT, openTerminal } from "../support/terminal.ts";
+
+let folder: string;
+let server: ImapServer;
+beforeEach(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-setup-"));
+  server = await startImapServer({ folders: { Lists: "" } });
+});
+afterEach(async () => {
+  await server.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test(
+  "a person is led through it, and sees the change before it is written",
+  { timeout: 120_000 },
+  async () => {
+    const terminal = openTerminal(folder, ["mail", "setup", "--host", server.host]);
+    await terminal.answer("Mail address", `${server.user}${ENTER}`);
+    await terminal.answer("Encryption", DOWN + DOWN + ENTER);
+    await terminal.answer("Port", `${"\u007f".repeat(3)}${server.port}${ENTER}`);
+    await terminal.answer("Login name", ENTER);
+    await terminal.answer("How does it log in?", ENTER);
+    await terminal.answer("Password: where is it?", ENTER);
+    await terminal.answer("Password (it is not shown)", `${server.password}${ENTER}`);
+    await terminal.answer("Which folders count?", `${DOWN} ${ENTER}`);
+    await terminal.answer("Your own words to the agent", `Be brief.${ENTER}`);
+    await terminal.answer('instructions: "Be brief."', "");
+    await terminal.answer("Write /", ENTER);
+    expect(await terminal.end(), terminal.shown()).toBe(0);
+
+    const text = readFileSync(path.join(folder, "webhooks.json5"), "utf8");
+    expect(text).toContain('folders: ["INBOX", "Lists"]');
+    expect(text).toContain('instructions: "Be brief."');
+    const secret = path.join(folder, ".webhooks/mail-password");
+    expect(readFileSync(secret, "utf8")).toBe(`${server.password}\n`);
+    expect(statSync(secret).mode & 0o777).toBe(0o600);
+    expect(terminal.shown() + text).not.toContain(server.password);
+  },
+);
+
+test("whoever leaves in the middle finds everything as it was", { timeout: 120_000 }, async () => {
+  writeFileSync(path.join(folder, "webhooks.yaml"), "# mine\n");
+  const terminal = openTerminal(folder, ["mail", "setup", "--host", server.host]);
+  await terminal.answer("Mail address", `${server.user}${ENTER}`);
+  await terminal.answer("Encryption", INTERRUPT);
+  expect(await terminal.end(), terminal.shown()).toBe(1);
+  expect(terminal.shown()).toContain("Nothing was written.");
+  expect(readFileSync(path.join(folder, "webhooks.yaml"), "utf8")).toBe("# mine\n");
+});
