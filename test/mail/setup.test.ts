@@ -1,0 +1,304 @@
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parseSource } from "../../src/config/parse.ts";
+import { type CliResult, runWebhooks } from "../support/cli.ts";
+import { startGmail } from "../support/gmail.ts";
+import { type ImapServer, type ImapServerOptions, startImapServer } from "../support/imap-server.ts";
+
+const main = path.join(import.meta.dirname, "../../src/cli/main.ts");
+
+let folder: string;
+const closers: (() => Promise<void>)[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-setup-"));
+});
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test(
+  "from nothing to a configuration that loads, and again, and otherwise",
+  { timeout: 120_000 },
+  async () => {
+    const server = await startImap({ folders: { Lists: "" } });
+    const flags = [...addressOf(server), "--password-stdin", "--json"];
+
+    const wrong = await setUp([...flags, "--yes"], { input: "wrong horse\n" });
+    expect(wrong).toMatchObject({ code: 1, answer: { ok: false, code: "login_refused" } });
+    const unasked = await setUp(flags, { input: server.password });
+    expect(unasked).toMatchObject({
+      code: 2,
+      answer: { code: "missing_answer", error: expect.stringContaining("--yes") },
+    });
+    const dry = await setUp([...flags, "--dry-run"], { input: server.password });
+    expect(dry).toMatchObject({ code: 0, answer: { ok: true, changed: true, written: false } });
+    expect(readdirSync(folder)).toEqual([]);
+
+    const first = await setUp([...flags, "--yes"], { input: `${server.password}\n` });
+    const mailbox = `imap://ann%40example.com@127.0.0.1:${server.port}`;
+    expect(first).toMatchObject({
+      code: 0,
+      answer: { changed: true, written: true, mailbox, folders: ["INBOX"] },
+    });
+    const text = read("webhooks.json5");
+    expect(text).toContain('password: "${file:.webhooks/mail-password}"');
+    expect(read(".webhooks/mail-password")).toBe(`${server.password}\n`);
+    for (const secret of ["mail-password", "hook-token"]) {
+      expect(statSync(path.join(folder, ".webhooks", secret)).mode & 0o777).toBe(0o600);
+    }
+    expect(statSync(path.join(folder, ".webhooks")).mode & 0o777).toBe(0o700);
+    expect(await runWebhooks(folder, "check")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("mail"),
+    });
+
+    const again = await setUp([...flags, "--yes"], { input: server.password });
+    expect(again).toMatchObject({ code: 0, answer: { changed: false, written: false } });
+    expect(read("webhooks.json5")).toBe(text);
+    const other = await setUp(["--folder", "Lists", "--yes", "--json"]);
+    expect(other).toMatchObject({ code: 0, answer: { changed: true, folders: ["Lists"] } });
+    expect(read("webhooks.json5").replace('"Lists"', "")).toBe(
+      text.replace(/(password: ".*")/, "$1,\n        folders: []"),
+    );
+    for (const { stdout, stderr } of [wrong, unasked, dry, first, again, other]) {
+      expect(stdout + stderr + text).not.toContain(server.password);
+    }
+  },
+);
+
+describe("a configuration that is there", () => {
+  test(
+    "keeps its comments and all else, and what it keeps secret is not shown",
+    { timeout: 120_000 },
+    async () => {
+      const server = await startImap();
+      const text = [
+        "# of the north office",
+        "gateway: { auth: { token: gateway-token-in-clear } } # mine",
+        "hooks:",
+        "    enabled: true",
+        "    token: 'hook-token-in-clear-0123456789' # rotate in May",
+        "    presets: [] # none yet",
+        "# the end",
+        "",
+      ].join("\n");
+      write("webhooks.yaml", text);
+      const flags = [
+        ...addressOf(server),
+        "--password-env",
+        "MAIL_PASSWORD",
+        "--instructions",
+        "Be brief.",
+        "--yes",
+      ];
+      const { code, stdout } = await setUp(flags, { env: { MAIL_PASSWORD: server.password } });
+      expect(code).toBe(0);
+      const lines = read("webhooks.yaml").split("\n");
+      const kept = text.replace("presets: []", 'presets: ["mail"]').split("\n");
+      expect(lines.filter((line) => kept.includes(line))).toEqual(kept);
+      expect(parseSource("x.yaml", read("webhooks.yaml")).value).toMatchObject({
+        hooks: {
+          presets: ["mail"],
+          mail: { source: { kind: "imap", password: "${MAIL_PASSWORD}" }, instructions: "Be brief." },
+        },
+      });
+      expect(stdout).toContain("[redacted]");
+      expect(stdout).not.toMatch(/in-clear|correct horse/);
+      expect(existsSync(path.join(folder, ".webhooks"))).toBe(false);
+    },
+  );
+
+  test("gets a password out of it that stood there in clear", { timeout: 120_000 }, async () => {
+    const server = await startImap();
+    const source = { kind: "imap", host: server.host, port: server.port, tls: "none", user: server.user };
+    const hooks = { enabled: true, token: "0123456789012345678901234", presets: [{ use: "mail" }] };
+    write(
+      "webhooks.json",
+      JSON.stringify(
+        { hooks: { ...hooks, mail: { source: { ...source, password: server.password } } } },
+        null,
+        2,
+      ),
+    );
+    const { code, stdout } = await setUp(["--yes"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(read("webhooks.json"))).toEqual({
+      hooks: { ...hooks, mail: { source: { ...source, password: "${file:.webhooks/mail-password}" } } },
+    });
+    expect(stdout).not.toContain(server.password);
+  });
+
+  test("is left as it is where the change would not load", { timeout: 120_000 }, async () => {
+    const server = await startImap();
+    write("webhooks.json5", "{ hooks: { enabled: true, token: '0123456789012345678901234' } }");
+    write("password", server.password);
+    const flags = [
+      ...addressOf(server),
+      "--password-file",
+      "password",
+      "--channel",
+      "slack",
+      "--yes",
+      "--json",
+    ];
+    expect(await setUp(flags)).toMatchObject({
+      code: 1,
+      answer: { code: "config", error: expect.stringContaining("hooks.mail.channel") },
+    });
+    expect(read("webhooks.json5")).toBe("{ hooks: { enabled: true, token: '0123456789012345678901234' } }");
+  });
+});
+
+describe("what cannot work is said, and nothing is written", () => {
+  test.each([
+    [["--host", "127.0.0.1", "--user", "ann"], 2, "--password-env, or --password-file, or --password-stdin"],
+    [[], 2, "--address is missing"],
+    [["--address", "nobody"], 1, "--address: expected an address"],
+    [["--host", "127.0.0.1", "--user", "ann", "--port", "0"], 1, "--port: a port is"],
+    [
+      ["--host", "mail.example", "--user", "ann", "--tls", "none"],
+      1,
+      "--tls: expected one of implicit, starttls",
+    ],
+    [["--host", "127.0.0.1", "--user", "ann", "--password-file", "gone", "--yes"], 1, "gone cannot be used"],
+    [["--password", "correct horse"], 1, "unknown option '--password'"],
+  ])("%j", { timeout: 120_000 }, async (flags, code, message) => {
+    expect(await runWebhooks(folder, "mail", "setup", ...flags)).toMatchObject({
+      code,
+      stderr: expect.stringContaining(message),
+    });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("a certificate that nobody vouches for", { timeout: 120_000 }, async () => {
+    const server = await startImap({ certificate: makeCertificate() });
+    const flags = [
+      "--host",
+      "localhost",
+      "--port",
+      String(server.port),
+      "--user",
+      server.user,
+      "--password-stdin",
+      "--yes",
+      "--json",
+    ];
+    expect(await setUp(flags, { input: server.password })).toMatchObject({
+      code: 1,
+      answer: { code: "network", error: expect.stringContaining("certificate") },
+    });
+  });
+});
+
+test("a login that cannot be tried here is written with --no-check", { timeout: 120_000 }, async () => {
+  const flags = [
+    "--host",
+    "imap.example.com",
+    "--user",
+    "ann@example.com",
+    "--password-env",
+    "NOT_SET_HERE",
+    "--yes",
+    "--json",
+  ];
+  expect(await setUp(flags)).toMatchObject({
+    code: 1,
+    answer: { error: expect.stringContaining("NOT_SET_HERE") },
+  });
+  expect(await setUp([...flags, "--no-check"])).toMatchObject({ code: 0, answer: { written: true } });
+  expect(read("webhooks.json5")).toContain('password: "${NOT_SET_HERE}"');
+});
+
+test("a mailbox of Gmail's own API, with its topic and subscription", { timeout: 120_000 }, async () => {
+  const gmail = await startGmail();
+  closers.push(gmail.close);
+  const { apiUrl, pubsubUrl, user } = gmail.source;
+  const oauth = { tokenUrl: gmail.oauth.tokenUrl, clientId: "of before", refreshToken: "${OLD}" };
+  write(
+    "webhooks.json",
+    JSON.stringify({ hooks: { mail: { source: { kind: "gmail", user, oauth, apiUrl, pubsubUrl } } } }),
+  );
+  const { topic, subscription } = gmail.notified;
+  const flags = [
+    ...["--oauth-client-id", gmail.oauth.clientId, "--oauth-client-secret-env", "CLIENT_SECRET"],
+    ...["--oauth-refresh-token-stdin", "--topic", topic, "--subscription", subscription, "--prepare-pubsub"],
+  ];
+  const options = { input: gmail.oauth.refreshToken, env: { CLIENT_SECRET: gmail.oauth.clientSecret ?? "" } };
+  const result = await setUp([...flags, "--yes", "--json"], options);
+  expect(result).toMatchObject({ code: 0, answer: { written: true, mailbox: `gmail://${user}` } });
+  expect(JSON.parse(read("webhooks.json")).hooks.mail.source).toEqual({
+    kind: "gmail",
+    user,
+    oauth: {
+      tokenUrl: gmail.oauth.tokenUrl,
+      clientId: gmail.oauth.clientId,
+      clientSecret: "${CLIENT_SECRET}",
+      refreshToken: "${file:.webhooks/mail-refresh-token}",
+    },
+    apiUrl,
+    pubsubUrl,
+    topic,
+    subscription,
+  });
+  expect(result.stdout + result.stderr + read("webhooks.json")).not.toContain(gmail.oauth.refreshToken);
+  expect(
+    gmail.requests.some((request) => request.includes(`PUT /v1/${subscription}`)),
+    gmail.requests.join("\n"),
+  ).toBe(true);
+});
+
+async function startImap(options?: ImapServerOptions): Promise<ImapServer> {
+  const server = await startImapServer(options);
+  closers.push(server.close);
+  return server;
+}
+
+function addressOf({ host, port, user }: ImapServer): string[] {
+  return ["--host", host, "--port", String(port), "--tls", "none", "--user", user];
+}
+
+/** Runs `webhooks mail setup` without a terminal. `answer`: what it printed, where that is JSON. */
+async function setUp(
+  flags: string[],
+  { input = "", env = {} }: { input?: string; env?: Record<string, string> } = {},
+): Promise<CliResult & { answer: unknown }> {
+  const { INIT_CWD: _, WEBHOOKS_CONFIG: __, ...own } = process.env;
+  return new Promise((resolve) => {
+    const options = { cwd: folder, env: { ...own, ...env, NO_COLOR: "1", FORCE_COLOR: undefined } };
+    const child = execFile(
+      process.execPath,
+      [main, "mail", "setup", ...flags],
+      options,
+      (error, stdout, stderr) => {
+        const code = typeof error?.code === "number" ? error.code : Number(error !== null);
+        resolve({ code, stdout, stderr, answer: stdout.startsWith("{") ? JSON.parse(stdout) : undefined });
+      },
+    );
+    child.stdin?.end(input);
+  });
+}
+
+function makeCertificate(): { key: string; cert: string } {
+  const place = mkdtempSync(path.join(tmpdir(), "hookline-cert-"));
+  const files = ["-keyout", path.join(place, "key"), "-out", path.join(place, "cert")];
+  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  execFileSync("openssl", ["req", "-x509", ...kind, "-subj", "/CN=localhost", ...files], { stdio: "pipe" });
+  const made = {
+    key: readFileSync(path.join(place, "key"), "utf8"),
+    cert: readFileSync(path.join(place, "cert"), "utf8"),
+  };
+  rmSync(place, { recursive: true });
+  return made;
+}
+
+function read(name: string): string {
+  return readFileSync(path.join(folder, name), "utf8");
+}
+
+function write(name: string, text: string): void {
+  writeFileSync(path.join(folder, name), text);
+}
