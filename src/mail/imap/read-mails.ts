@@ -31,11 +31,11 @@ const MOST_TRIES = 5;
  */
 export async function readMails(reading: Reading, uids: number[]): Promise<ReceivedMail[]> {
   const { folder, tries } = reading;
-  const isSuspect = uids.some((uid) => tries.of(folder, uid) > 0);
-  const mails = isSuspect ? undefined : await tryReader(reading, uids, readBatch);
+  const trusted = uids.filter((uid) => tries.of(folder, uid) === 0);
+  const mails = await tryReader(reading, trusted, readBatch);
   const inOrder: ReceivedMail[] = [];
   for (const uid of uids) {
-    const mail = mails?.get(uid) ?? (await readAlone(reading, uid));
+    const mail = mails.get(uid) ?? (await readAlone(reading, uid));
     if (mail) inOrder.push(mail);
   }
   return inOrder;
