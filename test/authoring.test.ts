@@ -245,9 +245,10 @@ const BROKEN = {
   },
 };
 
-/** Runs inside the sandbox. */
+/** Runs inside the sandbox, where `globalThis` is the call's own and inherits from the realm's. */
 function listGlobals(): string[] {
-  return Object.getOwnPropertyNames(globalThis).filter((name) => Reflect.get(globalThis, name) !== undefined);
+  const names = Object.getOwnPropertyNames(Object.getPrototypeOf(globalThis));
+  return names.filter((name) => Reflect.get(globalThis, name) !== undefined);
 }
 
 /** A transform `x` with one sample. */

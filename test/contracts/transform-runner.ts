@@ -253,6 +253,12 @@ export function describeTransformRunner(
         ]);
       });
 
+      test.each([
+        "module.exports = ({ payload }) => payload.n",
+        "exports.default = ({ payload }) => payload.n; exports.transform = () => 0",
+        "module.exports = { transform: ({ payload }) => payload.n }",
+      ])("CommonJS: %s", async (code) => expect(await run(code, toInput({ n: 4 }))).toBe(4));
+
       test("subclasses of built-in classes may set their own properties", async () => {
         const code = `class Problem extends Error { code = 7; constructor() { super("p"); this.name = "Problem"; } }
         export default () => { const p = new Problem(); const o: any = {}; o.toString = () => "mine"; return [p.name, p.code, String(o), String(p)]; }`;

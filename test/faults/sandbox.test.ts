@@ -102,7 +102,7 @@ describe("escapes reach nothing outside", () => {
   test("through a replaced built-in that the sandbox itself uses", async () => {
     const code = `export default () => {
       const caught: string[] = [];
-      for (const [holder, name] of [[JSON, "parse"], [JSON, "stringify"], [Promise.prototype, "then"], [Array.prototype, "map"], [Reflect, "get"], [globalThis, "JSON"]] as any) {
+      for (const [holder, name] of [[JSON, "parse"], [JSON, "stringify"], [Promise.prototype, "then"], [Array.prototype, "map"], [Reflect, "get"], [Object.getPrototypeOf(globalThis), "JSON"]] as any) {
         const before = holder[name];
         try { holder[name] = () => "mine" } catch {}
         try { Object.defineProperty(holder, name, { value: () => "mine" }) } catch {}
@@ -150,6 +150,18 @@ describe("nothing of one call is left for the next", () => {
     const bundle = await folder.bundle(code);
     for (const n of [1, 2]) {
       expect((await runner.run(bundle, toInput({ n }))).result).toEqual({ kind: "value", value: "clean" });
+    }
+  });
+
+  test("a global that a call wrote, and could write", async () => {
+    const code = `let count = 0; (globalThis as any).loaded = ((globalThis as any).loaded ?? 0) + 1;
+    export default () => {
+      (globalThis as any).mark = ((globalThis as any).mark ?? 0) + 1;
+      return [(globalThis as any).loaded, (globalThis as any).mark, ++count];
+    }`;
+    const bundle = await folder.bundle(code);
+    for (const _ of [1, 2]) {
+      expect((await runner.run(bundle, toInput({}))).result).toEqual({ kind: "value", value: [1, 1, 1] });
     }
   });
 
@@ -335,7 +347,7 @@ const WALK_INTRINSICS = `export default async () => {
   const segments = new Intl.Segmenter("en").segment("a") as any;
   const settled = (async () => {})();
   const roots: [string, unknown][] = [
-    ["globalThis", globalThis],
+    ["globalThis", Object.getPrototypeOf(globalThis)],
     ...[
       function () {}, () => {}, async () => {}, function* () {}, async function* () {}, class {},
       (function* () {}).prototype, (async function* () {}).prototype, [].values(), [].entries(), new Map().keys(), new Set().keys(),

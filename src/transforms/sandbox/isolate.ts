@@ -78,7 +78,7 @@ function abort(): never {
 
 /** The value of a script must not be a function: its context could never be freed. */
 function wrap(code: string): string {
-  return `${REALM_GLOBAL}.define(function (module, exports) { "use strict";\n${code}\n});0`;
+  return `${REALM_GLOBAL}.define(function (module, exports, globalThis) { "use strict";\n${code}\n});0`;
 }
 
 function openRoom({ isolate, realm, bundle, exportName, shared }: Scripts): Room {

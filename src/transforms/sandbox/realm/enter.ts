@@ -6,8 +6,8 @@ import { writeResult } from "./write-result.ts";
 type Transform = (input: unknown) => unknown;
 type Exports = Record<string, unknown>;
 
-/** The code of a bundle, wrapped so that each evaluation has variables of its own. */
-export type Factory = (module: { exports: Exports }, exports: Exports) => void;
+/** The code of a bundle, wrapped so that each evaluation has variables and a `globalThis` of its own. */
+export type Factory = (module: { exports: unknown }, exports: Exports, global: object) => void;
 
 /** The text that comes with a call. */
 interface CallText {
@@ -94,12 +94,20 @@ function readInput(options: EnterOptions, text: string, body: string): unknown {
 }
 
 function loadTransform({ factory, exportName }: EnterOptions): Transform {
-  const module: { exports: Exports } = { exports: {} };
-  factory(module, module.exports);
+  const exports: Exports = {};
+  const module: { exports: unknown } = { exports };
+  // What is written to the realm's own global would be there for the next call, or throw where it is frozen.
+  factory(module, exports, Object.create(globalThis));
+  const exported = toExports(module.exports);
   const names = exportName === undefined ? ["default", "transform"] : [exportName];
-  const found = names.map((name) => module.exports[name]).find(isTransform);
-  if (!found) throw new TypeError(explainMissing(names, module.exports));
+  const found = names.map((name) => exported[name]).find(isTransform);
+  if (!found) throw new TypeError(explainMissing(names, exported));
   return found;
+}
+
+/** A function in the place of a CommonJS module's exports is its default, as Node has it. */
+function toExports(exported: unknown): Exports {
+  return isTransform(exported) ? { default: exported, ...Object(exported) } : Object(exported);
 }
 
 function explainMissing(names: string[], exports: Exports): string {
