@@ -32,7 +32,7 @@ test(
     await terminal.answer("Your own words to the agent", `Be brief.${ENTER}`);
     await terminal.answer('instructions: "Be brief."', "");
     await terminal.answer("Write /", ENTER);
-    expect(await terminal.end(), terminal.shown()).toBe(0);
+    expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
 
     const text = readFileSync(path.join(folder, "webhooks.json5"), "utf8");
     expect(text).toContain('folders: ["INBOX", "Lists"]');
@@ -49,7 +49,7 @@ test("whoever leaves in the middle finds everything as it was", { timeout: 120_0
   const terminal = openTerminal(folder, ["mail", "setup", "--host", server.host]);
   await terminal.answer("Mail address", `${server.user}${ENTER}`);
   await terminal.answer("Encryption", INTERRUPT);
-  expect(await terminal.end(), terminal.shown()).toBe(1);
+  expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 1 });
   expect(terminal.shown()).toContain("Nothing was written.");
   expect(readFileSync(path.join(folder, "webhooks.yaml"), "utf8")).toBe("# mine\n");
 });

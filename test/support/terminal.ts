@@ -26,7 +26,7 @@ export function openTerminal(folder: string, args: string[]): Terminal {
   const command = [process.execPath, main, ...args].map((part) => `'${part}'`).join(" ");
   // A new one has no width at all.
   const sized = `stty rows 50 cols 200; exec ${command}`;
-  const child = spawn("script", ["--quiet", "--return", "--command", sized, "/dev/null"], {
+  const child = spawn("/usr/bin/script", ["--quiet", "--return", "--command", sized, "/dev/null"], {
     cwd: folder,
     env: { ...env, TERM: "xterm" },
   });

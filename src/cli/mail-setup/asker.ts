@@ -6,7 +6,7 @@ type TextFlag = {
 }[keyof SetupFlags];
 
 /** A question that takes a line of text. */
-export interface TextQuestion {
+interface TextQuestion {
   flag: TextFlag;
   message: string;
   /** What holds where nothing else is said. */
@@ -23,7 +23,7 @@ export interface Choice<Value extends string> {
   hint?: string;
 }
 
-export interface ChoiceQuestion<Value extends string> {
+interface ChoiceQuestion<Value extends string> {
   flag: TextFlag;
   message: string;
   choices: Choice<Value>[];
