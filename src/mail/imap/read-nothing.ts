@@ -8,7 +8,8 @@ export async function readNothing(
   uid: number,
   options: FollowOptions,
 ): Promise<ReceivedMail> {
-  const header = Buffer.from(`Message-ID: <${uid}.${uidValidity}@unreadable.invalid>\r\n`);
+  const id = `${uid}.${uidValidity}.${encodeURIComponent(name)}@unreadable.invalid`;
+  const header = Buffer.from(`Message-ID: <${id}>\r\n`);
   const mail = await readMail(header, { folder: name, labels: [], receivedAt: Date.now() }, options);
   return { mail: { ...mail, truncated: true }, marks: { spam: false, trash: false, draft: false } };
 }
