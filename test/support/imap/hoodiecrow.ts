@@ -13,7 +13,6 @@ const USUAL = [
   "SASL-IR",
 ] as const;
 const SPECIAL = ["XOAUTH2", "STARTTLS", "LOGINDISABLED", "X-GM-EXT-1"] as const;
-export type ImapExtension = (typeof USUAL)[number] | (typeof SPECIAL)[number];
 
 export interface Message {
   uid: number;
@@ -34,7 +33,7 @@ export interface Connection {
   scheduleCommand(line: string): void;
 }
 
-export interface Response {
+interface Response {
   command?: string;
 }
 
