@@ -2,6 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { GMAIL_CLIENT, giveConsent } from "../support/gmail/mailbox.ts";
+import { startGmail } from "../support/gmail.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
 import { DOWN, ENTER, INTERRUPT, openTerminal } from "../support/terminal.ts";
 
@@ -43,6 +45,43 @@ test(
     expect(terminal.shown() + text).not.toContain(server.password);
   },
 );
+
+test("a person consents in the browser, for Gmail's own API", { timeout: 120_000 }, async () => {
+  const gmail = await startGmail();
+  try {
+    const { apiUrl, pubsubUrl, user } = gmail.source;
+    const oauth = { ...GMAIL_CLIENT, clientSecret: "${file:client-secret}", tokenUrl: gmail.oauth.tokenUrl };
+    const source = { kind: "gmail", user, oauth: { ...oauth, refreshToken: "${OLD}" }, apiUrl, pubsubUrl };
+    writeFileSync(path.join(folder, "webhooks.json"), JSON.stringify({ hooks: { mail: { source } } }));
+    writeFileSync(path.join(folder, "client-secret"), GMAIL_CLIENT.clientSecret);
+
+    const terminal = openTerminal(folder, ["mail", "setup"]);
+    await terminal.answer("Mail address", ENTER);
+    await terminal.answer("How is the mailbox read?", ENTER);
+    await terminal.answer("Mailbox", ENTER);
+    await terminal.answer("Id of the OAuth client", ENTER);
+    await terminal.answer("Client secret: where is it?", ENTER);
+    await terminal.answer("How is access given?", ENTER);
+    await terminal.answer("code_challenge_method", "");
+    await terminal.answer("Waiting for the consent", "");
+    const [page = ""] = /https:\/\/accounts\.google\.com\/\S+/.exec(terminal.shown()) ?? [];
+    const form = new URLSearchParams([...new URL(page).searchParams, ["email", user]]);
+    await fetch(await giveConsent(gmail.url, form));
+    await terminal.answer("How is new mail noticed?", ENTER);
+    await terminal.answer("Your own words to the agent", ENTER);
+    await terminal.answer("Write /", ENTER);
+    expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
+
+    const written = JSON.parse(readFileSync(path.join(folder, "webhooks.json"), "utf8"));
+    const refreshToken = "${file:.webhooks/mail-refresh-token}";
+    expect(written.hooks.mail.source).toEqual({ ...source, oauth: { ...oauth, refreshToken } });
+    const secret = readFileSync(path.join(folder, ".webhooks/mail-refresh-token"), "utf8").trim();
+    expect(secret).not.toBe("");
+    expect(terminal.shown()).not.toContain(secret);
+  } finally {
+    await gmail.close();
+  }
+});
 
 test("whoever leaves in the middle finds everything as it was", { timeout: 120_000 }, async () => {
   writeFileSync(path.join(folder, "webhooks.yaml"), "# mine\n");

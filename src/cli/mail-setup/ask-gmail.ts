@@ -90,7 +90,7 @@ async function consent(
     tokenUrl,
     apiUrl: textOf(current, "apiUrl"),
   });
-  person.note(`Open this page in a browser on this machine:\n\n${asked.url}`);
+  person.show(`\nOpen this page in a browser on this machine:\n\n${asked.url}\n`);
   const waiting = "Waiting for the consent";
   const { refreshToken } = await asker.during(waiting, () => asked.wait(AbortSignal.timeout(CONSENT_MS)));
   return refreshToken;

@@ -1,7 +1,6 @@
 import { findProvider } from "../../mail/setup/providers.ts";
 import { parseMailAddress } from "../../mail/setup/mail-address.ts";
 import type { Target } from "../../mail/setup/target.ts";
-import { askGmail } from "./ask-gmail.ts";
 import { askImap } from "./ask-imap.ts";
 import type { Asker } from "./asker.ts";
 import { currentSource, type MailboxAnswer, textOf } from "./session.ts";
@@ -14,7 +13,10 @@ export async function askMailbox(asker: Asker, target: Target): Promise<MailboxA
   const isSame =
     written["kind"] === kind && (address === written["user"] || asker.flags.user === written["user"]);
   const session = { asker, target, current: isSame ? written : {} };
-  return kind === "gmail" ? askGmail(session, address) : askImap(session, address);
+  if (kind === "imap") return askImap(session, address);
+  // Google's libraries take their time to load.
+  const { askGmail } = await import("./ask-gmail.ts");
+  return askGmail(session, address);
 }
 
 /** A login name stands for the address where that is not asked for anything. */

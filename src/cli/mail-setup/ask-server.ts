@@ -21,12 +21,13 @@ export interface ServerAnswer {
 export async function askServer({ asker, current }: Session, address: string): Promise<ServerAnswer> {
   const isKnown = asker.flags.host !== undefined || current["host"] !== undefined;
   const found = isKnown ? undefined : await find(asker, address);
+  const message = found || isKnown ? "Server" : `Server (none was found for ${address})`;
   const proposed = found ?? toProposal(current);
   if (found && (await isTaken(asker, found))) return { ...found, user: await askUser(asker, found.user) };
 
   const host = await asker.text({
     flag: "host",
-    message: "Server",
+    message,
     initial: proposed.host,
     check: checkHost,
   });

@@ -38,6 +38,8 @@ export interface Person {
   secret(message: string): Promise<string>;
   confirm(message: string): Promise<boolean>;
   note(text: string): void;
+  /** Something to be copied: as it is, without a frame. */
+  show(text: string): void;
   warn(text: string): void;
   /** Shows that something takes its time. */
   during<Result>(message: string, work: () => Promise<Result>): Promise<Result>;

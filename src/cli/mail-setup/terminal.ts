@@ -50,6 +50,7 @@ export function createTerminal(): Person {
       return requireAnswer(await confirm({ message }));
     },
     note: (shown) => note(toPrintable(shown)),
+    show: (shown) => console.log(toPrintable(shown)),
     warn: (shown) => log.warn(toPrintable(shown)),
     async during(message, work) {
       const busy = spinner();
