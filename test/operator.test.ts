@@ -10,7 +10,7 @@ describe("who may read", () => {
     "not with %s",
     async (authorization) => {
       service = await startService();
-      for (const path of ["/api/status", "/api/events", "/api/sessions/main"]) {
+      for (const path of ["/api/status", "/api/events", "/api/sessions/main", "/api/nothing", "/api"]) {
         const response = await fetch(service.url + path, { headers: authorization ? { authorization } : {} });
         expect(response.status).toBe(401);
         expect(response.headers.get("www-authenticate")).toBe("Bearer");
@@ -22,6 +22,19 @@ describe("who may read", () => {
       }
     },
   );
+
+  test("and with it, what there is not is a 404", async () => {
+    service = await startService();
+    const headers = { authorization: `Bearer ${GATEWAY_TOKEN}` };
+    for (const [method, path] of [
+      ["GET", "/api/nothing"],
+      ["GET", "/api"],
+      ["PUT", "/api/status"],
+    ] as const) {
+      const response = await fetch(service.url + path, { method, headers });
+      expect([response.status, await response.json()]).toMatchObject([404, { ok: false, code: "not_found" }]);
+    }
+  });
 
   test("nobody while there is no gateway token", async () => {
     service = await startService({ config: { gateway: { auth: {} } } });

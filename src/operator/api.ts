@@ -43,6 +43,9 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
       return reply.code(trial.ok ? 200 : trial.status).send(trial);
     });
 
+    // Without the token nobody learns what there is.
+    for (const url of ["/api", "/api/*"]) api.all(url, async () => requireFound(undefined, "path"));
+
     registerEvents(api, options);
     registerDeadLetters(api, options);
 
