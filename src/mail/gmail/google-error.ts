@@ -29,8 +29,21 @@ export function readGoogleError(thrown: unknown): GoogleError {
       message: toLine(message),
     };
   }
-  const message = toLine(data.error_description ?? data.error ?? messageOf(thrown));
+  const message = toLine(data.error_description ?? data.error ?? toReason(thrown));
   return { status, reasons: strings([data.error]), message };
+}
+
+/** `fetch failed` says nothing; what it came of does. */
+function toReason(thrown: unknown): string {
+  const code = systemCodeOf(thrown);
+  return code ? `${messageOf(thrown)} (${code})` : messageOf(thrown);
+}
+
+/** `ECONNREFUSED`: of the innermost cause that has one. */
+function systemCodeOf(thrown: unknown, depth = 0): string | undefined {
+  if (!(thrown instanceof Error) || depth > 5) return undefined;
+  const own = "code" in thrown && /^E[A-Z_]+$/.test(String(thrown.code)) ? String(thrown.code) : undefined;
+  return systemCodeOf(thrown.cause, depth + 1) ?? own;
 }
 
 function reasonsOf(list: unknown): unknown[] {

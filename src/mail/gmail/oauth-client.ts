@@ -27,7 +27,11 @@ export async function createOAuthClient(options: OAuthClientOptions): Promise<OA
     redirectUri,
     // A token can be withdrawn before its time: a refusal is met once with a new one.
     forceRefreshOnFailure: true,
-    transporterOptions: { timeout: TIMEOUT_MS },
+    transporterOptions: {
+      timeout: TIMEOUT_MS,
+      // The one that the library brings throws where nobody catches it when a post is aborted before it is sent.
+      fetchImplementation: fetch,
+    },
     endpoints: {
       ...(urls.tokenUrl && { oauth2TokenUrl: urls.tokenUrl }),
       ...(urls.authUrl && { oauth2AuthBaseUrl: urls.authUrl }),
