@@ -29,6 +29,11 @@ test(
     await terminal.answer("Login name", ENTER);
     await terminal.answer("How does it log in?", ENTER);
     await terminal.answer("Password: where is it?", ENTER);
+    await terminal.answer("Password (it is not shown)", `wrong horse${ENTER}`);
+    await terminal.answer("refuses the login", "");
+    await terminal.answer("once more", ENTER);
+    await terminal.answer("How does it log in?", ENTER);
+    await terminal.answer("Password: where is it?", ENTER);
     await terminal.answer("Password (it is not shown)", `${server.password}${ENTER}`);
     await terminal.answer("Which folders count?", `${DOWN} ${ENTER}`);
     await terminal.answer("Your own words to the agent", `Be brief.${ENTER}`);
@@ -85,9 +90,10 @@ test("a person consents in the browser, for Gmail's own API", { timeout: 120_000
 
 test("whoever leaves in the middle finds everything as it was", { timeout: 120_000 }, async () => {
   writeFileSync(path.join(folder, "webhooks.yaml"), "# mine\n");
-  const terminal = openTerminal(folder, ["mail", "setup", "--host", server.host]);
-  await terminal.answer("Mail address", `${server.user}${ENTER}`);
-  await terminal.answer("Encryption", INTERRUPT);
+  const terminal = openTerminal(folder, ["mail", "setup"]);
+  await terminal.answer("Mail address", `ann@gmail.com${ENTER}`);
+  await terminal.answer("How is the mailbox read?", ENTER);
+  await terminal.answer("Use imap.gmail.com?", INTERRUPT);
   expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 1 });
   expect(terminal.shown()).toContain("Nothing was written.");
   expect(readFileSync(path.join(folder, "webhooks.yaml"), "utf8")).toBe("# mine\n");

@@ -1,4 +1,6 @@
+import { MailError } from "../../errors.ts";
 import { listFolders } from "../../mail/imap/list-folders.ts";
+import { findHint } from "../../mail/setup/providers.ts";
 import { askOAuth } from "./ask-oauth.ts";
 import { askSecret } from "./ask-secret.ts";
 import { askServer, toWritten } from "./ask-server.ts";
@@ -7,10 +9,27 @@ import { loginTimeout, type MailboxAnswer, resolveMailbox, type Session } from "
 /** Asks for a mailbox that speaks IMAP: where it is, how it is opened, which folders count. */
 export async function askImap(session: Session, address: string): Promise<MailboxAnswer> {
   const server = await askServer(session, address);
-  const login = await askLogin(session, server.host);
-  const source = { kind: "imap", ...toWritten(server, session.current), ...login.source };
-  const folders = await askFolders(session, { ...login, source });
-  return { ...login, source: { ...source, folders } };
+  for (;;) {
+    const login = await askLogin(session, server.host);
+    const source = { kind: "imap", ...toWritten(server, session.current), ...login.source };
+    try {
+      const folders = await askFolders(session, { ...login, source });
+      return { ...login, source: { ...source, folders } };
+    } catch (error) {
+      await requireAnotherTry(session, error, server.host);
+    }
+  }
+}
+
+/** Whoever mistypes a password need not begin anew. Rejects with the error where it is another, or no more is wanted. */
+async function requireAnotherTry(
+  { asker: { person } }: Session,
+  error: unknown,
+  host: string,
+): Promise<void> {
+  if (!person || !(error instanceof MailError) || error.kind !== "login") throw error;
+  person.warn([error.message, findHint(host)].filter(Boolean).join(" "));
+  if (!(await person.confirm("Say once more how it logs in?"))) throw error;
 }
 
 async function askLogin(session: Session, host: string): Promise<MailboxAnswer> {
