@@ -156,9 +156,6 @@ describe("a configuration that is there", () => {
 describe("what cannot work is said, and nothing is written", () => {
   test.each([
     [["--host", "127.0.0.1", "--user", "ann"], 2, "--password-env, or --password-file, or --password-stdin"],
-    [[], 2, "--address is missing"],
-    [["--address", "nobody"], 1, "--address: expected an address"],
-    [["--host", "127.0.0.1", "--user", "ann", "--port", "0"], 1, "--port: a port is"],
     [
       ["--host", "mail.example", "--user", "ann", "--tls", "none"],
       1,
