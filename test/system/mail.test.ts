@@ -17,8 +17,8 @@ let ledger: Ledger;
 
 beforeAll(async () => {
   field = await createField(SEED);
-  await field.start();
-  await field.stateIs("watching");
+  await field.service.start();
+  await field.service.mailIs("watching");
   ledger = createLedger(field);
 });
 
@@ -56,6 +56,6 @@ test("over all, each mail has arrived once, and none was set aside", async () =>
   const result = await ledger.auditAll();
   rows["all in all"] = result;
   expect(result).toMatchObject(NOTHING_WRONG);
-  const { mail } = await field.client.api("/api/status");
+  const { mail } = await field.service.client.api("/api/status");
   expect(mail.folders).toMatchObject([{ setAside: 0 }, { setAside: 0 }]);
 });

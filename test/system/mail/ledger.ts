@@ -18,7 +18,7 @@ export interface Ledger {
   auditAll(): Promise<Audit>;
 }
 
-export function createLedger({ postOffice, client, url }: Field): Ledger {
+export function createLedger({ postOffice, service: { client, url } }: Field): Ledger {
   const arrivals = new Map<string, string[]>();
   let settled = { at: 0, sent: 0, double: 0 };
   return { settle, auditAll };

@@ -10,14 +10,15 @@ export interface MailRun {
   end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 }
 
-export function startMailRun({ configFile, env }: Field): MailRun {
+/** The field ends it at its close, where it is still there. */
+export function startMailRun({ configFile, env, mailRuns }: Field): MailRun {
   const child = spawnWebhooks(["mail", "run", "--config", configFile], env);
   const ended = once(child, "exit");
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text: string) => (output += text));
   }
-  return {
+  const mailRun: MailRun = {
     output: () => output,
     async end(signal) {
       child.kill(signal);
@@ -25,4 +26,6 @@ export function startMailRun({ configFile, env }: Field): MailRun {
       return code ?? killedBy;
     },
   };
+  mailRuns.push(mailRun);
+  return mailRun;
 }

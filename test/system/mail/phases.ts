@@ -20,9 +20,9 @@ export const whileItRuns: Phase = async ({ postOffice }, mails) => {
 
 export const whileItIsDown: Phase = async (field, mails, times) => {
   for (const share of split(mails, times)) {
-    await field.end("SIGTERM");
+    await field.service.end("SIGTERM");
     await field.postOffice.deliver(share);
-    await field.start();
+    await field.service.start();
   }
 };
 
@@ -50,8 +50,8 @@ export const whileItIsKilled: Phase = async (field, mails, times) => {
   for (const share of split(mails, times)) {
     await field.postOffice.deliver(share);
     await someBytes(field);
-    await field.end("SIGKILL");
-    await field.start();
+    await field.service.end("SIGKILL");
+    await field.service.start();
   }
 };
 
@@ -60,11 +60,11 @@ export const whileTheLoginIsRefused: Phase = async (field, mails, times) => {
   for (const share of split(mails, times)) {
     await dovecot.refuseLogin(USER, true);
     await dovecot.dropConnections(USER);
-    await field.stateIs("login-refused");
+    await field.service.mailIs("login-refused");
     await postOffice.deliver(share);
     await dovecot.refuseLogin(USER, false);
     tryAgain(field);
-    await field.stateIs("watching");
+    await field.service.mailIs("watching");
   }
 };
 
@@ -73,13 +73,13 @@ export const whileAFolderIsGone: Phase = async (field, mails, times) => {
   const { postOffice, dovecot } = field;
   for (const share of split(mails, times)) {
     await dovecot.deleteFolder(USER, REPORTS);
-    await field.stateIs("mailbox-gone");
+    await field.service.mailIs("mailbox-gone");
     const [half = 0, rest = 0] = split(share, 2);
     await postOffice.trickle(half, INBOX);
     await dovecot.createFolder(USER, REPORTS);
     await postOffice.deliver(rest, REPORTS);
     tryAgain(field);
-    await field.stateIs("watching");
+    await field.service.mailIs("watching");
   }
 };
 
@@ -96,9 +96,9 @@ export const whileUidsChange: Phase = async (field, mails, times) => {
 
 /** `webhooks mail run` watches, beside a service that does not. One and the other is killed. */
 export const whileMailRunIsKilled: Phase = async (field, mails, times) => {
-  await field.end("SIGTERM");
+  await field.service.end("SIGTERM");
   field.configure({ autoStart: false });
-  await field.start();
+  await field.service.start();
   let mailRun = startMailRun(field);
   for (const [index, share] of split(mails, times).entries()) {
     await field.postOffice.deliver(share);
@@ -107,8 +107,8 @@ export const whileMailRunIsKilled: Phase = async (field, mails, times) => {
       await mailRun.end("SIGKILL");
       mailRun = startMailRun(field);
     } else {
-      await field.end("SIGKILL");
-      await field.start();
+      await field.service.end("SIGKILL");
+      await field.service.start();
     }
   }
   return async () => {

@@ -1,0 +1,37 @@
+import { type Client, createClient, waitFor } from "../../support/client.ts";
+import { type ServiceProcess, startProcess } from "../../support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN } from "../../support/service.ts";
+import type { MailState } from "../../../src/mail/watch/states.ts";
+
+/** The service, one process after another: not started yet. */
+export interface Lives {
+  /** Both are the same in each life. */
+  url: string;
+  client: Client;
+  start(): Promise<void>;
+  /** Rejects where SIGTERM does not end it in good order. */
+  end(signal: NodeJS.Signals): Promise<void>;
+  /** Waits until the watch as a whole has come to this. */
+  mailIs(state: MailState): Promise<void>;
+}
+
+export function createLives(configFile: string, env: Record<string, string>, port: number): Lives {
+  const url = `http://127.0.0.1:${port}`;
+  const client = createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+  let service: ServiceProcess | undefined;
+  return { url, client, start, end, mailIs };
+
+  async function start(): Promise<void> {
+    service = await startProcess(configFile, env, port);
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    const how = await service?.end(signal);
+    if (signal === "SIGTERM" && how !== 0) throw new Error(`ended with ${how}: ${service?.errors()}`);
+  }
+
+  async function mailIs(state: MailState): Promise<void> {
+    const isSo = async (): Promise<boolean> => (await client.api("/api/status")).mail?.state === state;
+    await waitFor(isSo, `the watch to be ${state}`);
+  }
+}
