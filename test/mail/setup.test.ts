@@ -1,9 +1,10 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseSource } from "../../src/config/parse.ts";
+import { CERTIFICATE } from "../support/certificate.ts";
 import { type CliResult, runWebhooks } from "../support/cli.ts";
 import { startGmail } from "../support/gmail.ts";
 import { type ImapServer, type ImapServerOptions, startImapServer } from "../support/imap-server.ts";
@@ -172,7 +173,7 @@ describe("what cannot work is said, and nothing is written", () => {
   });
 
   test("a certificate that nobody vouches for", { timeout: 120_000 }, async () => {
-    const server = await startImap({ certificate: makeCertificate() });
+    const server = await startImap({ certificate: CERTIFICATE });
     const flags = [
       "--host",
       "localhost",
@@ -278,19 +279,6 @@ async function setUp(
     );
     child.stdin?.end(input);
   });
-}
-
-function makeCertificate(): { key: string; cert: string } {
-  const place = mkdtempSync(path.join(tmpdir(), "hookline-cert-"));
-  const files = ["-keyout", path.join(place, "key"), "-out", path.join(place, "cert")];
-  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  execFileSync("openssl", ["req", "-x509", ...kind, "-subj", "/CN=localhost", ...files], { stdio: "pipe" });
-  const made = {
-    key: readFileSync(path.join(place, "key"), "utf8"),
-    cert: readFileSync(path.join(place, "cert"), "utf8"),
-  };
-  rmSync(place, { recursive: true });
-  return made;
 }
 
 function read(name: string): string {
