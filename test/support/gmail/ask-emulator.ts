@@ -2,9 +2,8 @@
  * A request on a connection of its own. The emulator closes those that are idle after a while, and on a busy machine that is
  * also when the next request comes.
  */
-export async function askEmulator(
-  url: string,
-  init: RequestInit & { headers?: Record<string, string> } = {},
-): Promise<Response> {
-  return fetch(url, { ...init, headers: { ...init.headers, connection: "close" } });
+export async function askEmulator(url: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  headers.set("connection", "close");
+  return fetch(url, { ...init, headers });
 }
