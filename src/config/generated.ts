@@ -315,7 +315,7 @@ export interface UserConfig {
        */
       authservId?: string;
       /**
-       * Which mails are posted. The others are passed over for good.
+       * Which mails are posted. Another one comes only if it is moved: out of spam, say.
        */
       filter?: {
         /**

@@ -2,6 +2,7 @@ import type { Log } from "../../telemetry/log.ts";
 import type { Mail, MailBatch, ReceivedMail } from "../port.ts";
 import type { MailStore, SetAside, Settlement } from "../store/port.ts";
 import { type Dealt, deliver } from "./deliver.ts";
+import type { InHand } from "./in-hand.ts";
 import { insist, type InsistOptions } from "./insist.ts";
 import type { MailAnswer, PostMails } from "./post.ts";
 import type { FolderStatus } from "./states.ts";
@@ -13,6 +14,7 @@ export interface BatchOptions extends InsistOptions {
   sourceName: string;
   store: MailStore;
   isWanted(received: ReceivedMail): boolean;
+  inHand: InHand;
   post: PostMails;
   /** Most bytes of a request's body. */
   maxBodyBytes(): number;
@@ -28,43 +30,56 @@ export interface BatchOptions extends InsistOptions {
  * the watch ends before; what was dealt with until then is written down.
  */
 export async function dealWithBatch(batch: MailBatch, options: BatchOptions): Promise<void> {
+  // Those passed over are not written down: one comes once it is moved out of spam, and nobody's mail keeps another of its id away.
+  const wanted = batch.mails.filter(options.isWanted).map(({ mail }) => mail);
+  const letGo = await options.inHand.take(wanted.map(({ id }) => id));
+  try {
+    const fresh = await insist(() => pickFresh(wanted, options.store), options);
+    await postFresh(fresh, batch, options);
+  } finally {
+    letGo();
+  }
+}
+
+/** Each mail once, without those that are known. */
+function pickFresh(mails: Mail[], store: MailStore): Mail[] {
+  const fresh = new Map<string, Mail>();
+  for (const mail of mails) {
+    if (!fresh.has(mail.id) && !store.isKnown(mail.id)) fresh.set(mail.id, mail);
+  }
+  return [...fresh.values()];
+}
+
+async function postFresh(
+  fresh: Mail[],
+  { position, remaining }: MailBatch,
+  options: BatchOptions,
+): Promise<void> {
   const { status, maxBodyBytes } = options;
-  const { fresh, passedOver } = sortOut(batch.mails, options);
-  const isBehind = batch.remaining > 0 || status.read().state === "catching-up";
-  status.work(isBehind ? "catching-up" : "watching", batch.remaining + fresh.length);
+  const isBehind = remaining > 0 || status.read().state === "catching-up";
+  status.work(isBehind ? "catching-up" : "watching", remaining + fresh.length);
 
   const requests = toRequests(fresh, maxBodyBytes());
   const last = requests.pop() ?? [];
-  for (const mails of requests) await postAndKeep(mails, { ids: [] }, options);
-  await postAndKeep(last, { ids: passedOver, position: batch.position }, options);
-  status.work(batch.remaining > 0 ? "catching-up" : "watching", batch.remaining);
+  for (const mails of requests) await postAndKeep(mails, undefined, options);
+  await postAndKeep(last, position, options);
+  status.work(remaining > 0 ? "catching-up" : "watching", remaining);
 }
 
-/** Parts the mails to post, each once, from those that the filter passes over for good. Known ones are in neither. */
-function sortOut(mails: ReceivedMail[], options: BatchOptions): { fresh: Mail[]; passedOver: string[] } {
-  const fresh = new Map<string, Mail>();
-  const passedOver: string[] = [];
-  for (const received of mails) {
-    const { mail } = received;
-    if (options.store.isKnown(mail.id) || fresh.has(mail.id)) continue;
-    if (options.isWanted(received)) fresh.set(mail.id, mail);
-    else passedOver.push(mail.id);
-  }
-  return { fresh: [...fresh.values()], passedOver };
-}
-
-/** What is written down together with the mails of a request. */
-type End = Pick<Settlement, "ids" | "position">;
-
-async function postAndKeep(mails: Mail[], end: End, options: BatchOptions): Promise<void> {
+/** `position`: how far the folder is read with these mails. */
+async function postAndKeep(
+  mails: Mail[],
+  position: string | undefined,
+  options: BatchOptions,
+): Promise<void> {
   const dealt: Dealt[] = [];
   try {
     if (mails.length > 0) await postAll(mails, dealt, options);
   } catch (error) {
-    options.store.settle(toSettlement(dealt, { ids: [] }, options));
+    options.store.settle(toSettlement(dealt, undefined, options));
     throw error;
   }
-  await insist(() => options.store.settle(toSettlement(dealt, end, options)), options);
+  await insist(() => options.store.settle(toSettlement(dealt, position, options)), options);
   tell(dealt, options);
 }
 
@@ -76,9 +91,13 @@ async function postAll(mails: Mail[], dealt: Dealt[], options: BatchOptions): Pr
   await deliver(mails, dealt, { source, post, backoff, pause, troubled, answered, signal: cutOff });
 }
 
-function toSettlement(dealt: Dealt[], { ids, position }: End, { folder }: BatchOptions): Settlement {
+function toSettlement(
+  dealt: Dealt[],
+  position: string | undefined,
+  { folder }: Pick<BatchOptions, "folder">,
+): Settlement {
   const setAside = dealt.filter((one) => one.setAside).map(toSetAside);
-  return { folder, ids: [...ids, ...dealt.map(({ mail }) => mail.id)], setAside, position };
+  return { folder, ids: dealt.map(({ mail }) => mail.id), setAside, position };
 }
 
 function toSetAside({ mail: { id }, answer: { status, code, eventId }, tries }: Dealt): SetAside {

@@ -14,7 +14,7 @@ import { toTrouble } from "./to-trouble.ts";
 
 export interface LaneOptions extends Pick<
   BatchOptions,
-  "folder" | "post" | "maxBodyBytes" | "cutOff" | "onMail"
+  "folder" | "post" | "maxBodyBytes" | "inHand" | "cutOff" | "onMail"
 > {
   source: MailSource;
   settings: MailSettings;
@@ -72,8 +72,10 @@ export function createLane(options: LaneOptions): Lane {
 
   async function followAgainAndAgain(): Promise<never> {
     for (;;) {
+      const begunAt = performance.now();
       const { error, reason, state } = toTrouble(await endOf(follow()));
       signal.throwIfAborted();
+      if (performance.now() - begunAt > waits.passing.mostMs) forgetFailures();
       const waitMs = (state === "network" ? passing : lasting).next();
       status.enter(state, { error, reason, waitMs });
       await pause(waitMs);
@@ -85,12 +87,25 @@ export function createLane(options: LaneOptions): Lane {
     status.begin({ setAside });
     const { batchSize, maxBytes, authservId, lookbackMs } = settings;
     const since = toWholeSeconds(startedAt - lookbackMs);
-    const { isKnown } = store;
     const follows = { position, since, isKnown, batchSize, maxBytes, authservId, signal };
     for await (const batch of source.follow(folder, follows)) {
-      passing.reset();
-      lasting.reset();
+      // An empty one says little: a server may let in and throw out, again and again.
+      if (batch.mails.length > 0) forgetFailures();
       await dealWithBatch(batch, work);
+    }
+  }
+
+  function forgetFailures(): void {
+    passing.reset();
+    lasting.reset();
+  }
+
+  /** One that it cannot tell of counts as new: before it is posted the store is asked again, until it answers. */
+  function isKnown(id: string): boolean {
+    try {
+      return store.isKnown(id);
+    } catch {
+      return false;
     }
   }
 

@@ -106,14 +106,14 @@ describe("what comes is posted", () => {
       ]);
   });
 
-  test("by a filter; the others are passed over, and known after that", async () => {
-    mailbox.add({ id: "spam" }, { spam: true });
+  test("by a filter; one that was passed over where it lay comes once it is moved", async () => {
+    mailbox.add({ id: "1" }, { spam: true });
     mailbox.add({ id: "own", sender: "me@example.com" });
+    mailbox.addAll(["2"]);
+    mailbox.start();
+    await expect.poll(() => mailbox.taken).toEqual(["2"]);
     mailbox.addAll(["1"]);
-    const opened = mailbox.openStore();
-    mailbox.start({ store: opened });
-    await expect.poll(() => mailbox.taken).toEqual(["1"]);
-    await expect.poll(() => opened.isKnown("spam") && opened.isKnown("own")).toBe(true);
+    await expect.poll(() => mailbox.taken).toEqual(["2", "1"]);
   });
 });
 
@@ -138,6 +138,21 @@ describe("the store", () => {
     gate.resolve({});
     await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
   });
+});
+
+test("a store that cannot be read is told as such, and waited for", async () => {
+  mailbox.addAll(["1"]);
+  const opened = mailbox.openStore();
+  let failures = 0;
+  const isKnown = (id: string): boolean => {
+    if (failures++ < 3) throw new Error("database is locked");
+    return opened.isKnown(id);
+  };
+  mailbox.start({ store: { ...opened, isKnown } });
+  await expect.poll(() => mailbox.taken).toEqual(["1"]);
+  const states = mailbox.changes.map(({ state }) => state);
+  expect(states).toContain("store-failed");
+  expect(states).not.toContain("network");
 });
 
 describe("the end", () => {
@@ -197,4 +212,33 @@ test("folders are followed side by side, each for itself", async () => {
         { folder: "Lists", state: "watching" },
       ],
     });
+});
+
+test("a mail that lies in two folders is posted once, and counts as known for the other", async () => {
+  await mailbox.close();
+  mailbox = createWatchedMailbox(["INBOX", "Lists"]);
+  const gate = Promise.withResolvers<object>();
+  for (const folder of ["INBOX", "Lists"]) mailbox.add({ id: "1", folder });
+  mailbox.add({ id: "2", folder: "Lists" });
+  mailbox.start({ hook: (ids) => (ids.includes("1") ? gate.promise : {}) });
+  await expect.poll(() => mailbox.follows).toHaveLength(2);
+  gate.resolve({});
+  await expect.poll(() => mailbox.taken.toSorted()).toEqual(["1", "2"]);
+  await expect
+    .poll(() => mailbox.watch().status().folders)
+    .toMatchObject([
+      { state: "watching", posted: 1 },
+      { state: "watching", posted: 1 },
+    ]);
+});
+
+test("folders that wait for each other's mails end with the watch", async () => {
+  await mailbox.close();
+  mailbox = createWatchedMailbox(["INBOX", "Lists"]);
+  for (const folder of ["INBOX", "Lists"]) mailbox.add({ id: "1", folder });
+  mailbox.start({ hook: () => ({ status: 503 }), waits: { passing: FOREVER, lasting: FOREVER } });
+  await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+  await mailbox.watch().close();
+  expect(mailbox.requests).toEqual([["1"]]);
+  expect(mailbox.watch().status()).toMatchObject({ state: "stopped" });
 });

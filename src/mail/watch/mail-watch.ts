@@ -4,6 +4,7 @@ import type { Log } from "../../telemetry/log.ts";
 import type { MailSource } from "../port.ts";
 import type { MailStore } from "../store/port.ts";
 import type { Dealt } from "./deliver.ts";
+import { createInHand } from "./in-hand.ts";
 import { createLane, type LaneWaits } from "./lane.ts";
 import type { PostMails } from "./post.ts";
 import { type FolderStatus, type MailStatus, toMailStatus } from "./states.ts";
@@ -50,9 +51,8 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
   const stopping = new AbortController();
   const cutting = new AbortController();
   const { signal } = stopping;
-  const lanes = source.folders.map((folder) =>
-    createLane({ ...options, folder, waits, signal, cutOff: cutting.signal, onMail, onChange }),
-  );
+  const shared = { waits, inHand: createInHand(signal), signal, cutOff: cutting.signal, onMail, onChange };
+  const lanes = source.folders.map((folder) => createLane({ ...options, ...shared, folder }));
   let running: Promise<unknown> = Promise.resolve();
   let closing: Promise<void> | undefined;
 
