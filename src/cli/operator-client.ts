@@ -1,4 +1,5 @@
 import { readConfig } from "../config/read-config.ts";
+import { toBearer } from "../config/secret.ts";
 import { ConfigError, HookError, messageOf } from "../errors.ts";
 import { locateConfig } from "./locate.ts";
 import { serviceAddress } from "./service-address.ts";
@@ -26,6 +27,7 @@ export async function createOperatorClient(flags: ServiceFlags): Promise<Operato
   const { config } = await readConfig(locateConfig(flags.config), process.env);
   const { token } = config.gateway;
   if (!token) throw withoutToken(config.file);
+  const authorization = toBearer(token);
   const address = flags.url ?? serviceAddress(config.gateway);
 
   async function send(method: string, path: string, query: ApiQuery = {}): Promise<Response> {
@@ -33,8 +35,7 @@ export async function createOperatorClient(flags: ServiceFlags): Promise<Operato
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
-    const headers = { authorization: `Bearer ${token}` };
-    return fetch(url, { method, headers }).catch((error: unknown) => {
+    return fetch(url, { method, headers: { authorization } }).catch((error: unknown) => {
       throw noService(address, error);
     });
   }

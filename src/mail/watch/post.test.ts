@@ -81,6 +81,29 @@ test("no answer is an answer, too", async () => {
   });
 });
 
+test("a token beyond ASCII travels as its bytes", async () => {
+  let header = "";
+  const post = createMailPost({
+    send: async ({ headers }) => {
+      header = headers.get("authorization") ?? "";
+      return new Response();
+    },
+    target: () => ({ url: "http://127.0.0.1/hooks/mail", token: "grün-€" }),
+  });
+  await post("{}", never);
+  expect(Buffer.from(header, "latin1").toString()).toBe("Bearer grün-€");
+});
+
+test.each([
+  ["a token that no header can hold", { url: "http://127.0.0.1/hooks/mail", token: "se\ncret" }],
+  ["an address that is none", { url: "127.0.0.1/hooks/mail", token: "se-cret" }],
+])("%s: no answer, and nothing of the token", async (_, target) => {
+  const post = createMailPost({ send: fetch, target: () => target });
+  const answer = await post("{}", never);
+  expect(answer).toMatchObject({ status: 0, error: expect.stringContaining("could not be made") });
+  expect(answer.error).not.toContain("cret");
+});
+
 test("a post that is cut off has no answer", async () => {
   const cutting = new AbortController();
   const post = createMailPost({

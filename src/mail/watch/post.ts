@@ -1,4 +1,5 @@
 import { isObject } from "../../config/is-object.ts";
+import { toBearer } from "../../config/secret.ts";
 import { messageOf } from "../../errors.ts";
 
 /** What the hook said to some mails. */
@@ -24,7 +25,12 @@ export interface PostOptions {
   /** `fetch`, or the service's own door. */
   send(request: Request): Promise<Response>;
   /** Asked for each request: a reload may have changed it. */
-  target(): { url: string; token: string };
+  target(): Target;
+}
+
+interface Target {
+  url: string;
+  token: string;
 }
 
 /** Long enough for slow transforms of many mails; what is cut off is known again by its ids. */
@@ -35,23 +41,30 @@ const MOST_RETRY_AFTER_MS = 3_600_000;
 
 export function createMailPost({ send, target }: PostOptions): PostMails {
   return async function postMails(body, signal) {
-    const { url, token } = target();
     const timeout = AbortSignal.timeout(TIMEOUT_MS);
-    const request = new Request(url, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      body,
-      signal: AbortSignal.any([signal, timeout]),
-      // Followed, a POST would become a GET, or take its credential along.
-      redirect: "manual",
-    });
     try {
-      const response = await send(request);
+      const response = await send(toRequest(target(), body, AbortSignal.any([signal, timeout])));
       return toAnswer(response, await response.text());
     } catch (error) {
       return timeout.aborted ? noAnswer(504, "it took too long") : noAnswer(0, reasonOf(error));
     }
   };
+}
+
+function toRequest({ url, token }: Target, body: string, signal: AbortSignal): Request {
+  try {
+    return new Request(url, {
+      method: "POST",
+      headers: { authorization: toBearer(token), "content-type": "application/json" },
+      body,
+      signal,
+      // Followed, a POST would become a GET, or take its credential along.
+      redirect: "manual",
+    });
+  } catch {
+    // Its message may quote the token.
+    throw new Error("the request could not be made: check the service's address and hooks.token");
+  }
 }
 
 function toAnswer({ status, ok, headers }: Response, text: string): MailAnswer {
