@@ -40,6 +40,16 @@ test("what is announced and pulled, also what came while the service was down, a
   });
 });
 
+test("what is moved out of spam, also after it was passed over there", async () => {
+  await start(gmail.notified);
+  const spam = await gmail.deliver(toBytes("ham"), { labelIds: ["SPAM"] });
+  await gmail.deliver(toBytes("g-1"));
+  await expect.poll(ids).toEqual(["g-1"]);
+  await gmail.modify(spam, { addLabelIds: ["INBOX"], removeLabelIds: ["SPAM"] });
+  await gmail.deliver(toBytes("g-2"));
+  await expect.poll(ids).toEqual(["g-1", "g-2", "ham"]);
+});
+
 test("what is pushed with a token, and nothing for those who have none", async () => {
   const push = { audience: AUDIENCE, serviceAccount: ACCOUNT, certsUrl: google.certsUrl };
   await start({ topic: gmail.notified.topic, push });

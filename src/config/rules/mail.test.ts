@@ -56,6 +56,7 @@ test.each<[string, Partial<Mailbox>, string]>([
 test.each<[string, Partial<Mailbox>, string]>([
   ["a user", { user: undefined }, '.user: is required for kind "gmail"'],
   ["oauth", { oauth: undefined }, '.oauth: is required for kind "gmail"'],
+  ["an address", { user: "ann" }, ".user: must be the mailbox's address"],
   [
     "a topic to be notified",
     { subscription: SUBSCRIPTION },

@@ -84,7 +84,11 @@ function checkLogin({ password, oauth }: Mailbox): Finding[] {
     : [];
 }
 
-function checkGmail({ topic, subscription, push }: Mailbox, { path }: ResolvedConfig["hooks"]): Finding[] {
+function checkGmail(
+  { user, topic, subscription, push }: Mailbox,
+  { path }: ResolvedConfig["hooks"],
+): Finding[] {
+  if (user?.includes("@") === false) return [error(`${KEY}.user`, "must be the mailbox's address")];
   if (subscription !== undefined && push !== undefined) {
     return [error(`${KEY}.push`, "stands beside a subscription that is pulled: keep one of them")];
   }
