@@ -1,6 +1,6 @@
 import { DriverError } from "../errors.ts";
 import { AcpLoss } from "./acp-loss.ts";
-import { redact } from "./redact.ts";
+import { withoutSecrets } from "./without-secrets.ts";
 import { toStartError } from "./start-error.ts";
 
 /** JSON-RPC: the agent failed, at what nobody knows. */
@@ -17,7 +17,7 @@ export function toAcpError(
   { name, secrets }: { name: string; secrets: string[] },
 ): DriverError {
   if (error instanceof DriverError) return error;
-  const words = error instanceof Error ? redact(error.message, secrets) : "";
+  const words = error instanceof Error ? withoutSecrets(error.message, secrets) : "";
   if (error instanceof AcpLoss) {
     const lost = `${name} was lost before it replied`;
     return new DriverError("passing", words ? `${lost}: ${words.slice(-LONGEST_COMPLAINT)}` : `${lost}.`);

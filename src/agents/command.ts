@@ -3,7 +3,7 @@ import { DriverError } from "../errors.ts";
 import { withHistoryFile } from "./history-file.ts";
 import { requireModelId } from "./model-id.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./port.ts";
-import { redact } from "./redact.ts";
+import { withoutSecrets } from "./without-secrets.ts";
 import { type ProgramEnd, runProgram } from "./run-program.ts";
 import { toStartError } from "./start-error.ts";
 import { toTurnEnvironment } from "./turn-environment.ts";
@@ -71,6 +71,6 @@ function requireSuccess(end: ProgramEnd, { name, provider }: CommandOptions): vo
   if (code === 0) return;
   const passing = code === null || code === EX_TEMPFAIL;
   const ending = code === null ? `was ended by ${signal}` : `ended with code ${code}`;
-  const words = redact(complaint, Object.values(provider.env ?? {})).slice(-LONGEST_COMPLAINT);
+  const words = withoutSecrets(complaint, Object.values(provider.env ?? {})).slice(-LONGEST_COMPLAINT);
   throw new DriverError(passing ? "passing" : "lasting", `${name} ${ending}${words && `: ${words}`}`);
 }

@@ -1,5 +1,5 @@
 import { DriverError } from "../errors.ts";
-import { redact } from "./redact.ts";
+import { withoutSecrets } from "./without-secrets.ts";
 
 /** Who was called, and what must not be told of the call. */
 interface Call {
@@ -38,7 +38,7 @@ function describe({ statusCode, message }: Failure, { provider, secrets }: Call)
   const advice = CREDENTIAL_STATUSES.has(statusCode ?? 0)
     ? ` (check agents.providers.${provider}.apiKey)`
     : "";
-  return `${provider} ${outcome}${advice}: ${redact(message, secrets)}`.slice(0, MAX_LENGTH);
+  return `${provider} ${outcome}${advice}: ${withoutSecrets(message, secrets)}`.slice(0, MAX_LENGTH);
 }
 
 function isLasting(status: number | undefined): boolean {

@@ -7,11 +7,11 @@ const URL_QUERY = /(https?:\/\/[^\s?#]+)[?#][^\s]*/gi;
 const SHORTEST_SECRET = 6;
 
 /** An agent's own words on one line, without the secrets it was given: many quote the key they refuse, whole or masked. */
-export function redact(message: string, secrets: string[]): string {
-  const withoutSecrets = secrets
+export function withoutSecrets(message: string, secrets: string[]): string {
+  const cleared = secrets
     .filter((secret) => secret.length >= SHORTEST_SECRET)
     .reduce((text, secret) => text.replaceAll(secret, "[redacted]"), message);
-  return withoutSecrets
+  return cleared
     .replaceAll(KEY_LIKE, "[redacted]")
     .replaceAll(URL_CREDENTIALS, "$1")
     .replaceAll(URL_QUERY, "$1")
