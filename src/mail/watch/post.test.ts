@@ -73,6 +73,14 @@ test.each(["", "<html>", "null", "[1]", '{"code":{"a":1},"error":7,"eventId":nul
   },
 );
 
+test("what takes anything is no hook: a proxy's page, for one", async () => {
+  expect(await answerOf(new Response("<html>We are back soon</html>"))).toMatchObject({
+    status: 0,
+    error: "the hook gave no answer: what answers there is not Hookline",
+  });
+  expect(await answerOf(new Response(null, { status: 204 }))).toMatchObject({ status: 204, error: "" });
+});
+
 test("no answer is an answer, too", async () => {
   const refused = new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED 127.0.0.1:1") });
   expect(await answerOf(Promise.reject(refused))).toMatchObject({

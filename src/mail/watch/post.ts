@@ -69,6 +69,8 @@ function toRequest({ url, token }: Target, body: string, signal: AbortSignal): R
 
 function toAnswer({ status, ok, headers }: Response, text: string): MailAnswer {
   const { code, error, eventId, requestId } = parse(text);
+  // A proxy's page, or another server at this address: no mail is dealt with by it.
+  if (ok && status !== 204 && !eventId) return noAnswer(0, "what answers there is not Hookline");
   const reason = [status, code, error].filter((part) => part !== "").join(" ");
   return {
     status,
