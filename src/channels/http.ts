@@ -1,4 +1,4 @@
-import { isObject } from "../config/is-object.ts";
+import { parseObject } from "../config/parse-object.ts";
 import { DriverError } from "../errors.ts";
 
 export interface HttpRequest {
@@ -108,15 +108,6 @@ function encode(
 ): { headers: Record<string, string>; body: string | URLSearchParams } {
   if (body instanceof URLSearchParams) return { headers, body };
   return { headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 /** Of a connection that failed on several addresses, the message is empty. */

@@ -1,4 +1,4 @@
-import { isObject } from "../../config/is-object.ts";
+import { parseObject } from "../../config/parse-object.ts";
 import { toBearer } from "../../config/secret.ts";
 import { messageOf } from "../../errors.ts";
 
@@ -92,15 +92,6 @@ function parse(text: string): Record<"code" | "error" | "eventId" | "requestId",
   const body = parseObject(text);
   const read = (name: string): string => (typeof body[name] === "string" ? body[name].slice(0, 300) : "");
   return { code: read("code"), error: read("error"), eventId: read("eventId"), requestId: read("requestId") };
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 function toMilliseconds(retryAfter: string | null): number | undefined {

@@ -1,3 +1,4 @@
+import { parseObject } from "../../config/parse-object.ts";
 import type { LogLine } from "../../types.ts";
 import type { TransformFailureKind } from "../port.ts";
 import type { Answer } from "./answer.ts";
@@ -17,15 +18,6 @@ export function parseAnswer(text: string): Answer {
     stack: readText(answer["stack"]),
     log,
   };
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
