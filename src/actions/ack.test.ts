@@ -11,6 +11,7 @@ describe("isOnlyAck", () => {
     `__${ACK}__`,
     `\`${ACK}\`.`,
     `“${ACK}!”`,
+    `<p><b>${ACK}</b>.</p>`,
     `${ACK} nothing to report`,
     `All is quiet.\n\n${ACK}`,
     `${ACK}${" x".repeat(150)}`,

@@ -9,9 +9,9 @@ export function isOnlyAck(reply: string, ack: string): boolean {
   return isAtEdge(text, ack.trim()) || isAtEdge(withoutPunctuation(text), withoutPunctuation(ack));
 }
 
-/** Drops quotes, Markdown emphasis and other punctuation around a text. */
+/** Drops quotes, the emphasis of Markdown and HTML, and other punctuation around a text. */
 function withoutPunctuation(text: string): string {
-  return text.replace(/^[\s\p{P}\p{S}]+|[\s\p{P}\p{S}]+$/gu, "");
+  return text.replace(/<\/?[a-z]\w*>/gi, " ").replace(/^[\s\p{P}\p{S}]+|[\s\p{P}\p{S}]+$/gu, "");
 }
 
 /** Whether the text begins or ends with these words, and not in the middle of a longer one. */
