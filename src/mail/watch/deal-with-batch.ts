@@ -19,6 +19,8 @@ export interface BatchOptions extends InsistOptions {
   /** Most bytes of a request's body. */
   maxBodyBytes(): number;
   log: Log;
+  /** The watch ends: after the post under way no other begins. */
+  signal: AbortSignal;
   /** Cuts off a post under way. */
   cutOff: AbortSignal;
   /** Told of each mail once what became of it is written down. */
@@ -55,13 +57,16 @@ async function postFresh(
   { position, remaining }: MailBatch,
   options: BatchOptions,
 ): Promise<void> {
-  const { status, maxBodyBytes } = options;
+  const { status, maxBodyBytes, signal } = options;
   const isBehind = remaining > 0 || status.read().state === "catching-up";
   status.work(isBehind ? "catching-up" : "watching", remaining + fresh.length);
 
   const requests = toRequests(fresh, maxBodyBytes());
   const last = requests.pop() ?? [];
-  for (const mails of requests) await postAndKeep(mails, undefined, options);
+  for (const mails of requests) {
+    await postAndKeep(mails, undefined, options);
+    signal.throwIfAborted();
+  }
   await postAndKeep(last, position, options);
   status.work(remaining > 0 ? "catching-up" : "watching", remaining);
 }

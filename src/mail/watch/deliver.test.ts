@@ -121,6 +121,32 @@ test("the service is not asked before it wants to be", async () => {
   expect(waits).toEqual([7000]);
 });
 
+test("a post that is cut off at the end is no trouble of the service's", async () => {
+  const cutting = new AbortController();
+  const troubles: MailAnswer[] = [];
+  const delivered = deliver([toMail("1")], [], {
+    source: "memory",
+    async post() {
+      cutting.abort();
+      return {
+        status: 0,
+        code: "",
+        error: "",
+        eventId: undefined,
+        hookExists: false,
+        retryAfterMs: undefined,
+      };
+    },
+    backoff: AT_ONCE,
+    pause: () => Promise.reject(new Error("It goes on.")),
+    troubled: (answer) => void troubles.push(answer),
+    answered() {},
+    signal: cutting.signal,
+  });
+  await expect(delivered).rejects.toThrow("aborted");
+  expect(troubles).toEqual([]);
+});
+
 test("the service has answered: the trouble is over, whatever comes next", async () => {
   const gate = Promise.withResolvers<object>();
   let refusals = 0;

@@ -70,6 +70,7 @@ async function postUntilJudged(mails: Mail[], options: DeliverOptions): Promise<
     if (verdict === "failed") failures += 1;
     const waitMs = Math.max(backoff.next(), answer.retryAfterMs ?? 0);
     if (verdict === "unready") {
+      signal.throwIfAborted();
       troubled(answer, waitMs);
     } else {
       answered();

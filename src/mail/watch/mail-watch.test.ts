@@ -192,6 +192,20 @@ describe("the end", () => {
     await expect.poll(mailbox.status).toMatchObject({ state: "watching" });
     expect(mailbox.requests).toEqual([["1"]]);
   });
+
+  test("comes after the post under way, not after all of the batch", async () => {
+    const gate = Promise.withResolvers<object>();
+    mailbox.addAll(["1"]);
+    mailbox.add({ id: "2", authentication: { spf: "fail" } });
+    mailbox.start({ hook: () => gate.promise });
+    await expect.poll(() => mailbox.requests).toEqual([["1"]]);
+    const closed = mailbox.watch().close();
+    gate.resolve({});
+    await closed;
+    expect(mailbox.requests).toEqual([["1"]]);
+    mailbox.start();
+    await expect.poll(() => mailbox.requests).toEqual([["1"], ["2"]]);
+  });
 });
 
 test("folders are followed side by side, each for itself", async () => {
