@@ -27,7 +27,7 @@ export interface IngressServer {
   listen: () => Promise<{ url: string; port: number }>;
   /** The same service without a socket. */
   handle: (request: Request) => Promise<Response>;
-  /** Stops accepting, finishes what is in flight, closes every connection. */
+  /** Takes nothing new, finishes what is in flight, closes every connection. */
   close: () => Promise<void>;
 }
 
@@ -49,9 +49,11 @@ const FRAMEWORK_OPTIONS = {
 export function createServer(options: IngressOptions): IngressServer {
   const inFlight = createInFlight();
   let closing: Promise<void> | undefined;
-  const serveHook = createServeHook(options, () => closing !== undefined);
+  const draining = (): boolean => closing !== undefined;
+  const serveHook = createServeHook(options, draining);
   const app = createApp(options.config().gateway.trustedProxies, inFlight, {
     begin: (res) => inFlight.begin(res),
+    draining,
     serve: (exchange) => inFlight.track(serveHook(exchange)),
     fail: (exchange, error) => writeResponse(exchange, reportError(options.log, exchange, error)),
   });
@@ -95,9 +97,11 @@ function createApp(trustedProxies: string[], inFlight: InFlight, handlers: Handl
   return app;
 }
 
+/** As long as anything is in flight, whoever comes new is told so by a 503, not left with a refused connection. */
 async function drain(app: FastifyInstance, inFlight: InFlight, limitMs: number): Promise<void> {
-  const closed = app.close();
+  app.server.closeIdleConnections();
   await inFlight.idle(limitMs);
+  const closed = app.close();
   // What is still open has nothing in flight, or has had its time.
   app.server.closeAllConnections();
   await closed;

@@ -4,12 +4,15 @@ import { HookError } from "../errors.ts";
 import { toClient } from "./client.ts";
 import type { Exchange } from "./exchange.ts";
 import { sendContinue } from "./send-continue.ts";
+import { shuttingDown } from "./serve-hook.ts";
 
 type Answer = (exchange: Exchange) => void;
 
 export interface Handlers {
   /** Called for every request before its body is read. */
   begin: (res: ServerResponse) => void;
+  /** True while nothing new is taken on. */
+  draining: () => boolean;
   /** Answers a request that no route was added for. */
   serve: Answer;
   /** Answers a request whose route failed. */
@@ -17,10 +20,11 @@ export interface Handlers {
 }
 
 /** Leaves the framework the routes that were added to it, and takes everything else, before it parses a body. */
-export function takeOver(app: FastifyInstance, { begin, serve, fail }: Handlers): void {
+export function takeOver(app: FastifyInstance, { begin, draining, serve, fail }: Handlers): void {
   app.addHook("onRequest", (request, reply, next) => {
     begin(reply.raw);
     if (request.is404) return takeRequest(request, reply, serve);
+    if (draining()) throw shuttingDown();
     sendContinue(request.raw, reply.raw);
     next();
   });

@@ -85,3 +85,26 @@ test("stopping closes idle connections at once, and answers new requests on live
   await closing;
   await silent.closed;
 });
+
+test("a connection that is opened while something is in flight is answered 503, also by other routes", async () => {
+  const [arrived, gate] = [createGate(), createGate()];
+  const { server, send } = await startIngress("socket", {
+    register: (app) => void app.get("/readyz", async () => ({ ok: true })),
+    async receive() {
+      arrived.open();
+      await gate.passed;
+      return { status: 200, headers: {}, body: {} };
+    },
+  });
+  const answer = send("/hooks/a", { body: JSON_BODY });
+  await arrived.passed;
+  const closing = server.close();
+  for (const late of [send("/hooks/a", { body: JSON_BODY }), send("/readyz", { method: "GET" })]) {
+    const { status, headers } = await late;
+    expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
+  }
+  gate.open();
+  expect((await answer).status).toBe(200);
+  await closing;
+  await expect(send("/hooks/a", { body: JSON_BODY })).rejects.toThrow("fetch failed");
+});
