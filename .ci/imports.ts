@@ -9,7 +9,15 @@ import { parseSync } from "oxc-parser";
 const root = path.join(import.meta.dirname, "..");
 
 /** What each folder of src/ may import values from, beside itself and the ground floor. */
-const GROUND = ["types.ts", "errors.ts", "create-id.ts", "telemetry", "config", "storage"];
+const GROUND = [
+  "types.ts",
+  "errors.ts",
+  "create-id.ts",
+  "until-aborted.ts",
+  "telemetry",
+  "config",
+  "storage",
+];
 const STEPS = [
   "ingress",
   "mapping",
@@ -26,6 +34,7 @@ const ALLOWED: Record<string, string[]> = {
   "types.ts": [],
   "errors.ts": [],
   "create-id.ts": [],
+  "until-aborted.ts": [],
   telemetry: [],
   storage: ["errors.ts"],
   config: ["types.ts", "errors.ts"],

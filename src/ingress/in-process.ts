@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { untilAborted } from "../until-aborted.ts";
 
 /** What goes in: a request without a socket. */
 interface Injection {
@@ -30,7 +31,7 @@ export async function handleInProcess(
 ): Promise<Response> {
   const { pathname, search } = new URL(request.url);
   const payload = request.body ? Readable.fromWeb(request.body) : undefined;
-  const injected = await inject({
+  const answer = inject({
     method: request.method,
     url: pathname + search,
     headers: Object.fromEntries(request.headers),
@@ -38,6 +39,8 @@ export async function handleInProcess(
     payloadAsStream: true,
     signal: request.signal,
   });
+  // The signal given along ends only what is being read or written.
+  const injected = await untilAborted(answer, request.signal);
   // Once answered, the rest of the request is not wanted: its source is told to stop.
   injected.stream().once("close", () => payload?.destroy());
   return new Response(toBody(request, injected), {

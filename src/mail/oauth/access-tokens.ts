@@ -1,6 +1,6 @@
 import { MailError, messageOf } from "../../errors.ts";
+import { untilAborted } from "../../until-aborted.ts";
 import { requestToken, type TokenClient, TokenRefusal } from "./request-token.ts";
-import { untilAborted } from "./until-aborted.ts";
 
 export interface AccessTokens {
   /** One that is good for a while yet; a new one where there is none. Rejects with a `MailError`, or with the signal's reason. */

@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { handleInProcess } from "./in-process.ts";
+
+test("a request that is aborted before its answer has begun rejects, whatever becomes of it inside", async () => {
+  const abort = new AbortController();
+  const request = new Request("http://127.0.0.1/hooks/x", {
+    method: "POST",
+    body: "{}",
+    signal: abort.signal,
+  });
+  const handled = handleInProcess(() => new Promise(() => {}), request);
+  abort.abort(new Error("enough"));
+  await expect(handled).rejects.toThrow("enough");
+});
