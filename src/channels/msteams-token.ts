@@ -1,3 +1,4 @@
+import { untilAborted } from "../until-aborted.ts";
 import { post, toNoAnswer, toRefusal } from "./http.ts";
 import type { MsteamsOptions } from "./msteams.ts";
 
@@ -65,13 +66,9 @@ async function fetchToken({
 }
 
 async function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const stop = (): void => reject(toNoAnswer("Microsoft's sign-in", signal.reason, signal));
-  signal.addEventListener("abort", stop, { once: true });
   try {
-    if (signal.aborted) stop();
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
+    return await untilAborted(promise, signal);
+  } catch (error) {
+    throw signal.aborted ? toNoAnswer("Microsoft's sign-in", error, signal) : error;
   }
 }
