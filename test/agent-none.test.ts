@@ -72,6 +72,8 @@ test("session and summary hold it inside the boundary", async () => {
   const main = await service.api("/api/sessions/main");
   expect(main.entries).toMatchObject([{ role: "system", text: expect.stringMatching(/^Hook Deploys: /) }]);
   expect(main.entries[0].text).toMatch(wrapped);
+  const [event] = (await service.api("/api/events")).events;
+  expect((await service.api(`/api/events/${event.id}`)).summary).toBe(main.entries[0].text);
 });
 
 test("a message that reads like an acknowledgement is delivered all the same", async () => {

@@ -1,5 +1,5 @@
 /**
- * A moment as ISO 8601, or in a form of `YYYY MM DD HH mm ss`, in UTC either way; `undefined` where the value is none. It can be ISO
+ * A moment as ISO 8601, or in a form of `YYYY MM DD HH mm ss` (or `yyyy dd`), in UTC either way; `undefined` where the value is none. It can be ISO
  * 8601, the date of a mail's header, or the time since the epoch as a number or its digits.
  */
 export function formatDate(value: unknown, form?: string): string | undefined {
@@ -8,8 +8,11 @@ export function formatDate(value: unknown, form?: string): string | undefined {
   const iso = date.toISOString();
   if (form === undefined) return iso;
   const [year = "", month = "", day = "", hour = "", minute = "", second = ""] = iso.split(/[-T:.]/);
-  const parts: Record<string, string> = { YYYY: year, MM: month, DD: day, HH: hour, mm: minute, ss: second };
-  return form.replace(/YYYY|MM|DD|HH|mm|ss/g, (token) => parts[token] ?? token);
+  const parts: Record<string, string> = {
+    ...{ YYYY: year, MM: month, DD: day, HH: hour, mm: minute, ss: second },
+    ...{ yyyy: year, dd: day },
+  };
+  return form.replace(/YYYY|yyyy|MM|DD|dd|HH|mm|ss/g, (token) => parts[token] ?? token);
 }
 
 /** Numbers are seconds, or milliseconds where seconds would be far off. */

@@ -45,6 +45,7 @@ describe("helpers", () => {
 
   test("date takes a form", () => {
     expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "DD.MM.YYYY HH:mm:ss")).toBe("20.11.2026 09:08:07");
+    expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "yyyy-MM-dd")).toBe("2026-11-20");
   });
 });
 

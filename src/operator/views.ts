@@ -24,6 +24,7 @@ export function toEventTimeline(event: EventRecord): object {
     log: event.log,
     error: event.failure,
     runs: event.runs.map(toRunView),
+    summary: toSummary(event.entries),
     entries: event.entries.map(toEntryView),
     deliveries: event.deliveries.map(toDeliveryView),
   };
@@ -55,6 +56,12 @@ export function toSessionView(session: SessionSummary): object {
 
 export function toEntryView({ seq, role, text, at, eventId, runId, pending }: Entry): object {
   return { seq, role, text, at: iso(at), eventId, runId, pending };
+}
+
+/** What the event's turns left in the main session, a line each. */
+function toSummary(entries: Entry[]): string | undefined {
+  const summaries = entries.filter(({ role, runId }) => role === "system" && runId !== undefined);
+  return summaries.length > 0 ? summaries.map(({ text }) => text).join("\n") : undefined;
 }
 
 function toRequestView(request: StoredRequest): object {
