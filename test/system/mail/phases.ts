@@ -115,6 +115,7 @@ export const whileMailRunIsKilled: Phase = async (field, mails, times) => {
     const how = await mailRun.end("SIGTERM");
     if (how !== 0) throw new Error(`mail run ended with ${how}: ${mailRun.output()}`);
     field.configure();
+    await field.service.mailIs("watching");
   };
 };
 
