@@ -82,6 +82,7 @@ async function postAndKeep(
     if (mails.length > 0) await postAll(mails, dealt, options);
   } catch (error) {
     options.store.settle(toSettlement(dealt, undefined, options));
+    tell(dealt, options);
     throw error;
   }
   await insist(() => options.store.settle(toSettlement(dealt, position, options)), options);

@@ -75,6 +75,7 @@ export function createLane(options: LaneOptions): Lane {
       const begunAt = performance.now();
       const { error, reason, state } = toTrouble(await endOf(follow()));
       signal.throwIfAborted();
+      // After a connection that held, this failure is a first one.
       if (performance.now() - begunAt > waits.passing.mostMs) forgetFailures();
       const waitMs = (state === "network" ? passing : lasting).next();
       status.enter(state, { error, reason, waitMs });

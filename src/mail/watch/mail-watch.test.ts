@@ -6,6 +6,7 @@ import {
   type Posted,
   type WatchedMailbox,
 } from "../../../test/support/watched-mailbox.ts";
+import { silentLog } from "../../telemetry/log.ts";
 import type { MailStore } from "../store/port.ts";
 import type { MailAnswer } from "./post.ts";
 
@@ -178,6 +179,19 @@ describe("the end", () => {
     await mailbox.watch().close();
     mailbox.start();
     await expect.poll(() => mailbox.taken).toEqual(numbers(4));
+  });
+
+  test("in the middle of a request that was halved: what was set aside is told", async () => {
+    mailbox.addAll(numbers(4));
+    const told: unknown[] = [];
+    mailbox.start({
+      hook: (ids) => ({ status: ids.includes("4") && ids.length < 4 ? 503 : ids.includes("1") ? 400 : 202 }),
+      log: { ...silentLog, warn: (_, fields) => told.push(fields) },
+      waits: { passing: FOREVER, lasting: FOREVER },
+    });
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+    await mailbox.watch().close();
+    expect(told).toContainEqual(expect.objectContaining({ mailId: "1", status: 400 }));
   });
 
   test("waits for a post under way", async () => {
