@@ -48,7 +48,7 @@ function insertEvent(database: Database, event: NewEvent, commit: Commit): void 
   const open = new Set(commit.actions.filter(isRun).map(({ runId }) => runId)).size;
   // Wakes are carried out by this very commit.
   const status = event.status === "accepted" && open === 0 ? "done" : event.status;
-  insertEventState(database, { id: event.id, hook: event.hook, status, open });
+  insertEventState(database, { hook: event.hook, status, open });
 }
 
 function insertAction(database: Database, event: NewEvent, accepted: NewAction): void {

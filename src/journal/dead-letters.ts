@@ -36,7 +36,7 @@ const DEAD_RUNS = `
 
 const FAILED_DELIVERIES = `
   SELECT id, 'delivery' AS kind, event_id,
-    (SELECT hook FROM event_states WHERE event_states.event_id = deliveries.event_id) AS hook,
+    (SELECT hook FROM events WHERE id = deliveries.event_id) AS hook,
     error, attempts, finished_at
   FROM deliveries INDEXED BY deliveries_failed
   WHERE state = 'failed' AND id < ?1 ORDER BY id DESC LIMIT ?2`;

@@ -9,13 +9,13 @@ export interface EventChange {
   lost: number;
 }
 
+/** Of the event that was inserted just before. */
 export function insertEventState(
   database: Database,
-  event: { id: string; hook: string; status: EventStatus; open: number },
+  event: { hook: string; status: EventStatus; open: number },
 ): void {
   database.run(
-    "INSERT INTO event_states (event_id, hook, status, open, lost) VALUES (?, ?, ?, ?, 0)",
-    event.id,
+    "INSERT INTO event_states (seq, hook, status, open, lost) VALUES (last_insert_rowid(), ?, ?, ?, 0)",
     event.hook,
     event.status,
     event.open,
@@ -35,9 +35,9 @@ export function bookEvent(
   database.run(
     `UPDATE event_states SET open = open + ?2, lost = lost + ?3,
        status = CASE WHEN open + ?2 > 0 THEN 'accepted' WHEN lost + ?3 > 0 THEN 'dead' ELSE 'done' END
-     WHERE event_id IN (
+     WHERE seq IN (SELECT seq FROM events WHERE id IN (
        SELECT ?1 UNION
-       SELECT joined_events.event_id FROM joined_events JOIN runs ON seq = run_seq WHERE runs.id = ?4)`,
+       SELECT joined_events.event_id FROM joined_events JOIN runs ON seq = run_seq WHERE runs.id = ?4))`,
     eventId,
     change.open,
     change.lost,

@@ -71,4 +71,4 @@ function oldestTooMany(database: Database, maxKeys: number): number {
 }
 
 const IS_CARRIED_OUT = `EXISTS (
-  SELECT 1 FROM event_states WHERE event_id = idempotency_keys.receipt ->> 'eventId' AND status = 'accepted')`;
+  SELECT 1 FROM events JOIN event_states USING (seq) WHERE id = idempotency_keys.receipt ->> 'eventId' AND status = 'accepted')`;

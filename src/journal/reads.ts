@@ -35,12 +35,12 @@ export function listEvents(
   const filter = where([
     ["state.hook = ?", page.hook],
     ["state.status = ?", page.status],
-    ["state.event_id < ?", page.before],
+    ["seq < (SELECT seq FROM events WHERE id = ?)", page.before],
   ]);
   const rows = database.all(
     `SELECT id, state.hook, mapping, received_at, replay_of, status, actions
-     FROM event_states AS state JOIN events ON id = event_id
-     ${filter.sql} ORDER BY event_id DESC LIMIT ?`,
+     FROM event_states AS state JOIN events USING (seq)
+     ${filter.sql} ORDER BY seq DESC LIMIT ?`,
     ...filter.values,
     page.limit,
   );
@@ -50,7 +50,7 @@ export function listEvents(
 /** The journal's `getEvent`. */
 export function getEvent(database: Database, id: string): EventRecord | undefined {
   const row = database.get(
-    "SELECT events.*, status FROM events JOIN event_states ON event_id = id WHERE id = ?",
+    "SELECT events.*, status FROM events JOIN event_states USING (seq) WHERE id = ?",
     id,
   );
   return row && toEventRecord(row, partsOf(database, id, text(row.actions)));

@@ -45,7 +45,7 @@ function deleteEvent(database: Database, id: string, receipts: string): void {
   database.run("DELETE FROM deliveries WHERE event_id = ?", id);
   detachPending(database, id);
   deleteEntries(database, "event_id = ?", id);
-  database.run("DELETE FROM event_states WHERE event_id = ?", id);
+  database.run("DELETE FROM event_states WHERE seq = (SELECT seq FROM events WHERE id = ?)", id);
   database.run("DELETE FROM events WHERE id = ?", id);
 }
 
@@ -99,10 +99,10 @@ function readPragma(database: Database, name: "page_count" | "page_size" | "free
 
 /** Each status from its own end of the index, so that a backlog of unfinished events is not walked through. */
 const OLDEST_FINISHED = `
-  SELECT id, received_at, actions, length(body) AS body_bytes FROM events WHERE id IN (
-    SELECT event_id FROM (${["done", "skipped", "rejected", "failed", "dead"]
+  SELECT id, received_at, actions, length(body) AS body_bytes FROM events WHERE seq IN (
+    SELECT seq FROM (${["done", "skipped", "rejected", "failed", "dead"]
       .map(
         (status) =>
-          `SELECT * FROM (SELECT event_id FROM event_states WHERE status = '${status}' ORDER BY event_id LIMIT ?1)`,
+          `SELECT * FROM (SELECT seq FROM event_states WHERE status = '${status}' ORDER BY seq LIMIT ?1)`,
       )
-      .join(" UNION ALL ")}) ORDER BY event_id LIMIT ?1)`;
+      .join(" UNION ALL ")}) ORDER BY seq LIMIT ?1)`;

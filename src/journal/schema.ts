@@ -29,11 +29,13 @@ function readVersion(database: Database): number {
 
 /*
  * What never changes and may be wide (events, run_actions) stands apart from what changes (event_states, runs):
- * SQLite rewrites a row whole at each update.
+ * SQLite rewrites a row whole at each update. An index ends with the number of its row, which takes a few bytes: rows of
+ * one value stand in their order without a column for it.
  */
 const VERSION_1 = `
   CREATE TABLE events (
-    id TEXT PRIMARY KEY,              -- UUIDv7: sorts by time
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,          -- UUIDv7
     hook TEXT NOT NULL,
     mapping TEXT,
     received_at INTEGER NOT NULL,
@@ -44,15 +46,15 @@ const VERSION_1 = `
   ) STRICT;
 
   CREATE TABLE event_states (
-    event_id TEXT PRIMARY KEY,
+    seq INTEGER PRIMARY KEY,          -- of the event
     hook TEXT NOT NULL,
     status TEXT NOT NULL,
     open INTEGER NOT NULL,            -- its runs and deliveries that are not finished
     lost INTEGER NOT NULL             -- its runs and deliveries that failed for good
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX event_states_hook ON event_states (hook, event_id);
-  CREATE INDEX event_states_status ON event_states (status, event_id);
-  CREATE INDEX event_states_both ON event_states (hook, status, event_id);
+  ) STRICT;
+  CREATE INDEX event_states_hook ON event_states (hook);
+  CREATE INDEX event_states_status ON event_states (status);
+  CREATE INDEX event_states_both ON event_states (hook, status);
 
   CREATE TABLE runs (
     seq INTEGER PRIMARY KEY,

@@ -29,14 +29,15 @@ CREATE TABLE entries (
     text TEXT NOT NULL
   ) STRICT;
 CREATE TABLE event_states (
-    event_id TEXT PRIMARY KEY,
+    seq INTEGER PRIMARY KEY,          -- of the event
     hook TEXT NOT NULL,
     status TEXT NOT NULL,
     open INTEGER NOT NULL,            -- its runs and deliveries that are not finished
     lost INTEGER NOT NULL             -- its runs and deliveries that failed for good
-  ) STRICT, WITHOUT ROWID;
+  ) STRICT;
 CREATE TABLE events (
-    id TEXT PRIMARY KEY,              -- UUIDv7: sorts by time
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,          -- UUIDv7
     hook TEXT NOT NULL,
     mapping TEXT,
     received_at INTEGER NOT NULL,
@@ -103,29 +104,29 @@ CREATE TABLE totals (
     pending_system_events INTEGER NOT NULL,
     probes INTEGER NOT NULL
   ) STRICT;
-INSERT INTO deliveries VALUES (1, '01997b1c-0000-7000-8000-018347000004', '01997b1c-0000-7000-8000-018347000001', '01997b1c-0000-7000-8000-018347000002', 'slack', 'C1', 'sent', 1, 1760000000010, 1760000000010, 1760000000020, 1, '{"channel":"slack","to":"C1"}', NULL, 'Done.');
-INSERT INTO deliveries VALUES (2, '01997b1c-0000-7000-8000-018347000011', '01997b1c-0000-7000-8000-018347000008', '01997b1c-0000-7000-8000-018347000009', 'slack', 'C2', 'failed', 1, 1760000000010, 1760000000010, 1760000000020, 0, NULL, 'gone', 'Done.');
-INSERT INTO deliveries VALUES (3, '01997b1c-0000-7000-8000-018347000012', '01997b1c-0000-7000-8000-018347000008', '01997b1c-0000-7000-8000-018347000009', 'slack', 'C3', 'sending', 1, 1760000000010, 1760000000010, NULL, 1, '{"channel":"slack","to":"C3"}', NULL, 'Done.');
-INSERT INTO entries VALUES (1, 'done', 'user', 1760000000000, '01997b1c-0000-7000-8000-018347000002', '01997b1c-0000-7000-8000-018347000001', 0, 0, 'Hello.');
-INSERT INTO entries VALUES (2, 'done', 'assistant', 1760000000000, '01997b1c-0000-7000-8000-018347000002', '01997b1c-0000-7000-8000-018347000001', 0, 0, 'Done.');
-INSERT INTO entries VALUES (3, 'main', 'system', 1760000000000, '01997b1c-0000-7000-8000-018347000013', NULL, 1, 1, 'It''s full.');
-INSERT INTO event_states VALUES ('01997b1c-0000-7000-8000-018347000002', 'github', 'done', 0, 0);
-INSERT INTO event_states VALUES ('01997b1c-0000-7000-8000-018347000006', 'github', 'dead', 0, 1);
-INSERT INTO event_states VALUES ('01997b1c-0000-7000-8000-018347000009', 'github', 'accepted', 1, 1);
-INSERT INTO event_states VALUES ('01997b1c-0000-7000-8000-018347000013', 'wake', 'done', 0, 0);
-INSERT INTO event_states VALUES ('01997b1c-0000-7000-8000-018347000015', 'github', 'skipped', 0, 0);
-INSERT INTO event_states VALUES ('01997b1c-0000-7000-8000-018347000017', 'github', 'rejected', 0, 0);
-INSERT INTO event_states VALUES ('01997b1c-0000-7000-8000-018347000019', 'github', 'failed', 0, 0);
-INSERT INTO event_states VALUES ('01997b1c-0000-7000-8000-018347000024', 'github', 'accepted', 3, 0);
-INSERT INTO events VALUES ('01997b1c-0000-7000-8000-018347000002', 'github', 'pull-requests', 1760000000000, NULL, '[{"kind":"agent","runId":"01997b1c-0000-7000-8000-018347000001","sessionKey":"done"}]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[]}', X'7b22726566223a226d61696e227d');
-INSERT INTO events VALUES ('01997b1c-0000-7000-8000-018347000006', 'github', 'pull-requests', 1760000000000, NULL, '[{"kind":"agent","runId":"01997b1c-0000-7000-8000-018347000005","sessionKey":"dead"}]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[]}', X'7b22726566223a226d61696e227d');
-INSERT INTO events VALUES ('01997b1c-0000-7000-8000-018347000009', 'github', 'pull-requests', 1760000000000, NULL, '[{"kind":"agent","runId":"01997b1c-0000-7000-8000-018347000008","sessionKey":"undelivered"}]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[]}', X'7b22726566223a226d61696e227d');
-INSERT INTO events VALUES ('01997b1c-0000-7000-8000-018347000013', 'wake', NULL, 1760000000000, NULL, '[{"kind":"wake","mode":"now"}]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[]}', X'7b22726566223a226d61696e227d');
-INSERT INTO events VALUES ('01997b1c-0000-7000-8000-018347000015', 'github', 'pull-requests', 1760000000000, NULL, '[]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[]}', X'7b22726566223a226d61696e227d');
-INSERT INTO events VALUES ('01997b1c-0000-7000-8000-018347000017', 'github', 'pull-requests', 1760000000000, NULL, '[]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[],"failure":{"code":"refused","message":"No."}}', X'7b22726566223a226d61696e227d');
-INSERT INTO events VALUES ('01997b1c-0000-7000-8000-018347000019', 'github', 'pull-requests', 1760000000000, NULL, '[]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[],"failure":{"code":"refused","message":"No."}}', X'7b22726566223a226d61696e227d');
-INSERT INTO events VALUES ('01997b1c-0000-7000-8000-018347000024', 'github', 'pull-requests', 1760000000000, NULL, '[{"kind":"agent","runId":"01997b1c-0000-7000-8000-018347000021","sessionKey":"running"},{"kind":"agent","runId":"01997b1c-0000-7000-8000-018347000022","sessionKey":"running"},{"kind":"agent","runId":"01997b1c-0000-7000-8000-018347000023","sessionKey":"waiting"}]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":["one"],"log":[{"level":"warn","text":"odd"}]}', X'7b22726566223a226d61696e227d');
-INSERT INTO idempotency_keys VALUES ('token github', 'known', 'content', 1760001000000, '{"eventId":"01997b1c-0000-7000-8000-018347000024","actions":[{"kind":"agent","runId":"01997b1c-0000-7000-8000-018347000021","sessionKey":"running"},{"kind":"agent","runId":"01997b1c-0000-7000-8000-018347000022","sessionKey":"running"},{"kind":"agent","runId":"01997b1c-0000-7000-8000-018347000023","sessionKey":"waiting"}],"warnings":["one"]}');
+INSERT INTO deliveries VALUES (1, '01997b1c-0000-7000-8000-017476000004', '01997b1c-0000-7000-8000-017476000001', '01997b1c-0000-7000-8000-017476000002', 'slack', 'C1', 'sent', 1, 1760000000010, 1760000000010, 1760000000020, 1, '{"channel":"slack","to":"C1"}', NULL, 'Done.');
+INSERT INTO deliveries VALUES (2, '01997b1c-0000-7000-8000-017476000011', '01997b1c-0000-7000-8000-017476000008', '01997b1c-0000-7000-8000-017476000009', 'slack', 'C2', 'failed', 1, 1760000000010, 1760000000010, 1760000000020, 0, NULL, 'gone', 'Done.');
+INSERT INTO deliveries VALUES (3, '01997b1c-0000-7000-8000-017476000012', '01997b1c-0000-7000-8000-017476000008', '01997b1c-0000-7000-8000-017476000009', 'slack', 'C3', 'sending', 1, 1760000000010, 1760000000010, NULL, 1, '{"channel":"slack","to":"C3"}', NULL, 'Done.');
+INSERT INTO entries VALUES (1, 'done', 'user', 1760000000000, '01997b1c-0000-7000-8000-017476000002', '01997b1c-0000-7000-8000-017476000001', 0, 0, 'Hello.');
+INSERT INTO entries VALUES (2, 'done', 'assistant', 1760000000000, '01997b1c-0000-7000-8000-017476000002', '01997b1c-0000-7000-8000-017476000001', 0, 0, 'Done.');
+INSERT INTO entries VALUES (3, 'main', 'system', 1760000000000, '01997b1c-0000-7000-8000-017476000013', NULL, 1, 1, 'It''s full.');
+INSERT INTO event_states VALUES (1, 'github', 'done', 0, 0);
+INSERT INTO event_states VALUES (2, 'github', 'dead', 0, 1);
+INSERT INTO event_states VALUES (3, 'github', 'accepted', 1, 1);
+INSERT INTO event_states VALUES (4, 'wake', 'done', 0, 0);
+INSERT INTO event_states VALUES (5, 'github', 'skipped', 0, 0);
+INSERT INTO event_states VALUES (6, 'github', 'rejected', 0, 0);
+INSERT INTO event_states VALUES (7, 'github', 'failed', 0, 0);
+INSERT INTO event_states VALUES (8, 'github', 'accepted', 3, 0);
+INSERT INTO events VALUES (1, '01997b1c-0000-7000-8000-017476000002', 'github', 'pull-requests', 1760000000000, NULL, '[{"kind":"agent","runId":"01997b1c-0000-7000-8000-017476000001","sessionKey":"done"}]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[]}', X'7b22726566223a226d61696e227d');
+INSERT INTO events VALUES (2, '01997b1c-0000-7000-8000-017476000006', 'github', 'pull-requests', 1760000000000, NULL, '[{"kind":"agent","runId":"01997b1c-0000-7000-8000-017476000005","sessionKey":"dead"}]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[]}', X'7b22726566223a226d61696e227d');
+INSERT INTO events VALUES (3, '01997b1c-0000-7000-8000-017476000009', 'github', 'pull-requests', 1760000000000, NULL, '[{"kind":"agent","runId":"01997b1c-0000-7000-8000-017476000008","sessionKey":"undelivered"}]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[]}', X'7b22726566223a226d61696e227d');
+INSERT INTO events VALUES (4, '01997b1c-0000-7000-8000-017476000013', 'wake', NULL, 1760000000000, NULL, '[{"kind":"wake","mode":"now"}]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[]}', X'7b22726566223a226d61696e227d');
+INSERT INTO events VALUES (5, '01997b1c-0000-7000-8000-017476000015', 'github', 'pull-requests', 1760000000000, NULL, '[]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[]}', X'7b22726566223a226d61696e227d');
+INSERT INTO events VALUES (6, '01997b1c-0000-7000-8000-017476000017', 'github', 'pull-requests', 1760000000000, NULL, '[]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[],"failure":{"code":"refused","message":"No."}}', X'7b22726566223a226d61696e227d');
+INSERT INTO events VALUES (7, '01997b1c-0000-7000-8000-017476000019', 'github', 'pull-requests', 1760000000000, NULL, '[]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":[],"log":[],"failure":{"code":"refused","message":"No."}}', X'7b22726566223a226d61696e227d');
+INSERT INTO events VALUES (8, '01997b1c-0000-7000-8000-017476000024', 'github', 'pull-requests', 1760000000000, NULL, '[{"kind":"agent","runId":"01997b1c-0000-7000-8000-017476000021","sessionKey":"running"},{"kind":"agent","runId":"01997b1c-0000-7000-8000-017476000022","sessionKey":"running"},{"kind":"agent","runId":"01997b1c-0000-7000-8000-017476000023","sessionKey":"waiting"}]', '{"request":{"method":"POST","path":"/hooks/github","query":{"page":"2"},"headers":{"x-github-event":"push"},"contentType":"application/json","client":"127.0.0.1"},"warnings":["one"],"log":[{"level":"warn","text":"odd"}]}', X'7b22726566223a226d61696e227d');
+INSERT INTO idempotency_keys VALUES ('token github', 'known', 'content', 1760001000000, '{"eventId":"01997b1c-0000-7000-8000-017476000024","actions":[{"kind":"agent","runId":"01997b1c-0000-7000-8000-017476000021","sessionKey":"running"},{"kind":"agent","runId":"01997b1c-0000-7000-8000-017476000022","sessionKey":"running"},{"kind":"agent","runId":"01997b1c-0000-7000-8000-017476000023","sessionKey":"waiting"}],"warnings":["one"]}');
 INSERT INTO routes VALUES (1, 'slack', 'C1');
 INSERT INTO run_actions VALUES (1, '{"kind":"agent","message":"Look at this.","name":"GitHub","sessionKey":"done","wakeMode":"now","deliver":true,"channel":"last","timeoutSeconds":600,"allowUnsafeExternalContent":false}');
 INSERT INTO run_actions VALUES (2, '{"kind":"agent","message":"Look at this.","name":"GitHub","sessionKey":"dead","wakeMode":"now","deliver":true,"channel":"last","timeoutSeconds":600,"allowUnsafeExternalContent":false}');
@@ -133,12 +134,12 @@ INSERT INTO run_actions VALUES (3, '{"kind":"agent","message":"Look at this.","n
 INSERT INTO run_actions VALUES (4, '{"kind":"agent","message":"Look at this.","name":"GitHub","sessionKey":"running","wakeMode":"now","deliver":true,"channel":"last","timeoutSeconds":600,"allowUnsafeExternalContent":false}');
 INSERT INTO run_actions VALUES (5, '{"kind":"agent","message":"Look at this.","name":"GitHub","sessionKey":"running","wakeMode":"now","deliver":true,"channel":"last","timeoutSeconds":600,"allowUnsafeExternalContent":false}');
 INSERT INTO run_actions VALUES (6, '{"kind":"agent","message":"Look at this.","name":"GitHub","sessionKey":"waiting","wakeMode":"now","deliver":true,"channel":"last","timeoutSeconds":600,"allowUnsafeExternalContent":false}');
-INSERT INTO runs VALUES (1, '01997b1c-0000-7000-8000-018347000001', 'hook', '01997b1c-0000-7000-8000-018347000002', 'github', 'pull-requests', 'done', NULL, 'done', 1, 1760000000000, 1760000000000, 1760000000000, 1760000000010, NULL, '{"reply":"Done.","model":"echo","warnings":[]}');
-INSERT INTO runs VALUES (2, '01997b1c-0000-7000-8000-018347000005', 'hook', '01997b1c-0000-7000-8000-018347000006', 'github', 'pull-requests', 'dead', NULL, 'dead', 1, 1760000000000, 1760000000000, 1760000000000, 1760000000010, 'no', NULL);
-INSERT INTO runs VALUES (3, '01997b1c-0000-7000-8000-018347000008', 'hook', '01997b1c-0000-7000-8000-018347000009', 'github', 'pull-requests', 'undelivered', NULL, 'done', 1, 1760000000000, 1760000000000, 1760000000000, 1760000000010, NULL, '{"reply":"Done.","warnings":[]}');
-INSERT INTO runs VALUES (4, '01997b1c-0000-7000-8000-018347000021', 'hook', '01997b1c-0000-7000-8000-018347000024', 'github', 'pull-requests', 'running', NULL, 'running', 1, 1760000000000, 1760000000000, 1760000000000, NULL, NULL, NULL);
-INSERT INTO runs VALUES (5, '01997b1c-0000-7000-8000-018347000022', 'hook', '01997b1c-0000-7000-8000-018347000024', 'github', 'pull-requests', 'running', NULL, 'queued', 0, 1760000000000, 1760000000000, NULL, NULL, NULL, NULL);
-INSERT INTO runs VALUES (6, '01997b1c-0000-7000-8000-018347000023', 'hook', '01997b1c-0000-7000-8000-018347000024', 'github', 'pull-requests', 'waiting', NULL, 'ready', 1, 1760000000000, 1760000005000, 1760000000000, NULL, 'busy', NULL);
+INSERT INTO runs VALUES (1, '01997b1c-0000-7000-8000-017476000001', 'hook', '01997b1c-0000-7000-8000-017476000002', 'github', 'pull-requests', 'done', NULL, 'done', 1, 1760000000000, 1760000000000, 1760000000000, 1760000000010, NULL, '{"reply":"Done.","model":"echo","warnings":[]}');
+INSERT INTO runs VALUES (2, '01997b1c-0000-7000-8000-017476000005', 'hook', '01997b1c-0000-7000-8000-017476000006', 'github', 'pull-requests', 'dead', NULL, 'dead', 1, 1760000000000, 1760000000000, 1760000000000, 1760000000010, 'no', NULL);
+INSERT INTO runs VALUES (3, '01997b1c-0000-7000-8000-017476000008', 'hook', '01997b1c-0000-7000-8000-017476000009', 'github', 'pull-requests', 'undelivered', NULL, 'done', 1, 1760000000000, 1760000000000, 1760000000000, 1760000000010, NULL, '{"reply":"Done.","warnings":[]}');
+INSERT INTO runs VALUES (4, '01997b1c-0000-7000-8000-017476000021', 'hook', '01997b1c-0000-7000-8000-017476000024', 'github', 'pull-requests', 'running', NULL, 'running', 1, 1760000000000, 1760000000000, 1760000000000, NULL, NULL, NULL);
+INSERT INTO runs VALUES (5, '01997b1c-0000-7000-8000-017476000022', 'hook', '01997b1c-0000-7000-8000-017476000024', 'github', 'pull-requests', 'running', NULL, 'queued', 0, 1760000000000, 1760000000000, NULL, NULL, NULL, NULL);
+INSERT INTO runs VALUES (6, '01997b1c-0000-7000-8000-017476000023', 'hook', '01997b1c-0000-7000-8000-017476000024', 'github', 'pull-requests', 'waiting', NULL, 'ready', 1, 1760000000000, 1760000005000, 1760000000000, NULL, 'busy', NULL);
 INSERT INTO sessions VALUES ('done', 1760000000000, 1760000000000, 2);
 INSERT INTO sessions VALUES ('main', 1760000000000, 1760000000000, 1);
 INSERT INTO totals VALUES (8, 3, 1, 1, 0);
@@ -166,9 +167,9 @@ CREATE TRIGGER event_added AFTER INSERT ON event_states
     BEGIN UPDATE totals SET events = events + 1; END;
 CREATE TRIGGER event_removed AFTER DELETE ON event_states
     BEGIN UPDATE totals SET events = events - 1; END;
-CREATE INDEX event_states_both ON event_states (hook, status, event_id);
-CREATE INDEX event_states_hook ON event_states (hook, event_id);
-CREATE INDEX event_states_status ON event_states (status, event_id);
+CREATE INDEX event_states_both ON event_states (hook, status);
+CREATE INDEX event_states_hook ON event_states (hook);
+CREATE INDEX event_states_status ON event_states (status);
 CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_at);
 CREATE TRIGGER run_added AFTER INSERT ON runs WHEN NEW.finished_at IS NULL
     BEGIN UPDATE totals SET pending_runs = pending_runs + 1; END;
