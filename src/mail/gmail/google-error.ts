@@ -1,5 +1,6 @@
 import { isObject } from "../../config/is-object.ts";
 import { messageOf } from "../../errors.ts";
+import { cleanLine } from "../content/clean.ts";
 
 /** What Google says of a request that it refused, or that never reached it. */
 export interface GoogleError {
@@ -55,9 +56,5 @@ function strings(values: unknown[]): string[] {
 }
 
 function toLine(message: unknown): string {
-  const text = typeof message === "string" ? message : "no reason given";
-  return text
-    .slice(0, MOST_CHARACTERS)
-    .replaceAll(/[\s\p{Cc}]+/gu, " ")
-    .trim();
+  return cleanLine(typeof message === "string" ? message : "no reason given", MOST_CHARACTERS);
 }

@@ -1,4 +1,5 @@
 import { isObject } from "../../config/is-object.ts";
+import { parseObject } from "../../config/parse-object.ts";
 
 /** How far a mailbox is read. */
 export interface Position {
@@ -37,13 +38,4 @@ export function laterRecord(one: string, other: string): string {
 
 function isBacklog(value: unknown): value is Backlog {
   return isObject(value) && typeof value.since === "number" && Array.isArray(value.given);
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

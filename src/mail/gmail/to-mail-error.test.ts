@@ -38,7 +38,7 @@ test("says what it was for, what Google says, and what to do", () => {
 
 test("quotes one short line", () => {
   const { message } = toMailError(refusal(500, "x", `a\u0000\r\n${"b".repeat(10_000)}`), "read a mail");
-  expect(message).toMatch(/^Google: cannot read a mail: a b{296}\.$/);
+  expect(message).toMatch(/^Google: cannot read a mail: a b{298}\.$/);
 });
 
 test("leaves a mail error as it is", () => {

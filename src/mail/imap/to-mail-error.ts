@@ -1,5 +1,6 @@
 import type { ImapFlowError } from "imapflow";
 import { MailError, messageOf } from "../../errors.ts";
+import { cleanLine } from "../content/clean.ts";
 import type { ImapServerAddress } from "./address.ts";
 
 /** Refusals that pass by themselves (RFC 5530 and what large providers say). */
@@ -40,11 +41,7 @@ function isPassing({ serverResponseCode = "", responseText = "" }: ImapFlowError
 
 /** The server's own words where it has any: they often tell what to do. */
 function toText(error: ImapFlowError): string {
-  const words = error.responseText || error.reason || error.message;
-  const text = words
-    .replaceAll(/[\p{Cc}\s]+/gu, " ")
-    .trim()
-    .slice(0, LONGEST_TEXT);
+  const text = cleanLine(error.responseText || error.reason || error.message, LONGEST_TEXT);
   return isCertificate(error) ? `its certificate is not accepted: ${text}` : text;
 }
 
