@@ -1,15 +1,11 @@
-import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseSource } from "../../src/config/parse.ts";
 import { CERTIFICATE } from "../support/certificate.ts";
-import { type CliResult, runWebhooks } from "../support/cli.ts";
-import { startGmail } from "../support/gmail.ts";
+import { runWebhooks, setUpMail } from "../support/cli.ts";
 import { type ImapServer, type ImapServerOptions, startImapServer } from "../support/imap-server.ts";
-
-const main = path.join(import.meta.dirname, "../../src/cli/main.ts");
 
 let folder: string;
 const closers: (() => Promise<void>)[] = [];
@@ -211,45 +207,6 @@ test("a login that cannot be tried here is written with --no-check", { timeout: 
   expect(read("webhooks.json5")).toContain('password: "${NOT_SET_HERE}"');
 });
 
-test("a mailbox of Gmail's own API, with its topic and subscription", { timeout: 120_000 }, async () => {
-  const gmail = await startGmail();
-  closers.push(gmail.close);
-  const { apiUrl, pubsubUrl, user } = gmail.source;
-  const oauth = { tokenUrl: gmail.oauth.tokenUrl, clientId: "of before", refreshToken: "${OLD}" };
-  write(
-    "webhooks.json",
-    JSON.stringify({ hooks: { mail: { source: { kind: "gmail", user, oauth, apiUrl, pubsubUrl } } } }),
-  );
-  const { topic, subscription } = gmail.notified;
-  const flags = [
-    `--oauth-client-id=${gmail.oauth.clientId}`,
-    "--oauth-client-secret-env=CLIENT_SECRET",
-    "--oauth-refresh-token-stdin",
-    `--topic=${topic}`,
-    `--subscription=${subscription}`,
-    "--prepare-pubsub",
-  ];
-  const options = { input: gmail.oauth.refreshToken, env: { CLIENT_SECRET: gmail.oauth.clientSecret ?? "" } };
-  const result = await setUp([...flags, "--yes", "--json"], options);
-  expect(result).toMatchObject({ code: 0, answer: { written: true, mailbox: `gmail://${user}` } });
-  expect(JSON.parse(read("webhooks.json")).hooks.mail.source).toEqual({
-    kind: "gmail",
-    user,
-    oauth: {
-      tokenUrl: gmail.oauth.tokenUrl,
-      clientId: gmail.oauth.clientId,
-      clientSecret: "${CLIENT_SECRET}",
-      refreshToken: "${file:.webhooks/mail-refresh-token}",
-    },
-    apiUrl,
-    pubsubUrl,
-    topic,
-    subscription,
-  });
-  expect(result.stdout + result.stderr + read("webhooks.json")).not.toContain(gmail.oauth.refreshToken);
-  expect(gmail.requests).toContainEqual(expect.stringContaining(`PUT /v1/${subscription}`));
-});
-
 async function startImap(options?: ImapServerOptions): Promise<ImapServer> {
   const server = await startImapServer(options);
   closers.push(server.close);
@@ -260,25 +217,11 @@ function addressOf({ host, port, user }: ImapServer): string[] {
   return ["--host", host, "--port", String(port), "--tls", "none", "--user", user];
 }
 
-/** Runs `webhooks mail setup` without a terminal. `answer`: what it printed, where that is JSON. */
-async function setUp(
+function setUp(
   flags: string[],
-  { input = "", env = {} }: { input?: string; env?: Record<string, string> } = {},
-): Promise<CliResult & { answer: unknown }> {
-  const { INIT_CWD: _, WEBHOOKS_CONFIG: __, ...own } = process.env;
-  return new Promise((resolve) => {
-    const options = { cwd: folder, env: { ...own, ...env, NO_COLOR: "1", FORCE_COLOR: undefined } };
-    const child = execFile(
-      process.execPath,
-      [main, "mail", "setup", ...flags],
-      options,
-      (error, stdout, stderr) => {
-        const code = typeof error?.code === "number" ? error.code : Number(error !== null);
-        resolve({ code, stdout, stderr, answer: stdout.startsWith("{") ? JSON.parse(stdout) : undefined });
-      },
-    );
-    child.stdin?.end(input);
-  });
+  surroundings?: Parameters<typeof setUpMail>[2],
+): ReturnType<typeof setUpMail> {
+  return setUpMail(folder, flags, surroundings);
 }
 
 function read(name: string): string {
