@@ -1,8 +1,10 @@
 import { isLoopback } from "../../config/is-loopback.ts";
 import { findServer } from "../../mail/setup/find-server.ts";
+import type { FoundServer } from "../../mail/setup/found-server.ts";
 import { parseMailAddress } from "../../mail/setup/mail-address.ts";
 import { findObstacle } from "../../mail/setup/providers.ts";
 import type { Asker } from "./asker.ts";
+import { isTaken } from "./is-taken.ts";
 import { type Session, textOf } from "./session.ts";
 
 const TLS = ["implicit", "starttls", "none"] as const;
@@ -22,8 +24,11 @@ export async function askServer({ asker, current }: Session, address: string): P
   const isKnown = asker.flags.host !== undefined || current["host"] !== undefined;
   const found = isKnown ? undefined : await find(asker, address);
   const message = found || isKnown ? "Server" : `Server (none was found for ${address})`;
-  const proposed = found ?? toProposal(current);
-  if (found && (await isTaken(asker, found))) return { ...found, user: await askUser(asker, found.user) };
+  const proposed: Partial<ServerAnswer> = found ?? toProposal(current);
+  if (found && (await isTaken(asker, found))) {
+    const { host, tls, port, user } = found;
+    return { host, tls, port, user: await askUser(asker, user) };
+  }
 
   const host = await asker.text({
     flag: "host",
@@ -49,7 +54,7 @@ export function toWritten({ host, tls, port, user }: ServerAnswer, current: Sess
   return { host, port: isUsual ? undefined : port, tls: isImplicit ? undefined : tls, user };
 }
 
-async function find(asker: Asker, address: string): Promise<ServerAnswer | undefined> {
+async function find(asker: Asker, address: string): Promise<FoundServer | undefined> {
   const parsed = parseMailAddress(address);
   if (!parsed) return undefined;
   const obstacle = findObstacle(parsed);
@@ -58,13 +63,7 @@ async function find(asker: Asker, address: string): Promise<ServerAnswer | undef
   const found = await asker.during(looking, () => findServer(parsed));
   if (found)
     asker.person?.note(`${found.host}, port ${found.port}: from ${found.origin}. ${found.hint ?? ""}`.trim());
-  return found && { host: found.host, tls: found.tls, port: found.port, user: found.user };
-}
-
-/** Whoever says something else by a flag is asked no more about the rest. */
-async function isTaken({ flags, person }: Asker, { host }: ServerAnswer): Promise<boolean> {
-  if (flags.tls !== undefined || flags.port !== undefined) return false;
-  return person ? person.confirm(`Use ${host}?`) : true;
+  return found;
 }
 
 function toProposal(current: Session["current"]): Partial<ServerAnswer> {

@@ -72,6 +72,16 @@ describe("the server of an address", () => {
     });
   });
 
+  test.each([
+    ["mx.example.org", undefined],
+    ["imap.fastmail.com", undefined],
+    ["mx.example.org.evil.example", true],
+    ["evilexample.org", true],
+  ])("%s, which DNS alone names, is foreign: %s", async (target, isForeign) => {
+    const dns = { "_imaps._tcp.example.org": { srv: [{ target, port: 993 }] } };
+    expect((await find("ann@example.org", { dns }))?.isForeign).toBe(isForeign);
+  });
+
   test("with STARTTLS, where DNS names nothing else", async () => {
     const dns = {
       "_imaps._tcp.example.org": { srv: [{ target: ".", port: 0 }] },

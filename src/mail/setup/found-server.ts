@@ -9,6 +9,8 @@ export interface FoundServer {
   origin: string;
   /** What a person must know before the login can work. */
   hint?: string;
+  /** Only DNS names it, which anyone on the way can forge, and it is no server of the domain's: a person must want it (RFC 6186, 6). */
+  isForeign?: true;
   /** Whether Gmail's own API leads to the mailbox too. */
   gmail?: true;
 }

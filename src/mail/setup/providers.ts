@@ -92,6 +92,11 @@ export function findProviderByMx(exchange: string, address: MailAddress): FoundS
   return provider && toServer(provider, address, "the provider that takes its mail");
 }
 
+/** Whether a server is one of a big provider's. */
+export function isProvider(host: string): boolean {
+  return PROVIDERS.some((provider) => provider.host === host);
+}
+
 /** What a person must know before a login at a big provider's server can work. */
 export function findHint(host: string): string | undefined {
   return PROVIDERS.find((provider) => provider.host === host.toLowerCase())?.hint;
