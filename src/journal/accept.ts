@@ -8,6 +8,11 @@ import type { AcceptResult, NewAction, NewEvent } from "./port.ts";
 import { toDetail } from "./rows.ts";
 import { insertRun } from "./runs.ts";
 
+/*
+ * What an accept inserts, it inserts `OR FAIL`: where a statement fails, the whole transaction is undone. To undo just the
+ * statement, SQLite would keep a copy of every page that it is about to change.
+ */
+
 /** The journal's `accept`, inside a transaction. */
 export function acceptEvent(database: Database, event: NewEvent): AcceptResult {
   const plan = planEvent(database, event);
@@ -33,7 +38,7 @@ export function findReplay(
 
 function insertEvent(database: Database, event: NewEvent, commit: Commit): void {
   database.run(
-    `INSERT INTO events (id, hook, mapping, received_at, replay_of, actions, detail, body)
+    `INSERT OR FAIL INTO events (id, hook, mapping, received_at, replay_of, actions, detail, body)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     event.id,
     event.hook,

@@ -10,7 +10,7 @@ export function insertEntries(database: Database, entries: NewEntry[]): void {
 /** Adds to the end of the entry's session, which begins with its first entry. */
 export function insertEntry(database: Database, entry: NewEntry): void {
   database.run(
-    `INSERT INTO entries (session_key, role, at, event_id, run_id, pending, urgent, text)
+    `INSERT OR FAIL INTO entries (session_key, role, at, event_id, run_id, pending, urgent, text)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     entry.sessionKey,
     entry.role,

@@ -15,7 +15,7 @@ export function insertEventState(
   event: { hook: string; status: EventStatus; open: number },
 ): void {
   database.run(
-    "INSERT INTO event_states (seq, hook, status, open, lost) VALUES (last_insert_rowid(), ?, ?, ?, 0)",
+    "INSERT OR FAIL INTO event_states (seq, hook, status, open, lost) VALUES (last_insert_rowid(), ?, ?, ?, 0)",
     event.hook,
     event.status,
     event.open,

@@ -20,7 +20,7 @@ export function insertRun(
 ): void {
   if (window) releaseWindow(database, window);
   database.run(
-    `INSERT INTO runs (id, kind, event_id, hook, mapping, session_key, coalesce_key, state, attempts, created_at, due_at)
+    `INSERT OR FAIL INTO runs (id, kind, event_id, hook, mapping, session_key, coalesce_key, state, attempts, created_at, due_at)
      VALUES (?1, 'hook', ?2, ?3, ?4, ?5, ?6,
        iif(EXISTS (SELECT 1 FROM runs WHERE session_key = ?5 AND finished_at IS NULL), 'queued', 'ready'), 0, ?7, ?8)`,
     runId,
