@@ -80,6 +80,7 @@ const OWNERS: Record<string, string> = {
   oauth4webapi: "src/mail/oauth/request-token.ts",
   pino: "src/telemetry/log.ts",
   "postal-mime": "src/mail/content/mime.ts",
+  re2js: "src/config/linear-regexp.ts",
   tsx: "src/config/plugins/import-module.ts",
   undici: "src/agents/patient-fetch.ts",
   uuid: "src/create-id.ts",

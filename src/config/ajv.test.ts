@@ -1,5 +1,8 @@
+import formatsPlugin from "ajv-formats";
 import { describe, expect, test } from "vitest";
 import { compileSchema } from "./ajv.ts";
+
+const formats = formatsPlugin.default;
 
 const messages = (schema: unknown, value: unknown, all = false): string[] =>
   compileSchema(schema, { all })(value).map((problem) => problem.message);
@@ -110,5 +113,78 @@ describe("compileSchema", () => {
     const depth = 200_000;
     const value: unknown = JSON.parse("[".repeat(depth) + "]".repeat(depth));
     expect(messages({ items: { $ref: "#" } }, value)).toEqual(["the payload is nested too deeply"]);
+  });
+
+  test("foreign expressions run in linear time; one that cannot is told of once", () => {
+    const told: string[] = [];
+    const { properties } = {
+      properties: { a: { pattern: "^(a+)+$" }, b: { pattern: "^(?!x)" }, c: { pattern: "^(?!x)" } },
+    };
+    const schema = { properties, patternProperties: { "^(\\w+)+=$": false } };
+    const check = compileSchema(schema, { all: true, onBacktracking: (expression) => told.push(expression) });
+    const hostile = `${"a".repeat(100_000)}!`;
+    expect(check({ a: hostile, b: "x", [hostile]: 1 }).map(({ path }) => path)).toEqual(["a", "b"]);
+    expect(check({ a: "aa", "b=": 1, c: "y" }).map(({ path }) => path)).toEqual(["b="]);
+    expect(told).toEqual(["/^(?!x)/u"]);
+  });
+});
+
+describe("uniqueItems", () => {
+  test.each([
+    [[], true],
+    [[1, "1", true, "true", null, "null", [], {}, "[]", "{}"], true],
+    [[0, -0], false],
+    [
+      [
+        { a: 1, b: [2, "x"] },
+        { b: [2, "x"], a: 1 },
+      ],
+      false,
+    ],
+    [[{ a: 1 }, { a: 1, b: 1 }], true],
+    [[["a,b"], ["a", "b"]], true],
+    [[Number("1e400"), null], true],
+    [[JSON.parse('{"__proto__":1}'), JSON.parse('{"__proto__":2}'), { valueOf: 1 }, { toString: 1 }], true],
+  ])("of %j: %s", (items, fit) => {
+    expect(compileSchema({ uniqueItems: true })(items).length === 0).toBe(fit);
+    expect(messages({ uniqueItems: false }, items)).toEqual([]);
+  });
+
+  test("each item is looked at once, not once for each other", () => {
+    let looks = 0;
+    const ownKeys = (target: object): ArrayLike<string | symbol> => {
+      looks++;
+      return Reflect.ownKeys(target);
+    };
+    const items = Array.from({ length: 100 }, (_, id) => new Proxy({ id }, { ownKeys }));
+    expect(messages({ uniqueItems: true }, items)).toEqual([]);
+    expect(looks).toBe(100);
+  });
+
+  test("a duplicate is told of without its value", () => {
+    expect(messages({ uniqueItems: true }, ["x", "x"])).toEqual([
+      "the payload must NOT have duplicate items",
+    ]);
+  });
+});
+
+describe("the format url is that of ajv-formats", () => {
+  test.each([
+    ["https://example.com", true],
+    ["http://ann:secret@example.com:8080/a?b=c@d#e", true],
+    ["ftp://ann@foo.exämple.org/", true],
+    ["http://8.8.8.8/x", true],
+    ["http://10.1.1.1", false],
+    ["http://192.168.0.1", false],
+    ["http://172.16.0.1/", false],
+    ["http://a@@b.com", true],
+    ["http://localhost", false],
+    ["http://example.com/a b", false],
+    ["https://ex-ample.co.uk?x", false],
+    ["mailto:ann@example.com", false],
+  ])("%s: %s", (text, fits) => {
+    const library = formats.get("url");
+    expect(library instanceof RegExp && library.test(text)).toBe(fits);
+    expect(messages({ format: "url" }, text)).toHaveLength(fits ? 0 : 1);
   });
 });

@@ -2,7 +2,11 @@ import { Ajv, type AnySchemaObject, type Options } from "ajv";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
+import { createLinearEngine } from "./linear-engine.ts";
+import type { OnBacktracking } from "./linear-regexp.ts";
 import { toSchemaProblems, type SchemaProblem } from "./schema-problem.ts";
+import { UNIQUE_ITEMS } from "./unique-items.ts";
+import { URL_FORMAT } from "./url-format.ts";
 import { pickViolations } from "./violation.ts";
 
 /** Says what keeps a value from fitting the schema; nothing, when it fits. Never throws. */
@@ -17,6 +21,11 @@ export interface SchemaOptions {
   subject?: string;
   /** Schemas with an `$id` that this one refers to. */
   references?: AnySchemaObject[];
+  /**
+   * The schema's expressions are not the program's own and meet values from outside: they run in linear time, and this
+   * is told of each that cannot. Default: they run as they are.
+   */
+  onBacktracking?: OnBacktracking;
 }
 
 /**
@@ -88,8 +97,16 @@ function requireValid(dialect: Dialect, schema: AnySchemaObject | boolean): void
  * A fresh instance for each schema: two schemas may bear the same `$id`, and an instance never forgets one.
  */
 function createAjv(dialect: Dialect, options: SchemaOptions): Ajv {
-  const ajv = new dialect({ ...BASE_OPTIONS, allErrors: options.all === true, validateSchema: false });
+  const { onBacktracking } = options;
+  const ajv = new dialect({
+    ...BASE_OPTIONS,
+    allErrors: options.all === true,
+    validateSchema: false,
+    ...(onBacktracking && { code: { regExp: createLinearEngine(onBacktracking) } }),
+  });
   formats.default(ajv);
+  ajv.addFormat("url", URL_FORMAT);
+  ajv.removeKeyword("uniqueItems").addKeyword(UNIQUE_ITEMS);
   ajv.addSchema(options.references ?? []);
   return ajv;
 }

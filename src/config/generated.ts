@@ -641,13 +641,13 @@ export interface MappingInput {
      */
     source?: string;
     /**
-     * Header values, by exact string or /regular expression/flags.
+     * Header values, by exact string or /regular expression/flags. Expressions run in linear time; one that cannot (look-around, back references) is warned of.
      */
     headers?: {
       [k: string]: string;
     };
     /**
-     * A JSON Schema that the payload must satisfy to match.
+     * A JSON Schema that the payload must satisfy to match. Its expressions run in linear time, as those of headers do.
      */
     where?:
       | {
@@ -656,7 +656,7 @@ export interface MappingInput {
       | boolean;
   };
   /**
-   * JSON Schema (or the path of a file with one); a matching request whose payload fails it gets 400.
+   * JSON Schema (or the path of a file with one); a matching request whose payload fails it gets 400. Its expressions run in linear time, as those of match.headers do.
    */
   schema?:
     | string

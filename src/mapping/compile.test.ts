@@ -69,3 +69,21 @@ test("a schema file is looked up beside the file that names it", () => {
   expect(mapping?.check?.({ id: 1 })).toEqual([]);
   expect(mapping?.check?.({})[0]?.message).toBe("id is required");
 });
+
+test("an expression that a crafted request can make take for ever is a warning at its key", () => {
+  const { mapping, warnings } = compile({
+    messageTemplate: "x",
+    match: { headers: { "X-A": "/(a+)+$/", "X-B": "/(?=b)/i" }, where: { pattern: "(w)\\1" } },
+    schema: { patternProperties: { "(?<!s)t": false } },
+  });
+  expect(mapping).toBeDefined();
+  expect(warnings.map(({ file, key, message }) => [file, key, message.split(" cannot")[0]])).toEqual([
+    [
+      "/etc/hookline/webhooks.json5",
+      "hooks.mappings[3].match.headers.X-B",
+      "The regular expression /(?=b)/i",
+    ],
+    ["/etc/hookline/webhooks.json5", "hooks.mappings[3].match.where", "The regular expression /(w)\\1/u"],
+    ["/etc/hookline/webhooks.json5", "hooks.mappings[3].schema", "The regular expression /(?<!s)t/u"],
+  ]);
+});

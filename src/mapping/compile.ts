@@ -6,6 +6,7 @@ import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { TransformBundle } from "../transforms/port.ts";
 import { compileMatch, type Match } from "./match.ts";
 import { parsePath, type Path } from "./path.ts";
+import { createReport, type Report, reportBacktracking } from "./report.ts";
 import { TemplateError } from "./template-error.ts";
 import { compileTemplate, type Template } from "./template.ts";
 
@@ -59,24 +60,20 @@ export interface CompileOptions {
 export function compileMapping(
   source: MappingSource,
   { bundle, readFile }: CompileOptions,
-): { mapping?: CompiledMapping; problems: ConfigProblem[] } {
-  const problems: ConfigProblem[] = [];
-  const report: Report = (key, message, excerpt) => {
-    problems.push({ file: source.file, key: `${source.key}.${key}`, message, excerpt });
-  };
+): { mapping?: CompiledMapping; problems: ConfigProblem[]; warnings: ConfigProblem[] } {
+  const report = createReport(source);
   const mapping: CompiledMapping = {
     source,
-    match: compileMatch(source.mapping.match ?? {}, (key, message) => report(`match.${key}`, message)),
+    match: compileMatch(source.mapping.match ?? {}, report),
     check: compilePayloadSchema(source, readFile, report),
     forEach: compileForEach(source.mapping, report),
     templates: compileTemplates(source.mapping, report),
     coalesce: compileCoalesce(source.mapping, report),
     bundle,
   };
-  return problems.length > 0 ? { problems } : { mapping, problems };
+  const { problems, warnings } = report;
+  return problems.length > 0 ? { problems, warnings } : { mapping, problems, warnings };
 }
-
-type Report = (key: string, message: string, excerpt?: string) => void;
 
 function compileTemplates(mapping: MappingInput, report: Report): CompiledMapping["templates"] {
   const templates: CompiledMapping["templates"] = {};
@@ -99,7 +96,7 @@ function compileField(field: string, source: string, report: Report): Template |
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     const place = source.includes("\n") ? `Line ${error.line} of the template: ` : "";
-    report(field, place + error.message, error.excerpt);
+    report.problem(field, place + error.message, error.excerpt);
     return undefined;
   }
 }
@@ -111,12 +108,11 @@ function compilePayloadSchema(
 ): SchemaCheck | undefined {
   if (schema === undefined) return undefined;
   try {
-    return compileSchema(
-      typeof schema === "string" ? JSON.parse(readFile(path.resolve(baseDir, schema))) : schema,
-    );
+    const written = typeof schema === "string" ? JSON.parse(readFile(path.resolve(baseDir, schema))) : schema;
+    return compileSchema(written, { onBacktracking: reportBacktracking(report, "schema") });
   } catch (error) {
     const place = typeof schema === "string" ? `The schema file ${schema}` : "The schema";
-    report("schema", `${place} cannot be used: ${messageOf(error)}.`);
+    report.problem("schema", `${place} cannot be used: ${messageOf(error)}.`);
     return undefined;
   }
 }
@@ -129,7 +125,7 @@ function compileForEach(
   if (text === undefined) return undefined;
   const keys = parsePath(text.trim());
   if (keys === undefined)
-    report("forEach", "This is no path: write it as messages, data.items or data[0].items.");
+    report.problem("forEach", "This is no path: write it as messages, data.items or data[0].items.");
   const narrows = forEachNarrows ?? false;
   return keys && { text, path: keys[0] === "payload" ? keys.slice(1) : keys, narrows };
 }

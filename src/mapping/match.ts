@@ -1,9 +1,11 @@
 import { compileSchema } from "../config/ajv.ts";
 import type { MappingInput } from "../config/generated.ts";
 import { appendSegment } from "../config/key-path.ts";
+import { compileExpression, type Expression } from "../config/linear-regexp.ts";
 import { messageOf } from "../errors.ts";
 import type { HookRequest } from "../types.ts";
 import { readOwn } from "./own.ts";
+import { type Report, reportBacktracking } from "./report.ts";
 
 type MatchInput = NonNullable<MappingInput["match"]>;
 
@@ -20,14 +22,12 @@ export interface Match {
   accepts(request: HookRequest): boolean;
 }
 
-/** Prepares a mapping's `match`. `report` is told what is wrong with it: the key below `match`, and a sentence. */
-export function compileMatch(match: MatchInput, report: (key: string, message: string) => void): Match {
+/** Prepares a mapping's `match`. */
+export function compileMatch(match: MatchInput, report: Report): Match {
   const headers = Object.entries(match.headers ?? {});
-  const tests = headers.map(([name, pattern]) =>
-    compileHeader(name.toLowerCase(), pattern, (message) => report(appendSegment("headers", name), message)),
-  );
+  const tests = headers.map(([name, pattern]) => compileHeader(name, pattern, report));
   if (match.source !== undefined) tests.push(({ payload }) => readOwn(payload, "source") === match.source);
-  if (match.where !== undefined) tests.push(compileWhere(match.where, (message) => report("where", message)));
+  if (match.where !== undefined) tests.push(compileWhere(match.where, report));
   return {
     path: match.path?.replace(/^\/+|\/+$/g, ""),
     source: match.source,
@@ -42,10 +42,14 @@ type Test = (request: HookRequest) => boolean;
 const EXPRESSION = /^\/(.+)\/([a-z]*)$/s;
 const FLAGS = /^[imsu]*$/;
 
-function compileHeader(name: string, pattern: string, report: (message: string) => void): Test {
+function compileHeader(written: string, pattern: string, report: Report): Test {
+  const name = written.toLowerCase();
   const [, body, flags = ""] = EXPRESSION.exec(pattern) ?? [];
   if (body === undefined) return ({ headers }) => readOwn(headers, name) === pattern;
-  const expression = compileExpression(body, flags, report);
+  const expression = compileHeaderExpression(body, flags, {
+    report,
+    key: appendSegment("match.headers", written),
+  });
   return ({ headers }) => {
     const value = readOwn(headers, name);
     return typeof value === "string" && expression.test(value);
@@ -53,22 +57,26 @@ function compileHeader(name: string, pattern: string, report: (message: string) 
 }
 
 /** Flags that keep state between two tests (`g`, `y`) would match every other request only. */
-function compileExpression(body: string, flags: string, report: (message: string) => void): RegExp {
+function compileHeaderExpression(
+  body: string,
+  flags: string,
+  { report, key }: { report: Report; key: string },
+): Expression {
   try {
-    if (FLAGS.test(flags)) return new RegExp(body, flags);
-    report(`The flags of a regular expression can be i, m, s and u, not "${flags}".`);
+    if (FLAGS.test(flags)) return compileExpression(body, flags, reportBacktracking(report, key));
+    report.problem(key, `The flags of a regular expression can be i, m, s and u, not "${flags}".`);
   } catch (error) {
-    report(`The regular expression is not valid: ${messageOf(error)}.`);
+    report.problem(key, `The regular expression is not valid: ${messageOf(error)}.`);
   }
   return /(?!)/;
 }
 
-function compileWhere(schema: unknown, report: (message: string) => void): Test {
+function compileWhere(schema: unknown, report: Report): Test {
   try {
-    const check = compileSchema(schema);
+    const check = compileSchema(schema, { onBacktracking: reportBacktracking(report, "match.where") });
     return ({ payload }) => check(payload).length === 0;
   } catch (error) {
-    report(`The schema is not valid: ${messageOf(error)}.`);
+    report.problem("match.where", `The schema is not valid: ${messageOf(error)}.`);
     return () => false;
   }
 }

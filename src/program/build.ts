@@ -71,7 +71,10 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
     agent,
     channels,
     mailSource,
-    warnings: [...read.warnings, ...findShadowed(mappings).map(place)],
+    warnings: [
+      ...read.warnings,
+      ...[...built.flatMap(({ warnings }) => warnings), ...findShadowed(mappings)].map(place),
+    ],
     files: [...new Set([...read.files, ...built.flatMap(({ files }) => files)])],
   };
 }
@@ -93,6 +96,7 @@ async function openDriver<Driver>(
 interface BuiltMapping {
   mapping?: CompiledMapping;
   problems: ConfigProblem[];
+  warnings: ConfigProblem[];
   files: string[];
 }
 

@@ -1,0 +1,33 @@
+import type { OnBacktracking } from "../config/linear-regexp.ts";
+import type { MappingSource } from "../config/resolved.ts";
+import type { ConfigProblem } from "../errors.ts";
+
+/** Takes what is to be said about a mapping's keys, each as its path below the mapping. */
+export interface Report {
+  /** Keeps the mapping from being used. */
+  problem(key: string, message: string, excerpt?: string): void;
+  warning(key: string, message: string): void;
+  problems: ConfigProblem[];
+  warnings: ConfigProblem[];
+}
+
+export function createReport({ file, key: mapping }: MappingSource): Report {
+  const problems: ConfigProblem[] = [];
+  const warnings: ConfigProblem[] = [];
+  return {
+    problem: (key, message, excerpt) => problems.push({ file, key: `${mapping}.${key}`, message, excerpt }),
+    warning: (key, message) => warnings.push({ file, key: `${mapping}.${key}`, message }),
+    problems,
+    warnings,
+  };
+}
+
+/** Warns of each expression under the key that a crafted request can make take for ever. */
+export function reportBacktracking(report: Report, key: string): OnBacktracking {
+  return (expression, reason) =>
+    report.warning(
+      key,
+      `The regular expression ${expression} cannot run in linear time: ${reason}. A crafted request can make it take for ever ` +
+        "and hold up the whole service. Write it without look-around, back references and counts over 1000.",
+    );
+}
