@@ -4,6 +4,8 @@ import { formatDate } from "./format-date.ts";
 export interface Helper {
   /** Least and most parameters. */
   takes: readonly [number, number];
+  /** Its first value is made a text for it, at the cost of writing that text. */
+  readsText?: true;
   run: (...values: unknown[]) => unknown;
 }
 
@@ -14,7 +16,7 @@ export const HELPERS: Record<string, Helper> = {
   /** The first value that is not missing, null or empty text. */
   default: { takes: [2, Infinity], run: pickGiven },
   /** At most so many characters; a text that was cut ends in `…`. */
-  truncate: { takes: [2, 2], run: truncate },
+  truncate: { takes: [2, 2], readsText: true, run: truncate },
   /** The items of a list as one text, between them `, ` or the second value. */
   join: { takes: [1, 2], run: join },
   lower: { takes: [1, 1], run: (value) => toText(value).toLowerCase() },

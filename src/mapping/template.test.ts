@@ -162,6 +162,8 @@ describe("what a payload can cost", () => {
     "{{#each list}}{{#list}}{{/list}}{{#each @root.list}}{{/each}}{{/each}}",
     "{{#each list}}{{#if (eq (json @root.list) 'x')}}{{/if}}{{/each}}",
     "{{#each list}}{{#if (lower (join @root.list))}}{{/if}}{{/each}}",
+    "{{#each list}}{{truncate @root.list 1}}{{/each}}",
+    "{{#each list}}{{lookup @root.headers @root.list}}{{/each}}",
   ])("ends at the budget: %s", (source) => {
     const template = compileTemplate(source);
     const startedAt = performance.now();

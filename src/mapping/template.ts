@@ -56,8 +56,10 @@ function createHandlebars(): typeof Handlebars {
   const instance = Handlebars.create();
   instance.unregisterHelper("log");
   instance.registerHelper(TEXT_HELPER, (value: unknown) => metered(toText(value)));
-  for (const [name, { run }] of Object.entries(HELPERS)) {
-    instance.registerHelper(name, (...values: unknown[]) => metered(run(...values.slice(0, -1))));
+  for (const [name, { run, readsText }] of Object.entries(HELPERS)) {
+    instance.registerHelper(name, (first: unknown, ...rest: unknown[]) =>
+      metered(run(readsText ? readText(first) : first, ...rest.slice(0, -1))),
+    );
   }
   instance.registerHelper("lookup", lookup);
   instance.registerHelper("each", meterEach(instance));
@@ -69,10 +71,15 @@ function metered<Value>(value: Value): Value {
   return value;
 }
 
+/** What is no text yet is written for the helper, however little of it the template shows in the end. */
+function readText(value: unknown): string {
+  return typeof value === "string" ? value : metered(toText(value));
+}
+
 /** Own fields only; header names in any case, as in a path. */
 function lookup(object: unknown, key: unknown, { data }: Handlebars.HelperOptions): unknown {
   const isHeaders = object === readOwn(data.root, "headers");
-  return readOwn(object, isHeaders ? toText(key).toLowerCase() : toText(key));
+  return readOwn(object, isHeaders ? readText(key).toLowerCase() : readText(key));
 }
 
 /** The built-in `each`, whose turns cost. */
