@@ -8,8 +8,16 @@ export function formatDate(value: unknown, form?: string): string | undefined {
   const iso = date.toISOString();
   if (form === undefined) return iso;
   const [year = "", month = "", day = "", hour = "", minute = "", second = ""] = iso.split(/[-T:.]/);
-  const parts: Record<string, string> = { YYYY: year, yyyy: year, MM: month, DD: day, dd: day };
-  Object.assign(parts, { HH: hour, mm: minute, ss: second });
+  const parts: Record<string, string> = {
+    YYYY: year,
+    yyyy: year,
+    MM: month,
+    DD: day,
+    dd: day,
+    HH: hour,
+    mm: minute,
+    ss: second,
+  };
   return form.replace(/YYYY|yyyy|MM|DD|dd|HH|mm|ss/g, (token) => parts[token] ?? token);
 }
 
