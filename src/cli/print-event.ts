@@ -17,14 +17,26 @@ export interface EventTimeline {
   log: LogLine[];
   error?: { code: string; message: string; detail?: string };
   runs: { id: string; state: string; attempts: number; action?: object; reply?: string; error?: string }[];
-  deliveries: { id: string; state: string; attempts: number; channel: string; to?: string; error?: string }[];
+  deliveries: TimelineDelivery[];
+}
+
+interface TimelineDelivery {
+  id: string;
+  state: string;
+  attempts: number;
+  /** As it was asked for: `last`, say. */
+  channel: string;
+  to?: string;
+  /** Where it went, once that is known. */
+  route?: { channel: string; to: string };
+  error?: string;
 }
 
 /** Everything about an event as a person reads it: what came, what was made of it, what became of that. */
 export function printEvent(event: EventTimeline): string[] {
   const { method, path, client, payload } = event.request;
   return [
-    `${styleText("bold", event.id)}  ${event.hook}  ${event.status}  ${event.receivedAt}`,
+    `${styleText("bold", event.id)}  ${toPrintable(event.hook)}  ${event.status}  ${event.receivedAt}`,
     ...(event.replayOf ? [`replay of ${event.replayOf}`] : []),
     ...(event.mapping ? [`mapping ${event.mapping}`] : []),
     ...section("request", [`${method} ${path} from ${client}`, ...toLines(payload)]),
@@ -34,10 +46,10 @@ export function printEvent(event: EventTimeline): string[] {
     ...event.runs.flatMap((run) =>
       section(`run ${run.id}  ${run.state}, ${tries(run.attempts)}`, toRunLines(run)),
     ),
-    ...event.deliveries.flatMap(({ id, state, attempts, channel, to, error }) =>
-      section(`delivery ${id}  ${state}, ${tries(attempts)}`, [
-        to === undefined ? `on ${channel}` : `to ${to} on ${channel}`,
-        ...toLines(error),
+    ...event.deliveries.flatMap((delivery) =>
+      section(`delivery ${delivery.id}  ${delivery.state}, ${tries(delivery.attempts)}`, [
+        describeRoute(delivery.route ?? delivery),
+        ...toLines(delivery.error),
       ]),
     ),
   ];
@@ -54,6 +66,10 @@ function toRunLines({ action, reply, error }: EventTimeline["runs"][number]): st
 
 function toErrorLines({ code, message, detail }: NonNullable<EventTimeline["error"]>): string[] {
   return [`${code}: ${message}`, ...toLines(detail)];
+}
+
+function describeRoute({ channel, to }: Pick<TimelineDelivery, "channel" | "to">): string {
+  return to === undefined ? `on ${channel}` : `to ${toPrintable(to)} on ${channel}`;
 }
 
 /** Text as it is, anything else as JSON; nothing for what is missing. */
