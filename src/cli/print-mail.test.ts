@@ -52,7 +52,7 @@ test.each<[Partial<FolderStatus>, RegExp]>([
     /^INBOX {2}LOGIN REFUSED: no; check user, password .*; next try in 5 min$/,
   ],
   [{ state: "mailbox-gone", error: "no" }, /^INBOX {2}MAILBOX GONE: no; check .*folders; next try in 5 min$/],
-  [{ state: "network", error: "lost" }, /^INBOX {2}the mailbox cannot be reached: lost; next try in 5 min$/],
+  [{ state: "network", error: "Lost." }, /^INBOX {2}the mailbox cannot be reached: Lost; next try in 5 min$/],
   [{ state: "stopped", nextTryAt: undefined }, /^INBOX {2}stopped$/],
 ])("%j", (change, line) => {
   vi.useFakeTimers();

@@ -67,7 +67,7 @@ function mailLine({ mail, answer, setAside }: Dealt, folder: string, progress: s
 function changeLine({ folder, state, error, nextTryAt, remaining }: FolderStatus): string {
   const { text, advice, colour } = SENTENCES[state];
   const said = [
-    [styleText(colour, text), error && toLine(error)].filter(Boolean).join(": "),
+    [styleText(colour, text), error && toClause(error)].filter(Boolean).join(": "),
     state === "catching-up" ? `${toCount(remaining)} mails wait` : undefined,
     advice,
     nextTryAt === undefined ? undefined : `next try in ${toWait(nextTryAt - Date.now())}`,
@@ -97,6 +97,11 @@ function createJsonPrinter(): MailPrinter {
 /** Text from outside as a part of a line. */
 function toLine(text: string): string {
   return toPrintable(text).replaceAll(/\s+/g, " ").trim();
+}
+
+/** A sentence as a part of a longer one. */
+function toClause(sentence: string): string {
+  return toLine(sentence).replace(/\.$/, "");
 }
 
 function toTime(at: number): string {

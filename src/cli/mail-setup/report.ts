@@ -46,7 +46,7 @@ export function printReport(report: SetupReport, json: boolean): void {
   if (json) return console.log(JSON.stringify(report));
   for (const warning of report.warnings) console.warn(`warning: ${warning}`);
   const lines = [
-    `${toPrintable(report.mailbox)}: ${report.folders.map(toPrintable).join(", ")}`,
+    `Mailbox ${toPrintable(report.mailbox)}: ${report.folders.map(toPrintable).join(", ")}`,
     ...describeOutcome(report),
   ];
   console.log(lines.join("\n"));
@@ -57,7 +57,7 @@ function describeOutcome({ file, changed, written, secretFiles }: SetupReport): 
   if (!written) return ["Nothing was written."];
   const secrets = secretFiles.map((secret) => `  ${secret} (a secret: for your user alone)`);
   const next =
-    "Next: `webhooks serve` watches the mailbox, and so does `webhooks mail run` beside a service without autoStart.";
+    "Next: `webhooks serve` watches the mailbox. With hooks.mail.autoStart: false it leaves that to `webhooks mail run`.";
   return ["Written:", `  ${file}`, ...secrets, next];
 }
 
