@@ -37,7 +37,8 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
   let readAt = first.readAt;
   let building: Promise<void> | undefined;
   let changedMeanwhile = false;
-  const watcher = watch ? createWatcher({ since: () => readAt, changed: onChange, log }) : undefined;
+  const state = first.config.store.path;
+  const watcher = watch ? createWatcher({ since: () => readAt, changed: onChange, state, log }) : undefined;
   watcher?.follow(program.files);
   warn(program);
 

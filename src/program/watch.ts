@@ -22,6 +22,8 @@ export interface WatcherOptions {
   /** When what is in use was read, in milliseconds since the epoch: a file found to be older than that is no news. */
   since(): number;
   changed(): void;
+  /** The service's state folder: what it writes there itself is no news, also where that lies in a followed folder. */
+  state?: string;
   log: Log;
 }
 
@@ -35,7 +37,8 @@ export interface Watcher {
  * Calls `changed` once things under the followed paths have been quiet for a moment. A change that happens while the watch
  * is still being set up is not lost. Where the system cannot watch any more, the files are polled, and the log says so.
  */
-export function createWatcher({ since, changed, log }: WatcherOptions): Watcher {
+export function createWatcher({ since, changed, state, log }: WatcherOptions): Watcher {
+  const ignored = state === undefined ? isInstalled : [isInstalled, state];
   let watcher = open({ usePolling: false });
   let followed = new Set<string>();
   let quiet: NodeJS.Timeout | undefined;
@@ -61,7 +64,7 @@ export function createWatcher({ since, changed, log }: WatcherOptions): Watcher 
   };
 
   function open({ usePolling }: { usePolling: boolean }): FSWatcher {
-    const opened = watch([], { alwaysStat: true, ignored: isInstalled, usePolling, interval: POLL_MS });
+    const opened = watch([], { alwaysStat: true, ignored, usePolling, interval: POLL_MS });
     opened.on("all", (event, _path, stats) => {
       if (!event.startsWith("add") || isNews(stats)) tell();
     });
