@@ -20,7 +20,9 @@ export function addOperatorCommands(
 
   program
     .command("backup")
-    .description("Write everything that the service keeps into one file; it may go on meanwhile.")
+    .description(
+      "Write the journal into one file, while the service runs or not. How far a mailbox is read is not in it.",
+    )
     .argument("<file>", "a file that is not there yet")
     .option("--config <file>", configHelp)
     .action(backup);
