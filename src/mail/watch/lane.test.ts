@@ -67,21 +67,6 @@ test("the log says so once for each state, and nothing of a mail", async () => {
   expect(JSON.stringify(lines)).not.toContain("secret");
 });
 
-test("a mailbox that lets in and throws out is left alone for longer and longer", async () => {
-  const passing = { firstMs: 1, mostMs: 600_000 };
-  mailbox.start({ waits: { passing, lasting: FOREVER } });
-  const waits: number[] = [];
-  while (waits.length < 6) {
-    await expect.poll(() => mailbox.status().state, { interval: 1 }).toBe("watching");
-    mailbox.fail(connectionLost());
-    await expect.poll(() => mailbox.status().state, { interval: 1 }).toBe("network");
-    const { since, nextTryAt = 0 } = mailbox.status();
-    waits.push(nextTryAt - since);
-    mailbox.fail(undefined);
-  }
-  expect(waits.at(-1)).toBeGreaterThanOrEqual(2 ** 5);
-});
-
 test.each([
   ["a connection", connectionLost()],
   ["a login", loginRefused()],

@@ -72,11 +72,8 @@ export function createLane(options: LaneOptions): Lane {
 
   async function followAgainAndAgain(): Promise<never> {
     for (;;) {
-      const begunAt = performance.now();
       const { error, reason, state } = toTrouble(await endOf(follow()));
       signal.throwIfAborted();
-      // After a connection that held, this failure is a first one.
-      if (performance.now() - begunAt > waits.passing.mostMs) forgetFailures();
       const waitMs = (state === "network" ? passing : lasting).next();
       status.enter(state, { error, reason, waitMs });
       await pause(waitMs);
@@ -90,15 +87,10 @@ export function createLane(options: LaneOptions): Lane {
     const since = toWholeSeconds(startedAt - lookbackMs);
     const follows = { position, since, isKnown, batchSize, maxBytes, authservId, signal };
     for await (const batch of source.follow(folder, follows)) {
-      // An empty one says little: a server may let in and throw out, again and again.
-      if (batch.mails.length > 0) forgetFailures();
+      passing.reset();
+      lasting.reset();
       await dealWithBatch(batch, work);
     }
-  }
-
-  function forgetFailures(): void {
-    passing.reset();
-    lasting.reset();
   }
 
   /** One that it cannot tell of counts as new: before it is posted the store is asked again, until it answers. */
