@@ -1,4 +1,4 @@
-import { toPrintable } from "./to-printable.ts";
+import { toPrintable } from "../telemetry/to-printable.ts";
 
 /** Actions as a person reads them: the kind, then a field a line; a text of several lines stands below its name. */
 export function printActions(actions: object[]): string[] {

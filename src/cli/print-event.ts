@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import type { LogLine } from "../types.ts";
 import { printActions } from "./print-actions.ts";
 import { printLog } from "./print-log.ts";
-import { toPrintable } from "./to-printable.ts";
+import { toPrintable } from "../telemetry/to-printable.ts";
 
 /** An event as `GET /api/events/:id` shows it. */
 export interface EventTimeline {

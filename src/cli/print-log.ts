@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import type { LogLine } from "../types.ts";
-import { toPrintable } from "./to-printable.ts";
+import { toPrintable } from "../telemetry/to-printable.ts";
 
 const COLOURS = { debug: "dim", log: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
 

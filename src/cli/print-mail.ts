@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type { Dealt } from "../mail/watch/deliver.ts";
 import type { FolderStatus, MailState } from "../mail/watch/states.ts";
-import { toPrintable } from "./to-printable.ts";
+import { toPrintable } from "../telemetry/to-printable.ts";
 
 export interface MailPrinter {
   start(sentence: string): void;

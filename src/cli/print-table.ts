@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { toPrintable } from "./to-printable.ts";
+import { toPrintable } from "../telemetry/to-printable.ts";
 
 /** Wider cells are cut: a table stays a table. */
 const WIDEST = 72;

@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import type { Trial } from "../operator/trial.ts";
 import { printActions } from "./print-actions.ts";
 import { printLog } from "./print-log.ts";
-import { toPrintable } from "./to-printable.ts";
+import { toPrintable } from "../telemetry/to-printable.ts";
 
 /** A trial as a person reads it: which mapping took it, how long that took, its log, its actions or what went wrong. */
 export function printTrial(hook: string, trial: Trial): string[] {

@@ -6,7 +6,7 @@ import { runTrial, type Trial } from "../operator/trial.ts";
 import { workingFolder } from "./locate.ts";
 import { printLog } from "./print-log.ts";
 import { printTrial } from "./print-trial.ts";
-import { toPrintable } from "./to-printable.ts";
+import { toPrintable } from "../telemetry/to-printable.ts";
 import { withProgram } from "./with-program.ts";
 
 export interface TryFlags {

@@ -1,5 +1,5 @@
 import { ConfigError, MailError, messageOf } from "../../errors.ts";
-import { toPrintable } from "../to-printable.ts";
+import { toPrintable } from "../../telemetry/to-printable.ts";
 import { describeError } from "../fail.ts";
 import { Cancelled, MissingAnswer } from "./asker.ts";
 

@@ -5,7 +5,7 @@ import type { SetupPlan } from "../../mail/setup/plan-setup.ts";
 import type { MailSource } from "../../mail/port.ts";
 import type { Program } from "../../program/build.ts";
 import { printDiff } from "../print-diff.ts";
-import { toPrintable } from "../to-printable.ts";
+import { toPrintable } from "../../telemetry/to-printable.ts";
 
 /** What a setup has come to, as `--json` prints it. */
 export interface SetupReport {

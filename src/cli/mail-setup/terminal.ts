@@ -10,7 +10,7 @@ import {
   spinner,
   text,
 } from "@clack/prompts";
-import { toPrintable } from "../to-printable.ts";
+import { toPrintable } from "../../telemetry/to-printable.ts";
 import { Cancelled, type Person } from "./asker.ts";
 
 /** Asks the person at the terminal. */

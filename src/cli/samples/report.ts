@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import { printActions } from "../print-actions.ts";
 import { printDiff } from "../print-diff.ts";
 import { printLog } from "../print-log.ts";
-import { toPrintable } from "../to-printable.ts";
+import { toPrintable } from "../../telemetry/to-printable.ts";
 import type { SampleResult } from "./run.ts";
 
 /** How many samples ended how. */
