@@ -17,6 +17,7 @@ const MAPPINGS: Record<string, MappingInput> = {
   patternProperties: { schema: { patternProperties: { [PATTERN]: false } } },
   url: { schema: { properties: { text: { format: "url" } } } },
   uniqueItems: { schema: { properties: { items: { uniqueItems: true } } } },
+  recursive: { schema: { anyOf: [toBranch("a"), toBranch("b")] } },
   lookAround: { match: { headers: { "x-kind": "/^(?!ping)/" } } },
 };
 
@@ -49,6 +50,7 @@ test.each<[string, unknown, Record<string, string>, number]>([
   ["url", { text: `http://${":@".repeat(100_000)}` }, {}, 400],
   ["url", { text: `http://${"@a.aa/".repeat(40_000)}\n` }, {}, 400],
   ["uniqueItems", { items: Array.from({ length: 20_000 }, (_, index) => [index]) }, {}, 200],
+  ["recursive", nest(200), {}, 400],
 ])("%s: a hostile request is answered", async (hook, payload, headers, status) => {
   expect(await post(hook, payload, headers)).toBe(status);
 });
@@ -58,13 +60,22 @@ test("the expression that cannot be made safe works, and was warned of at its li
   expect(await post("lookAround", {}, { "x-kind": "ping" })).toBe(404);
   const { stderr } = await runWebhooks(folder, "check");
   expect(stderr).toMatch(
-    /webhooks\.json5:\d+:\d+ hooks\.mappings\[6\]\.match\.headers\.x-kind: .* linear time/,
+    /webhooks\.json5:\d+:\d+ hooks\.mappings\[7\]\.match\.headers\.x-kind: .* linear time/,
   );
 });
 
 test("the service still ends at SIGTERM", async () => {
   expect(await service.end("SIGTERM")).toBe(0);
 });
+
+/** Leads down before it looks at what tells the branches apart. */
+function toBranch(kind: string): object {
+  return { properties: { child: { $ref: "#" }, kind: { const: kind } } };
+}
+
+function nest(depth: number): object {
+  return depth === 0 ? { kind: "none" } : { kind: "a", child: nest(depth - 1) };
+}
 
 async function post(hook: string, payload: unknown, headers: Record<string, string>): Promise<number> {
   const response = await fetch(`${service.url}/hooks/${hook}`, {

@@ -1,4 +1,4 @@
-import { Ajv, type AnySchemaObject, type Options } from "ajv";
+import { _, Ajv, type AnySchemaObject, type Options } from "ajv";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
@@ -37,14 +37,21 @@ export function compileSchema(schema: unknown, options: SchemaOptions = {}): Sch
   requireSchema(schema);
   const dialect = dialectOf(schema);
   requireValid(dialect, schema);
-  const validate = createAjv(dialect, options).compile(schema);
+  const ajv = createAjv(dialect, options);
+  const limit = options.onBacktracking && limitReferences(ajv);
+  const validate = ajv.compile(schema);
   return (value) => {
+    limit?.reset();
     if (fits(validate, value)) return [];
-    const violations = pickViolations(validate.errors ?? [TOO_DEEP]);
+    const errors = validate.errors ?? [TOO_DEEP];
+    const violations = pickViolations(options.all === true ? errors : errors.slice(-MOST_ERRORS));
     const telling = options.all === true ? violations : violations.slice(-1);
     return toSchemaProblems(telling, value, options.subject ?? "the payload");
   };
 }
+
+/** Where only the last violation is told, no more than so many are looked at for what it means. */
+const MOST_ERRORS = 1000;
 
 type Dialect = typeof Ajv | typeof Ajv2019 | typeof Ajv2020;
 
@@ -109,6 +116,34 @@ function createAjv(dialect: Dialect, options: SchemaOptions): Ajv {
   ajv.removeKeyword("uniqueItems").addKeyword(UNIQUE_ITEMS);
   ajv.addSchema(options.references ?? []);
   return ajv;
+}
+
+/** More than any payload of a usual size needs. */
+const MOST_REFERENCES = 250_000;
+
+/**
+ * Where two branches of a recursive schema both lead down, each level of a value doubles the work: thirty levels would
+ * take hours. From `reset` on so many references are followed, then a `RangeError` is thrown. To be called before a
+ * schema is compiled.
+ */
+function limitReferences(ajv: Ajv): { reset(): void } {
+  let left = MOST_REFERENCES;
+  const follow = (): void => {
+    if (left-- <= 0) throw new RangeError("too many references");
+  };
+  for (const keyword of ["$ref", "$recursiveRef", "$dynamicRef"]) {
+    const definition = ajv.getKeyword(keyword);
+    if (typeof definition !== "object" || !("code" in definition)) continue;
+    const { code } = definition;
+    ajv.removeKeyword(keyword).addKeyword({
+      ...definition,
+      code(context, ruleType) {
+        context.gen.code(_`${context.gen.scopeValue("func", { ref: follow })}()`);
+        code?.(context, ruleType);
+      },
+    });
+  }
+  return { reset: () => (left = MOST_REFERENCES) };
 }
 
 /**
