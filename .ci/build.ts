@@ -8,4 +8,4 @@ const dist = path.join(root, "dist");
 rmSync(dist, { recursive: true, force: true });
 execFileSync("tsc", ["-p", path.join(root, ".ci/tsconfig.build.json")], { stdio: "inherit" });
 for (const file of globSync("**/*.test.*", { cwd: dist })) rmSync(path.join(dist, file));
-chmodSync(path.join(dist, "cli/main.js"), 0o755);
+chmodSync(path.join(dist, "cli/webhooks.js"), 0o755);

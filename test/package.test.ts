@@ -1,6 +1,15 @@
 /** The edges of the package: what it exports, what is in it, and that what was built runs. */
-import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -41,9 +50,33 @@ test("the built command runs a transform in the sandbox", async () => {
   const hooks = { enabled: true, token: HOOK_TOKEN, transformsDir: ".", mappings };
   writeFileSync(path.join(folder, "webhooks.json"), JSON.stringify({ hooks }));
   const { INIT_CWD: _, ...env } = process.env;
-  const main = path.join(root, "dist/cli/main.js");
+  const main = path.join(root, "dist/cli/webhooks.js");
   const { stdout } = await run(process.execPath, [main, "try", "t", "payload.json"], { cwd: folder, env });
   expect(JSON.parse(stdout)).toMatchObject({ ok: true, actions: [{ message: "n is 7" }] });
+});
+
+describe("a Node that is too old", () => {
+  const main = path.join(root, "dist/cli/webhooks.js");
+  const { engines } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+  const oldest = Number(engines.node.replace(">=", ""));
+  const refusal = (version: string): CliResult => ({
+    code: 1,
+    stdout: "",
+    stderr: `Hookline needs Node.js ${oldest} or newer; this is v${version}. Try \`npm i node@${oldest}\`.\n`,
+  });
+
+  test("is told so", async () => {
+    const version = `${oldest - 1}.9.0`;
+    const old = `Object.defineProperty(process, "versions", { value: { node: "${version}" } })`;
+    const args = ["--import", `data:text/javascript,${encodeURIComponent(old)}`, main, "--help"];
+    expect(await runIn(folder, process.execPath, args)).toEqual(refusal(version));
+  });
+
+  const found = findNodes().find(({ version }) => Number.parseInt(version, 10) < oldest);
+  test.skipIf(!found)("fails at nothing before that", async () => {
+    const { file = "", version = "" } = found ?? {};
+    expect(await runIn(folder, file, [main, "--help"])).toEqual(refusal(version));
+  });
 });
 
 test("the package holds what it needs, and no tests", async () => {
@@ -54,7 +87,7 @@ test("the package holds what it needs, and no tests", async () => {
     expect.arrayContaining([
       "README.md",
       "LICENSE",
-      "dist/cli/main.js",
+      "dist/cli/webhooks.js",
       "dist/index.d.ts",
       "dist/contracts/index.d.ts",
       "dist/transforms/sandbox/child.js",
@@ -88,6 +121,17 @@ describe("a plugin's own tests, with the package as it is published", () => {
     expect(code).toBe(1);
   });
 });
+
+/** Each Node that the machine finds. */
+function findNodes(): { file: string; version: string }[] {
+  const files = (process.env["PATH"] ?? "").split(path.delimiter).map((place) => path.join(place, "node"));
+  return files
+    .filter((file) => existsSync(file))
+    .map((file) => ({
+      file,
+      version: execFileSync(file, ["-p", "process.versions.node"]).toString().trim(),
+    }));
+}
 
 /** Puts the plugin and the packed package, which finds its libraries in the checkout, into a folder. */
 async function installPackage(home: string): Promise<void> {

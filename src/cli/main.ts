@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { Command, InvalidArgumentError } from "commander";
 import { packageVersion } from "../config/package.ts";
 import { check } from "./check.ts";

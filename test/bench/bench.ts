@@ -127,7 +127,7 @@ function startHookline(folder: string, mapping: object): Promise<BenchServer> {
   return startServer({
     command: [
       process.execPath,
-      path.join(root, "dist/cli/main.js"),
+      path.join(root, "dist/cli/webhooks.js"),
       "serve",
       "--port",
       "0",
