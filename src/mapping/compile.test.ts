@@ -43,6 +43,15 @@ describe("a mapping that cannot be used", () => {
     ["schema", { schema: { type: "thing" } }, "schema", "The schema cannot be used"],
     ["schema file", { schema: "absent.json" }, "schema", "absent.json cannot be used: ENOENT"],
     ["forEach", { forEach: "a..b" }, "forEach", "no path"],
+    ["item without forEach in dedupe", { dedupe: "{{source}}/{{item.id}}" }, "dedupe", "only with forEach"],
+    ["index below a block in dedupe", { dedupe: "{{#each x}}{{../index}}{{/each}}" }, "dedupe", '"index"'],
+    ["item of the root", { dedupe: "{{lower @root.item.id}}" }, "dedupe", "write payload.item where"],
+    [
+      "item in coalesce",
+      { coalesce: { key: "{{#if item}}x{{/if}}", windowMs: 1 } },
+      "coalesce.key",
+      '"item"',
+    ],
   ])("%s", (_name, mapping, key, message) => {
     const problems = problemsOf({ messageTemplate: "x", ...mapping });
     expect(problems).toEqual([
@@ -60,6 +69,30 @@ describe("a mapping that cannot be used", () => {
   test("a schema file that is no JSON", () => {
     writeFileSync(path.join(folder, "broken.json"), "{");
     expect(problemsOf({ messageTemplate: "x", schema: "broken.json" })[0]?.message).toContain("broken.json");
+  });
+});
+
+describe("a template that cannot give what its field is for", () => {
+  test.each<[string, MappingInput, string, string]>([
+    ["item in a text", { messageTemplate: "New: {{item.title}}" }, "messageTemplate", "only with forEach"],
+    ["item in a session key", { sessionKey: "x:{{item.id}}" }, "sessionKey", "only with forEach"],
+    ["dedupe without values", { dedupe: "{source}/{id}" }, "dedupe", "the same for every request"],
+  ])("is a warning: %s", (_name, mapping, key, message) => {
+    const { warnings } = compile({ messageTemplate: "x", ...mapping });
+    expect(warnings).toEqual([
+      expect.objectContaining({ key: `hooks.mappings[3].${key}`, message: expect.stringContaining(message) }),
+    ]);
+  });
+
+  test.each<[string, MappingInput]>([
+    ["with forEach", { forEach: "items", dedupe: "{{item.id}}/{{index}}", messageTemplate: "{{item}}" }],
+    ["a field of the payload", { dedupe: "{{payload.item.id}}/{{data.index}}" }],
+    ["a field of an element", { dedupe: "{{#each list}}{{item.id}}{{@index}}{{/each}}" }],
+    ["a block's own name", { dedupe: "{{#each list as |item index|}}{{item.id}}{{/each}}" }],
+    ["a blank dedupe", { dedupe: " " }],
+  ])("is not told: %s", (_name, mapping) => {
+    const { problems, warnings } = compile({ messageTemplate: "x", ...mapping });
+    expect([...problems, ...warnings]).toEqual([]);
   });
 });
 

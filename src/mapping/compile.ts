@@ -6,6 +6,7 @@ import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { TransformBundle } from "../transforms/port.ts";
 import { compileMatch, type Match } from "./match.ts";
 import { parsePath, type Path } from "./path.ts";
+import { reportTemplates } from "./report-templates.ts";
 import { createReport, type Report, reportBacktracking } from "./report.ts";
 import { TemplateError } from "./template-error.ts";
 import { compileTemplate, type Template } from "./template.ts";
@@ -71,6 +72,7 @@ export function compileMapping(
     coalesce: compileCoalesce(source.mapping, report),
     bundle,
   };
+  reportTemplates(mapping, report);
   const { problems, warnings } = report;
   return problems.length > 0 ? { problems, warnings } : { mapping, problems, warnings };
 }

@@ -8,14 +8,27 @@ import { TemplateError } from "./template-error.ts";
 /** Name of the helper that every `{{…}}` goes through; no template can write it. */
 export const TEXT_HELPER = "@text";
 
-/** Throws a `TemplateError` for what no template may hold; else makes the tree ready, in place. */
-export function prepareSyntax(program: hbs.AST.Program): void {
-  prepareProgram(program, 0);
+/**
+ * Throws a `TemplateError` for what no template may hold; else makes the tree ready, in place, and gives the names of the
+ * context's own fields that it reads.
+ */
+export function prepareSyntax(program: hbs.AST.Program): Set<string> {
+  const fields = new Set<string>();
+  prepareProgram(program, { depth: 0, fields });
+  return fields;
 }
 
 /** True where nothing of the template depends on the request. */
 export function isStatic(program: hbs.AST.Program): boolean {
   return program.body.every((statement) => isLiteralText(statement));
+}
+
+/** Where the walk through the tree is. */
+interface Scope {
+  /** How many `../` lead from here to the root. */
+  depth: number;
+  /** The root's fields that were read so far. */
+  fields: Set<string>;
 }
 
 interface Nodes {
@@ -41,12 +54,11 @@ const BLOCKS: Record<string, { takes: readonly [number, number]; scopes: boolean
 };
 const VALUES: Callables = { ...HELPERS, lookup: { takes: [2, 2] } };
 
-/** `scope`: how many `../` lead from here to the root. */
-function prepareProgram(program: hbs.AST.Program | undefined, scope: number): void {
+function prepareProgram(program: hbs.AST.Program | undefined, scope: Scope): void {
   if (program) program.body = program.body.map((statement) => prepareStatement(statement, scope));
 }
 
-function prepareStatement(statement: hbs.AST.Statement, scope: number): hbs.AST.Statement {
+function prepareStatement(statement: hbs.AST.Statement, scope: Scope): hbs.AST.Statement {
   if (isLiteralText(statement)) return statement;
   if (is(statement, "MustacheStatement")) return throughText(statement, scope);
   if (is(statement, "BlockStatement")) return prepareBlock(statement, scope);
@@ -54,7 +66,7 @@ function prepareStatement(statement: hbs.AST.Statement, scope: number): hbs.AST.
 }
 
 /** `{{x}}` as `{{@text x}}`: so a field wins over a helper of its name, and every value becomes text in one place. */
-function throughText(mustache: hbs.AST.MustacheStatement, scope: number): hbs.AST.MustacheStatement {
+function throughText(mustache: hbs.AST.MustacheStatement, scope: Scope): hbs.AST.MustacheStatement {
   const { path, params, hash, loc } = mustache;
   const isCall = params.length > 0 || hasNamedValues(hash);
   const value = isCall ? { type: "SubExpression", path, params, hash, loc } : path;
@@ -63,24 +75,24 @@ function throughText(mustache: hbs.AST.MustacheStatement, scope: number): hbs.AS
 }
 
 /** `{{#each …}}`, or the section `{{#field}}…{{/field}}`. */
-function prepareBlock(block: Block, scope: number): Block {
+function prepareBlock(block: Block, scope: Scope): Block {
   const { original } = block.path;
   const isSection =
     block.params.length === 0 && !(Object.hasOwn(BLOCKS, original) || Object.hasOwn(VALUES, original));
   if (isSection) prepareExpression(block.path, scope);
   else prepareCall(block, BLOCKS, scope);
   const scopes = isSection || BLOCKS[original]?.scopes === true;
-  prepareProgram(block.program, scopes ? scope + 1 : scope);
+  prepareProgram(block.program, scopes ? { ...scope, depth: scope.depth + 1 } : scope);
   prepareProgram(block.inverse, scope);
   return block;
 }
 
-function prepareExpression(node: hbs.AST.Expression, scope: number): void {
+function prepareExpression(node: hbs.AST.Expression, scope: Scope): void {
   if (is(node, "SubExpression")) prepareCall(node, VALUES, scope);
-  if (is(node, "PathExpression")) lowerHeaderName(node, scope);
+  if (is(node, "PathExpression")) preparePath(node, scope);
 }
 
-function prepareCall(call: Call, callables: Callables, scope: number): void {
+function prepareCall(call: Call, callables: Callables, scope: Scope): void {
   requireCallable(call, callables);
   for (const param of call.params) prepareExpression(param, scope);
 }
@@ -114,10 +126,13 @@ function toUnknownMessage(name: string, callables: Callables): string {
 }
 
 /** Header names are lower-cased on both sides: `headers.X-GitHub-Event`, `@root.headers.[X-GitHub-Event]`. */
-function lowerHeaderName(path: hbs.AST.PathExpression, scope: number): void {
-  const isFromRoot = path.data ? path.parts[0] === "root" : path.depth === scope;
+function preparePath(path: hbs.AST.PathExpression, { depth, fields }: Scope): void {
+  const isFromRoot = path.data ? path.parts[0] === "root" : path.depth === depth;
   const at = path.data ? 1 : 0;
-  if (!isFromRoot || path.parts[at] !== "headers") return;
+  const field = path.parts[at];
+  if (!isFromRoot || field === undefined) return;
+  fields.add(field);
+  if (field !== "headers") return;
   path.parts = path.parts.map((part, index) => (index === at + 1 ? part.toLowerCase() : part));
 }
 

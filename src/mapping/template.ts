@@ -10,6 +10,8 @@ import { isStatic, prepareSyntax, TEXT_HELPER } from "./template-syntax.ts";
 export interface Template {
   /** True where the text is always the same. */
   isStatic: boolean;
+  /** The context's own fields that it reads. */
+  fields: ReadonlySet<string>;
   /**
    * Fills the template in. Only fields that the context itself holds are seen, nothing inherited. Throws a `HookError`
    * where the text grows beyond the budget.
@@ -21,10 +23,12 @@ export interface Template {
 export function compileTemplate(source: string): Template {
   try {
     const program = handlebars.parse(acceptIndexNotation(source));
-    prepareSyntax(program);
+    const fields = prepareSyntax(program);
     const render = compileProgram(program);
     const text = render({}, createBudget());
-    return isStatic(program) ? { isStatic: true, render: () => text } : { isStatic: false, render };
+    return isStatic(program)
+      ? { isStatic: true, fields, render: () => text }
+      : { isStatic: false, fields, render };
   } catch (error) {
     throw error instanceof TemplateError ? error : toTemplateError(error);
   }
