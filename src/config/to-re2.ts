@@ -10,7 +10,7 @@ export function toRe2(body: string, flags: string): string {
 }
 
 function translate(text: string, token: Record<string, string | undefined>, flags: string): string {
-  if (token["alien"] !== undefined) throw new Error(`${text}… has no linear form`);
+  if (token["alien"] !== undefined) throw new Error(`${text} has no linear form`);
   if (token["open"] !== undefined) return "(?:";
   if (token["kept"] !== undefined) return text;
   // Of line ends only \n counts under the flag m; a header holds none, and schemas have no flags.
@@ -28,7 +28,7 @@ function toEdge(text: string, flags: string): string {
 }
 
 /** Look-around, flags for a part, back references; octal numbers and a bare `\c` look like these or mean several characters. */
-const ALIEN = /\(\?(?!:|<[^=!])[^)]?|\\[1-9k]|\\0\d|\\c(?![A-Za-z])/;
+const ALIEN = /\(\?(?!:|<[^=!])<?[^)]?|\\[1-9k]|\\0\d|\\c(?![A-Za-z])/;
 const OPEN = /\((?:\?:|\?<[^>]*>)?/;
 const KEPT = /[)|]|(?:[*+?]|\{\d+(?:,\d*)?\})\??/;
 const EDGE = /\\[bB]/;

@@ -28,6 +28,6 @@ export function reportBacktracking(report: Report, key: string): OnBacktracking 
     report.warning(
       key,
       `The regular expression ${expression} cannot run in linear time: ${reason}. A crafted request can make it take for ever ` +
-        "and hold up the whole service. Write it without look-around, back references and counts over 1000.",
+        "and hold up the whole service. Write it without look-around, back references and counts over 1000 (maxLength bounds a whole text).",
     );
 }
