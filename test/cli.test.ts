@@ -66,6 +66,10 @@ test("webhooks try prints the action that a payload would give", async () => {
     actions: [{ kind: "agent", message: "7 north" }],
   });
   expect(await webhooks("try", "nope", "payload.json")).toMatchObject({ code: 1 });
+  expect(await webhooks("try", "orders/new", "nope.json")).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^There is no file .*nope\.json\.$/m),
+  });
 });
 
 describe("webhooks channels test", () => {

@@ -19,6 +19,7 @@ export async function testSamples(
   { config, update, watch }: TestFlags,
 ): Promise<void> {
   const folder = await locateTransforms({ dir, config });
+  if (findSamples(folder).length === 0) throw noSamples(folder);
   const runner = createSandbox({ log: createLog("error") });
   const options = { folder, runner, update };
   try {
@@ -30,7 +31,6 @@ export async function testSamples(
 }
 
 async function runOnce(options: RunAllOptions): Promise<void> {
-  if (findSamples(options.folder).length === 0) throw noSamples(options.folder);
   const { failed } = await runAllSamples(options);
   if (failed > 0) process.exitCode = 1;
 }

@@ -46,6 +46,10 @@ function readPayload(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file === "-" ? 0 : name, "utf8"));
   } catch (error) {
-    throw new ConfigError([{ message: `${name} cannot be read as JSON: ${messageOf(error)}` }]);
+    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const message = isMissing
+      ? `There is no file ${name}.`
+      : `${name} cannot be read as JSON: ${messageOf(error)}`;
+    throw new ConfigError([{ message }]);
   }
 }
