@@ -40,6 +40,21 @@ describe("the key of an event", () => {
     ).toBeUndefined();
   });
 
+  test("is none where all that is left are the template's own words: others without values are no repeats", async () => {
+    const dedupe = "{{source}}/{{truncate id 9}}";
+    const own = (payload: unknown) => idempotencyOf(payload, { mappings: [{ ...mapping, dedupe }] });
+    expect(await own({ source: " ", id: null })).toBeUndefined();
+    expect(await own({ id: 0 })).toMatchObject({ keys: ["/0"] });
+    expect(await own({ source: "shop" })).toMatchObject({ keys: ["shop/"] });
+  });
+
+  test("may be the template's own words where it has no values", async () => {
+    const dedupe = "{{#if id}}once{{/if}}";
+    expect(await idempotencyOf({ id: 1 }, { mappings: [{ ...mapping, dedupe }] })).toMatchObject({
+      keys: ["once"],
+    });
+  });
+
   test("is a hash where it is long", async () => {
     const long = { keys: [expect.stringMatching(/^sha256:[0-9a-f]{64}$/)] };
     expect(await idempotencyOf({ id: "x".repeat(256) }, { mappings: [mapping] })).toMatchObject(long);

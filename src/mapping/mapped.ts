@@ -68,7 +68,7 @@ async function resolveUnit(unit: Unit, job: Job): Promise<{ actions: HookAction[
   const { mapping, request, budget, run, log } = job;
   const context = createContext(request, unit);
   const base = fillDraft(renderDraft(mapping, context, budget), request.hook);
-  const rendered = mapping.templates.dedupe?.render(context, budget);
+  const rendered = mapping.templates.dedupe?.renderKey(context, budget);
   const { bundle } = mapping;
   const drafts = bundle
     ? await transformDraft(base, { run, bundle, input: toInput(base, unit, job), log })

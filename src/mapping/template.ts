@@ -17,6 +17,8 @@ export interface Template {
    * where the text grows beyond the budget.
    */
   render(context: object, budget?: Budget): string;
+  /** As `render`; empty where each value that it came to was blank, since the template's own words tell nothing apart. */
+  renderKey(context: object, budget?: Budget): string;
 }
 
 /** Compiles a Handlebars template ahead of its use; throws a `TemplateError` that says what is wrong with it. */
@@ -27,15 +29,17 @@ export function compileTemplate(source: string): Template {
     const render = compileProgram(program);
     const text = render({}, createBudget());
     return isStatic(program)
-      ? { isStatic: true, fields, render: () => text }
-      : { isStatic: false, fields, render };
+      ? { isStatic: true, fields, render: () => text, renderKey: () => text }
+      : { isStatic: false, fields, render, renderKey: toRenderKey(render) };
   } catch (error) {
     throw error instanceof TemplateError ? error : toTemplateError(error);
   }
 }
 
-/** Rendering is synchronous, so that one variable can stand for the render under way. */
+/** Rendering is synchronous, so that a variable can stand for the render under way. */
 let budget = createBudget();
+/** The values that the render under way came to. */
+let values = { met: 0, blank: 0 };
 
 const handlebars = createHandlebars();
 
@@ -48,7 +52,7 @@ const COMPILE_OPTIONS = {
 /** Said outright, because handlebars prints a warning for each inherited name that a payload brings otherwise. */
 const RENDER_OPTIONS = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
-function compileProgram(program: hbs.AST.Program): (context: object, limit?: Budget) => string {
+function compileProgram(program: hbs.AST.Program): Template["render"] {
   const render = handlebars.compile<object>(program, COMPILE_OPTIONS);
   return (context, limit = createBudget()) => {
     budget = limit;
@@ -56,10 +60,18 @@ function compileProgram(program: hbs.AST.Program): (context: object, limit?: Bud
   };
 }
 
+function toRenderKey(render: Template["render"]): Template["renderKey"] {
+  return (context, limit) => {
+    values = { met: 0, blank: 0 };
+    const text = render(context, limit);
+    return values.met > 0 && values.met === values.blank ? "" : text;
+  };
+}
+
 function createHandlebars(): typeof Handlebars {
   const instance = Handlebars.create();
   instance.unregisterHelper("log");
-  instance.registerHelper(TEXT_HELPER, (value: unknown) => metered(toText(value)));
+  instance.registerHelper(TEXT_HELPER, (value: unknown) => counted(metered(toText(value))));
   for (const [name, { run, readsText }] of Object.entries(HELPERS)) {
     instance.registerHelper(name, (first: unknown, ...rest: unknown[]) =>
       metered(run(readsText ? readText(first) : first, ...rest.slice(0, -1))),
@@ -73,6 +85,12 @@ function createHandlebars(): typeof Handlebars {
 function metered<Value>(value: Value): Value {
   if (typeof value === "string") spend(budget, value.length);
   return value;
+}
+
+function counted(text: string): string {
+  values.met += 1;
+  if (text.trim() === "") values.blank += 1;
+  return text;
 }
 
 /** What is no text yet is written for the helper, however little of it the template shows in the end. */
