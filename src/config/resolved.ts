@@ -8,6 +8,8 @@ export interface MappingSource {
   mapping: MappingInput;
   /** `mapping.id` or its default. */
   id: string;
+  /** The preset that brought it; undefined for one of the configuration's own. */
+  preset?: string;
   /** The file it stands in, absolute: the config file or a preset's; undefined for a program's own object. */
   file: string | undefined;
   /** Dotted path of the mapping in that file: `hooks.mappings[0]`. */

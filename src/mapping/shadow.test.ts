@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toCompiled } from "../../test/support/mapping.ts";
+import { toCompiled, toSource } from "../../test/support/mapping.ts";
 import type { MappingInput } from "../config/generated.ts";
 import { findShadowed } from "./shadow.ts";
 
@@ -32,4 +32,14 @@ test.each<[string, MatchInput, MatchInput]>([
   ["conditions of different kinds", { source: "s" }, { path: "a" }],
 ])("is not told: %s", (_name, first, second) => {
   expect(warnings(first, second)).toEqual([]);
+});
+
+test("of a preset's mapping, the operator's own is told, and what can be done", () => {
+  const own = toCompiled({ id: "mine", match: { path: "mail" }, messageTemplate: "x" });
+  const source = { ...toSource({ match: { path: "mail" }, messageTemplate: "x" }), file: "/preset.json" };
+  const preset = toCompiled({ ...source, id: "mail", key: "mappings[0]", preset: "mail" });
+  const [warning] = findShadowed([own, preset]);
+  expect(warning).toMatchObject({ file: own.source.file, key: "hooks.mappings[0].match" });
+  expect(warning?.message).toContain('Take "mail" out of hooks.presets, or give "mine" a narrower match.');
+  expect(findShadowed([preset, preset])[0]?.message).toMatch(/Take "mail" out of hooks.presets\.$/);
 });

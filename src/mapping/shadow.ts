@@ -1,3 +1,4 @@
+import type { MappingSource } from "../config/resolved.ts";
 import type { ConfigProblem } from "../errors.ts";
 import type { CompiledMapping } from "./compile.ts";
 import type { Match } from "./match.ts";
@@ -20,9 +21,20 @@ function isImplied(wide: Match, narrow: Match): boolean {
   );
 }
 
-function toWarning({ source }: CompiledMapping, shadow: CompiledMapping): ConfigProblem {
+function toWarning({ source }: CompiledMapping, { source: shadow }: CompiledMapping): ConfigProblem {
   const message =
-    `The mapping "${source.id}" can never be reached: "${shadow.source.id}" stands before it ` +
-    "and takes every request that it would match. Move it up, or narrow the other's match.";
-  return { file: source.file, key: source.mapping.match ? `${source.key}.match` : source.key, message };
+    `The mapping "${source.id}" can never be reached: "${shadow.id}" stands before it ` +
+    `and takes every request that it would match. ${toRemedy(source, shadow)}`;
+  return { ...placeOf(source.preset === undefined ? source : shadow), message };
+}
+
+/** A preset's mapping stands behind the configuration's own, and nobody can move it. */
+function toRemedy({ preset }: MappingSource, shadow: MappingSource): string {
+  if (preset === undefined) return "Move it up, or narrow the other's match.";
+  const narrowed = shadow.preset === undefined ? `, or give "${shadow.id}" a narrower match` : "";
+  return `Take "${preset}" out of hooks.presets${narrowed}.`;
+}
+
+function placeOf({ file, key, mapping }: MappingSource): { file: string | undefined; key: string } {
+  return { file, key: mapping.match ? `${key}.match` : key };
 }

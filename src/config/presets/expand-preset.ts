@@ -70,6 +70,7 @@ function toSource(mapping: MappingInput, index: number, { preset, file }: Preset
   return {
     mapping,
     id: mapping.id ?? ownId,
+    preset: preset.name,
     file,
     key: keyOf(index),
     transformsDir: folder,

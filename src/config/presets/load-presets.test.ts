@@ -78,7 +78,12 @@ describe("a preset in use", () => {
       mappings: [{ messageTemplate: "own" }],
     });
     const folder = path.join(presetsDir, "ci");
-    const place = { file: path.join(folder, "preset.json"), transformsDir: folder, baseDir: folder };
+    const place = {
+      preset: "ci",
+      file: path.join(folder, "preset.json"),
+      transformsDir: folder,
+      baseDir: folder,
+    };
     expect(problems).toEqual([]);
     expect(config.hooks.mappings.slice(1)).toEqual([
       {

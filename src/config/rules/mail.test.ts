@@ -142,7 +142,15 @@ describe("a hook that takes no mail is warned of", () => {
 });
 
 test("without a mailbox there is nothing to say", () => {
-  expect(examine({ model: "x" }, { presets: [] })).toEqual({ errors: [], warnings: [] });
+  expect(examine({ model: "x" })).toEqual({ errors: [], warnings: [] });
+});
+
+test("what only the preset reads is warned of without it", () => {
+  const mail = { channel: "last", to: "1", model: "m", thinking: "low", instructions: "x" };
+  expect(examine(mail).warnings).toEqual([]);
+  expect(examine(mail, { presets: [] }).warnings).toEqual(
+    Object.keys(mail).map((setting) => expect.stringContaining(`hooks.mail.${setting}: has no effect`)),
+  );
 });
 
 function examine(mail: Hooks["mail"], hooks: Hooks = {}): { errors: string[]; warnings: string[] } {

@@ -20,7 +20,11 @@ const NEEDED: Record<Mailbox["kind"], Setting[]> = {
 };
 
 /** The mailbox can be opened, no password travels in clear, and what is posted is taken. */
-export function checkMail({ hooks, plugged }: ResolvedConfig): Finding[] {
+export function checkMail(config: ResolvedConfig): Finding[] {
+  return [...checkMailbox(config), ...checkDefaults(config.hooks)];
+}
+
+function checkMailbox({ hooks, plugged }: ResolvedConfig): Finding[] {
   const { source } = hooks.mail;
   if (!source) return plugged.mailSource ? checkHook(hooks) : [];
   return [
@@ -102,6 +106,18 @@ function checkGmail(
   return !isNotified && topic !== undefined
     ? [warning(`${KEY}.topic`, "has no effect without subscription or push: Gmail is asked once a minute")]
     : [];
+}
+
+/** What only the preset reads. */
+const DEFAULTS = ["channel", "to", "model", "thinking", "instructions"] as const;
+
+function checkDefaults({ mail, presets }: ResolvedConfig["hooks"]): Finding[] {
+  if (presets.some(({ name }) => name === "mail")) return [];
+  const message =
+    'has no effect: only the mail preset reads it. Set it on the mapping, or add "mail" to hooks.presets';
+  return DEFAULTS.filter((setting) => mail[setting] !== undefined).map((setting) =>
+    warning(`hooks.mail.${setting}`, message),
+  );
 }
 
 /** A hook of the operator's own may take the mails in place of the preset. */
