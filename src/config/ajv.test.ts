@@ -115,6 +115,16 @@ describe("compileSchema", () => {
     expect(messages({ items: { $ref: "#" } }, value)).toEqual(["the payload is nested too deeply"]);
   });
 
+  test.each([{ const: { x: 1 } }, { enum: [{ x: 1 }] }])(
+    "methods of a value's own are a problem where it is compared, not a crash: %j",
+    (schema) => {
+      expect(messages(schema, { valueOf: 1 })).toEqual([
+        "the payload holds a valueOf or toString, and cannot be compared",
+      ]);
+      expect(messages(schema, { x: 1 })).toEqual([]);
+    },
+  );
+
   test("foreign expressions run in linear time; one that cannot is told of once", () => {
     const told: string[] = [];
     const { properties } = {

@@ -1,4 +1,4 @@
-import { _, Ajv, type AnySchemaObject, type Options } from "ajv";
+import { _, Ajv, type AnySchemaObject, type ErrorObject, type Options, type ValidateFunction } from "ajv";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
@@ -42,8 +42,8 @@ export function compileSchema(schema: unknown, options: SchemaOptions = {}): Sch
   const validate = ajv.compile(schema);
   return (value) => {
     limit?.reset();
-    if (fits(validate, value)) return [];
-    const errors = validate.errors ?? [TOO_DEEP];
+    const errors = findErrors(validate, value);
+    if (errors.length === 0) return [];
     const violations = pickViolations(options.all === true ? errors : errors.slice(-MOST_ERRORS));
     const telling = options.all === true ? violations : violations.slice(-1);
     return toSchemaProblems(telling, value, options.subject ?? "the payload");
@@ -68,13 +68,9 @@ const BASE_OPTIONS: Options = {
 /** One validator of schemas a dialect, kept: building it costs more than compiling most schemas. */
 const metaValidators = new Map<Dialect, Ajv>();
 
-const TOO_DEEP = {
-  keyword: "depth",
-  instancePath: "",
-  schemaPath: "#",
-  params: {},
-  message: "is nested too deeply",
-};
+const TOO_DEEP = toError("depth", "is nested too deeply");
+/** Where values are compared, a payload's own `valueOf` or `toString` is taken for a method. */
+const NOT_COMPARABLE = toError("equal", "holds a valueOf or toString, and cannot be compared");
 
 function requireSchema(schema: unknown): asserts schema is AnySchemaObject | boolean {
   if (typeof schema === "boolean") return;
@@ -147,14 +143,19 @@ function limitReferences(ajv: Ajv): { reset(): void } {
 }
 
 /**
- * A recursive schema recurses with the value: one nested a hundred thousand deep must not end the process.
+ * Nothing, where the value fits. A recursive schema recurses with the value: one nested a hundred thousand deep must not
+ * end the process.
  */
-function fits(validate: { (value: unknown): unknown; errors?: unknown }, value: unknown): boolean {
+function findErrors(validate: ValidateFunction, value: unknown): ErrorObject[] {
   try {
-    return validate(value) === true;
+    return validate(value) ? [] : (validate.errors ?? []);
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    validate.errors = null;
-    return false;
+    if (error instanceof RangeError) return [TOO_DEEP];
+    if (error instanceof TypeError) return [NOT_COMPARABLE];
+    throw error;
   }
+}
+
+function toError(keyword: string, message: string): ErrorObject {
+  return { keyword, instancePath: "", schemaPath: "#", params: {}, message };
 }
