@@ -3,6 +3,8 @@ import type { UserConfig } from "./config/generated.ts";
 import { type ReadConfig, readConfig } from "./config/read-config.ts";
 import { packageVersion } from "./config/package.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
+import { toClient } from "./ingress/client.ts";
+import { createGuessGuard } from "./ingress/guess-guard.ts";
 import { createServer } from "./ingress/server.ts";
 import { createSweeper } from "./journal/sweeper.ts";
 import { createSqliteJournal } from "./journal/sqlite.ts";
@@ -82,6 +84,8 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     register(app) {
       registerOperator(app, {
         token,
+        guard: createGuessGuard(),
+        toClient,
         journal,
         status,
         tryHook,

@@ -23,6 +23,22 @@ describe("who may read", () => {
     },
   );
 
+  test("a client that guesses is held up, and the right token always passes and forgives", async () => {
+    service = await startService();
+    const ask = (token: string) =>
+      fetch(`${service.url}/api/status`, { headers: { authorization: `Bearer ${token}` } });
+    for (let count = 0; count < 20; count += 1) expect((await ask(`guess ${count}`)).status).toBe(401);
+    const refused = await ask("another guess");
+    expect([refused.status, await refused.json()]).toMatchObject([429, { code: "too_many_failures" }]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+
+    // Whoever knows the hook token gets no more guesses at the other one by it, and loses nothing.
+    expect((await service.post("wake", { text: "x" })).status).toBe(200);
+    expect((await ask("another guess")).status).toBe(429);
+    expect((await ask(GATEWAY_TOKEN)).status).toBe(200);
+    expect((await ask("another guess")).status).toBe(401);
+  });
+
   test("and with it, what there is not is a 404", async () => {
     service = await startService();
     const headers = { authorization: `Bearer ${GATEWAY_TOKEN}` };

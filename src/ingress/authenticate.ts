@@ -3,7 +3,7 @@ import type { Log } from "../telemetry/log.ts";
 import { findCredential, isToken } from "./credential.ts";
 import type { Credential } from "./credential.ts";
 import type { Exchange } from "./exchange.ts";
-import { createThrottle } from "./throttle.ts";
+import { createGuessGuard } from "./guess-guard.ts";
 
 /** RFC 9745: since when the query form is deprecated, 2026-11-01 as Unix seconds. */
 const DEPRECATION_HEADERS = {
@@ -14,22 +14,20 @@ const DEPRECATION_HEADERS = {
 /** Throws the 401 or 429 of a request that does not show `token`; returns when it does. */
 export type Authenticate = (exchange: Exchange, query: Record<string, string>, token: string) => void;
 
-/** Keeps count of failures, so that tokens cannot be guessed at speed. A right token always passes. */
+/** The check of the hook token. */
 export function createAuthenticate(log: Log): Authenticate {
-  const throttle = createThrottle();
+  const guard = createGuessGuard();
 
   return function authenticate(exchange, query, token): void {
     const { client } = exchange;
     const credential = findCredential(exchange.req.headers, query);
     if (credential?.form === "query") noteDeprecated(exchange);
     if (credential && isToken(credential.secret, token)) {
-      throttle.reset(client);
+      guard.passed(client);
       if (credential.form === "query") warnDeprecated(log, exchange);
       return;
     }
-    const waitMs = throttle.waitMs(client);
-    if (waitMs > 0) throw tooManyFailures(waitMs);
-    throttle.fail(client);
+    guard.failed(client);
     throw unauthorized(credential);
   };
 }
@@ -51,11 +49,5 @@ function unauthorized(credential: Credential | undefined): HookError {
   const message = credential ? "The hook token is wrong." : "The hook token is missing.";
   return new HookError(401, "unauthorized", `${message} Send it as Authorization: Bearer.`, {
     headers: { "WWW-Authenticate": "Bearer" },
-  });
-}
-
-function tooManyFailures(waitMs: number): HookError {
-  return new HookError(429, "too_many_failures", "Too many failed credentials from this address.", {
-    headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) },
   });
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { HookError } from "../errors.ts";
 import { DELIVERY_STATES, MAIN_SESSION, RUN_STATES } from "../types.ts";
 import { acceptNoBody } from "./accept-no-body.ts";
-import { createAuthenticate } from "./authenticate.ts";
+import { type AuthenticateOptions, createAuthenticate } from "./authenticate.ts";
 import { type DeadLetterOptions, registerDeadLetters } from "./dead-letters.ts";
 import { type EventOptions, registerEvents } from "./events.ts";
 import { type Query, requireOnly, toLimit, toOneOf, toPage, toText } from "./query.ts";
@@ -10,9 +10,7 @@ import { requireFound } from "./require-found.ts";
 import type { Trial } from "./trial.ts";
 import { toDeliveryView, toEntryView, toRunView, toSessionView } from "./views.ts";
 
-export interface OperatorOptions extends DeadLetterOptions, EventOptions {
-  /** `gateway.auth.token`. */
-  token(): string | undefined;
+export interface OperatorOptions extends AuthenticateOptions, DeadLetterOptions, EventOptions {
   /** Version, config, sandbox and queue, as JSON. */
   status(): Promise<object>;
   /** Runs one payload through mapping and transform, and dispatches nothing. */
@@ -35,7 +33,7 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
   });
 
   app.register(async (api) => {
-    api.addHook("onRequest", createAuthenticate(options.token));
+    api.addHook("onRequest", createAuthenticate(options));
     acceptNoBody(api);
     api.get("/api/status", () => options.status());
     api.post("/api/try", async ({ body }, reply) => {
