@@ -1,4 +1,5 @@
-import { pino } from "pino";
+import { type DestinationStream, pino } from "pino";
+import { toTerminalLine } from "./to-terminal-line.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
 
@@ -10,15 +11,27 @@ export type Log = { [L in Level]: (message: string, fields?: LogFields) => void 
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** JSON lines on standard error, so that standard output stays with the person at the terminal. */
+/**
+ * Writes on standard error, so that standard output stays with what was asked for: lines of JSON, or lines for a person where
+ * that is a terminal.
+ */
 export function createLog(level: Level | "silent"): Log {
   const logger = pino(
     { level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination(2),
+    process.stderr.isTTY ? createTerminal() : pino.destination(2),
   );
   const write =
     (name: Level) =>
     (message: string, fields: LogFields = {}): void =>
       logger[name](fields, message);
   return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
+}
+
+function createTerminal(): DestinationStream {
+  return {
+    write(json) {
+      const { level, ...rest } = JSON.parse(json);
+      process.stderr.write(toTerminalLine({ ...rest, level: pino.levels.labels[level] }));
+    },
+  };
 }
