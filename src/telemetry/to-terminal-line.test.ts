@@ -17,8 +17,14 @@ test("a line is the time here, the level, the message and the fields", () => {
 });
 
 test("a value of several words is quoted", () => {
-  expect(lineOf("warn", "sweep failed", { error: 'no "space" a=b' })).toBe(
-    '12:30:01 WARN  sweep failed error="no \\"space\\" a=b"\n',
+  expect(lineOf("warn", "sweep failed", { error: "no space", rule: "a=b" })).toBe(
+    '12:30:01 WARN  sweep failed error="no space" rule="a=b"\n',
+  );
+});
+
+test("a text with quotes stands below", () => {
+  expect(lineOf("warn", "configuration", { warning: '"a" is never reached', generation: 2 })).toBe(
+    '12:30:01 WARN  configuration generation=2\n    "a" is never reached\n',
   );
 });
 

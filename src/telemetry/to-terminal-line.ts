@@ -12,21 +12,28 @@ export interface LogRecord {
 
 const COLOURS = { debug: "dim", info: "green", warn: "yellow", error: "red" } as const;
 
-/** `12:30:01 INFO  mail watch folder=INBOX state=watching`: for a person, in the time of the place. Ends its line. */
+/**
+ * `12:30:01 INFO  mail watch folder=INBOX state=watching`: for a person, in the time of the place. Texts of several lines, or
+ * with quotes, stand below. Ends its line.
+ */
 export function toTerminalLine({ level, time, msg, ...fields }: LogRecord): string {
   const texts = Object.entries(fields).map(([name, value]) => ({ name, text: toPrintable(String(value)) }));
-  const words = texts.filter(({ text }) => !text.includes("\n")).map(toField);
-  const blocks = texts.filter(({ text }) => text.includes("\n")).map(({ text }) => indent(text));
+  const words = texts.filter(({ text }) => !isBlock(text)).map(toWord);
+  const blocks = texts.filter(({ text }) => isBlock(text)).map(({ text }) => indent(text));
   const clock = paint("dim", new Date(time).toTimeString().slice(0, 8));
   const label = paint(COLOURS[level], level.toUpperCase().padEnd(5));
   return `${[clock, label, toPrintable(msg), ...words].join(" ")}\n${blocks.join("")}`;
 }
 
-function toField({ name, text }: { name: string; text: string }): string {
-  return paint("dim", `${name}=`) + (/^[^\s"=]+$/.test(text) ? text : JSON.stringify(text));
+function isBlock(text: string): boolean {
+  return /["\n]/.test(text);
 }
 
-/** Under its line, where nothing in it can pass for another. */
+function toWord({ name, text }: { name: string; text: string }): string {
+  return paint("dim", `${name}=`) + (/^[^\s=]+$/.test(text) ? text : `"${text}"`);
+}
+
+/** Nothing in it can pass for a line of the log's own. */
 function indent(text: string): string {
   return text
     .split("\n")
