@@ -164,10 +164,10 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   }
 
   async function tryHook(trial: unknown): Promise<Trial> {
-    const { mappings, config } = current();
+    const program = current();
     const resolveTrial = (request: HookRequest): Promise<Resolution> =>
-      resolveRequest(request, { mappings, config, run: sandbox.run });
-    return runTrial(trial, config.hooks.path, resolveTrial);
+      resolveRequest(request, { ...program, run: sandbox.run });
+    return runTrial(trial, program, resolveTrial);
   }
 
   async function requireReady(): Promise<void> {

@@ -65,7 +65,10 @@ test("webhooks try prints the action that a payload would give", async () => {
     mapping: "order",
     actions: [{ kind: "agent", message: "7 north" }],
   });
-  expect(await webhooks("try", "nope", "payload.json")).toMatchObject({ code: 1 });
+  expect(await webhooks("try", "order/new", "payload.json")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('did you mean "orders/new"?'),
+  });
   expect(await webhooks("try", "orders/new", "nope.json")).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^There is no file .*nope\.json\.$/m),

@@ -193,6 +193,25 @@ describe("a trial", () => {
     });
   });
 
+  test("says that a channel which the transform names is not configured", async () => {
+    const toSlack = 'export default ({ payload }) => ({ message: "x", to: "C1", ...payload });';
+    service = await startService({ config, files: { "transforms/t.ts": toSlack } });
+    const warnings = [expect.stringContaining('"slack" is not configured')];
+    const tried = async (payload: object) => (await trial({ hook: "t", payload })).body;
+    expect(await tried({ channel: "slack" })).toMatchObject({ ok: true, warnings });
+    expect(await tried({ channel: "slack", deliver: false })).toMatchObject({ ok: true, warnings: [] });
+    expect(await tried({})).toMatchObject({ ok: true, warnings: [] });
+  });
+
+  test("names the hook that may have been meant", async () => {
+    const mappings = [{ match: { path: "build", source: "ci" }, messageTemplate: "x" }];
+    service = await startService({ config: { hooks: { mappings } } });
+    const detailOf = async (hook: string) => (await trial({ hook, payload: {} })).body.detail;
+    expect(await detailOf("buidl")).toBe('There is no hook "buidl"; did you mean "build"?');
+    expect(await detailOf("orders")).toContain("known here: wake, agent, build");
+    expect(await detailOf("build")).toContain("compare its headers and payload with their match");
+  });
+
   test("of an unknown hook, or without a payload", async () => {
     service = await startService({ config, files });
     expect((await trial({ hook: "nope", payload: {} })).status).toBe(404);

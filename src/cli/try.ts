@@ -22,11 +22,11 @@ export interface TryFlags {
  */
 export async function tryHook(hook: string, payloadFile: string, flags: TryFlags): Promise<void> {
   const payload = readPayload(payloadFile);
-  await withProgram(flags.config, async ({ config, mappings }, { run }) => {
+  await withProgram(flags.config, async (program, { run }) => {
     const trial = await runTrial(
       { hook, payload, headers: flags.header, query: flags.query },
-      config.hooks.path,
-      (request) => resolveRequest(request, { mappings, config, run }),
+      program,
+      (request) => resolveRequest(request, { ...program, run }),
     );
     if (process.stdout.isTTY && !flags.json) console.log(printTrial(hook, trial).join("\n"));
     else printJson(trial);

@@ -2,7 +2,10 @@ import { SECRET_HEADERS, TOKEN_PARAMETER } from "../config/secret.ts";
 import { createId } from "../create-id.ts";
 import { isObject } from "../config/is-object.ts";
 import { HookError } from "../errors.ts";
+import type { Program } from "../program/build.ts";
 import type { HookAction, HookRequest, LogLine, Resolution } from "../types.ts";
+import { explainUnknownHook } from "./explain-unknown-hook.ts";
+import { warnOfChannels } from "./warn-of-channels.ts";
 
 /** What would have come of a request, with everything that its caller would not be told. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
@@ -16,20 +19,22 @@ export type Trial = { log: LogLine[]; durationMs: number } & (
  */
 export async function runTrial(
   trial: unknown,
-  hooksPath: string,
+  { config, mappings }: Pick<Program, "config" | "mappings">,
   resolve: (request: HookRequest) => Promise<Resolution>,
 ): Promise<Trial> {
-  const request = toTrialRequest(trial, hooksPath);
+  const request = toTrialRequest(trial, config.hooks.path);
   const startedAt = performance.now();
   const took = (): number => Math.round((performance.now() - startedAt) * 100) / 100;
   try {
-    const { mapping, actions, warnings, log } = await resolve(request);
+    const { mapping, actions, log, ...resolution } = await resolve(request);
+    const warnings = [...resolution.warnings, ...warnOfChannels(actions, config)];
     return { ok: true, mapping, actions, warnings, log, durationMs: took() };
   } catch (error) {
     if (!(error instanceof HookError)) throw error;
     const { status, code, message } = error;
     const { log = [], mapping, ...detail } = toDetail(error);
-    const reason = { status, code, error: message, detail: toText(detail) };
+    const explanation = status === 404 ? explainUnknownHook(request.hook, mappings) : toText(detail);
+    const reason = { status, code, error: message, detail: explanation };
     return { ok: false, mapping, ...reason, log, durationMs: took() };
   }
 }

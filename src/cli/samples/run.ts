@@ -44,12 +44,11 @@ export async function runSample(sample: Sample, options: RunOptions): Promise<Sa
 }
 
 function tryRequest(request: SampleRequest, { program, runner }: RunOptions): Promise<Trial> {
-  const { config, mappings } = program;
   const { payload, headers, query, receivedAt } = request;
   const rawBody = Buffer.from(request.body);
-  const hook = mappings.mappings[0]?.match.path;
-  return runTrial({ hook, payload, headers, query }, config.hooks.path, (posted) =>
-    resolveRequest({ ...posted, rawBody, receivedAt }, { mappings, config, run: runner.run }),
+  const hook = program.mappings.mappings[0]?.match.path;
+  return runTrial({ hook, payload, headers, query }, program, (posted) =>
+    resolveRequest({ ...posted, rawBody, receivedAt }, { ...program, run: runner.run }),
   );
 }
 

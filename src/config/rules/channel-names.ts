@@ -1,4 +1,5 @@
 import { CHANNEL_NAMES } from "../../types.ts";
+import { configuredChannels } from "../configured-channels.ts";
 import { didYouMean } from "../did-you-mean.ts";
 import { error, type Finding } from "../finding.ts";
 import type { ResolvedConfig } from "../resolved.ts";
@@ -8,7 +9,7 @@ const KNOWN: readonly string[] = ["last", ...CHANNEL_NAMES];
 
 /** Channels that are named ahead of any request are among those that exist, and are configured. */
 export function checkChannelNames({ hooks, channels, plugged }: ResolvedConfig): Finding[] {
-  const configured = [...Object.keys(channels), ...plugged.channels.keys()];
+  const configured = configuredChannels({ channels, plugged });
   return [
     ...checkChannel("hooks.mail.channel", hooks.mail.channel, configured),
     ...hooks.mappings.flatMap(({ mapping, key, file }) =>
