@@ -83,10 +83,13 @@ export class MailError extends Error {
     return this === MailError && value instanceof Error && value.name === "MailError" && "kind" in value;
   }
 
-  /** network: it may be there again at any moment · login: refused, an operator must mend it · gone: there is no such mailbox or folder. */
-  readonly kind: "network" | "login" | "gone";
+  /**
+   * network: it may be there again at any moment · login: refused, an operator must mend it · tls: its server cannot be spoken
+   * to safely, an operator must mend it · gone: there is no such mailbox or folder.
+   */
+  readonly kind: "network" | "login" | "tls" | "gone";
 
-  constructor(kind: "network" | "login" | "gone", message: string, options: { cause?: unknown } = {}) {
+  constructor(kind: MailError["kind"], message: string, options: { cause?: unknown } = {}) {
     super(message, options);
     this.kind = kind;
   }

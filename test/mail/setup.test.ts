@@ -183,7 +183,7 @@ describe("what cannot work is said, and nothing is written", () => {
     ];
     expect(await setUp(flags, { input: server.password })).toMatchObject({
       code: 1,
-      answer: { code: "network", error: expect.stringContaining("certificate") },
+      answer: { code: "tls_failed", error: expect.stringContaining("certificate") },
     });
   });
 });

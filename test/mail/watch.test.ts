@@ -152,6 +152,17 @@ describe("a login that is refused", () => {
   });
 });
 
+test("a server that cannot be spoken to safely is told as loudly, and gets no password", async () => {
+  await start(toMailConfig(server, { source: { tls: "implicit" } }));
+  await expect.poll(() => folderStatus(service)).toMatchObject({ state: "tls-failed" });
+  expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
+  expect(server.commands()).not.toContain("LOGIN");
+  write(toMailConfig(server));
+  await service.hookline.reload();
+  await watching();
+  expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
+});
+
 test("a folder that is not there", async () => {
   await start(toMailConfig(server, { source: { folders: ["INBOX", "Nowhere"] } }));
   await expect.poll(async () => (await service.api("/api/status")).mail.state).toBe("mailbox-gone");

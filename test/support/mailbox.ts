@@ -84,5 +84,6 @@ export function toMail(id: string): Mail {
 }
 
 export const loginRefused = (): MailError => new MailError("login", "example.com refuses the login");
+export const tlsFailed = (): MailError => new MailError("tls", "example.com speaks no TLS");
 export const mailboxGone = (): MailError => new MailError("gone", "there is no folder INBOX");
 export const connectionLost = (): MailError => new MailError("network", "the connection was lost");

@@ -6,6 +6,7 @@ import { Cancelled, MissingAnswer } from "./asker.ts";
 const MAIL_CODES: Record<MailError["kind"], string> = {
   login: "login_refused",
   network: "network",
+  tls: "tls_failed",
   gone: "mailbox_gone",
 };
 

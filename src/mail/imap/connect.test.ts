@@ -43,7 +43,8 @@ describe("over TLS", () => {
         { host: "localhost", tls },
       );
       const error = await mailFailureOf(source.check(never));
-      expect(error).toMatchObject({ kind: "network", message: expect.stringContaining("certificate") });
+      expect(error).toMatchObject({ kind: "tls", message: expect.stringContaining("NODE_EXTRA_CA_CERTS") });
+      expect(error.message).not.toContain("--use-system-ca");
       expect(server.commands()).not.toContain("LOGIN");
     },
   );
@@ -52,15 +53,24 @@ describe("over TLS", () => {
     trust([CERTIFICATE.cert]);
     const { server, source } = await openImapMailbox({ certificate: CERTIFICATE }, { tls: "implicit" });
     const error = await mailFailureOf(source.check(never));
-    expect(error).toMatchObject({ kind: "network", message: expect.stringContaining("certificate") });
+    expect(error).toMatchObject({
+      kind: "tls",
+      message: expect.stringMatching(/ shows a certificate for localhost, not for 127\.0\.0\.1:/),
+    });
     expect(server.commands()).toEqual([]);
   });
 
   test("gives no password to a server that has lost its STARTTLS", async () => {
     const { server, source } = await openImapMailbox({}, { tls: "starttls" });
     const error = await mailFailureOf(source.check(never));
-    expect(error).toMatchObject({ kind: "network", message: expect.stringContaining("STARTTLS") });
+    expect(error).toMatchObject({ kind: "tls", message: expect.stringContaining("offers no STARTTLS") });
     expect(server.commands()).not.toContain("LOGIN");
+  });
+
+  test("tells of a port that speaks none", async () => {
+    const { source } = await openImapMailbox({}, { tls: "implicit" });
+    const error = await mailFailureOf(source.check(never));
+    expect(error).toMatchObject({ kind: "tls", message: expect.stringContaining('tls: "starttls"') });
   });
 });
 
@@ -75,6 +85,16 @@ test("tells the password to nobody but the server", async () => {
   );
   expect(inspect(error, { depth: null, showHidden: true })).not.toContain(password);
   await server.close();
+});
+
+test("says in words that nothing is there", async () => {
+  const source = createImap({
+    source: { kind: "imap", host: "127.0.0.1", port: 1, user: "ann", password: "p" },
+  });
+  expect(await mailFailureOf(source.check(never))).toMatchObject({
+    kind: "network",
+    message: "nothing listens at 127.0.0.1:1",
+  });
 });
 
 test("leaves nothing on a signal that outlives it, whether it logged in or not", async () => {

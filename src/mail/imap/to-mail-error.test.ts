@@ -43,6 +43,28 @@ test.each([
   expect(toError(fields)).toMatchObject({ kind });
 });
 
+test.each([
+  [
+    { code: "CERT_HAS_EXPIRED", message: "certificate has expired" },
+    /not accepted \(certificate has expired\)$/,
+  ],
+  [{ code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE", message: "no; try x" }, /\(no\): .*NODE_EXTRA_CA_CERTS/],
+  [
+    { code: "ERR_TLS_CERT_ALTNAME_INVALID", cert: { subjectaltname: "DNS:a.example, DNS:b.example" } },
+    /certificate for a\.example, b\.example, not for mail\.example\.com/,
+  ],
+  [{ code: "ERR_TLS_CERT_ALTNAME_INVALID" }, /certificate for another name, not for mail/],
+])("no safe connection with %j", (fields, message) => {
+  expect(toError(fields)).toMatchObject({ kind: "tls", message: expect.stringMatching(message) });
+});
+
+test.each([
+  ["ENOTFOUND", "there is no host mail.example.com"],
+  ["ECONNREFUSED", "nothing listens at mail.example.com:993"],
+])("%s in words", (code, message) => {
+  expect(toError({ code })).toMatchObject({ kind: "network", message });
+});
+
 test("a message is one line of bounded length, in the server's own words", () => {
   const { message } = toError({ responseText: `Go\r\naway \u001b[31m${"x".repeat(1000)}` });
   expect(message).toMatch(/^mail\.example\.com:993: Go away \[31mx+$/);

@@ -6,7 +6,7 @@ import type { MailSource } from "../port.ts";
 import type { MailWatch } from "./mail-watch.ts";
 import { createPatientWatch } from "./patient-watch.ts";
 import { createMailPost } from "./post.ts";
-import { type MailStatus, toMailStatus } from "./states.ts";
+import { type MailStatus, needsOperator, toMailStatus } from "./states.ts";
 
 export interface KeeperOptions {
   /** The state folder. */
@@ -57,8 +57,8 @@ export function createMailKeeper({ folder, send, log }: KeeperOptions): MailKeep
     },
     status: () => watch?.status() ?? (used?.mailSource && toMailStatus(used.mailSource, [])),
     requireWell() {
-      const { state, error } = watch?.status() ?? {};
-      if (state === "login-refused" || state === "mailbox-gone") throw new Error(error);
+      const status = watch?.status();
+      if (status && needsOperator(status.state)) throw new Error(status.error);
     },
     notify: () => used?.mailSource?.notify?.(),
     close() {

@@ -44,6 +44,7 @@ const LEVELS: Record<MailState, keyof Log> = {
   "service-refuses": "warn",
   "store-failed": "error",
   "mailbox-gone": "error",
+  "tls-failed": "error",
   "login-refused": "error",
 };
 

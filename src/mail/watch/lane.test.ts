@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { connectionLost, loginRefused, mailboxGone } from "../../../test/support/mailbox.ts";
+import { connectionLost, loginRefused, mailboxGone, tlsFailed } from "../../../test/support/mailbox.ts";
 import {
   AT_ONCE,
   createWatchedMailbox,
@@ -31,6 +31,7 @@ test("a mailbox that is lost and found again: nothing is lost, nothing comes twi
 test.each([
   ["login-refused", loginRefused()],
   ["mailbox-gone", mailboxGone()],
+  ["tls-failed", tlsFailed()],
 ])("%s: it is not tried again soon, but after a nudge", async (state, error) => {
   mailbox.fail(error);
   mailbox.start({ waits: { passing: AT_ONCE, lasting: FOREVER } });

@@ -9,15 +9,21 @@ const MAIL_STATES = [
   "service-refuses",
   "store-failed",
   "mailbox-gone",
+  "tls-failed",
   "login-refused",
 ] as const;
 /**
  * watching: all that is there was dealt with · catching-up: mails wait behind those in hand · connecting: not open yet ·
  * stopped · network: the mailbox cannot be reached · watched-elsewhere: another process has the mailbox ·
  * service-refuses: the hook takes no mail at all · store-failed: what was dealt with cannot be written down ·
- * mailbox-gone, login-refused: an operator must mend it.
+ * mailbox-gone, tls-failed, login-refused: an operator must mend it.
  */
 export type MailState = (typeof MAIL_STATES)[number];
+
+/** Whether no mail comes until an operator has mended something. */
+export function needsOperator(state: MailState): boolean {
+  return state === "mailbox-gone" || state === "tls-failed" || state === "login-refused";
+}
 
 /** How one folder is doing. Times in milliseconds since the epoch. */
 export interface FolderStatus {

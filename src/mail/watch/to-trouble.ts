@@ -3,14 +3,19 @@ import type { MailState } from "./states.ts";
 
 /** What a source's error means for its folder. */
 export interface SourceTrouble {
-  state: Extract<MailState, "network" | "login-refused" | "mailbox-gone">;
+  state: Extract<MailState, "network" | "login-refused" | "tls-failed" | "mailbox-gone">;
   /** For the operator. */
   error: string;
   /** For the log: of an error that no source is known to word, its name alone. It may quote a mail. */
   reason: string;
 }
 
-const STATES = { network: "network", login: "login-refused", gone: "mailbox-gone" } as const;
+const STATES = {
+  network: "network",
+  login: "login-refused",
+  tls: "tls-failed",
+  gone: "mailbox-gone",
+} as const;
 
 /** An error that is none of a source's counts as the network's: the next try may go well. */
 export function toTrouble(error: unknown): SourceTrouble {
