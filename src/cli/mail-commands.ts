@@ -3,7 +3,10 @@ import type { MailRunFlags } from "./mail-run.ts";
 import { addSetupFlags, type SetupFlags } from "./mail-setup/flags.ts";
 
 /** The commands for the mailbox that the service is to watch. */
-export function addMailCommands(program: Command, { configHelp }: { configHelp: string }): void {
+export function addMailCommands(
+  program: Command,
+  { configHelp, toAddress }: { configHelp: string; toAddress: (text: string) => string },
+): void {
   const mail = program.command("mail").description("Let mails come in as hooks, from any mailbox.");
 
   const setup = mail
@@ -20,7 +23,11 @@ export function addMailCommands(program: Command, { configHelp }: { configHelp: 
       "Watch the mailbox, and post each mail to the running service. `serve` does so itself by default.",
     )
     .option("--config <file>", configHelp)
-    .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)")
+    .option(
+      "--url <address>",
+      "address of the service (default: http://<gateway.host>:<gateway.port>)",
+      toAddress,
+    )
     .option("--json", "print an object of JSON for each mail and each change", false)
     // Only this command watches: the others start faster without it.
     .action(async (flags: MailRunFlags) => (await import("./mail-run.ts")).runMail(flags));

@@ -74,8 +74,8 @@ program
   .option("--config <file>", CONFIG_HELP)
   .action(testChannel);
 
-addMailCommands(program, { configHelp: CONFIG_HELP });
-addOperatorCommands(program, { configHelp: CONFIG_HELP, toCount });
+addMailCommands(program, { configHelp: CONFIG_HELP, toAddress });
+addOperatorCommands(program, { configHelp: CONFIG_HELP, toCount, toAddress });
 
 await program.parseAsync().catch(fail);
 
@@ -89,6 +89,13 @@ function toCount(text: string): number {
   const count = Number(text);
   if (Number.isInteger(count) && count >= 1) return count;
   throw new InvalidArgumentError("Expected a whole number from 1 on.");
+}
+
+/** Without a slash at its end: paths are put behind it. */
+function toAddress(text: string): string {
+  const { protocol, username } = URL.parse(text) ?? { protocol: "", username: "" };
+  if (/^https?:$/.test(protocol) && username === "") return text.replace(/\/+$/, "");
+  throw new InvalidArgumentError("Expected an address such as http://127.0.0.1:18790.");
 }
 
 function addPair(separator: string) {

@@ -5,16 +5,21 @@ import { exportEvents, listEvents, showEvent } from "./events.ts";
 import { replayEvents } from "./replay-events.ts";
 
 type ToCount = (text: string) => number;
+type ToAddress = (text: string) => string;
 
 /** The commands for what a service has received: most ask it through its API. */
 export function addOperatorCommands(
   program: Command,
-  { configHelp, toCount }: { configHelp: string; toCount: ToCount },
+  { configHelp, toCount, toAddress }: { configHelp: string; toCount: ToCount; toAddress: ToAddress },
 ): void {
   const ofService = (command: Command): Command =>
     command
       .option("--config <file>", configHelp)
-      .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)");
+      .option(
+        "--url <address>",
+        "address of the service (default: http://<gateway.host>:<gateway.port>)",
+        toAddress,
+      );
   addEventCommands(program, ofService, toCount);
   addDeadLetterCommands(program, ofService, toCount);
 

@@ -52,6 +52,11 @@ test.each<[Partial<FolderStatus>, RegExp]>([
     /^INBOX {2}LOGIN REFUSED: no; check user, password .*; next try in 5 min$/,
   ],
   [{ state: "mailbox-gone", error: "no" }, /^INBOX {2}MAILBOX GONE: no; check .*folders; next try in 5 min$/],
+  [{ state: "tls-failed", error: "no" }, /^INBOX {2}NO SAFE CONNECTION: no; next try in 5 min$/],
+  [
+    { state: "service-refuses", error: "nothing listens at 127.0.0.1:1" },
+    /^INBOX {2}the service takes no mail: nothing listens at 127.0.0.1:1; it wants `webhooks serve` up,/,
+  ],
   [{ state: "network", error: "Lost." }, /^INBOX {2}the mailbox cannot be reached: Lost; next try in 5 min$/],
   [{ state: "stopped", nextTryAt: undefined }, /^INBOX {2}stopped$/],
 ])("%j", (change, line) => {
@@ -59,6 +64,23 @@ test.each<[Partial<FolderStatus>, RegExp]>([
   createMailPrinter({ json: false }).change(status({ nextTryAt: Date.now() + 300_000, ...change }));
   vi.useRealTimers();
   expect(lines[0]).toMatch(line);
+});
+
+test("what further tries come to is not said again, unless it is something else", () => {
+  const { change } = createMailPrinter({ json: false });
+  const refuses = { state: "service-refuses", error: "nothing listens" } as const;
+  change(status(refuses));
+  change(status({ ...refuses, nextTryAt: Date.now() + 240_000 }));
+  change(status({ ...refuses, error: "the hook answered 401" }));
+  change(status({}));
+  change(status(refuses));
+  expect(lines).toEqual([
+    expect.stringContaining("nothing listens; it wants"),
+    "INBOX  still so; next try in 4 min",
+    expect.stringContaining("401; it wants"),
+    "INBOX  watching",
+    lines[0],
+  ]);
 });
 
 test("an object of JSON for each", () => {

@@ -24,10 +24,11 @@ const SENTENCES: Record<MailState, { text: string; advice?: string; colour: "gre
   "watched-elsewhere": { text: "watched by another process", colour: "yellow" },
   "service-refuses": {
     text: "the service takes no mail",
-    advice: "is `webhooks serve` up, with the mail preset and this hooks.token?",
+    advice: "it wants `webhooks serve` up, the mail preset and this hooks.token",
     colour: "yellow",
   },
   "store-failed": { text: "what was dealt with cannot be written down", colour: "red" },
+  "tls-failed": { text: "NO SAFE CONNECTION", colour: "red" },
   "mailbox-gone": { text: "MAILBOX GONE", advice: "check hooks.mail.source.folders", colour: "red" },
   "login-refused": {
     text: "LOGIN REFUSED",
@@ -39,6 +40,8 @@ const SENTENCES: Record<MailState, { text: string; advice?: string; colour: "gre
 function createLinePrinter(): MailPrinter {
   /** How many mails of a folder's backlog are done. */
   const done = new Map<string, number>();
+  /** What was said last of each folder. */
+  const said = new Map<string, FolderStatus>();
   return {
     start: (sentence) => console.log(toLine(sentence)),
     mail(dealt, status) {
@@ -47,7 +50,12 @@ function createLinePrinter(): MailPrinter {
       const progress = count > 0 ? `(${toCount(count)} of ${toCount(count + status.remaining)})` : undefined;
       console.log(mailLine(dealt, status.folder, progress));
     },
-    change: (status) => console.log(changeLine(status)),
+    change(status) {
+      const last = said.get(status.folder);
+      said.set(status.folder, status);
+      const isSame = last?.state === status.state && last.error === status.error;
+      console.log(isSame ? againLine(status) : changeLine(status));
+    },
   };
 }
 
@@ -66,13 +74,23 @@ function mailLine({ mail, answer, setAside }: Dealt, folder: string, progress: s
 
 function changeLine({ folder, state, error, nextTryAt, remaining }: FolderStatus): string {
   const { text, advice, colour } = SENTENCES[state];
-  const said = [
+  const parts = [
     [styleText(colour, text), error && toClause(error)].filter(Boolean).join(": "),
     state === "catching-up" ? `${toCount(remaining)} mails wait` : undefined,
     advice,
-    nextTryAt === undefined ? undefined : `next try in ${toWait(nextTryAt - Date.now())}`,
+    nextTry(nextTryAt),
   ];
-  return `${toTime(Date.now())}  ${toLine(folder)}  ${said.filter(Boolean).join("; ")}`;
+  return `${toTime(Date.now())}  ${toLine(folder)}  ${parts.filter(Boolean).join("; ")}`;
+}
+
+/** A further try that came to the same: what it says and advises was said. */
+function againLine({ folder, nextTryAt }: FolderStatus): string {
+  const parts = ["still so", nextTry(nextTryAt)].filter(Boolean);
+  return `${toTime(Date.now())}  ${toLine(folder)}  ${parts.join("; ")}`;
+}
+
+function nextTry(at: number | undefined): string | undefined {
+  return at === undefined ? undefined : `next try in ${toWait(at - Date.now())}`;
 }
 
 function createJsonPrinter(): MailPrinter {

@@ -55,7 +55,7 @@ test("mail run posts to a service that may come later, and tells of each mail", 
   const run = mailRun();
   await expect.poll(run.output).toContain("INBOX  watching");
   send("a-1");
-  await expect.poll(run.output).toContain("the service takes no mail: the hook gave no answer");
+  await expect.poll(run.output).toContain(`the service takes no mail: nothing listens at 127.0.0.1:${port};`);
   await serve(port);
   await expect.poll(ids).toEqual(["a-1"]);
   const sent = numbered("b", 45);
@@ -121,6 +121,15 @@ test("mail run without a mailbox says what to do", async () => {
     stderr: expect.stringContaining("webhooks mail setup"),
   });
 });
+
+test.each(["127.0.0.1:9999", "localhost:9999", "ftp://localhost", "http://ann:secret@localhost"])(
+  "%s is no address of a service",
+  async (address) => {
+    configure(toMailConfig(server));
+    const refusal = { code: 1, stderr: expect.stringContaining("Expected an address such as http://") };
+    expect(await runWebhooks(folder, "mail", "run", "--url", address)).toMatchObject(refusal);
+  },
+);
 
 interface MailRun {
   output(): string;

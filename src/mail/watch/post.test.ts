@@ -76,17 +76,25 @@ test.each(["", "<html>", "null", "[1]", '{"code":{"a":1},"error":7,"eventId":nul
 test("what takes anything is no hook: a proxy's page, for one", async () => {
   expect(await answerOf(new Response("<html>We are back soon</html>"))).toMatchObject({
     status: 0,
-    error: "the hook gave no answer: what answers there is not Hookline",
+    error: "what answers at its address is not Hookline",
   });
   expect(await answerOf(new Response(null, { status: 204 }))).toMatchObject({ status: 204, error: "" });
 });
 
 test("no answer is an answer, too", async () => {
-  const refused = new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED 127.0.0.1:1") });
-  expect(await answerOf(Promise.reject(refused))).toMatchObject({
+  const broken = new TypeError("fetch failed", { cause: new Error("other side closed") });
+  expect(await answerOf(Promise.reject(broken))).toMatchObject({
     status: 0,
-    error: "the hook gave no answer: connect ECONNREFUSED 127.0.0.1:1",
+    error: "the hook gave no answer: other side closed",
   });
+});
+
+test("nobody at the address, in words", async () => {
+  const post = createMailPost({
+    send: fetch,
+    target: () => ({ url: "http://127.0.0.1:2/hooks/mail", token: "t" }),
+  });
+  expect(await post("{}", never)).toMatchObject({ status: 0, error: "nothing listens at 127.0.0.1:2" });
 });
 
 test("a token beyond ASCII travels as its bytes", async () => {
@@ -108,7 +116,7 @@ test.each([
 ])("%s: no answer, and nothing of the token", async (_, target) => {
   const post = createMailPost({ send: fetch, target: () => target });
   const answer = await post("{}", never);
-  expect(answer).toMatchObject({ status: 0, error: expect.stringContaining("could not be made") });
+  expect(answer).toMatchObject({ status: 0, error: expect.stringContaining("no request can be made") });
   expect(answer.error).not.toContain("cret");
 });
 

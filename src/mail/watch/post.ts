@@ -1,6 +1,7 @@
 import { parseObject } from "../../config/parse-object.ts";
 import { toBearer } from "../../config/secret.ts";
 import { messageOf } from "../../errors.ts";
+import { describeUnreachable } from "../describe-unreachable.ts";
 
 /** What the hook said to some mails. */
 export interface MailAnswer {
@@ -42,11 +43,14 @@ const MOST_RETRY_AFTER_MS = 3_600_000;
 export function createMailPost({ send, target }: PostOptions): PostMails {
   return async function postMails(body, signal) {
     const timeout = AbortSignal.timeout(TIMEOUT_MS);
+    const { url, token } = target();
     try {
-      const response = await send(toRequest(target(), body, AbortSignal.any([signal, timeout])));
+      const response = await send(toRequest({ url, token }, body, AbortSignal.any([signal, timeout])));
       return toAnswer(response, await response.text());
     } catch (error) {
-      return timeout.aborted ? noAnswer(504, "it took too long") : noAnswer(0, reasonOf(error));
+      return timeout.aborted
+        ? noAnswer(504, "the hook took too long to answer")
+        : noAnswer(0, describeFailure(error, url));
     }
   };
 }
@@ -63,14 +67,14 @@ function toRequest({ url, token }: Target, body: string, signal: AbortSignal): R
     });
   } catch {
     // Its message may quote the token.
-    throw new Error("the request could not be made: check the service's address and hooks.token");
+    throw new Error("with this address and hooks.token no request can be made");
   }
 }
 
 function toAnswer({ status, ok, headers }: Response, text: string): MailAnswer {
   const { code, error, eventId, requestId } = parse(text);
   // A proxy's page, or another server at this address: no mail is dealt with by it.
-  if (ok && status !== 204 && !eventId) return noAnswer(0, "what answers there is not Hookline");
+  if (ok && status !== 204 && !eventId) return noAnswer(0, "what answers at its address is not Hookline");
   const reason = [status, code, error].filter((part) => part !== "").join(" ");
   return {
     status,
@@ -82,8 +86,7 @@ function toAnswer({ status, ok, headers }: Response, text: string): MailAnswer {
   };
 }
 
-function noAnswer(status: number, reason: string): MailAnswer {
-  const error = `the hook gave no answer: ${reason}`;
+function noAnswer(status: number, error: string): MailAnswer {
   return { status, code: "", error, eventId: undefined, hookExists: false, retryAfterMs: undefined };
 }
 
@@ -100,6 +103,10 @@ function toMilliseconds(retryAfter: string | null): number | undefined {
 }
 
 /** `fetch` says what happened in its error's cause. */
-function reasonOf(error: unknown): string {
-  return messageOf(error instanceof Error && error.cause ? error.cause : error);
+function describeFailure(error: unknown, url: string): string {
+  const cause = error instanceof Error && error.cause ? error.cause : error;
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  const { hostname, port, protocol } = URL.parse(url) ?? { hostname: "", port: "", protocol: "" };
+  const reached = describeUnreachable(code, hostname, port || (protocol === "https:" ? 443 : 80));
+  return reached ?? `the hook gave no answer: ${messageOf(cause)}`;
 }
