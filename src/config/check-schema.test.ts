@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkSchema } from "./check-schema.ts";
+import { isObject } from "./is-object.ts";
+import { readSchema } from "./schemas.ts";
 
 const sentences = (value: unknown): string[] =>
   checkSchema(value).problems.map(({ key, message }) => `${key}: ${message}`);
@@ -61,6 +63,12 @@ describe("problems", () => {
       { hooks: { redact: ["user.password"] } },
       "hooks.redact[0]: must match ^\\$(\\.[^.*\\[\\]]+|\\.\\*|\\[(\\d+|\\*)\\])+$ (A place in a payload: $.user.password, $.items[*].token)",
     ],
+    [
+      { hooks: { mail: { filter: { senders: ["example.com"] } } } },
+      "hooks.mail.filter.senders[0]: must match ^[^\\s@]*@[^\\s@]+$ (An address, ann@example.com, or a domain, @example.com)",
+    ],
+    [{ hooks: { mail: { filter: { labels: [""] } } } }, "hooks.mail.filter.labels[0]: must not be empty"],
+    [{ hooks: { mail: { filter: { labels: [] } } } }, "hooks.mail.filter.labels: must not be empty"],
   ])("wrong values: %j", (value, sentence) => {
     expect(sentences(value)).toEqual([sentence]);
   });
@@ -72,6 +80,19 @@ describe("problems", () => {
     });
   });
 });
+
+test.each(["config", "mapping", "preset", "wake", "agent", "action"] as const)(
+  "each pattern of the schema %s stands beside words that say what it wants",
+  (name) => {
+    const silent: unknown[] = [];
+    JSON.parse(JSON.stringify(readSchema(name)), (_key, part: unknown) => {
+      const { pattern, description } = isObject(part) ? part : {};
+      if (typeof pattern === "string" && pattern !== "\\S" && description === undefined) silent.push(pattern);
+      return part;
+    });
+    expect(silent).toEqual([]);
+  },
+);
 
 describe("what is valid beside the problems", () => {
   test("only what has a problem is left out", () => {

@@ -319,7 +319,7 @@ export interface UserConfig {
        */
       filter?: {
         /**
-         * Addresses, or domains as @example.com, that may send. Without it: anyone.
+         * Who may send. Without it: anyone.
          */
         senders?: string[];
         /**

@@ -6,7 +6,7 @@ import type { Violation } from "./violation.ts";
  * worded here.
  */
 export function toRule(violation: Violation, value: unknown): string {
-  const { keyword, params, parentSchema, message } = violation;
+  const { keyword, params, parentSchema } = violation;
   switch (keyword) {
     case "type":
       return `must be ${listTypes(params["type"])}, not ${typeName(value)}`;
@@ -19,6 +19,9 @@ export function toRule(violation: Violation, value: unknown): string {
         .join(", ")}`;
     case "pattern":
       return toPatternRule(String(params["pattern"]), parentSchema?.["description"]);
+    case "minLength":
+    case "minItems":
+      return params["limit"] === 1 ? "must not be empty" : toOwnWords(violation);
     case "additionalProperties":
     case "unevaluatedProperties":
       return "is not allowed";
@@ -26,8 +29,12 @@ export function toRule(violation: Violation, value: unknown): string {
     case "oneOf":
       return "fits none of the forms that are allowed";
     default:
-      return message ?? `fails ${keyword}`;
+      return toOwnWords(violation);
   }
+}
+
+function toOwnWords({ keyword, message }: Violation): string {
+  return message ?? `fails ${keyword}`;
 }
 
 function toPatternRule(pattern: string, description: unknown): string {
