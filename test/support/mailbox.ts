@@ -6,8 +6,11 @@ export interface Mailbox {
   source: MailSource;
   /** Puts a mail behind the others. */
   add(mail: Partial<Mail> & { id: string }, marks?: Partial<ReceivedMail["marks"]>): void;
-  /** Every `follow` rejects with this until it is taken back by undefined. Those under way end with it, too. */
-  fail(error: Error | undefined): void;
+  /**
+   * Every `follow` rejects with this until it is taken back by undefined. Those under way end with it, too. With `once` each
+   * gives its first batch before.
+   */
+  fail(error: Error | undefined, when?: { once?: "open" }): void;
   /** What each `follow` was asked for. */
   follows: FollowOptions[];
 }
@@ -17,13 +20,14 @@ export function createMailbox({ folders = ["INBOX"] }: { folders?: string[] } = 
   const mails: ReceivedMail[] = [];
   const changes = new EventEmitter().setMaxListeners(0);
   let failure: Error | undefined;
+  let failsOnceOpen = false;
   const follows: FollowOptions[] = [];
 
   async function* follow(folder: string, options: FollowOptions): AsyncGenerator<MailBatch> {
     follows.push(options);
     let read = Number(options.position ?? 0);
     for (let isFirst = true; ; isFirst = false) {
-      if (failure) throw failure;
+      if (failure && !(isFirst && failsOnceOpen)) throw failure;
       const waiting = mails.filter((received) => received.mail.folder === folder).slice(read);
       const batch = waiting.slice(0, options.batchSize);
       if (batch.length === 0 && !isFirst) {
@@ -53,8 +57,9 @@ export function createMailbox({ folders = ["INBOX"] }: { folders?: string[] } = 
       });
       changes.emit("change");
     },
-    fail(error) {
+    fail(error, { once: moment } = {}) {
       failure = error;
+      failsOnceOpen = moment === "open";
       changes.emit("change");
     },
     follows,

@@ -68,6 +68,18 @@ test("the log says so once for each state, and nothing of a mail", async () => {
   expect(JSON.stringify(lines)).not.toContain("secret");
 });
 
+test("a mailbox that lets in and throws out at once is left alone for longer and longer", async () => {
+  const passing = { firstMs: 1, mostMs: 600_000 };
+  mailbox.fail(connectionLost(), { once: "open" });
+  mailbox.start({ waits: { passing, lasting: FOREVER } });
+  const lost = () => mailbox.changes.filter(({ state }) => state === "network");
+  await expect.poll(() => lost().length).toBeGreaterThanOrEqual(6);
+  for (const [index, { since, nextTryAt = 0 }] of lost().slice(0, 6).entries()) {
+    expect(nextTryAt - since).toBeGreaterThanOrEqual(2 ** index);
+  }
+  expect(mailbox.changes.filter(({ state }) => state === "watching").length).toBeGreaterThanOrEqual(5);
+});
+
 test.each([
   ["a connection", connectionLost()],
   ["a login", loginRefused()],

@@ -3,11 +3,11 @@ import { MailError, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { MailSource } from "../port.ts";
 import type { MailStore } from "../store/port.ts";
-import { type BackoffLimits, createBackoff } from "./backoff.ts";
 import { type BatchOptions, dealWithBatch } from "./deal-with-batch.ts";
 import { createFilter } from "./filter.ts";
 import { insist } from "./insist.ts";
 import { createLaneStatus } from "./lane-status.ts";
+import { createPatience, type LaneWaits } from "./patience.ts";
 import { createPauses } from "./pauses.ts";
 import type { FolderStatus } from "./states.ts";
 import { toTrouble } from "./to-trouble.ts";
@@ -25,13 +25,6 @@ export interface LaneOptions extends Pick<
   signal: AbortSignal;
   /** Told of each new state, and of each further try that failed. */
   onChange(status: FolderStatus): void;
-}
-
-export interface LaneWaits {
-  /** After a failure that may be over at any moment. */
-  passing: BackoffLimits;
-  /** After one that an operator must mend: more tries would only lock the account. */
-  lasting: BackoffLimits;
 }
 
 export interface Lane {
@@ -56,8 +49,7 @@ export function createLane(options: LaneOptions): Lane {
     pause,
     backoff: waits.passing,
   };
-  const passing = createBackoff(waits.passing);
-  const lasting = createBackoff(waits.lasting);
+  const patience = createPatience(waits);
   return { run, status: status.read, nudge: pauses.nudge };
 
   async function run(): Promise<void> {
@@ -74,7 +66,7 @@ export function createLane(options: LaneOptions): Lane {
     for (;;) {
       const { error, reason, state } = toTrouble(await endOf(follow()));
       signal.throwIfAborted();
-      const waitMs = (state === "network" ? passing : lasting).next();
+      const waitMs = patience.lost(state);
       status.enter(state, { error, reason, waitMs });
       await pause(waitMs);
     }
@@ -87,8 +79,7 @@ export function createLane(options: LaneOptions): Lane {
     const since = toWholeSeconds(startedAt - lookbackMs);
     const follows = { position, since, isKnown, batchSize, maxBytes, authservId, signal };
     for await (const batch of source.follow(folder, follows)) {
-      passing.reset();
-      lasting.reset();
+      patience.gave(batch.mails.length);
       await dealWithBatch(batch, work);
     }
   }

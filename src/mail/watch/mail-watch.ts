@@ -5,7 +5,8 @@ import type { MailSource } from "../port.ts";
 import type { MailStore } from "../store/port.ts";
 import type { Dealt } from "./deliver.ts";
 import { createInHand } from "./in-hand.ts";
-import { createLane, type LaneWaits } from "./lane.ts";
+import { createLane } from "./lane.ts";
+import type { LaneWaits } from "./patience.ts";
 import type { PostMails } from "./post.ts";
 import { type FolderStatus, type MailStatus, toMailStatus } from "./states.ts";
 
