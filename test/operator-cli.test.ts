@@ -24,7 +24,7 @@ describe("webhooks events", () => {
     const { code, stdout } = await ask("events", "list", "--hook", "m", "--limit", "2");
     expect(code).toBe(0);
     const [head, ...rows] = stdout.trim().split("\n");
-    expect(head).toMatch(/^id +received +hook +mapping +status/);
+    expect(head).toMatch(/^id +received +status +hook +mapping/);
     expect(rows.map((row) => row.split(/ +/)[0])).toEqual([ids[2], ids[1]]);
 
     const failed = await ask("events", "list", "--status", "failed", "--since", "1h", "--json");
@@ -100,7 +100,10 @@ test("webhooks dead-letters lists, retries and drops", async () => {
     ids.push(body.eventId);
   }
   const listed = await ask("dead-letters", "list");
-  expect(listed.stdout).toMatch(/^id +kind +given up +hook +tries +error\n\S+ +delivery .*discord/);
+  expect(listed.stdout).toMatch(
+    /^\S+ {2}delivery {2}agent {2}1 try\n {2}given up .*\n {2}the channel discord/,
+  );
+  expect(listed.stdout).toContain(`event ${ids[0]}`);
   const letters = JSON.parse((await ask("dead-letters", "list", "--json")).stdout);
   expect(letters.map(({ eventId }: { eventId: string }) => eventId)).toEqual(ids.toReversed());
 
@@ -112,6 +115,15 @@ test("webhooks dead-letters lists, retries and drops", async () => {
     code: 1,
     stderr: expect.stringMatching(/--all/),
   });
+});
+
+test("where there is nothing, that is said", async () => {
+  expect(await ask("events", "list")).toMatchObject({ code: 0, stdout: "There are no such events.\n" });
+  expect(await ask("events", "list", "--json")).toMatchObject({ code: 0, stdout: "[]\n" });
+  for (const args of [["list"], ["retry", "--all"], ["drop", "--all"]]) {
+    const { code, stdout } = await ask("dead-letters", ...args);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "There are no dead letters.\n" });
+  }
 });
 
 test("without a service, or without its token, the next step is named", async () => {

@@ -1,20 +1,9 @@
 import { ConfigError } from "../errors.ts";
 import { createOperatorClient, type OperatorClient, type ServiceFlags } from "./operator-client.ts";
-import { printTable } from "./print-table.ts";
-
-/** A dead letter as `GET /api/dead-letters` lists it. */
-interface DeadLetterRow {
-  id: string;
-  kind: string;
-  eventId?: string;
-  hook?: string;
-  error: string;
-  attempts: number;
-  /** ISO 8601. */
-  at: string;
-}
+import { type DeadLetterRow, printDeadLetter } from "./print-dead-letter.ts";
 
 const PAGE = 500;
+const NONE = "There are no dead letters.";
 
 /** Lists what failed for good, newest first. */
 export async function listDeadLetters(flags: ServiceFlags & { limit: number; json: boolean }): Promise<void> {
@@ -24,7 +13,8 @@ export async function listDeadLetters(flags: ServiceFlags & { limit: number; jso
     if (letters.push(letter) === flags.limit) break;
   }
   if (flags.json) console.log(JSON.stringify(letters, undefined, 2));
-  else console.log(printLetters(letters).join("\n"));
+  else if (letters.length === 0) console.log(NONE);
+  else console.log(letters.flatMap(printDeadLetter).join("\n"));
 }
 
 /** Lets the runs and deliveries that are named try again, or all of them. */
@@ -54,6 +44,7 @@ async function mendEach(
   const client = await createOperatorClient(flags);
   const chosen = flags.all ? await readIds(client) : ids;
   for (const id of chosen) await mend(client, id);
+  if (chosen.length === 0) console.log(NONE);
 }
 
 /** The oldest first, and all of them before the first is mended: one that fails again comes back to the list. */
@@ -71,16 +62,4 @@ async function* readDeadLetters(client: OperatorClient): AsyncGenerator<DeadLett
     yield* deadLetters;
     before = deadLetters.length === PAGE ? deadLetters.at(-1)?.id : undefined;
   } while (before !== undefined);
-}
-
-function printLetters(letters: DeadLetterRow[]): string[] {
-  const rows = letters.map(({ id, kind, at, hook, attempts, error }) => [
-    id,
-    kind,
-    at,
-    hook,
-    attempts,
-    error,
-  ]);
-  return printTable(["id", "kind", "given up", "hook", "tries", "error"], rows);
 }

@@ -17,6 +17,7 @@ export async function listEvents(flags: EventFlags & { limit: number; json: bool
     if (events.push(event) === flags.limit) break;
   }
   if (flags.json) console.log(JSON.stringify(events, undefined, 2));
+  else if (events.length === 0) console.log("There are no such events.");
   else console.log(printEventTable(events).join("\n"));
 }
 
@@ -49,11 +50,16 @@ function ignoreClosedPipe(error: unknown): void {
 function printEventTable(events: EventRow[]): string[] {
   const rows = events.map(({ id, receivedAt, hook, mapping, status, replayOf }) => [
     id,
-    receivedAt,
+    toSecond(receivedAt),
+    status,
     hook,
     mapping,
-    status,
     replayOf && `replay of ${replayOf}`,
   ]);
-  return printTable(["id", "received", "hook", "mapping", "status", ""], rows);
+  return printTable(["id", "received", "status", "hook", "mapping", ""], rows);
+}
+
+/** As exact as a list needs it: the ids tell the order. */
+function toSecond(moment: string): string {
+  return moment.replace(/\.\d+Z$/, "Z");
 }

@@ -2,6 +2,7 @@ import { styleText } from "node:util";
 import type { LogLine } from "../types.ts";
 import { printActions } from "./print-actions.ts";
 import { printLog } from "./print-log.ts";
+import { printTries } from "./print-tries.ts";
 import { toPrintable } from "../telemetry/to-printable.ts";
 
 /** An event as `GET /api/events/:id` shows it. */
@@ -36,7 +37,8 @@ interface TimelineDelivery {
 export function printEvent(event: EventTimeline): string[] {
   const { method, path, client, payload } = event.request;
   return [
-    `${styleText("bold", event.id)}  ${toPrintable(event.hook)}  ${event.status}  ${event.receivedAt}`,
+    `${styleText("bold", event.id)}  ${toPrintable(event.hook)}  ${event.status}`,
+    `received ${event.receivedAt}`,
     ...(event.replayOf ? [`replay of ${event.replayOf}`] : []),
     ...(event.mapping ? [`mapping ${event.mapping}`] : []),
     ...section("request", [`${method} ${path} from ${client}`, ...toLines(payload)]),
@@ -44,10 +46,10 @@ export function printEvent(event: EventTimeline): string[] {
     ...section("log", printLog(event.log)),
     ...section("error", event.error ? toErrorLines(event.error) : []),
     ...event.runs.flatMap((run) =>
-      section(`run ${run.id}  ${run.state}, ${tries(run.attempts)}`, toRunLines(run)),
+      section(`run ${run.id}  ${run.state}, ${printTries(run.attempts)}`, toRunLines(run)),
     ),
     ...event.deliveries.flatMap((delivery) =>
-      section(`delivery ${delivery.id}  ${delivery.state}, ${tries(delivery.attempts)}`, [
+      section(`delivery ${delivery.id}  ${delivery.state}, ${printTries(delivery.attempts)}`, [
         describeRoute(delivery.route ?? delivery),
         ...toLines(delivery.error),
       ]),
@@ -77,8 +79,4 @@ function toLines(value: unknown): string[] {
   if (value === undefined) return [];
   const text = typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
   return toPrintable(text).split("\n");
-}
-
-function tries(attempts: number): string {
-  return attempts === 1 ? "1 try" : `${attempts} tries`;
 }

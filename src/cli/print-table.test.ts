@@ -15,3 +15,20 @@ test("columns are aligned, long cells cut, control characters shown as what they
     `x       3   ${"y".repeat(71)}…`,
   ]);
 });
+
+test("what has no room beside the rest stands below it", () => {
+  const rows = [
+    ["one", "first", "long-name", 1],
+    ["two", "second", undefined, undefined],
+  ];
+  const lines = printTable(["id", "state", "hook", "n"], rows, 15);
+  expect(lines.map((line) => stripVTControlCharacters(line))).toEqual([
+    "id   state",
+    "  hook  n",
+    "one  first",
+    "  long-name  1",
+    "two  second",
+  ]);
+  expect(printTable(["id", "state"], [["one", "first"]], 10)).toHaveLength(2);
+  expect(printTable(["id", "state"], [["one", "first"]], 9)).toHaveLength(4);
+});

@@ -4,18 +4,41 @@ import { toPrintable } from "../telemetry/to-printable.ts";
 /** Wider cells are cut: a table stays a table. */
 const WIDEST = 72;
 
-/** Rows as aligned columns under their names; what is undefined is an empty cell. */
-export function printTable(names: string[], rows: (string | number | undefined)[][]): string[] {
+const GAP = "  ";
+
+/**
+ * Rows as aligned columns under their names; what is undefined is an empty cell. Columns that are beyond `width`, by default the
+ * terminal's, stand in a second line under each row.
+ */
+export function printTable(
+  names: string[],
+  rows: (string | number | undefined)[][],
+  width: number = process.stdout.columns ?? Infinity,
+): string[] {
   const cells = rows.map((row) => row.map(toCell));
   const widths = names.map((name, column) =>
     Math.max(name.length, ...cells.map((row) => row[column]?.length ?? 0)),
   );
-  const align = (row: string[]): string =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd();
-  return [styleText("dim", align(names)), ...cells.map(align)];
+  const count = countFitting(widths, width);
+
+  function toLines(row: string[]): string[] {
+    const aligned = row.slice(0, count).map((cell, column) => cell.padEnd(widths[column] ?? 0));
+    const beyond = row.slice(count).filter((cell) => cell !== "");
+    const first = aligned.join(GAP).trimEnd();
+    return beyond.length === 0 ? [first] : [first, GAP + beyond.join(GAP)];
+  }
+
+  return [...toLines(names).map((line) => styleText("dim", line)), ...cells.flatMap(toLines)];
+}
+
+/** How many columns have room side by side: the first one always. */
+function countFitting(widths: number[], room: number): number {
+  let used = 0;
+  const beyond = widths.findIndex((width, column) => {
+    used += width + (column > 0 ? GAP.length : 0);
+    return column > 0 && used > room;
+  });
+  return beyond === -1 ? widths.length : beyond;
 }
 
 function toCell(value: string | number | undefined): string {
