@@ -141,6 +141,7 @@ function status(change: Partial<FolderStatus>): FolderStatus {
     remaining: 0,
     posted: 0,
     setAside: 0,
+    passedOver: 0,
     lastMailAt: undefined,
     error: undefined,
     nextTryAt: undefined,

@@ -1,7 +1,8 @@
 import type { Log } from "../../telemetry/log.ts";
-import type { Mail, MailBatch, ReceivedMail } from "../port.ts";
+import type { Mail, MailBatch } from "../port.ts";
 import type { MailStore, SetAside, Settlement } from "../store/port.ts";
 import { type Dealt, deliver } from "./deliver.ts";
+import type { PickFilter } from "./filter.ts";
 import type { InHand } from "./in-hand.ts";
 import { insist, type InsistOptions } from "./insist.ts";
 import type { MailAnswer, PostMails } from "./post.ts";
@@ -13,7 +14,7 @@ export interface BatchOptions extends InsistOptions {
   /** The `source` of what the hook is given. */
   sourceName: string;
   store: MailStore;
-  isWanted(received: ReceivedMail): boolean;
+  pickFilter: PickFilter;
   inHand: InHand;
   post: PostMails;
   /** Most bytes of a request's body. */
@@ -32,8 +33,7 @@ export interface BatchOptions extends InsistOptions {
  * the watch ends before; what was dealt with until then is written down.
  */
 export async function dealWithBatch(batch: MailBatch, options: BatchOptions): Promise<void> {
-  // Those passed over are not written down: one comes once it is moved out of spam, and nobody's mail keeps another of its id away.
-  const wanted = batch.mails.filter(options.isWanted).map(({ mail }) => mail);
+  const wanted = pickWanted(batch, options);
   const letGo = await options.inHand.take(wanted.map(({ id }) => id));
   try {
     const fresh = await insist(() => pickFresh(wanted, options.store), options);
@@ -41,6 +41,21 @@ export async function dealWithBatch(batch: MailBatch, options: BatchOptions): Pr
   } finally {
     letGo();
   }
+}
+
+/** Those passed over are not written down: one comes once it is moved out of spam, and nobody's mail keeps another of its id away. */
+function pickWanted({ mails }: MailBatch, { folder, pickFilter, status, log }: BatchOptions): Mail[] {
+  const wanted: Mail[] = [];
+  for (const received of mails) {
+    const filter = pickFilter(received);
+    if (filter === undefined) {
+      wanted.push(received.mail);
+    } else {
+      status.passOver();
+      log.debug("mail passed over", { folder, mailId: received.mail.id, filter });
+    }
+  }
+  return wanted;
 }
 
 /** Each mail once, without those that are known. */

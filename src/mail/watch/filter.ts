@@ -1,22 +1,25 @@
 import type { MailSettings } from "../../config/resolved.ts";
 import type { ReceivedMail } from "../port.ts";
 
-/** Whether the settings want a mail posted; `own`: the mailbox's own addresses, in lower case. */
-export function createFilter(
-  filter: MailSettings["filter"],
-  own: readonly string[],
-): (received: ReceivedMail) => boolean {
+type Filter = MailSettings["filter"];
+
+/** The key of `hooks.mail.filter` that passes a mail over; undefined: the mail is wanted. */
+export type PickFilter = (received: ReceivedMail) => keyof Filter | undefined;
+
+/** `own`: the mailbox's own addresses, in lower case. */
+export function createFilter(filter: Filter, own: readonly string[]): PickFilter {
   const senders = filter.senders && new Set(filter.senders.map((sender) => sender.toLowerCase()));
   const labels = filter.labels && new Set(filter.labels);
 
-  return function isWanted({ mail, marks }: ReceivedMail): boolean {
-    if (marks.spam && !filter.spam) return false;
-    if (marks.trash && !filter.trash) return false;
-    if (marks.draft && !filter.drafts) return false;
-    if (!filter.own && own.includes(mail.sender)) return false;
-    if (filter.dmarc && mail.authentication.dmarc?.toLowerCase() !== filter.dmarc) return false;
-    if (labels && !mail.labels.some((label) => labels.has(label))) return false;
-    return !senders || senders.has(mail.sender) || senders.has(domainOf(mail.sender));
+  return function pickFilter({ mail, marks }) {
+    if (marks.spam && !filter.spam) return "spam";
+    if (marks.trash && !filter.trash) return "trash";
+    if (marks.draft && !filter.drafts) return "drafts";
+    if (!filter.own && own.includes(mail.sender)) return "own";
+    if (filter.dmarc && mail.authentication.dmarc?.toLowerCase() !== filter.dmarc) return "dmarc";
+    if (labels && !mail.labels.some((label) => labels.has(label))) return "labels";
+    if (senders && !senders.has(mail.sender) && !senders.has(domainOf(mail.sender))) return "senders";
+    return undefined;
   };
 }
 

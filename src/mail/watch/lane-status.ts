@@ -13,6 +13,8 @@ export interface LaneStatus {
   begin(stored: { setAside: number }): void;
   /** Counts a mail that was dealt with. */
   count(dealt: { setAside: boolean }): void;
+  /** Counts a mail that the filter does not want. */
+  passOver(): void;
 }
 
 type WorkState = Extract<MailState, "connecting" | "watching" | "catching-up">;
@@ -57,6 +59,7 @@ export function createLaneStatus({ folder, log, changed }: LaneStatusOptions): L
     remaining: 0,
     posted: 0,
     setAside: 0,
+    passedOver: 0,
     lastMailAt: undefined,
     error: undefined,
     nextTryAt: undefined,
@@ -78,6 +81,9 @@ export function createLaneStatus({ folder, log, changed }: LaneStatusOptions): L
       status[setAside ? "setAside" : "posted"] += 1;
       status.remaining -= 1;
       status.lastMailAt = Date.now();
+    },
+    passOver() {
+      status.passedOver += 1;
     },
   };
 

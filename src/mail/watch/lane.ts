@@ -40,12 +40,12 @@ export function createLane(options: LaneOptions): Lane {
   const { folder, source, settings, store, waits, log, signal } = options;
   const status = createLaneStatus({ folder, log, changed: options.onChange });
   const pauses = createPauses(signal);
-  const isWanted = createFilter(settings.filter, source.addresses);
+  const pickFilter = createFilter(settings.filter, source.addresses);
   const work: BatchOptions = {
     ...options,
     sourceName: source.name,
     status,
-    isWanted,
+    pickFilter,
     pause,
     backoff: waits.passing,
   };

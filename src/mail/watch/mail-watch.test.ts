@@ -111,8 +111,14 @@ describe("what comes is posted", () => {
     mailbox.add({ id: "1" }, { spam: true });
     mailbox.add({ id: "own", sender: "me@example.com" });
     mailbox.addAll(["2"]);
-    mailbox.start();
+    const lines: unknown[] = [];
+    const debug = (message: string, fields?: object) => lines.push([message, fields]);
+    mailbox.start({ log: { ...silentLog, debug } });
     await expect.poll(() => mailbox.taken).toEqual(["2"]);
+    await expect.poll(mailbox.status).toMatchObject({ posted: 1, setAside: 0, passedOver: 2 });
+    const [folder, message] = ["INBOX", "mail passed over"];
+    expect(lines).toContainEqual([message, { folder, mailId: "1", filter: "spam" }]);
+    expect(lines).toContainEqual([message, { folder, mailId: "own", filter: "own" }]);
     mailbox.addAll(["1"]);
     await expect.poll(() => mailbox.taken).toEqual(["2", "1"]);
   });

@@ -37,6 +37,8 @@ export interface FolderStatus {
   posted: number;
   /** Mails set aside, those of earlier watches too. */
   setAside: number;
+  /** Mails that the filter passed over since the watch began. */
+  passedOver: number;
   lastMailAt: number | undefined;
   /** What keeps it from watching. */
   error: string | undefined;
