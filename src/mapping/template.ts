@@ -4,6 +4,7 @@ import { HELPERS, toText } from "./helpers.ts";
 import { acceptIndexNotation } from "./index-notation.ts";
 import { readOwn } from "./own.ts";
 import { TemplateError } from "./template-error.ts";
+import { toParseReason } from "./to-parse-reason.ts";
 import { isStatic, prepareSyntax, TEXT_HELPER } from "./template-syntax.ts";
 
 /** A template ready for use. */
@@ -32,7 +33,7 @@ export function compileTemplate(source: string): Template {
       ? { isStatic: true, fields, render: () => text, renderKey: () => text }
       : { isStatic: false, fields, render, renderKey: toRenderKey(render) };
   } catch (error) {
-    throw error instanceof TemplateError ? error : toTemplateError(error);
+    throw error instanceof TemplateError ? error : toTemplateError(error, source);
   }
 }
 
@@ -117,12 +118,15 @@ function meterEach(instance: typeof Handlebars): Handlebars.HelperDelegate {
 }
 
 /** The parser's own message draws the place; its list of tokens helps nobody. */
-function toTemplateError(error: unknown): TemplateError {
-  const [summary = "", near, caret] = String(error instanceof Error ? error.message : error).split("\n");
+function toTemplateError(error: unknown, source: string): TemplateError {
+  const [summary = "", near, caret, expectation = ""] = String(
+    error instanceof Error ? error.message : error,
+  ).split("\n");
   const lineNumber = error instanceof Handlebars.Exception ? error.lineNumber : undefined;
   const line = Number(/ on line (\d+)/.exec(summary)?.[1] ?? lineNumber ?? 1);
   if (near === undefined || caret === undefined) {
     return new TemplateError(`The template does not parse: ${summary.replace(/ - \d+:\d+$/, "")}.`, line);
   }
-  return new TemplateError("The template does not parse.", line, `${near}\n${caret}`);
+  const reason = toParseReason(source, expectation);
+  return new TemplateError(`The template does not parse: ${reason}.`, line, `${near}\n${caret}`);
 }
