@@ -1,4 +1,5 @@
 import { isObject } from "../is-object.ts";
+import { partOf } from "./part-of.ts";
 import type { Plugin } from "./plugin.ts";
 
 type Schema = Record<string, unknown>;
@@ -66,12 +67,4 @@ function toChoice(kind: string, { part, schema, otherwise }: Choice): Schema {
 /** With an `$id`, a `$ref` within a plugin's schema means the plugin's own definitions. */
 function named(place: string, schema: Schema): Schema {
   return { ...schema, $id: `hookline/plugins/${place}` };
-}
-
-function partOf(schema: Schema, ...keys: string[]): Schema {
-  return keys.reduce((part, key) => {
-    const next = part[key];
-    if (!isObject(next)) throw new Error(`the configuration's schema has no ${keys.join(".")}`);
-    return next;
-  }, schema);
 }

@@ -103,6 +103,50 @@ describe("a plugin that cannot be used is a problem of its entry", () => {
   });
 });
 
+describe("where a plugin cannot be used, only the cause is told", () => {
+  const BROKEN = 'throw new Error("not today");';
+
+  test("and nothing about the blocks that it would have checked", async () => {
+    const problems = await problemsOf(
+      `{
+        plugins: ["./p.mjs"],
+        agents: { providers: { p: { kind: "parrot", volume: 1 } }, defaults: { model: "p/x", models: ["p/x"] } },
+        channels: { slack: { volume: 1 } },
+        hooks: {
+          presets: ["mail"],
+          mail: { source: { kind: "pigeon", loft: 1 }, channel: "slack" },
+          mappings: [{ messageTemplate: "x", channel: "slack" }],
+        },
+      }`,
+      BROKEN,
+    );
+    expect(problems.map(({ key }) => key)).toEqual(["plugins[0]"]);
+  });
+
+  test("and what is wrong elsewhere", async () => {
+    const providers = '{ o: { kind: "openai", volume: 1 }, p: { kind: "parrot" } }';
+    const problems = await problemsOf(
+      `{ plugins: ["./p.mjs"], agents: { providers: ${providers} }, channels: { irc: {} }, hook: {} }`,
+      BROKEN,
+    );
+    expect(problems.map(({ key }) => key)).toEqual([
+      "plugins[0]",
+      "agents.providers.o.volume",
+      "channels.irc",
+      "hook",
+    ]);
+  });
+
+  test("also beside one that can be used", async () => {
+    writeFileSync(path.join(folder, "good.mjs"), PARROT);
+    const problems = await problemsOf(
+      '{ plugins: ["./p.mjs", "./good.mjs"], channels: { slack: { volme: 1 }, signal: { x: 1 } } }',
+      BROKEN,
+    );
+    expect(problems.map(({ key }) => key)).toEqual(["plugins[0]", "channels.slack.volme"]);
+  });
+});
+
 test("two plugins cannot bring the same", async () => {
   const problems = await problemsOf('{ plugins: ["./p.mjs", "./p.mjs"] }');
   expect(problems.map(({ message }) => message)).toEqual([

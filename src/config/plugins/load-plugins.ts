@@ -5,8 +5,10 @@ import { importModule } from "./import-module.ts";
 import { type References, resolveReferences } from "../references.ts";
 import type { Plugin } from "./plugin.ts";
 import { requirePlugin } from "./require-plugin.ts";
+import { createStandIn } from "./stand-in.ts";
 
 export interface LoadedPlugins {
+  /** Where there are problems, with a stand-in for those that are missing. */
   plugins: Plugin[];
   problems: ConfigProblem[];
   /** The files of local plugins and what they import, absolute, without installed packages. */
@@ -24,9 +26,10 @@ export async function loadPlugins(written: unknown, references: References): Pro
     entries.map((entry, index) => loadPlugin(entry, index, references.baseDir)),
   );
   const plugins = loaded.flatMap((one) => one.plugins);
+  const problems = loaded.flatMap((one) => one.problems);
   return {
-    plugins,
-    problems: [...loaded.flatMap((one) => one.problems), ...findRivals(plugins)],
+    plugins: problems.length > 0 ? [...plugins, createStandIn(written, plugins)] : plugins,
+    problems: [...problems, ...findRivals(plugins)],
     files: loaded.flatMap((one) => one.files),
   };
 }
