@@ -11,6 +11,7 @@ import { askSettings } from "./mail-setup/ask-settings.ts";
 import { type Asker, Cancelled, createAsker, MissingAnswer } from "./mail-setup/asker.ts";
 import { failSetup } from "./mail-setup/fail-setup.ts";
 import type { SetupFlags } from "./mail-setup/flags.ts";
+import { findWarnings } from "./mail-setup/find-warnings.ts";
 import { loadPlan } from "./mail-setup/load-plan.ts";
 import { printReport, type SetupReport, showChange, toReport } from "./mail-setup/report.ts";
 import { loginTimeout } from "./mail-setup/session.ts";
@@ -38,7 +39,7 @@ async function setUp(asker: Asker): Promise<SetupReport> {
   if (!source) throw new Error("The plan has no mailbox.");
   if (flags.check) await requireLogin(asker, source, mail.source?.host);
 
-  const report = toReport(plan, source, program);
+  const report = toReport(plan, source, await findWarnings(plan, program));
   if (isDone(plan)) return report;
   if (!flags.json && plan.before !== plan.after) console.log(showChange(plan));
   if (flags.dryRun) return { ...report, changed: true };

@@ -24,11 +24,11 @@ describe("with nobody to ask", () => {
   test("what is missing is named by its flag", async () => {
     await expect(ask({}).text({ flag: "host", message: "Server" })).rejects.toMatchObject({
       name: MISSING,
-      message: "--host is missing: Server",
+      message: "--host is missing: without a terminal nobody can be asked “Server”",
     });
     await expect(ask({}).choose({ flag: "kind", message: "Kind", choices })).rejects.toMatchObject({
       name: MISSING,
-      message: "--kind is missing: Kind (imap, gmail)",
+      message: "--kind is missing: without a terminal nobody can be asked “Kind (imap, gmail)”",
     });
   });
 

@@ -79,7 +79,7 @@ export function createAsker(flags: SetupFlags, person: Person | undefined): Aske
       if (person) return person.text(question);
       if (question.initial !== undefined || question.optional)
         return requireGood(question.initial ?? "", question);
-      throw new MissingAnswer(toFlag(question.flag), question.message);
+      throw unanswered(question.flag, question.message);
     },
     async choose({ flag, message, choices, initial }) {
       const given = flags[flag];
@@ -89,7 +89,7 @@ export function createAsker(flags: SetupFlags, person: Person | undefined): Aske
       if (given !== undefined) throw badAnswer(flag, `expected one of ${values}`);
       if (person) return person.choose({ message, choices, initial });
       if (initial !== undefined) return initial;
-      throw new MissingAnswer(toFlag(flag), `${message} (${values})`);
+      throw unanswered(flag, `${message} (${values})`);
     },
     during: (message, work) => (person ? person.during(message, work) : work()),
   };
@@ -105,6 +105,10 @@ function requireGood(answer: string, { flag, check, optional }: TextQuestion): s
   const wrong = check?.(answer) ?? (answer.trim() === "" ? "it must not be empty" : undefined);
   if (wrong === undefined) return answer;
   throw badAnswer(flag, wrong);
+}
+
+function unanswered(flag: keyof SetupFlags, question: string): MissingAnswer {
+  return new MissingAnswer(toFlag(flag), `without a terminal nobody can be asked “${question}”`);
 }
 
 function badAnswer(flag: keyof SetupFlags, wrong: string): ConfigError {

@@ -1,9 +1,8 @@
 import { stripVTControlCharacters } from "node:util";
-import { ConfigError, toSentence } from "../../errors.ts";
+import { ConfigError } from "../../errors.ts";
 import { hideSecrets } from "../../mail/setup/hide-secrets.ts";
 import type { SetupPlan } from "../../mail/setup/plan-setup.ts";
 import type { MailSource } from "../../mail/port.ts";
-import type { Program } from "../../program/build.ts";
 import { printDiff } from "../print-diff.ts";
 import { toPrintable } from "../../telemetry/to-printable.ts";
 
@@ -26,7 +25,7 @@ export interface SetupReport {
 }
 
 /** Puts together what is known before anything is written. */
-export function toReport(plan: SetupPlan, source: MailSource, program: Program): SetupReport {
+export function toReport(plan: SetupPlan, source: MailSource, warnings: string[]): SetupReport {
   const { file, before, after, unwritten } = plan;
   return {
     ok: true,
@@ -37,19 +36,19 @@ export function toReport(plan: SetupPlan, source: MailSource, program: Program):
     folders: source.folders,
     secretFiles: [...unwritten.keys()],
     ...(before !== after && { diff: stripVTControlCharacters(showChange(plan)) }),
-    warnings: program.warnings.filter(({ key }) => key?.startsWith("hooks.mail")).map(toSentence),
+    warnings,
   };
 }
 
 /** Says what was done, and what comes next. */
 export function printReport(report: SetupReport, json: boolean): void {
   if (json) return console.log(JSON.stringify(report));
-  for (const warning of report.warnings) console.warn(`warning: ${warning}`);
   const lines = [
     `Mailbox ${toPrintable(report.mailbox)}: ${report.folders.map(toPrintable).join(", ")}`,
     ...describeOutcome(report),
   ];
   console.log(lines.join("\n"));
+  for (const warning of report.warnings) console.warn(`warning: ${toPrintable(warning)}`);
 }
 
 function describeOutcome({ file, changed, written, secretFiles }: SetupReport): string[] {

@@ -47,12 +47,27 @@ describe("what is planned", () => {
     expect(valueOf(await plan()).hooks).toMatchObject({ enabled: false, token: TOKEN });
   });
 
-  test("takes what an earlier run made as the hook token", async () => {
+  test("takes what an earlier run made as the tokens", async () => {
     mkdirSync(path.join(folder, ".webhooks"));
-    writeFileSync(path.join(folder, ".webhooks/hook-token"), `${TOKEN}\n`);
+    for (const name of ["hook-token", "gateway-token"])
+      writeFileSync(path.join(folder, ".webhooks", name), `${TOKEN}\n`);
     const { after, unwritten } = await plan();
     expect(after).toContain('token: "${file:.webhooks/hook-token}"');
     expect([...unwritten.keys()]).toEqual([]);
+  });
+
+  test("gives the operator a token where the configuration begins, and leaves one that is there alone", async () => {
+    const { after, unwritten } = await plan();
+    expect(parseSource(file, after).value).toMatchObject({
+      gateway: { auth: { token: "${file:.webhooks/gateway-token}" } },
+    });
+    expect([...unwritten.keys()].map((secret) => path.basename(secret))).toEqual([
+      "hook-token",
+      "gateway-token",
+    ]);
+    expect(new Set(unwritten.values()).size).toBe(2);
+    writeFileSync(file, "{ log: {} }");
+    expect(parseSource(file, (await plan()).after).value).not.toHaveProperty("gateway");
   });
 
   test("changes the mailbox alone, key by key, and nothing the second time", async () => {

@@ -27,12 +27,17 @@ export interface SetupPlan {
 
 /**
  * What must be written so that a mailbox is watched: the mailbox, the preset that takes its mails, and, where nothing says
- * otherwise yet, hooks that are on and a token for them. Only what differs is touched. Writes nothing.
+ * otherwise yet, hooks that are on and a token for them. A configuration that begins here gets a token for its operator, too.
+ * Only what differs is touched. Writes nothing.
  */
 export function planSetup(target: Target, { source, settings, unwritten }: Wanted): SetupPlan {
   const hooks = partOf(target.written, "hooks");
-  const token = hooks["token"] === undefined ? nameToken(target) : undefined;
+  const token = hooks["token"] === undefined ? nameToken(target, "hook-token") : undefined;
+  const isNew = Object.keys(target.written).length === 0;
+  const gatewayToken = isNew ? nameToken(target, "gateway-token") : undefined;
+  const secrets = [token?.unwritten, gatewayToken?.unwritten].filter((secret) => secret !== undefined);
   const changes = [
+    ...(gatewayToken ? [{ path: ["gateway", "auth", "token"], value: gatewayToken.reference }] : []),
     ...(hooks["enabled"] === undefined ? [put("enabled", true)] : []),
     ...(token ? [put("token", token.reference)] : []),
     ...enablePreset(hooks["presets"]),
@@ -42,7 +47,7 @@ export function planSetup(target: Target, { source, settings, unwritten }: Wante
     file: target.file,
     before: target.text,
     after: editConfig(target.file, target.text ?? "", changes),
-    unwritten: new Map([...unwritten, ...(token?.unwritten ? [token.unwritten] : [])]),
+    unwritten: new Map([...unwritten, ...secrets]),
   };
 }
 
@@ -51,8 +56,11 @@ function put(key: string, value: unknown): Change {
 }
 
 /** A token that an earlier run has made is used again. */
-function nameToken({ file, stateDir }: Target): ReturnType<typeof nameSecret> {
-  const ownFile = path.join(stateDir, "hook-token");
+function nameToken(
+  { file, stateDir }: Target,
+  name: "hook-token" | "gateway-token",
+): ReturnType<typeof nameSecret> {
+  const ownFile = path.join(stateDir, name);
   const isThere = existsSync(ownFile);
   return nameSecret(
     isThere ? { kind: "file", file: ownFile } : { kind: "text", text: randomBytes(24).toString("hex") },
