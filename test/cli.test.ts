@@ -1,10 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type CliResult, runWebhooks } from "./support/cli.ts";
 import { startProcess } from "./support/process.ts";
 import { startSlack } from "./support/slack.ts";
+import { INTERRUPT, openTerminal } from "./support/terminal.ts";
 import { HOOK_TOKEN, withTokens } from "./support/service.ts";
 
 let folder: string;
@@ -51,6 +52,23 @@ describe("webhooks check", () => {
       stderr: expect.stringContaining("webhooks.json5"),
     });
   });
+});
+
+test("the log is for a person on a terminal, and for programs elsewhere", async () => {
+  const store = { path: "state" };
+  write("webhooks.json5", JSON.stringify(withTokens({ store, log: { level: "warn" } })));
+  mkdirSync(path.join(folder, "state"));
+  chmodSync(path.join(folder, "state"), 0o755);
+  const terminal = openTerminal(folder, ["serve", "--port", "0"]);
+  await terminal.answer("Listening on", INTERRUPT);
+  expect(await terminal.end()).toBe(0);
+  expect(terminal.shown()).toMatch(
+    /^\d\d:\d\d:\d\d WARN {2}others can reach the state folder folder=\S+\r?$/m,
+  );
+
+  const piped = await startProcess(path.join(folder, "webhooks.json5"));
+  expect(await piped.end("SIGTERM")).toBe(0);
+  expect(piped.errors()).toMatch(/^\{"level":40,.*"msg":"others can reach the state folder"\}$/m);
 });
 
 test("webhooks try prints the action that a payload would give", async () => {

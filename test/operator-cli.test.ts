@@ -146,7 +146,7 @@ test.each([
   await proxy.close();
   expect(code).toBe(1);
   expect(stderr.trim()).toBe(
-    `What answers at ${proxy.url} (${status}) is no webhooks service. Name the service's address with --url.`,
+    `What answers at ${new URL(proxy.url).origin} (${status}) is no webhooks service. Name the service's address with --url.`,
   );
 });
 

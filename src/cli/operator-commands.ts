@@ -52,7 +52,14 @@ function addEventCommands(program: Command, ofService: Wrap, toCount: ToCount): 
     .argument("<id>")
     .option("--json", "print JSON", false)
     .action(showEvent);
-  filtered(events.command("replay").description("Run events again through today's mappings, as new ones."))
+  filtered(
+    events
+      .command("replay")
+      .description(
+        "Run events again through today's mappings, as new ones. A sender that was refused and tried again left an event " +
+          "each time, and no idempotency key holds a replay back: each of them is run.",
+      ),
+  )
     .argument("[ids...]", "ids of events; without any, those that the options choose")
     .option("--dry-run", "only count them", false)
     .option("--json", "print JSON", false)
