@@ -32,3 +32,12 @@ test("what has no room beside the rest stands below it", () => {
   expect(printTable(["id", "state"], [["one", "first"]], 10)).toHaveLength(2);
   expect(printTable(["id", "state"], [["one", "first"]], 9)).toHaveLength(4);
 });
+
+test("a column without a value is left out", () => {
+  const rows = [
+    ["one", undefined, "x"],
+    ["two", undefined, undefined],
+  ];
+  const lines = printTable(["id", "state", "hook"], rows);
+  expect(lines.map((line) => stripVTControlCharacters(line))).toEqual(["id   hook", "one  x", "two"]);
+});

@@ -7,16 +7,18 @@ const WIDEST = 72;
 const GAP = "  ";
 
 /**
- * Rows as aligned columns under their names; what is undefined is an empty cell. Columns that are beyond `width`, by default the
- * terminal's, stand in a second line under each row.
+ * Rows as aligned columns under their names; what is undefined is an empty cell, and a column of nothing else is left out.
+ * Columns beyond `width`, by default the terminal's, stand in a second line under each row.
  */
 export function printTable(
   names: string[],
   rows: (string | number | undefined)[][],
   width: number = process.stdout.columns ?? Infinity,
 ): string[] {
-  const cells = rows.map((row) => row.map(toCell));
-  const widths = names.map((name, column) =>
+  const isFilled = (_: unknown, column: number): boolean => rows.some((row) => row[column] !== undefined);
+  const head = names.filter(isFilled);
+  const cells = rows.map((row) => row.filter(isFilled).map(toCell));
+  const widths = head.map((name, column) =>
     Math.max(name.length, ...cells.map((row) => row[column]?.length ?? 0)),
   );
   const count = countFitting(widths, width);
@@ -28,7 +30,7 @@ export function printTable(
     return beyond.length === 0 ? [first] : [first, GAP + beyond.join(GAP)];
   }
 
-  return [...toLines(names).map((line) => styleText("dim", line)), ...cells.flatMap(toLines)];
+  return [...toLines(head).map((line) => styleText("dim", line)), ...cells.flatMap(toLines)];
 }
 
 /** How many columns have room side by side: the first one always. */
