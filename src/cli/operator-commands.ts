@@ -55,6 +55,7 @@ function addEventCommands(program: Command, ofService: Wrap, toCount: ToCount): 
   filtered(
     events
       .command("replay")
+      .summary("Run events again through today's mappings, as new ones.")
       .description(
         "Run events again through today's mappings, as new ones. A sender that was refused and tried again left an event " +
           "each time, and no idempotency key holds a replay back: each of them is run.",
