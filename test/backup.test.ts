@@ -3,7 +3,9 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { runWebhooks } from "./support/cli.ts";
-import { type Service, startService } from "./support/service.ts";
+import { startImapServer } from "./support/imap-server.ts";
+import { folderStatus, idsOfRuns, numbered, toBytes, toMailConfig } from "./support/mail-service.ts";
+import { type Service, type ServiceOptions, startService } from "./support/service.ts";
 
 test("a backup of a running service is the state of one moment, and a service starts from it", async () => {
   const service = await startService();
@@ -44,6 +46,67 @@ test("a backup of a running service is the state of one moment, and a service st
   }
 });
 
+test("a backup knows how far a mailbox is read: after a restore each mail is there once", async () => {
+  const server = await startImapServer();
+  const services: Service[] = [];
+  const start = async (options: ServiceOptions = {}): Promise<Service> => {
+    const service = await startService({ config: toMailConfig(server), ...options });
+    services.push(service);
+    return service;
+  };
+  const arrived = async (service: Service, ...sent: string[]): Promise<void> => {
+    await expect.poll(() => idsOfRuns(service)).toEqual(sent);
+    await expect.poll(() => folderStatus(service)).toMatchObject({ state: "watching" });
+  };
+  try {
+    const first = await start();
+    await arrived(first);
+    const [before, after] = [numbered("a", 3), numbered("b", 2)];
+    for (const id of before) server.append("INBOX", toBytes(id));
+    await arrived(first, ...before);
+    expect(await runWebhooks(first.folder, "backup", "safe.db")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/safe\.db\.mail: \d+ bytes, checked\.\n.*safe\.db: \d+ bytes, checked/),
+    });
+    expect(statSync(path.join(first.folder, "safe.db.mail")).mode & 0o777).toBe(0o600);
+    for (const id of after) server.append("INBOX", toBytes(id));
+    await arrived(first, ...before, ...after);
+    await first.hookline.close();
+
+    const restored = await start({
+      prepare(folder) {
+        mkdirSync(path.join(folder, ".webhooks"), { mode: 0o700 });
+        for (const [from, to] of [
+          ["safe.db", "journal.db"],
+          ["safe.db.mail", "mail.db"],
+        ] as const)
+          copyFileSync(path.join(first.folder, from), path.join(folder, ".webhooks", to));
+      },
+    });
+    await arrived(restored, ...before, ...after);
+    await expect.poll(() => folderStatus(restored)).toMatchObject({ posted: after.length });
+  } finally {
+    for (const service of services) await service.close();
+    await server.close();
+  }
+});
+
+test("of a backup there are both files or none", async () => {
+  const service = await startService();
+  try {
+    const { folder } = service;
+    copyFileSync(path.join(folder, ".webhooks/journal.db"), path.join(folder, ".webhooks/mail.db"));
+    service.write("safe.db", "mine");
+    expect(await runWebhooks(folder, "backup", "safe.db")).toMatchObject({ code: 1 });
+    expect(readdirSync(folder).filter((name) => name.startsWith("safe"))).toEqual(["safe.db"]);
+    service.write("other.db.mail", "mine");
+    expect(await runWebhooks(folder, "backup", "other.db")).toMatchObject({ code: 1 });
+    expect(readdirSync(folder).filter((name) => name.startsWith("other"))).toEqual(["other.db.mail"]);
+  } finally {
+    await service.close();
+  }
+});
+
 test("a backup overwrites nothing, and needs a journal", async () => {
   const service = await startService();
   try {
@@ -55,7 +118,10 @@ test("a backup overwrites nothing, and needs a journal", async () => {
     expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot be made") });
     service.write("elsewhere.json", JSON.stringify({ store: { path: "./empty" } }));
     const none = await runWebhooks(service.folder, "backup", "safe.db", "--config", "elsewhere.json");
-    expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("there is no journal") });
+    expect(none).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("journal.db: there is no such file"),
+    });
     expect(existsSync(path.join(service.folder, "safe.db"))).toBe(false);
   } finally {
     await service.close();

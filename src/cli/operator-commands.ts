@@ -26,7 +26,7 @@ export function addOperatorCommands(
   program
     .command("backup")
     .description(
-      "Write the journal into one file, while the service runs or not. How far a mailbox is read is not in it.",
+      "Write the journal into one file, while the service runs or not; how far a mailbox is read into <file>.mail.",
     )
     .argument("<file>", "a file that is not there yet")
     .option("--config <file>", configHelp)

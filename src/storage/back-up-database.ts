@@ -1,23 +1,21 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync } from "node:fs";
-import path from "node:path";
 import { ConfigError, messageOf } from "../errors.ts";
-import { copyDatabase, openDatabase } from "../storage/database.ts";
+import { copyDatabase, openDatabase } from "./database.ts";
 
-/** How long a copy may wait for the journal, in milliseconds. Nobody else uses the copy. */
+/** How long the copy may be waited for, in milliseconds. Nobody else uses it. */
 const BUSY_TIMEOUT_MS = 5000;
 
 /**
- * Writes the journal of a state folder into one file, as it is at one moment; a service may be writing to it meanwhile.
- * The file appears whole and checked, or not at all. Throws a `ConfigError` where it is there already, or cannot be made.
+ * Copies an SQLite file into one new file, as it is at one moment; a service may be writing to it meanwhile. The copy appears
+ * whole and checked, or not at all. Throws a `ConfigError` where it is there already, or cannot be made.
  */
-export async function backupJournal(folder: string, target: string): Promise<void> {
-  const journal = path.join(folder, "journal.db");
-  if (!existsSync(journal)) throw toConfigError(journal, "there is no journal");
+export async function backUpDatabase(file: string, target: string): Promise<void> {
+  if (!existsSync(file)) throw toConfigError(file, "there is no such file: nothing was written");
   if (existsSync(target)) throw toConfigError(target, "this file is there already: nothing was written");
   const partial = `${target}.partial`;
   try {
     makePrivate(partial);
-    await copyDatabase(journal, partial);
+    await copyDatabase(file, partial);
     finish(partial);
     renameSync(partial, target);
   } catch (error) {
