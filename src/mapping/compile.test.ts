@@ -43,15 +43,6 @@ describe("a mapping that cannot be used", () => {
     ["schema", { schema: { type: "thing" } }, "schema", "The schema cannot be used"],
     ["schema file", { schema: "absent.json" }, "schema", "absent.json cannot be used: ENOENT"],
     ["forEach", { forEach: "a..b" }, "forEach", "no path"],
-    ["item without forEach in dedupe", { dedupe: "{{source}}/{{item.id}}" }, "dedupe", "only with forEach"],
-    ["index below a block in dedupe", { dedupe: "{{#each x}}{{../index}}{{/each}}" }, "dedupe", '"index"'],
-    ["item of the root", { dedupe: "{{lower @root.item.id}}" }, "dedupe", "write payload.item where"],
-    [
-      "item in coalesce",
-      { coalesce: { key: "{{#if item}}x{{/if}}", windowMs: 1 } },
-      "coalesce.key",
-      '"item"',
-    ],
   ])("%s", (_name, mapping, key, message) => {
     const problems = problemsOf({ messageTemplate: "x", ...mapping });
     expect(problems).toEqual([
@@ -76,6 +67,15 @@ describe("a template that cannot give what its field is for", () => {
   test.each<[string, MappingInput, string, string]>([
     ["item in a text", { messageTemplate: "New: {{item.title}}" }, "messageTemplate", "only with forEach"],
     ["item in a session key", { sessionKey: "x:{{item.id}}" }, "sessionKey", "only with forEach"],
+    ["item without forEach in dedupe", { dedupe: "{{source}}/{{item.id}}" }, "dedupe", "only with forEach"],
+    ["index below a block in dedupe", { dedupe: "{{#each x}}{{../index}}{{/each}}" }, "dedupe", '"index"'],
+    ["item of the root", { dedupe: "{{lower @root.item.id}}" }, "dedupe", "write payload.item where"],
+    [
+      "item in coalesce",
+      { coalesce: { key: "{{#if item}}x{{/if}}", windowMs: 1 } },
+      "coalesce.key",
+      '"item"',
+    ],
     ["dedupe without values", { dedupe: "{source}/{id}" }, "dedupe", "the same for every request"],
   ])("is a warning: %s", (_name, mapping, key, message) => {
     const { warnings } = compile({ messageTemplate: "x", ...mapping });

@@ -48,6 +48,14 @@ describe("the key of an event", () => {
     expect(await own({ source: "shop" })).toMatchObject({ keys: ["shop/"] });
   });
 
+  test("is none where it reads an item that is not there", async () => {
+    const mappings = [{ ...mapping, dedupe: "{{source}}/{{item.id}}" }];
+    expect(await idempotencyOf({ source: "imap", messages: [] }, { mappings })).toBeUndefined();
+    expect(await idempotencyOf({ source: "shop", item: { id: 7 } }, { mappings })).toMatchObject({
+      keys: ["shop/7"],
+    });
+  });
+
   test("may be the template's own words where it has no values", async () => {
     const dedupe = "{{#if id}}once{{/if}}";
     expect(await idempotencyOf({ id: 1 }, { mappings: [{ ...mapping, dedupe }] })).toMatchObject({

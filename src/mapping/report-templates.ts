@@ -13,20 +13,14 @@ export function reportTemplates(mapping: CompiledMapping, report: Report): void 
   }
 }
 
-/**
- * `item` and `index` without `forEach`. In a key that is a problem: it would be the same for one request and the next, and
- * the later one would count as a repeat, or join the run of the first.
- */
+/** `item` and `index` without `forEach`: fields of the payload's own, or a mistake. */
 function reportMisplacedItem({ templates, coalesce }: CompiledMapping, report: Report): void {
   for (const [field, template] of Object.entries({ ...templates, "coalesce.key": coalesce?.key })) {
     const name = ["item", "index"].find((only) => template?.fields.has(only));
     if (name === undefined) continue;
-    const tell = KEYS.has(field) ? report.problem : report.warning;
-    tell(
+    report.warning(
       field,
       `"${name}" exists only with forEach: add forEach, or write payload.${name} where the payload has a field of that name.`,
     );
   }
 }
-
-const KEYS = new Set(["dedupe", "coalesce.key"]);

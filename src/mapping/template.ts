@@ -18,7 +18,10 @@ export interface Template {
    * where the text grows beyond the budget.
    */
   render(context: object, budget?: Budget): string;
-  /** As `render`; empty where each value that it came to was blank, since the template's own words tell nothing apart. */
+  /**
+   * As `render`; empty where each value that it came to was blank, since the template's own words tell nothing apart, and
+   * where it reads an `item` or an `index` that is not there.
+   */
   renderKey(context: object, budget?: Budget): string;
 }
 
@@ -31,7 +34,7 @@ export function compileTemplate(source: string): Template {
     const text = render({}, createBudget());
     return isStatic(program)
       ? { isStatic: true, fields, render: () => text, renderKey: () => text }
-      : { isStatic: false, fields, render, renderKey: toRenderKey(render) };
+      : { isStatic: false, fields, render, renderKey: toRenderKey(render, fields) };
   } catch (error) {
     throw error instanceof TemplateError ? error : toTemplateError(error, source);
   }
@@ -61,8 +64,10 @@ function compileProgram(program: hbs.AST.Program): Template["render"] {
   };
 }
 
-function toRenderKey(render: Template["render"]): Template["renderKey"] {
+function toRenderKey(render: Template["render"], fields: Template["fields"]): Template["renderKey"] {
+  const needed = ["item", "index"].filter((name) => fields.has(name));
   return (context, limit) => {
+    if (needed.some((name) => readOwn(context, name) === undefined)) return "";
     values = { met: 0, blank: 0 };
     const text = render(context, limit);
     return values.met > 0 && values.met === values.blank ? "" : text;
