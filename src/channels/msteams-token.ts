@@ -1,6 +1,16 @@
 import { untilAborted } from "../until-aborted.ts";
 import { post, toNoAnswer, toRefusal } from "./http.ts";
-import type { MsteamsOptions } from "./msteams.ts";
+
+export interface BotCredentials {
+  /** Of the bot's registration. */
+  appId: string;
+  /** Its client secret. Travels to the token endpoint only. */
+  appPassword: string;
+  /** The tenant of a single-tenant bot. */
+  tenantId?: string;
+  /** For tests and other clouds. */
+  tokenUrl?: string;
+}
 
 export interface TokenSource {
   /** A token that still holds for a while. All who ask while one is fetched get the same. */
@@ -21,7 +31,7 @@ const MARGIN_MS = 300_000;
 const FETCH_TIMEOUT_MS = 15_000;
 
 /** Bearer tokens of a bot, by its client credentials; each is kept until shortly before it ends. */
-export function createTokenSource(options: MsteamsOptions): TokenSource {
+export function createTokenSource(options: BotCredentials): TokenSource {
   let kept: Token | undefined;
   let fetching: Promise<Token> | undefined;
   return {
@@ -43,7 +53,7 @@ async function fetchToken({
   appPassword,
   tenantId = "botframework.com",
   tokenUrl = `https://login.microsoftonline.com/${tenantId}/oauth2/v2.0/token`,
-}: MsteamsOptions): Promise<Token> {
+}: BotCredentials): Promise<Token> {
   const answer = await post({
     service: "Microsoft's sign-in",
     url: tokenUrl,

@@ -1,20 +1,12 @@
 import { isObject } from "../config/is-object.ts";
 import { DriverError } from "../errors.ts";
 import { post, toRefusal, type HttpAnswer } from "./http.ts";
-import { createTokenSource, type TokenSource } from "./msteams-token.ts";
+import { type BotCredentials, createTokenSource, type TokenSource } from "./msteams-token.ts";
 import type { ChannelDriver, OutgoingMessage } from "./port.ts";
 
-export interface MsteamsOptions {
-  /** Of the bot's registration. */
-  appId: string;
-  /** Its client secret. Travels to the token endpoint only. */
-  appPassword: string;
-  /** The tenant of a single-tenant bot. */
-  tenantId?: string;
+export interface MsteamsOptions extends BotCredentials {
   /** The service URL that activities of the bot bear. */
   baseUrl?: string;
-  /** For tests and other clouds. */
-  tokenUrl?: string;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { MemberNode, ValueNode } from "@humanwhocodes/momoa";
 import { appendSegment } from "./key-path.ts";
 import { parse } from "./momoa.ts";
-import type { ParsedText, Position } from "./parse.ts";
+import type { ParsedText, Position } from "./parsed-text.ts";
 
 /** Parses JSON5, and with it JSON. Throws a `RangeError` on a text nested too deeply. */
 export function parseJson5(text: string): ParsedText {

@@ -1,6 +1,6 @@
 import type { Document } from "yaml";
 import { appendSegment } from "./key-path.ts";
-import type { ParsedText, Position } from "./parse.ts";
+import type { ParsedText, Position } from "./parsed-text.ts";
 import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "./yaml.ts";
 
 /**

@@ -2,12 +2,7 @@ import path from "node:path";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { parseJson5 } from "./parse-json5.ts";
 import { parseYaml } from "./parse-yaml.ts";
-
-/** A place in a file, both 1-based. */
-export interface Position {
-  line: number;
-  column: number;
-}
+import type { ParsedText, Position } from "./parsed-text.ts";
 
 /** A parsed text that remembers where its keys stand. */
 export interface Source {
@@ -16,15 +11,6 @@ export interface Source {
   locate(key: string): Position | undefined;
   /** Keys that stand twice in one object. */
   duplicates: ConfigProblem[];
-}
-
-/** What a format's parser gives. A text with syntax problems has nothing else. */
-export interface ParsedText {
-  value: unknown;
-  /** By dotted path. */
-  positions: Map<string, Position>;
-  duplicates: (Position & { key: string })[];
-  syntax: (Partial<Position> & { message: string })[];
 }
 
 /**

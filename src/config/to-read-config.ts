@@ -1,6 +1,7 @@
 import type { ConfigProblem } from "../errors.ts";
 import type { Examination } from "./examine.ts";
-import type { Position, Source } from "./parse.ts";
+import type { Source } from "./parse.ts";
+import type { Position } from "./parsed-text.ts";
 import { toOrigin } from "./presets/load-presets.ts";
 import type { ResolvedConfig } from "./resolved.ts";
 

@@ -1,6 +1,6 @@
 import type { AgentAction, HookAction } from "../types.ts";
 import type { Budget } from "./budget.ts";
-import type { CompiledMapping } from "./compile.ts";
+import type { CompiledMapping } from "./compiled-mapping.ts";
 import { toKey } from "./to-key.ts";
 
 /**

@@ -4,52 +4,13 @@ import type { MappingInput } from "../config/generated.ts";
 import type { MappingSource } from "../config/resolved.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { TransformBundle } from "../transforms/port.ts";
-import { compileMatch, type Match } from "./match.ts";
-import { parsePath, type Path } from "./path.ts";
+import { type Coalesce, type CompiledMapping, type ForEach, TEMPLATE_FIELDS } from "./compiled-mapping.ts";
+import { compileMatch } from "./match.ts";
+import { parsePath } from "./path.ts";
 import { reportTemplates } from "./report-templates.ts";
 import { createReport, type Report, reportBacktracking } from "./report.ts";
 import { TemplateError } from "./template-error.ts";
 import { compileTemplate, type Template } from "./template.ts";
-
-/** The fields of a mapping that are templates. */
-const TEMPLATE_FIELDS = [
-  "messageTemplate",
-  "textTemplate",
-  "name",
-  "sessionKey",
-  "channel",
-  "to",
-  "model",
-  "thinking",
-  "dedupe",
-] as const;
-export type TemplateField = (typeof TEMPLATE_FIELDS)[number];
-
-/** A mapping with all that can be prepared ahead of a request. */
-export interface CompiledMapping {
-  source: MappingSource;
-  match: Match;
-  /** The payload's schema. */
-  check?: SchemaCheck;
-  forEach?: ForEach;
-  templates: { [Field in TemplateField]?: Template };
-  coalesce?: Coalesce;
-  bundle?: TransformBundle;
-}
-
-export interface ForEach {
-  /** As it was written. */
-  text: string;
-  /** Where the array is in the payload. */
-  path: Path;
-  /** The array in the payload holds just the item. */
-  narrows: boolean;
-}
-
-interface Coalesce {
-  key: Template;
-  windowMs: number;
-}
 
 export interface CompileOptions {
   bundle?: TransformBundle;

@@ -1,6 +1,6 @@
 import type { HookAction, WakeMode } from "../types.ts";
 import type { Budget } from "./budget.ts";
-import type { CompiledMapping, TemplateField } from "./compile.ts";
+import type { CompiledMapping, TemplateField } from "./compiled-mapping.ts";
 
 /** An action on its way: what was given, before defaults and policy. It can still become either kind. */
 export interface Draft {

@@ -1,5 +1,5 @@
 import { HookError } from "../errors.ts";
-import type { ForEach } from "./compile.ts";
+import type { ForEach } from "./compiled-mapping.ts";
 import { readPath, replaceAt } from "./path.ts";
 
 /** What one action (or one call of a transform) is made from: the request, or one item of it. */

@@ -5,7 +5,7 @@ import type { HookAction, HookRequest, LogLine, Resolution } from "../types.ts";
 import { type Budget, createBudget } from "./budget.ts";
 import type { RunTransform } from "./call-transform.ts";
 import { coalesceActions } from "./coalesce.ts";
-import type { CompiledMapping } from "./compile.ts";
+import type { CompiledMapping } from "./compiled-mapping.ts";
 import { createContext } from "./context.ts";
 import { fillDraft, type FilledDraft, renderDraft, toBase } from "./draft.ts";
 import { fanOut, requireFanOut, type Unit } from "./fan-out.ts";

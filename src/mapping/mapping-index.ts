@@ -1,5 +1,5 @@
 import type { HookRequest } from "../types.ts";
-import type { CompiledMapping } from "./compile.ts";
+import type { CompiledMapping } from "./compiled-mapping.ts";
 
 /** All mappings, prepared so that a request is held against those of its own path only. */
 export interface MappingIndex {

@@ -1,4 +1,4 @@
-import type { CompiledMapping } from "./compile.ts";
+import type { CompiledMapping } from "./compiled-mapping.ts";
 import type { Report } from "./report.ts";
 
 /** Tells of templates that compile and yet cannot give what their field is for. */

@@ -1,7 +1,7 @@
 import { parseDuration } from "../config/duration.ts";
 import type { MappingInput } from "../config/generated.ts";
 import type { RunLimit, RunLimits } from "../journal/port.ts";
-import type { CompiledMapping } from "./compile.ts";
+import type { CompiledMapping } from "./compiled-mapping.ts";
 
 /** What the mappings' runs may take of the service; none of those without a limit. */
 export function toRunLimits(mappings: readonly CompiledMapping[]): RunLimits {

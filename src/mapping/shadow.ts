@@ -1,6 +1,6 @@
 import type { MappingSource } from "../config/resolved.ts";
 import type { ConfigProblem } from "../errors.ts";
-import type { CompiledMapping } from "./compile.ts";
+import type { CompiledMapping } from "./compiled-mapping.ts";
 import type { Match } from "./match.ts";
 
 /** A warning for each mapping that no request can reach, because one before it takes all that it would match. */

@@ -2,7 +2,8 @@ import path from "node:path";
 import type { MappingInput, UserConfig } from "../../src/config/generated.ts";
 import { resolveUserConfig } from "../../src/config/resolve.ts";
 import type { MappingSource, ResolvedConfig } from "../../src/config/resolved.ts";
-import { compileMapping, type CompiledMapping } from "../../src/mapping/compile.ts";
+import { compileMapping } from "../../src/mapping/compile.ts";
+import type { CompiledMapping } from "../../src/mapping/compiled-mapping.ts";
 import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
 import { resolveRequest } from "../../src/mapping/resolve.ts";
 import {

@@ -1,7 +1,7 @@
 import type { MessageAddressObject, MessageEnvelopeObject } from "imapflow";
 import { readMail } from "../content/read-mail.ts";
 import { fetchMails } from "./fetch-mails.ts";
-import type { Reader } from "./read-mails.ts";
+import type { Reader } from "./reader.ts";
 import { FACTS, toFacts, toMarks } from "./to-facts.ts";
 
 /** Reads of mails what the server keeps beside their text, which it may still have where it cannot give that. */

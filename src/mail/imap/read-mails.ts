@@ -4,6 +4,7 @@ import type { OpenFolder } from "./open-folder.ts";
 import { readBatch } from "./read-batch.ts";
 import { readEnvelope } from "./read-envelope.ts";
 import { readNothing } from "./read-nothing.ts";
+import type { Reader } from "./reader.ts";
 import { search } from "./search.ts";
 import type { Tries } from "./tries.ts";
 
@@ -13,13 +14,6 @@ export interface Reading {
   options: FollowOptions;
   tries: Tries;
 }
-
-/** Reads some mails, each as soon as it is there, in no particular order. Rejects with the library's error. */
-export type Reader = (
-  folder: OpenFolder,
-  uids: number[],
-  options: FollowOptions,
-) => AsyncIterable<{ uid: number; received: ReceivedMail }>;
 
 /** What is tried in turn with a mail that a server does not give, each so often. */
 const READERS: Reader[] = [readBatch, readEnvelope];
