@@ -52,7 +52,7 @@ describe("webhooks transform new", () => {
   });
 
   test("an editor knows input, result and what is in the sandbox, with nothing installed", async () => {
-    await webhooks("transform", "new", "status");
+    expect(await webhooks("transform", "new", "status")).toMatchObject({ code: 0, stderr: "" });
     expect(await compile()).toMatchObject({ code: 0, stdout: "" });
     write(
       "transforms/wrong.ts",
