@@ -10,8 +10,8 @@ import { messageOf } from "../../src/errors.ts";
 const PROGRAMS = ["/usr/sbin/dovecot", "/usr/bin/doveadm", "/usr/lib/dovecot/imap"];
 /** Asked by Debian's packages before they start a service; 101 is no. */
 const POLICY = "/usr/sbin/policy-rc.d";
-/** Another apt may be at work for a while. */
-const LOCK = "DPkg::Lock::Timeout=120";
+/** Another apt may be at work for a while, and a mirror out of breath for a moment. */
+const PATIENCE = ["-o", "DPkg::Lock::Timeout=120", "-o", "Acquire::Retries=3"];
 
 try {
   if (isMissing()) install();
@@ -44,8 +44,8 @@ function installPackage(): void {
   const isOurs = !existsSync(POLICY);
   if (isOurs) writeFileSync(POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   try {
-    run("apt-get", "-qq", "update");
-    run("apt-get", "-qq", "-o", LOCK, "install", "--yes", "--no-install-recommends", "dovecot-imapd");
+    run("apt-get", "-qq", ...PATIENCE, "update");
+    run("apt-get", "-qq", ...PATIENCE, "install", "--yes", "--no-install-recommends", "dovecot-imapd");
     run("update-rc.d", "dovecot", "disable");
   } finally {
     if (isOurs) rmSync(POLICY);
