@@ -1,5 +1,5 @@
 /**
- * Writes what comes from the schemas: src/config/generated.ts, the types of the configuration, and
+ * Writes what comes from the schemas: src/config/schema/generated.ts, the types of the configuration, and
  * transforms/hookline.d.ts, what an editor needs of a transform. With --check, fails when one is not current.
  */
 import { readFile, writeFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ const root = path.join(import.meta.dirname, "..");
 const names = ["wake", "agent", "action", "preset", "config"];
 
 const outputs = [
-  { file: "src/config/generated.ts", text: await writeConfigTypes() },
+  { file: "src/config/schema/generated.ts", text: await writeConfigTypes() },
   { file: "transforms/hookline.d.ts", text: await writeAuthorTypes() },
 ];
 for (const { file, text } of outputs) {

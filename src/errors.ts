@@ -95,6 +95,11 @@ export class MailError extends Error {
   }
 }
 
+/** The journal could not commit: nothing of what was asked has happened. */
+export class JournalUnavailable extends Error {
+  override name = "JournalUnavailable";
+}
+
 /** `file:line:column key: message` with the parts that are known. */
 export function toSentence(problem: ConfigProblem): string {
   const place = [problem.file, problem.line, problem.column].filter((part) => part !== undefined).join(":");

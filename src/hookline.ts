@@ -1,24 +1,23 @@
 import { splitText } from "./channels/split.ts";
-import type { UserConfig } from "./config/generated.ts";
-import { type ReadConfig, readConfig } from "./config/read-config.ts";
+import { type ReadConfig, readConfig } from "./config/load.ts";
 import { packageVersion } from "./config/package.ts";
+import type { UserConfig } from "./config/schema/generated.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
-import { toClient } from "./ingress/client.ts";
-import { createGuessGuard } from "./ingress/guess-guard.ts";
+import { createGuessGuard, toClient } from "./ingress/auth/throttle.ts";
 import { createServer } from "./ingress/server.ts";
+import { createSqliteJournal } from "./journal/sqlite/sqlite.ts";
 import { createSweeper } from "./journal/sweeper.ts";
-import { createSqliteJournal } from "./journal/sqlite.ts";
 import { registerMailPush } from "./mail/gmail/push.ts";
-import { createMailKeeper } from "./mail/watch/keeper.ts";
+import { createMailKeeper } from "./mail/watch/service.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { registerOperator } from "./operator/api.ts";
-import { toStatus } from "./operator/status.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
+import { toStatus } from "./operator/views.ts";
 import { buildProgram, type Program } from "./program/build.ts";
 import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
 import { createLog } from "./telemetry/log.ts";
-import { createSandbox } from "./transforms/sandbox/supervisor.ts";
+import { createSandbox } from "./transforms/sandbox/sandbox.ts";
 import type { HookRequest, Resolution } from "./types.ts";
 
 /** How long a stop waits for turns and sends under way, in milliseconds; what is left runs again after the next start. */

@@ -1,10 +1,12 @@
+import type { UserConfig } from "./config/schema/generated.ts";
+
 /** What a program imports. */
 export { createHookline } from "./hookline.ts";
 export type { Hookline, HooklineOptions } from "./hookline.ts";
 export { ConfigError, DriverError, HookError, MailError } from "./errors.ts";
 export type { ConfigProblem } from "./errors.ts";
-export type { AgentDriver, AgentReply, AgentTurn, HistoryEntry } from "./agents/port.ts";
-export type { ChannelDriver, OutgoingMessage } from "./channels/port.ts";
+export type { AgentDriver, AgentReply, AgentTurn, HistoryEntry } from "./agents/driver.ts";
+export type { ChannelDriver, OutgoingMessage } from "./channels/driver.ts";
 export type {
   FollowOptions,
   Mail,
@@ -14,13 +16,11 @@ export type {
   MailMarks,
   MailSource,
   ReceivedMail,
-} from "./mail/port.ts";
+} from "./mail/source.ts";
 export { definePlugin } from "./config/plugins/plugin.ts";
 export type { DriverPlugin, Plugin } from "./config/plugins/plugin.ts";
-export type { ActionOverride, MappingInput, UserConfig } from "./config/generated.ts";
+export type { ActionOverride, MappingInput, UserConfig } from "./config/schema/generated.ts";
 export type { Transform, TransformInput, TransformResult } from "./transforms/author.ts";
-
-import type { UserConfig } from "./config/generated.ts";
 
 /** Gives an editor the configuration's types; returns it as it is. */
 export function defineConfig(config: UserConfig): UserConfig {

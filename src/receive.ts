@@ -1,17 +1,15 @@
 import { toSystemEvent } from "./actions/wake.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import { HookError } from "./errors.ts";
-import { requireBodyKind } from "./ingress/body-kind.ts";
-import { parseBody } from "./ingress/parse-body.ts";
+import { parseBody, requireBodyKind } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/respond.ts";
-import { createBacklogGuard } from "./journal/backlog.ts";
 import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent } from "./journal/event.ts";
-import type { AcceptResult, EventRecord, Journal } from "./journal/port.ts";
+import type { AcceptResult, EventRecord, Journal } from "./journal/journal.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { toReplayRequest } from "./operator/replay.ts";
 import type { Program } from "./program/build.ts";
 import type { Log } from "./telemetry/log.ts";
-import type { TransformRunner } from "./transforms/port.ts";
+import type { TransformRunner } from "./transforms/runner.ts";
 import type { HookAction, HookRequest, HookResponse, Resolution } from "./types.ts";
 
 export interface ReceiverParts {
@@ -103,4 +101,41 @@ export function createReceiver({ current, sandbox, journal, dispatcher, log }: R
 function toAnswer(result: AcceptResult): HookResponse {
   if (result.kind !== "conflict") return receiptToResponse(result.receipt);
   throw new HookError(422, "idempotency_conflict", "This idempotency key was used with other content.");
+}
+
+/** How long a count is added to before the journal is asked again, in milliseconds. */
+const FRESH_MS = 500;
+
+interface BacklogGuard {
+  /** Throws a 503 `HookError` while too many runs wait. */
+  requireRoom(): void;
+  /** So many runs were accepted. */
+  add(runs: number): void;
+}
+
+/** Refuses requests while `maxPending()` runs or more are unfinished, so that a backlog cannot grow without end. */
+function createBacklogGuard(journal: Journal, maxPending: () => number): BacklogGuard {
+  let pending = 0;
+  let countedAt = 0;
+
+  return {
+    requireRoom() {
+      if (Date.now() - countedAt > FRESH_MS) count();
+      if (pending < maxPending()) return;
+      throw new HookError(503, "overloaded", "Too many hooks are waiting to be carried out.", {
+        headers: { "Retry-After": "5" },
+      });
+    },
+    add(runs) {
+      pending += runs;
+    },
+  };
+
+  function count(): void {
+    countedAt = Date.now();
+    journal.stats().then(
+      (stats) => (pending = stats.pendingRuns),
+      () => undefined,
+    );
+  }
 }

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as fc from "./support/property.ts";
 import { expect, test } from "vitest";
 import { DriverError } from "../src/errors.ts";
-import type { NewEvent } from "../src/journal/port.ts";
+import type { NewEvent } from "../src/journal/journal.ts";
 import { receiptOf, sampleEvent, sampleKeys, sampleRun } from "./contracts/journal/samples.ts";
 import { waitFor } from "./support/client.ts";
 import { type DispatchService, scripted, startDispatch } from "./support/dispatch.ts";

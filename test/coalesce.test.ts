@@ -1,6 +1,6 @@
 /** A burst about one thing becomes one action that holds all of it. */
 import { afterEach, expect, test } from "vitest";
-import type { MappingInput } from "../src/config/generated.ts";
+import type { MappingInput } from "../src/config/schema/generated.ts";
 import { type Service, startService } from "./support/service.ts";
 
 let service: Service;

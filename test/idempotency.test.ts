@@ -1,7 +1,7 @@
 /** The same thing sent twice is done once: at the same moment, after a restart, until the time is over. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/generated.ts";
+import type { UserConfig } from "../src/config/schema/generated.ts";
 import type { Answer } from "./support/client.ts";
 import { type Service, startService } from "./support/service.ts";
 

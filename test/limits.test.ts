@@ -1,6 +1,6 @@
 /** What a mapping's `concurrency` and `rateLimit` hold back, and what they do not. */
 import { afterEach, expect, test } from "vitest";
-import type { MappingInput, UserConfig } from "../src/config/generated.ts";
+import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
 import { createGate } from "./support/gate.ts";
 import { type ModelServer, startModels } from "./support/models.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/generated.ts";
+import type { UserConfig } from "../src/config/schema/generated.ts";
 import { type Service, startService } from "./support/service.ts";
 
 const src = pathToFileURL(path.join(import.meta.dirname, "../src")).href;

@@ -1,7 +1,7 @@
 /** What a turn is given of its session. The agent is a program that gives back just that. */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/generated.ts";
+import type { UserConfig } from "../src/config/schema/generated.ts";
 import { type Service, startService } from "./support/service.ts";
 
 const AGENT = `

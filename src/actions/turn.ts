@@ -1,7 +1,8 @@
-import type { AgentDriver, AgentTurn, HistoryEntry } from "../agents/port.ts";
-import type { ResolvedConfig } from "../config/resolved.ts";
-import type { NewEntry, TurnOutcome } from "../journal/port.ts";
-import { ask } from "./ask.ts";
+import type { AgentDriver, AgentReply, AgentTurn, HistoryEntry } from "../agents/driver.ts";
+import type { ResolvedConfig } from "../config/types.ts";
+import { DriverError } from "../errors.ts";
+import type { NewEntry, TurnOutcome } from "../journal/journal.ts";
+import { within } from "../shared/async.ts";
 
 /** What a turn runs with, as it stands when the turn starts. */
 export interface TurnContext {
@@ -49,4 +50,26 @@ function toAgentTurn(request: TurnRequest, { settings, history }: TurnContext): 
     timeoutSeconds: request.timeoutSeconds,
     ack: settings.heartbeat.ack,
   };
+}
+
+/** A turn that used up its time. Lasting: another try would cost as much and end the same way. */
+export class TurnTimeout extends DriverError {
+  override name = "TurnTimeout";
+
+  constructor(seconds: number) {
+    super("lasting", `timed out after ${seconds} s`);
+  }
+}
+
+/** Asks the agent for one turn. Rejects with the driver's error, a `TurnTimeout`, or the signal's reason. */
+function ask(
+  agent: AgentDriver,
+  turn: AgentTurn,
+  { timeoutSeconds, signal }: { timeoutSeconds: number; signal: AbortSignal },
+): Promise<AgentReply> {
+  return within((ended) => agent.run(turn, ended), {
+    timeoutMs: timeoutSeconds * 1000,
+    toTimeout: () => new TurnTimeout(timeoutSeconds),
+    signal,
+  });
 }

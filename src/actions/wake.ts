@@ -1,7 +1,6 @@
-import type { NewEntry } from "../journal/port.ts";
+import { type Origin, toPrompt } from "../boundary/boundary.ts";
+import type { NewEntry } from "../journal/journal.ts";
 import { MAIN_SESSION, type WakeAction } from "../types.ts";
-import type { Origin } from "./boundary.ts";
-import { toPrompt } from "./prompt.ts";
 
 /** The system event that a wake adds to the main session. `at` is in milliseconds since the epoch. */
 export function toSystemEvent(

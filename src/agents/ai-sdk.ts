@@ -1,12 +1,11 @@
 import type * as AiSdk from "ai";
-import type { LanguageModel, ModelMessage } from "ai";
-import type { Provider } from "../config/generated.ts";
+import type { CallWarning, FinishReason, LanguageModel, LanguageModelUsage, ModelMessage } from "ai";
+import type { Agent } from "undici";
+import type { Provider } from "../config/schema/generated.ts";
 import { DriverError } from "../errors.ts";
-import { requireModelId } from "./model-id.ts";
-import { toReply } from "./model-reply.ts";
-import type { AgentDriver, AgentReply, AgentTurn } from "./port.ts";
-import { toDriverError } from "./provider-errors.ts";
-import { toReasoning } from "./thinking.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
+import { toDriverError } from "./errors.ts";
+import { requireModelId, toReasoning } from "./model.ts";
 
 export interface AiSdkOptions {
   /** The provider's name in the config: the part of a model before the slash. */
@@ -50,8 +49,7 @@ async function loadSdk(): Promise<typeof AiSdk> {
 }
 
 async function openModel({ name, provider }: AiSdkOptions, modelId: string): Promise<LanguageModel> {
-  const { patientFetch } = await import("./patient-fetch.ts");
-  const settings = { ...toSettings(provider), fetch: patientFetch };
+  const settings = { ...toSettings(provider), fetch: fetchWithoutTimeout };
   switch (provider.kind) {
     case "openai": {
       const { createOpenAI } = await import("@ai-sdk/openai");
@@ -90,4 +88,65 @@ function toRunError(error: unknown, { name, provider }: AiSdkOptions, signal: Ab
   if (signal.aborted) return new DriverError("passing", `The run was stopped before ${name} answered.`);
   const secrets = [provider.apiKey ?? "", ...Object.values(provider.headers ?? {})];
   return toDriverError(error, { provider: name, secrets });
+}
+
+let dispatcher: Promise<Agent> | undefined;
+
+/** `fetch` without the five minutes after which Node's own gives up: the turn's `timeoutSeconds` may allow more. */
+async function fetchWithoutTimeout(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
+  dispatcher ??= import("undici").then((undici) => new undici.Agent({ headersTimeout: 0, bodyTimeout: 0 }));
+  const options: RequestInit & { dispatcher: Agent } = { ...init, dispatcher: await dispatcher };
+  return fetch(input, options);
+}
+
+/** What a model call gave, as far as a reply is made of it. */
+interface ModelResult {
+  text: string;
+  finishReason: FinishReason;
+  usage: LanguageModelUsage;
+  warnings: CallWarning[] | undefined;
+  response: { modelId: string };
+}
+
+/** Endings that leave a text unfinished. */
+const CUT_SHORT = new Set<FinishReason>(["length", "content-filter", "error", "interrupted"]);
+/** Those among them that the same prompt would meet again. */
+const CUT_SHORT_AGAIN = new Set<FinishReason>(["length", "content-filter"]);
+
+/**
+ * The reply in a model's result, with a sentence for each warning. An unfinished text is a reply with a warning; where there is no
+ * text at all, throws a `DriverError`, unless the model ended of its own accord: then it had nothing to say.
+ */
+export function toReply(provider: string, result: ModelResult, warnings: string[]): AgentReply {
+  const { text, finishReason, usage } = result;
+  const cutShort = CUT_SHORT.has(finishReason);
+  if (cutShort && text.trim() === "") throw noReply(provider, finishReason);
+  return {
+    text,
+    model: `${provider}/${result.response.modelId}`,
+    usage: { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens },
+    warnings: [
+      ...warnings,
+      ...(result.warnings ?? []).map(toSentence),
+      ...(cutShort ? [`The reply may be incomplete: it ended with "${finishReason}".`] : []),
+    ],
+  };
+}
+
+function noReply(provider: string, reason: FinishReason): DriverError {
+  const kind = CUT_SHORT_AGAIN.has(reason) ? "lasting" : "passing";
+  return new DriverError(kind, `${provider} ended with "${reason}" before it wrote a reply.`);
+}
+
+function toSentence(warning: CallWarning): string {
+  switch (warning.type) {
+    case "unsupported":
+      return `"${warning.feature}" is not supported. ${warning.details ?? ""}`.trim();
+    case "compatibility":
+      return `"${warning.feature}" was adapted. ${warning.details ?? ""}`.trim();
+    case "deprecated":
+      return `"${warning.setting}" is deprecated. ${warning.message}`;
+    default:
+      return warning.message;
+  }
 }

@@ -2,12 +2,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { describeAgent } from "../contracts/describe-agent.ts";
-import { turnOf } from "../contracts/turn-of.ts";
-import { failureOf } from "../contracts/failure-of.ts";
 import { isRunning } from "../../test/support/is-running.ts";
+import { describeAgent, turnOf } from "../contracts/agent.ts";
+import { failureOf } from "../contracts/harness.ts";
 import { createCommand } from "./command.ts";
-import type { AgentReply, AgentTurn } from "./port.ts";
+import type { AgentReply, AgentTurn } from "./driver.ts";
 
 const never = new AbortController().signal;
 

@@ -1,12 +1,13 @@
-import type { Provider } from "../config/generated.ts";
+import { rmSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Provider } from "../config/schema/generated.ts";
 import { DriverError } from "../errors.ts";
-import { withHistoryFile } from "./history-file.ts";
-import { requireModelId } from "./model-id.ts";
-import type { AgentDriver, AgentReply, AgentTurn } from "./port.ts";
-import { withoutSecrets } from "./without-secrets.ts";
-import { type ProgramEnd, runProgram } from "./run-program.ts";
-import { toStartError } from "./start-error.ts";
-import { toTurnEnvironment } from "./turn-environment.ts";
+import type { AgentDriver, AgentReply, AgentTurn, HistoryEntry } from "./driver.ts";
+import { toStartError, withoutSecrets } from "./errors.ts";
+import { requireModelId } from "./model.ts";
+import { type ProgramEnd, runProgram } from "./process.ts";
 
 export interface CommandOptions {
   /** The provider's name in the config: the part of a model before the slash. */
@@ -73,4 +74,64 @@ function requireSuccess(end: ProgramEnd, { name, provider }: CommandOptions): vo
   const ending = code === null ? `was ended by ${signal}` : `ended with code ${code}`;
   const words = withoutSecrets(complaint, Object.values(provider.env ?? {})).slice(-LONGEST_COMPLAINT);
   throw new DriverError(passing ? "passing" : "lasting", `${name} ${ending}${words && `: ${words}`}`);
+}
+
+/** What a program needs to find others and its own settings; the rest of the service's environment holds secrets. */
+const PASSED_ON = ["PATH", "HOME", "LANG"];
+
+interface TurnFacts {
+  /** The model without its provider. */
+  model: string;
+  /** Path of the history's file. */
+  history: string;
+  /** How much the program may write to standard output. */
+  mostBytes: number;
+}
+
+/** All that a program's environment holds: what `own` names, and the turn's `HOOKLINE_` variables over it. */
+function toTurnEnvironment(
+  turn: AgentTurn,
+  facts: TurnFacts,
+  own: Record<string, string>,
+): NodeJS.ProcessEnv {
+  return {
+    ...toProgramEnvironment(own),
+    HOOKLINE_RUN_ID: turn.runId,
+    HOOKLINE_SESSION_KEY: turn.sessionKey,
+    HOOKLINE_KIND: turn.kind,
+    HOOKLINE_MODEL: facts.model,
+    HOOKLINE_THINKING: turn.thinking,
+    HOOKLINE_TIMEOUT_SECONDS: String(turn.timeoutSeconds),
+    HOOKLINE_MAX_REPLY_BYTES: String(facts.mostBytes),
+    HOOKLINE_ACK: turn.ack,
+    HOOKLINE_HISTORY: facts.history,
+  };
+}
+
+/** What a program's environment holds whatever it is asked: what it needs to run, and what `own` names. */
+export function toProgramEnvironment(own: Record<string, string>): NodeJS.ProcessEnv {
+  return { ...Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])), ...own };
+}
+
+/** Those in use. */
+const folders = new Set<string>();
+
+// A service that is told to end at once does not wait for its turns, and leaves nothing of a session behind.
+process.on("exit", () => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+/** Does work with a file, readable by this user only, that holds the history as JSON: an array of `{ role, text }`. */
+async function withHistoryFile<Result>(
+  history: HistoryEntry[],
+  work: (file: string) => Promise<Result>,
+): Promise<Result> {
+  const folder = await mkdtemp(path.join(tmpdir(), "hookline-turn-"));
+  folders.add(folder);
+  try {
+    const file = path.join(folder, "history.json");
+    await writeFile(file, JSON.stringify(history), { mode: 0o600 });
+    return await work(file);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+    folders.delete(folder);
+  }
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { describeAgent } from "../contracts/describe-agent.ts";
-import { turnOf } from "../contracts/turn-of.ts";
-import { wrapExternal } from "../actions/boundary.ts";
+import { wrapExternal } from "../boundary/boundary.ts";
+import { describeAgent, turnOf } from "../contracts/agent.ts";
 import { createEcho } from "./echo.ts";
 
 describeAgent({ describe, test }, "echo", async () => ({ agent: createEcho(), close: async () => {} }));

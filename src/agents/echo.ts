@@ -1,4 +1,4 @@
-import type { AgentDriver, AgentTurn } from "./port.ts";
+import type { AgentDriver, AgentTurn } from "./driver.ts";
 
 /**
  * The stand-in while no model is configured: answers at once, the same every time, without a network, and says what it

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { describeRemoteAgent, type RemoteAgentUnderTest } from "../contracts/describe-remote-agent.ts";
-import { turnOf } from "../contracts/turn-of.ts";
-import { startFaultProxy, type FaultProxy } from "../contracts/fault-proxy.ts";
-import { startModels, type ModelServer } from "../../test/support/models.ts";
-import type { Provider } from "../config/generated.ts";
+import { type ModelServer, startModels } from "../../test/support/models.ts";
+import type { Provider } from "../config/schema/generated.ts";
+import { describeRemoteAgent, type RemoteAgentUnderTest, turnOf } from "../contracts/agent.ts";
+import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
+import type { AgentReply, AgentTurn } from "./driver.ts";
 import { createGateway } from "./gateway.ts";
-import type { AgentReply, AgentTurn } from "./port.ts";
 
 describeRemoteAgent({ describe, test }, "gateway that keeps no history", open);
 

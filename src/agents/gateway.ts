@@ -1,6 +1,6 @@
-import type { Provider } from "../config/generated.ts";
+import type { Provider } from "../config/schema/generated.ts";
 import { createAiSdk } from "./ai-sdk.ts";
-import type { AgentDriver, AgentTurn } from "./port.ts";
+import type { AgentDriver, AgentTurn } from "./driver.ts";
 
 export interface GatewayOptions {
   /** The provider's name in the config: the part of a model before the slash. */

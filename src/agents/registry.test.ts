@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { turnOf } from "../contracts/turn-of.ts";
-import { startFaultProxy, type FaultProxy } from "../contracts/fault-proxy.ts";
-import { startModels, type ModelServer } from "../../test/support/models.ts";
-import type { AgentReply, AgentTurn } from "./port.ts";
+import { type ModelServer, startModels } from "../../test/support/models.ts";
+import { turnOf } from "../contracts/agent.ts";
+import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
+import type { AgentReply, AgentTurn } from "./driver.ts";
 import { createAgent } from "./registry.ts";
 
 type Config = Parameters<typeof createAgent>[0];

@@ -1,12 +1,12 @@
-import type { Provider } from "../config/generated.ts";
-import type { ResolvedConfig } from "../config/resolved.ts";
+import type { Provider } from "../config/schema/generated.ts";
+import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
-import { createAcp } from "./acp.ts";
+import { createAcp } from "./acp/acp.ts";
 import { createAiSdk } from "./ai-sdk.ts";
 import { createCommand } from "./command.ts";
+import type { AgentDriver, AgentTurn } from "./driver.ts";
 import { createEcho } from "./echo.ts";
 import { createGateway } from "./gateway.ts";
-import type { AgentDriver, AgentTurn } from "./port.ts";
 
 type AgentConfig = Pick<ResolvedConfig["agents"], "providers" | "model" | "models" | "thinking">;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { failureOf } from "../contracts/failure-of.ts";
 import { startFaultProxy } from "../contracts/fault-proxy.ts";
-import { parseRetryAfter, post, toLine, toRefusal, type HttpAnswer } from "./http.ts";
+import { failureOf } from "../contracts/harness.ts";
+import { type HttpAnswer, parseRetryAfter, post, toLine, toRefusal } from "./http.ts";
 
 const { signal } = new AbortController();
 

@@ -1,5 +1,5 @@
-import { parseObject } from "../config/parse-object.ts";
 import { DriverError } from "../errors.ts";
+import { parseObject } from "../shared/json.ts";
 
 export interface HttpRequest {
   /** The service as error messages name it. */

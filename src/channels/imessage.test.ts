@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
-import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
-import { failureOf } from "../contracts/failure-of.ts";
-import type { Fault } from "../contracts/fault-proxy.ts";
 import { startImsg } from "../../test/support/imsg.ts";
-import { createImessage } from "./imessage.ts";
+import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
+import type { Fault } from "../contracts/fault-proxy.ts";
+import { failureOf } from "../contracts/harness.ts";
+import { createImessage, toDriverError } from "./imessage.ts";
 
 describeRemoteChannel({ describe, test }, "imessage", open);
 
@@ -79,3 +79,26 @@ async function open(): Promise<RemoteChannelUnderTest> {
 function refusal(code: number): Fault {
   return { kind: "answer", status: 200, body: JSON.stringify({ code, message: "It did not work." }) };
 }
+
+test.each([
+  [-32_000, "passing"],
+  [-32_001, "lasting"],
+  [-32_002, "passing"],
+  [-32_003, "lasting"],
+  [-32_004, "passing"],
+  [-32_600, "lasting"],
+  [-32_601, "lasting"],
+  [-32_602, "lasting"],
+  [-32_603, "passing"],
+])("code %i is %s", (code, kind) => {
+  expect(toDriverError({ code, message: "It did not work." }).kind).toBe(kind);
+});
+
+test("what may have been sent is not sent again", () => {
+  expect(toDriverError({ code: -32_001 }).message).toContain("It may have been sent");
+});
+
+test("an answer that is none is passing", () => {
+  for (const error of [undefined, null, "no", { code: "x" }])
+    expect(toDriverError(error).kind).toBe("passing");
+});

@@ -1,9 +1,9 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
-import { failureOf } from "../contracts/failure-of.ts";
-import { startFaultProxy, type Fault } from "../contracts/fault-proxy.ts";
 import { mattermostError, startMattermost } from "../../test/support/mattermost.ts";
+import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
+import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
+import { failureOf } from "../contracts/harness.ts";
 import { createMattermost } from "./mattermost.ts";
 
 describeRemoteChannel({ describe, test }, "mattermost", open);

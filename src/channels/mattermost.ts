@@ -1,6 +1,6 @@
 import { DriverError } from "../errors.ts";
-import { post, toRefusal, type HttpAnswer } from "./http.ts";
-import type { ChannelDriver, OutgoingMessage } from "./port.ts";
+import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
+import { type HttpAnswer, post, toRefusal } from "./http.ts";
 
 export interface MattermostOptions {
   /** Access token of a bot account. Travels in the `Authorization` header only. */

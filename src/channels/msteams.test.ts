@@ -1,109 +1,188 @@
 import { inspect } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
-import { failureOf } from "../contracts/failure-of.ts";
-import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { msteamsError, type MsteamsServer, startMsteams } from "../../test/support/msteams.ts";
 import { startTeamsPlayground, type TeamsPlayground } from "../../test/support/teams-playground.ts";
-import { createMsteams } from "./msteams.ts";
-
-describeRemoteChannel({ describe, test }, "msteams", open);
-
-describe("with Microsoft's own chat window", () => {
-  let playground: TeamsPlayground;
-  beforeAll(async () => void (playground = await startTeamsPlayground()));
-  afterAll(() => playground.close());
-
-  describeRemoteChannel({ describe, test }, "msteams, Agents Playground", () => openPlayground(playground));
-});
+import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
+import { type Fault, type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
+import { failureOf } from "../contracts/harness.ts";
+import { createMsteams, createTokenSource } from "./msteams.ts";
 
 describe("msteams", () => {
-  const never = new AbortController().signal;
+  describeRemoteChannel({ describe, test }, "msteams", open);
 
-  test.each(["19:abc123@thread.tacv2", "19:abc@unq.gbl.spaces", "a:1pL6i0oY3C0K8oAj8-_x"])(
-    "%s is a recipient",
-    (to) => {
-      expect(() => createMsteams({ appId: "1", appPassword: "p" }).checkRecipient(to)).not.toThrow();
-    },
-  );
+  describe("with Microsoft's own chat window", () => {
+    let playground: TeamsPlayground;
+    beforeAll(async () => void (playground = await startTeamsPlayground()));
+    afterAll(() => playground.close());
 
-  test("a new token is fetched where the old one was withdrawn", async () => {
-    const teams = await startMsteams();
-    const channel = createMsteams(teams);
-    const message = { to: teams.conversation, text: "Hello.", idempotencyKey: "1" };
-    await channel.send(message, never);
-    teams.withdrawTokens();
-    expect(await failureOf(channel.send(message, never))).toMatchObject({ kind: "passing" });
-    await channel.send(message, never);
-    expect(teams.tokenCount()).toBe(2);
-    await teams.close();
+    describeRemoteChannel({ describe, test }, "msteams, Agents Playground", () => openPlayground(playground));
   });
 
-  test("names the service's code", async () => {
-    const teams = await startMsteams();
-    const channel = createMsteams(teams);
-    const error = await failureOf(
-      channel.send({ to: "19:unknown@thread.v2", text: "Hello.", idempotencyKey: "1" }, never),
-    );
-    expect(error.message).toContain("Teams answered 404: ConversationNotFound. Check the recipient");
-    await teams.close();
-  });
+  describe("msteams", () => {
+    const never = new AbortController().signal;
 
-  test("never tells its password, not even where the sign-in quotes it", async () => {
-    const teams = await startMsteams();
-    const channel = createMsteams({ ...teams, appPassword: "teams-secret" });
-    const error = await failureOf(
-      channel.send({ to: teams.conversation, text: "Hello.", idempotencyKey: "1" }, never),
+    test.each(["19:abc123@thread.tacv2", "19:abc@unq.gbl.spaces", "a:1pL6i0oY3C0K8oAj8-_x"])(
+      "%s is a recipient",
+      (to) => {
+        expect(() => createMsteams({ appId: "1", appPassword: "p" }).checkRecipient(to)).not.toThrow();
+      },
     );
-    expect(error).toMatchObject({
-      kind: "lasting",
-      message:
-        "Microsoft's sign-in answered 401: invalid_client. Check channels.msteams.appId, appPassword and tenantId.",
+
+    test("a new token is fetched where the old one was withdrawn", async () => {
+      const teams = await startMsteams();
+      const channel = createMsteams(teams);
+      const message = { to: teams.conversation, text: "Hello.", idempotencyKey: "1" };
+      await channel.send(message, never);
+      teams.withdrawTokens();
+      expect(await failureOf(channel.send(message, never))).toMatchObject({ kind: "passing" });
+      await channel.send(message, never);
+      expect(teams.tokenCount()).toBe(2);
+      await teams.close();
     });
-    expect(inspect(error, { depth: null })).not.toContain("teams-secret");
-    await teams.close();
+
+    test("names the service's code", async () => {
+      const teams = await startMsteams();
+      const channel = createMsteams(teams);
+      const error = await failureOf(
+        channel.send({ to: "19:unknown@thread.v2", text: "Hello.", idempotencyKey: "1" }, never),
+      );
+      expect(error.message).toContain("Teams answered 404: ConversationNotFound. Check the recipient");
+      await teams.close();
+    });
+
+    test("never tells its password, not even where the sign-in quotes it", async () => {
+      const teams = await startMsteams();
+      const channel = createMsteams({ ...teams, appPassword: "teams-secret" });
+      const error = await failureOf(
+        channel.send({ to: teams.conversation, text: "Hello.", idempotencyKey: "1" }, never),
+      );
+      expect(error).toMatchObject({
+        kind: "lasting",
+        message:
+          "Microsoft's sign-in answered 401: invalid_client. Check channels.msteams.appId, appPassword and tenantId.",
+      });
+      expect(inspect(error, { depth: null })).not.toContain("teams-secret");
+      await teams.close();
+    });
   });
+
+  async function open(): Promise<RemoteChannelUnderTest> {
+    const teams = await startMsteams();
+    const messages = async (): Promise<string[]> => teams.messages();
+    return openTeams(teams, { ...teams, messages });
+  }
+
+  /** The playground has no sign-in of its own. */
+  async function openPlayground({
+    messages,
+    ...playground
+  }: TeamsPlayground): Promise<RemoteChannelUnderTest> {
+    const earlier = (await messages()).length;
+    const ownMessages = async (): Promise<string[]> => (await messages()).slice(earlier);
+    return openTeams(await startMsteams(), { ...playground, messages: ownMessages });
+  }
+
+  async function openTeams(
+    signIn: MsteamsServer,
+    { baseUrl, conversation, messages }: Pick<TeamsPlayground, "baseUrl" | "conversation" | "messages">,
+  ): Promise<RemoteChannelUnderTest> {
+    const proxy = await startFaultProxy(baseUrl);
+    return {
+      channel: createMsteams({ ...signIn, baseUrl: proxy.url }),
+      to: conversation,
+      unknown: "19:unknown@thread.tacv2",
+      malformed: [
+        "",
+        " ",
+        "19:",
+        "19:a b@thread.v2",
+        "29:1bSgG1",
+        "#general",
+        "19:../../x",
+        "ada@example.org",
+      ],
+      received: messages,
+      inject: (fault) => proxy.inject(fault),
+      faults: {
+        rateLimited: refusal(429, "Throttled", { "retry-after": "7" }),
+        retryAfterMs: 7000,
+        refusedForGood: refusal(403, "BotNotInConversationRoster"),
+        brokenDown: refusal(503, "ServiceUnavailable"),
+      },
+      requestCount: () => proxy.requests.length,
+      async close() {
+        await proxy.close();
+        await signIn.close();
+      },
+    };
+  }
+
+  function refusal(status: number, code: string, headers: Record<string, string> = {}): Fault {
+    return { kind: "answer", status, headers, body: JSON.stringify(msteamsError(status, code).body) };
+  }
 });
 
-async function open(): Promise<RemoteChannelUnderTest> {
-  const teams = await startMsteams();
-  const messages = async (): Promise<string[]> => teams.messages();
-  return openTeams(teams, { ...teams, messages });
-}
+describe("msteams token", () => {
+  const never = new AbortController().signal;
+  let teams: MsteamsServer;
+  let proxy: FaultProxy;
+  beforeEach(async () => {
+    teams = await startMsteams();
+    proxy = await startFaultProxy(teams.tokenUrl);
+  });
+  afterEach(async () => {
+    await proxy.close();
+    await teams.close();
+  });
 
-/** The playground has no sign-in of its own. */
-async function openPlayground({ messages, ...playground }: TeamsPlayground): Promise<RemoteChannelUnderTest> {
-  const earlier = (await messages()).length;
-  const ownMessages = async (): Promise<string[]> => (await messages()).slice(earlier);
-  return openTeams(await startMsteams(), { ...playground, messages: ownMessages });
-}
+  const open = () => createTokenSource({ ...teams, tokenUrl: proxy.url });
 
-async function openTeams(
-  signIn: MsteamsServer,
-  { baseUrl, conversation, messages }: Pick<TeamsPlayground, "baseUrl" | "conversation" | "messages">,
-): Promise<RemoteChannelUnderTest> {
-  const proxy = await startFaultProxy(baseUrl);
-  return {
-    channel: createMsteams({ ...signIn, baseUrl: proxy.url }),
-    to: conversation,
-    unknown: "19:unknown@thread.tacv2",
-    malformed: ["", " ", "19:", "19:a b@thread.v2", "29:1bSgG1", "#general", "19:../../x", "ada@example.org"],
-    received: messages,
-    inject: (fault) => proxy.inject(fault),
-    faults: {
-      rateLimited: refusal(429, "Throttled", { "retry-after": "7" }),
-      retryAfterMs: 7000,
-      refusedForGood: refusal(403, "BotNotInConversationRoster"),
-      brokenDown: refusal(503, "ServiceUnavailable"),
-    },
-    requestCount: () => proxy.requests.length,
-    async close() {
-      await proxy.close();
-      await signIn.close();
-    },
-  };
-}
+  test("all who ask at once get the same token, and those after them", async () => {
+    const tokens = open();
+    const got = await Promise.all([tokens.get(never), tokens.get(never), tokens.get(never)]);
+    expect([...got, await tokens.get(never)]).toEqual(Array(4).fill("token-0"));
+    expect(teams.tokenCount()).toBe(1);
+  });
 
-function refusal(status: number, code: string, headers: Record<string, string> = {}): Fault {
-  return { kind: "answer", status, headers, body: JSON.stringify(msteamsError(status, code).body) };
-}
+  test("a token that soon ends is not used again", async () => {
+    const tokens = open();
+    teams.setLifetime(299);
+    expect(await tokens.get(never)).toBe("token-0");
+    teams.setLifetime(3600);
+    expect(await tokens.get(never)).toBe("token-1");
+    expect(await tokens.get(never)).toBe("token-1");
+  });
+
+  test("a token that was forgotten is not given again; another's is kept", async () => {
+    const tokens = open();
+    await tokens.get(never);
+    tokens.forget("another");
+    expect(await tokens.get(never)).toBe("token-0");
+    tokens.forget("token-0");
+    expect(await tokens.get(never)).toBe("token-1");
+  });
+
+  test("a failure is not kept", async () => {
+    const tokens = open();
+    proxy.inject({ kind: "answer", status: 503 });
+    expect(await failureOf(tokens.get(never))).toMatchObject({ kind: "passing" });
+    proxy.inject();
+    expect(await tokens.get(never)).toBe("token-0");
+  });
+
+  test("who gives up takes the token from nobody else", async () => {
+    const tokens = open();
+    const abort = new AbortController();
+    const first = failureOf(tokens.get(abort.signal));
+    const second = tokens.get(never);
+    abort.abort();
+    expect(await first).toMatchObject({ kind: "passing" });
+    expect(await second).toBe("token-0");
+  });
+
+  test("gives up at once while the sign-in is silent", async () => {
+    const tokens = open();
+    proxy.inject({ kind: "hang" });
+    expect(await failureOf(tokens.get(AbortSignal.timeout(50)))).toMatchObject({ kind: "passing" });
+  });
+});

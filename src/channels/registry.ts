@@ -1,10 +1,10 @@
-import type { ResolvedConfig } from "../config/resolved.ts";
+import type { ResolvedConfig } from "../config/types.ts";
 import type { ChannelName } from "../types.ts";
 import { createDiscord } from "./discord.ts";
+import type { ChannelDriver } from "./driver.ts";
 import { createImessage } from "./imessage.ts";
 import { createMattermost } from "./mattermost.ts";
 import { createMsteams } from "./msteams.ts";
-import type { ChannelDriver } from "./port.ts";
 import { createSignal } from "./signal.ts";
 import { createSlack } from "./slack.ts";
 import { createTelegram } from "./telegram.ts";
@@ -30,4 +30,12 @@ export function createChannels(
     ...drivers.filter((driver) => driver !== undefined).map((driver) => [driver.name, driver] as const),
     ...[...plugged].map(([name, create]) => [name, create()] as const),
   ]);
+}
+
+/** The names of the channels that can deliver: the service's own and those of plugins. */
+export function configuredChannels({
+  channels,
+  plugged,
+}: Pick<ResolvedConfig, "channels" | "plugged">): string[] {
+  return [...Object.keys(channels), ...plugged.channels.keys()];
 }

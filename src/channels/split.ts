@@ -1,6 +1,3 @@
-import { characterBoundary, longestPrefix, NATURAL_CUTS } from "./boundaries.ts";
-import { findFences, type Fence } from "./fences.ts";
-
 export interface SplitOptions {
   /** The longest part, in units of `measure`. */
   limit: number;
@@ -95,4 +92,117 @@ function leavesRoom(fence: Fence, fits: Fits): boolean {
 
 function utf16Length(text: string): number {
   return text.length;
+}
+
+/** Where a text can be cut. All offsets are UTF-16 code units; a cut stands at the end of what goes before it. */
+
+const characters = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+const sentences = new Intl.Segmenter(undefined, { granularity: "sentence" });
+
+/** Length of the longest prefix that fits. `fits` must not turn true again as the text grows. */
+function longestPrefix(text: string, fits: (prefix: string) => boolean): number {
+  let tooLong = 1;
+  while (tooLong <= text.length && fits(text.slice(0, tooLong))) tooLong *= 2;
+  let fitting = Math.floor(tooLong / 2);
+  tooLong = Math.min(tooLong, text.length + 1);
+  while (tooLong - fitting > 1) {
+    const middle = Math.floor((fitting + tooLong) / 2);
+    if (fits(text.slice(0, middle))) fitting = middle;
+    else tooLong = middle;
+  }
+  return fitting;
+}
+
+/** Paragraphs, lines, sentences and words, in this order of preference; each finds its cuts in ascending order. */
+const NATURAL_CUTS: ((text: string) => number[])[] = [
+  (text) => offsetsOf(text, /\n[^\S\n]*\n/g),
+  (text) => offsetsOf(text, /\n/g),
+  (text) => Array.from(sentences.segment(text), (sentence) => sentence.index).slice(1),
+  (text) => offsetsOf(text, /\s+/g),
+];
+
+/**
+ * The last place up to `wanted` that is not inside a character as a reader sees it: an emoji with its modifiers, a letter
+ * with its marks. Where the first one alone goes further, not inside a code point.
+ */
+function characterBoundary(text: string, wanted: number): number {
+  // The text behind may be long, and a character that goes on further than this is no character.
+  const near = text.slice(0, wanted + 64);
+  const start = characters.segment(near).containing(wanted)?.index ?? wanted;
+  return start > 0 ? start : codePointBoundary(text, wanted);
+}
+
+/** At least one code point, so that whoever cuts there gets on. */
+function codePointBoundary(text: string, wanted: number): number {
+  const first = String.fromCodePoint(text.codePointAt(0) ?? 0).length;
+  const splitsPair = /^[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text.slice(wanted - 1, wanted + 1));
+  return Math.max(first, splitsPair ? wanted - 1 : wanted);
+}
+
+function offsetsOf(text: string, separator: RegExp): number[] {
+  return Array.from(text.matchAll(separator), (match) => match.index);
+}
+
+/** A fenced code block in a text. Offsets are UTF-16 code units. */
+export interface Fence {
+  /** Where its opening line begins. */
+  start: number;
+  /** After its opening line and the newline. */
+  bodyStart: number;
+  /** After its closing line, without the newline; the end of the text where it is never closed. */
+  end: number;
+  /** The opening line, without the newline. */
+  open: string;
+  /** What closes it. */
+  close: string;
+}
+
+const FENCE_LINE = /^( {0,3})(`{3,}|~{3,})([^\n]*)$/gm;
+
+/** The fenced code blocks of a Markdown text that begin before `until`, in order. */
+export function findFences(text: string, until: number = text.length): Fence[] {
+  const fences: Fence[] = [];
+  let current: Fence | undefined;
+  for (const match of text.matchAll(FENCE_LINE)) {
+    const line = toLine(match);
+    if (!current) {
+      if (line.start >= until) break;
+      current = openFence(line, text.length);
+      if (current) fences.push(current);
+    } else if (closes(line, current)) {
+      current.end = line.end;
+      current = undefined;
+    }
+  }
+  return fences;
+}
+
+interface FenceLine {
+  start: number;
+  end: number;
+  text: string;
+  indent: string;
+  marks: string;
+  info: string;
+}
+
+function toLine(match: RegExpExecArray): FenceLine {
+  const [text, indent = "", marks = "", info = ""] = match;
+  return { start: match.index, end: match.index + text.length, text, indent, marks, info };
+}
+
+function openFence(line: FenceLine, textEnd: number): Fence | undefined {
+  // "```like this```" is code within a line, not a fence.
+  if (line.marks.startsWith("`") && line.info.includes("`")) return undefined;
+  return {
+    start: line.start,
+    bodyStart: line.end + 1,
+    end: textEnd,
+    open: line.text,
+    close: line.indent + line.marks,
+  };
+}
+
+function closes(line: FenceLine, fence: Fence): boolean {
+  return line.info.trim() === "" && line.marks.startsWith(fence.close.trimStart());
 }

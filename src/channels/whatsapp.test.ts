@@ -1,86 +1,123 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/describe-remote-channel.ts";
-import { failureOf } from "../contracts/failure-of.ts";
-import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { startWhatsapp, whatsappError } from "../../test/support/whatsapp.ts";
-import { createWhatsapp } from "./whatsapp.ts";
-
-describeRemoteChannel({ describe, test }, "whatsapp", open);
+import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
+import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
+import { failureOf } from "../contracts/harness.ts";
+import { createWhatsapp, toDriverError } from "./whatsapp.ts";
 
 describe("whatsapp", () => {
-  const never = new AbortController().signal;
+  describeRemoteChannel({ describe, test }, "whatsapp", open);
 
-  test.each(["+15551234567", "15551234567", "4915112345678"])("%s is a recipient", (to) => {
-    expect(() => createWhatsapp({ token: "t", phoneNumberId: "1" }).checkRecipient(to)).not.toThrow();
-  });
+  describe("whatsapp", () => {
+    const never = new AbortController().signal;
 
-  test("names version and number in the path, and sends the token in a header only", async () => {
-    const whatsapp = await startWhatsapp();
-    const proxy = await startFaultProxy(whatsapp.baseUrl);
-    const channel = createWhatsapp({ ...whatsapp, version: "v25.0", baseUrl: proxy.url });
-    await channel.send({ to: whatsapp.recipient, text: "Hello.", idempotencyKey: "1" }, never);
-    const [request] = proxy.requests;
-    expect(request?.path).toBe(`/v25.0/${whatsapp.phoneNumberId}/messages`);
-    expect(request?.headers["authorization"]).toBe(`Bearer ${whatsapp.token}`);
-    expect(request?.body).not.toContain(whatsapp.token);
-    expect(request?.body).toContain('"preview_url":false');
-    await proxy.close();
-    await whatsapp.close();
-  });
-
-  test("never tells its token, not even where the service quotes it", async () => {
-    const whatsapp = await startWhatsapp();
-    const channel = createWhatsapp({ ...whatsapp, token: "wa-secret" });
-    const error = await failureOf(
-      channel.send({ to: whatsapp.recipient, text: "Hello.", idempotencyKey: "1" }, never),
-    );
-    expect(error).toMatchObject({
-      kind: "lasting",
-      message: "WhatsApp answered 401: error 190. Check channels.whatsapp.token.",
+    test.each(["+15551234567", "15551234567", "4915112345678"])("%s is a recipient", (to) => {
+      expect(() => createWhatsapp({ token: "t", phoneNumberId: "1" }).checkRecipient(to)).not.toThrow();
     });
-    expect(inspect(error, { depth: null })).not.toContain("wa-secret");
-    await whatsapp.close();
-  });
 
-  test("a page in place of an answer is passing", async () => {
-    const proxy = await startFaultProxy("http://127.0.0.1/");
-    proxy.inject({ kind: "answer", status: 200, body: "<html>Sign in</html>" });
-    const channel = createWhatsapp({ token: "t", phoneNumberId: "1", baseUrl: proxy.url });
-    const error = await failureOf(
-      channel.send({ to: "+15551234567", text: "Hello.", idempotencyKey: "1" }, never),
-    );
-    expect(error.kind).toBe("passing");
-    await proxy.close();
-  });
-});
-
-async function open(): Promise<RemoteChannelUnderTest> {
-  const whatsapp = await startWhatsapp();
-  const proxy = await startFaultProxy(whatsapp.baseUrl);
-  return {
-    channel: createWhatsapp({ ...whatsapp, baseUrl: proxy.url }),
-    to: whatsapp.recipient,
-    unknown: "+15550000000",
-    malformed: ["", " ", "+", "123", "+1 555 123", "15551234567890123", "ada@example.org", "../../me"],
-    received: async () => whatsapp.messages(),
-    inject: (fault) => proxy.inject(fault),
-    faults: {
-      // What Meta says of a rate limit is a code under HTTP 400, without a time.
-      rateLimited: refusal(400, 131_056),
-      retryAfterMs: undefined,
-      refusedForGood: refusal(400, 131_047),
-      brokenDown: refusal(500, 131_000),
-    },
-    requestCount: () => proxy.requests.length,
-    async close() {
+    test("names version and number in the path, and sends the token in a header only", async () => {
+      const whatsapp = await startWhatsapp();
+      const proxy = await startFaultProxy(whatsapp.baseUrl);
+      const channel = createWhatsapp({ ...whatsapp, version: "v25.0", baseUrl: proxy.url });
+      await channel.send({ to: whatsapp.recipient, text: "Hello.", idempotencyKey: "1" }, never);
+      const [request] = proxy.requests;
+      expect(request?.path).toBe(`/v25.0/${whatsapp.phoneNumberId}/messages`);
+      expect(request?.headers["authorization"]).toBe(`Bearer ${whatsapp.token}`);
+      expect(request?.body).not.toContain(whatsapp.token);
+      expect(request?.body).toContain('"preview_url":false');
       await proxy.close();
       await whatsapp.close();
-    },
-  };
-}
+    });
 
-function refusal(status: number, code: number): Fault {
-  const { body } = whatsappError(status, code, "It did not work.");
-  return { kind: "answer", status, body: JSON.stringify(body) };
-}
+    test("never tells its token, not even where the service quotes it", async () => {
+      const whatsapp = await startWhatsapp();
+      const channel = createWhatsapp({ ...whatsapp, token: "wa-secret" });
+      const error = await failureOf(
+        channel.send({ to: whatsapp.recipient, text: "Hello.", idempotencyKey: "1" }, never),
+      );
+      expect(error).toMatchObject({
+        kind: "lasting",
+        message: "WhatsApp answered 401: error 190. Check channels.whatsapp.token.",
+      });
+      expect(inspect(error, { depth: null })).not.toContain("wa-secret");
+      await whatsapp.close();
+    });
+
+    test("a page in place of an answer is passing", async () => {
+      const proxy = await startFaultProxy("http://127.0.0.1/");
+      proxy.inject({ kind: "answer", status: 200, body: "<html>Sign in</html>" });
+      const channel = createWhatsapp({ token: "t", phoneNumberId: "1", baseUrl: proxy.url });
+      const error = await failureOf(
+        channel.send({ to: "+15551234567", text: "Hello.", idempotencyKey: "1" }, never),
+      );
+      expect(error.kind).toBe("passing");
+      await proxy.close();
+    });
+  });
+
+  async function open(): Promise<RemoteChannelUnderTest> {
+    const whatsapp = await startWhatsapp();
+    const proxy = await startFaultProxy(whatsapp.baseUrl);
+    return {
+      channel: createWhatsapp({ ...whatsapp, baseUrl: proxy.url }),
+      to: whatsapp.recipient,
+      unknown: "+15550000000",
+      malformed: ["", " ", "+", "123", "+1 555 123", "15551234567890123", "ada@example.org", "../../me"],
+      received: async () => whatsapp.messages(),
+      inject: (fault) => proxy.inject(fault),
+      faults: {
+        // What Meta says of a rate limit is a code under HTTP 400, without a time.
+        rateLimited: refusal(400, 131_056),
+        retryAfterMs: undefined,
+        refusedForGood: refusal(400, 131_047),
+        brokenDown: refusal(500, 131_000),
+      },
+      requestCount: () => proxy.requests.length,
+      async close() {
+        await proxy.close();
+        await whatsapp.close();
+      },
+    };
+  }
+
+  function refusal(status: number, code: number): Fault {
+    const { body } = whatsappError(status, code, "It did not work.");
+    return { kind: "answer", status, body: JSON.stringify(body) };
+  }
+});
+
+describe("whatsapp errors", () => {
+  test.each([1, 2, 4, 80_007, 130_429, 131_000, 131_016, 131_056, 131_057, 133_004])(
+    "code %i is passing under any status",
+    (code) => {
+      expect(toDriverError(refusal(400, code)).kind).toBe("passing");
+      expect(toDriverError(refusal(403, code)).kind).toBe("passing");
+    },
+  );
+
+  test.each([0, 10, 100, 190, 200, 368, 131_026, 131_030, 131_047, 131_048])("code %i is lasting", (code) => {
+    expect(toDriverError(refusal(400, code)).kind).toBe("lasting");
+  });
+
+  test("the next step stands beside the common ones", () => {
+    expect(toDriverError(refusal(400, 131_047)).message).toContain("24 hours");
+    expect(toDriverError(refusal(400, 190)).message).toContain("Check channels.whatsapp.token.");
+  });
+
+  test("the status decides where there is no code", () => {
+    expect(toDriverError({ status: 502, headers: new Headers(), body: {} }).kind).toBe("passing");
+    expect(toDriverError({ status: 404, headers: new Headers(), body: { error: "no" } }).kind).toBe(
+      "lasting",
+    );
+  });
+
+  test("a wait that the service names is kept", () => {
+    const headers = new Headers({ "retry-after": "7" });
+    expect(toDriverError({ ...refusal(429, 130_429), headers }).retryAfterMs).toBe(7000);
+  });
+
+  function refusal(status: number, code: number) {
+    return { status, headers: new Headers(), body: { error: { code, message: "It did not work." } } };
+  }
+});

@@ -1,14 +1,14 @@
 import { Command, InvalidArgumentError } from "commander";
 import { packageVersion } from "../config/package.ts";
-import { check } from "./check.ts";
-import { fail } from "./fail.ts";
-import { addMailCommands } from "./mail-commands.ts";
-import { newTransform } from "./new-transform.ts";
-import { addOperatorCommands } from "./operator-commands.ts";
-import type { ServeFlags } from "./serve.ts";
-import { testChannel } from "./test-channel.ts";
-import { testSamples } from "./test-samples.ts";
-import { tryHook } from "./try.ts";
+import { testChannel } from "./commands/channels-test.ts";
+import { check } from "./commands/check.ts";
+import { addOperatorCommands } from "./commands/operator.ts";
+import type { ServeFlags } from "./commands/serve.ts";
+import { testSamples } from "./commands/test.ts";
+import { newTransform } from "./commands/transform-new.ts";
+import { tryHook } from "./commands/try.ts";
+import { fail } from "./context.ts";
+import { addMailCommands } from "./mail/commands.ts";
 
 const CONFIG_HELP =
   "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .yaml or .json here)";
@@ -25,7 +25,7 @@ program
   .option("--host <address>", "address to listen on (default: gateway.host)")
   .option("--port <number>", "port to listen on; 0 takes a free one (default: gateway.port)", toPort)
   // The server and the journal are for this command alone: the others start faster without them.
-  .action(async (flags: ServeFlags) => (await import("./serve.ts")).serve(flags));
+  .action(async (flags: ServeFlags) => (await import("./commands/serve.ts")).serve(flags));
 
 program
   .command("check")

@@ -1,8 +1,7 @@
-import { readConfig } from "../config/read-config.ts";
-import { toBearer } from "../config/secret.ts";
+import { readConfig } from "../config/load.ts";
 import { ConfigError, HookError, messageOf } from "../errors.ts";
-import { locateConfig } from "./locate.ts";
-import { serviceAddress } from "./service-address.ts";
+import { toBearer } from "../shared/secret.ts";
+import { locateConfig, serviceAddress } from "./context.ts";
 
 /** How a running service is found. */
 export interface ServiceFlags {
@@ -12,7 +11,7 @@ export interface ServiceFlags {
 }
 
 /** Absent fields are left out of the query. */
-export type ApiQuery = Record<string, string | number | undefined>;
+type ApiQuery = Record<string, string | number | undefined>;
 
 /** The operator's side of a running service. Calls reject with a `ConfigError` where none answers, or something else does. */
 export interface OperatorClient {
@@ -80,4 +79,48 @@ function noService(address: string, error: unknown): ConfigError {
   const cause = error instanceof Error && error.cause ? messageOf(error.cause) : messageOf(error);
   const next = "Start it with `webhooks serve`, or name its address with --url.";
   return new ConfigError([{ message: `No service answers at ${address} (${cause}). ${next}` }]);
+}
+
+/** An event as `GET /api/events` lists it. */
+export interface EventRow {
+  id: string;
+  hook: string;
+  mapping?: string;
+  /** ISO 8601. */
+  receivedAt: string;
+  status: string;
+  replayOf?: string;
+}
+
+export interface EventFilter {
+  hook?: string;
+  status?: string;
+  /** ISO 8601: received at or after this moment, and before that one. */
+  since?: string;
+  until?: string;
+}
+
+const PAGE = 500;
+
+/** All these events, newest first, a page at a time. */
+export async function* readEventRows(
+  client: OperatorClient,
+  { hook, status, since = "", until = "~" }: EventFilter,
+): AsyncGenerator<EventRow> {
+  let before: string | undefined;
+  do {
+    const page = await readPage(client, { hook, status, before, limit: PAGE });
+    for (const event of page) {
+      // Newest first: what follows is older. Moments in ISO 8601 sort as text.
+      if (event.receivedAt < since) return;
+      if (event.receivedAt < until) yield event;
+    }
+    before = page.length === PAGE ? page.at(-1)?.id : undefined;
+  } while (before !== undefined);
+}
+
+async function readPage(client: OperatorClient, query: ApiQuery): Promise<EventRow[]> {
+  const response = await client.call("GET", "/api/events", query);
+  const { events }: { events: EventRow[] } = JSON.parse(await response.text());
+  return events;
 }

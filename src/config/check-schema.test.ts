@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { isObject } from "../shared/json.ts";
 import { checkSchema } from "./check-schema.ts";
-import { isObject } from "./is-object.ts";
-import { readSchema } from "./schemas.ts";
+import { readSchema } from "./schema/validator.ts";
 
 const sentences = (value: unknown): string[] =>
   checkSchema(value).problems.map(({ key, message }) => `${key}: ${message}`);

@@ -1,14 +1,11 @@
 import type { ConfigProblem } from "../errors.ts";
-import { compileSchema, type SchemaCheck } from "./ajv.ts";
+import { isObject, type Segment } from "../shared/json.ts";
 import { didYouMean } from "./did-you-mean.ts";
-import type { UserConfig } from "./generated.ts";
-import { isObject } from "./is-object.ts";
-import type { Segment } from "./key-path.ts";
 import { extendSchema } from "./plugins/extend-schema.ts";
 import type { Plugin } from "./plugins/plugin.ts";
-import type { SchemaProblem } from "./schema-problem.ts";
-import { readSchema } from "./schemas.ts";
-import { without } from "./without.ts";
+import type { UserConfig } from "./schema/generated.ts";
+import type { SchemaProblem } from "./schema/problems.ts";
+import { compileSchema, readSchema, type SchemaCheck } from "./schema/validator.ts";
 
 export interface SchemaReport {
   /** What is left of the configuration without all that has a problem: the rules can still look at it. */
@@ -62,4 +59,24 @@ function exists(value: unknown, [first, ...rest]: Segment[]): boolean {
   if (first === undefined) return true;
   if (Array.isArray(value)) return exists(value[Number(first)], rest);
   return isObject(value) && Object.hasOwn(value, first) && exists(value[first], rest);
+}
+
+/**
+ * A copy of a configuration without the part at a place; without the whole of it, an empty one. Taking an
+ * element of an array takes the array, so that no other element changes its index.
+ */
+function without(value: unknown, place: readonly Segment[]): unknown {
+  const lastKey = place.findLastIndex((segment) => typeof segment === "string");
+  return lastKey === -1 ? {} : remove(value, place.slice(0, lastKey + 1));
+}
+
+function remove(value: unknown, [first, ...rest]: readonly Segment[]): unknown {
+  if (Array.isArray(value)) return value.map((item, index) => (index === first ? remove(item, rest) : item));
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value);
+  return Object.fromEntries(
+    rest.length === 0
+      ? entries.filter(([key]) => key !== first)
+      : entries.map(([key, child]) => [key, key === first ? remove(child, rest) : child]),
+  );
 }

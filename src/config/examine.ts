@@ -1,18 +1,17 @@
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigProblem } from "../errors.ts";
+import { isWithin } from "../shared/json.ts";
 import { checkSchema } from "./check-schema.ts";
 import type { Finding } from "./finding.ts";
-import { isWithin } from "./key-path.ts";
-import type { Expansion } from "./presets/expand-preset.ts";
-import { loadPresets, toOrigin } from "./presets/load-presets.ts";
 import { PACKAGE_ROOT } from "./package.ts";
+import type { Source } from "./parse/source.ts";
 import type { Plugin } from "./plugins/plugin.ts";
-import type { Source } from "./parse.ts";
-import type { ResolvedConfig } from "./resolved.ts";
+import { type Expansion, loadPresets, toOrigin } from "./presets.ts";
 import { type References, resolveReferences } from "./references.ts";
-import { RULES } from "./rules/rules.ts";
 import { type Origin, resolveUserConfig } from "./resolve.ts";
+import { RULES } from "./rules/rules.ts";
+import type { ResolvedConfig } from "./types.ts";
 
 export interface ExamineOptions extends Origin, References {
   /** The folder of the presets, absolute. Default: the package's own. */

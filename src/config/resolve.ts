@@ -1,10 +1,8 @@
 import path from "node:path";
-import { DEFAULTS } from "./defaults.ts";
-import { parseDuration } from "./duration.ts";
-import type { MappingInput, Provider, UserConfig } from "./generated.ts";
+import { takePlugged } from "./plugins/drivers.ts";
 import type { Plugin } from "./plugins/plugin.ts";
-import { takePlugged } from "./plugins/take-plugged.ts";
-import type { AllowedModel, MappingSource, PresetUse, ResolvedConfig } from "./resolved.ts";
+import type { MappingInput, Provider, UserConfig } from "./schema/generated.ts";
+import type { AllowedModel, MappingSource, PresetUse, ResolvedConfig } from "./types.ts";
 
 /** Where a configuration comes from. */
 export interface Origin {
@@ -140,4 +138,56 @@ function resolveStore(user: UserConfig["store"], { baseDir }: Origin): ResolvedC
     path: path.resolve(baseDir, user?.path ?? DEFAULTS.store.path),
     retention: { maxAgeMs: parseDuration(maxAge), maxBytes, maxKeys },
   };
+}
+
+/** What holds where the configuration says nothing. The schema's `default`s tell editors the same. */
+export const DEFAULTS = {
+  gateway: { host: "127.0.0.1", port: 18_790, trustedProxies: [] },
+  hooks: {
+    enabled: false,
+    path: "/hooks",
+    maxBodyBytes: 262_144,
+    bodyTimeoutSeconds: 30,
+    maxFanOut: 1000,
+    maxPending: 1_000_000,
+    dedupeWindow: "24h",
+    redact: [],
+    presets: [],
+    transformsDir: "./transforms",
+    mappings: [],
+    mail: {
+      autoStart: true,
+      batchSize: 20,
+      maxBytes: 20_000,
+      filter: { own: false, spam: false, trash: false, drafts: false },
+    },
+    allowRequestSessionKey: true,
+    allowedSessionKeyPrefixes: [],
+  },
+  agents: {
+    providers: {},
+    defaults: {
+      timeoutSeconds: 600,
+      maxConcurrent: 4,
+      maxAttempts: 3,
+      heartbeat: { every: "30m", ack: "HEARTBEAT_OK" },
+    },
+  },
+  session: { maxTurns: 32, maxTokens: 25_000, idleAfter: "7d" },
+  store: { path: "./.webhooks", retention: { maxAge: "30d", maxKeys: 1_000_000 } },
+  log: { level: "info" },
+} satisfies UserConfig;
+
+const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/**
+ * `"30m"` → 1,800,000 milliseconds. Takes what the configuration's schema lets through; throws a `RangeError`
+ * on the rest.
+ */
+export function parseDuration(text: string): number {
+  const [, amount, unit = ""] = /^(\d+)(\D+)$/.exec(text) ?? [];
+  const unitMs = UNIT_MS[unit];
+  if (unitMs === undefined)
+    throw new RangeError("a duration is a number and its unit: 500ms, 30s, 30m, 24h, 7d");
+  return Number(amount) * unitMs;
 }

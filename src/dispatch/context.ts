@@ -1,10 +1,10 @@
-import type { AgentDriver } from "../agents/port.ts";
-import type { ChannelDriver } from "../channels/port.ts";
-import type { ResolvedConfig } from "../config/resolved.ts";
-import type { Journal, RunLimits } from "../journal/port.ts";
+import type { AgentDriver } from "../agents/driver.ts";
+import type { ChannelDriver } from "../channels/driver.ts";
+import type { ResolvedConfig } from "../config/types.ts";
+import type { Journal, RunLimits } from "../journal/journal.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { ChannelName } from "../types.ts";
-import { createInsistentJournal, type DispatchJournal } from "./insistent-journal.ts";
+import { createInsistentJournal, type DispatchJournal } from "./retrying-journal.ts";
 
 /** What the dispatcher works with. What a reload replaces is a function, asked anew for each piece of work. */
 export interface DispatcherOptions {

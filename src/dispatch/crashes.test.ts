@@ -9,8 +9,8 @@ import {
   sampleRun,
 } from "../../test/contracts/journal/samples.ts";
 import { type DispatchService, recorder, scripted, startDispatch } from "../../test/support/dispatch.ts";
-import type { Journal } from "../journal/port.ts";
-import { createSqliteJournal } from "../journal/sqlite.ts";
+import type { Journal } from "../journal/journal.ts";
+import { createSqliteJournal } from "../journal/sqlite/sqlite.ts";
 import { silentLog } from "../telemetry/log.ts";
 
 let service: DispatchService;

@@ -1,11 +1,11 @@
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, describe, expect, test } from "vitest";
-import { createEcho } from "../agents/echo.ts";
-import type { AgentTurn } from "../agents/port.ts";
-import { DriverError } from "../errors.ts";
 import { type DispatchService, scripted, startDispatch, untilAborted } from "../../test/support/dispatch.ts";
 import { createGate } from "../../test/support/gate.ts";
+import type { AgentTurn } from "../agents/driver.ts";
+import { createEcho } from "../agents/echo.ts";
+import { DriverError } from "../errors.ts";
 
 let service: DispatchService;
 afterEach(() => service.close());

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Delivery, Run } from "../journal/port.ts";
-import { createAlarm } from "./alarm.ts";
+import type { Delivery, Run } from "../journal/journal.ts";
+import { createAlarm } from "../shared/async.ts";
 import { createContext, type DispatcherOptions } from "./context.ts";
-import { carryOutDelivery } from "./carry-out-delivery.ts";
+import { carryOutDelivery } from "./delivery.ts";
 import { createHeartbeat } from "./heartbeat.ts";
-import { createPool } from "./pool.ts";
-import { carryOutRun } from "./carry-out-run.ts";
+import { carryOutRun } from "./run.ts";
+import { createPool } from "./worker-pool.ts";
 
 /** Sends side by side; one recipient never has two. */
 const MOST_SENDS = 16;

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { createEcho } from "../agents/echo.ts";
-import type { AgentTurn } from "../agents/port.ts";
-import { DriverError } from "../errors.ts";
 import { type DispatchService, recorder, scripted, startDispatch } from "../../test/support/dispatch.ts";
 import { createGate } from "../../test/support/gate.ts";
+import type { AgentTurn } from "../agents/driver.ts";
+import { createEcho } from "../agents/echo.ts";
+import { DriverError } from "../errors.ts";
 
 let service: DispatchService;
 afterEach(() => service.close());

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { HistoryEntry } from "../agents/port.ts";
-import type { Entry, Journal } from "../journal/port.ts";
+import type { HistoryEntry } from "../agents/driver.ts";
+import type { Entry, Journal } from "../journal/journal.ts";
 import { readHistory } from "./history.ts";
 
 test("a session's turns are given oldest first", async () => {

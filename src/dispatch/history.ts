@@ -1,6 +1,6 @@
-import type { HistoryEntry } from "../agents/port.ts";
-import type { ResolvedConfig } from "../config/resolved.ts";
-import type { Entry, Journal } from "../journal/port.ts";
+import type { HistoryEntry } from "../agents/driver.ts";
+import type { ResolvedConfig } from "../config/types.ts";
+import type { Entry, Journal } from "../journal/journal.ts";
 
 /** Most sessions are short; long entries should not be read just to be left out. */
 const FIRST_READ = 8;

@@ -9,3 +9,8 @@ export interface Exchange {
   /** The client's address, as `toClient` gives it. */
   client: string;
 }
+
+/** Asks for the body, where the client waits to be asked (RFC 9110, 10.1.1). */
+export function sendContinue(req: IncomingMessage, res: ServerResponse): void {
+  if (req.headers.expect?.toLowerCase() === "100-continue") res.writeContinue();
+}

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { untilAborted } from "../until-aborted.ts";
+import { untilAborted } from "../shared/async.ts";
 
 /** What goes in: a request without a socket. */
 interface Injection {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseBody } from "./parse-body.ts";
+import { parseBody, requireBodyKind } from "./parse-body.ts";
 
 const MARK = "\ufeff";
 
@@ -116,4 +116,37 @@ describe("text", () => {
   test("that is empty is an empty body", () => {
     expect(() => parseBody("text", Buffer.from(""))).toThrow(expect.objectContaining({ status: 400 }));
   });
+});
+
+test.each([
+  ["", "json"],
+  ["application/json", "json"],
+  ["Application/JSON; charset=utf-8", "json"],
+  ['application/json; charset="UTF8"', "json"],
+  ["application/json;charset=us-ascii", "json"],
+  ["application/cloudevents+json", "json"],
+  ["application/vnd.github.v3+json; charset=utf-8", "json"],
+  ["application/x-www-form-urlencoded", "form"],
+  ["text/plain", "text"],
+  ["text/json; charset=utf-8", "text"],
+])("%s is %s", (contentType, kind) => {
+  expect(requireBodyKind(contentType)).toBe(kind);
+});
+
+test.each([
+  "multipart/form-data; boundary=x",
+  "application/xml",
+  "application/octet-stream",
+  "application/x-ndjson",
+  "application/jsonp",
+  "image/png",
+  "application/json; charset=utf-16",
+  "text/plain; charset=iso-8859-1",
+  "application/json, application/json",
+  "json",
+  ";",
+])("%s is refused", (contentType) => {
+  expect(() => requireBodyKind(contentType)).toThrow(
+    expect.objectContaining({ status: 415, code: "unsupported_media_type" }),
+  );
 });

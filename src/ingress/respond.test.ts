@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { HookError } from "../errors.ts";
-import { JournalUnavailable } from "../journal/port.ts";
+import { HookError, JournalUnavailable } from "../errors.ts";
 import type { Receipt } from "../types.ts";
 import { errorToResponse, isExpected, receiptToResponse } from "./respond.ts";
 

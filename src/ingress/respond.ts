@@ -1,6 +1,8 @@
 import { STATUS_CODES } from "node:http";
 import { HookError } from "../errors.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { ActionReceipt, HookResponse, Receipt } from "../types.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** What the caller hears once the journal has committed. */
 export function receiptToResponse(receipt: Receipt): HookResponse {
@@ -64,4 +66,14 @@ function toFrameworkError(error: unknown): HookError | undefined {
   const reason = status >= 400 && status < 500 ? STATUS_CODES[status] : undefined;
   if (!reason) return undefined;
   return new HookError(status, reason.toLowerCase().replaceAll(/[^a-z]+/g, "_"), `${reason}.`);
+}
+
+/** Logs a fault of the service whole, which the caller hears nothing of, and gives the answer to any error. */
+export function reportError(log: Log, { id }: Exchange, error: unknown): HookResponse {
+  if (!isExpected(error)) log.error("a request failed", { requestId: id, error: describe(error) });
+  return errorToResponse(error, id);
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -1,19 +1,20 @@
-import { fastify } from "fastify";
-import type { FastifyHttpOptions, FastifyInstance } from "fastify";
-import type { Server } from "node:http";
-import { createClientErrorHandler } from "./client-error.ts";
-import { createInFlight } from "./in-flight.ts";
-import type { InFlight } from "./in-flight.ts";
+import {
+  fastify,
+  type FastifyHttpOptions,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from "fastify";
+import type { Server, ServerResponse } from "node:http";
+import { ConfigError, HookError, messageOf } from "../errors.ts";
+import { createId } from "../shared/id.ts";
+import { toClient } from "./auth/throttle.ts";
+import { createInFlight, type InFlight } from "./drain.ts";
+import { type Exchange, sendContinue } from "./exchange.ts";
+import { createServeHook, type HookOptions, shuttingDown } from "./handler.ts";
 import { handleInProcess } from "./in-process.ts";
-import { reportError } from "./report-error.ts";
-import { createId } from "../create-id.ts";
-import { ConfigError, messageOf } from "../errors.ts";
-import { errorToResponse } from "./respond.ts";
-import { createServeHook, shuttingDown } from "./serve-hook.ts";
-import type { HookOptions } from "./serve-hook.ts";
-import { takeOver, takeRequest } from "./take-over.ts";
-import type { Handlers } from "./take-over.ts";
-import { writeResponse } from "./write-response.ts";
+import { errorToResponse, reportError } from "./respond.ts";
+import { createClientErrorHandler, writeResponse } from "./write-response.ts";
 
 export interface IngressOptions extends HookOptions {
   /** Adds the operator's routes: they take precedence over hooks. A request's id is a UUIDv7. */
@@ -110,4 +111,45 @@ async function drain(app: FastifyInstance, inFlight: InFlight, limitMs: number):
 function toClosedResponse(): Response {
   const { status, headers, body } = errorToResponse(shuttingDown(), createId());
   return Response.json(body, { status, headers });
+}
+
+type Answer = (exchange: Exchange) => void;
+
+interface Handlers {
+  /** Called for every request before its body is read. */
+  begin: (res: ServerResponse) => void;
+  /** True while nothing new is taken on. */
+  draining: () => boolean;
+  /** Answers a request that no route was added for. */
+  serve: Answer;
+  /** Answers a request whose route failed. */
+  fail: (exchange: Exchange, error: unknown) => void;
+}
+
+/** Leaves the framework the routes that were added to it, and takes everything else, before it parses a body. */
+function takeOver(app: FastifyInstance, { begin, draining, serve, fail }: Handlers): void {
+  app.addHook("onRequest", (request, reply, next) => {
+    begin(reply.raw);
+    if (request.is404) return takeRequest(request, reply, serve);
+    if (draining()) throw shuttingDown();
+    sendContinue(request.raw, reply.raw);
+    next();
+  });
+  app.setErrorHandler((error, request, reply) => {
+    takeRequest(request, reply, (exchange) => fail(exchange, error));
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const error = new HookError(404, "not_found", "There is nothing at this path.");
+    takeRequest(request, reply, (exchange) => fail(exchange, error));
+  });
+  // A client that sends `Expect: 100-continue` asks before it sends the body: the head is judged first.
+  for (const event of ["checkContinue", "checkExpectation"]) {
+    app.server.on(event, (req, res) => app.routing(req, res));
+  }
+}
+
+/** From here on the framework leaves the request alone, and sends no answer of its own. */
+function takeRequest(request: FastifyRequest, reply: FastifyReply, answer: Answer): void {
+  reply.hijack();
+  answer({ id: request.id, req: request.raw, res: reply.raw, client: toClient(request.ip) });
 }

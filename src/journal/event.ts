@@ -1,10 +1,17 @@
 import { createHash } from "node:crypto";
-import { createId } from "../create-id.ts";
-import type { AgentAction, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
 import type { HookError } from "../errors.ts";
-import type { CoalesceWindow, EventFailure, Idempotency, NewAction, NewEntry, NewEvent } from "./port.ts";
-import type { PayloadPath } from "./redact-payload.ts";
-import { toStoredRequest } from "./stored-request.ts";
+import { createId } from "../shared/id.ts";
+import { type PayloadPath, redact, redactPayload } from "../shared/secret.ts";
+import type { AgentAction, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
+import type {
+  CoalesceWindow,
+  EventFailure,
+  Idempotency,
+  NewAction,
+  NewEntry,
+  NewEvent,
+  StoredRequest,
+} from "./journal.ts";
 
 export interface EventOptions {
   dedupeWindowMs: number;
@@ -120,4 +127,31 @@ interface RefusalDetail {
 
 function detailOf(error: HookError): RefusalDetail {
   return typeof error.detail === "object" && error.detail !== null ? error.detail : {};
+}
+
+/** The request as it is kept: without the values of headers and query parameters that bear secrets, or what the paths lead to. */
+function toStoredRequest(request: HookRequest, secrets: readonly PayloadPath[]): StoredRequest {
+  return {
+    method: request.method,
+    path: request.path,
+    query: redact(request.query),
+    headers: redact(request.headers),
+    ...toStoredBody(request, secrets),
+    client: request.client,
+  };
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Byte for byte as it came, unless a path leads to something in it: then as JSON. */
+function toStoredBody(
+  { contentType, rawBody, payload }: HookRequest,
+  secrets: readonly PayloadPath[],
+): Pick<StoredRequest, "contentType" | "body"> {
+  if (secrets.length === 0) return { contentType, body: rawBody };
+  // It could not be read, so nobody knows what stands where in it.
+  if (payload === undefined) return { contentType, body: NOTHING };
+  const redacted = redactPayload(payload, secrets);
+  if (redacted === payload) return { contentType, body: rawBody };
+  return { contentType: "application/json", body: Buffer.from(JSON.stringify(redacted)) };
 }

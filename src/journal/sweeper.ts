@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Journal } from "./port.ts";
+import type { Journal } from "./journal.ts";
 
 /** The first sweep waits until the service has found its feet. */
 const FIRST_MS = 1000;

@@ -1,6 +1,6 @@
-import type { Mailbox } from "../config/generated.ts";
-import type { ResolvedConfig } from "../config/resolved.ts";
-import type { MailSource } from "./port.ts";
+import type { Mailbox } from "../config/schema/generated.ts";
+import type { ResolvedConfig } from "../config/types.ts";
+import type { MailSource } from "./source.ts";
 
 type CreateSource = (options: { source: Mailbox }) => MailSource;
 

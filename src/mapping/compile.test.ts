@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { toSource } from "../../test/support/mapping.ts";
-import type { MappingInput } from "../config/generated.ts";
+import type { MappingInput } from "../config/schema/generated.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { compileMapping } from "./compile.ts";
 

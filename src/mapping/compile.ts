@@ -1,16 +1,15 @@
 import path from "node:path";
-import { compileSchema, type SchemaCheck } from "../config/ajv.ts";
-import type { MappingInput } from "../config/generated.ts";
-import type { MappingSource } from "../config/resolved.ts";
+import type { MappingInput } from "../config/schema/generated.ts";
+import { compileSchema, type SchemaCheck } from "../config/schema/validator.ts";
+import type { MappingSource } from "../config/types.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
-import type { TransformBundle } from "../transforms/port.ts";
+import { parsePath } from "../shared/json.ts";
+import type { TransformBundle } from "../transforms/runner.ts";
 import { type Coalesce, type CompiledMapping, type ForEach, TEMPLATE_FIELDS } from "./compiled-mapping.ts";
 import { compileMatch } from "./match.ts";
-import { parsePath } from "./path.ts";
-import { reportTemplates } from "./report-templates.ts";
 import { createReport, type Report, reportBacktracking } from "./report.ts";
-import { TemplateError } from "./template-error.ts";
-import { compileTemplate, type Template } from "./template.ts";
+import { TemplateError } from "./template/syntax.ts";
+import { compileTemplate, type Template } from "./template/template.ts";
 
 export interface CompileOptions {
   bundle?: TransformBundle;
@@ -91,4 +90,28 @@ function compileForEach(
     report.problem("forEach", "This is no path: write it as messages, data.items or data[0].items.");
   const narrows = forEachNarrows ?? false;
   return keys && { text, path: keys[0] === "payload" ? keys.slice(1) : keys, narrows };
+}
+
+/** Tells of templates that compile and yet cannot give what their field is for. */
+function reportTemplates(mapping: CompiledMapping, report: Report): void {
+  if (mapping.source.mapping.forEach === undefined) reportMisplacedItem(mapping, report);
+  const { dedupe } = mapping.templates;
+  if (dedupe?.isStatic && dedupe.render({}).trim() !== "") {
+    report.warning(
+      "dedupe",
+      "is the same for every request: all that come after the first would count as its repeats. Name what tells them apart, as {{id}}.",
+    );
+  }
+}
+
+/** `item` and `index` without `forEach`: fields of the payload's own, or a mistake. */
+function reportMisplacedItem({ templates, coalesce }: CompiledMapping, report: Report): void {
+  for (const [field, template] of Object.entries({ ...templates, "coalesce.key": coalesce?.key })) {
+    const name = ["item", "index"].find((only) => template?.fields.has(only));
+    if (name === undefined) continue;
+    report.warning(
+      field,
+      `"${name}" exists only with forEach: add forEach, or write payload.${name} where the payload has a field of that name.`,
+    );
+  }
 }

@@ -1,9 +1,12 @@
-import type { SchemaCheck } from "../config/ajv.ts";
-import type { MappingSource } from "../config/resolved.ts";
-import type { TransformBundle } from "../transforms/port.ts";
+import { parseDuration } from "../config/resolve.ts";
+import type { MappingInput } from "../config/schema/generated.ts";
+import type { SchemaCheck } from "../config/schema/validator.ts";
+import type { MappingSource } from "../config/types.ts";
+import type { RunLimit, RunLimits } from "../journal/journal.ts";
+import type { Path } from "../shared/json.ts";
+import type { TransformBundle } from "../transforms/runner.ts";
 import type { Match } from "./match.ts";
-import type { Path } from "./path.ts";
-import type { Template } from "./template.ts";
+import type { Template } from "./template/template.ts";
 
 /** The fields of a mapping that are templates. */
 export const TEMPLATE_FIELDS = [
@@ -43,4 +46,21 @@ export interface ForEach {
 export interface Coalesce {
   key: Template;
   windowMs: number;
+}
+
+/** What the mappings' runs may take of the service; none of those without a limit. */
+export function toRunLimits(mappings: readonly CompiledMapping[]): RunLimits {
+  return new Map(
+    mappings.map(({ source }) => [source.id, toRunLimit(source.mapping)] as const).filter(hasLimit),
+  );
+}
+
+function toRunLimit({ concurrency, rateLimit }: MappingInput): RunLimit {
+  if (!rateLimit) return { concurrency };
+  const { max, perMs, per = "1m" } = rateLimit;
+  return { concurrency, rate: { max, perMs: perMs ?? parseDuration(per) } };
+}
+
+function hasLimit([, { concurrency, rate }]: readonly [string, RunLimit]): boolean {
+  return concurrency !== undefined || rate !== undefined;
 }

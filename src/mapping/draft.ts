@@ -1,6 +1,7 @@
+import type { ActionOverride } from "../config/schema/generated.ts";
 import type { HookAction, WakeMode } from "../types.ts";
-import type { Budget } from "./budget.ts";
 import type { CompiledMapping, TemplateField } from "./compiled-mapping.ts";
+import type { Budget } from "./template/template.ts";
 
 /** An action on its way: what was given, before defaults and policy. It can still become either kind. */
 export interface Draft {
@@ -94,4 +95,27 @@ function toOneLine(name: string): string {
 
 function toGiven(text: string | undefined): string | undefined {
   return text?.trim() || undefined;
+}
+
+/** A transform's result over what the templates gave: null clears a field, any other value wins. */
+export function mergeOverride(base: Draft, override: ActionOverride): Draft {
+  const { kind, mode, wakeMode, ...fields } = override;
+  const merged: Draft = { ...base, ...clearNulls(fields), kind: kind ?? base.kind };
+  const given = merged.kind === "wake" ? pickFirst(mode, wakeMode) : pickFirst(wakeMode, mode);
+  return given === undefined ? merged : { ...merged, mode: given ?? undefined };
+}
+
+type Fields = Omit<ActionOverride, "kind" | "mode" | "wakeMode">;
+
+function clearNulls(fields: Fields): { [Field in keyof Fields]: NonNullable<Fields[Field]> | undefined } {
+  const cleared: Record<string, unknown> = fields;
+  return Object.fromEntries(Object.entries(cleared).map(([field, value]) => [field, value ?? undefined]));
+}
+
+/** Either spelling of the mode works in both kinds; the kind's own goes first. */
+function pickFirst(
+  own: WakeMode | null | undefined,
+  other: WakeMode | null | undefined,
+): WakeMode | null | undefined {
+  return own === undefined ? other : own;
 }

@@ -1,7 +1,7 @@
-import { createId } from "../create-id.ts";
+import { createHash } from "node:crypto";
 import { HookError } from "../errors.ts";
+import { createId } from "../shared/id.ts";
 import type { HookRequest, Resolution } from "../types.ts";
-import { MAX_KEY_LENGTH, toKey } from "./to-key.ts";
 
 type Idempotency = NonNullable<Resolution["idempotency"]>;
 
@@ -37,4 +37,14 @@ export function toItemKeys(
     return Array.from({ length: actions }, (_, index) => (index === 0 ? key : `${key}#${index + 1}`));
   });
   return keys.length === 0 ? undefined : { keys, perAction: true, conflictOnOtherContent: false };
+}
+
+/** The longest key that is kept as it is, in characters. */
+const MAX_KEY_LENGTH = 255;
+
+/** What a template gave as a key of any length: a long one is known by its hash; none where it is blank. */
+export function toKey(rendered: string | undefined): string | undefined {
+  const key = rendered?.trim() ?? "";
+  if (key.length <= MAX_KEY_LENGTH) return key || undefined;
+  return `sha256:${createHash("sha256").update(key).digest("hex")}`;
 }

@@ -1,60 +1,108 @@
 import { describe, expect, test } from "vitest";
-import { toCompiled, toRequest } from "../../test/support/mapping.ts";
-import type { MappingInput } from "../config/generated.ts";
-import { createMappingIndex } from "./mapping-index.ts";
+import { toCompiled, toRequest, toSource } from "../../test/support/mapping.ts";
+import type { MappingInput } from "../config/schema/generated.ts";
+import { createMappingIndex, findShadowed } from "./mapping-index.ts";
 
-type MatchInput = NonNullable<MappingInput["match"]>;
+describe("mapping index", () => {
+  type MatchInput = NonNullable<MappingInput["match"]>;
 
-function find(
-  matches: (MatchInput | undefined)[],
-  request: Parameters<typeof toRequest>,
-): string | undefined {
-  const mappings = matches.map((match, index) =>
-    toCompiled({ id: `m${index}`, match, messageTemplate: "x" }, index),
-  );
-  return createMappingIndex(mappings).find(toRequest(...request))?.source.id;
-}
+  function find(
+    matches: (MatchInput | undefined)[],
+    request: Parameters<typeof toRequest>,
+  ): string | undefined {
+    const mappings = matches.map((match, index) =>
+      toCompiled({ id: `m${index}`, match, messageTemplate: "x" }, index),
+    );
+    return createMappingIndex(mappings).find(toRequest(...request))?.source.id;
+  }
 
-describe("a mapping matches", () => {
-  test.each<[string, MatchInput, Parameters<typeof toRequest>, boolean]>([
-    ["by path", { path: "github/issues" }, ["github/issues", {}], true],
-    ["by path with slashes around it", { path: "/github/issues/" }, ["github/issues", {}], true],
-    ["not by a part of the path", { path: "github" }, ["github/issues", {}], false],
-    ["by source", { source: "shop" }, ["any", { source: "shop" }], true],
-    ["not by another source", { source: "shop" }, ["any", { source: "shop2" }], false],
-    ["not by a source that is no text", { source: "1" }, ["any", { source: 1 }], false],
-    ["not by source in what is no object", { source: "shop" }, ["any", ["shop"]], false],
-    ["not by an inherited source", { source: "x" }, ["any", Object.create({ source: "x" })], false],
-    ["by path and source", { path: "a", source: "s" }, ["a", { source: "s" }], true],
-    ["not by one of the two", { path: "a", source: "s" }, ["b", { source: "s" }], false],
-    ["by header, in any case of its name", { headers: { "X-Kind": "push" } }, withHeader("push"), true],
-    ["not by a header of another value", { headers: { "X-Kind": "push" } }, withHeader("Push"), false],
-    ["not by a header that is not there", { headers: { "X-Other": "push" } }, withHeader("push"), false],
-    ["not by what headers inherit", { headers: { constructor: "/./" } }, withHeader("push"), false],
-    ["by expression", { headers: { "x-kind": "/^pu/" } }, withHeader("push"), true],
-    ["by expression with flags", { headers: { "x-kind": "/^PU/i" } }, withHeader("push"), true],
-    ["not by an expression that fails", { headers: { "x-kind": "/^u/" } }, withHeader("push"), false],
-    ["by where", { where: { required: ["pr"] } }, ["any", { pr: 1 }], true],
-    ["not where the schema fails", { where: { required: ["pr"] } }, ["any", { issue: 1 }], false],
-    ["anything without a condition", {}, ["any/name", null], true],
-  ])("%s", (_name, match, request, expected) => {
-    expect(find([match], request) !== undefined).toBe(expected);
+  describe("a mapping matches", () => {
+    test.each<[string, MatchInput, Parameters<typeof toRequest>, boolean]>([
+      ["by path", { path: "github/issues" }, ["github/issues", {}], true],
+      ["by path with slashes around it", { path: "/github/issues/" }, ["github/issues", {}], true],
+      ["not by a part of the path", { path: "github" }, ["github/issues", {}], false],
+      ["by source", { source: "shop" }, ["any", { source: "shop" }], true],
+      ["not by another source", { source: "shop" }, ["any", { source: "shop2" }], false],
+      ["not by a source that is no text", { source: "1" }, ["any", { source: 1 }], false],
+      ["not by source in what is no object", { source: "shop" }, ["any", ["shop"]], false],
+      ["not by an inherited source", { source: "x" }, ["any", Object.create({ source: "x" })], false],
+      ["by path and source", { path: "a", source: "s" }, ["a", { source: "s" }], true],
+      ["not by one of the two", { path: "a", source: "s" }, ["b", { source: "s" }], false],
+      ["by header, in any case of its name", { headers: { "X-Kind": "push" } }, withHeader("push"), true],
+      ["not by a header of another value", { headers: { "X-Kind": "push" } }, withHeader("Push"), false],
+      ["not by a header that is not there", { headers: { "X-Other": "push" } }, withHeader("push"), false],
+      ["not by what headers inherit", { headers: { constructor: "/./" } }, withHeader("push"), false],
+      ["by expression", { headers: { "x-kind": "/^pu/" } }, withHeader("push"), true],
+      ["by expression with flags", { headers: { "x-kind": "/^PU/i" } }, withHeader("push"), true],
+      ["not by an expression that fails", { headers: { "x-kind": "/^u/" } }, withHeader("push"), false],
+      ["by where", { where: { required: ["pr"] } }, ["any", { pr: 1 }], true],
+      ["not where the schema fails", { where: { required: ["pr"] } }, ["any", { issue: 1 }], false],
+      ["anything without a condition", {}, ["any/name", null], true],
+    ])("%s", (_name, match, request, expected) => {
+      expect(find([match], request) !== undefined).toBe(expected);
+    });
+
+    test("the first in order, whether or not it names a path", () => {
+      const matches = [{ path: "a", source: "s" }, { source: "s" }, { path: "a" }, undefined];
+      expect(find(matches, ["a", { source: "s" }])).toBe("m0");
+      expect(find(matches, ["a", { source: "t" }])).toBe("m2");
+      expect(find(matches, ["b", { source: "s" }])).toBe("m1");
+      expect(find(matches, ["b", {}])).toBe("m3");
+    });
+
+    test("names of Object.prototype are paths like any other", () => {
+      expect(find([{ path: "other" }], ["constructor", {}])).toBeUndefined();
+      expect(find([{ path: "__proto__" }], ["__proto__", {}])).toBe("m0");
+    });
   });
 
-  test("the first in order, whether or not it names a path", () => {
-    const matches = [{ path: "a", source: "s" }, { source: "s" }, { path: "a" }, undefined];
-    expect(find(matches, ["a", { source: "s" }])).toBe("m0");
-    expect(find(matches, ["a", { source: "t" }])).toBe("m2");
-    expect(find(matches, ["b", { source: "s" }])).toBe("m1");
-    expect(find(matches, ["b", {}])).toBe("m3");
-  });
-
-  test("names of Object.prototype are paths like any other", () => {
-    expect(find([{ path: "other" }], ["constructor", {}])).toBeUndefined();
-    expect(find([{ path: "__proto__" }], ["__proto__", {}])).toBe("m0");
-  });
+  function withHeader(value: string): Parameters<typeof toRequest> {
+    return ["any", {}, { headers: { "x-kind": value } }];
+  }
 });
 
-function withHeader(value: string): Parameters<typeof toRequest> {
-  return ["any", {}, { headers: { "x-kind": value } }];
-}
+describe("shadow", () => {
+  type MatchInput = MappingInput["match"];
+
+  function warnings(...matches: MatchInput[]): { key?: string; message: string }[] {
+    return findShadowed(
+      matches.map((match, index) => toCompiled({ id: `m${index}`, match, messageTemplate: "x" }, index)),
+    );
+  }
+
+  test.each<[string, MatchInput, MatchInput]>([
+    ["the same path twice", { path: "a" }, { path: "/a/" }],
+    ["a catch-all first", undefined, { path: "a", source: "s" }],
+    ["a source first that the other needs too", { source: "s" }, { path: "a", source: "s" }],
+    ["the same header in other case", { headers: { "X-A": "1" } }, { headers: { "x-a": "1", "x-b": "2" } }],
+    ["the same schema", { where: { required: ["a"] } }, { path: "a", where: { required: ["a"] } }],
+  ])("is told: %s", (_name, first, second) => {
+    const [warning, ...more] = warnings(first, second);
+    expect(warning).toMatchObject({
+      key: "hooks.mappings[1].match",
+      message: expect.stringContaining('"m1"'),
+    });
+    expect(warning?.message).toContain('"m0"');
+    expect(more).toEqual([]);
+  });
+
+  test.each<[string, MatchInput, MatchInput]>([
+    ["another path", { path: "a" }, { path: "b" }],
+    ["the narrow one first", { path: "a", source: "s" }, { path: "a" }],
+    ["another header", { headers: { "x-a": "1" } }, { headers: { "x-a": "2" } }],
+    ["another schema", { where: { required: ["a"] } }, { where: { required: ["b"] } }],
+    ["conditions of different kinds", { source: "s" }, { path: "a" }],
+  ])("is not told: %s", (_name, first, second) => {
+    expect(warnings(first, second)).toEqual([]);
+  });
+
+  test("of a preset's mapping, the operator's own is told, and what can be done", () => {
+    const own = toCompiled({ id: "mine", match: { path: "mail" }, messageTemplate: "x" });
+    const source = { ...toSource({ match: { path: "mail" }, messageTemplate: "x" }), file: "/preset.json" };
+    const preset = toCompiled({ ...source, id: "mail", key: "mappings[0]", preset: "mail" });
+    const [warning] = findShadowed([own, preset]);
+    expect(warning).toMatchObject({ file: own.source.file, key: "hooks.mappings[0].match" });
+    expect(warning?.message).toContain('Take "mail" out of hooks.presets, or give "mine" a narrower match.');
+    expect(findShadowed([preset, preset])[0]?.message).toMatch(/Take "mail" out of hooks.presets\.$/);
+  });
+});

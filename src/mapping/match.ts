@@ -1,10 +1,9 @@
-import { compileSchema } from "../config/ajv.ts";
-import type { MappingInput } from "../config/generated.ts";
-import { appendSegment } from "../config/key-path.ts";
-import { compileExpression, type Expression } from "../config/linear-regexp.ts";
+import type { MappingInput } from "../config/schema/generated.ts";
+import { compileExpression, type Expression } from "../config/schema/linear-regexp.ts";
+import { compileSchema } from "../config/schema/validator.ts";
 import { messageOf } from "../errors.ts";
+import { appendSegment, readOwn } from "../shared/json.ts";
 import type { HookRequest } from "../types.ts";
-import { readOwn } from "./own.ts";
 import { type Report, reportBacktracking } from "./report.ts";
 
 type MatchInput = NonNullable<MappingInput["match"]>;

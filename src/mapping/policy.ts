@@ -1,9 +1,8 @@
-import type { ResolvedConfig } from "../config/resolved.ts";
+import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
-import { type AgentAction, CHANNEL_NAMES, type HookAction } from "../types.ts";
+import { createId } from "../shared/id.ts";
+import { type AgentAction, CHANNEL_NAMES, type HookAction, MAIN_SESSION } from "../types.ts";
 import { type FilledDraft, textOf } from "./draft.ts";
-import { resolveModel } from "./model.ts";
-import { resolveSessionKey } from "./session-key.ts";
 
 /** What an action may be, and what stands in where it says nothing. */
 export interface Terms {
@@ -75,4 +74,50 @@ function requireChannel(name: string): AgentAction["channel"] {
 function requireShort(field: keyof typeof LIMITS, text: string | undefined): string | undefined {
   if (text === undefined || text.length <= LIMITS[field]) return text;
   throw new HookError(400, "invalid_payload", `${field} can have ${LIMITS[field]} characters at most.`);
+}
+
+const MAX_LENGTH = 256;
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+
+/**
+ * The session of an agent action. Hooks have a space of their own: a key that reads as the main session's is another
+ * one. `given` is trimmed; `byRequest`: the request itself chose it. Throws a 400 `HookError` for a key that is refused.
+ */
+export function resolveSessionKey(
+  given: string | undefined,
+  byRequest: boolean,
+  hooks: ResolvedConfig["hooks"],
+): string {
+  if (given === undefined) return hooks.defaultSessionKey ?? `hook:${createId()}`;
+  if (byRequest && !hooks.allowRequestSessionKey) throw refusal("cannot be chosen by a request");
+  if (given.length > MAX_LENGTH) throw refusal(`can have ${MAX_LENGTH} characters at most`);
+  if (CONTROL.test(given) || !given.isWellFormed()) throw refusal("must not hold control characters");
+  if (!hasAllowedPrefix(given, hooks.allowedSessionKeyPrefixes)) {
+    throw refusal("does not start with one of the prefixes that are allowed");
+  }
+  return given.toLowerCase() === MAIN_SESSION ? `hook:${MAIN_SESSION}` : given;
+}
+
+function hasAllowedPrefix(key: string, prefixes: string[]): boolean {
+  return prefixes.length === 0 || prefixes.some((prefix) => key.startsWith(prefix));
+}
+
+function refusal(reason: string): HookError {
+  return new HookError(400, "session_key_refused", `sessionKey ${reason}.`);
+}
+
+/**
+ * The model of a run as `provider/model`: the one that is named, by its id or its alias, else the configured one, if
+ * there is one. Throws a 400 `HookError` for a name that is not on the list, where there is a list.
+ */
+export function resolveModel(
+  name: string | undefined,
+  { model, models }: ResolvedConfig["agents"],
+): string | undefined {
+  const wanted = name ?? model;
+  const listed = models?.find(({ id, alias }) => id === wanted || alias === wanted);
+  if (name !== undefined && models && !listed) {
+    throw new HookError(400, "model_not_allowed", "model is not on the list of allowed models.");
+  }
+  return listed?.id ?? wanted;
 }

@@ -2,9 +2,9 @@ import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { resolve } from "../../test/support/mapping.ts";
+import { readConfig } from "../config/load.ts";
 import { PACKAGE_ROOT } from "../config/package.ts";
-import { readConfig } from "../config/read-config.ts";
-import type { MappingSource } from "../config/resolved.ts";
+import type { MappingSource } from "../config/types.ts";
 import type { Resolution } from "../types.ts";
 
 const folder = path.join(PACKAGE_ROOT, "presets");

@@ -1,5 +1,5 @@
-import type { OnBacktracking } from "../config/linear-regexp.ts";
-import type { MappingSource } from "../config/resolved.ts";
+import type { OnBacktracking } from "../config/schema/linear-regexp.ts";
+import type { MappingSource } from "../config/types.ts";
 import type { ConfigProblem } from "../errors.ts";
 
 /** Takes what is to be said about a mapping's keys, each as its path below the mapping. */

@@ -1,9 +1,17 @@
+import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
 import { BUILT_IN_HOOKS, type HookRequest, type Resolution } from "../types.ts";
-import { resolveBuiltIn } from "./built-in.ts";
-import { requireIdempotencyKey } from "./idempotency.ts";
-import { type MappedOptions, resolveMapped } from "./mapped.ts";
+import { type Draft, fillDraft } from "./draft.ts";
+import { requireIdempotencyKey, toChosenKey } from "./idempotency.ts";
 import type { MappingIndex } from "./mapping-index.ts";
+import { toAction } from "./policy.ts";
+import {
+  findUnknownFields,
+  type MappedOptions,
+  requireAgent,
+  requireWake,
+  resolveMapped,
+} from "./resolve-mapping.ts";
 
 export interface ResolveOptions extends MappedOptions {
   mappings: MappingIndex;
@@ -26,4 +34,46 @@ export async function resolveRequest(request: HookRequest, options: ResolveOptio
 function notFound(isNamed: boolean): HookError {
   const headers: Record<string, string> = isNamed ? { "Hook-Exists": "true" } : {};
   return new HookError(404, "not_found", "There is no such hook.", { headers });
+}
+
+/** What `wake` and `agent` make of a request: the payload's own fields, under the operator's policy. */
+function resolveBuiltIn(hook: "wake" | "agent", request: HookRequest, config: ResolvedConfig): Resolution {
+  const { draft, idempotencyKey, warnings } = hook === "wake" ? readWake(request) : readAgent(request);
+  const filled = fillDraft(draft, hook);
+  const terms = { config, allowsUnsafe: false, requestedKey: filled.sessionKey };
+  return {
+    actions: [toAction(filled, terms)],
+    idempotency: toChosenKey(request.idempotencyKey ?? idempotencyKey),
+    warnings,
+    log: [],
+  };
+}
+
+interface Reading {
+  draft: Draft;
+  idempotencyKey?: string;
+  warnings: string[];
+}
+
+function readWake({ payload }: HookRequest): Reading {
+  requireWake(payload);
+  const { text, mode, idempotencyKey } = payload;
+  return {
+    draft: { kind: "wake", text, mode },
+    idempotencyKey,
+    warnings: findUnknownFields("wake", payload),
+  };
+}
+
+/** Field by field, so that nothing else of the payload reaches the action. */
+function readAgent({ payload }: HookRequest): Reading {
+  requireAgent(payload);
+  const { message, name, sessionKey, wakeMode, deliver, channel, to } = payload;
+  const { model, thinking, timeoutSeconds, idempotencyKey } = payload;
+  const turn = { message, name, sessionKey, model, thinking, timeoutSeconds };
+  return {
+    draft: { kind: "agent", ...turn, deliver, channel, to, mode: wakeMode },
+    idempotencyKey,
+    warnings: findUnknownFields("agent", payload),
+  };
 }

@@ -1,148 +1,312 @@
 import { describe, expect, test } from "vitest";
-import { resolve, type InlineTransform, type Scenario } from "../../test/support/mapping.ts";
-import type { MappingInput } from "../config/generated.ts";
-import { isObject } from "../config/is-object.ts";
+import { type InlineTransform, resolve, type Scenario } from "../../test/support/mapping.ts";
+import type { MappingInput } from "../config/schema/generated.ts";
+import { isObject } from "../shared/json.ts";
+import { TransformError, type TransformInput } from "../transforms/runner.ts";
 import type { HookAction, Resolution } from "../types.ts";
 
-const agent: MappingInput = { id: "m", messageTemplate: "Order {{id}}", transform: { module: "order.ts" } };
-const wake: MappingInput = {
-  id: "m",
-  action: "wake",
-  textTemplate: "Order {{id}}",
-  transform: { module: "order.ts" },
-};
+describe("transform", () => {
+  const agent: MappingInput = { id: "m", messageTemplate: "Order {{id}}", transform: { module: "order.ts" } };
+  const wake: MappingInput = {
+    id: "m",
+    action: "wake",
+    textTemplate: "Order {{id}}",
+    transform: { module: "order.ts" },
+  };
 
-async function run(
-  mapping: MappingInput,
-  transform: InlineTransform,
-  over: Scenario = {},
-): Promise<Resolution> {
-  return resolve("shop", { id: 7, to: "C1" }, { mappings: [mapping], transform, ...over });
-}
+  async function run(
+    mapping: MappingInput,
+    transform: InlineTransform,
+    over: Scenario = {},
+  ): Promise<Resolution> {
+    return resolve("shop", { id: 7, to: "C1" }, { mappings: [mapping], transform, ...over });
+  }
 
-async function actionsOf(mapping: MappingInput, result: unknown, over?: Scenario): Promise<HookAction[]> {
-  return (await run(mapping, () => result, over)).actions;
-}
+  async function actionsOf(mapping: MappingInput, result: unknown, over?: Scenario): Promise<HookAction[]> {
+    return (await run(mapping, () => result, over)).actions;
+  }
 
-describe("a transform's result", () => {
-  test("undefined keeps the base", async () => {
-    expect(await actionsOf(agent, undefined)).toMatchObject([{ kind: "agent", message: "Order 7" }]);
-  });
+  describe("a transform's result", () => {
+    test("undefined keeps the base", async () => {
+      expect(await actionsOf(agent, undefined)).toMatchObject([{ kind: "agent", message: "Order 7" }]);
+    });
 
-  test.each([[null], [[]], [[null, null]]])("%j skips", async (result) => {
-    expect(await run(agent, () => result)).toMatchObject({ mapping: "m", actions: [] });
-  });
+    test.each([[null], [[]], [[null, null]]])("%j skips", async (result) => {
+      expect(await run(agent, () => result)).toMatchObject({ mapping: "m", actions: [] });
+    });
 
-  test("its fields win over the base, the others stay", async () => {
-    const mapping = { ...agent, to: "{{to}}", channel: "slack", deliver: false };
-    const [action] = await actionsOf(mapping, { message: "Mine", deliver: true, timeoutSeconds: 3 });
-    expect(action).toMatchObject({
-      message: "Mine",
-      to: "C1",
-      channel: "slack",
-      deliver: true,
-      timeoutSeconds: 3,
+    test("its fields win over the base, the others stay", async () => {
+      const mapping = { ...agent, to: "{{to}}", channel: "slack", deliver: false };
+      const [action] = await actionsOf(mapping, { message: "Mine", deliver: true, timeoutSeconds: 3 });
+      expect(action).toMatchObject({
+        message: "Mine",
+        to: "C1",
+        channel: "slack",
+        deliver: true,
+        timeoutSeconds: 3,
+      });
+    });
+
+    test("null clears a field to its default", async () => {
+      const fields = {
+        name: "N",
+        sessionKey: "s",
+        deliver: false,
+        channel: "slack",
+        to: "C1",
+        model: "a/b",
+        thinking: "high",
+      };
+      const mapping: MappingInput = {
+        ...agent,
+        ...fields,
+        wakeMode: "next-heartbeat",
+        timeoutSeconds: 5,
+        allowUnsafeExternalContent: true,
+      };
+      const cleared = Object.keys({
+        ...fields,
+        wakeMode: 0,
+        timeoutSeconds: 0,
+        allowUnsafeExternalContent: 0,
+        kind: 0,
+      });
+      const [action] = await actionsOf(mapping, Object.fromEntries(cleared.map((field) => [field, null])));
+      const [plain] = await actionsOf(agent, undefined);
+      expect(action).toEqual({ ...plain, sessionKey: expect.stringMatching(/^hook:[0-9a-f-]{36}$/) });
+    });
+
+    test("several actions of both kinds come in order", async () => {
+      const result = [{ kind: "wake", text: "one" }, null, { message: "two" }, {}];
+      expect(await actionsOf(agent, result)).toMatchObject([
+        { kind: "wake", text: "one", mode: "now" },
+        { kind: "agent", message: "two" },
+        { kind: "agent", message: "Order 7" },
+      ]);
+    });
+
+    test("can turn a wake into an agent action, which has the mapping's fields", async () => {
+      const mapping = { ...wake, channel: "slack", to: "C1", instructions: "Look" };
+      expect(await actionsOf(mapping, { kind: "agent", message: "Now" })).toMatchObject([
+        { kind: "agent", message: "Now", channel: "slack", to: "C1", instructions: "Look", name: "shop" },
+      ]);
+    });
+
+    test("takes either spelling of the mode in both kinds, the kind's own first", async () => {
+      const later = "next-heartbeat";
+      expect(await actionsOf(agent, { mode: later })).toMatchObject([{ wakeMode: later }]);
+      expect(await actionsOf(agent, { wakeMode: later, mode: "now" })).toMatchObject([{ wakeMode: later }]);
+      expect(await actionsOf(wake, { wakeMode: later })).toMatchObject([{ mode: later }]);
+      expect(await actionsOf(wake, { mode: later, wakeMode: "now" })).toMatchObject([{ mode: later }]);
+      expect(await actionsOf({ ...wake, wakeMode: later }, { mode: null })).toMatchObject([{ mode: "now" }]);
+    });
+
+    test("the base can be spread and given back", async () => {
+      const spread: InlineTransform = ({ base }) => ({ ...(isObject(base) && base), to: "C2" });
+      expect((await run(agent, spread)).actions).toMatchObject([
+        { message: "Order 7", to: "C2", name: "shop" },
+      ]);
+      expect((await run(wake, ({ base }) => base)).actions).toMatchObject([
+        { kind: "wake", text: "Order 7" },
+      ]);
     });
   });
 
-  test("null clears a field to its default", async () => {
-    const fields = {
-      name: "N",
-      sessionKey: "s",
-      deliver: false,
-      channel: "slack",
-      to: "C1",
-      model: "a/b",
-      thinking: "high",
-    };
-    const mapping: MappingInput = {
-      ...agent,
-      ...fields,
-      wakeMode: "next-heartbeat",
-      timeoutSeconds: 5,
-      allowUnsafeExternalContent: true,
-    };
-    const cleared = Object.keys({
-      ...fields,
-      wakeMode: 0,
-      timeoutSeconds: 0,
-      allowUnsafeExternalContent: 0,
-      kind: 0,
+  describe("the policy over a transform", () => {
+    test("it can make content safer, never less safe", async () => {
+      const unsafe = { ...agent, allowUnsafeExternalContent: true };
+      const refused = { status: 400, code: "unsafe_content_refused", detail: { mapping: "m" } };
+      await expect(run(agent, () => ({ allowUnsafeExternalContent: true }))).rejects.toMatchObject(refused);
+      expect(await actionsOf(agent, { allowUnsafeExternalContent: false })).toMatchObject([
+        { allowUnsafeExternalContent: false },
+      ]);
+      expect(await actionsOf(unsafe, { allowUnsafeExternalContent: false })).toMatchObject([
+        { allowUnsafeExternalContent: false },
+      ]);
+      expect(await actionsOf(unsafe, { allowUnsafeExternalContent: true })).toMatchObject([
+        { allowUnsafeExternalContent: true },
+      ]);
     });
-    const [action] = await actionsOf(mapping, Object.fromEntries(cleared.map((field) => [field, null])));
-    const [plain] = await actionsOf(agent, undefined);
-    expect(action).toEqual({ ...plain, sessionKey: expect.stringMatching(/^hook:[0-9a-f-]{36}$/) });
-  });
 
-  test("several actions of both kinds come in order", async () => {
-    const result = [{ kind: "wake", text: "one" }, null, { message: "two" }, {}];
-    expect(await actionsOf(agent, result)).toMatchObject([
-      { kind: "wake", text: "one", mode: "now" },
-      { kind: "agent", message: "two" },
-      { kind: "agent", message: "Order 7" },
-    ]);
-  });
+    test("models and session keys are refused as they are elsewhere", async () => {
+      const config = {
+        hooks: { allowedSessionKeyPrefixes: ["hook:"] },
+        agents: { defaults: { models: ["a/b"] } },
+      };
+      const model = run(agent, () => ({ model: "c/d" }), { config });
+      await expect(model).rejects.toMatchObject({ status: 400, code: "model_not_allowed" });
+      const key = run(agent, () => ({ sessionKey: "other" }), { config });
+      await expect(key).rejects.toMatchObject({ status: 400, code: "session_key_refused" });
+      expect(await actionsOf(agent, { sessionKey: " MAIN " })).toMatchObject([{ sessionKey: "hook:main" }]);
+    });
 
-  test("can turn a wake into an agent action, which has the mapping's fields", async () => {
-    const mapping = { ...wake, channel: "slack", to: "C1", instructions: "Look" };
-    expect(await actionsOf(mapping, { kind: "agent", message: "Now" })).toMatchObject([
-      { kind: "agent", message: "Now", channel: "slack", to: "C1", instructions: "Look", name: "shop" },
-    ]);
-  });
-
-  test("takes either spelling of the mode in both kinds, the kind's own first", async () => {
-    const later = "next-heartbeat";
-    expect(await actionsOf(agent, { mode: later })).toMatchObject([{ wakeMode: later }]);
-    expect(await actionsOf(agent, { wakeMode: later, mode: "now" })).toMatchObject([{ wakeMode: later }]);
-    expect(await actionsOf(wake, { wakeMode: later })).toMatchObject([{ mode: later }]);
-    expect(await actionsOf(wake, { mode: later, wakeMode: "now" })).toMatchObject([{ mode: later }]);
-    expect(await actionsOf({ ...wake, wakeMode: later }, { mode: null })).toMatchObject([{ mode: "now" }]);
-  });
-
-  test("the base can be spread and given back", async () => {
-    const spread: InlineTransform = ({ base }) => ({ ...(isObject(base) && base), to: "C2" });
-    expect((await run(agent, spread)).actions).toMatchObject([
-      { message: "Order 7", to: "C2", name: "shop" },
-    ]);
-    expect((await run(wake, ({ base }) => base)).actions).toMatchObject([{ kind: "wake", text: "Order 7" }]);
+    test("where requests may not choose a key, the transform may, but not by keeping theirs", async () => {
+      const config = { hooks: { allowRequestSessionKey: false } };
+      const keyed = { ...agent, sessionKey: "order:{{id}}" };
+      expect(await actionsOf(keyed, { sessionKey: "mine" }, { config })).toMatchObject([
+        { sessionKey: "mine" },
+      ]);
+      const kept = run(keyed, ({ base }) => base, { config });
+      await expect(kept).rejects.toMatchObject({ status: 400, code: "session_key_refused" });
+    });
   });
 });
 
-describe("the policy over a transform", () => {
-  test("it can make content safer, never less safe", async () => {
-    const unsafe = { ...agent, allowUnsafeExternalContent: true };
-    const refused = { status: 400, code: "unsafe_content_refused", detail: { mapping: "m" } };
-    await expect(run(agent, () => ({ allowUnsafeExternalContent: true }))).rejects.toMatchObject(refused);
-    expect(await actionsOf(agent, { allowUnsafeExternalContent: false })).toMatchObject([
-      { allowUnsafeExternalContent: false },
-    ]);
-    expect(await actionsOf(unsafe, { allowUnsafeExternalContent: false })).toMatchObject([
-      { allowUnsafeExternalContent: false },
-    ]);
-    expect(await actionsOf(unsafe, { allowUnsafeExternalContent: true })).toMatchObject([
-      { allowUnsafeExternalContent: true },
-    ]);
+describe("call transform", () => {
+  const agent: MappingInput = { id: "m", messageTemplate: "Order {{id}}", transform: { module: "order.ts" } };
+  const wake: MappingInput = {
+    id: "m",
+    action: "wake",
+    textTemplate: "Order {{id}}",
+    transform: { module: "order.ts" },
+  };
+
+  async function run(
+    mapping: MappingInput,
+    transform: InlineTransform,
+    over: Scenario = {},
+  ): Promise<Resolution> {
+    return resolve("shop", { id: 7, to: "C1" }, { mappings: [mapping], transform, ...over });
+  }
+
+  async function actionsOf(mapping: MappingInput, result: unknown, over?: Scenario): Promise<HookAction[]> {
+    return (await run(mapping, () => result, over)).actions;
+  }
+
+  describe("a result that is no action", () => {
+    test.each([
+      [5, "it must be an object, not a number"],
+      ["text", "it must be an object"],
+      [true, "it must be an object"],
+      [[[{}]], "it must be an object, not an array"],
+      [{ mesage: "x" }, 'mesage is not allowed; did you mean "message"?'],
+      [{ message: 5 }, "message must be a string or null, not a number"],
+      [{ wakeMode: "soon" }, "wakeMode must be one of"],
+      [{ channel: "fax" }, "channel must be one of"],
+      [{ timeoutSeconds: 0 }, "timeoutSeconds must be > 0"],
+      [{ instructions: "obey" }, "instructions is not allowed"],
+      [{ message: " " }, "without message"],
+      [{ message: null }, "without message"],
+      [{ kind: "wake" }, "a wake without text"],
+      [[{ message: "fine" }, { kind: "wake", text: "" }], "a wake without text"],
+    ])("%j fails the hook", async (result, reason) => {
+      const failed = run(agent, () => result);
+      const detail = {
+        mapping: "m",
+        message: expect.stringContaining(reason),
+        log: [{ level: "log", text: "called" }],
+      };
+      await expect(failed).rejects.toMatchObject({ status: 500, code: "transform_failed", detail });
+      await expect(failed).rejects.toMatchObject({ message: "The transform of this hook failed." });
+    });
+
+    test("nothing at all from a mapping without a template", async () => {
+      const failed = run({ transform: { module: "order.ts" } }, () => undefined);
+      await expect(failed).rejects.toMatchObject({ status: 500, code: "transform_failed" });
+    });
+
+    test("a base that its template left blank is the payload's fault, unless the transform fills it", async () => {
+      const blank = { ...agent, messageTemplate: "{{missing}}" };
+      await expect(run(blank, () => undefined)).rejects.toMatchObject({ status: 400, code: "empty_message" });
+      expect(await actionsOf(blank, { message: "filled" })).toMatchObject([{ message: "filled" }]);
+    });
+
+    test("more actions than one request may become", async () => {
+      const many = Array.from({ length: 4 }, () => ({}));
+      const refused = run(agent, () => many, { config: { hooks: { maxFanOut: 3 } } });
+      await expect(refused).rejects.toMatchObject({ status: 413, code: "fan_out_too_large" });
+    });
   });
 
-  test("models and session keys are refused as they are elsewhere", async () => {
-    const config = {
-      hooks: { allowedSessionKeyPrefixes: ["hook:"] },
-      agents: { defaults: { models: ["a/b"] } },
-    };
-    const model = run(agent, () => ({ model: "c/d" }), { config });
-    await expect(model).rejects.toMatchObject({ status: 400, code: "model_not_allowed" });
-    const key = run(agent, () => ({ sessionKey: "other" }), { config });
-    await expect(key).rejects.toMatchObject({ status: 400, code: "session_key_refused" });
-    expect(await actionsOf(agent, { sessionKey: " MAIN " })).toMatchObject([{ sessionKey: "hook:main" }]);
+  describe("a transform that fails", () => {
+    test("tells the operator all and the caller nothing", async () => {
+      const failed = run(agent, () => {
+        throw new Error("secret reason");
+      });
+      const detail = {
+        mapping: "m",
+        message: "Error: secret reason",
+        trace: "at transform (check.ts:3:9)",
+        log: [{ level: "log", text: "called" }],
+      };
+      await expect(failed).rejects.toMatchObject({ status: 500, code: "transform_failed", detail });
+      await expect(failed).rejects.not.toMatchObject({ message: expect.stringContaining("secret") });
+    });
+
+    test("for want of room asks the caller to come again", async () => {
+      const refused = run(agent, () => {
+        throw new TransformError("unavailable", "1000 calls wait");
+      });
+      await expect(refused).rejects.toMatchObject({ status: 503, headers: { "Retry-After": "1" } });
+    });
   });
 
-  test("where requests may not choose a key, the transform may, but not by keeping theirs", async () => {
-    const config = { hooks: { allowRequestSessionKey: false } };
-    const keyed = { ...agent, sessionKey: "order:{{id}}" };
-    expect(await actionsOf(keyed, { sessionKey: "mine" }, { config })).toMatchObject([
-      { sessionKey: "mine" },
-    ]);
-    const kept = run(keyed, ({ base }) => base, { config });
-    await expect(kept).rejects.toMatchObject({ status: 400, code: "session_key_refused" });
+  describe("what a transform is given", () => {
+    async function inputsOf(mapping: MappingInput, payload: unknown): Promise<TransformInput[]> {
+      const inputs: TransformInput[] = [];
+      await resolve("shop", payload, {
+        mappings: [mapping],
+        transform: (input) => void inputs.push(input),
+        request: { query: { a: "1" } },
+      });
+      return inputs;
+    }
+
+    test("the request and the base", async () => {
+      const [input] = await inputsOf({ ...agent, sessionKey: "s:{{id}}", model: "{{missing}}" }, { id: 7 });
+      expect(input).toMatchObject({
+        payload: { id: 7 },
+        payloadIsBody: true,
+        headers: { "content-type": "application/json" },
+        query: { a: "1" },
+        path: "/hooks/shop",
+        method: "POST",
+        now: "2026-11-20T10:08:00.000Z",
+      });
+      expect(input?.base).toEqual({
+        kind: "agent",
+        message: "Order 7",
+        name: "shop",
+        sessionKey: "s:7",
+        wakeMode: "now",
+        deliver: true,
+        channel: "last",
+        allowUnsafeExternalContent: false,
+      });
+      expect(input).not.toHaveProperty("item");
+    });
+
+    test("a wake's base in a wake's fields", async () => {
+      const [input] = await inputsOf(wake, { id: 7 });
+      expect(input?.base).toEqual({
+        kind: "wake",
+        text: "Order 7",
+        mode: "now",
+        allowUnsafeExternalContent: false,
+      });
+    });
+
+    test("under forEach one call an item, narrowed where the mapping says so", async () => {
+      const each = { messageTemplate: "{{item}}", transform: { module: "x.ts" }, forEach: "list" };
+      const payload = { list: ["a", "b"] };
+      expect(await inputsOf(each, payload)).toMatchObject([
+        { item: "a", index: 0, payload, payloadIsBody: true, base: { message: "a" } },
+        { item: "b", index: 1, payload, payloadIsBody: true, base: { message: "b" } },
+      ]);
+      expect(await inputsOf({ ...each, forEachNarrows: true }, payload)).toMatchObject([
+        { payload: { list: ["a"] }, payloadIsBody: false },
+        { payload: { list: ["b"] }, payloadIsBody: false },
+      ]);
+    });
+
+    test("its log is kept in order, up to a limit", async () => {
+      const mapping = { messageTemplate: "{{item}}", transform: { module: "x.ts" }, forEach: "list" };
+      const payload = { list: Array.from({ length: 1500 }, (_, index) => index) };
+      const config = { hooks: { maxFanOut: 2000 } };
+      const { log, actions } = await resolve("shop", payload, { mappings: [mapping], config });
+      expect(actions).toHaveLength(1500);
+      expect(log).toHaveLength(501);
+      expect(log.at(-1)).toEqual({ level: "warn", text: expect.stringContaining("500 lines") });
+    });
   });
 });

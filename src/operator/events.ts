@@ -1,11 +1,9 @@
 import type { FastifyInstance } from "fastify";
 import { Readable } from "node:stream";
-import type { EventRecord, Journal } from "../journal/port.ts";
-import { EVENT_STATUSES, type HookResponse } from "../types.ts";
-import { exportEvents } from "./export.ts";
-import { type Query, requireOnly, toMoment, toOneOf, toPage, toText } from "./query.ts";
-import { requireFound } from "./require-found.ts";
-import { toEventTimeline, toEventView } from "./views.ts";
+import type { EventRecord, Journal } from "../journal/journal.ts";
+import { EVENT_STATUSES, type EventStatus, type HookResponse } from "../types.ts";
+import { type Query, requireFound, requireOnly, toMoment, toOneOf, toPage, toText } from "./query.ts";
+import { toDeadLetterView, toEventTimeline, toEventView } from "./views.ts";
 
 export interface EventOptions {
   journal: Journal;
@@ -40,5 +38,59 @@ export function registerEvents(api: FastifyInstance, { journal, replay }: EventO
   api.post<{ Params: { id: string } }>("/api/events/:id/replay", async ({ params }, reply) => {
     const { status, headers, body } = await replay(requireFound(await journal.getEvent(params.id), "event"));
     return reply.code(status).headers(headers).send(body);
+  });
+}
+
+const PAGE = 100;
+
+interface ExportFilter {
+  hook?: string;
+  status?: EventStatus;
+  /** Received at or after this moment, and before that one: milliseconds since the epoch. */
+  since?: number;
+  until?: number;
+}
+
+/** The timelines of all these events, newest first, a line of JSON each; read from the journal as they are asked for. */
+async function* exportEvents(
+  journal: Pick<Journal, "listEvents" | "getEvent">,
+  { hook, status, since = 0, until = Infinity }: ExportFilter,
+): AsyncGenerator<string> {
+  let before: string | undefined;
+  do {
+    const page = await journal.listEvents({ hook, status, before, limit: PAGE });
+    for (const { id, receivedAt } of page) {
+      // Ids sort by time: what follows is older.
+      if (receivedAt < since) return;
+      const event = receivedAt < until ? await journal.getEvent(id) : undefined;
+      if (event) yield `${JSON.stringify(toEventTimeline(event))}\n`;
+    }
+    before = page.length === PAGE ? page.at(-1)?.id : undefined;
+  } while (before !== undefined);
+}
+
+export interface DeadLetterOptions {
+  journal: Journal;
+  /** What was committed by hand may be due. */
+  lookForWork(): void;
+}
+
+/** What failed for good: to look at, to try again, to drop. */
+export function registerDeadLetters(api: FastifyInstance, { journal, lookForWork }: DeadLetterOptions): void {
+  api.get<{ Querystring: Query }>("/api/dead-letters", async ({ query }) => {
+    requireOnly(query, "limit", "before");
+    const deadLetters = await journal.listDeadLetters(toPage(query));
+    return { deadLetters: deadLetters.map(toDeadLetterView) };
+  });
+
+  api.post<{ Params: { id: string } }>("/api/dead-letters/:id/retry", async ({ params: { id } }) => {
+    requireFound((await journal.retryDeadLetter(id, Date.now())) || undefined, "dead letter");
+    lookForWork();
+    return { ok: true, id };
+  });
+
+  api.delete<{ Params: { id: string } }>("/api/dead-letters/:id", async ({ params: { id } }) => {
+    requireFound((await journal.dropDeadLetter(id)) || undefined, "dead letter");
+    return { ok: true, id };
   });
 }

@@ -57,3 +57,9 @@ export function toMoment(query: Query, name: string): number | undefined {
   if (!Number.isNaN(at)) return at;
   throw new HookError(400, "invalid_query", `${name} must be a moment in ISO 8601.`);
 }
+
+/** Gives what was looked for, or throws a 404 that says what there is none of. */
+export function requireFound<Item>(item: Item | undefined, what: string): Item {
+  if (item === undefined) throw new HookError(404, "not_found", `There is no such ${what}.`);
+  return item;
+}

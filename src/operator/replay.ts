@@ -1,7 +1,7 @@
-import { createId } from "../create-id.ts";
 import { HookError } from "../errors.ts";
-import type { EventRecord } from "../journal/port.ts";
-import { REDACTED } from "../config/redacted.ts";
+import type { EventRecord } from "../journal/journal.ts";
+import { createId } from "../shared/id.ts";
+import { REDACTED } from "../shared/secret.ts";
 import type { HookRequest } from "../types.ts";
 
 /** Gives a body its meaning, as it was given when it came. Throws a `HookError`. */

@@ -1,11 +1,19 @@
-import { SECRET_HEADERS, TOKEN_PARAMETER } from "../config/secret.ts";
-import { createId } from "../create-id.ts";
-import { isObject } from "../config/is-object.ts";
+import { configuredChannels } from "../channels/registry.ts";
+import { didYouMean } from "../config/did-you-mean.ts";
+import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
+import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { Program } from "../program/build.ts";
-import type { HookAction, HookRequest, LogLine, Resolution } from "../types.ts";
-import { explainUnknownHook } from "./explain-unknown-hook.ts";
-import { warnOfChannels } from "./warn-of-channels.ts";
+import { createId } from "../shared/id.ts";
+import { isObject } from "../shared/json.ts";
+import { SECRET_HEADERS, TOKEN_PARAMETER } from "../shared/secret.ts";
+import {
+  BUILT_IN_HOOKS,
+  type HookAction,
+  type HookRequest,
+  type LogLine,
+  type Resolution,
+} from "../types.ts";
 
 /** What would have come of a request, with everything that its caller would not be told. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
@@ -107,4 +115,27 @@ function withoutToken({
 function requireObject(value: unknown, what: string): Record<string, unknown> {
   if (isObject(value)) return value;
   throw new HookError(400, "invalid_payload", `${what} must be an object.`);
+}
+
+/** Why nothing takes a request to this hook, in words that only the operator may hear: they name the hooks that exist. */
+function explainUnknownHook(hook: string, { mappings, names }: MappingIndex): string {
+  if (names(hook)) {
+    return `No mapping for "${hook}" takes this request: compare its headers and payload with their match.`;
+  }
+  const known = new Set([...BUILT_IN_HOOKS, ...mappings.flatMap(({ match }) => match.path ?? [])]);
+  return `There is no hook "${hook}"${didYouMean(hook, [...known])}`;
+}
+
+/** A sentence for each channel that actions name, by a template or a transform, and that cannot deliver. */
+function warnOfChannels(actions: HookAction[], config: ResolvedConfig): string[] {
+  const able = new Set(["last", ...configuredChannels(config)]);
+  const named = actions.flatMap((action) =>
+    action.kind === "agent" && action.deliver ? [action.channel] : [],
+  );
+  return [...new Set(named)]
+    .filter((channel) => !able.has(channel))
+    .map(
+      (channel) =>
+        `the channel "${channel}" is not configured, and the delivery would fail: add a channels.${channel} block`,
+    );
 }

@@ -1,24 +1,22 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import type { AgentDriver } from "../agents/port.ts";
+import type { AgentDriver } from "../agents/driver.ts";
 import { createAgent } from "../agents/registry.ts";
-import type { ChannelDriver } from "../channels/port.ts";
-import type { ReadConfig } from "../config/read-config.ts";
-import type { MappingSource, ResolvedConfig } from "../config/resolved.ts";
-import { byPlace } from "../config/to-read-config.ts";
-import { ConfigError, type ConfigProblem } from "../errors.ts";
-import type { MailSource } from "../mail/port.ts";
+import type { ChannelDriver } from "../channels/driver.ts";
+import { createChannels } from "../channels/registry.ts";
+import { byPlace, type ReadConfig } from "../config/load.ts";
+import { staticText } from "../config/rules/mappings.ts";
+import type { MappingSource, ResolvedConfig } from "../config/types.ts";
+import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
+import type { RunLimits } from "../journal/journal.ts";
 import { createMailSource } from "../mail/registry.ts";
-import type { RunLimits } from "../journal/port.ts";
+import type { MailSource } from "../mail/source.ts";
 import { compileMapping } from "../mapping/compile.ts";
-import type { CompiledMapping } from "../mapping/compiled-mapping.ts";
-import { createMappingIndex, type MappingIndex } from "../mapping/mapping-index.ts";
-import { toRunLimits } from "../mapping/run-limits.ts";
-import { findShadowed } from "../mapping/shadow.ts";
+import { type CompiledMapping, toRunLimits } from "../mapping/compiled-mapping.ts";
+import { createMappingIndex, findShadowed, type MappingIndex } from "../mapping/mapping-index.ts";
 import { compileTransform } from "../transforms/compile.ts";
-import type { TransformRunner, TransformSpec } from "../transforms/port.ts";
+import type { TransformRunner, TransformSpec } from "../transforms/runner.ts";
 import type { ChannelName } from "../types.ts";
-import { openChannels } from "./open-channels.ts";
 
 /** Everything that config, presets and transforms mean, compiled ahead of any request. Never changed, only replaced. */
 export interface Program {
@@ -146,4 +144,45 @@ function named({ file, key }: MappingSource) {
 
 function locate(problem: ConfigProblem, read: ReadConfig): ConfigProblem {
   return problem.line !== undefined || problem.key === undefined ? problem : read.place(problem);
+}
+
+/** The channels that a configuration describes, and what they say is wrong with it. */
+interface OpenedChannels {
+  channels: Map<ChannelName, ChannelDriver>;
+  problems: ConfigProblem[];
+}
+
+/** Makes the drivers; of a configuration that cannot be used, none. */
+function openChannels({ config, problems }: ReadConfig): OpenedChannels {
+  if (problems.length > 0) return { channels: new Map(), problems: [] };
+  try {
+    const channels = createChannels(config.channels, config.plugged.channels);
+    return { channels, problems: checkRecipients(config.hooks.mappings, channels) };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { channels: new Map(), problems: error.problems };
+  }
+}
+
+/** Recipients that are named ahead of any request have the form that their channel knows. */
+function checkRecipients(
+  mappings: MappingSource[],
+  channels: ReadonlyMap<string, ChannelDriver>,
+): ConfigProblem[] {
+  return mappings.flatMap(({ mapping, key, file }) => {
+    const channel = channels.get(staticText(mapping.channel) ?? "");
+    const complaint = channel && findComplaint(channel, staticText(mapping.to)?.trim());
+    return complaint === undefined ? [] : [{ file, key: `${key}.to`, message: complaint }];
+  });
+}
+
+/** Of the recipient only its form is known: whether there is one, the service says when it gets a message. */
+function findComplaint(channel: ChannelDriver, to: string | undefined): string | undefined {
+  if (!to) return undefined;
+  try {
+    channel.checkRecipient(to);
+    return undefined;
+  } catch (error) {
+    return `this is no recipient for ${channel.name}. ${messageOf(error)}`;
+  }
 }

@@ -1,6 +1,6 @@
+import { type FSWatcher, watch } from "chokidar";
 import { type Stats, statSync } from "node:fs";
 import path from "node:path";
-import { type FSWatcher, watch } from "chokidar";
 import type { Log } from "../telemetry/log.ts";
 
 /** Events come in bursts: an editor's rename, a checkout, a folder swap. One pause, one rebuild. */

@@ -1,5 +1,5 @@
+import { styleText } from "node:util";
 import { type DestinationStream, pino } from "pino";
-import { toTerminalLine } from "./to-terminal-line.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
 
@@ -34,4 +34,55 @@ function createTerminal(): DestinationStream {
       process.stderr.write(toTerminalLine({ ...rest, level: pino.levels.labels[level] }));
     },
   };
+}
+
+/** A line of the log before it is written. */
+export interface LogRecord {
+  level: "debug" | "info" | "warn" | "error";
+  /** ISO 8601. */
+  time: string;
+  msg: string;
+  [field: string]: unknown;
+}
+
+const COLOURS = { debug: "dim", info: "green", warn: "yellow", error: "red" } as const;
+
+/**
+ * `12:30:01 INFO  mail watch folder=INBOX state=watching`: for a person, in the time of the place. Texts of several lines, or
+ * with quotes, stand below. Ends its line.
+ */
+export function toTerminalLine({ level, time, msg, ...fields }: LogRecord): string {
+  const texts = Object.entries(fields).map(([name, value]) => ({ name, text: toPrintable(String(value)) }));
+  const words = texts.filter(({ text }) => !isBlock(text)).map(toWord);
+  const blocks = texts.filter(({ text }) => isBlock(text)).map(({ text }) => indent(text));
+  const clock = paint("dim", new Date(time).toTimeString().slice(0, 8));
+  const label = paint(COLOURS[level], level.toUpperCase().padEnd(5));
+  return `${[clock, label, toPrintable(msg), ...words].join(" ")}\n${blocks.join("")}`;
+}
+
+function isBlock(text: string): boolean {
+  return /["\n]/.test(text);
+}
+
+function toWord({ name, text }: { name: string; text: string }): string {
+  return paint("dim", `${name}=`) + (/^[^\s=]+$/.test(text) ? text : `"${text}"`);
+}
+
+/** Nothing in it can pass for a line of the log's own. */
+function indent(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => `    ${line}\n`)
+    .join("");
+}
+
+function paint(colour: "dim" | (typeof COLOURS)[LogRecord["level"]], text: string): string {
+  return styleText(colour, text, { stream: process.stderr });
+}
+
+const CONTROL = /[[\p{Cc}\p{Bidi_Control}]--[\n\t]]/gv;
+
+/** Text from outside for a terminal: a control character, which could rewrite what stands there, as its escape. */
+export function toPrintable(text: string): string {
+  return text.replace(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -1,4 +1,4 @@
-import type { ActionOverride } from "../config/generated.ts";
+import type { ActionOverride } from "../config/schema/generated.ts";
 
 /** What a transform is called with. Everything in `payload`, `headers`, `query` and `item` comes from outside. */
 export interface TransformInput<Payload = unknown, Item = unknown> {

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import { type BuildOptions, runEsbuild } from "./esbuild.ts";
-import type { CompileResult, TransformSpec } from "./port.ts";
-import { createSourceGate } from "./source-gate.ts";
-import { judgeSource } from "./source-rule.ts";
-import { toProblem } from "./to-problem.ts";
+import type { ConfigProblem } from "../errors.ts";
+import { type BuildOptions, type Message, runEsbuild, showLine } from "./esbuild.ts";
+import type { CompileResult, TransformSpec } from "./runner.ts";
+import { createSourceGate, judgeSource } from "./source-gate.ts";
 
 /** Makes one script of a transform and everything it imports. Never rejects for what the author wrote: that is in the result. */
 export async function compileTransform(spec: TransformSpec): Promise<CompileResult> {
@@ -73,4 +72,17 @@ function identify(code: string, exportName: string | undefined): string {
   return createHash("sha256")
     .update(JSON.stringify([exportName ?? null, code]))
     .digest("hex");
+}
+
+/** An esbuild error as the operator is shown it. */
+function toProblem({ text, location }: Message, root: string): ConfigProblem {
+  if (!location) return { message: text };
+  const { line, column, lineText } = location;
+  return {
+    message: text,
+    file: path.resolve(root, location.file),
+    line,
+    column: column + 1,
+    excerpt: showLine(lineText, line, column + 1),
+  };
 }

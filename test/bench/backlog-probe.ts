@@ -2,7 +2,7 @@
  * What the journal's work costs in a state folder, printed as JSON; `backlog.ts` runs it. A process of its own, so that
  * its memory is the journal's: `node test/bench/backlog-probe.ts FOLDER FIRST_EVENT`.
  */
-import { createSqliteJournal } from "../../src/journal/sqlite.ts";
+import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { acceptEvents, carryOut } from "./work.ts";
 

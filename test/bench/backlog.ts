@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { createSqliteJournal } from "../../src/journal/sqlite.ts";
+import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import type { Costs } from "./backlog-probe.ts";
 import { acceptEvents, carryOut } from "./work.ts";

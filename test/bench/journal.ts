@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createSqliteJournal } from "../../src/journal/sqlite.ts";
+import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { BODY, toEvent } from "./event.ts";
 

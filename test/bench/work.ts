@@ -1,4 +1,4 @@
-import type { Delivery, Journal, Run } from "../../src/journal/port.ts";
+import type { Delivery, Journal, Run } from "../../src/journal/journal.ts";
 import { MAIN_SESSION } from "../../src/types.ts";
 import { toEvent } from "./event.ts";
 

@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { compileTransform } from "../../src/transforms/compile.ts";
-import type { TransformBundle, TransformInput, TransformSpec } from "../../src/transforms/port.ts";
+import type { TransformBundle, TransformInput, TransformSpec } from "../../src/transforms/runner.ts";
 
 /** A folder of transforms in a temporary place. */
 export interface TransformFolder {

@@ -5,7 +5,7 @@ import {
   TransformError,
   type TransformInput,
   type TransformRunner,
-} from "../../src/transforms/port.ts";
+} from "../../src/transforms/runner.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "./transform-folder.ts";
 
 /** What every runner of transforms does. */

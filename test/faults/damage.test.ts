@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as fc from "../support/property.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ConfigError } from "../../src/errors.ts";
-import { type Journal, JournalUnavailable } from "../../src/journal/port.ts";
+import { ConfigError, JournalUnavailable } from "../../src/errors.ts";
+import { type Journal } from "../../src/journal/journal.ts";
 import { open } from "../contracts/journal/openers/sqlite.ts";
 import { NOW, sampleEvent, sampleRun } from "../contracts/journal/samples.ts";
 

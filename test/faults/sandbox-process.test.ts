@@ -5,9 +5,9 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/telemetry/log.ts";
-import type { TransformRunner } from "../../src/transforms/port.ts";
-import { findConfinement } from "../../src/transforms/sandbox/confinement.ts";
-import { createSandbox } from "../../src/transforms/sandbox/supervisor.ts";
+import type { TransformRunner } from "../../src/transforms/runner.ts";
+import { findConfinement } from "../../src/transforms/sandbox/spawn.ts";
+import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
 
 const confined = (await findConfinement()).includes("--net");
@@ -136,7 +136,7 @@ function superviseScript(file: string, root: string): string {
   const from = (name: string): string => JSON.stringify(path.resolve(import.meta.dirname, "../../src", name));
   return `
     import { compileTransform } from ${from("transforms/compile.ts")};
-    import { createSandbox } from ${from("transforms/sandbox/supervisor.ts")};
+    import { createSandbox } from ${from("transforms/sandbox/sandbox.ts")};
     const spec = { file: ${JSON.stringify(file)}, root: ${JSON.stringify(root)}, timeoutMs: 60000, memoryMb: 64, isolation: "request", secrets: {} };
     const { bundle } = await compileTransform(spec);
     const log = { debug() {}, info() {}, warn() {}, error() {} };

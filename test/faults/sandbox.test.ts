@@ -1,8 +1,8 @@
 import * as fc from "../support/property.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/telemetry/log.ts";
-import { type TransformBundle, TransformError, type TransformRunner } from "../../src/transforms/port.ts";
-import { createSandbox } from "../../src/transforms/sandbox/supervisor.ts";
+import { type TransformBundle, TransformError, type TransformRunner } from "../../src/transforms/runner.ts";
+import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
 
 /** Hostile transforms run beside honest ones all the time; none of the honest ones may fail. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { HookError } from "../../src/errors.ts";
-import { JournalUnavailable } from "../../src/journal/port.ts";
+import { HookError, JournalUnavailable } from "../../src/errors.ts";
 import { BEARER, DOORS, expectRefusal, startIngress, TOKEN } from "../support/ingress.ts";
 
 const JSON_BODY = JSON.stringify({ text: "hello" });

@@ -1,4 +1,4 @@
-import type { Journal } from "../../src/journal/port.ts";
+import type { Journal } from "../../src/journal/journal.ts";
 import {
   NOW,
   sampleDelivery,

@@ -1,6 +1,6 @@
 /** Mails of Gmail on their way to runs, through the whole service. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Mailbox } from "../../src/config/generated.ts";
+import type { Mailbox } from "../../src/config/schema/generated.ts";
 import { type GmailServer, startGmail } from "../support/gmail.ts";
 import { type GoogleSigner, startGoogleSigner } from "../support/google-signer.ts";
 import { folderStatus, idsOfRuns, toBytes } from "../support/mail-service.ts";

@@ -1,6 +1,6 @@
 /** Mails that the service refuses: each is set aside alone and reported, and the others come. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { MappingInput, UserConfig } from "../../src/config/generated.ts";
+import type { MappingInput, UserConfig } from "../../src/config/schema/generated.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
 import { folderStatus, idsOfRuns, numbered, toBytes, toMailConfig } from "../support/mail-service.ts";
 import { type Service, startService } from "../support/service.ts";

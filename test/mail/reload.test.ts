@@ -1,6 +1,6 @@
 /** What a change of the configuration does to a watch that is under way. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { UserConfig } from "../../src/config/generated.ts";
+import type { UserConfig } from "../../src/config/schema/generated.ts";
 import { waitFor } from "../support/client.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
 import { idsOfRuns, numbered, toBytes, toMailConfig } from "../support/mail-service.ts";

@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { toSystemEvent } from "../../src/actions/wake.ts";
-import type { AgentDriver, AgentReply, AgentTurn } from "../../src/agents/port.ts";
-import type { ChannelDriver, OutgoingMessage } from "../../src/channels/port.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "../../src/agents/driver.ts";
+import type { ChannelDriver, OutgoingMessage } from "../../src/channels/driver.ts";
 import { splitText } from "../../src/channels/split.ts";
-import type { ResolvedConfig } from "../../src/config/resolved.ts";
+import type { ResolvedConfig } from "../../src/config/types.ts";
 import { createDispatcher, type Dispatcher } from "../../src/dispatch/dispatcher.ts";
-import type { Journal, NewAction, RunLimits } from "../../src/journal/port.ts";
-import { createSqliteJournal } from "../../src/journal/sqlite.ts";
+import type { Journal, NewAction, RunLimits } from "../../src/journal/journal.ts";
+import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import type { AgentAction, WakeAction } from "../../src/types.ts";
 

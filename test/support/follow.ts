@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from "vitest";
-import type { FollowOptions, Mail, MailBatch, MailSource, ReceivedMail } from "../../src/mail/port.ts";
+import type { FollowOptions, Mail, MailBatch, MailSource, ReceivedMail } from "../../src/mail/source.ts";
 
 export interface Following {
   batches: MailBatch[];

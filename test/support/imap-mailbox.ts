@@ -1,8 +1,8 @@
 import { onTestFinished } from "vitest";
-import type { Mailbox } from "../../src/config/generated.ts";
-import type { Timing } from "../../src/mail/imap/follow-folder.ts";
+import type { Mailbox } from "../../src/config/schema/generated.ts";
+import type { Timing } from "../../src/mail/imap/follow.ts";
 import { createImap } from "../../src/mail/imap/imap.ts";
-import type { MailSource } from "../../src/mail/port.ts";
+import type { MailSource } from "../../src/mail/source.ts";
 import { type ImapServer, type ImapServerOptions, startImapServer } from "./imap-server.ts";
 
 export interface ImapMailbox {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished } from "vitest";
 import type { HookError } from "../../src/errors.ts";
 import { createServer, type IngressOptions, type IngressServer } from "../../src/ingress/server.ts";
-import type { IngressConfig } from "../../src/ingress/serve-hook.ts";
+import type { IngressConfig } from "../../src/ingress/handler.ts";
 import type { HookRequest } from "../../src/types.ts";
 
 export const TOKEN = "the-hook-token-of-these-tests";

@@ -1,4 +1,4 @@
-import type { UserConfig } from "../../src/config/generated.ts";
+import type { UserConfig } from "../../src/config/schema/generated.ts";
 import type { Client } from "./client.ts";
 import type { ImapServer } from "./imap-server.ts";
 import { withTokens } from "./service.ts";

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from "node:events";
 import { MailError } from "../../src/errors.ts";
-import type { FollowOptions, Mail, MailBatch, MailSource, ReceivedMail } from "../../src/mail/port.ts";
+import type { FollowOptions, Mail, MailBatch, MailSource, ReceivedMail } from "../../src/mail/source.ts";
 
 export interface Mailbox {
   source: MailSource;

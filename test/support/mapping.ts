@@ -1,7 +1,7 @@
 import path from "node:path";
-import type { MappingInput, UserConfig } from "../../src/config/generated.ts";
+import type { MappingInput, UserConfig } from "../../src/config/schema/generated.ts";
 import { resolveUserConfig } from "../../src/config/resolve.ts";
-import type { MappingSource, ResolvedConfig } from "../../src/config/resolved.ts";
+import type { MappingSource, ResolvedConfig } from "../../src/config/types.ts";
 import { compileMapping } from "../../src/mapping/compile.ts";
 import type { CompiledMapping } from "../../src/mapping/compiled-mapping.ts";
 import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
@@ -11,7 +11,7 @@ import {
   type TransformBundle,
   type TransformInput,
   type TransformOutcome,
-} from "../../src/transforms/port.ts";
+} from "../../src/transforms/runner.ts";
 import type { HookRequest, Resolution } from "../../src/types.ts";
 
 /** A transform that runs in this process: what crosses is JSON both ways, as it is with the sandbox. */

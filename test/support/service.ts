@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { UserConfig } from "../../src/config/generated.ts";
+import type { UserConfig } from "../../src/config/schema/generated.ts";
 import { createHookline, type Hookline } from "../../src/hookline.ts";
 import { createClient, type Client } from "./client.ts";
 

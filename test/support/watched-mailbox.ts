@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { DEFAULTS } from "../../src/config/defaults.ts";
-import { openMailStore } from "../../src/mail/store/open-mail-store.ts";
-import type { MailStore } from "../../src/mail/store/port.ts";
-import { createMailWatch, type MailWatch, type MailWatchOptions } from "../../src/mail/watch/mail-watch.ts";
+import { DEFAULTS } from "../../src/config/resolve.ts";
+import { openMailStore } from "../../src/mail/store/sqlite.ts";
+import type { MailStore } from "../../src/mail/store/store.ts";
+import { createMailWatch, type MailWatch, type MailWatchOptions } from "../../src/mail/watch/watch.ts";
 import type { MailAnswer } from "../../src/mail/watch/post.ts";
-import type { FolderStatus } from "../../src/mail/watch/states.ts";
+import type { FolderStatus } from "../../src/mail/watch/status.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { createMailbox, type Mailbox } from "./mailbox.ts";
 

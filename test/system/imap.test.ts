@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { ImapFlow } from "imapflow";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Mailbox } from "../../src/config/generated.ts";
-import { describeMailSource, type MailSourceUnderTest } from "../../src/contracts/describe-mail-source.ts";
-import { followMail } from "../../src/contracts/follow-mail.ts";
-import { mailFailureOf } from "../../src/contracts/mail-failure-of.ts";
+import type { Mailbox } from "../../src/config/schema/generated.ts";
+import { describeMailSource, type MailSourceUnderTest } from "../../src/contracts/mail.ts";
+import { followMail } from "../../src/contracts/mail.ts";
+import { mailFailureOf } from "../../src/contracts/mail.ts";
 import { createImap } from "../../src/mail/imap/imap.ts";
 import { type Dovecot, startDovecot } from "./dovecot.ts";
 

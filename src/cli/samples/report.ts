@@ -1,8 +1,7 @@
+import { diffLinesUnified } from "jest-diff";
 import { styleText } from "node:util";
-import { printActions } from "../print-actions.ts";
-import { printDiff } from "../print-diff.ts";
-import { printLog } from "../print-log.ts";
-import { toPrintable } from "../../telemetry/to-printable.ts";
+import { toPrintable } from "../../telemetry/log.ts";
+import { printActions, printLog } from "../commands/try.ts";
 import type { SampleResult } from "./run.ts";
 
 /** How many samples ended how. */
@@ -42,4 +41,28 @@ function explain(result: Extract<SampleResult, { kind: "unexpected" | "failed" }
 
 function indent(lines: string[]): string[] {
   return lines.map((line) => (line === "" ? "" : `    ${line}`));
+}
+
+/** What two texts are called. */
+interface DiffNames {
+  expected: string;
+  given: string;
+}
+
+/** What was expected and what came instead, line by line; colours where the terminal has them. */
+export function printDiff(
+  expected: string[],
+  given: string[],
+  names: DiffNames = { expected: "expected", given: "given" },
+): string[] {
+  return diffLinesUnified(expected, given, {
+    aAnnotation: names.expected,
+    aColor: (text) => styleText("red", text),
+    bAnnotation: names.given,
+    bColor: (text) => styleText("green", text),
+    commonColor: (text) => styleText("dim", text),
+    patchColor: (text) => styleText("yellow", text),
+    contextLines: 3,
+    expand: false,
+  }).split("\n");
 }

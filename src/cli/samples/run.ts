@@ -1,15 +1,16 @@
 import { writeFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
-import { parseSource } from "../../config/parse.ts";
+import { parseSource } from "../../config/parse/source.ts";
+import { DEFAULTS } from "../../config/resolve.ts";
+import { readSchema } from "../../config/schema/validator.ts";
 import { ConfigError } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
 import { runTrial, type Trial } from "../../operator/trial.ts";
 import type { Program } from "../../program/build.ts";
-import type { TransformRunner } from "../../transforms/port.ts";
+import { isObject } from "../../shared/json.ts";
+import type { TransformRunner } from "../../transforms/runner.ts";
 import type { LogLine } from "../../types.ts";
-import type { Sample } from "./find.ts";
-import { readIfThere, readSampleRequest, type SampleRequest } from "./request.ts";
-import { toExpectation } from "./to-expectation.ts";
+import { readIfThere, readSampleRequest, type Sample, type SampleRequest } from "./find.ts";
 
 /** What came of a sample. `unexpected` without `expected`: nothing has been accepted yet. */
 export type SampleResult = { log: LogLine[]; durationMs: number } & (
@@ -58,4 +59,40 @@ function readExpected({ expectedFile }: Sample, { body }: SampleRequest): object
   const { value } = parseSource(expectedFile, text);
   if (Array.isArray(value)) return toExpectation(value, body);
   throw new ConfigError([{ file: expectedFile, message: "Expected a list of actions; [] for none." }]);
+}
+
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+/** What an action has where neither mapping nor transform says anything: left out of what is expected. */
+const AS_USUAL: Record<string, unknown> = {
+  mode: "now",
+  wakeMode: "now",
+  deliver: true,
+  channel: "last",
+  sessionKey: "hook:<uuid>",
+  timeoutSeconds: DEFAULTS.agents.defaults.timeoutSeconds,
+  allowUnsafeExternalContent: false,
+};
+
+/** The order in which fields are written and compared; others come after. */
+const ORDER = Object.keys(readSchema("action")["properties"] ?? {});
+
+/**
+ * Actions in the form in which they are expected: short, and the same at each run. A random id, which is one that
+ * the sample's `body` does not hold, stands as `<uuid>`.
+ */
+export function toExpectation(actions: unknown, body: string): object[] {
+  const text = JSON.stringify(actions).replace(UUID, (id) => (body.includes(id) ? id : "<uuid>"));
+  const settled: unknown = JSON.parse(text);
+  return Array.isArray(settled) ? settled.filter(isObject).map(withoutUsual) : [];
+}
+
+function withoutUsual(action: object): object {
+  const fields = Object.entries(action).filter(([name, value]) => AS_USUAL[name] !== value);
+  return Object.fromEntries(fields.toSorted(([one], [other]) => placeOf(one) - placeOf(other)));
+}
+
+function placeOf(field: string): number {
+  const place = ORDER.indexOf(field);
+  return place === -1 ? ORDER.length : place;
 }

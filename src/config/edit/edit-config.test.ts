@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import * as fc from "../../../test/support/property.ts";
 import { describe, expect, test } from "vitest";
 import { Document, isMap, isSeq, visit } from "yaml";
-import { tokenize } from "../momoa.ts";
-import { parseSource } from "../parse.ts";
-import { applyChange, type Change } from "./change.ts";
+import * as fc from "../../../test/support/property.ts";
+import { tokenize } from "../parse/json5.ts";
+import { parseSource } from "../parse/source.ts";
 import { editConfig } from "./edit-config.ts";
+import { applyChange, type Change } from "./splice.ts";
 
 const put = (...changes: [path: string, value: unknown][]): Change[] =>
   changes.map(([path, value]) => ({ path: path.split("."), value }));

@@ -1,12 +1,11 @@
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ConfigError } from "../../errors.ts";
-import { toKeyPath } from "../key-path.ts";
-import { isYaml, parseSource } from "../parse.ts";
-import { applyChange, type Change } from "./change.ts";
-import { editJson5 } from "./edit-json5.ts";
-import { editYaml } from "./edit-yaml.ts";
-import { withRoot } from "./with-root.ts";
+import { toKeyPath } from "../../shared/json.ts";
+import { isYaml, parseSource } from "../parse/source.ts";
+import { editJson5, withRoot } from "./json5.ts";
+import { applyChange, type Change } from "./splice.ts";
+import { editYaml } from "./yaml.ts";
 
 const BOM = "\uFEFF";
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   chmodSync,
   chownSync,
@@ -14,7 +15,6 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
 

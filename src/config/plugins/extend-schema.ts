@@ -1,5 +1,4 @@
-import { isObject } from "../is-object.ts";
-import { partOf } from "./part-of.ts";
+import { isObject } from "../../shared/json.ts";
 import type { Plugin } from "./plugin.ts";
 
 type Schema = Record<string, unknown>;
@@ -67,4 +66,13 @@ function toChoice(kind: string, { part, schema, otherwise }: Choice): Schema {
 /** With an `$id`, a `$ref` within a plugin's schema means the plugin's own definitions. */
 function named(place: string, schema: Schema): Schema {
   return { ...schema, $id: `hookline/plugins/${place}` };
+}
+
+/** The part of the configuration's schema at these keys, itself and not a copy. */
+export function partOf(schema: Record<string, unknown>, ...keys: string[]): Record<string, unknown> {
+  return keys.reduce((part, key) => {
+    const next = part[key];
+    if (!isObject(next)) throw new Error(`the configuration's schema has no ${keys.join(".")}`);
+    return next;
+  }, schema);
 }

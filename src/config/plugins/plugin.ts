@@ -1,6 +1,6 @@
-import type { AgentDriver } from "../../agents/port.ts";
-import type { ChannelDriver } from "../../channels/port.ts";
-import type { MailSource } from "../../mail/port.ts";
+import type { AgentDriver } from "../../agents/driver.ts";
+import type { ChannelDriver } from "../../channels/driver.ts";
+import type { MailSource } from "../../mail/source.ts";
 import type { ChannelName } from "../../types.ts";
 
 /** What a plugin module exports as its default. */

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from "node:net";
-import { error, type Finding } from "../finding.ts";
-import type { ResolvedConfig } from "../resolved.ts";
+import { sameSecret } from "../../shared/secret.ts";
+import { error, type Finding, warning } from "../finding.ts";
+import type { ResolvedConfig } from "../types.ts";
 
 /** A trusted proxy is an IP address or a range of them in CIDR notation. */
 export function checkGateway({ gateway }: ResolvedConfig): Finding[] {
@@ -23,4 +24,54 @@ function isRange(entry: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Paths that the service answers itself. */
+const TAKEN = ["/api", "/healthz", "/readyz", "/metrics"];
+
+/**
+ * Only characters that reach the service as they were written, whatever client or proxy they went through.
+ */
+const SEGMENTS = /^(\/[A-Za-z0-9._~-]+)+$/;
+
+/**
+ * The prefix of all hooks, its trailing slash already gone, can be told from everything else the service
+ * answers.
+ */
+export function checkHooksPath({ hooks }: ResolvedConfig): Finding[] {
+  const problem = describe(hooks.path);
+  return problem === undefined ? [] : [error("hooks.path", problem)];
+}
+
+function describe(path: string): string | undefined {
+  if (path === "") return 'must not be "/": every path would be a hook; take one like "/hooks"';
+  if (!SEGMENTS.test(path)) return "must be made of /segments of letters, digits, - . _ and ~";
+  if (path.split("/").some((segment) => segment === "." || segment.includes(".."))) {
+    return 'must not hold ".." nor a segment "."';
+  }
+  const taken = TAKEN.find((prefix) => path === prefix || path.startsWith(`${prefix}/`));
+  return taken && `must not be or lie under ${taken}, which the service answers itself`;
+}
+
+/** What 24 random letters and digits hold is out of reach of guessing. */
+const SHORT = 24;
+
+/** The hook token is there while hooks are on, is long, and opens nothing but hooks. */
+export function checkToken({ gateway, hooks }: ResolvedConfig): Finding[] {
+  if (hooks.token === "") {
+    return hooks.enabled
+      ? [error("hooks.token", "is required while hooks.enabled is true: set a long random secret")]
+      : [];
+  }
+  if (gateway.token !== undefined && sameSecret(hooks.token, gateway.token)) {
+    return [
+      error(
+        "hooks.token",
+        "must not be the same as gateway.auth.token: whoever may post hooks would be the operator",
+      ),
+    ];
+  }
+  return hooks.token.length < SHORT
+    ? [warning("hooks.token", `is shorter than ${SHORT} characters and could be guessed`)]
+    : [];
 }

@@ -1,6 +1,8 @@
-import { BUILT_IN_HOOKS } from "../../types.ts";
+import { configuredChannels } from "../../channels/registry.ts";
+import { BUILT_IN_HOOKS, CHANNEL_NAMES, MAIN_SESSION } from "../../types.ts";
+import { didYouMean } from "../did-you-mean.ts";
 import { error, type Finding, warning } from "../finding.ts";
-import type { MappingSource, ResolvedConfig } from "../resolved.ts";
+import type { MappingSource, ResolvedConfig } from "../types.ts";
 
 /** Every mapping can be reached, can give an action, and has an id of its own. */
 export function checkMappings({ hooks }: ResolvedConfig): Finding[] {
@@ -62,4 +64,78 @@ function checkAgentSettings({ mapping, key }: MappingSource): Finding[] {
   return (["instructions", "model", "thinking", "timeoutSeconds"] as const)
     .filter((setting) => mapping[setting] !== undefined)
     .map((setting) => warning(`${key}.${setting}`, 'has no effect: agent "none" asks no agent'));
+}
+
+/** Session keys that are known ahead of any request obey `hooks.allowedSessionKeyPrefixes`. */
+export function checkSessionKeys({ hooks }: ResolvedConfig): Finding[] {
+  const prefixes = hooks.allowedSessionKeyPrefixes;
+  const checkPrefix = (key: string, sessionKey: string | undefined): Finding[] =>
+    sessionKey === undefined || startsWithOne(sessionKey, prefixes)
+      ? []
+      : [error(key, `must start with one of hooks.allowedSessionKeyPrefixes: ${prefixes.join(", ")}`)];
+
+  return [
+    ...checkMain(hooks.defaultSessionKey),
+    ...checkPrefix("hooks.defaultSessionKey", hooks.defaultSessionKey),
+    ...hooks.mappings.flatMap(({ mapping, key, file }) =>
+      [
+        ...checkPrefix(`${key}.sessionKey`, staticText(mapping.sessionKey)),
+        ...checkTemplate(`${key}.sessionKey`, mapping.sessionKey, hooks.allowRequestSessionKey),
+      ].map((finding) => ({ ...finding, file })),
+    ),
+  ];
+}
+
+function checkTemplate(key: string, template: string | undefined, allowed: boolean): Finding[] {
+  if (allowed || template === undefined || staticText(template) !== undefined) return [];
+  const message =
+    "is a template, so the request chooses the key: hooks.allowRequestSessionKey refuses what it gives";
+  return [warning(key, message)];
+}
+
+function startsWithOne(sessionKey: string, prefixes: string[]): boolean {
+  return prefixes.length === 0 || prefixes.some((prefix) => sessionKey.startsWith(prefix));
+}
+
+function checkMain(defaultSessionKey: string | undefined): Finding[] {
+  return defaultSessionKey?.trim() === MAIN_SESSION
+    ? [error("hooks.defaultSessionKey", `must not be "${MAIN_SESSION}": hooks run in sessions of their own`)]
+    : [];
+}
+
+const KNOWN: readonly string[] = ["last", ...CHANNEL_NAMES];
+
+/** Channels that are named ahead of any request are among those that exist, and are configured. */
+export function checkChannelNames({ hooks, channels, plugged }: ResolvedConfig): Finding[] {
+  const configured = configuredChannels({ channels, plugged });
+  return [
+    ...checkChannel("hooks.mail.channel", hooks.mail.channel, configured),
+    ...hooks.mappings.flatMap(({ mapping, key, file }) =>
+      checkChannel(`${key}.channel`, mapping.channel, configured).map((finding) => ({ ...finding, file })),
+    ),
+  ];
+}
+
+function checkChannel(key: string, template: string | undefined, configured: string[]): Finding[] {
+  const name = staticText(template);
+  if (name === undefined || name === "last" || configured.includes(name)) return [];
+  if (!KNOWN.includes(name)) return [error(key, `there is no channel "${name}"${didYouMean(name, KNOWN)}`)];
+  return [error(key, `the channel "${name}" is not configured: add a channels.${name} block`)];
+}
+
+/** A mapping's model that is known ahead of any request is on the enforced list: else each of its requests would get a 400. */
+export function checkMappingModels({ hooks, agents: { models } }: ResolvedConfig): Finding[] {
+  if (models === undefined) return [];
+  const names = new Set(models.flatMap(({ id, alias }) => [id, alias]));
+  return hooks.mappings.flatMap(({ mapping, key, file }) => {
+    const model = staticText(mapping.model)?.trim();
+    if (!model || names.has(model)) return [];
+    const message = `"${model}" is not on the list agents.defaults.models, which is enforced`;
+    return [{ ...error(`${key}.model`, message), file }];
+  });
+}
+
+/** The text of a template that says the same for every request; undefined where it depends on one. */
+export function staticText(template: string | undefined): string | undefined {
+  return template?.includes("{{") ? undefined : template;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CHANNEL_NAMES } from "../../types.ts";
 import { examineConfig } from "../examine.ts";
-import type { MappingInput, Provider, UserConfig } from "../generated.ts";
+import type { MappingInput, Provider, UserConfig } from "../schema/generated.ts";
 
 const TOKEN = "a-hook-token-of-good-length";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { GMAIL_CLIENT, giveConsent } from "../../../test/support/gmail/mailbox.ts";
 import { type GmailServer, startGmail } from "../../../test/support/gmail.ts";
+import { giveConsent, GMAIL_CLIENT } from "../../../test/support/gmail/mailbox.ts";
 import { type Consent, createConsent } from "./consent.ts";
 import { createGmail } from "./gmail.ts";
 

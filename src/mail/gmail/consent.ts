@@ -1,10 +1,11 @@
-import { randomBytes } from "node:crypto";
 import type { OAuth2Client } from "google-auth-library";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import { MailError } from "../../errors.ts";
-import { createGmailApi } from "./gmail-api.ts";
-import { createOAuthClient, loadS256 } from "./oauth-client.ts";
-import { startRedirectServer } from "./redirect-server.ts";
-import { toMailError } from "./to-mail-error.ts";
+import { sameSecret } from "../../shared/secret.ts";
+import { createGmailApi, createOAuthClient, loadS256 } from "./api.ts";
+import { toMailError } from "./errors.ts";
 
 /** What a mailbox is read and its notifications are pulled with. */
 const SCOPES = ["https://www.googleapis.com/auth/gmail.readonly", "https://www.googleapis.com/auth/pubsub"];
@@ -76,4 +77,72 @@ async function redeem(
   if (refreshToken && emailAddress) return { refreshToken, email: emailAddress };
   const advice = "Remove the app at https://myaccount.google.com/permissions and try again.";
   throw new MailError("login", `Google gave no refresh token. ${advice}`);
+}
+
+/** Where the browser comes back to after a consent. */
+interface RedirectServer {
+  uri: string;
+  /** Resolves with the code that comes with this state. Rejects with a `MailError` where the consent was refused, or with the signal's reason. */
+  waitForCode(state: string, signal: AbortSignal): Promise<string>;
+  close(): void;
+}
+
+/** Listens on a port of the loopback: 0 takes a free one. */
+async function startRedirectServer(port: number): Promise<RedirectServer> {
+  const server = createServer();
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    uri: `http://127.0.0.1:${portOf(server)}`,
+    waitForCode: (state, signal) => waitForCode(server, state, signal),
+    close() {
+      server.close();
+      server.closeIdleConnections();
+    },
+  };
+}
+
+function waitForCode(server: Server, state: string, signal: AbortSignal): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  if (signal.aborted) reject(signal.reason);
+  server.on("request", (request, response) => {
+    const { status, words, code, refusal } = judge(request, state);
+    response
+      .writeHead(status, { "content-type": "text/plain; charset=utf-8", connection: "close" })
+      .end(words);
+    if (code) resolve(code);
+    if (refusal) reject(refusal);
+  });
+  return promise;
+}
+
+interface Verdict {
+  status: number;
+  /** For the person in front of the browser. */
+  words: string;
+  code?: string;
+  refusal?: MailError;
+}
+
+function judge({ url = "" }: IncomingMessage, state: string): Verdict {
+  const query = URL.parse(url, "http://127.0.0.1")?.searchParams;
+  // Whoever else knows the port knows no state.
+  if (!sameSecret(query?.get("state") ?? "", state)) {
+    return { status: 400, words: "This is not the page that was asked for." };
+  }
+  const code = query?.get("code");
+  if (code) return { status: 200, words: "Done. You can close this page.", code };
+  const refusal = new MailError("login", `The consent was not given: ${toName(query?.get("error"))}.`);
+  return { status: 200, words: "The consent was not given. You can close this page.", refusal };
+}
+
+/** `access_denied`: whatever else the browser may bring does not get through. */
+function toName(error: string | null | undefined): string {
+  return /^\w{1,40}$/.exec(error ?? "")?.[0] ?? "no reason given";
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === "object" && address ? address.port : 0;
 }

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { Mailbox } from "../../config/generated.ts";
 import { openSource } from "../../../test/support/follow.ts";
 import { type GmailServer, startGmail, toMail } from "../../../test/support/gmail.ts";
-import type { MailSource } from "../port.ts";
+import type { Mailbox } from "../../config/schema/generated.ts";
+import type { MailSource } from "../source.ts";
 import { createGmail } from "./gmail.ts";
 
 const HOUR = 3_600_000;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { Mailbox } from "../../config/generated.ts";
-import { describeMailSource, type MailSourceUnderTest } from "../../contracts/describe-mail-source.ts";
-import { googleError } from "../../../test/support/gmail/pubsub.ts";
 import { startGmail } from "../../../test/support/gmail.ts";
+import { googleError } from "../../../test/support/gmail/pubsub.ts";
 import { startJsonServer } from "../../../test/support/json-server.ts";
+import type { Mailbox } from "../../config/schema/generated.ts";
+import { describeMailSource, type MailSourceUnderTest } from "../../contracts/mail.ts";
 import { createGmail } from "./gmail.ts";
 
 describeMailSource({ describe, test }, "gmail", open);

@@ -1,19 +1,14 @@
-import type { Mailbox } from "../../config/generated.ts";
-import type { FollowOptions, MailBatch, MailSource } from "../port.ts";
-import { createGmailApi, type GmailApi } from "./gmail-api.ts";
-import { createNews, type News } from "./news.ts";
-import { createOAuthClient } from "./oauth-client.ts";
+import type { Mailbox } from "../../config/schema/generated.ts";
+import { MailError } from "../../errors.ts";
+import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
+import { createGmailApi, createOAuthClient, type GmailApi } from "./api.ts";
+import { withTries } from "./fetch.ts";
+import { readBacklog, readHistory, startPosition } from "./history.ts";
+import type { Step } from "./look.ts";
 import { formatPosition, parsePosition, type Position } from "./position.ts";
-import { createPubsub, type Pubsub } from "./pubsub.ts";
-import { readBacklog } from "./read-backlog.ts";
-import { readHistory, startPosition } from "./read-history.ts";
-import { requestWatch } from "./request-watch.ts";
-import { requireMailbox } from "./require-mailbox.ts";
-import { type GmailSettings, requireSettings } from "./require-settings.ts";
-import { requireSubscription } from "./require-subscription.ts";
-import type { Step } from "./step.ts";
-import { createWatchRenewal, type WatchRenewal } from "./watch-renewal.ts";
-import { withTries } from "./with-tries.ts";
+import { createNews, createPubsub, type News, type Pubsub, requireSubscription } from "./pubsub-pull.ts";
+import { type GmailSettings, requireSettings, sameAddress } from "./settings.ts";
+import { createWatchRenewal, requestWatch, type WatchRenewal } from "./watch.ts";
 
 export interface GmailOptions {
   source: Mailbox;
@@ -114,4 +109,13 @@ function isWorthKeeping(position: Position, given: Position | undefined): boolea
     Boolean(given.backlog) !== Boolean(position.backlog) ||
     given.readAt + KEEP_MS < position.readAt
   );
+}
+
+/** Rejects with a `MailError` unless the consent opens this user's mailbox. */
+export async function requireMailbox(api: GmailApi, user: string, signal: AbortSignal): Promise<void> {
+  const { emailAddress } = await api.profile(signal);
+  if (!emailAddress) throw new MailError("network", "Google: the answer is not Gmail's.");
+  if (sameAddress(emailAddress, user)) return;
+  const message = `The consent is for ${emailAddress}, and hooks.mail.source.user is ${user}. Run \`webhooks mail setup\` again.`;
+  throw new MailError("login", message);
 }

@@ -1,5 +1,7 @@
-import { toMailId } from "../content/to-mail-id.ts";
-import type { GmailApi } from "./gmail-api.ts";
+import { toMailId } from "../message/read-mail.ts";
+import type { MailBatch } from "../source.ts";
+import type { GmailApi } from "./api.ts";
+import type { Position } from "./position.ts";
 
 /** What is known of a mail before it is fetched. */
 export interface Look {
@@ -29,4 +31,9 @@ export async function look(api: GmailApi, id: string, signal: AbortSignal): Prom
     receivedAt: Number(message.internalDate) || Date.now(),
     size: message.sizeEstimate ?? 0,
   };
+}
+
+/** A batch whose position is not text yet. */
+export interface Step extends Omit<MailBatch, "position"> {
+  position: Position;
 }

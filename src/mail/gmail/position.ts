@@ -1,5 +1,4 @@
-import { isObject } from "../../config/is-object.ts";
-import { parseObject } from "../../config/parse-object.ts";
+import { isObject, parseObject } from "../../shared/json.ts";
 
 /** How far a mailbox is read. */
 export interface Position {

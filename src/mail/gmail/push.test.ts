@@ -1,7 +1,7 @@
-import { beforeAll, afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { startGoogleSigner, type GoogleSigner } from "../../../test/support/google-signer.ts";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type GoogleSigner, startGoogleSigner } from "../../../test/support/google-signer.ts";
 import { DOORS, expectRefusal, type Ingress, startIngress } from "../../../test/support/ingress.ts";
-import type { Mailbox } from "../../config/generated.ts";
+import type { Mailbox } from "../../config/schema/generated.ts";
 import { registerMailPush } from "./push.ts";
 
 const AUDIENCE = "https://hooks.example.com/mail/push";

@@ -1,9 +1,11 @@
 import type { FastifyInstance } from "fastify";
-import type { Mailbox } from "../../config/generated.ts";
-import { isObject } from "../../config/is-object.ts";
-import { parseNotification } from "./notification.ts";
-import type { PushGate } from "./push-gate.ts";
-import { sameAddress } from "./same-address.ts";
+import type { OAuth2Client } from "google-auth-library";
+import type { Mailbox } from "../../config/schema/generated.ts";
+import { HookError } from "../../errors.ts";
+import { isObject } from "../../shared/json.ts";
+import { createOAuthClient } from "./api.ts";
+import { parseNotification } from "./pubsub-pull.ts";
+import { sameAddress } from "./settings.ts";
 
 export interface MailPushOptions {
   /** `hooks.mail.source` as it is now. */
@@ -20,13 +22,13 @@ const MOST_BYTES = 65_536;
  * send it again and again. Without `hooks.mail.source.push` there is nothing at that path.
  */
 export function registerMailPush(app: FastifyInstance, { source, notify }: MailPushOptions): void {
-  const requireToken = createLazyGate();
+  const admit = createPushGate();
   app.post(
     "/mail/push",
     {
       bodyLimit: MOST_BYTES,
       // Before the body: who has no token is not read.
-      onRequest: ({ headers }) => requireToken(headers.authorization, source()?.push),
+      onRequest: ({ headers }) => admit(headers.authorization, source()?.push),
     },
     async ({ body }, reply) => {
       const notification = parseNotification(isObject(body) ? body.message : undefined);
@@ -36,12 +38,49 @@ export function registerMailPush(app: FastifyInstance, { source, notify }: MailP
   );
 }
 
-/** Google's library is loaded with the first post: most services never get one. */
-function createLazyGate(): PushGate {
-  let gate: Promise<PushGate> | undefined;
+type PushSettings = NonNullable<Mailbox["push"]>;
+
+/** Resolves for a request that may pass. Rejects with a `HookError`, which does not say what is wrong with a token. */
+type PushGate = (authorization: string | undefined, settings: PushSettings | undefined) => Promise<void>;
+
+/** Google's own take about a kilobyte. */
+const MOST_CHARACTERS = 8192;
+
+/** Lets pass who brings a token that Google signed, for this audience, and for the service account of the settings. */
+function createPushGate(): PushGate {
+  const clients = new Map<string | undefined, Promise<OAuth2Client>>();
   return async (authorization, settings) => {
-    gate ??= import("./push-gate.ts").then(({ createPushGate }) => createPushGate());
-    const requireToken = await gate;
-    await requireToken(authorization, settings);
+    if (settings === undefined) throw new HookError(404, "not_found", "There is nothing here.");
+    const token = /^bearer +(\S+)$/i.exec((authorization ?? "").slice(0, MOST_CHARACTERS))?.[1];
+    if (token === undefined) throw unauthorized();
+    // One client for each source of certificates: it keeps them for as long as Google says.
+    const client = clients.get(settings.certsUrl) ?? createOAuthClient({ certsUrl: settings.certsUrl });
+    clients.set(settings.certsUrl, client);
+    await requireToken(await client, token, settings);
   };
+}
+
+async function requireToken(
+  client: OAuth2Client,
+  token: string,
+  { audience, serviceAccount }: PushSettings,
+): Promise<void> {
+  const { certs } = await client.getFederatedSignonCertsAsync().catch(() => {
+    throw new HookError(503, "unavailable", "The token cannot be checked now. Try again.", {
+      headers: { "Retry-After": "10" },
+    });
+  });
+  const ticket = await client
+    .verifySignedJwtWithCertsAsync(token, certs, audience, client.issuers)
+    .catch(() => {
+      throw unauthorized();
+    });
+  const claims = ticket.getPayload();
+  if (claims?.email !== serviceAccount || claims.email_verified !== true) throw unauthorized();
+}
+
+function unauthorized(): HookError {
+  return new HookError(401, "unauthorized", "The token is missing or wrong.", {
+    headers: { "WWW-Authenticate": "Bearer" },
+  });
 }

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { Mailbox } from "../../config/generated.ts";
 import { openSource } from "../../../test/support/follow.ts";
-import { googleError } from "../../../test/support/gmail/pubsub.ts";
 import { type GmailServer, startGmail, toMail } from "../../../test/support/gmail.ts";
-import type { MailSource } from "../port.ts";
+import { googleError } from "../../../test/support/gmail/pubsub.ts";
+import type { Mailbox } from "../../config/schema/generated.ts";
+import type { MailSource } from "../source.ts";
 import { createGmail } from "./gmail.ts";
 
 const { signal } = new AbortController();

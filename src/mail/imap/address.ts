@@ -1,5 +1,5 @@
-import type { Mailbox } from "../../config/generated.ts";
 import { isLoopback } from "../../config/is-loopback.ts";
+import type { Mailbox } from "../../config/schema/generated.ts";
 import { MailError } from "../../errors.ts";
 
 /** How a server is reached, everything filled in. */

@@ -3,135 +3,187 @@ import { type AddressInfo, createServer } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { inspect } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
-import { followMail } from "../../contracts/follow-mail.ts";
-import { mailFailureOf } from "../../contracts/mail-failure-of.ts";
 import { CERTIFICATE } from "../../../test/support/certificate.ts";
-import { openImapMailbox } from "../../../test/support/imap-mailbox.ts";
+import { type ImapMailbox, openImapMailbox } from "../../../test/support/imap-mailbox.ts";
 import { startImapServer } from "../../../test/support/imap-server.ts";
+import { startTokenServer, type TokenServer } from "../../../test/support/token-server.ts";
+import { followMail, mailFailureOf } from "../../contracts/mail.ts";
 import { createImap } from "./imap.ts";
 
-const never = new AbortController().signal;
+describe("connect", () => {
+  const never = new AbortController().signal;
 
-describe("over TLS", () => {
-  const own = getCACertificates("default");
-  const trust = (certificates: string[]): void => setDefaultCACertificates([...own, ...certificates]);
-  beforeAll(() => () => trust([]));
+  describe("over TLS", () => {
+    const own = getCACertificates("default");
+    const trust = (certificates: string[]): void => setDefaultCACertificates([...own, ...certificates]);
+    beforeAll(() => () => trust([]));
 
-  test.each([
-    { tls: "implicit", with: [] },
-    { tls: "starttls", with: ["STARTTLS"] },
-  ] as const)("reads with $tls", async ({ tls, with: extensions }) => {
-    trust([CERTIFICATE.cert]);
-    const { server, source } = await openImapMailbox(
-      { certificate: CERTIFICATE, with: [...extensions] },
-      { host: "localhost", tls },
-    );
-    server.append("INBOX", "Subject: safe\r\n\r\n");
-    const { mails } = await followMail(source, ({ mails: { length } }) => length === 1);
-    expect(mails[0]?.subject).toBe("safe");
-  });
-
-  test.each([
-    { tls: "implicit", with: [] },
-    { tls: "starttls", with: ["STARTTLS"] },
-  ] as const)(
-    "gives no password to a server that anyone may have set up, with $tls",
-    async ({ tls, ...options }) => {
-      trust([]);
+    test.each([
+      { tls: "implicit", with: [] },
+      { tls: "starttls", with: ["STARTTLS"] },
+    ] as const)("reads with $tls", async ({ tls, with: extensions }) => {
+      trust([CERTIFICATE.cert]);
       const { server, source } = await openImapMailbox(
-        { certificate: CERTIFICATE, with: [...options.with] },
+        { certificate: CERTIFICATE, with: [...extensions] },
         { host: "localhost", tls },
       );
-      const error = await mailFailureOf(source.check(never));
-      expect(error).toMatchObject({ kind: "tls", message: expect.stringContaining("NODE_EXTRA_CA_CERTS") });
-      expect(error.message).not.toContain("--use-system-ca");
-      expect(server.commands()).not.toContain("LOGIN");
-    },
-  );
-
-  test("gives no password to a server of another name", async () => {
-    trust([CERTIFICATE.cert]);
-    const { server, source } = await openImapMailbox({ certificate: CERTIFICATE }, { tls: "implicit" });
-    const error = await mailFailureOf(source.check(never));
-    expect(error).toMatchObject({
-      kind: "tls",
-      message: expect.stringMatching(/ shows a certificate for localhost, not for 127\.0\.0\.1:/),
+      server.append("INBOX", "Subject: safe\r\n\r\n");
+      const { mails } = await followMail(source, ({ mails: { length } }) => length === 1);
+      expect(mails[0]?.subject).toBe("safe");
     });
-    expect(server.commands()).toEqual([]);
+
+    test.each([
+      { tls: "implicit", with: [] },
+      { tls: "starttls", with: ["STARTTLS"] },
+    ] as const)(
+      "gives no password to a server that anyone may have set up, with $tls",
+      async ({ tls, ...options }) => {
+        trust([]);
+        const { server, source } = await openImapMailbox(
+          { certificate: CERTIFICATE, with: [...options.with] },
+          { host: "localhost", tls },
+        );
+        const error = await mailFailureOf(source.check(never));
+        expect(error).toMatchObject({ kind: "tls", message: expect.stringContaining("NODE_EXTRA_CA_CERTS") });
+        expect(error.message).not.toContain("--use-system-ca");
+        expect(server.commands()).not.toContain("LOGIN");
+      },
+    );
+
+    test("gives no password to a server of another name", async () => {
+      trust([CERTIFICATE.cert]);
+      const { server, source } = await openImapMailbox({ certificate: CERTIFICATE }, { tls: "implicit" });
+      const error = await mailFailureOf(source.check(never));
+      expect(error).toMatchObject({
+        kind: "tls",
+        message: expect.stringMatching(/ shows a certificate for localhost, not for 127\.0\.0\.1:/),
+      });
+      expect(server.commands()).toEqual([]);
+    });
+
+    test("gives no password to a server that has lost its STARTTLS", async () => {
+      const { server, source } = await openImapMailbox({}, { tls: "starttls" });
+      const error = await mailFailureOf(source.check(never));
+      expect(error).toMatchObject({ kind: "tls", message: expect.stringContaining("offers no STARTTLS") });
+      expect(server.commands()).not.toContain("LOGIN");
+    });
+
+    test("tells of a port that speaks none", async () => {
+      const { source } = await openImapMailbox({}, { tls: "implicit" });
+      const error = await mailFailureOf(source.check(never));
+      expect(error).toMatchObject({ kind: "tls", message: expect.stringContaining('tls: "starttls"') });
+    });
   });
 
-  test("gives no password to a server that has lost its STARTTLS", async () => {
-    const { server, source } = await openImapMailbox({}, { tls: "starttls" });
+  test("tells the password to nobody but the server", async () => {
+    const server = await startImapServer();
+    const password = "a secret that is wrong";
+    const { host, port, user } = server;
+    const source = createImap({ source: { kind: "imap", host, port, tls: "none", user, password } });
     const error = await mailFailureOf(source.check(never));
-    expect(error).toMatchObject({ kind: "tls", message: expect.stringContaining("offers no STARTTLS") });
-    expect(server.commands()).not.toContain("LOGIN");
+    expect(error.message).toBe(
+      `${host}:${port} refuses the login of ${user}: Login failed: authentication failure`,
+    );
+    expect(inspect(error, { depth: null, showHidden: true })).not.toContain(password);
+    await server.close();
   });
 
-  test("tells of a port that speaks none", async () => {
-    const { source } = await openImapMailbox({}, { tls: "implicit" });
-    const error = await mailFailureOf(source.check(never));
-    expect(error).toMatchObject({ kind: "tls", message: expect.stringContaining('tls: "starttls"') });
+  test("says in words that nothing is there", async () => {
+    const source = createImap({
+      source: { kind: "imap", host: "127.0.0.1", port: 1, user: "ann", password: "p" },
+    });
+    expect(await mailFailureOf(source.check(never))).toMatchObject({
+      kind: "network",
+      message: "nothing listens at 127.0.0.1:1",
+    });
+  });
+
+  test("leaves nothing on a signal that outlives it, whether it logged in or not", async () => {
+    const { signal } = new AbortController();
+    const { settings, source } = await openImapMailbox();
+    await source.check(signal);
+    await mailFailureOf(createImap({ source: { ...settings, password: "wrong" } }).check(signal));
+    await mailFailureOf(createImap({ source: { ...settings, port: 1 } }).check(signal));
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  test("gives up at once on a server that says nothing, once it is aborted", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const source = createImap({
+      source: { kind: "imap", host: "127.0.0.1", port, tls: "none", user: "ann", password: "p" },
+    });
+    const abort = new AbortController();
+    server.once("connection", () => abort.abort());
+    await expect(source.check(abort.signal)).rejects.toBeInstanceOf(Error);
+    server.close();
+  });
+
+  test("closes its connection when it ends", async () => {
+    const { server, source } = await openImapMailbox();
+    await source.check(never);
+    await followMail(source, () => true);
+    await expect.poll(() => server.connectionCount()).toBe(0);
+    expect(server.commands().filter((command) => command === "LOGOUT")).toHaveLength(2);
+  });
+
+  test("goes without a goodbye where the server does not answer any more", async () => {
+    const { server, source } = await openImapMailbox();
+    await followMail(source, () => {
+      server.muteConnections();
+      return true;
+    });
+    await expect.poll(() => server.connectionCount()).toBe(0);
   });
 });
 
-test("tells the password to nobody but the server", async () => {
-  const server = await startImapServer();
-  const password = "a secret that is wrong";
-  const { host, port, user } = server;
-  const source = createImap({ source: { kind: "imap", host, port, tls: "none", user, password } });
-  const error = await mailFailureOf(source.check(never));
-  expect(error.message).toBe(
-    `${host}:${port} refuses the login of ${user}: Login failed: authentication failure`,
-  );
-  expect(inspect(error, { depth: null, showHidden: true })).not.toContain(password);
-  await server.close();
-});
+describe("login", () => {
+  const never = new AbortController().signal;
 
-test("says in words that nothing is there", async () => {
-  const source = createImap({
-    source: { kind: "imap", host: "127.0.0.1", port: 1, user: "ann", password: "p" },
+  describe("with OAuth 2", () => {
+    test("logs in with an access token", async () => {
+      const { source, server } = await open([{ access_token: "ya29.access" }]);
+      server.append("INBOX", "Subject: Hello\r\n\r\n");
+      const { mails } = await followMail(source, ({ mails: { length } }) => length === 1);
+      expect(mails[0]?.subject).toBe("Hello");
+      expect(server.commands()).toContain("AUTHENTICATE XOAUTH2");
+      expect(server.commands()).not.toContain("LOGIN");
+    });
+
+    test("gets a new token where one is refused before its time", async () => {
+      const { source, requests } = await open([
+        { access_token: "withdrawn", expires_in: 3600 },
+        { access_token: "ya29.access" },
+      ]);
+      await source.check(never);
+      expect(requests).toHaveLength(2);
+    });
+
+    test("gives up where a new one is refused, too", async () => {
+      const { source, requests } = await open([{ access_token: "wrong" }]);
+      expect(await mailFailureOf(source.check(never))).toMatchObject({ kind: "login" });
+      expect(requests).toHaveLength(2);
+    });
+
+    test("does not go to the server without a token", async () => {
+      const { source, server } = await open([{ status: 400, body: { error: "invalid_grant" } }]);
+      expect(await mailFailureOf(source.check(never))).toMatchObject({ kind: "login" });
+      expect(server.commands()).toEqual([]);
+    });
   });
-  expect(await mailFailureOf(source.check(never))).toMatchObject({
-    kind: "network",
-    message: "nothing listens at 127.0.0.1:1",
+
+  test("a login that was refused is accepted later", async () => {
+    const { source, server } = await openImapMailbox();
+    server.refuseLogins(true);
+    expect(await mailFailureOf(followMail(source, () => true))).toMatchObject({ kind: "login" });
+    server.refuseLogins(false);
+    await followMail(source, () => true);
   });
-});
 
-test("leaves nothing on a signal that outlives it, whether it logged in or not", async () => {
-  const { signal } = new AbortController();
-  const { settings, source } = await openImapMailbox();
-  await source.check(signal);
-  await mailFailureOf(createImap({ source: { ...settings, password: "wrong" } }).check(signal));
-  await mailFailureOf(createImap({ source: { ...settings, port: 1 } }).check(signal));
-  expect(getEventListeners(signal, "abort")).toEqual([]);
-});
-
-test("gives up at once on a server that says nothing, once it is aborted", async () => {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const source = createImap({
-    source: { kind: "imap", host: "127.0.0.1", port, tls: "none", user: "ann", password: "p" },
-  });
-  const abort = new AbortController();
-  server.once("connection", () => abort.abort());
-  await expect(source.check(abort.signal)).rejects.toBeInstanceOf(Error);
-  server.close();
-});
-
-test("closes its connection when it ends", async () => {
-  const { server, source } = await openImapMailbox();
-  await source.check(never);
-  await followMail(source, () => true);
-  await expect.poll(() => server.connectionCount()).toBe(0);
-  expect(server.commands().filter((command) => command === "LOGOUT")).toHaveLength(2);
-});
-
-test("goes without a goodbye where the server does not answer any more", async () => {
-  const { server, source } = await openImapMailbox();
-  await followMail(source, () => {
-    server.muteConnections();
-    return true;
-  });
-  await expect.poll(() => server.connectionCount()).toBe(0);
+  async function open(answers: object[]): Promise<ImapMailbox & TokenServer> {
+    const tokens = await startTokenServer(...answers);
+    const oauth = { clientId: "hookline", refreshToken: "refresh", tokenUrl: tokens.tokenUrl };
+    return { ...tokens, ...(await openImapMailbox({ with: ["XOAUTH2"] }, { password: undefined, oauth })) };
+  }
 });

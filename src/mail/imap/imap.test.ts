@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { describeMailSource, type MailSourceUnderTest } from "../../contracts/describe-mail-source.ts";
 import { startImapServer } from "../../../test/support/imap-server.ts";
+import { describeMailSource, type MailSourceUnderTest } from "../../contracts/mail.ts";
 import { createImap, type ImapOptions } from "./imap.ts";
 
 describeMailSource({ describe, test }, "imap", open);

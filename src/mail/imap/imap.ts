@@ -1,13 +1,11 @@
 import type { ImapFlow } from "imapflow";
-import type { Mailbox } from "../../config/generated.ts";
-import type { FollowOptions, MailBatch, MailSource } from "../port.ts";
+import type { Mailbox } from "../../config/schema/generated.ts";
+import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
 import { resolveAddress, toMailboxUrl } from "./address.ts";
-import { disconnect } from "./connect.ts";
-import { followFolder, type Timing } from "./follow-folder.ts";
-import { createLogin } from "./login.ts";
-import { openFolder } from "./open-folder.ts";
-import { toMailError } from "./to-mail-error.ts";
-import { createTries } from "./tries.ts";
+import { createLogin, disconnect, openFolder } from "./connect.ts";
+import { toMailError } from "./errors.ts";
+import { followFolder, type Timing } from "./follow.ts";
+import { createTries } from "./reader.ts";
 
 export interface ImapOptions {
   /** `hooks.mail.source` of kind `imap`. */
@@ -56,4 +54,19 @@ export function createImap({ source, timing: given }: ImapOptions): MailSource {
 
   const addresses = address.user.includes("@") ? [address.user.toLowerCase()] : [];
   return { name: "imap", mailbox: toMailboxUrl(address), addresses, folders, check, follow };
+}
+
+/** The folders of a mailbox that can be followed, INBOX first. Rejects with a `MailError`. */
+export async function listFolders(source: Mailbox, signal: AbortSignal): Promise<string[]> {
+  const address = resolveAddress(source);
+  const client = await createLogin(address, source)(signal);
+  try {
+    const listed = await client.list();
+    const paths = listed.filter(({ flags }) => !flags.has("\\Noselect")).map(({ path }) => path);
+    return paths.toSorted((one, other) => Number(other === "INBOX") - Number(one === "INBOX"));
+  } catch (error) {
+    throw toMailError(error, address);
+  } finally {
+    await disconnect(client);
+  }
 }

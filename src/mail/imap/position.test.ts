@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { advance, parsePosition, readOnFrom, writePosition } from "./position.ts";
+import { advance, parsePosition, readOnFrom, toRange, writePosition } from "./position.ts";
 
 const since = 1_700_000_000_000;
 const folder = { uidValidity: 7n, uidNext: 101 };
@@ -51,3 +51,12 @@ test.each([undefined, "", "12", "null", "{}", '{"uidValidity":"x","uid":1}', '{"
     expect(parsePosition(text)).toBeUndefined();
   },
 );
+
+test.each([
+  [[], ""],
+  [[5], "5"],
+  [[1, 2, 3], "1:3"],
+  [[1, 2, 4, 7, 8], "1:2,4,7:8"],
+])("%j", (uids, range) => {
+  expect(toRange(uids)).toBe(range);
+});

@@ -1,4 +1,6 @@
-import { isObject } from "../../config/is-object.ts";
+import type { FetchMessageObject, FetchQueryObject, ImapFlow, SearchObject } from "imapflow";
+import { isObject } from "../../shared/json.ts";
+import { connectionLost } from "./errors.ts";
 
 /**
  * How far a folder is read. UIDVALIDITY and UIDNEXT tell by themselves whether anything is new: the mod-sequences of CONDSTORE
@@ -58,4 +60,42 @@ export function parsePosition(text: string | undefined): Position | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The uids of what is found, ascending. Rejects where the connection is lost, or the server refuses. */
+export async function search(client: ImapFlow, query: SearchObject): Promise<number[]> {
+  const uids = await client.search(query, { uid: true });
+  if (Array.isArray(uids)) return uids;
+  const isLost = !client.mailbox || client.byeReason !== undefined;
+  throw isLost ? connectionLost(client) : new Error("It refuses to search.");
+}
+
+/**
+ * What a server answers for these mails, among it news that nobody asked for. Rejects where the connection is lost: the library
+ * then gives nothing at all, which would pass for mails that are gone.
+ */
+export async function* fetchMails(
+  client: ImapFlow,
+  uids: number[],
+  query: FetchQueryObject,
+): AsyncGenerator<FetchMessageObject> {
+  yield* client.fetch(toRange(uids), query, { uid: true });
+  if (!client.mailbox) throw connectionLost(client);
+}
+
+/** Ascending uids as a command names them: `3:7,9`. */
+export function toRange(uids: number[]): string {
+  const runs: { first: number; last: number }[] = [];
+  for (const uid of uids) {
+    const run = runs.at(-1);
+    if (run?.last === uid - 1) run.last = uid;
+    else runs.push({ first: uid, last: uid });
+  }
+  return runs.map(({ first, last }) => (first === last ? `${first}` : `${first}:${last}`)).join(",");
+}
+
+export function chunks<Item>(items: Item[], size: number): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
 }

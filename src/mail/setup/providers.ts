@@ -1,5 +1,5 @@
-import type { FoundServer } from "./found-server.ts";
-import type { MailAddress } from "./mail-address.ts";
+import { isIP } from "node:net";
+import { domainToASCII } from "node:url";
 
 interface Provider {
   /** Domains of its addresses. */
@@ -117,4 +117,44 @@ function toServer(
   origin: string,
 ): FoundServer {
   return { host, port: 993, tls: "implicit", user: localUser ? local : address, origin, hint, gmail };
+}
+
+/** A mail server that speaks TLS, as it was found for an address. What it says comes from outside. */
+export interface FoundServer {
+  host: string;
+  port: number;
+  tls: "implicit" | "starttls";
+  /** The login name for the address. */
+  user: string;
+  /** Where it was found, for a person: `DNS`. */
+  origin: string;
+  /** What a person must know before the login can work. */
+  hint?: string;
+  /** Only DNS names it, which anyone on the way can forge, and it is no server of the domain's: a person must want it (RFC 6186, 6). */
+  isForeign?: true;
+  /** Whether Gmail's own API leads to the mailbox too. */
+  gmail?: true;
+}
+
+/** Whether a name that came from outside can be a server's: letters, digits, hyphens and dots, at most 253 characters. */
+export function isHostName(name: string): boolean {
+  return name.length <= 253 && name.includes(".") && name.split(".").every((label) => LABEL.test(label));
+}
+
+const LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/i;
+
+export interface MailAddress {
+  /** As it was written, the domain in ASCII and lower case. */
+  address: string;
+  local: string;
+  domain: string;
+}
+
+/** Takes an address apart. undefined: it is none that mail can reach from here. */
+export function parseMailAddress(text: string): MailAddress | undefined {
+  const [, local, written] = /^([^\s@"<>]{1,64})@([^\s@"<>:/?#%\\[\]]{1,253})$/.exec(text.trim()) ?? [];
+  if (local === undefined || written === undefined) return undefined;
+  const domain = domainToASCII(written).replace(/\.$/, "");
+  if (!isHostName(domain) || isIP(domain) !== 0) return undefined;
+  return { address: `${local}@${domain}`, local, domain };
 }

@@ -1,9 +1,6 @@
-import type { Mail } from "../port.ts";
+import type { Mail } from "../source.ts";
 import { type BackoffLimits, createBackoff } from "./backoff.ts";
-import { judge, type Verdict } from "./judge.ts";
-import type { MailAnswer, PostMails } from "./post.ts";
-import { shorten } from "./shorten.ts";
-import { toBody } from "./to-requests.ts";
+import { type MailAnswer, type PostMails, toBody } from "./post.ts";
 
 /** What became of one mail. */
 export interface Dealt {
@@ -79,4 +76,37 @@ async function postUntilJudged(mails: Mail[], options: DeliverOptions): Promise<
     }
     await pause(waitMs);
   }
+}
+
+/**
+ * taken · too-much: fewer or shorter mails may pass · refused: it lies with one of the mails · failed: a transform failed on
+ * one of them, and may not the next time · unready: it lies with no mail, the same may pass later.
+ */
+export type Verdict = "taken" | "too-much" | "refused" | "failed" | "unready";
+
+/** Answers that would be the same for any mail: the token, the address, the method, a gateway between. */
+const NOBODYS_FAULT = [401, 403, 404, 405, 407, 408, 415, 425, 426, 429];
+
+/** What an answer says of the mails that were posted, `count` of them. */
+export function judge({ status, code, hookExists }: MailAnswer, count: number): Verdict {
+  if (status >= 200 && status < 300) return "taken";
+  if (status === 413) return "too-much";
+  // A timeout is one mail's fault at most where there is only one.
+  if (status === 504 && count > 1) return "too-much";
+  if (status === 500 && code === "transform_failed") return "failed";
+  // A mapping may ask in `match.where` for what not every mail has: none that lacks it must stop the others.
+  if (status === 404 && hookExists) return "refused";
+  return status >= 400 && status < 500 && !NOBODYS_FAULT.includes(status) ? "refused" : "unready";
+}
+
+/** Below this many characters nothing is gained by cutting in steps. */
+const SHORT = 256;
+
+/** The same mail with a quarter of its text, at last without any; undefined where there is none to cut. */
+export function shorten(mail: Mail): Mail | undefined {
+  const { length } = mail.body;
+  if (length === 0) return undefined;
+  const rest = length > SHORT ? mail.body.slice(0, length / 4) : "";
+  // Half of a surrogate pair is no character.
+  return { ...mail, body: rest.replace(/[\uD800-\uDBFF]$/, ""), truncated: true };
 }

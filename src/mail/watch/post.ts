@@ -1,7 +1,9 @@
-import { parseObject } from "../../config/parse-object.ts";
-import { toBearer } from "../../config/secret.ts";
+import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "../../errors.ts";
-import { describeUnreachable } from "../describe-unreachable.ts";
+import { parseObject } from "../../shared/json.ts";
+import { toBearer } from "../../shared/secret.ts";
+import { describeUnreachable } from "../imap/errors.ts";
+import type { Mail } from "../source.ts";
 
 /** What the hook said to some mails. */
 export interface MailAnswer {
@@ -109,4 +111,33 @@ function describeFailure(error: unknown, url: string): string {
   const { hostname, port, protocol } = URL.parse(url) ?? { hostname: "", port: "", protocol: "" };
   const reached = describeUnreachable(code, hostname, port || (protocol === "https:" ? 443 : 80));
   return reached ?? `the hook gave no answer: ${messageOf(cause)}`;
+}
+
+/** What stands around the mails of a body, generously. */
+const ENVELOPE_BYTES = 256;
+
+/** The body of one request. */
+export function toBody(source: string, mails: Mail[]): string {
+  return JSON.stringify({ source, messages: mails });
+}
+
+/**
+ * Mails as they are posted together: neighbours whose authentication says the same, so that a mapping's `match.where` can
+ * speak of it, and as many as fit into a body of `maxBytes`. One that is larger by itself stands alone.
+ */
+export function toRequests(mails: Mail[], maxBytes: number): Mail[][] {
+  const requests: Mail[][] = [];
+  let room = 0;
+  for (const mail of mails) {
+    const bytes = Buffer.byteLength(JSON.stringify(mail)) + 1;
+    const last = requests.at(-1);
+    if (last && bytes <= room && isDeepStrictEqual(last[0]?.authentication, mail.authentication)) {
+      last.push(mail);
+      room -= bytes;
+    } else {
+      requests.push([mail]);
+      room = maxBytes - ENVELOPE_BYTES - bytes;
+    }
+  }
+  return requests;
 }

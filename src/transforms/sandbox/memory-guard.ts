@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { PROGRESS_BYTES } from "./progress.ts";
+import { PROGRESS_BYTES } from "./protocol.ts";
 
 const MIB = 1024 * 1024;
 /** How much address space a child may take beyond what it has when it is ready. */

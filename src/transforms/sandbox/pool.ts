@@ -1,9 +1,7 @@
 import type { Log } from "../../telemetry/log.ts";
 import type { Answer, FailedAnswer } from "./answer.ts";
-import type { ChildEnd } from "./child-handle.ts";
-import { type Crew, createCrew } from "./crew.ts";
-import type { Job, JobRequest } from "./job.ts";
-import { pickChild } from "./pick-child.ts";
+import type { ChildEnd, ChildHandle, Job, JobRequest, Trust } from "./job.ts";
+import { createCrew, type Crew } from "./workers.ts";
 
 const MAX_WAITING = 1000;
 const MAX_WAITING_MS = 10_000;
@@ -164,4 +162,38 @@ function refuseAll(state: State, reason: string, applies: (job: Job) => boolean 
 
 function unavailable(message: string): FailedAnswer {
   return { kind: "unavailable", message, log: [] };
+}
+
+/** Jobs a child is given ahead, so that it never waits for the pipe. */
+const MAX_BACKLOG = 16;
+/** Below this nobody gains from being sent elsewhere, and jobs that go together cost less. */
+const SHORT_WAIT_MS = 2;
+
+/**
+ * The child that takes a job, if one can now. What is not proven has the quarantine to itself, one job at a time; while
+ * such a job is among those that wait, others keep off it. The rest go to the first child where they need not wait,
+ * else where the wait is the shortest: the second child stays empty, a spare, for as long as one is enough.
+ */
+export function pickChild(
+  ready: ChildHandle[],
+  job: Job,
+  waits: ReadonlySet<Trust>,
+): ChildHandle | undefined {
+  if (job.trust === "suspect" && waits.has("untried")) return undefined;
+  if (job.trust !== "proven") return ready.find((child) => child.isQuarantine && child.backlog() === 0);
+  const isWanted = waits.has("untried") || waits.has("suspect");
+  const available = ready.filter(
+    (child) =>
+      !child.isHeld() &&
+      child.backlog() < MAX_BACKLOG &&
+      !(isWanted && child.isQuarantine && ready.length > 1),
+  );
+  return available.find((child) => child.expectedWait() < SHORT_WAIT_MS) ?? findShortestWait(available);
+}
+
+function findShortestWait(available: ChildHandle[]): ChildHandle | undefined {
+  return available.reduce<ChildHandle | undefined>(
+    (best, child) => (best && best.expectedWait() <= child.expectedWait() ? best : child),
+    undefined,
+  );
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTransformFolder, type TransformFolder } from "../../../test/contracts/transform-folder.ts";
-import type { TransformBundle } from "../port.ts";
+import type { TransformBundle } from "../runner.ts";
 import { traceStack } from "./trace.ts";
 
 let folder: TransformFolder;

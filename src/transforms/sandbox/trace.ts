@@ -1,8 +1,8 @@
 import { SourceMap, type SourceMapPayload } from "node:module";
 import path from "node:path";
 import type { ConfigProblem } from "../../errors.ts";
-import type { TransformBundle } from "../port.ts";
-import { showLine } from "../show-line.ts";
+import { showLine } from "../esbuild.ts";
+import type { TransformBundle } from "../runner.ts";
 import { BUNDLE_FILE } from "./protocol.ts";
 
 const FRAME = new RegExp(`^\\s*at (?:(.*?) \\()?.*?${BUNDLE_FILE}:(\\d+):(\\d+)`);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { silentLog } from "../../../src/telemetry/log.ts";
-import type { TransformBundle, TransformRunner } from "../../../src/transforms/port.ts";
-import { createSandbox } from "../../../src/transforms/sandbox/supervisor.ts";
+import type { TransformBundle, TransformRunner } from "../../../src/transforms/runner.ts";
+import { createSandbox } from "../../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput } from "../../contracts/transform-folder.ts";
 import { PAYLOAD, TRANSFORM } from "./sample.ts";
 

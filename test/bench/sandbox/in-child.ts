@@ -1,7 +1,7 @@
 /** Runs with the flags of a sandbox process, gets what it needs as arguments, and prints its figures as JSON. */
 import { readFileSync } from "node:fs";
 import ivm from "isolated-vm";
-import { createModuleIsolate } from "../../../src/transforms/sandbox/isolate.ts";
+import { createModuleIsolate } from "../../../src/transforms/child/isolate.ts";
 import { PAYLOAD, transformPlainly } from "./sample.ts";
 import { timeCalls } from "./time.ts";
 

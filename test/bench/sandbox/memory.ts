@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { silentLog } from "../../../src/telemetry/log.ts";
-import { createSandbox } from "../../../src/transforms/sandbox/supervisor.ts";
+import { createSandbox } from "../../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput } from "../../contracts/transform-folder.ts";
 import { PAYLOAD, TRANSFORM } from "./sample.ts";
 

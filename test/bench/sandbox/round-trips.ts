@@ -1,7 +1,7 @@
 import path from "node:path";
 import { Tinypool } from "tinypool";
 import { silentLog } from "../../../src/telemetry/log.ts";
-import { createSandbox } from "../../../src/transforms/sandbox/supervisor.ts";
+import { createSandbox } from "../../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput } from "../../contracts/transform-folder.ts";
 import { PAYLOAD, TRANSFORM } from "./sample.ts";
 import { timeInFlight } from "./time.ts";

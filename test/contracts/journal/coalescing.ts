@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Journal, NewAction, NewEvent } from "../../../src/journal/port.ts";
+import type { Journal, NewAction, NewEvent } from "../../../src/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
 import {
   NOW,

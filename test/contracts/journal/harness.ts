@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach } from "vitest";
-import type { Journal } from "../../../src/journal/port.ts";
+import type { Journal } from "../../../src/journal/journal.ts";
 
 /** How a driver is opened on a state folder. */
 export type OpenJournal = (folder: string) => Promise<Journal>;

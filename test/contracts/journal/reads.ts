@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { EventStatus } from "../../../src/types.ts";
-import type { Journal } from "../../../src/journal/port.ts";
+import type { Journal } from "../../../src/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
 import {
   NOW,

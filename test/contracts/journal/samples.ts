@@ -8,7 +8,7 @@ import type {
   NewEvent,
   Retention,
   TurnOutcome,
-} from "../../../src/journal/port.ts";
+} from "../../../src/journal/journal.ts";
 import { MAIN_SESSION, type AgentAction, type Receipt } from "../../../src/types.ts";
 
 /** Every sample event happens at this moment unless a test says otherwise. */

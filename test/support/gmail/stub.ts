@@ -1,5 +1,5 @@
-import type { GmailApi } from "../../../src/mail/gmail/gmail-api.ts";
-import type { FollowOptions } from "../../../src/mail/port.ts";
+import type { GmailApi } from "../../../src/mail/gmail/api.ts";
+import type { FollowOptions } from "../../../src/mail/source.ts";
 
 async function refuse(): Promise<never> {
   throw new Error("This was not to be asked.");

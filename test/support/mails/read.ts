@@ -1,5 +1,5 @@
-import type { Mail } from "../../../src/mail/port.ts";
-import { type MailFacts, readMail, type ReadOptions } from "../../../src/mail/content/read-mail.ts";
+import type { Mail } from "../../../src/mail/source.ts";
+import { type MailFacts, readMail, type ReadOptions } from "../../../src/mail/message/read-mail.ts";
 
 export const RECEIVED = Date.UTC(2026, 10, 20, 9, 8, 2);
 

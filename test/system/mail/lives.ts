@@ -1,7 +1,7 @@
 import { type Client, createClient, waitFor } from "../../support/client.ts";
 import { type ServiceProcess, startProcess } from "../../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN } from "../../support/service.ts";
-import type { MailState } from "../../../src/mail/watch/states.ts";
+import type { MailState } from "../../../src/mail/watch/status.ts";
 
 /** The service, one process after another: not started yet. */
 export interface Lives {

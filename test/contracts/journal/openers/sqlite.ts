@@ -1,4 +1,4 @@
-import { createSqliteJournal } from "../../../../src/journal/sqlite.ts";
+import { createSqliteJournal } from "../../../../src/journal/sqlite/sqlite.ts";
 import { silentLog } from "../../../../src/telemetry/log.ts";
 import type { OpenJournal } from "../harness.ts";
 

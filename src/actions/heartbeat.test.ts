@@ -1,0 +1,42 @@
+import { describe, expect, test } from "vitest";
+import { isOnlyAck } from "./heartbeat.ts";
+
+const ACK = "HEARTBEAT_OK";
+
+describe("isOnlyAck", () => {
+  test.each([
+    ACK,
+    `  ${ACK}\n`,
+    `**${ACK}**`,
+    `__${ACK}__`,
+    `\`${ACK}\`.`,
+    `“${ACK}!”`,
+    `<p><b>${ACK}</b>.</p>`,
+    `${ACK} nothing to report`,
+    `All is quiet.\n\n${ACK}`,
+    `${ACK}${" x".repeat(150)}`,
+  ])("takes %j", (reply) => expect(isOnlyAck(reply, ACK)).toBe(true));
+
+  test.each([
+    "",
+    "ok",
+    `${ACK}AY`,
+    `NOT${ACK}`,
+    `_x${ACK}`,
+    `The reply ${ACK} means nothing to report.`,
+    `${ACK}${"x ".repeat(151)}`,
+    `${"!".repeat(400)}${ACK}`,
+  ])("does not take %j", (reply) => expect(isOnlyAck(reply, ACK)).toBe(false));
+
+  test("an ack made of punctuation is one too", () => {
+    expect(isOnlyAck(" ✓ ", "✓")).toBe(true);
+    expect(isOnlyAck("[OK] all well", "[OK]")).toBe(true);
+  });
+
+  test("a long reply of punctuation takes no time", () => {
+    const startedAt = performance.now();
+    isOnlyAck(`${"-".repeat(500_000)}x`, ACK);
+    // linear takes a millisecond, quadratic minutes
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+  });
+});

@@ -1,0 +1,264 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { isRunning } from "../../../test/support/is-running.ts";
+import { describeAgent, turnOf } from "../../contracts/agent.ts";
+import { failureOf } from "../../contracts/harness.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "../driver.ts";
+import { createAcp } from "./acp.ts";
+
+const never = new AbortController().signal;
+const EXAMPLE = fileURLToPath(import.meta.resolve("../../../test/support/acp-agent.ts"));
+const HISTORY: AgentTurn["history"] = [
+  { role: "user", text: "one" },
+  { role: "assistant", text: "two" },
+];
+
+describeAgent({ describe, test }, "acp", async () => {
+  const agent = create();
+  return { agent, model: "own/default", close: async () => agent.close?.() };
+});
+
+let agent: AgentDriver = create();
+afterEach(() => {
+  agent.close?.();
+  vi.unstubAllEnvs();
+  agent = create();
+});
+
+describe("sessions", () => {
+  test("a session keeps its place in one program, and is told the message alone", async () => {
+    expect(await textOf("hello")).toBe("session-1 1: hello");
+    expect(await textOf("again", { history: HISTORY })).toBe("session-1 2: again");
+  });
+
+  test("two sessions side by side are kept apart", async () => {
+    const [a, b] = await Promise.all([textOf("a", { sessionKey: "a" }), textOf("b", { sessionKey: "b" })]);
+    expect([a, b].toSorted()).toEqual(["session-1 1: a", "session-2 1: b"]);
+  });
+
+  test("a session that begins afresh begins afresh with the agent", async () => {
+    await textOf("hello");
+    expect(await textOf("hello")).toBe("session-2 1: hello");
+  });
+
+  test("a lost program is started again and told the history, which no text in it can forge", async () => {
+    const first = await textOf("pid");
+    expect(await failureOf(run("die", { history: HISTORY }))).toMatchObject({
+      kind: "passing",
+      message: "own was lost before it replied.",
+    });
+    const text = await textOf("again", { history: HISTORY });
+    expect(text).toBe(
+      `session-1 1: Earlier turns of this session, oldest first:\n${JSON.stringify(HISTORY)}\n\nagain`,
+    );
+    expect(await textOf("pid", { history: HISTORY })).not.toBe(first);
+  });
+
+  test("what the agent remembers of a failed turn is left behind", async () => {
+    await textOf("hello");
+    await failureOf(run("fail -32603", { history: HISTORY }));
+    expect(await textOf("again", { history: HISTORY })).toMatch(/^session-2 1: Earlier/);
+  });
+
+  test("a program that has had a hundred sessions is replaced, and ends", async () => {
+    const first = await textOf("pid");
+    for (let turn = 0; turn < 99; turn += 1) await textOf("hello", { sessionKey: `hook:${turn}` });
+    expect(await textOf("pid")).not.toBe(first);
+    await expect.poll(() => isRunning(first)).toBe(false);
+  });
+});
+
+describe("what the agent is given", () => {
+  test("of the service's own environment no more than it needs to run, and its folder", async () => {
+    vi.stubEnv("SLACK_TOKEN", "xoxb-secret");
+    agent = create({ env: { OWN: "1" }, cwd: "/tmp" });
+    const { env, cwd } = JSON.parse(await textOf("env"));
+    expect(env).toMatchObject({ OWN: "1", PATH: process.env["PATH"] });
+    expect(env).not.toHaveProperty("SLACK_TOKEN");
+    expect(cwd).toBe("/tmp");
+  });
+
+  test("the model, where it can be chosen", async () => {
+    expect(await run("model", { model: "own/large" })).toEqual({
+      text: "large",
+      model: "own/large",
+      warnings: [],
+    });
+  });
+
+  test("the model it began with, once another was chosen", async () => {
+    await run("hello", { model: "own/large" });
+    expect(await textOf("model", { history: HISTORY })).toBe("small");
+  });
+
+  test("another model is answered by the agent's own choice, with a warning", async () => {
+    expect(await run("model", { model: "own/huge" })).toMatchObject({
+      text: "small",
+      warnings: ['The agent offers no model "huge" to choose: its own choice answered.'],
+    });
+  });
+
+  test.each([
+    ["permission reject", { outcome: "selected", optionId: "no" }],
+    ["permission", { outcome: "cancelled" }],
+  ])("no permission: %s", async (message, outcome) => {
+    expect(JSON.parse(await textOf(message))).toEqual(outcome);
+  });
+});
+
+describe("how a turn ends", () => {
+  test("a text cut short is a reply with a warning", async () => {
+    expect(await run("stop max_tokens")).toMatchObject({
+      text: "half a",
+      warnings: ['The reply may be incomplete: it ended with "max_tokens".'],
+    });
+  });
+
+  test.each([
+    ["stop refusal", "lasting", 'own ended with "refusal" before it wrote a reply.'],
+    ["stop max_turn_requests", "lasting", 'own ended with "max_turn_requests" before it wrote a reply.'],
+    ["stop cancelled", "passing", 'own ended with "cancelled" before it wrote a reply.'],
+    ["fail -32603", "passing", "own failed: refused key [redacted]"],
+    ["fail -32602", "lasting", "own failed: refused key [redacted]"],
+    [
+      "fail -32000",
+      "lasting",
+      "own wants a login: log in with the program itself, or give it a key in agents.providers.own.env.",
+    ],
+    ["flood", "lasting", "The agent wrote more than 1048576 characters and was stopped."],
+  ])("%s", async (message, kind, words) => {
+    agent = create({ env: { KEY: "abcdef-123456" } });
+    expect(await failureOf(run(message))).toMatchObject({ kind, message: words });
+  });
+
+  test("a program that is not there fails for good", async () => {
+    agent = create({ command: ["no-such-program"] });
+    expect(await failureOf(run("hello"))).toMatchObject({
+      kind: "lasting",
+      // EACCES where a folder of the PATH is closed to whoever runs this
+      message: expect.stringMatching(
+        /^own could not be started \(E\w+\): see agents\.providers\.own\.command\.$/,
+      ),
+    });
+  });
+
+  test("a program that ends at once is worth another try", async () => {
+    agent = create({ command: ["true"] });
+    expect(await failureOf(run("hello"))).toMatchObject({
+      kind: "passing",
+      message: "own was lost before it replied.",
+    });
+  });
+
+  test("what it complained of at the start is told, without colours and secrets", async () => {
+    const complain = "printf '\\033[31mno key %s\\007\\n' \"$KEY\" >&2; exit 1";
+    agent = create({ command: ["sh", "-c", complain], env: { KEY: "abcdef-123456" } });
+    expect(await failureOf(run("hello"))).toMatchObject({
+      kind: "passing",
+      message: "own was lost before it replied: no key [redacted]",
+    });
+  });
+
+  test("of many last words the end is told", async () => {
+    agent = create({ command: ["sh", "-c", "seq 1 100000 >&2; echo over >&2"] });
+    const { message } = await failureOf(run("hello"));
+    expect(message).toMatch(/99999 100000 over$/);
+    expect(message.length).toBeLessThan(400);
+  });
+
+  test("what it wrote during the turn is told, and nothing from before", async () => {
+    await textOf("complain once");
+    expect(await failureOf(run("complain and die", { history: HISTORY }))).toMatchObject({
+      message: "own was lost before it replied: and die",
+    });
+  });
+
+  test("of two turns side by side neither is told what may be of the other", async () => {
+    const other = failureOf(run("deaf", { sessionKey: "other" }));
+    await textOf("hello");
+    const own = failureOf(run("complain and die", { history: HISTORY }));
+    for (const failure of [other, own]) {
+      expect(await failure).toMatchObject({ message: "own was lost before it replied." });
+    }
+  });
+
+  test("another version of the protocol fails for good", async () => {
+    agent = create({ env: { ACP_VERSION: "9" } });
+    expect(await failureOf(run("hello"))).toMatchObject({
+      kind: "lasting",
+      message: "The agent speaks version 9 of the Agent Client Protocol; expected 1.",
+    });
+  });
+});
+
+describe("at the abort", () => {
+  test("the turn is cancelled, and the program stays for the other sessions", async () => {
+    const pid = await textOf("pid");
+    expect(await abortOnceAt("wait")).toMatchObject({
+      kind: "passing",
+      message: "The run was stopped before own replied.",
+    });
+    expect(await textOf("pid")).toBe(pid);
+  });
+
+  test("an agent that does not heed is killed two seconds later", async () => {
+    const pid = await textOf("pid");
+    const startedAt = performance.now();
+    expect(await abortOnceAt("deaf")).toMatchObject({ kind: "passing" });
+    expect(performance.now() - startedAt).toBeGreaterThan(1900);
+    await expect.poll(() => isRunning(pid)).toBe(false);
+  });
+
+  test("so is one that never said hello", async () => {
+    agent = create({ command: ["sleep", "60"] });
+    expect(await failureOf(run("hello", {}, AbortSignal.timeout(300)))).toMatchObject({ kind: "passing" });
+  });
+});
+
+describe("at the close", () => {
+  test("the program ends", async () => {
+    const pid = await textOf("pid");
+    agent.close?.();
+    await expect.poll(() => isRunning(pid)).toBe(false);
+  });
+
+  test("a turn under way is carried out first", async () => {
+    const pid = textOf("pid");
+    agent.close?.();
+    const ended = await pid;
+    expect(ended).toMatch(/^\d+$/);
+    await expect.poll(() => isRunning(ended)).toBe(false);
+  });
+});
+
+/** Aborts once the agent is at the prompt. */
+async function abortOnceAt(word: "wait" | "deaf"): Promise<Error> {
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-acp-"));
+  const mark = path.join(folder, "mark");
+  const abort = new AbortController();
+  const failed = failureOf(run(`${word} ${mark}`, {}, abort.signal));
+  await expect.poll(() => existsSync(mark)).toBe(true);
+  rmSync(folder, { recursive: true });
+  abort.abort();
+  return failed;
+}
+
+async function textOf(message: string, turn: Partial<AgentTurn> = {}): Promise<string> {
+  return (await run(message, turn)).text;
+}
+
+function run(message: string, turn: Partial<AgentTurn> = {}, signal = never): Promise<AgentReply> {
+  return agent.run(turnOf({ model: "own/default", message, ...turn }), signal);
+}
+
+function create(
+  provider: { command?: [string, ...string[]]; env?: Record<string, string>; cwd?: string } = {},
+): AgentDriver {
+  return createAcp({
+    name: "own",
+    provider: { kind: "acp", command: [process.execPath, EXAMPLE], ...provider },
+  });
+}

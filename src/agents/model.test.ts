@@ -1,0 +1,33 @@
+import { describe, expect, test } from "vitest";
+import { toReasoning } from "./model.ts";
+
+describe("thinking level", () => {
+  test.each(["none", "minimal", "low", "medium", "high", "xhigh", "max"])("%s is taken as it is", (level) => {
+    expect(toReasoning(level)).toEqual({ reasoning: level });
+  });
+
+  test("case and white space do not matter", () => {
+    expect(toReasoning(" High ")).toEqual({ reasoning: "high" });
+  });
+
+  test.each([
+    ["off", "none"],
+    ["ultra", "max"],
+    ["adaptive", "provider-default"],
+  ])("%s becomes %s, with a warning", (word, reasoning) => {
+    expect(toReasoning(word)).toEqual({
+      reasoning,
+      warning: `Thinking level "${word}" was taken as "${reasoning}".`,
+    });
+  });
+
+  test.each([undefined, "", "  "])("%j asks for nothing", (thinking) => {
+    expect(toReasoning(thinking)).toEqual({});
+  });
+
+  test("an unknown word leaves it to the model, with a warning", () => {
+    const { reasoning, warning } = toReasoning("a lot");
+    expect(reasoning).toBeUndefined();
+    expect(warning).toContain('"a lot" is not known');
+  });
+});

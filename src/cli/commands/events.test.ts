@@ -1,0 +1,54 @@
+import { stripVTControlCharacters } from "node:util";
+import { expect, test } from "vitest";
+import { type EventTimeline, printEvent, toMoment } from "./events.ts";
+
+const NOW = Date.parse("2026-11-20T12:00:00Z");
+
+test.for([
+  ["90m", "2026-11-20T10:30:00.000Z"],
+  ["7d", "2026-11-13T12:00:00.000Z"],
+  ["2026-11-20T08:00:00+01:00", "2026-11-20T07:00:00.000Z"],
+  ["2026-11-01", "2026-11-01T00:00:00.000Z"],
+] as const)("%s", ([text, moment]) => {
+  expect(toMoment(text, NOW)).toBe(moment);
+});
+
+test("nothing stays nothing, and nonsense is told", () => {
+  expect(toMoment(undefined, NOW)).toBeUndefined();
+  expect(() => toMoment("soon", NOW)).toThrow('"soon" is no moment');
+  expect(() => toMoment("99999999999d", NOW)).toThrow("is no moment");
+});
+
+test("a delivery to the last route shows where it went", () => {
+  const route = { channel: "slack", to: "C1" };
+  expect(show({ deliveries: [delivery({ state: "sent", route })] })).toContain("to C1 on slack");
+  expect(show({ deliveries: [delivery({ state: "pending" })] })).toContain("on last");
+});
+
+test("a hook's name and a recipient cannot move the cursor", () => {
+  const lines = printEvent(event({ hook: "a\u001B[2J", deliveries: [delivery({ to: "C\u001B[2J" })] }));
+  expect(lines.join("\n")).not.toContain("\u001B[2J");
+});
+
+function show(part: Partial<EventTimeline>): string[] {
+  return printEvent(event(part)).map((line) => stripVTControlCharacters(line).trim());
+}
+
+function delivery(part: Partial<EventTimeline["deliveries"][number]>): EventTimeline["deliveries"][number] {
+  return { id: "d-1", state: "sent", attempts: 1, channel: "last", ...part };
+}
+
+function event(part: Partial<EventTimeline>): EventTimeline {
+  return {
+    id: "e-1",
+    hook: "build",
+    receivedAt: "2026-11-20T14:00:00.000Z",
+    status: "done",
+    request: { method: "POST", path: "/hooks/build", contentType: "json", client: "127.0.0.1", payload: {} },
+    warnings: [],
+    log: [],
+    runs: [],
+    deliveries: [],
+    ...part,
+  };
+}

@@ -1,0 +1,43 @@
+import { stripVTControlCharacters } from "node:util";
+import { expect, test } from "vitest";
+import { printTable } from "./print.ts";
+
+test("columns are aligned, long cells cut, control characters shown as what they are", () => {
+  const rows = [
+    ["a", 1, undefined],
+    ["longer", 22, "two\nlines \u001b[2J"],
+    ["x", 3, "y".repeat(100)],
+  ];
+  expect(printTable(["name", "n", "text"], rows).map((line) => stripVTControlCharacters(line))).toEqual([
+    "name    n   text",
+    "a       1",
+    "longer  22  two lines \\u001b[2J",
+    `x       3   ${"y".repeat(71)}…`,
+  ]);
+});
+
+test("what has no room beside the rest stands below it", () => {
+  const rows = [
+    ["one", "first", "long-name", 1],
+    ["two", "second", undefined, undefined],
+  ];
+  const lines = printTable(["id", "state", "hook", "n"], rows, 15);
+  expect(lines.map((line) => stripVTControlCharacters(line))).toEqual([
+    "id   state",
+    "  hook  n",
+    "one  first",
+    "  long-name  1",
+    "two  second",
+  ]);
+  expect(printTable(["id", "state"], [["one", "first"]], 10)).toHaveLength(2);
+  expect(printTable(["id", "state"], [["one", "first"]], 9)).toHaveLength(4);
+});
+
+test("a column without a value is left out", () => {
+  const rows = [
+    ["one", undefined, "x"],
+    ["two", undefined, undefined],
+  ];
+  const lines = printTable(["id", "state", "hook"], rows);
+  expect(lines.map((line) => stripVTControlCharacters(line))).toEqual(["id   hook", "one  x", "two"]);
+});

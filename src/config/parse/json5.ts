@@ -1,0 +1,85 @@
+import { type MemberNode, parse, tokenize, type ValueNode } from "@humanwhocodes/momoa";
+import { appendSegment } from "../../shared/json.ts";
+import type { ParsedText, Position } from "./parsed-text.ts";
+
+/** Parses JSON5, and with it JSON. Throws a `RangeError` on a text nested too deeply. */
+export function parseJson5(text: string): ParsedText {
+  const parsed: ParsedText = { value: undefined, positions: new Map(), duplicates: [], syntax: [] };
+  try {
+    const { body } = parse(text, { mode: "json5" });
+    parsed.positions.set("", body.loc.start);
+    parsed.value = toValue(body, "", parsed);
+  } catch (error) {
+    if (!isLocated(error)) throw error;
+    parsed.syntax.push(toSyntaxProblem(error, text));
+  }
+  return parsed;
+}
+
+function toValue(node: ValueNode, key: string, parsed: ParsedText): unknown {
+  switch (node.type) {
+    case "Object":
+      // Not by assignment: a key `__proto__` must stay a key, to be reported as an unknown one.
+      return Object.fromEntries(node.members.map((member) => toEntry(member, key, parsed)));
+    case "Array":
+      return node.elements.map(({ value }, index) => toItem(value, appendSegment(key, index), parsed));
+    case "Null":
+      return null;
+    case "NaN":
+      return Number.NaN;
+    case "Infinity":
+      return node.sign === "-" ? -Infinity : Infinity;
+    default:
+      return node.value;
+  }
+}
+
+function toEntry({ name, value }: MemberNode, parent: string, parsed: ParsedText): [string, unknown] {
+  const field = name.type === "Identifier" ? name.name : name.value;
+  const key = appendSegment(parent, field);
+  const place = toPosition(name.loc.start);
+  if (parsed.positions.has(key)) parsed.duplicates.push({ key, ...place });
+  parsed.positions.set(key, place);
+  return [field, toValue(value, key, parsed)];
+}
+
+function toItem(value: ValueNode, key: string, parsed: ParsedText): unknown {
+  parsed.positions.set(key, toPosition(value.loc.start));
+  return toValue(value, key, parsed);
+}
+
+function toPosition({ line, column }: Position): Position {
+  return { line, column };
+}
+
+interface LocatedError extends Error, Position {
+  offset: number;
+}
+
+function isLocated(error: unknown): error is LocatedError {
+  return error instanceof Error && "line" in error && "column" in error && "offset" in error;
+}
+
+function toSyntaxProblem(error: LocatedError, text: string): Position & { message: string } {
+  const { line, column, offset } = error;
+  const reason = error.message.replace(/ \(\d+:\d+\)$/, "");
+  if (isAtEnd(reason, text.slice(offset))) {
+    return { ...endOf(text), message: "This is not JSON5: it ends too soon, or with a bracket too many" };
+  }
+  return { line, column, message: `This is not JSON5: ${reason}` };
+}
+
+/**
+ * The parser blames the last token for what does not follow it, and the first line for a text that just ends.
+ */
+function isAtEnd(reason: string, rest: string): boolean {
+  return reason.includes("end of input") || (reason.includes("token") && rest.trim().length === 1);
+}
+
+function endOf(text: string): Position {
+  const lines = text.trimEnd().split("\n");
+  return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 };
+}
+
+/** The JSON5 parser: tokens and a tree that knows where everything stands. */
+export { parse, tokenize };

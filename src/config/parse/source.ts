@@ -1,0 +1,49 @@
+import path from "node:path";
+import { ConfigError, type ConfigProblem } from "../../errors.ts";
+import { parseJson5 } from "./json5.ts";
+import type { ParsedText, Position } from "./parsed-text.ts";
+import { parseYaml } from "./yaml.ts";
+
+/** A parsed text that remembers where its keys stand. */
+export interface Source {
+  value: unknown;
+  /** Where a key stands by its dotted path, or the nearest thing around it that was written. */
+  locate(key: string): Position | undefined;
+  /** Keys that stand twice in one object. */
+  duplicates: ConfigProblem[];
+}
+
+/**
+ * Parses a file's text: YAML by its extension, else JSON5, which JSON is a part of. Throws a `ConfigError` on
+ * bad syntax.
+ */
+export function parseSource(file: string, text: string): Source {
+  const { value, positions, duplicates, syntax } = parseText(file, text);
+  if (syntax.length > 0) throw new ConfigError(syntax.map((problem) => ({ file, ...problem })));
+  return {
+    value,
+    locate: (key) => locate(positions, key),
+    duplicates: duplicates.map((place) => ({ file, ...place, message: "this key stands twice" })),
+  };
+}
+
+function parseText(file: string, text: string): ParsedText {
+  try {
+    return isYaml(file) ? parseYaml(text) : parseJson5(text);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new ConfigError([{ file, message: "It is nested too deeply." }]);
+  }
+}
+
+/** Whether a file is read as YAML. */
+export function isYaml(file: string): boolean {
+  return [".yaml", ".yml"].includes(path.extname(file).toLowerCase());
+}
+
+function locate(positions: Map<string, Position>, key: string): Position | undefined {
+  const found = positions.get(key);
+  if (found !== undefined || key === "") return found;
+  const end = Math.max(key.lastIndexOf("."), key.lastIndexOf("["), 0);
+  return locate(positions, key.slice(0, end));
+}

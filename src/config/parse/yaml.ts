@@ -1,0 +1,105 @@
+import {
+  type Document,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  stringify,
+  visit,
+} from "yaml";
+import { appendSegment } from "../../shared/json.ts";
+import type { ParsedText, Position } from "./parsed-text.ts";
+
+/**
+ * Parses one YAML 1.2 document, with anchors and merge keys. Throws a `RangeError` on a text nested too
+ * deeply.
+ */
+export function parseYaml(text: string): ParsedText {
+  const lines = new LineCounter();
+  // Pretty errors would repeat the line they stand on, and a secret with it.
+  // Keys that stand twice are found while positions are taken.
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    uniqueKeys: false,
+    merge: true,
+  });
+  const parsed: ParsedText = { value: undefined, positions: new Map(), duplicates: [], syntax: [] };
+  const positionAt = (offset: number): Position => toPosition(lines, offset);
+
+  // To the parser an unknown tag is only a warning; here it would change a value silently.
+  for (const { message, pos } of [...document.errors, ...document.warnings]) {
+    parsed.syntax.push({ ...positionAt(pos[0]), message: `This is not YAML: ${message}` });
+  }
+  for (const offset of findLoops(document)) {
+    parsed.syntax.push({ ...positionAt(offset), message: "This alias stands inside its own anchor" });
+  }
+  if (parsed.syntax.length > 0) return parsed;
+  parsed.positions.set("", { line: 1, column: 1 });
+  addPositions(document.contents, "", { parsed, positionAt });
+  return { ...parsed, ...toValue(document) };
+}
+
+interface Walk {
+  parsed: ParsedText;
+  positionAt: (offset: number) => Position;
+}
+
+/** Aliases are not followed: what they bring in is located at the alias. */
+function addPositions(node: unknown, key: string, walk: Walk): void {
+  if (isSeq(node)) {
+    node.items.forEach((item, index) => addPosition(item, item, appendSegment(key, index), walk));
+  } else if (isMap(node)) {
+    for (const pair of node.items)
+      addPosition(pair.key, pair.value, appendSegment(key, keyName(pair.key)), walk);
+  }
+}
+
+function addPosition(at: unknown, value: unknown, key: string, walk: Walk): void {
+  const { parsed, positionAt } = walk;
+  const place = positionAt(startOf(at));
+  if (parsed.positions.has(key)) parsed.duplicates.push({ key, ...place });
+  parsed.positions.set(key, place);
+  addPositions(value, key, walk);
+}
+
+function keyName(key: unknown): string {
+  return isScalar(key) ? String(key.value) : String(key);
+}
+
+function startOf(node: unknown): number {
+  return (isNode(node) && node.range?.[0]) || 0;
+}
+
+/** Offsets of aliases to a node that they stand in: their value would have no end. */
+function findLoops(document: Document): number[] {
+  const loops: number[] = [];
+  visit(document, {
+    Alias(_key, alias, ancestors) {
+      const target = alias.resolve(document);
+      if (target !== undefined && ancestors.includes(target)) loops.push(startOf(alias));
+    },
+  });
+  return loops;
+}
+
+/** Aliases without an anchor, and so many that they multiply without end, come out only here. */
+function toValue(document: Document): Pick<ParsedText, "value" | "syntax"> {
+  try {
+    return { value: document.toJS(), syntax: [] };
+  } catch (error) {
+    if (!(error instanceof ReferenceError)) throw error;
+    return { value: undefined, syntax: [{ message: `This is not YAML: ${error.message}` }] };
+  }
+}
+
+function toPosition(lines: LineCounter, offset: number): Position {
+  const { line, col } = lines.linePos(offset);
+  return { line, column: col };
+}
+
+/** The YAML parser and writer. */
+export { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify };

@@ -1,0 +1,206 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { buildProgram } from "../../program/build.ts";
+import { readConfig } from "../load.ts";
+
+const SCHEMA = '{ type: "object", additionalProperties: false, properties: { volume: { type: "number" } } }';
+const PARROT = `export default {
+  name: "parrots",
+  agents: { parrot: { schema: ${SCHEMA}, create() { throw new Error("no seed") } } },
+  channels: { slack: { schema: ${SCHEMA}, create: () => ({}) } },
+};`;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-plugins-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe("a block is checked by its plugin's schema", () => {
+  test("an unknown key, with its line", async () => {
+    const providers = '{ p: { kind: "parrot",\n volme: 3 } }';
+    expect(await problemsOf(`{ plugins: ["./p.mjs"], agents: { providers: ${providers} } }`)).toEqual([
+      expect.objectContaining({
+        file: configFile(),
+        line: 2,
+        key: "agents.providers.p.volme",
+        message: 'unknown key "volme"; did you mean "volume"?',
+      }),
+    ]);
+  });
+
+  test("a channel's value, and no longer by the schema of the service's own", async () => {
+    const [problem, ...rest] = await problemsOf(
+      '{ plugins: ["./p.mjs"], channels: { slack: { volume: "x" } } }',
+    );
+    expect(problem).toMatchObject({
+      key: "channels.slack.volume",
+      message: "must be a number, not a string",
+    });
+    expect(rest).toEqual([]);
+  });
+
+  test("a kind that nobody brings: the sentence names the plugin's too", async () => {
+    const [problem] = await problemsOf(
+      '{ plugins: ["./p.mjs"], agents: { providers: { p: { kind: "x" } } } }',
+    );
+    expect(problem).toMatchObject({
+      key: "agents.providers.p.kind",
+      message: expect.stringContaining('"parrot"'),
+    });
+  });
+
+  test("the service's own kinds stay as they are", async () => {
+    const providers = '{ a: { kind: "openai", apiKey: "k" }, p: { kind: "parrot", volume: 1 } }';
+    expect(await problemsOf(`{ plugins: ["./p.mjs"], agents: { providers: ${providers} } }`)).toEqual([]);
+  });
+});
+
+describe("a plugin that cannot be used is a problem of its entry", () => {
+  test.each([
+    ["cannot be found", undefined, "Cannot find module"],
+    ["does not parse", "export default {{", "Unexpected"],
+    ["throws", 'throw new Error("not today");', "not today"],
+    ["exports nothing", "export const a = 1;", "definePlugin"],
+    ["has no name", "export default {};", "must have a name"],
+    ["has a part that there is not", 'export default { name: "a", agent: {} };', 'did you mean "agents"?'],
+    [
+      "brings a channel of a new name",
+      `export default { name: "a", channels: { irc: { schema: ${SCHEMA}, create() {} } } };`,
+      'no channel "irc"',
+    ],
+    [
+      "has no create",
+      `export default { name: "a", agents: { x: { schema: ${SCHEMA} } } };`,
+      "agents.x must be",
+    ],
+    [
+      "has a schema of something else",
+      'export default { name: "a", agents: { x: { schema: {}, create() {} } } };',
+      "agents.x.schema",
+    ],
+    [
+      "has a broken schema",
+      'export default { name: "a", agents: { x: { schema: { type: "object", required: 1 }, create() {} } } };',
+      "agents.x.schema: schema/required",
+    ],
+  ])("that %s", async (_, text, message) => {
+    const [problem, ...rest] = await problemsOf('{\n plugins: ["./p.mjs"] }', text ?? "", text === undefined);
+    expect(problem).toMatchObject({ file: configFile(), line: 2, key: "plugins[0]" });
+    expect(problem?.message).toContain(message);
+    expect(rest).toEqual([]);
+  });
+
+  test("that is CommonJS, which could not be read anew", async () => {
+    writeFileSync(path.join(folder, "package.json"), "{}");
+    writeFileSync(path.join(folder, "package.json"), "{}");
+    writeFileSync(path.join(folder, "p.ts"), 'export default { name: "a" };');
+    const [problem] = await problemsOf('{ plugins: ["./p.ts"] }');
+    expect(problem?.message).toContain("it must be an ES module");
+  });
+});
+
+describe("where a plugin cannot be used, only the cause is told", () => {
+  const BROKEN = 'throw new Error("not today");';
+
+  test("and nothing about the blocks that it would have checked", async () => {
+    const problems = await problemsOf(
+      `{
+        plugins: ["./p.mjs"],
+        agents: { providers: { p: { kind: "parrot", volume: 1 } }, defaults: { model: "p/x", models: ["p/x"] } },
+        channels: { slack: { volume: 1 } },
+        hooks: {
+          presets: ["mail"],
+          mail: { source: { kind: "pigeon", loft: 1 }, channel: "slack" },
+          mappings: [{ messageTemplate: "x", channel: "slack" }],
+        },
+      }`,
+      BROKEN,
+    );
+    expect(problems.map(({ key }) => key)).toEqual(["plugins[0]"]);
+  });
+
+  test("and what is wrong elsewhere", async () => {
+    const providers = '{ o: { kind: "openai", volume: 1 }, p: { kind: "parrot" } }';
+    const problems = await problemsOf(
+      `{ plugins: ["./p.mjs"], agents: { providers: ${providers} }, channels: { irc: {} }, hook: {} }`,
+      BROKEN,
+    );
+    expect(problems.map(({ key }) => key)).toEqual([
+      "plugins[0]",
+      "agents.providers.o.volume",
+      "channels.irc",
+      "hook",
+    ]);
+  });
+
+  test("also beside one that can be used", async () => {
+    writeFileSync(path.join(folder, "good.mjs"), PARROT);
+    const problems = await problemsOf(
+      '{ plugins: ["./p.mjs", "./good.mjs"], channels: { slack: { volme: 1 }, signal: { x: 1 } } }',
+      BROKEN,
+    );
+    expect(problems.map(({ key }) => key)).toEqual(["plugins[0]", "channels.slack.volme"]);
+  });
+});
+
+test("two plugins cannot bring the same", async () => {
+  const problems = await problemsOf('{ plugins: ["./p.mjs", "./p.mjs"] }');
+  expect(problems.map(({ message }) => message)).toEqual([
+    'both parrots and parrots bring the agent kind "parrot"',
+    'both parrots and parrots bring the channel "slack"',
+  ]);
+});
+
+test("a module that has not changed is not imported again, one that has is", async () => {
+  const file = path.join(folder, "p.mjs");
+  const config = '{ plugins: ["./p.mjs"] }';
+  const count = "globalThis.imports = (globalThis.imports ?? 0) + 1;";
+  writeFileSync(file, `${count}\n${PARROT}`);
+  await sleep(30);
+  await read(config);
+  await read(config);
+  expect(globalThis).toMatchObject({ imports: 1 });
+  writeFileSync(file, `${count}\n\n${PARROT}`);
+  await read(config);
+  expect(globalThis).toMatchObject({ imports: 2 });
+});
+
+test("a package is looked up from the configuration's folder", async () => {
+  const home = path.join(folder, "node_modules/parrots");
+  mkdirSync(home, { recursive: true });
+  writeFileSync(path.join(home, "package.json"), '{ "type": "module", "exports": "./index.js" }');
+  writeFileSync(path.join(home, "index.js"), PARROT);
+  const { problems, files, config } = await read('{ plugins: ["parrots"], channels: { slack: {} } }');
+  expect(problems).toEqual([]);
+  expect([...config.plugged.channels.keys()]).toEqual(["slack"]);
+  expect(files).toEqual([configFile()]);
+});
+
+test("what its create throws is a problem of the block", async () => {
+  writeFileSync(path.join(folder, "p.mjs"), PARROT);
+  const load = () => read('{ plugins: ["./p.mjs"],\n agents: { providers: { p: { kind: "parrot" } } } }');
+  const runner = { check: async () => [], run: () => Promise.reject(new Error("none")) };
+  await expect(buildProgram({ generation: 1, load, runner } as never)).rejects.toMatchObject({
+    problems: [
+      { file: configFile(), line: 2, key: "agents.providers.p", message: expect.stringContaining("no seed") },
+    ],
+  });
+});
+
+async function problemsOf(config: string, plugin = PARROT, absent = false) {
+  if (!absent) writeFileSync(path.join(folder, "p.mjs"), plugin);
+  return (await read(config)).problems;
+}
+
+function read(config: string) {
+  writeFileSync(configFile(), config);
+  return readConfig(configFile(), {});
+}
+
+function configFile(): string {
+  return path.join(folder, "webhooks.json5");
+}

@@ -1,0 +1,202 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { type Examination, examineConfig } from "./examine.ts";
+import type { UserConfig } from "./schema/generated.ts";
+
+const CI = {
+  name: "ci",
+  description: "For this test.",
+  parameters: {
+    channel: { type: "string" },
+    labels: { type: "array", items: { type: "string" } },
+    deliver: { type: "boolean" },
+    secret: { type: "string" },
+  },
+  required: ["secret"],
+  mappings: [
+    {
+      match: { path: "ci", where: { required: [{ $param: "first" }, "x"] } },
+      messageTemplate: "x",
+      channel: { $param: "channel" },
+      deliver: { $param: "deliver" },
+    },
+    {
+      id: "named",
+      messageTemplate: "y",
+      transform: { module: "t.ts", secrets: { S: { $param: "secret" } } },
+    },
+  ],
+};
+const MAIL = {
+  name: "mail",
+  description: "For this test.",
+  parameters: { channel: { type: "string" }, model: { type: "string" } },
+  mappings: [{ messageTemplate: "x", channel: { $param: "channel" }, model: { $param: "model" } }],
+};
+
+const made: string[] = [];
+afterAll(() => {
+  for (const root of made) rmSync(root, { recursive: true });
+});
+
+/** A folder of presets as the package has one. */
+function presetsFolder(...presets: ({ name: string } & object)[]): string {
+  const root = mkdtempSync(path.join(tmpdir(), "hookline-presets-"));
+  made.push(root);
+  for (const preset of presets) {
+    mkdirSync(path.join(root, preset.name));
+    writeFileSync(path.join(root, preset.name, "preset.json"), JSON.stringify(preset, undefined, 2));
+  }
+  return root;
+}
+
+const ci = { ...CI, parameters: { ...CI.parameters, first: { type: "string" } } };
+const presetsDir = presetsFolder(ci, MAIL);
+
+function examine(hooks: UserConfig["hooks"], root = presetsDir): Examination {
+  return examineConfig(
+    { hooks, channels: { slack: { token: "x" } } },
+    { file: "/etc/webhooks.json5", baseDir: "/etc", env: {}, presetsDir: root },
+  );
+}
+
+function errors(hooks: UserConfig["hooks"], root = presetsDir): string[] {
+  return examine(hooks, root).problems.map(({ key, message }) => `${key}: ${message}`);
+}
+
+const useCi = (parameters: Record<string, unknown>) => ({
+  use: "ci",
+  with: { secret: "s3cret", ...parameters },
+});
+
+describe("a preset in use", () => {
+  test("adds its mappings after the configuration's own, parameters filled in", () => {
+    const { config, problems } = examine({
+      presets: [useCi({ channel: "slack" })],
+      mappings: [{ messageTemplate: "own" }],
+    });
+    const folder = path.join(presetsDir, "ci");
+    const place = {
+      preset: "ci",
+      file: path.join(folder, "preset.json"),
+      transformsDir: folder,
+      baseDir: folder,
+    };
+    expect(problems).toEqual([]);
+    expect(config.hooks.mappings.slice(1)).toEqual([
+      {
+        ...place,
+        id: "ci-0",
+        key: "mappings[0]",
+        mapping: {
+          match: { path: "ci", where: { required: ["x"] } },
+          messageTemplate: "x",
+          channel: "slack",
+        },
+      },
+      {
+        ...place,
+        id: "named",
+        key: "mappings[1]",
+        mapping: {
+          id: "named",
+          messageTemplate: "y",
+          transform: { module: "t.ts", secrets: { S: "s3cret" } },
+        },
+      },
+    ]);
+  });
+
+  test("with a single mapping gives it its own name", () => {
+    expect(examine({ presets: ["mail"] }).config.hooks.mappings.map(({ id }) => id)).toEqual(["mail"]);
+  });
+
+  test("is refused twice", () => {
+    expect(errors({ presets: ["mail", { use: "mail" }] })).toEqual([
+      'hooks.presets[1]: the preset "mail" is used already at hooks.presets[0]',
+    ]);
+  });
+
+  test("has no id that a mapping has", () => {
+    expect(errors({ presets: ["mail"], mappings: [{ id: "mail", messageTemplate: "x" }] })).toEqual([
+      'mappings[0].id: "mail" is the id of hooks.mappings[0] already',
+    ]);
+  });
+
+  test.each(["mial", "../mail", "constructor"])("is refused when there is none such: %s", (name) => {
+    const [error] = errors({ presets: ["ci", name] }).toReversed();
+    expect(error).toMatch(`hooks.presets[1]: there is no preset "${name}" among ci, mail`);
+  });
+
+  test("an unknown one names the nearest", () => {
+    expect(errors({ presets: ["mial"] })[0]).toMatch(/; did you mean "mail"\?$/);
+  });
+});
+
+describe("parameters", () => {
+  test.each([
+    [{ chanel: "x" }, 'hooks.presets[0].with.chanel: unknown key "chanel"; did you mean "channel"?'],
+    [{ deliver: "yes" }, "hooks.presets[0].with.deliver: must be a boolean, not a string"],
+    [{ labels: ["a", 5] }, "hooks.presets[0].with.labels[1]: must be a string, not a number"],
+    [{ secret: undefined }, "hooks.presets[0].with.secret: is required"],
+  ])("%j are checked as the preset declares them", (parameters, sentence) => {
+    expect(errors({ presets: [useCi(parameters)] })).toEqual([sentence]);
+  });
+
+  test("a problem of the mapping that a value came to is the value's", () => {
+    expect(errors({ presets: [useCi({ channel: "slakc" })] })).toEqual([
+      'hooks.presets[0].with.channel: there is no channel "slakc"; did you mean "slack"?',
+    ]);
+    expect(errors({ presets: [useCi({ channel: " " })] })).toEqual([
+      "hooks.presets[0].with.channel: must not be blank",
+    ]);
+  });
+
+  test("mail takes those that are not given from hooks.mail", () => {
+    const { config } = examine({
+      mail: { channel: "slack", model: "a/b", to: "not a parameter of this one" },
+      presets: [{ use: "mail", with: { model: "c/d" } }],
+    });
+    expect(config.hooks.mappings[0]?.mapping).toMatchObject({ channel: "slack", model: "c/d" });
+  });
+
+  test("other presets take nothing from hooks.mail", () => {
+    const { config } = examine({ mail: { channel: "slack" }, presets: [useCi({})] });
+    expect(config.hooks.mappings[0]?.mapping.channel).toBeUndefined();
+  });
+
+  test("a problem that came from hooks.mail is reported there, once", () => {
+    expect(errors({ mail: { channel: "slakc" }, presets: ["mail"] })).toEqual([
+      'hooks.mail.channel: there is no channel "slakc"; did you mean "slack"?',
+    ]);
+  });
+});
+
+describe("a preset's own mistakes", () => {
+  const preset = (mapping: object) =>
+    presetsFolder(Object.assign({}, MAIL, { name: "bad", mappings: [mapping] }));
+
+  test("a mapping that the schema refuses", () => {
+    const root = preset({ messageTemplate: 5 });
+    expect(examine({ presets: ["bad"] }, root).problems).toEqual([
+      {
+        file: path.join(root, "bad/preset.json"),
+        key: "mappings[0].messageTemplate",
+        message: "must be a string, not a number",
+      },
+    ]);
+  });
+
+  test("a parameter that it does not declare", () => {
+    expect(errors({ presets: ["bad"] }, preset({ messageTemplate: "x", to: { $param: "modle" } }))).toEqual([
+      'hooks.presets[0]: the preset has no parameter "modle"; did you mean "model"?',
+    ]);
+  });
+
+  test("a file that is no preset", () => {
+    const root = presetsFolder({ name: "bad" });
+    expect(() => examine({ presets: ["bad"] }, root)).toThrow(/preset\.json:1:1 description: is required/);
+  });
+});

@@ -1,0 +1,152 @@
+import { RE2JS } from "re2js";
+import { messageOf } from "../../errors.ts";
+
+/** A regular expression ready for use. */
+export interface Expression {
+  test(text: string): boolean;
+  /** As it was written: `/body/flags`. */
+  toString(): string;
+}
+
+/** Told of an expression that can take for ever over a crafted text, and what in it is the reason. */
+export type OnBacktracking = (expression: string, reason: string) => void;
+
+/**
+ * Prepares an operator's expression for hostile texts: it takes a time in proportion to the text, where JavaScript's
+ * own engine may need more years than there are. Means what it means in JavaScript. What cannot be run so runs as
+ * JavaScript runs it, after `onBacktracking`. `flags`: of i, m, s and u. Throws a `SyntaxError` for what is no expression.
+ */
+export function compileExpression(body: string, flags: string, onBacktracking: OnBacktracking): Expression {
+  const native = new RegExp(body, flags);
+  try {
+    const linear = RE2JS.compile(toRe2(body, flags));
+    return { test: (text) => linear.test(text), toString: () => String(native) };
+  } catch (error) {
+    onBacktracking(String(native), messageOf(error));
+    return native;
+  }
+}
+
+/**
+ * A valid JavaScript expression in the syntax of RE2, for nothing but to test texts: its groups capture nothing. Throws
+ * an `Error` that says what in it RE2 does not have.
+ */
+function toRe2(body: string, flags: string): string {
+  const tokens = body.matchAll(flags.includes("u") ? UNICODE_TOKEN : TOKEN);
+  return Array.from(tokens, ({ 0: text, groups = {} }) => translate(text, groups, flags)).join("");
+}
+
+function translate(text: string, token: Record<string, string | undefined>, flags: string): string {
+  if (token["alien"] !== undefined) throw new Error(`${text} has no linear form`);
+  if (token["open"] !== undefined) return "(?:";
+  if (token["kept"] !== undefined) return text;
+  // Of line ends only \n counts under the flag m; a header holds none, and schemas have no flags.
+  if (text === "^") return flags.includes("m") ? "(?m:^)" : "\\A";
+  if (text === "$") return flags.includes("m") ? "(?m:$)" : "\\z";
+  if (token["edge"] !== undefined) return toEdge(text, flags);
+  return toCharacterClass(text, flags);
+}
+
+/** With both flags JavaScript counts two letters more as parts of words: ſ and the sign of Kelvin. */
+function toEdge(text: string, flags: string): string {
+  if (flags.includes("u") && flags.includes("i"))
+    throw new Error(`${text} has no linear form under the flags i and u`);
+  return text;
+}
+
+/** Look-around, flags for a part, back references; octal numbers and a bare `\c` look like these or mean several characters. */
+const ALIEN = /\(\?(?!:|<[^=!])<?[^)]?|\\[1-9k]|\\0\d|\\c(?![A-Za-z])/;
+const OPEN = /\((?:\?:|\?<[^>]*>)?/;
+const KEPT = /[)|]|(?:[*+?]|\{\d+(?:,\d*)?\})\??/;
+const EDGE = /\\[bB]/;
+const ESCAPE = /\\(?:c[A-Za-z]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})/;
+const UNICODE_ESCAPE =
+  /\\(?:u\{[0-9A-Fa-f]+\}|[pP]\{[^}]*\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2})/;
+const CLASS = /\[(?:\\[^]|[^\]\\])*\]/;
+const CHARACTER = /\\?[^]/;
+
+const STRUCTURE = `(?<alien>${ALIEN.source})|(?<open>${OPEN.source})|(?<kept>${KEPT.source})|(?<edge>${EDGE.source})`;
+const ATOM = `${ESCAPE.source}|${CLASS.source}|${CHARACTER.source}`;
+
+const TOKEN = new RegExp(`${STRUCTURE}|${ATOM}`, "g");
+const UNICODE_TOKEN = new RegExp(`${STRUCTURE}|${UNICODE_ESCAPE.source}|${ATOM}`, "gu");
+
+/**
+ * What stands for one character in a JavaScript expression (`a`, `.`, `\s`, `[^a-z]`, `\p{L}`) as a class of RE2 that
+ * lists its characters. JavaScript's own engine is asked for them, so that nothing of classes, escapes, Unicode and the
+ * case of letters is told twice. Throws an `Error` where it takes a half of a character that needs two UTF-16 units.
+ */
+function toCharacterClass(atom: string, flags: string): string {
+  const key = `${flags}/${atom}`;
+  const known = classes.get(key) ?? write(rangesOf(atom, flags));
+  classes.set(key, known);
+  return known;
+}
+
+/** First and last code point. */
+type Range = readonly [number, number];
+
+/** To look for one takes a millisecond, and expressions are made of the same few. */
+const classes = new Map<string, string>();
+
+const LAST = 0x10_ff_ff;
+const HIGH_SURROGATES = 0xd8_00;
+const LOW_SURROGATES = 0xdc_00;
+const AFTER_SURROGATES = 0xe0_00;
+const ASTRAL = 0x1_00_00;
+
+/** All characters in three texts: halves must not stand so that they make a whole. */
+const blocks: [start: number, end: number, text?: string][] = [
+  [0, LOW_SURROGATES],
+  [LOW_SURROGATES, ASTRAL],
+  [ASTRAL, LAST + 1],
+];
+
+function rangesOf(atom: string, flags: string): Range[] {
+  const expression = new RegExp(`(?:${atom})+`, `g${flags.replace("m", "")}`);
+  if (flags.includes("u")) return blocks.flatMap((_, index) => scan(index, expression));
+  return withAstral([0, 1].flatMap((index) => scan(index, expression)));
+}
+
+function scan(index: number, expression: RegExp): Range[] {
+  const block = blocks[index];
+  if (!block) return [];
+  block[2] ??= listCharacters(block[0], block[1]);
+  const [start, , text] = block;
+  const unit = start === ASTRAL ? 2 : 1;
+  return Array.from(text.matchAll(expression), ({ 0: found, index: at }) => {
+    const first = start + at / unit;
+    return [first, first + found.length / unit - 1];
+  });
+}
+
+function listCharacters(start: number, end: number): string {
+  const characters: string[] = [];
+  for (let code = start; code < end; code++) characters.push(String.fromCodePoint(code));
+  return characters.join("");
+}
+
+/**
+ * Without the flag u JavaScript sees two halves where RE2 sees one character: what takes every half takes every whole.
+ */
+function withAstral(ranges: Range[]): Range[] {
+  const halves = ranges.reduce((sum, [first, last]) => sum + countHalves(first, last), 0);
+  if (halves === 0) return ranges;
+  if (halves === AFTER_SURROGATES - HIGH_SURROGATES) return [...ranges, [ASTRAL, LAST]];
+  throw new Error("a half of a character has no linear form without the flag u");
+}
+
+function countHalves(first: number, last: number): number {
+  return Math.max(0, Math.min(last + 1, AFTER_SURROGATES) - Math.max(first, HIGH_SURROGATES));
+}
+
+function write(ranges: Range[]): string {
+  if (ranges.length === 0) return NOTHING;
+  return `[${ranges.map(([first, last]) => `${hex(first)}-${hex(last)}`).join("")}]`;
+}
+
+function hex(code: number): string {
+  return `\\x{${code.toString(16)}}`;
+}
+
+const NOTHING = `[^${hex(0)}-${hex(LAST)}]`;

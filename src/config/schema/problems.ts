@@ -1,0 +1,212 @@
+import { isObject, type Segment, toKeyPath } from "../../shared/json.ts";
+
+/** One way in which a value does not fit its schema. */
+export interface SchemaProblem {
+  /**
+   * Dotted path of the field, `messages[0].from`; of a missing one, where it would stand; empty: the value
+   * itself.
+   */
+  path: string;
+  /** The path in steps. */
+  segments: Segment[];
+  /** What the field must be, without its name: `must be a string, not a number`. */
+  rule: string;
+  /**
+   * Field and rule as one sentence that may be shown to whoever sent the value: it never holds a value, nor a
+   * field name that is more than letters, digits, `_`, `$` and `-`.
+   */
+  message: string;
+  /** Set where the field is one that the schema does not know: its name, and those it could have been. */
+  unknown?: { name: string; known: string[] };
+}
+
+export function toSchemaProblems(violations: Violation[], value: unknown, subject: string): SchemaProblem[] {
+  return violations.map((violation) => toProblem(violation, value, subject));
+}
+
+function toProblem(violation: Violation, root: unknown, subject: string): SchemaProblem {
+  const { segments, value } = follow(violation.instancePath, root);
+  const name = namedField(violation);
+  const place = name === undefined ? segments : [...segments, name];
+  const rule = toRule(violation, value);
+  const spoken = isUnknownField(violation) ? segments : place;
+  return {
+    path: toKeyPath(place),
+    segments: place,
+    rule,
+    message: `${toKeyPath(plainStart(spoken)) || subject} ${isUnknownField(violation) ? UNKNOWN_FIELD : rule}`,
+    ...(isUnknownField(violation) && { unknown: toUnknown(violation, String(name)) }),
+  };
+}
+
+const UNKNOWN_FIELD = "holds a field that is not allowed";
+
+/** Walks a JSON pointer, so that an array's index can be told from an object's key. */
+function follow(pointer: string, root: unknown): { segments: Segment[]; value: unknown } {
+  const segments: Segment[] = [];
+  let value = root;
+  for (const part of pointer.split("/").slice(1)) {
+    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    const segment = Array.isArray(value) ? Number(key) : key;
+    segments.push(segment);
+    value = childOf(value, segment);
+  }
+  return { segments, value };
+}
+
+function childOf(value: unknown, segment: Segment): unknown {
+  if (Array.isArray(value)) return value[Number(segment)];
+  return isObject(value) ? value[segment] : undefined;
+}
+
+/** The field that is missing or too much: the violation itself is reported on its object. */
+function namedField({ keyword, params }: Violation): string | undefined {
+  const name =
+    keyword === "required"
+      ? params["missingProperty"]
+      : (params["additionalProperty"] ?? params["unevaluatedProperty"]);
+  return typeof name === "string" ? name : undefined;
+}
+
+function isUnknownField({ keyword }: Violation): boolean {
+  return keyword === "additionalProperties" || keyword === "unevaluatedProperties";
+}
+
+function toUnknown({ parentSchema }: Violation, name: string): { name: string; known: string[] } {
+  return { name, known: Object.keys(parentSchema?.["properties"] ?? {}) };
+}
+
+/** A sender chooses the names in an open object: what looks like no name is not repeated. */
+function plainStart(segments: Segment[]): Segment[] {
+  const odd = segments.findIndex((segment) => typeof segment === "string" && !/^[\w$-]{1,64}$/.test(segment));
+  return odd === -1 ? segments : segments.slice(0, odd);
+}
+
+/**
+ * What a violation asks of the field, without the field's name: `must be a string, not a number`. The
+ * validator's own messages speak of the schema alone, never of the value: they stand for all that is not
+ * worded here.
+ */
+function toRule(violation: Violation, value: unknown): string {
+  const { keyword, params, parentSchema } = violation;
+  switch (keyword) {
+    case "type":
+      return `must be ${listTypes(params["type"])}, not ${typeName(value)}`;
+    case "required":
+      return "is required";
+    case "enum":
+      return `must be one of ${[params["allowedValues"]]
+        .flat()
+        .map((allowed) => JSON.stringify(allowed))
+        .join(", ")}`;
+    case "pattern":
+      return toPatternRule(String(params["pattern"]), parentSchema?.["description"]);
+    case "minLength":
+    case "minItems":
+      return params["limit"] === 1 ? "must not be empty" : toOwnWords(violation);
+    case "additionalProperties":
+    case "unevaluatedProperties":
+      return "is not allowed";
+    case "anyOf":
+    case "oneOf":
+      return "fits none of the forms that are allowed";
+    default:
+      return toOwnWords(violation);
+  }
+}
+
+function toOwnWords({ keyword, message }: Violation): string {
+  return message ?? `fails ${keyword}`;
+}
+
+function toPatternRule(pattern: string, description: unknown): string {
+  if (pattern === "\\S") return "must not be blank";
+  const hint = typeof description === "string" ? ` (${description.replace(/\.$/, "")})` : "";
+  return `must match ${pattern}${hint}`;
+}
+
+function listTypes(types: unknown): string {
+  return [types]
+    .flat()
+    .map((type) => TYPE_NAMES[String(type)] ?? String(type))
+    .join(" or ");
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return "null";
+  if (value === Infinity || value === -Infinity) return "one that is too large";
+  if (typeof value === "number" && !Number.isInteger(value)) return "a fraction";
+  return Array.isArray(value) ? "an array" : (TYPE_NAMES[typeof value] ?? typeof value);
+}
+
+const TYPE_NAMES: Record<string, string> = {
+  string: "a string",
+  number: "a number",
+  integer: "a whole number",
+  boolean: "a boolean",
+  object: "an object",
+  array: "an array",
+  null: "null",
+};
+
+/** A failed keyword, as the validator reports it. */
+export interface Violation {
+  keyword: string;
+  /** JSON pointer into the value. */
+  instancePath: string;
+  schemaPath: string;
+  params: Record<string, unknown>;
+  message?: string;
+  /** The schema that the keyword stands in. */
+  parentSchema?: Record<string, unknown>;
+}
+
+/**
+ * Leaves out what only repeats another: of an `anyOf` or `oneOf`, either the violations of the one branch
+ * that was meant, or a single one that names the types allowed. The violation that explains the rest stands
+ * last.
+ */
+export function pickViolations(violations: Violation[]): Violation[] {
+  return violations.filter(isChoice).reduce(settleChoice, violations).filter(isTelling);
+}
+
+function isChoice(violation: Violation): boolean {
+  return violation.keyword === "anyOf" || violation.keyword === "oneOf";
+}
+
+/** `if` only points at the violation of its `then` or `else`, which is there too. */
+function isTelling(violation: Violation): boolean {
+  return violation.keyword !== "if";
+}
+
+function settleChoice(violations: Violation[], choice: Violation): Violation[] {
+  const prefix = `${choice.schemaPath}/`;
+  const inside = violations.filter(
+    (violation) => violation.schemaPath.startsWith(prefix) && isWithin(violation, choice),
+  );
+  const branches = Object.values(
+    Object.groupBy(inside, ({ schemaPath }) => schemaPath.slice(prefix.length).split("/", 1)[0] ?? ""),
+  ).filter((branch) => branch !== undefined);
+  const meant = branches.filter((branch) => !branch.some((violation) => isWrongType(violation, choice)));
+
+  const dropped = new Set(inside);
+  const rest = violations.filter((violation) => !dropped.has(violation) && violation !== choice);
+  const [only] = meant;
+  if (only !== undefined && meant.length === 1) return [...rest, ...only];
+  return [...rest, meant.length === 0 ? toTypeViolation(choice, inside) : choice];
+}
+
+function isWithin(violation: Violation, choice: Violation): boolean {
+  return `${violation.instancePath}/`.startsWith(`${choice.instancePath}/`);
+}
+
+function isWrongType(violation: Violation, choice: Violation): boolean {
+  return violation.keyword === "type" && violation.instancePath === choice.instancePath;
+}
+
+function toTypeViolation(choice: Violation, inside: Violation[]): Violation {
+  const types = inside
+    .filter((violation) => isWrongType(violation, choice))
+    .flatMap((violation) => violation.params["type"]);
+  return types.length === 0 ? choice : { ...choice, keyword: "type", params: { type: [...new Set(types)] } };
+}

@@ -1,0 +1,237 @@
+import {
+  _,
+  Ajv,
+  type AnySchemaObject,
+  type ErrorObject,
+  type FuncKeywordDefinition,
+  type Options,
+  type ValidateFunction,
+} from "ajv";
+import formats from "ajv-formats";
+import { Ajv2019 } from "ajv/dist/2019.js";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { isObject } from "../../shared/json.ts";
+import { PACKAGE_ROOT } from "../package.ts";
+import { compileExpression, type Expression, type OnBacktracking } from "./linear-regexp.ts";
+import { pickViolations, type SchemaProblem, toSchemaProblems } from "./problems.ts";
+
+/** Says what keeps a value from fitting the schema; nothing, when it fits. Never throws. */
+export type SchemaCheck = (value: unknown) => SchemaProblem[];
+
+export interface SchemaOptions {
+  /**
+   * Report every problem instead of the first. Not for values from outside: the work would grow with them.
+   */
+  all?: boolean;
+  /** What the value itself is called in a sentence. Default: `the payload`. */
+  subject?: string;
+  /** Schemas with an `$id` that this one refers to. */
+  references?: AnySchemaObject[];
+  /**
+   * The schema's expressions are not the program's own and meet values from outside: they run in linear time, and this
+   * is told of each that cannot. Default: they run as they are.
+   */
+  onBacktracking?: OnBacktracking;
+}
+
+/**
+ * Prepares a JSON Schema: draft-07, or 2019-09 and 2020-12 where its `$schema` says so. Keywords and formats
+ * that the draft does not know are ignored, as the draft has it. Throws an `Error` that says what is wrong
+ * with the schema.
+ */
+export function compileSchema(schema: unknown, options: SchemaOptions = {}): SchemaCheck {
+  requireSchema(schema);
+  const dialect = dialectOf(schema);
+  requireValid(dialect, schema);
+  const ajv = createAjv(dialect, options);
+  const limit = options.onBacktracking && limitReferences(ajv);
+  const validate = ajv.compile(schema);
+  return (value) => {
+    limit?.reset();
+    const errors = findErrors(validate, value);
+    if (errors.length === 0) return [];
+    const violations = pickViolations(options.all === true ? errors : errors.slice(-MOST_ERRORS));
+    const telling = options.all === true ? violations : violations.slice(-1);
+    return toSchemaProblems(telling, value, options.subject ?? "the payload");
+  };
+}
+
+/** Where only the last violation is told, no more than so many are looked at for what it means. */
+const MOST_ERRORS = 1000;
+
+type Dialect = typeof Ajv | typeof Ajv2019 | typeof Ajv2020;
+
+const BASE_OPTIONS: Options = {
+  strict: false,
+  // `1e400` is JSON and parses to Infinity, which no JSON can hold again and no timer wait for.
+  strictNumbers: true,
+  logger: false,
+  verbose: true,
+  // A payload's `required` must not be met by what every object inherits (`constructor`).
+  ownProperties: true,
+};
+
+/** One validator of schemas a dialect, kept: building it costs more than compiling most schemas. */
+const metaValidators = new Map<Dialect, Ajv>();
+
+const TOO_DEEP = toError("depth", "is nested too deeply");
+/** Where values are compared, a payload's own `valueOf` or `toString` is taken for a method. */
+const NOT_COMPARABLE = toError("equal", "holds a valueOf or toString, and cannot be compared");
+
+function requireSchema(schema: unknown): asserts schema is AnySchemaObject | boolean {
+  if (typeof schema === "boolean") return;
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
+    throw new TypeError("a JSON Schema must be an object, true or false");
+  }
+  // Its validator would return a promise, which is truthy: everything would fit.
+  if ("$async" in schema) throw new Error("$async schemas are not supported");
+}
+
+function dialectOf(schema: AnySchemaObject | boolean): Dialect {
+  const uri: unknown = typeof schema === "object" ? schema["$schema"] : undefined;
+  if (typeof uri !== "string") return Ajv;
+  if (uri.includes("draft/2020-12")) return Ajv2020;
+  if (uri.includes("draft/2019-09")) return Ajv2019;
+  return Ajv;
+}
+
+function requireValid(dialect: Dialect, schema: AnySchemaObject | boolean): void {
+  const meta = metaValidators.get(dialect) ?? new dialect(BASE_OPTIONS);
+  metaValidators.set(dialect, meta);
+  if (meta.validateSchema(schema) !== true)
+    throw new Error(meta.errorsText(meta.errors, { dataVar: "schema" }));
+}
+
+/**
+ * A fresh instance for each schema: two schemas may bear the same `$id`, and an instance never forgets one.
+ */
+function createAjv(dialect: Dialect, options: SchemaOptions): Ajv {
+  const { onBacktracking } = options;
+  const ajv = new dialect({
+    ...BASE_OPTIONS,
+    allErrors: options.all === true,
+    validateSchema: false,
+    ...(onBacktracking && { code: { regExp: createLinearEngine(onBacktracking) } }),
+  });
+  formats.default(ajv);
+  ajv.addFormat("url", URL_FORMAT);
+  ajv.removeKeyword("uniqueItems").addKeyword(UNIQUE_ITEMS);
+  ajv.addSchema(options.references ?? []);
+  return ajv;
+}
+
+/** More than any payload of a usual size needs. */
+const MOST_REFERENCES = 250_000;
+
+/**
+ * Where two branches of a recursive schema both lead down, each level of a value doubles the work: thirty levels would
+ * take hours. From `reset` on so many references are followed, then a `RangeError` is thrown. To be called before a
+ * schema is compiled.
+ */
+function limitReferences(ajv: Ajv): { reset(): void } {
+  let left = MOST_REFERENCES;
+  const follow = (): void => {
+    if (left-- <= 0) throw new RangeError("too many references");
+  };
+  for (const keyword of ["$ref", "$recursiveRef", "$dynamicRef"]) {
+    const definition = ajv.getKeyword(keyword);
+    if (typeof definition !== "object" || !("code" in definition)) continue;
+    const { code } = definition;
+    ajv.removeKeyword(keyword).addKeyword({
+      ...definition,
+      code(context, ruleType) {
+        context.gen.code(_`${context.gen.scopeValue("func", { ref: follow })}()`);
+        code?.(context, ruleType);
+      },
+    });
+  }
+  return { reset: () => (left = MOST_REFERENCES) };
+}
+
+/**
+ * Nothing, where the value fits. A recursive schema recurses with the value: one nested a hundred thousand deep must not
+ * end the process.
+ */
+function findErrors(validate: ValidateFunction, value: unknown): ErrorObject[] {
+  try {
+    return validate(value) ? [] : (validate.errors ?? []);
+  } catch (error) {
+    if (error instanceof RangeError) return [TOO_DEEP];
+    if (error instanceof TypeError) return [NOT_COMPARABLE];
+    throw error;
+  }
+}
+
+function toError(keyword: string, message: string): ErrorObject {
+  return { keyword, instancePath: "", schemaPath: "#", params: {}, message };
+}
+
+type Engine = NonNullable<NonNullable<Options["code"]>["regExp"]>;
+
+/** What a schema's validator makes its expressions with; each once, as it asks whenever the schema comes by one. */
+function createLinearEngine(onBacktracking: OnBacktracking): Engine {
+  const expressions = new Map<string, Expression>();
+  const compile = (pattern: string, flags: string): Expression => {
+    const expression = expressions.get(pattern) ?? compileExpression(pattern, flags, onBacktracking);
+    expressions.set(pattern, expression);
+    return expression;
+  };
+  // The name is for validators that are written to a file.
+  return Object.assign(compile, { code: "compileExpression" });
+}
+
+/**
+ * The keyword `uniqueItems`, in a time in proportion to the items' size: the validator's own compares each with each
+ * other, which takes many seconds for what one request can hold.
+ */
+const UNIQUE_ITEMS: FuncKeywordDefinition = {
+  keyword: "uniqueItems",
+  type: "array",
+  schemaType: "boolean",
+  validate: (isAsked: boolean, items: unknown[]) => !isAsked || hasUniqueItems(items),
+  error: { message: "must NOT have duplicate items" },
+};
+
+function hasUniqueItems(items: readonly unknown[]): boolean {
+  return items.length < 2 || new Set(items.map(toIdentity)).size === items.length;
+}
+
+/** The same text for equal values, and for no others: `1e400`, which no JSON can hold again, is not null. */
+function toIdentity(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(toIdentity).join(",")}]`;
+  if (isObject(value)) return `{${Object.keys(value).toSorted().map(toField(value)).join(",")}}`;
+  return typeof value === "string" ? JSON.stringify(value) : String(value);
+}
+
+function toField(object: Record<string, unknown>) {
+  return (name: string): string => `${JSON.stringify(name)}:${toIdentity(object[name])}`;
+}
+
+const PORT_AND_PATH = String.raw`(?::\d{2,5})?(?:\/\S*)?`;
+
+/** An IPv4 address that is not private. */
+const PUBLIC_ADDRESS = [
+  String.raw`(?!(?:10|127)(?:\.\d{1,3}){3})(?!(?:169\.254|192\.168)(?:\.\d{1,3}){2})(?!172\.(?:1[6-9]|2\d|3[0-1])(?:\.\d{1,3}){2})`,
+  String.raw`(?:[1-9]\d?|1\d\d|2[01]\d|22[0-3])(?:\.(?:1?\d{1,2}|2[0-4]\d|25[0-5])){2}(?:\.(?:[1-9]\d?|1\d\d|2[0-4]\d|25[0-4]))`,
+].join("");
+
+const LABEL = String.raw`(?:[a-z0-9\u{a1}-\u{ffff}]+-)*[a-z0-9\u{a1}-\u{ffff}]+`;
+const NAME = String.raw`${LABEL}(?:\.${LABEL})*\.[a-z\u{a1}-\u{ffff}]{2,}`;
+
+/**
+ * The format `url` as `ajv-formats` has it, but for what may stand before the `@`: there it tries each way to cut a long
+ * text into user and password, which takes the square of its length.
+ */
+const URL_FORMAT = new RegExp(
+  String.raw`^(?:https?|ftp):\/\/(?:[^\s/?#]+@)?(?:${PUBLIC_ADDRESS}|${NAME})${PORT_AND_PATH}$`,
+  "iu",
+);
+
+type SchemaName = "config" | "mapping" | "preset" | "wake" | "agent" | "action";
+
+/** One of the package's own JSON Schemas. */
+export function readSchema(name: SchemaName): Record<string, unknown> {
+  return JSON.parse(readFileSync(path.join(PACKAGE_ROOT, "schemas", `${name}.json`), "utf8"));
+}

@@ -1,0 +1,311 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Checks, describeContract, type TestRunner, type UnderTest, within } from "./harness.ts";
+import { MailError, messageOf } from "../errors.ts";
+import type { FollowOptions, Mail, MailBatch, MailSource } from "../mail/source.ts";
+
+/** A source whose first folder is empty, and what its server can be made to do. */
+export interface MailSourceUnderTest extends UnderTest {
+  source: MailSource;
+  /** Of the same mailbox, with a credential that is refused. */
+  refused: MailSource;
+  /** Of a mailbox or a folder that is not there. */
+  missing: MailSource;
+  /** Of a server that nobody answers for. */
+  unreachable: MailSource;
+  /** Puts a mail into the first folder, as it travels. Received now, or at a time in whole seconds. */
+  deliver(mail: string, receivedAt?: Date): Promise<void>;
+  /** Breaks every connection that is open. New ones are answered. */
+  cut(): Promise<void>;
+  /** What the positions so far stand for is no more: the same mails, under other numbers. */
+  forgetPositions(): Promise<void>;
+}
+
+/** What every source of mail must do. */
+export function describeMailSource(
+  runner: TestRunner,
+  name: string,
+  open: () => Promise<MailSourceUnderTest>,
+): void {
+  describeContract(runner, { title: `mail source contract: ${name}`, open, checks: CHECKS });
+}
+
+const HOUR_MS = 3_600_000;
+/** Far more than a source takes that does not wait for an answer, in milliseconds. */
+const SOON_MS = 5000;
+const BROKEN = [
+  "no header at all",
+  "Subject: =?x-unknown?Q?=E4?=\r\n\r\n\xff\xfe",
+  'Content-Type: multipart/mixed; boundary="b"\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n<p',
+  `From: ${"a".repeat(10_000)}\r\nDate: yesterday\r\nContent-Transfer-Encoding: nonsense\r\n\r\ntext`,
+];
+
+const CHECKS: Checks<MailSourceUnderTest> = {
+  async "says which mailbox it is"({ source }) {
+    assert.match(source.name, /^[a-z0-9-]+$/);
+    assert.notEqual(source.mailbox, "");
+    assert.ok(source.folders.length > 0);
+    for (const address of source.addresses) assert.equal(address, address.toLowerCase());
+  },
+
+  async "has nothing to say against a mailbox that is there"({ source }) {
+    await source.check(new AbortController().signal);
+  },
+
+  async "begins with a batch as soon as the folder is open"({ source }) {
+    const { batches, mails } = await followMail(source, () => true);
+    assert.equal(batches.length, 1);
+    assert.deepEqual(mails, []);
+  },
+
+  async "gives what comes in, in its order"({ source, deliver }) {
+    let delivered = 0;
+    const { mails } = await followMail(source, async (followed) => {
+      if (followed.mails.length === delivered && delivered < 3) await deliver(mailOf(++delivered));
+      return followed.mails.length === 3;
+    });
+    assert.deepEqual(toIds(mails), toIds([1, 2, 3]));
+  },
+
+  async "reads a mail"({ source, deliver }) {
+    await deliver(mailOf(1));
+    const { mails } = await followMail(source, hasCome(1));
+    const [mail] = mails;
+    assert.equal(mail?.from, "Ann Lee <Ann@Example.com>");
+    assert.equal(mail.sender, "ann@example.com");
+    assert.deepEqual(mail.to, ["bob@example.com"]);
+    assert.equal(mail.subject, "Mail 1: Grüße");
+    assert.equal(mail.body, "This is mail 1.");
+    assert.equal(mail.truncated, false);
+  },
+
+  async "leaves out what was received before"({ source, deliver }) {
+    const since = Math.floor(Date.now() / 1000) * 1000 - HOUR_MS;
+    await deliver(mailOf(1), new Date(since - 24 * HOUR_MS));
+    await deliver(mailOf(2), new Date(since - 60_000));
+    await deliver(mailOf(3), new Date(since + 60_000));
+    const { mails } = await followMail(source, hasCome(1), { since });
+    assert.deepEqual(toIds(mails), toIds([3]));
+  },
+
+  async "gives no more than was asked for at once, and says how many wait"({ source, deliver }) {
+    for (const number of [1, 2, 3, 4, 5]) await deliver(mailOf(number));
+    const { batches, mails } = await followMail(source, hasCome(5), { batchSize: 2 });
+    assert.deepEqual(toIds(mails), toIds([1, 2, 3, 4, 5]));
+    let waiting = 5;
+    for (const batch of batches) {
+      assert.ok(batch.mails.length <= 2);
+      waiting -= batch.mails.length;
+      assert.ok(batch.remaining <= waiting);
+    }
+    assert.equal(batches.at(-1)?.remaining, 0);
+  },
+
+  async "goes on from a position, with what came meanwhile"({ source, deliver }) {
+    for (const number of [1, 2, 3]) await deliver(mailOf(number));
+    const { position } = await followMail(source, hasCome(2), { batchSize: 2 });
+    assert.ok(Buffer.byteLength(position) <= 4096);
+    await deliver(mailOf(4));
+    const { mails } = await followMail(source, hasCome(2), { position });
+    assert.deepEqual(toIds(mails), toIds([3, 4]));
+  },
+
+  async "gives from a position what was received before `since`"({ source, deliver }) {
+    const { position } = await followMail(source, () => true);
+    await deliver(mailOf(1), new Date(Date.now() - HOUR_MS));
+    const { mails } = await followMail(source, hasCome(1), { position, since: Date.now() });
+    assert.deepEqual(toIds(mails), toIds([1]));
+  },
+
+  async "where positions have lost their meaning, gives what is not known"({
+    source,
+    deliver,
+    forgetPositions,
+  }) {
+    const since = Math.floor(Date.now() / 1000) * 1000 - HOUR_MS;
+    await deliver(mailOf(1), new Date(since - HOUR_MS));
+    for (const number of [2, 3]) await deliver(mailOf(number));
+    const { position } = await followMail(source, hasCome(2), { since });
+    await deliver(mailOf(4));
+    await forgetPositions();
+    const isKnown = (id: string): boolean => toIds([2, 3]).includes(id);
+    const mails = await followThrough(source, 1, { position, since, isKnown });
+    assert.deepEqual(toIds(mails), toIds([4]));
+  },
+
+  async "gives a mail that nobody can understand as far as it can, and goes on"({ source, deliver }) {
+    for (const mail of BROKEN) await deliver(mail);
+    await deliver(mailOf(1));
+    const { mails } = await followMail(source, hasCome(BROKEN.length + 1));
+    assert.equal(mails.at(-1)?.id, toId(1));
+    assert.equal(new Set(toIds(mails)).size, BROKEN.length + 1);
+  },
+
+  async "cuts a long text"({ source, deliver }) {
+    await deliver(mailOf(1, "ä".repeat(5000)));
+    const { mails } = await followMail(source, hasCome(1), { maxBytes: 99 });
+    assert.equal(mails[0]?.body, "ä".repeat(49));
+    assert.equal(mails[0].truncated, true);
+  },
+
+  async "loses nothing with a connection, and gives nothing twice"({ source, deliver, cut }) {
+    for (const number of [1, 2, 3, 4]) await deliver(mailOf(number));
+    let cuts = 0;
+    const afterBatch = async (): Promise<void> => {
+      if (cuts === 4) return;
+      await cut();
+      // Once it goes on before it has noticed, and once after.
+      if (cuts++ % 2 === 1) await sleep(100);
+    };
+    const mails = await followThrough(source, 4, { batchSize: 1, afterBatch });
+    assert.deepEqual(toIds(mails), toIds([1, 2, 3, 4]));
+  },
+
+  async "goes on after a connection that was lost while nothing came"({ source, deliver, cut }) {
+    let hasBegun = false;
+    const afterBatch = async (): Promise<void> => {
+      if (hasBegun) return;
+      hasBegun = true;
+      await cut();
+      await deliver(mailOf(1));
+    };
+    assert.deepEqual(toIds(await followThrough(source, 1, { afterBatch })), toIds([1]));
+  },
+
+  async "ends soon after the abort"({ source }) {
+    const abort = new AbortController();
+    const waits = (): boolean => {
+      // By then the next batch has been asked for.
+      setTimeout(() => abort.abort(), 100);
+      return false;
+    };
+    const ended = followMail(source, waits, { signal: abort.signal }).catch(() => undefined);
+    await within(SOON_MS, ended, "The source went on after the abort.");
+  },
+
+  async "gives nothing once it is aborted"({ source, deliver }) {
+    await deliver(mailOf(1));
+    const followed = followMail(source, hasCome(1), { signal: AbortSignal.abort() });
+    const mails = await followed.then(
+      (given) => given.mails,
+      () => [],
+    );
+    assert.deepEqual(mails, []);
+  },
+
+  "says where the login is refused": ({ refused }) => requireFails(refused, "login"),
+  "says where there is no such mailbox": ({ missing }) => requireFails(missing, "gone"),
+  "says where the server cannot be reached": ({ unreachable }) => requireFails(unreachable, "network"),
+};
+
+async function requireFails(source: MailSource, kind: string): Promise<void> {
+  assert.equal((await mailFailureOf(source.check(new AbortController().signal))).kind, kind);
+  assert.equal((await mailFailureOf(followMail(source, () => false))).kind, kind);
+}
+
+function hasCome(count: number) {
+  return ({ mails }: Followed): boolean => mails.length >= count;
+}
+
+function toIds(mails: (Mail | number)[]): string[] {
+  return mails.map((mail) => (typeof mail === "number" ? toId(mail) : mail.id));
+}
+
+/** What came of following a folder for a while. */
+export interface Followed {
+  batches: MailBatch[];
+  mails: Mail[];
+  /** That of the last batch. */
+  position: string;
+}
+
+/** Follows a source's first folder until `isEnough` says so of what has come; then aborts it. Rejects as the source does. */
+export async function followMail(
+  source: MailSource,
+  isEnough: (followed: Followed) => boolean | Promise<boolean>,
+  options: Partial<FollowOptions> = {},
+): Promise<Followed> {
+  const abort = new AbortController();
+  const followed: Followed = { batches: [], mails: [], position: "" };
+  const batches = source.follow(source.folders[0] ?? "", toOptions({ signal: abort.signal, ...options }));
+  try {
+    for await (const batch of batches) {
+      followed.batches.push(batch);
+      followed.mails.push(...batch.mails.map(({ mail }) => mail));
+      followed.position = batch.position;
+      if (await isEnough(followed)) break;
+    }
+  } finally {
+    abort.abort();
+  }
+  return followed;
+}
+
+/** Follows until so many mails have come, and again from the last position wherever the connection is lost. */
+export async function followThrough(
+  source: MailSource,
+  count: number,
+  { afterBatch, ...options }: Partial<FollowOptions> & { afterBatch?: () => Promise<void> } = {},
+): Promise<Mail[]> {
+  const mails: Mail[] = [];
+  let { position } = options;
+  const keep = async ({ batches }: Followed): Promise<boolean> => {
+    const batch = batches.at(-1);
+    mails.push(...(batch?.mails ?? []).map(({ mail }) => mail));
+    position = batch?.position;
+    await afterBatch?.();
+    return mails.length >= count;
+  };
+  while (mails.length < count) {
+    try {
+      await followMail(source, keep, { ...options, position });
+    } catch (error) {
+      if (!(error instanceof MailError && error.kind === "network")) throw error;
+    }
+  }
+  return mails;
+}
+
+/** Everything that is there, nothing of it known. */
+function toOptions(options: Partial<FollowOptions>): FollowOptions {
+  return {
+    position: undefined,
+    since: 0,
+    isKnown: () => false,
+    batchSize: 20,
+    maxBytes: 20_000,
+    authservId: undefined,
+    signal: new AbortController().signal,
+    ...options,
+  };
+}
+
+/** A mail of this number, as it travels. Below 10. */
+function mailOf(number: number, text = `This is mail ${number}.`): string {
+  return [
+    `Message-ID: <${toId(number)}>`,
+    `Date: Fri, 20 Nov 2026 12:00:0${number} +0000`,
+    "From: Ann Lee <Ann@Example.com>",
+    "To: bob@example.com",
+    `Subject: =?utf-8?Q?Mail_${number}:_Gr=C3=BC=C3=9Fe?=`,
+    "Content-Type: text/plain; charset=utf-8",
+    "",
+    text,
+  ].join("\r\n");
+}
+
+/** Its Message-ID. */
+function toId(number: number): string {
+  return `mail-${number}@example.com`;
+}
+
+/** The `MailError` that a promise rejects with; throws where it resolves, or rejects with anything else. */
+export async function mailFailureOf(promise: Promise<unknown>): Promise<MailError> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof MailError) return error;
+    throw new Error(`Expected a MailError, not: ${messageOf(error)}`, { cause: error });
+  }
+  throw new Error("Expected a MailError, but nothing failed.");
+}

@@ -1,0 +1,224 @@
+import { afterEach, describe, expect, test } from "vitest";
+import {
+  type DispatchService,
+  recorder,
+  scripted,
+  startDispatch,
+  untilAborted,
+} from "../../test/support/dispatch.ts";
+import { DriverError } from "../errors.ts";
+import type { Delivery, Route } from "../journal/journal.ts";
+import type { ChannelName } from "../types.ts";
+import { resolveRoute } from "./delivery.ts";
+
+describe("carry out delivery", () => {
+  const agent = scripted(({ message }) => message);
+  const toC1 = { deliver: true, channel: "slack", to: "C1" } as const;
+
+  let service: DispatchService;
+  afterEach(() => service.close());
+
+  test("a reply is split at the channel's limit, sent in order, each part with a key of its own", async () => {
+    const channel = recorder();
+    service = await startDispatch({ agent, channel });
+    await service.accept({ ...toC1, message: "one two three four five" });
+    const delivery = await settled("sent");
+    expect(channel.sent.map(({ text }) => text).join(" ")).toBe("one two three four five");
+    expect(channel.sent.map(({ idempotencyKey }) => idempotencyKey)).toEqual(
+      channel.sent.map((_, index) => `${delivery.id}:${index}`),
+    );
+    expect(delivery).toMatchObject({ partsSent: channel.sent.length, route: { channel: "slack", to: "C1" } });
+    const [event] = await service.journal.listEvents({ limit: 1 });
+    expect(event?.status).toBe("done");
+  });
+
+  test("after a failure it goes on behind the last part that was taken, to the same recipient", async () => {
+    let calls = 0;
+    const channel = recorder(() => {
+      calls += 1;
+      if (calls === 2) throw new DriverError("passing", "rate limited", { retryAfterMs: 20 });
+    });
+    service = await startDispatch({ agent, channel });
+    await service.accept({ ...toC1, message: "aaaaaaaaa bbbbbbbbb ccccccccc" });
+    const delivery = await settled("sent");
+    expect(channel.sent.map(({ text }) => text)).toEqual(["aaaaaaaaa", "bbbbbbbbb", "ccccccccc"]);
+    expect(delivery.attempts).toBe(2);
+  });
+
+  test("a restart goes on behind the last part that was taken", async () => {
+    const stuck = recorder(({ text }, signal) => {
+      if (text === "bbbbbbbbb") return untilAborted(signal);
+      return undefined;
+    });
+    const first = await startDispatch({ agent, channel: stuck });
+    await first.accept({ ...toC1, message: "aaaaaaaaa bbbbbbbbb" });
+    await expect.poll(async () => (await first.journal.listDeliveries({ limit: 1 }))[0]?.partsSent).toBe(1);
+    await first.dispatcher.close(10);
+    await first.journal.close();
+
+    const channel = recorder();
+    service = await startDispatch({ agent, channel, folder: first.folder });
+    await settled("sent");
+    expect(channel.sent.map(({ text }) => text)).toEqual(["bbbbbbbbb"]);
+  });
+
+  test("the time that a service names is waited out", async () => {
+    const calls: number[] = [];
+    const channel = recorder(() => {
+      calls.push(performance.now());
+      if (calls.length === 1) throw new DriverError("passing", "rate limited", { retryAfterMs: 300 });
+    });
+    service = await startDispatch({ agent, channel });
+    await service.accept(toC1);
+    await settled("sent");
+    expect((calls[1] ?? 0) - (calls[0] ?? 0)).toBeGreaterThanOrEqual(299);
+  });
+
+  test("a recipient that is stuck holds no other, and its own wait in order", async () => {
+    const releases: (() => void)[] = [];
+    const channel = recorder(({ to }) => {
+      if (to === "C1") return new Promise((resolve) => releases.push(resolve));
+      return undefined;
+    });
+    service = await startDispatch({ agent, channel });
+    await service.accept({ ...toC1, message: "1" });
+    await expect.poll(() => releases).toHaveLength(1);
+    await service.accept({ ...toC1, message: "2" });
+    await service.accept({ ...toC1, to: "C2", message: "other" });
+    await expect.poll(() => channel.sent.map(({ text }) => text)).toEqual(["other"]);
+    expect(releases).toHaveLength(1);
+    releases[0]?.();
+    await expect.poll(() => releases).toHaveLength(2);
+    releases[1]?.();
+    await expect.poll(() => channel.sent.map(({ text }) => text)).toEqual(["other", "1", "2"]);
+  });
+
+  describe("fails for good", () => {
+    test("where the service says so, and the event is dead", async () => {
+      const channel = recorder(() => {
+        throw new DriverError("lasting", "channel_not_found");
+      });
+      service = await startDispatch({ agent, channel });
+      await service.accept(toC1);
+      expect(await settled("failed")).toMatchObject({ attempts: 1, error: "channel_not_found" });
+      expect((await service.journal.listEvents({ limit: 1 }))[0]?.status).toBe("dead");
+    });
+
+    test("where the channel is not configured", async () => {
+      service = await startDispatch({ agent, channel: recorder() });
+      await service.accept({ ...toC1, channel: "signal" });
+      expect((await settled("failed")).error).toMatch(/signal is not configured/);
+    });
+
+    test("where no recipient is known", async () => {
+      service = await startDispatch({ agent, channel: recorder() });
+      await service.accept({ deliver: true, channel: "slack" });
+      expect((await settled("failed")).error).toMatch(/no recipient is known for slack/);
+    });
+
+    test("where the recipient has not the channel's form", async () => {
+      const channel = recorder();
+      channel.checkRecipient = () => {
+        throw new DriverError("lasting", "to must look like C0123456");
+      };
+      service = await startDispatch({ agent, channel });
+      await service.accept(toC1);
+      expect((await settled("failed")).error).toMatch(/C0123456/);
+    });
+  });
+
+  describe("where to", () => {
+    test("last is the route used last", async () => {
+      const channel = recorder();
+      service = await startDispatch({ agent, channel });
+      await service.accept({ ...toC1, message: "first" });
+      await settled("sent");
+      await service.accept({ deliver: true, message: "second" });
+      await expect.poll(() => channel.sent[1]).toMatchObject({ to: "C1", text: "second" });
+    });
+
+    test("a channel without a recipient takes the one last used on it", async () => {
+      const channel = recorder();
+      service = await startDispatch({ agent, channel });
+      await service.accept({ ...toC1, message: "first" });
+      await settled("sent");
+      await service.accept({ deliver: true, channel: "slack", message: "second" });
+      await expect.poll(() => channel.sent[1]).toMatchObject({ to: "C1", text: "second" });
+    });
+  });
+
+  describe("is not made", () => {
+    test.each([
+      ["deliver is false", { ...toC1, deliver: false }],
+      ["the reply is only the ack", { ...toC1, message: "HEARTBEAT_OK" }],
+      ["the reply is blank", { ...toC1, message: " \n" }],
+    ])("when %s", async (_, action) => {
+      service = await startDispatch({ agent, channel: recorder() });
+      await service.accept(action);
+      await expect.poll(() => service.journal.listRuns({ limit: 1, state: "done" })).toHaveLength(1);
+      expect(await service.journal.listDeliveries({ limit: 10 })).toEqual([]);
+    });
+  });
+
+  test("is skipped where no channel was used yet and none is named: the event is done all the same", async () => {
+    service = await startDispatch({ agent, channel: recorder() });
+    await service.accept({ deliver: true });
+    expect((await settled("skipped")).error).toMatch(/no channel has been used yet/);
+    expect((await service.journal.listEvents({ limit: 1 }))[0]?.status).toBe("done");
+  });
+
+  /** Waits until a delivery is in this state. */
+  async function settled(state: "sent" | "skipped" | "failed"): Promise<Delivery> {
+    const read = async () => (await service.journal.listDeliveries({ limit: 1, state }))[0];
+    await expect.poll(read, { interval: 5 }).toBeDefined();
+    const delivery = await read();
+    if (!delivery) throw new Error("the delivery is gone");
+    return delivery;
+  }
+});
+
+describe("route", () => {
+  /** The routes used so far, the last one last. */
+  function journalOf(...routes: Route[]) {
+    return {
+      lastRoute: async (channel?: ChannelName) =>
+        routes.findLast((route) => channel === undefined || route.channel === channel),
+    };
+  }
+
+  const slack: Route = { channel: "slack", to: "C1" };
+  const signal: Route = { channel: "signal", to: "+1" };
+
+  test("last is the route used last", async () => {
+    expect(await resolveRoute({ channel: "last" }, journalOf(signal, slack))).toEqual(slack);
+  });
+
+  test("last with a recipient is that recipient on the channel used last", async () => {
+    expect(await resolveRoute({ channel: "last", to: "C2" }, journalOf(slack))).toEqual({
+      ...slack,
+      to: "C2",
+    });
+  });
+
+  test("last is whatsapp where no channel has been used", async () => {
+    expect(await resolveRoute({ channel: "last", to: "+2" }, journalOf())).toEqual({
+      channel: "whatsapp",
+      to: "+2",
+    });
+  });
+
+  test("last is nowhere where no channel has been used and no recipient is named", async () => {
+    expect(await resolveRoute({ channel: "last" }, journalOf())).toBeUndefined();
+  });
+
+  test("a channel without a recipient takes the one last used on it, and no other's", async () => {
+    expect(await resolveRoute({ channel: "signal" }, journalOf(signal, slack))).toEqual(signal);
+    await expect(resolveRoute({ channel: "telegram" }, journalOf(signal, slack))).rejects.toThrow(
+      "for telegram",
+    );
+  });
+
+  test("a delivery of which a part has gone goes on to where that went", async () => {
+    expect(await resolveRoute({ channel: "last", route: slack }, journalOf(slack, signal))).toEqual(slack);
+  });
+});

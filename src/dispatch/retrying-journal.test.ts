@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { silentLog } from "../telemetry/log.ts";
+import { persist } from "./retrying-journal.ts";
+import { JournalUnavailable } from "../errors.ts";
+
+const waiting = { log: silentLog, signal: new AbortController().signal };
+
+test("repeats a write until the journal takes it", async () => {
+  let tries = 0;
+  const write = async () => {
+    tries += 1;
+    if (tries < 3) throw new JournalUnavailable("the disk is full");
+    return tries;
+  };
+  await expect(persist(write, waiting)).resolves.toBe(3);
+});
+
+test("does not repeat what failed for another reason", async () => {
+  let tries = 0;
+  const write = async () => {
+    tries += 1;
+    throw new TypeError("oops");
+  };
+  await expect(persist(write, waiting)).rejects.toThrow("oops");
+  expect(tries).toBe(1);
+});
+
+test("gives up when the service stops", async () => {
+  const stop = new AbortController();
+  const write = async () => {
+    stop.abort(new Error("stopped"));
+    throw new JournalUnavailable("the disk is full");
+  };
+  await expect(persist(write, { ...waiting, signal: stop.signal })).rejects.toThrow("stopped");
+});

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { joinMessages } from "./run.ts";
+
+test("a message that nothing joined stays as it is", () => {
+  expect(joinMessages("one", undefined)).toBe("one");
+});
+
+test("all are there, numbered and in order", () => {
+  expect(joinMessages("one", { messages: ["two", "three"], leftOut: 0 })).toBe(
+    "3 messages about one thing, in the order they came:\n\n[1 of 3]\none\n\n[2 of 3]\ntwo\n\n[3 of 3]\nthree",
+  );
+});
+
+test("what the journal left out is said", () => {
+  const text = joinMessages("one", { messages: ["two"], leftOut: 7 });
+  expect(text).toContain("[2 of 9]\ntwo");
+  expect(text).toMatch(/\n\n\[The last 7 are left out here: .*\]$/);
+});
+
+test("what is too long together is left out from the end, the first never", () => {
+  const long = "x".repeat(150_000);
+  const text = joinMessages(long, { messages: ["short", long, "late"], leftOut: 0 });
+  expect(text).toContain("[2 of 4]\nshort");
+  expect(text).not.toContain("late");
+  expect(text).toContain("[The last 2 are left out here");
+  expect(joinMessages(long + long, { messages: ["b"], leftOut: 0 })).toContain(`[1 of 2]\n${long}${long}\n`);
+});

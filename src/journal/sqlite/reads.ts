@@ -1,0 +1,205 @@
+import type { DeliveryState, EventStatus, RunState } from "../../types.ts";
+import type {
+  DeadLetter,
+  Delivery,
+  Entry,
+  EventRecord,
+  EventSummary,
+  JournalStats,
+  Page,
+  Run,
+  RunLimits,
+  SessionSummary,
+} from "../journal.ts";
+import { nextRunAt } from "./claim.ts";
+import { readRun } from "./coalesce.ts";
+import { type Database, integer, optional, text } from "./database.ts";
+import { dropDelivery, reviveDelivery } from "./deliveries.ts";
+import {
+  SELECT_RUNS,
+  toDeadLetter,
+  toDelivery,
+  toEntry,
+  toEventRecord,
+  toEventSummary,
+  toRun,
+  toSession,
+  toStats,
+} from "./rows.ts";
+import { dropRun, reviveRun } from "./runs.ts";
+
+/* The operator's lists, newest first. */
+
+/** The journal's `listEvents`. */
+export function listEvents(
+  database: Database,
+  page: Page & { hook?: string; status?: EventStatus },
+): EventSummary[] {
+  const filter = where([
+    ["state.hook = ?", page.hook],
+    ["state.status = ?", page.status],
+    ["seq < (SELECT seq FROM events WHERE id = ?)", page.before],
+  ]);
+  const rows = database.all(
+    `SELECT id, state.hook, mapping, received_at, replay_of, status, actions
+     FROM event_states AS state JOIN events USING (seq)
+     ${filter.sql} ORDER BY seq DESC LIMIT ?`,
+    ...filter.values,
+    page.limit,
+  );
+  return rows.map(toEventSummary);
+}
+
+/** The journal's `getEvent`. */
+export function getEvent(database: Database, id: string): EventRecord | undefined {
+  const row = database.get(
+    "SELECT events.*, status FROM events JOIN event_states USING (seq) WHERE id = ?",
+    id,
+  );
+  return row && toEventRecord(row, partsOf(database, id, text(row.actions)));
+}
+
+/** The journal's `listRuns`. */
+export function listRuns(database: Database, page: Page & { state?: RunState }): Run[] {
+  const filter = where([
+    ["state = ?", page.state],
+    ["seq < (SELECT seq FROM runs WHERE id = ?)", page.before],
+  ]);
+  return database
+    .all(`${SELECT_RUNS} ${filter.sql} ORDER BY seq DESC LIMIT ?`, ...filter.values, page.limit)
+    .map(toRun);
+}
+
+/** The journal's `listDeliveries`. */
+export function listDeliveries(database: Database, page: Page & { state?: DeliveryState }): Delivery[] {
+  const filter = where([
+    ["state = ?", page.state],
+    ["seq < (SELECT seq FROM deliveries WHERE id = ?)", page.before],
+  ]);
+  return database
+    .all(`SELECT * FROM deliveries ${filter.sql} ORDER BY seq DESC LIMIT ?`, ...filter.values, page.limit)
+    .map(toDelivery);
+}
+
+/** The journal's `listSessions`: the one with the newest entry first. */
+export function listSessions(database: Database, { limit }: { limit: number }): SessionSummary[] {
+  return database.all("SELECT * FROM sessions ORDER BY updated_at DESC LIMIT ?", limit).map(toSession);
+}
+
+/** The journal's `getSession`. */
+export function getSession(
+  database: Database,
+  key: string,
+  { limit, after = 0 }: { limit: number; after?: number },
+): { session: SessionSummary; entries: Entry[] } | undefined {
+  const session =
+    database.get("SELECT * FROM sessions WHERE key = ?", key) ?? database.get(SESSION_WITHOUT_ENTRIES, key);
+  if (!session) return undefined;
+  const rows = database.all(
+    "SELECT * FROM entries WHERE session_key = ? AND seq > ? ORDER BY seq LIMIT ?",
+    key,
+    after,
+    limit,
+  );
+  return { session: toSession(session), entries: rows.map(toEntry) };
+}
+
+/** What a run that is unfinished, or failed for good, tells of its session. */
+const SESSION_WITHOUT_ENTRIES = `
+  SELECT session_key AS key, created_at, created_at AS updated_at, 0 AS entries FROM runs
+  WHERE session_key = ?1 AND finished_at IS NULL
+  UNION ALL
+  SELECT session_key, created_at, created_at, 0 FROM runs INDEXED BY runs_dead
+  WHERE session_key = ?1 AND state = 'dead' AND kind = 'hook'
+  LIMIT 1`;
+
+/** The journal's `stats`. */
+export function readStats(database: Database): JournalStats {
+  return toStats(database.get("SELECT * FROM totals") ?? {});
+}
+
+/** The journal's `nextDueAt`. */
+export function nextDueAt(database: Database, limits?: RunLimits): number | undefined {
+  const row = database.get(
+    "SELECT min(due_at) AS due_at FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending'",
+  );
+  const run = nextRunAt(database, limits) ?? Infinity;
+  const next = Math.min(run, optional(integer, row?.due_at ?? null) ?? Infinity);
+  return next === Infinity ? undefined : next;
+}
+
+/** What an event led to, in the order it happened. `receipts` is its `actions` column. */
+function partsOf(
+  database: Database,
+  id: string,
+  receipts: string,
+): Pick<EventRecord, "runs" | "entries" | "deliveries"> {
+  // Runs are found by the ids in the receipts: an index on event_id would cost every accept.
+  const runs = database
+    .all(
+      `${SELECT_RUNS} WHERE id IN (SELECT value ->> 'runId' FROM json_each(?1)) AND (event_id = ?2
+         OR EXISTS (SELECT 1 FROM joined_events AS joined WHERE run_seq = seq AND joined.event_id = ?2)) ORDER BY seq`,
+      receipts,
+      id,
+    )
+    .map((row) => readRun(database, row));
+  // What came of a run that it joined bears the id of that run's event.
+  const events = JSON.stringify([id, ...runs.map((run) => run.eventId)]);
+  const ofRuns = JSON.stringify(runs.map((run) => run.id));
+  const theirs = `event_id IN (SELECT value FROM json_each(?1))
+    AND (event_id = ?2 OR run_id IN (SELECT value FROM json_each(?3)))`;
+  const entries = database.all(`SELECT * FROM entries WHERE ${theirs} ORDER BY seq`, events, id, ofRuns);
+  const deliveries = database.all(
+    `SELECT * FROM deliveries WHERE ${theirs} ORDER BY seq`,
+    events,
+    id,
+    ofRuns,
+  );
+  return { runs, entries: entries.map(toEntry), deliveries: deliveries.map(toDelivery) };
+}
+
+/** Joins the conditions whose value is given. */
+function where(conditions: [sql: string, value: string | undefined][]): { sql: string; values: string[] } {
+  const given = conditions.filter((condition): condition is [string, string] => condition[1] !== undefined);
+  return {
+    sql: given.length > 0 ? `WHERE ${given.map(([sql]) => sql).join(" AND ")}` : "",
+    values: given.map(([, value]) => value),
+  };
+}
+
+/*
+ * What failed for good: dead runs of hooks and failed deliveries. A dead heartbeat is none, its system events come up
+ * again with the next one.
+ */
+
+/** The journal's `listDeadLetters`. */
+export function listDeadLetters(database: Database, { limit, before }: Page): DeadLetter[] {
+  // No id sorts after this one.
+  const values = [before ?? "~", limit];
+  const rows = database.all(
+    `SELECT * FROM (${DEAD_RUNS}) UNION ALL SELECT * FROM (${FAILED_DELIVERIES}) ORDER BY id DESC LIMIT ?2`,
+    ...values,
+  );
+  return rows.map(toDeadLetter);
+}
+
+/** The journal's `retryDeadLetter`. */
+export function retryDeadLetter(database: Database, id: string, now: number): boolean {
+  return reviveRun(database, id, now) || reviveDelivery(database, id, now);
+}
+
+/** The journal's `dropDeadLetter`. */
+export function dropDeadLetter(database: Database, id: string): boolean {
+  return dropRun(database, id) || dropDelivery(database, id);
+}
+
+const DEAD_RUNS = `
+  SELECT id, 'run' AS kind, event_id, hook, error, attempts, finished_at FROM runs INDEXED BY runs_dead
+  WHERE state = 'dead' AND kind = 'hook' AND id < ?1 ORDER BY id DESC LIMIT ?2`;
+
+const FAILED_DELIVERIES = `
+  SELECT id, 'delivery' AS kind, event_id,
+    (SELECT hook FROM events WHERE id = deliveries.event_id) AS hook,
+    error, attempts, finished_at
+  FROM deliveries INDEXED BY deliveries_failed
+  WHERE state = 'failed' AND id < ?1 ORDER BY id DESC LIMIT ?2`;

@@ -1,0 +1,107 @@
+import type { Retention } from "../journal.ts";
+import { sweepKeys } from "./accept.ts";
+import { type Database, integer, type SqlRow, text } from "./database.ts";
+import { deleteEntries, detachPending } from "./entries.ts";
+
+/** Events, or rows of another kind, that one commit deletes, and bytes of bodies: the event loop waits for it. */
+const BATCH = 100;
+const BATCH_BYTES = 4_000_000;
+
+/** Pages that one commit hands back to the file system; about a megabyte. */
+const BATCH_PAGES = 256;
+
+/** The journal's `sweep`. */
+export function sweep(database: Database, retention: Retention): boolean {
+  const deleted =
+    sweepKeys(database, retention) +
+    sweepEvents(database, retention) +
+    sweepHeartbeats(database, retention.keepFrom);
+  return deleted > 0 || givesBackPages(database);
+}
+
+/** Over the size the oldest go, however young they are. */
+function sweepEvents(database: Database, { keepFrom, maxBytes = Infinity }: Retention): number {
+  const isTooLarge = usedBytes(database) > maxBytes;
+  const oldest = database.all(OLDEST_FINISHED, BATCH);
+  const doomed = oldest.filter((row) => isTooLarge || integer(row.received_at) < keepFrom);
+  const batch = withinBytes(doomed);
+  for (const row of batch) deleteEvent(database, text(row.id), text(row.actions));
+  return batch.length;
+}
+
+/** The first of them, at least one. */
+function withinBytes(events: SqlRow[]): SqlRow[] {
+  let bytes = 0;
+  return events.filter((row, index) => {
+    bytes += integer(row.body_bytes);
+    return index === 0 || bytes <= BATCH_BYTES;
+  });
+}
+
+/** A system event that no heartbeat has been given yet stays, without its event. */
+function deleteEvent(database: Database, id: string, receipts: string): void {
+  deleteRuns(database, id, receipts);
+  database.run("DELETE FROM deliveries WHERE event_id = ?", id);
+  detachPending(database, id);
+  deleteEntries(database, "event_id = ?", id);
+  database.run("DELETE FROM event_states WHERE seq = (SELECT seq FROM events WHERE id = ?)", id);
+  database.run("DELETE FROM events WHERE id = ?", id);
+}
+
+/** A receipt may also name a run of an earlier event, under whose key the action was known. */
+function deleteRuns(database: Database, eventId: string, receipts: string): void {
+  const rows = database.all(
+    `DELETE FROM runs WHERE id IN (SELECT value ->> 'runId' FROM json_each(?)) AND event_id = ? RETURNING seq`,
+    receipts,
+    eventId,
+  );
+  for (const { seq } of rows) database.run("DELETE FROM run_actions WHERE run_seq = ?", integer(seq));
+}
+
+/** What stands under no event: heartbeats, what they said and sent, and system events whose event has gone. */
+function sweepHeartbeats(database: Database, keepFrom: number): number {
+  const entries = deleteEntries(
+    database,
+    `seq IN (SELECT seq FROM entries INDEXED BY entries_loose
+       WHERE event_id IS NULL AND pending = 0 AND at < ? ORDER BY at LIMIT ${BATCH})`,
+    keepFrom,
+  );
+  return entries + deleteLoose(database, "runs", keepFrom) + deleteLoose(database, "deliveries", keepFrom);
+}
+
+function deleteLoose(database: Database, table: "runs" | "deliveries", keepFrom: number): number {
+  return database.run(
+    `DELETE FROM ${table} WHERE seq IN (SELECT seq FROM ${table} INDEXED BY ${table}_loose
+       WHERE event_id IS NULL AND finished_at < ? ORDER BY finished_at LIMIT ${BATCH})`,
+    keepFrom,
+  );
+}
+
+function usedBytes(database: Database): number {
+  return (readPragma(database, "page_count") - freePages(database)) * readPragma(database, "page_size");
+}
+
+/** Cuts free pages off the end of the file. False where none is left. */
+function givesBackPages(database: Database): boolean {
+  const before = freePages(database);
+  if (before > 0) database.exec(`PRAGMA incremental_vacuum(${BATCH_PAGES})`);
+  return freePages(database) < before;
+}
+
+function freePages(database: Database): number {
+  return readPragma(database, "freelist_count");
+}
+
+function readPragma(database: Database, name: "page_count" | "page_size" | "freelist_count"): number {
+  return integer(database.get(`PRAGMA ${name}`)?.[name]);
+}
+
+/** Each status from its own end of the index, so that a backlog of unfinished events is not walked through. */
+const OLDEST_FINISHED = `
+  SELECT id, received_at, actions, length(body) AS body_bytes FROM events WHERE seq IN (
+    SELECT seq FROM (${["done", "skipped", "rejected", "failed", "dead"]
+      .map(
+        (status) =>
+          `SELECT * FROM (SELECT seq FROM event_states WHERE status = '${status}' ORDER BY seq LIMIT ?1)`,
+      )
+      .join(" UNION ALL ")}) ORDER BY seq LIMIT ?1)`;

@@ -1,0 +1,107 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { useJournals } from "../../../test/contracts/journal/harness.ts";
+import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
+import { NOW, sampleEvent, sampleKeys, sampleOutcome } from "../../../test/contracts/journal/samples.ts";
+import { readObjects } from "../../../test/journal-versions/dump.ts";
+import { openDatabase } from "./database.ts";
+import { migrate } from "./schema.ts";
+
+const VERSION_1 = readFileSync(
+  new URL("../../../test/journal-versions/version-1.sql", import.meta.url),
+  "utf8",
+);
+
+describe("a file of version 1", () => {
+  const { start, folder } = useJournals(open);
+
+  test("becomes one of this version: as if it had been made by it", async () => {
+    const [old, fresh] = [writeVersion1(), folder()];
+    for (const at of [old, fresh]) await (await start(at)).close();
+    // Where only version 1 differs from its own file, its text was changed: add a version instead.
+    expect(readAll(old, readObjects)).toEqual(readAll(fresh, readObjects));
+    expect(readAll(old, readVersion)).toEqual(readAll(fresh, readVersion));
+    expect(readAll(old, (file) => file.prepare("PRAGMA integrity_check").get())).toEqual({
+      integrity_check: "ok",
+    });
+  });
+
+  test("keeps everything, and what was under way goes on", async () => {
+    const journal = await start(writeVersion1());
+    const events = await journal.listEvents({ limit: 10 });
+    expect(events.map(({ status }) => status)).toEqual([
+      "accepted",
+      "failed",
+      "rejected",
+      "skipped",
+      "done",
+      "accepted",
+      "dead",
+      "done",
+    ]);
+    expect(await journal.getEvent(events[0]!.id)).toMatchObject({
+      request: { body: Buffer.from('{"ref":"main"}') },
+      log: [{ level: "warn", text: "odd" }],
+      warnings: ["one"],
+    });
+    expect(await journal.stats()).toEqual({
+      events: 8,
+      pendingRuns: 3,
+      pendingDeliveries: 1,
+      pendingSystemEvents: 1,
+    });
+    expect(await journal.pendingSystemEvents()).toMatchObject([{ text: "It's full." }]);
+    expect(await journal.history("done", 10)).toMatchObject([{ role: "user" }, { text: "Done." }]);
+    expect(await journal.lastRoute()).toEqual({ channel: "slack", to: "C1" });
+    expect(await journal.accept(sampleEvent({ idempotency: sampleKeys(["known"]) }))).toMatchObject({
+      kind: "replayed",
+    });
+
+    const [run] = await journal.claimRuns(10, NOW);
+    expect(run).toMatchObject({ sessionKey: "running", attempts: 2 });
+    await journal.completeRun(run!.id, sampleOutcome());
+    expect(await journal.claimRuns(10, NOW + 5000)).toMatchObject([{ attempts: 1 }, { attempts: 2 }]);
+    expect(await journal.claimDeliveries(10, NOW + 10)).toMatchObject([{ to: "C3", partsSent: 1 }]);
+    const letters = await journal.listDeadLetters({ limit: 10 });
+    for (const { id } of letters) expect(await journal.retryDeadLetter(id, NOW)).toBe(true);
+    expect(letters.map(({ kind }) => kind)).toEqual(["delivery", "run"]);
+  });
+
+  test("goes through each later version in turn, or stays what it was", () => {
+    const at = writeVersion1();
+    const file = path.join(at, "journal.db");
+    const later = ["", "ALTER TABLE events ADD COLUMN extra TEXT;", "UPDATE events SET extra = hook;"];
+    const failing = [...later, "UPDATE nowhere SET extra = 1;"];
+
+    const first = openDatabase(file, { busyTimeoutMs: 0 });
+    expect(() => migrate(first, failing)).toThrow("nowhere");
+    first.close();
+    expect(readAll(at, readVersion)).toEqual({ user_version: 1 });
+    expect(readAll(at, readObjects)).toEqual(readAll(writeVersion1(), readObjects));
+
+    const second = openDatabase(file, { busyTimeoutMs: 0 });
+    migrate(second, later);
+    second.close();
+    expect(readAll(at, readVersion)).toEqual({ user_version: 3 });
+    const extra = "SELECT count(*) AS count FROM events WHERE extra = hook";
+    expect(readAll(at, (database) => database.prepare(extra).get())).toEqual({ count: 8 });
+  });
+
+  function writeVersion1(): string {
+    const at = folder();
+    using database = new DatabaseSync(path.join(at, "journal.db"));
+    database.exec(VERSION_1);
+    return at;
+  }
+});
+
+function readVersion(database: DatabaseSync): unknown {
+  return database.prepare("PRAGMA user_version").get();
+}
+
+function readAll<Result>(folder: string, read: (database: DatabaseSync) => Result): Result {
+  using database = new DatabaseSync(path.join(folder, "journal.db"), { readOnly: true });
+  return read(database);
+}

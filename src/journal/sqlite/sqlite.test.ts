@@ -1,0 +1,100 @@
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { describeJournal } from "../../../test/contracts/journal.ts";
+import { useJournals } from "../../../test/contracts/journal/harness.ts";
+import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
+import { NOW, sampleEvent, sweepAll } from "../../../test/contracts/journal/samples.ts";
+
+describeJournal(
+  "SQLite",
+  open,
+  new URL("../../../test/contracts/journal/openers/sqlite.ts", import.meta.url),
+);
+
+describe("the SQLite file", () => {
+  const { start, folder } = useJournals(open);
+
+  test("stands in a folder that only its owner can enter", async () => {
+    const at = path.join(folder(), "state", "deep");
+    await start(at);
+    expect(statSync(at).mode & 0o777).toBe(0o700);
+  });
+
+  test("is written ahead and synced at each commit", async () => {
+    const at = folder();
+    const journal = await start(at);
+    await journal.accept(sampleEvent());
+    using reader = new DatabaseSync(path.join(at, "journal.db"), { readOnly: true });
+    expect(reader.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+    expect(reader.prepare("SELECT count(*) AS count FROM events").get()).toEqual({ count: 1 });
+  });
+
+  test("that another process locks is unavailable, and recovers", async () => {
+    const at = folder();
+    const journal = await start(at);
+    using other = new DatabaseSync(path.join(at, "journal.db"));
+    other.exec("BEGIN EXCLUSIVE");
+    const refused = await Promise.allSettled([
+      journal.accept(sampleEvent()),
+      journal.claimRuns(1, NOW),
+      journal.probe(),
+    ]);
+    expect(refused.map((result) => result.status === "rejected" && result.reason.name)).toEqual(
+      Array.from({ length: 3 }, () => "JournalUnavailable"),
+    );
+    expect(await journal.stats()).toMatchObject({ events: 0 });
+
+    other.exec("ROLLBACK");
+    await journal.probe();
+    expect(await journal.accept(sampleEvent())).toMatchObject({ kind: "committed" });
+  });
+
+  test("has one owner at a time", async () => {
+    const at = folder();
+    const first = await start(at);
+    await expect(open(at)).rejects.toMatchObject({
+      name: "ConfigError",
+      problems: [
+        { key: "store.path", message: expect.stringContaining("another process owns this state folder") },
+      ],
+    });
+    await first.close();
+    expect(await (await start(at)).stats()).toMatchObject({ events: 0 });
+  });
+
+  test("of a later version is refused and left as it is", async () => {
+    const at = folder();
+    await (await start(at)).close();
+    const file = path.join(at, "journal.db");
+    using later = new DatabaseSync(file);
+    later.exec("PRAGMA user_version = 1000");
+    later.close();
+    const before = readFileSync(file);
+
+    await expect(open(at)).rejects.toMatchObject({
+      name: "ConfigError",
+      problems: [{ file, message: expect.stringContaining("schema version 1000") }],
+    });
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  test("shrinks as its events go", async () => {
+    const at = folder();
+    const journal = await start(at);
+    const events = Array.from({ length: 300 }, () => sampleEvent({ status: "skipped", actions: [] }));
+    for (const event of events) event.request.body = Buffer.alloc(20_000);
+    await Promise.all(events.map((event) => journal.accept(event)));
+    await sweepAll(journal, { now: NOW + 1, keepFrom: NOW + 1 });
+    await journal.close();
+    expect(statSync(path.join(at, "journal.db")).size).toBeLessThan(500_000);
+  });
+
+  test("that is no database is refused by name", async () => {
+    const at = folder();
+    const file = path.join(at, "journal.db");
+    writeFileSync(file, "hello, ".repeat(1000));
+    await expect(open(at)).rejects.toMatchObject({ name: "ConfigError", problems: [{ file }] });
+  });
+});

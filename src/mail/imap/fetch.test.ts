@@ -1,0 +1,122 @@
+import { expect, test } from "vitest";
+import { openImapMailbox } from "../../../test/support/imap-mailbox.ts";
+import { type Followed, followMail, followThrough, mailFailureOf } from "../../contracts/mail.ts";
+
+test("gives a mail that the server does not give from its envelope, and the others whole", async () => {
+  const { server, source } = await openImapMailbox();
+  const uids = [1, 2, 3].map((number) => server.append("INBOX", toMail(number)));
+  server.failOn("INBOX", uids[1] ?? 0);
+  const { mails } = await followMail(source, hasCome(3));
+  expect(mails.map(({ id, body }) => [id, body])).toEqual([
+    ["1@example.com", "Text 1"],
+    ["2@example.com", ""],
+    ["3@example.com", "Text 3"],
+  ]);
+  expect(mails[1]).toMatchObject({
+    from: "Ann Lee <ann@example.com>",
+    sender: "ann@example.com",
+    to: ["bob@example.com"],
+    subject: "Mail 2",
+    date: "2026-11-20T12:00:00.000Z",
+    truncated: true,
+  });
+});
+
+test("gives even a mail of which the server gives nothing, under the same id each time", async () => {
+  const { server, source } = await openImapMailbox();
+  server.hide("INBOX", server.append("INBOX", toMail(1)));
+  const [first, second] = await Promise.all([followMail(source, hasCome(1)), followMail(source, hasCome(1))]);
+  expect(first.mails[0]).toMatchObject({ subject: "", body: "", truncated: true });
+  expect(first.mails[0]?.id).toBe(second.mails[0]?.id);
+});
+
+test("goes past a mail that ends every connection it is asked for on", async () => {
+  const { server, source } = await openImapMailbox();
+  const uids = [1, 2, 3].map((number) => server.append("INBOX", toMail(number)));
+  server.cutWithin("INBOX", uids[1] ?? 0, Infinity);
+  const mails = await followThrough(source, 3);
+  expect(mails.map(({ body }) => body)).toEqual(["Text 1", "", "Text 3"]);
+});
+
+test("gives a mail whole that a connection was lost over by chance", async () => {
+  const { server, source } = await openImapMailbox();
+  const uids = [1, 2, 3].map((number) => server.append("INBOX", toMail(number)));
+  server.cutWithin("INBOX", uids[1] ?? 0);
+  expect(await mailFailureOf(followMail(source, hasCome(3)))).toMatchObject({ kind: "network" });
+  const mails = await followThrough(source, 3);
+  expect(mails.map(({ body }) => body)).toEqual(["Text 1", "Text 2", "Text 3"]);
+});
+
+test("leaves out a mail that is gone by the time that it is read", async () => {
+  const { server, source } = await openImapMailbox();
+  const uids = [1, 2, 3].map((number) => server.append("INBOX", toMail(number)));
+  const { mails } = await followMail(source, ({ batches }) => {
+    // The first batch is empty: by now the server was asked what there is.
+    if (batches.length === 1) server.expunge("INBOX", uids[1] ?? 0);
+    return batches.at(-1)?.remaining === 0;
+  });
+  expect(mails.map(({ id }) => id)).toEqual(["1@example.com", "3@example.com"]);
+});
+
+test("fetches of a large mail its texts alone, and lists what is attached", async () => {
+  const { server, source } = await openImapMailbox();
+  server.append("INBOX", toLargeMail());
+  const { mails } = await followMail(source, hasCome(1));
+  expect(mails[0]).toMatchObject({
+    id: "large@example.com",
+    body: "Größe",
+    truncated: false,
+    attachments: [{ name: "Bill.pdf", type: "application/pdf" }],
+  });
+  const fetches = server.commands().filter((command) => /BODY\.PEEK\[(?!HEADER\.FIELDS)/.test(command));
+  expect(fetches).toEqual([
+    expect.stringMatching(/BODY\.PEEK\[HEADER\]<0\.\d+> BODY\.PEEK\[2\.MIME\] BODY\.PEEK\[2\]<0\.\d+>/),
+  ]);
+});
+
+test("fetches of a long text its beginning alone", async () => {
+  const { server, source } = await openImapMailbox();
+  server.append(
+    "INBOX",
+    `Message-ID: <long@example.com>\r\n\r\n${"A long line of text.\r\n".repeat(40_000)}`,
+  );
+  const { mails } = await followMail(source, hasCome(1));
+  expect(mails[0]).toMatchObject({ id: "long@example.com", truncated: true, attachments: [] });
+  expect(mails[0]?.body).toHaveLength(20_000);
+  expect(server.commands().filter((command) => command.includes("BODY.PEEK[]"))).toEqual([]);
+});
+
+function hasCome(count: number) {
+  return ({ mails }: Followed): boolean => mails.length >= count;
+}
+
+function toMail(number: number): string {
+  return [
+    `Message-ID: <${number}@example.com>`,
+    "Date: Fri, 20 Nov 2026 12:00:00 +0000",
+    "From: Ann Lee <ann@example.com>",
+    "To: bob@example.com",
+    `Subject: Mail ${number}`,
+    "",
+    `Text ${number}`,
+  ].join("\r\n");
+}
+
+function toLargeMail(): string {
+  return [
+    "Message-ID: <large@example.com>",
+    'Content-Type: multipart/mixed; boundary="b"',
+    "",
+    "--b",
+    'Content-Type: application/pdf; name="Bill.pdf"',
+    "Content-Transfer-Encoding: base64",
+    "",
+    "QUFB".repeat(200_000),
+    "--b",
+    "Content-Type: text/plain; charset=iso-8859-1",
+    "Content-Transfer-Encoding: quoted-printable",
+    "",
+    "Gr=F6=DFe",
+    "--b--",
+  ].join("\r\n");
+}

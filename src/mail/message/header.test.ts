@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { readHeader, splitHeader } from "./header.ts";
+
+const read = (block: string) => readHeader(Buffer.from(block, "latin1"), "windows-1252");
+
+test("values are unfolded, and found in any case", () => {
+  const header = read("SUBJECT: a\r\n b\r\n\tc\r\nTo : x@example.com\r\nto:y@example.com");
+  expect(header.value("subject")).toBe("a b\tc");
+  expect(header.values("to")).toEqual(["x@example.com", "y@example.com"]);
+  expect(header.values("cc")).toEqual([]);
+});
+
+test("the first value that says something counts", () => {
+  expect(read("Subject:\r\nSubject: a\r\nSubject: b\r\n").value("subject")).toBe("a");
+});
+
+test("raw eight bits are read as the charset that is guessed", () => {
+  expect(read("Subject: Gr\xfc\xdfe\r\n").value("subject")).toBe("Grüße");
+});
+
+test("what says how the body is encoded is kept apart, each field with its end", () => {
+  const header = read("Mime-Version: 1.0\r\nX-Other: 1\r\nContent-Type: text/plain;\r\n charset=utf-8");
+  expect(header.content.toString()).toBe(
+    "Mime-Version: 1.0\r\nContent-Type: text/plain;\r\n charset=utf-8\n",
+  );
+});
+
+test("a hostile header is bounded", () => {
+  const header = read(`Subject: ${"a".repeat(1_000_000)}\r\n${"To: a@example.com\r\n".repeat(100_000)}`);
+  expect(header.value("subject").length).toBeLessThan(70_000);
+  expect(header.values("to")).toHaveLength(50);
+});
+
+test.each([
+  ["an empty line", "A: b\r\nC: d\r\n\r\ntext\r\n\r\nmore", "A: b\r\nC: d\r\n", "text\r\n\r\nmore"],
+  ["bare line feeds", "A: b\n\ntext", "A: b\n", "text"],
+  ["bare carriage returns", "A: b\r\rtext\rmore", "A: b\n", "text\nmore"],
+  ["no empty line", "A: b\r\n c\r\nThis is text\r\n\r\nmore", "A: b\r\n c\r\n", "This is text\r\n\r\nmore"],
+  [
+    "a flaw in the header",
+    "A: b\r\nflaw\r\nSubject: x\r\n\r\ntext",
+    "A: b\r\nflaw\r\nSubject: x\r\n",
+    "text",
+  ],
+  ["the line of an mbox", "From ann@example.com Fri Nov 20\nA: b\n\ntext", "A: b\n", "text"],
+  ["no body", "A: b", "A: b", ""],
+  ["no header", "\r\ntext", "", "text"],
+  ["nothing", "", "", ""],
+])("%s", (_, source, block, body) => {
+  const split = splitHeader(Buffer.from(source));
+  expect([split.block.toString(), split.body.toString()]).toEqual([block, body]);
+});

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { readInvite } from "./invite.ts";
+
+test("tells what, when, where and who", () => {
+  const calendar = [
+    "BEGIN:VCALENDAR",
+    "METHOD:REQUEST",
+    "BEGIN:VTIMEZONE",
+    "DTSTART:19700101T000000",
+    "END:VTIMEZONE",
+    "BEGIN:VEVENT",
+    "SUMMARY;LANGUAGE=en:Planning\\, a very",
+    "  long one",
+    "DTSTART;TZID=Europe/Berlin:20261124T100000",
+    "DTEND:20261124T100000Z",
+    "RRULE:FREQ=WEEKLY",
+    "LOCATION:Room 4\\nsecond floor",
+    'ORGANIZER;CN="Lee; Ann":mailto:ann@example.com',
+    "END:VEVENT",
+    "END:VCALENDAR",
+  ].join("\r\n");
+  expect(readInvite(calendar)).toBe(
+    [
+      "Calendar event (request)",
+      "What: Planning, a very long one",
+      "Begins: 2026-11-24 10:00 (Europe/Berlin)",
+      "Ends: 2026-11-24 10:00 Z",
+      "Repeats: FREQ=WEEKLY",
+      "Where: Room 4 second floor",
+      "Organizer: ann@example.com (Lee; Ann)",
+    ].join("\n"),
+  );
+});
+
+test.each(["", "BEGIN:VCALENDAR\r\nEND:VCALENDAR", "no calendar"])("%j tells nothing", (calendar) => {
+  expect(readInvite(calendar)).toBe("");
+});

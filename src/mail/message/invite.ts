@@ -1,0 +1,47 @@
+import { cleanLine } from "./text.ts";
+
+const MOST_CHARACTERS = 200_000;
+const SHOWN = [
+  ["SUMMARY", "What"],
+  ["DTSTART", "Begins"],
+  ["DTEND", "Ends"],
+  ["RRULE", "Repeats"],
+  ["LOCATION", "Where"],
+  ["ORGANIZER", "Organizer"],
+] as const;
+
+/** What a person asks of a calendar's first event (RFC 5545), a line each; empty where it holds none. */
+export function readInvite(calendar: string): string {
+  const lines = calendar
+    .slice(0, MOST_CHARACTERS)
+    .replaceAll(/\r?\n[ \t]/g, "")
+    .split(/\r?\n/);
+  const begin = lines.indexOf("BEGIN:VEVENT");
+  if (begin < 0) return "";
+  const end = lines.indexOf("END:VEVENT", begin);
+  const event = lines.slice(begin, end < 0 ? undefined : end);
+  const method = cleanLine(valueOf("METHOD", lines)).toLowerCase();
+  const shown = SHOWN.map(([name, title]) => [title, valueOf(name, event)]).filter(([, value]) => value);
+  return [
+    `Calendar event${method && ` (${method})`}`,
+    ...shown.map(([title, value]) => `${title}: ${value}`),
+  ].join("\n");
+}
+
+/** `DTSTART;TZID=Europe/Berlin:20261124T100000` → `2026-11-24 10:00 (Europe/Berlin)` */
+function valueOf(name: string, lines: string[]): string {
+  const line = lines.find(
+    (candidate) => candidate.startsWith(`${name}:`) || candidate.startsWith(`${name};`),
+  );
+  const [, parameters = "", value = ""] = /^[A-Z]+((?:;[^:;"]*(?:"[^"]*")?)*):(.*)$/.exec(line ?? "") ?? [];
+  const note = /;(?:TZID|CN)=("[^"]*"|[^;]*)/.exec(parameters)?.[1]?.replaceAll('"', "");
+  return cleanLine(note ? `${toReadable(value)} (${note})` : toReadable(value));
+}
+
+function toReadable(value: string): string {
+  return value
+    .replace(/^mailto:/i, "")
+    .replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\d/, "$1-$2-$3 $4:$5 ")
+    .replaceAll(/\\n/gi, " ")
+    .replaceAll(/\\([,;\\])/g, "$1");
+}

@@ -1,0 +1,134 @@
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { startJsonServer } from "../../test/support/json-server.ts";
+import { startTokenServer } from "../../test/support/token-server.ts";
+import { mailFailureOf } from "../contracts/mail.ts";
+import { createAccessTokens } from "./oauth.ts";
+
+const CLIENT = { clientId: "hookline", clientSecret: "client-secret", refreshToken: "refresh-1" };
+const never = new AbortController().signal;
+
+test("asks as RFC 6749 has it", async () => {
+  const { tokenUrl, requests } = await startTokenServer({ access_token: "a" });
+  const tokens = createAccessTokens({ ...CLIENT, tokenUrl, scope: "imap offline_access" });
+  expect(await tokens.get(never)).toBe("a");
+  expect(requests).toEqual([
+    {
+      grant_type: "refresh_token",
+      refresh_token: "refresh-1",
+      client_id: "hookline",
+      client_secret: "client-secret",
+      scope: "imap offline_access",
+    },
+  ]);
+});
+
+test("a client without a secret and without scopes sends none", async () => {
+  const { tokenUrl, requests } = await startTokenServer({ access_token: "a" });
+  await createAccessTokens({ clientId: "c", refreshToken: "r", tokenUrl }).get(never);
+  expect(requests).toEqual([{ grant_type: "refresh_token", refresh_token: "r", client_id: "c" }]);
+});
+
+describe("a token", () => {
+  test("is used as long as it is good, and fetched once for all who wait", async () => {
+    const { tokenUrl, requests } = await startTokenServer({ access_token: "a", expires_in: 3600 });
+    const tokens = createAccessTokens({ ...CLIENT, tokenUrl });
+    expect(await Promise.all([tokens.get(never), tokens.get(never)])).toEqual(["a", "a"]);
+    expect(await tokens.get(never)).toBe("a");
+    expect(requests).toHaveLength(1);
+  });
+
+  test("that is about to end is not used any more", async () => {
+    const { tokenUrl, requests } = await startTokenServer({ access_token: "a", expires_in: 59 });
+    const tokens = createAccessTokens({ ...CLIENT, tokenUrl });
+    await tokens.get(never);
+    await tokens.get(never);
+    expect(requests).toHaveLength(2);
+  });
+
+  test("that was refused is not given again", async () => {
+    const { tokenUrl } = await startTokenServer({ access_token: "a" }, { access_token: "b" });
+    const tokens = createAccessTokens({ ...CLIENT, tokenUrl });
+    tokens.forget(await tokens.get(never));
+    expect(await tokens.get(never)).toBe("b");
+    tokens.forget("a");
+    expect(await tokens.get(never)).toBe("b");
+  });
+});
+
+test("a new refresh token takes the place of the old one", async () => {
+  const { tokenUrl, requests } = await startTokenServer({
+    access_token: "a",
+    expires_in: 1,
+    refresh_token: "refresh-2",
+  });
+  const tokens = createAccessTokens({ ...CLIENT, tokenUrl });
+  await tokens.get(never);
+  await tokens.get(never);
+  expect(requests.map((request) => request["refresh_token"])).toEqual(["refresh-1", "refresh-2"]);
+});
+
+test("an identity token that nobody asked for does no harm", async () => {
+  const { tokenUrl } = await startTokenServer({ access_token: "a", id_token: "of.someone.else" });
+  expect(await createAccessTokens({ ...CLIENT, tokenUrl }).get(never)).toBe("a");
+});
+
+describe("a refusal", () => {
+  test.each(["invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope"])(
+    "for %s is the login's",
+    async (error) => {
+      const { tokenUrl } = await startTokenServer({ status: 400, body: { error, error_description: "No." } });
+      const failure = await mailFailureOf(createAccessTokens({ ...CLIENT, tokenUrl }).get(never));
+      expect(failure).toMatchObject({ kind: "login", message: expect.stringContaining(error) });
+    },
+  );
+
+  test.each([
+    { status: 503, body: { error: "server_error" } },
+    { status: 429, body: { error: "slow_down" } },
+    { status: 400, body: { error: "temporarily_unavailable" } },
+    { status: 502, body: "no JSON" },
+    { status: 200, body: { access_token: "x".repeat(100_000), token_type: "Bearer" } },
+    { status: 200, body: {} },
+  ])("that may pass is the network's: %#", async (answer) => {
+    const { tokenUrl } = await startTokenServer(answer);
+    const failure = await mailFailureOf(createAccessTokens({ ...CLIENT, tokenUrl }).get(never));
+    expect(failure).toMatchObject({ kind: "network" });
+  });
+
+  test("tells no secret, and is not remembered", async () => {
+    const { tokenUrl } = await startTokenServer(
+      { status: 400, body: { error: "invalid_grant" } },
+      { access_token: "a" },
+    );
+    const tokens = createAccessTokens({ ...CLIENT, tokenUrl });
+    const failure = inspect(await mailFailureOf(tokens.get(never)), { depth: null, showHidden: true });
+    expect(failure).not.toContain("client-secret");
+    expect(failure).not.toContain("refresh-1");
+    expect(await tokens.get(never)).toBe("a");
+  });
+});
+
+test("a server that is not there is the network's", async () => {
+  const server = await startJsonServer(() => ({ status: 200, body: {} }));
+  await server.close();
+  const tokens = createAccessTokens({ ...CLIENT, tokenUrl: server.url });
+  const message = expect.stringContaining("ECONNREFUSED");
+  expect(await mailFailureOf(tokens.get(never))).toMatchObject({ kind: "network", message });
+});
+
+test("no secret goes to another machine in clear", async () => {
+  const tokens = createAccessTokens({ ...CLIENT, tokenUrl: "http://login.example.com/token" });
+  expect(await mailFailureOf(tokens.get(never))).toMatchObject({ message: expect.stringContaining("HTTPS") });
+});
+
+test("whoever gives up waiting is heard at once, and the others go on", async () => {
+  const { tokenUrl } = await startTokenServer({ access_token: "a" });
+  const tokens = createAccessTokens({ ...CLIENT, tokenUrl });
+  const abort = new AbortController();
+  const [first, second] = [tokens.get(abort.signal), tokens.get(never)];
+  abort.abort(new Error("Enough."));
+  await expect(first).rejects.toThrow("Enough.");
+  expect(await second).toBe("a");
+  await expect(tokens.get(abort.signal)).rejects.toThrow("Enough.");
+});

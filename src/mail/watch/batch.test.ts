@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { toMail } from "../../../test/support/mailbox.ts";
+import { DEFAULTS } from "../../config/resolve.ts";
+import type { MailSettings } from "../../config/types.ts";
+import type { Mail, MailMarks } from "../source.ts";
+import { createFilter } from "./batch.ts";
+
+type Filter = Partial<MailSettings["filter"]>;
+
+test.each<[string, Filter, Partial<Mail>, keyof Filter | undefined]>([
+  ["anyone may send", {}, {}, undefined],
+  ["an address that may", { senders: ["Ann@Example.com"] }, {}, undefined],
+  ["a domain that may", { senders: ["bob@example.org", "@example.com"] }, {}, undefined],
+  ["another address", { senders: ["bob@example.com"] }, {}, "senders"],
+  ["a domain that ends alike", { senders: ["@example.com"] }, { sender: "ann@evil-example.com" }, "senders"],
+  ["a domain below", { senders: ["@example.com"] }, { sender: "ann@mail.example.com" }, "senders"],
+  [
+    "an address within an address",
+    { senders: ["@example.com"] },
+    { sender: '"ann@example.com"@evil.org' },
+    "senders",
+  ],
+  ["no sender", { senders: ["@example.com"] }, { sender: "" }, "senders"],
+  ["one of the labels", { labels: ["a", "b"] }, { labels: ["x", "b"] }, undefined],
+  ["none of the labels", { labels: ["a"] }, { labels: ["A"] }, "labels"],
+  ["dmarc passed", { dmarc: "pass" }, { authentication: { dmarc: "PASS" } }, undefined],
+  ["dmarc failed", { dmarc: "pass" }, { authentication: { dmarc: "fail" } }, "dmarc"],
+  ["dmarc is not known", { dmarc: "pass" }, {}, "dmarc"],
+  ["one's own", {}, { sender: "me@example.com" }, "own"],
+  ["one's own, wanted", { own: true }, { sender: "me@example.com" }, undefined],
+])("%s", (_, filter, mail, picked) => {
+  expect(pick(filter, mail)).toBe(picked);
+});
+
+test.each<[keyof MailMarks, keyof Filter]>([
+  ["spam", "spam"],
+  ["trash", "trash"],
+  ["draft", "drafts"],
+])("%s, unless it is wanted", (mark, name) => {
+  expect(pick({}, {}, { [mark]: true })).toBe(name);
+  expect(pick({ [name]: true }, {}, { [mark]: true })).toBeUndefined();
+});
+
+function pick(filter: Filter, mail: Partial<Mail>, marks: Partial<MailMarks> = {}): keyof Filter | undefined {
+  const settings = { ...DEFAULTS.hooks.mail.filter, ...filter };
+  return createFilter(settings, ["me@example.com"])({
+    mail: { ...toMail("1"), ...mail },
+    marks: { spam: false, trash: false, draft: false, ...marks },
+  });
+}

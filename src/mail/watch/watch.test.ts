@@ -1,0 +1,278 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  createWatchedMailbox,
+  FOREVER,
+  numbers,
+  type Posted,
+  type WatchedMailbox,
+} from "../../../test/support/watched-mailbox.ts";
+import { silentLog } from "../../telemetry/log.ts";
+import type { MailStore } from "../store/store.ts";
+import type { MailAnswer } from "./post.ts";
+
+let mailbox: WatchedMailbox;
+beforeEach(() => {
+  mailbox = createWatchedMailbox();
+});
+afterEach(() => mailbox.close());
+
+describe("what comes is posted", () => {
+  test("once, in its order, what was there and what comes later", async () => {
+    mailbox.addAll(["1", "2"]);
+    mailbox.start();
+    await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
+    mailbox.addAll(["3"]);
+    await expect.poll(() => mailbox.taken).toEqual(["1", "2", "3"]);
+    await expect
+      .poll(mailbox.status)
+      .toMatchObject({ state: "watching", remaining: 0, posted: 3, setAside: 0 });
+  });
+
+  test("under the source's name", async () => {
+    const bodies: Posted[] = [];
+    mailbox.addAll(["1"]);
+    mailbox.start({ hook: (_, body) => Promise.resolve({ bodies: bodies.push(body) } as never) });
+    await expect
+      .poll(() => bodies)
+      .toMatchObject([{ source: "memory", messages: [{ id: "1", from: "Ann Lee <ann@example.com>" }] }]);
+  });
+
+  test("in batches, with what still waits", async () => {
+    mailbox.addAll(numbers(50));
+    const waiting: number[] = [];
+    mailbox.start({
+      hook: () => ({ status: 200, waiting: waiting.push(mailbox.status().remaining) }) as never,
+    });
+    await expect.poll(() => mailbox.taken).toEqual(numbers(50));
+    expect(waiting).toEqual([50, 30, 10]);
+    await expect.poll(() => mailbox.changes.map(({ state }) => state)).toEqual(["catching-up", "watching"]);
+  });
+
+  test("after the next start, from where it was", async () => {
+    mailbox.addAll(["1"]);
+    mailbox.start();
+    await expect.poll(() => mailbox.taken).toEqual(["1"]);
+    await mailbox.watch().close();
+    mailbox.addAll(["2"]);
+    mailbox.start();
+    await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
+    expect(mailbox.requests).toEqual([["1"], ["2"]]);
+    expect(mailbox.follows.map(({ position }) => position)).toEqual([undefined, "1"]);
+  });
+
+  test("from its first start on, however long it was away", async () => {
+    mailbox.start();
+    await expect.poll(() => mailbox.follows).toHaveLength(1);
+    await mailbox.watch().close();
+    const store = mailbox.openStore();
+    mailbox.start({ store });
+    await expect.poll(() => mailbox.follows).toHaveLength(2);
+    const { startedAt } = store.lane("INBOX");
+    const inWholeSeconds = Math.floor(startedAt / 1000) * 1000;
+    expect(mailbox.follows.map(({ since }) => since)).toEqual([inWholeSeconds, inWholeSeconds]);
+  });
+
+  test("of two with one id, the first", async () => {
+    const bodies: string[] = [];
+    for (const body of ["first", "second"]) mailbox.add({ id: "1", body });
+    mailbox.addAll(["2"]);
+    mailbox.start({ hook: (_, { messages }) => ({ code: String(bodies.push(messages[0]?.body ?? "")) }) });
+    await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
+    expect(bodies).toEqual(["first"]);
+    mailbox.addAll(["1", "3"]);
+    await expect.poll(() => mailbox.taken).toEqual(["1", "2", "3"]);
+  });
+
+  test("together only with neighbours of the same authentication", async () => {
+    for (const [id, dmarc] of [
+      ["1", "pass"],
+      ["2", "pass"],
+      ["3", "fail"],
+      ["4", "pass"],
+    ] as const) {
+      mailbox.add({ id, authentication: { server: "mx", dmarc } });
+    }
+    mailbox.start();
+    await expect.poll(() => mailbox.requests).toEqual([["1", "2"], ["3"], ["4"]]);
+  });
+
+  test("in bodies that the service takes", async () => {
+    for (const id of numbers(4)) mailbox.add({ id, body: "x".repeat(1000) });
+    mailbox.start({ maxBodyBytes: 3200 });
+    await expect
+      .poll(() => mailbox.requests)
+      .toEqual([
+        ["1", "2"],
+        ["3", "4"],
+      ]);
+  });
+
+  test("by a filter; one that was passed over where it lay comes once it is moved", async () => {
+    mailbox.add({ id: "1" }, { spam: true });
+    mailbox.add({ id: "own", sender: "me@example.com" });
+    mailbox.addAll(["2"]);
+    const lines: unknown[] = [];
+    const debug = (message: string, fields?: object) => lines.push([message, fields]);
+    mailbox.start({ log: { ...silentLog, debug } });
+    await expect.poll(() => mailbox.taken).toEqual(["2"]);
+    await expect.poll(mailbox.status).toMatchObject({ posted: 1, setAside: 0, passedOver: 2 });
+    const [folder, message] = ["INBOX", "mail passed over"];
+    expect(lines).toContainEqual([message, { folder, mailId: "1", filter: "spam" }]);
+    expect(lines).toContainEqual([message, { folder, mailId: "own", filter: "own" }]);
+    mailbox.addAll(["1"]);
+    await expect.poll(() => mailbox.taken).toEqual(["2", "1"]);
+  });
+});
+
+describe("the store", () => {
+  test("that cannot be written: it is tried until it can, and nothing is posted again", async () => {
+    mailbox.addAll(["1"]);
+    mailbox.add({ id: "2", authentication: { spf: "fail" } });
+    const opened = mailbox.openStore();
+    let failures = 0;
+    const settle = (settlement: Parameters<MailStore["settle"]>[0]): void => {
+      if (failures++ < 3) throw new Error("database or disk is full");
+      opened.settle(settlement);
+    };
+    const gate = Promise.withResolvers<object>();
+    mailbox.start({ store: { ...opened, settle }, hook: (ids) => (ids.includes("2") ? gate.promise : {}) });
+    await expect.poll(() => mailbox.requests).toEqual([["1"], ["2"]]);
+    expect(mailbox.changes).toContainEqual(
+      expect.objectContaining({ state: "store-failed", error: expect.stringContaining("disk is full") }),
+    );
+    expect(mailbox.status()).toMatchObject({ state: "watching", error: undefined, posted: 1 });
+    expect(opened.isKnown("1")).toBe(true);
+    gate.resolve({});
+    await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
+  });
+});
+
+test("a store that cannot be read is told as such, and waited for", async () => {
+  mailbox.addAll(["1"]);
+  const opened = mailbox.openStore();
+  let failures = 0;
+  const isKnown = (id: string): boolean => {
+    if (failures++ < 3) throw new Error("database is locked");
+    return opened.isKnown(id);
+  };
+  mailbox.start({ store: { ...opened, isKnown } });
+  await expect.poll(() => mailbox.taken).toEqual(["1"]);
+  const states = mailbox.changes.map(({ state }) => state);
+  expect(states).toContain("store-failed");
+  expect(states).not.toContain("network");
+});
+
+describe("the end", () => {
+  test("comes at once where the service refuses, and what was dealt with is kept", async () => {
+    mailbox.addAll(numbers(3));
+    for (const id of ["4", "5"]) mailbox.add({ id, authentication: { spf: "fail" } });
+    mailbox.start({
+      hook: (ids) => (ids.includes("4") ? { status: 503 } : {}),
+      waits: { passing: FOREVER, lasting: FOREVER },
+    });
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+    await mailbox.watch().close();
+    expect(mailbox.watch().status()).toMatchObject({ state: "stopped" });
+    mailbox.start();
+    await expect.poll(() => mailbox.taken).toEqual(numbers(5));
+  });
+
+  test("in the middle of a request that was halved: what was taken is not posted again", async () => {
+    mailbox.addAll(numbers(4));
+    const hook = (ids: string[]) => ({ status: ids.length === 4 ? 400 : ids.includes("4") ? 503 : 202 });
+    mailbox.start({ hook, waits: { passing: FOREVER, lasting: FOREVER } });
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+    await mailbox.watch().close();
+    mailbox.start();
+    await expect.poll(() => mailbox.taken).toEqual(numbers(4));
+  });
+
+  test("in the middle of a request that was halved: what was set aside is told", async () => {
+    mailbox.addAll(numbers(4));
+    const told: unknown[] = [];
+    mailbox.start({
+      hook: (ids) => ({ status: ids.includes("4") && ids.length < 4 ? 503 : ids.includes("1") ? 400 : 202 }),
+      log: { ...silentLog, warn: (_, fields) => told.push(fields) },
+      waits: { passing: FOREVER, lasting: FOREVER },
+    });
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+    await mailbox.watch().close();
+    expect(told).toContainEqual(expect.objectContaining({ mailId: "1", status: 400 }));
+  });
+
+  test("waits for a post under way", async () => {
+    let answer: (answer: Partial<MailAnswer>) => void = () => {};
+    mailbox.addAll(["1"]);
+    mailbox.start({ hook: () => new Promise((resolve) => (answer = resolve)) });
+    await expect.poll(() => mailbox.requests).toEqual([["1"]]);
+    const closed = mailbox.watch().close();
+    answer({});
+    await closed;
+    mailbox.start();
+    await expect.poll(mailbox.status).toMatchObject({ state: "watching" });
+    expect(mailbox.requests).toEqual([["1"]]);
+  });
+
+  test("comes after the post under way, not after all of the batch", async () => {
+    const gate = Promise.withResolvers<object>();
+    mailbox.addAll(["1"]);
+    mailbox.add({ id: "2", authentication: { spf: "fail" } });
+    mailbox.start({ hook: () => gate.promise });
+    await expect.poll(() => mailbox.requests).toEqual([["1"]]);
+    const closed = mailbox.watch().close();
+    gate.resolve({});
+    await closed;
+    expect(mailbox.requests).toEqual([["1"]]);
+    mailbox.start();
+    await expect.poll(() => mailbox.requests).toEqual([["1"], ["2"]]);
+  });
+});
+
+test("folders are followed side by side, each for itself", async () => {
+  await mailbox.close();
+  mailbox = createWatchedMailbox(["INBOX", "Lists"]);
+  mailbox.add({ id: "1", folder: "INBOX" });
+  mailbox.add({ id: "2", folder: "Lists", authentication: { spf: "fail" } });
+  mailbox.start({ hook: (ids) => (ids.includes("1") ? { status: 503 } : {}) });
+  await expect.poll(() => mailbox.taken).toEqual(["2"]);
+  await expect
+    .poll(() => mailbox.watch().status())
+    .toMatchObject({
+      source: "memory",
+      mailbox: "memory://me",
+      state: "service-refuses",
+      folders: [
+        { folder: "INBOX", state: "service-refuses" },
+        { folder: "Lists", state: "watching" },
+      ],
+    });
+});
+
+test("a mail that lies in two folders is posted once, and counts as known for the other", async () => {
+  await mailbox.close();
+  mailbox = createWatchedMailbox(["INBOX", "Lists"]);
+  const gate = Promise.withResolvers<object>();
+  for (const folder of ["INBOX", "Lists"]) mailbox.add({ id: "1", folder });
+  mailbox.add({ id: "2", folder: "Lists" });
+  mailbox.start({ hook: (ids) => (ids.includes("1") ? gate.promise : {}) });
+  await expect.poll(() => mailbox.follows).toHaveLength(2);
+  gate.resolve({});
+  await expect.poll(() => mailbox.taken.toSorted()).toEqual(["1", "2"]);
+  await expect
+    .poll(() => mailbox.watch().status().folders)
+    .toMatchObject([
+      { state: "watching", posted: 1 },
+      { state: "watching", posted: 1 },
+    ]);
+});
+
+test("folders that wait for each other's mails end with the watch", async () => {
+  await mailbox.close();
+  mailbox = createWatchedMailbox(["INBOX", "Lists"]);
+  for (const folder of ["INBOX", "Lists"]) mailbox.add({ id: "1", folder });
+  mailbox.start({ hook: () => ({ status: 503 }), waits: { passing: FOREVER, lasting: FOREVER } });
+  await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+  await mailbox.watch().close();
+  expect(mailbox.requests).toEqual([["1"]]);
+  expect(mailbox.watch().status()).toMatchObject({ state: "stopped" });
+});

@@ -1,0 +1,195 @@
+import { describe, expect, test, vi } from "vitest";
+import { TemplateError } from "./syntax.ts";
+import { compileTemplate, createBudget } from "./template.ts";
+
+const context = {
+  payload: { subject: "Re: a <b> & c" },
+  headers: { "x-github-event": "issues" },
+  subject: "Re: a <b> & c",
+  messages: [{ from: "ann", tags: ["x", "y"] }, { from: "bob" }],
+  date: "today",
+  nothing: null,
+  off: false,
+  nested: { headers: { "X-Own": "kept" } },
+};
+
+function render(source: string, over: object = {}): string {
+  return compileTemplate(source).render({ ...context, ...over });
+}
+
+function failure(source: string): TemplateError {
+  try {
+    compileTemplate(source);
+  } catch (error) {
+    if (error instanceof TemplateError) return error;
+  }
+  throw new Error(`${source} compiled`);
+}
+
+describe("what a template renders", () => {
+  test.each([
+    ["plain text", "plain text"],
+    ["{{subject}} {{{subject}}} {{payload.subject}}", "Re: a <b> & c Re: a <b> & c Re: a <b> & c"],
+    ["[{{missing}}{{nothing}}{{missing.deeper.still}}]", "[]"],
+    ["{{off}} {{messages.length}}", "false 2"],
+    ["{{messages}}", JSON.stringify(context.messages)],
+    ["{{messages[0].from}} {{messages.[1].from}} {{messages.0.tags[1]}}", "ann bob y"],
+    ["{{#each messages}}{{@index}}{{from}}{{#unless @last}}, {{/unless}}{{/each}}", "0ann, 1bob"],
+    ["{{#with messages[0] as |first|}}{{first.from}} {{tags}}{{/with}}", 'ann ["x","y"]'],
+    ["{{#if missing}}a{{else if subject}}b{{/if}}", "b"],
+    ["{{#messages}}{{from}} {{/messages}}{{#missing}}x{{else}}none{{/missing}}", "ann bob none"],
+    ["{{#if (eq messages.length 2)}}{{upper (truncate subject 4)}}{{/if}}", "RE:…"],
+    ["{{#if messages.0.index includeZero=true}}a{{else}}b{{/if}}", "b"],
+    ["{{lookup messages 1}}", '{"from":"bob"}'],
+    ["{{default missing 'a[0]'}}", "a[0]"],
+    ["\\{{messages[0]}}", "{{messages[0]}}"],
+    ["{{!-- a note --}}{{! another }}x", "x"],
+  ])("%s", (source, expected) => {
+    expect(render(source)).toBe(expected);
+  });
+
+  test("a field goes before a helper of its name", () => {
+    expect(render("{{date}} {{date '2026-11-20'}}")).toBe("today 2026-11-20T00:00:00.000Z");
+  });
+
+  test.each([
+    "{{headers.X-GitHub-Event}}",
+    "{{headers.[X-GitHub-Event]}}",
+    "{{this.headers.x-github-event}}",
+    "{{@root.headers.X-GITHUB-EVENT}}",
+    "{{lookup headers 'X-GitHub-Event'}}",
+    "{{#if subject}}{{headers.X-GitHub-Event}}{{/if}}",
+    "{{#with nested}}{{../headers.X-GitHub-Event}}{{/with}}",
+  ])("header names have no case: %s", (source) => {
+    expect(render(source)).toBe("issues");
+  });
+
+  test("a payload's own headers keep their case", () => {
+    expect(render("{{nested.headers.X-Own}}{{#with nested}} {{headers.X-Own}}{{/with}}")).toBe("kept kept");
+  });
+
+  test("static templates are told apart", () => {
+    expect(compileTemplate("hook:{{! note }}main").isStatic).toBe(true);
+    expect(compileTemplate("hook:main").render({})).toBe("hook:main");
+    expect(compileTemplate("hook:{{id}}").isStatic).toBe(false);
+  });
+});
+
+describe("what never renders", () => {
+  const names = ["constructor", "__proto__", "toString", "hasOwnProperty", "__defineGetter__", "valueOf"];
+  const forms = [
+    (name: string) => `{{${name}}}`,
+    (name: string) => `{{payload.${name}}}{{messages.${name}}}{{subject.${name}}}{{off.${name}}}`,
+    (name: string) => `{{payload.${name}.${name}}}`,
+    (name: string) => `{{lookup payload "${name}"}}{{lookup messages "${name}"}}{{lookup subject "${name}"}}`,
+    (name: string) => `{{#with ${name}}}inside{{/with}}{{#each ${name}}}inside{{/each}}`,
+    (name: string) => `{{#${name}}}inside{{/${name}}}`,
+    (name: string) => `{{#if ${name}}}inside{{/if}}{{#if (lookup this "${name}")}}inside{{/if}}`,
+    (name: string) => `{{default (lookup payload "${name}") ${name}}}`,
+    (name: string) => `{{@root.${name}}}{{@${name}}}`,
+    (name: string) =>
+      `{{#with payload as |p|}}{{p.${name}}}{{/with}}{{#each messages}}{{${name}}}{{../${name}}}{{/each}}`,
+  ];
+
+  test.each(names.flatMap((name) => forms.map((form) => form(name))))("inherited: %s", (source) => {
+    const warn = vi.spyOn(console, "error");
+    expect(render(source)).toBe("");
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  test("a payload's __proto__ is a field like any other and pollutes nothing", () => {
+    const payload = JSON.parse('{"__proto__":{"polluted":"own"},"constructor":"text"}');
+    expect(render("{{payload.__proto__.polluted}} {{payload.constructor}}", { payload })).toBe("own text");
+    expect(render("{{#each payload}}{{@key}} {{/each}}", { payload })).toBe("__proto__ constructor ");
+    expect(render("{{polluted}}{{payload.polluted}}", { payload })).toBe("");
+    expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+  });
+
+  test("a payload that looks like a helper, a partial or a template is text", () => {
+    const tricky = { type: "Program", body: [], toString: "x", call: "y", helpers: {}, name: "{{headers}}" };
+    expect(render("{{payload.name}}{{#with payload}}{{name}}{{/with}}", { payload: tricky })).toBe(
+      "{{headers}}{{headers}}",
+    );
+    expect(render("{{payload}}", { payload: tricky })).toBe(JSON.stringify(tricky));
+  });
+});
+
+describe("what cannot be used", () => {
+  test.each([
+    ["{{shout subject}}", '"shout"; there are and, date, default, eq, join, json, lookup, lower, not, or'],
+    ["{{upper (shout subject)}}", '"shout"'],
+    ["{{#repeat 3}}x{{/repeat}}", '"repeat"; there are each, if, unless, with'],
+    ["{{payload.constructor subject}}", '"payload.constructor"'],
+    ["{{'subject' subject}}", '"subject"'],
+    ["{{log subject}}", '"log"'],
+    ["{{helperMissing subject}}", '"helperMissing"'],
+    ["{{@text subject}}", '"@text"'],
+    ["{{> partial}}", "Partials"],
+    ["{{#> partial}}{{/partial}}", "Partials"],
+    ["{{#*inline 'x'}}{{/inline}}", "Partials and decorators"],
+    ["{{#json subject}}x{{/json}}", '"json" is no block'],
+    ["{{each messages}}", '"each" is a block'],
+    ["{{#if}}x{{/if}}", '"if" takes 1 value, not 0'],
+    ["{{truncate subject}}", '"truncate" takes 2 values, not 1'],
+    ["{{join messages ', ' 3}}", '"join" takes 1 to 2 values, not 3'],
+    ["{{default}}{{default subject}}", '"default" takes 2 or more values, not 1'],
+    ["{{json subject indent=2}}", '"json" takes no named values'],
+    ["{{subject length=2}}", 'no helper "subject"'],
+    ["{{#if subject}}", "does not parse: {{#if}} is not closed: its {{/if}} is missing."],
+    ["{{#each a}}{{#if b}}x{{/if}}{{~#with c}}y", "{{#with}} is not closed: its {{/with}} is missing."],
+    ["{{#if a}}x{{else}}", "{{#if}} is not closed"],
+    ["{{{{raw}}}} {{/raw}}", "does not belong there"],
+    ["{{subject}}{{/if}}", "it closes a block that is not open"],
+    ["{{else}}", "{{else}} stands outside of a block"],
+    ["{{json (lower subject}}", "a ) is missing"],
+    ["{{subject)}}", "a ) stands there without its ("],
+    ["{{{subject}}", "{{{ is closed by }}}"],
+    ["{{subject}}}", "{{ is closed by }}, not by }}}"],
+    ["{{subject} and {{subject}}", "what stands at the mark does not belong there"],
+    ["{{#if subject}}{{/each}}", "if doesn't match each"],
+    ["{{subject", "does not parse: a {{ is not closed: its }} is missing."],
+    ["{{", "a {{ is not closed"],
+    ["{{}}", "does not parse: a name or a value is missing before the }}."],
+  ])("%s", (source, message) => {
+    expect(failure(source).message).toContain(message);
+  });
+
+  test("the line is told, and where the parser knows it the place", () => {
+    expect(failure("one\ntwo {{shout x}}").line).toBe(2);
+    expect(failure("one\n{{#if x}}\n{{/each}}").line).toBe(2);
+    const { line, excerpt } = failure("one\n{{a b c");
+    expect(line).toBe(2);
+    expect(excerpt).toMatch(/\{\{a b c\n-+\^/);
+  });
+});
+
+describe("what a payload can cost", () => {
+  const many = { list: Array.from({ length: 20_000 }, (_, index) => index) };
+
+  test.each([
+    "{{#each list}}{{@root.list}}{{/each}}",
+    "{{#each list}}{{#each ../list}}x{{/each}}{{/each}}",
+    "{{#each list}}{{#list}}{{/list}}{{#each @root.list}}{{/each}}{{/each}}",
+    "{{#each list}}{{#if (eq (json @root.list) 'x')}}{{/if}}{{/each}}",
+    "{{#each list}}{{#if (lower (join @root.list))}}{{/if}}{{/each}}",
+    "{{#each list}}{{truncate @root.list 1}}{{/each}}",
+    "{{#each list}}{{lookup @root.headers @root.list}}{{/each}}",
+  ])("ends at the budget: %s", (source) => {
+    const template = compileTemplate(source);
+    const startedAt = performance.now();
+    expect(() => template.render(many)).toThrow(
+      expect.objectContaining({ status: 413, code: "payload_too_large" }),
+    );
+    // some 100 ms; without a budget it would be hours
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
+  });
+
+  test("one budget can stand for several renders", () => {
+    const template = compileTemplate("{{text}}");
+    const budget = createBudget();
+    const half = { text: "x".repeat(600_000) };
+    expect(template.render(half, budget)).toHaveLength(600_000);
+    expect(() => template.render(half, budget)).toThrow(expect.objectContaining({ status: 413 }));
+    expect(template.render(half)).toHaveLength(600_000);
+  });
+});

@@ -1,0 +1,54 @@
+import { stripVTControlCharacters } from "node:util";
+import { expect, test } from "vitest";
+import { toPrintable, toTerminalLine } from "./log.ts";
+
+const at = new Date(2026, 10, 20, 12, 30, 1);
+
+function lineOf(level: "info" | "warn" | "error", msg: string, fields: Record<string, unknown> = {}): string {
+  const time = at.toISOString();
+  return stripVTControlCharacters(toTerminalLine({ level, time, msg, ...fields }));
+}
+
+test("a line is the time here, the level, the message and the fields", () => {
+  const fields = { folder: "INBOX", state: "watching", waiting: 2, well: true, error: "" };
+  expect(lineOf("info", "mail watch", fields)).toBe(
+    '12:30:01 INFO  mail watch folder=INBOX state=watching waiting=2 well=true error=""\n',
+  );
+});
+
+test("a value of several words is quoted", () => {
+  expect(lineOf("warn", "sweep failed", { error: "no space", rule: "a=b" })).toBe(
+    '12:30:01 WARN  sweep failed error="no space" rule="a=b"\n',
+  );
+});
+
+test("a text with quotes stands below", () => {
+  expect(lineOf("warn", "configuration", { warning: '"a" is never reached', generation: 2 })).toBe(
+    '12:30:01 WARN  configuration generation=2\n    "a" is never reached\n',
+  );
+});
+
+test("a text of several lines stands below, and cannot pass for a line of its own", () => {
+  const excerpt = "1 | a\n  | ^\n12:30:01 INFO  all is well";
+  expect(lineOf("error", "reload refused", { excerpt, file: "x.ts" })).toBe(
+    "12:30:01 ERROR reload refused file=x.ts\n    1 | a\n      | ^\n    12:30:01 INFO  all is well\n",
+  );
+});
+
+test("no control character of a value reaches the terminal", () => {
+  const line = toTerminalLine({
+    level: "info",
+    time: at.toISOString(),
+    msg: "m",
+    hook: "a\u001b[2Jb\u009bc\r",
+  });
+  expect(line).toContain("a\\u001b[2Jb\\u009bc\\u000d");
+});
+
+test("an escape sequence cannot reach the terminal", () => {
+  expect(toPrintable("a\u001b[2Jb\u009bc\rd\u202ee")).toBe("a\\u001b[2Jb\\u009bc\\u000dd\\u202ee");
+});
+
+test("other text is left as it is", () => {
+  expect(toPrintable("Zeile 1\n\tline 2, ☃")).toBe("Zeile 1\n\tline 2, ☃");
+});

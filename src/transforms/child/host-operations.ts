@@ -1,0 +1,79 @@
+import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import type { HostReply } from "../realm/host.ts";
+
+type Operation = (...args: string[]) => string;
+
+const URL_PARTS = [
+  "href",
+  "origin",
+  "protocol",
+  "username",
+  "password",
+  "host",
+  "hostname",
+  "port",
+  "pathname",
+  "search",
+  "hash",
+] as const;
+const DIGESTS = ["SHA-1", "SHA-256", "SHA-384", "SHA-512"];
+const MAX_RANDOM_BYTES = 65_536;
+
+/**
+ * What a child computes for its isolates, because a bare isolate cannot: pure functions of strings, and random numbers.
+ * Bytes are binary text, one character a byte. Nothing in here touches a file, a process or the network.
+ */
+const OPERATIONS: Record<string, Operation> = {
+  encode: (text) => Buffer.from(text, "utf8").toString("latin1"),
+  encodingName: (label) => new TextDecoder(label).encoding,
+  decode: (label, fatal, ignoreBOM, binary) =>
+    new TextDecoder(label, { fatal: Boolean(fatal), ignoreBOM: Boolean(ignoreBOM) }).decode(toBytes(binary)),
+  atob: (text) => atob(text),
+  btoa: (text) => btoa(text),
+  parseUrl: (url, base) => toParts(new URL(url, base)),
+  setUrlPart(href, part, value) {
+    const url = new URL(href);
+    Reflect.set(url, requireOneOf(URL_PARTS, part), value);
+    return toParts(url);
+  },
+  parseQuery: (search) => JSON.stringify([...new URLSearchParams(search)]),
+  writeQuery: (pairs) => new URLSearchParams(JSON.parse(pairs)).toString(),
+  randomUuid: () => randomUUID(),
+  randomBytes: (size) => randomBytes(Math.min(Number(size), MAX_RANDOM_BYTES)).toString("latin1"),
+  digest: (name, binary) => createHash(toDigest(name)).update(toBytes(binary)).digest("binary"),
+  hmac: (name, key, binary) =>
+    createHmac(toDigest(name), toBytes(key)).update(toBytes(binary)).digest("binary"),
+  equal: (one, other) => String(one.length === other.length && timingSafeEqual(toBytes(one), toBytes(other))),
+};
+
+/** Runs one operation for an isolate. Never throws: an error that crosses into an isolate carries more than its text. */
+export function runHostOperation(operation: string, args: string): string {
+  return JSON.stringify(attempt(operation, args));
+}
+
+function attempt(operation: string, args: string): HostReply {
+  try {
+    if (!Object.hasOwn(OPERATIONS, operation)) return { error: "There is no such operation." };
+    const values: string[] = JSON.parse(args);
+    return { value: OPERATIONS[operation]!(...values) };
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : "The operation failed." };
+  }
+}
+
+function toParts(url: URL): string {
+  return JSON.stringify(Object.fromEntries(URL_PARTS.map((part) => [part, url[part]])));
+}
+
+function toBytes(binary: string): Buffer {
+  return Buffer.from(binary, "latin1");
+}
+
+function toDigest(name: string): string {
+  return requireOneOf(DIGESTS, name.toUpperCase()).replace("-", "").toLowerCase();
+}
+
+function requireOneOf(known: readonly string[], name: string): string {
+  if (!known.includes(name)) throw new TypeError(`Expected one of ${known.join(", ")}, not ${name}.`);
+  return name;
+}

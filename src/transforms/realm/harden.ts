@@ -1,0 +1,122 @@
+const PARTS = ["value", "get", "set"] as const;
+
+/** Freezes everything that code in this realm can reach without having made it. */
+export function freezeRealm(): void {
+  allowOverride().forEach(freezeAll);
+  hiddenIntrinsics().forEach(freezeAll);
+  freezeParts(globalThis);
+  Object.freeze(globalThis);
+}
+
+function freezeAll(value: unknown): void {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return;
+  if (value === globalThis || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  freezeParts(value);
+}
+
+/** Leaves little garbage behind: an isolate keeps the pages that its start-up has filled. */
+function freezeParts(value: object): void {
+  freezeAll(Object.getPrototypeOf(value));
+  const keys = Reflect.ownKeys(value);
+  for (let index = 0; index < keys.length; index++) {
+    const property = Object.getOwnPropertyDescriptor(value, keys[index]!)!;
+    for (let part = 0; part < PARTS.length; part++) freezeAll(property[PARTS[part]!]);
+  }
+}
+
+const PROTOTYPES: object[] = [
+  Object.prototype,
+  Function.prototype,
+  Promise.prototype,
+  Date.prototype,
+  RegExp.prototype,
+  ...[Error, AggregateError, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map(
+    (each): object => each.prototype,
+  ),
+];
+
+/**
+ * An object cannot be given, by plain assignment, a property that is frozen on its prototype: `this.name = …` in a
+ * subclass of Error would throw. Accessors in their place take the assignment and define it on the object itself.
+ * Gives the values that went behind the accessors.
+ */
+function allowOverride(): unknown[] {
+  return PROTOTYPES.flatMap((prototype) =>
+    Reflect.ownKeys(prototype).map((key) => replaceByAccessor(prototype, key)),
+  );
+}
+
+function replaceByAccessor(prototype: object, key: PropertyKey): unknown {
+  const property = Object.getOwnPropertyDescriptor(prototype, key)!;
+  if (!property.writable || !property.configurable) return undefined;
+  const value: unknown = property.value;
+  Object.defineProperty(prototype, key, {
+    get: () => value,
+    set(this: unknown, next: unknown) {
+      if (this === prototype) throw new TypeError(`Cannot assign to ${String(key)}: all calls share it.`);
+      Object.defineProperty(this, key, { value: next, writable: true, configurable: true, enumerable: true });
+    },
+    enumerable: property.enumerable ?? false,
+    configurable: true,
+  });
+  return value;
+}
+
+/** Objects that the realm shares but no path of properties leads to: each is reached through a value of its kind. */
+function hiddenIntrinsics(): object[] {
+  const segments = new Intl.Segmenter("en").segment("a");
+  const iterators: unknown = Reflect.get(globalThis, "Iterator");
+  const numbers = new Set([1]).values();
+  return [
+    (function* () {})(),
+    function* () {}.constructor,
+    (async function* () {})(),
+    async function* () {}.constructor,
+    (async () => {}).constructor,
+    [].values(),
+    new Map().entries(),
+    numbers,
+    ""[Symbol.iterator](),
+    "".matchAll(/a/g),
+    segments,
+    segments[Symbol.iterator](),
+    // Iterator helpers, and what `Iterator.from` puts around an iterator that is not one of the language's own.
+    callMethod(numbers, "map", (each: unknown) => each),
+    callMethod(iterators, "from", { next: () => ({ done: true, value: undefined }) }),
+    // The accessors behind `stack`.
+    new Error("seed"),
+    strictArguments(),
+  ];
+}
+
+/** Calls a method that the compiler's library does not know yet. */
+function callMethod(target: unknown, name: string, argument: unknown): object {
+  const method: Function = Reflect.get(Object(target), name);
+  return Reflect.apply(method, target, [argument]);
+}
+
+/** Their `callee` accessor is shared by all strict functions. */
+function strictArguments(): object {
+  return arguments;
+}
+
+/** What lets a call run on later, tells one about another, or reaches past the memory limit. */
+const GLOBALS = ["WebAssembly", "SharedArrayBuffer", "Atomics", "WeakRef", "FinalizationRegistry"];
+
+/** `RegExp.$1`, `RegExp.lastMatch` and their kin hold pieces of the last text matched: another request's, maybe. */
+const REGEXP_STATICS =
+  "$1 $2 $3 $4 $5 $6 $7 $8 $9 $_ $& $+ $` $' input lastMatch lastParen leftContext rightContext".split(" ");
+
+export function removeLeaks(): void {
+  for (const name of GLOBALS) Reflect.deleteProperty(globalThis, name);
+  for (const name of REGEXP_STATICS) Reflect.deleteProperty(RegExp, name);
+}
+
+/** Adds or replaces a global the way the language's own are: writable until the realm is frozen, not enumerable. */
+export function defineGlobal(name: string, value: unknown): void {
+  Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+}
+
+/** The global under which the realm stands until it is sealed: no code of a transform has run by then. */
+export const REALM_GLOBAL = "__hooklineRealm";

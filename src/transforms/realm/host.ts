@@ -1,0 +1,43 @@
+/** The only way out of an isolate: the name of an operation of the child and its arguments as JSON, strings both ways. */
+export type HostCall = (operation: string, args: string) => string;
+
+/** What the child says to an operation, as JSON. */
+export type HostReply = { value: string } | { error: string };
+
+const MAX_ARGUMENT_LENGTH = 4 * 1024 * 1024;
+
+/** Calls an operation of the child; throws a TypeError with the child's sentence where it refuses. */
+export type Ask = (operation: string, ...args: (string | boolean)[]) => string;
+
+export function createAsk(call: HostCall): Ask {
+  return function ask(operation, ...args) {
+    const text = JSON.stringify(args);
+    if (text.length > MAX_ARGUMENT_LENGTH) throw new RangeError("The argument is too long for the sandbox.");
+    const reply: HostReply = JSON.parse(call(operation, text));
+    if ("error" in reply) throw new TypeError(reply.error);
+    return reply.value;
+  };
+}
+
+/** Bytes cross as text, one character of U+0000 to U+00FF a byte. */
+export function toBinary(source: unknown): string {
+  const bytes = toBytes(source);
+  let text = "";
+  // As many at a time as a call may have arguments without exhausting the stack.
+  for (let start = 0; start < bytes.length; start += 8192) {
+    text += String.fromCharCode(...bytes.subarray(start, start + 8192));
+  }
+  return text;
+}
+
+export function fromBinary(text: string): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(text.length);
+  for (let index = 0; index < text.length; index++) bytes[index] = text.charCodeAt(index);
+  return bytes;
+}
+
+function toBytes(source: unknown): Uint8Array {
+  if (source instanceof ArrayBuffer) return new Uint8Array(source);
+  if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  throw new TypeError("Expected an ArrayBuffer, a typed array or a DataView.");
+}
