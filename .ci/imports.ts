@@ -105,8 +105,7 @@ function checkOwner(file: string, specifier: string): string | undefined {
     ? specifier
     : specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
   const owner = OWNERS[library];
-  if (owner === undefined)
-    return library.startsWith("node:") ? undefined : `${library} has no owner in .ci/imports.ts`;
+  if (owner === undefined) return library.startsWith("node:") ? undefined : `${library} has no owner in .ci/imports.ts`;
   return owner === file ? undefined : `${library} belongs to ${owner}`;
 }
 

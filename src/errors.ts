@@ -63,11 +63,7 @@ export class DriverError extends Error {
   /** How long the other side asked to be left alone, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(
-    kind: "passing" | "lasting",
-    message: string,
-    options: { retryAfterMs?: number; cause?: unknown } = {},
-  ) {
+  constructor(kind: "passing" | "lasting", message: string, options: { retryAfterMs?: number; cause?: unknown } = {}) {
     super(message, { cause: options.cause });
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs;
@@ -103,9 +99,7 @@ export class JournalUnavailable extends Error {
 /** `file:line:column key: message` with the parts that are known. */
 export function toSentence(problem: ConfigProblem): string {
   const place = [problem.file, problem.line, problem.column].filter((part) => part !== undefined).join(":");
-  return (
-    [place, problem.key].filter(Boolean).join(" ") + (place || problem.key ? ": " : "") + problem.message
-  );
+  return [place, problem.key].filter(Boolean).join(" ") + (place || problem.key ? ": " : "") + problem.message;
 }
 
 /** The message of whatever was thrown. */

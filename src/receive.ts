@@ -64,11 +64,7 @@ export function createReceiver({ current, sandbox, journal, dispatcher, log }: R
     }
   }
 
-  async function commit(
-    request: HookRequest,
-    resolution: Resolution,
-    { config }: Program,
-  ): Promise<HookResponse> {
+  async function commit(request: HookRequest, resolution: Resolution, { config }: Program): Promise<HookResponse> {
     const { dedupeWindowMs, redact } = config.hooks;
     const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact });
     const result = await journal.accept(event);

@@ -162,15 +162,7 @@ export const RUN_STATES = ["ready", "queued", "running", "done", "dead", "droppe
  */
 export type RunState = (typeof RUN_STATES)[number];
 
-export const DELIVERY_STATES = [
-  "pending",
-  "queued",
-  "sending",
-  "sent",
-  "skipped",
-  "failed",
-  "dropped",
-] as const;
+export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "skipped", "failed", "dropped"] as const;
 /**
  * pending: ready or waiting for its next try · queued: behind another to the same recipient · sending · sent ·
  * skipped: no channel has been used yet, and none was named · failed: for good · dropped: failed, and an operator wants

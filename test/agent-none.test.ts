@@ -14,10 +14,7 @@ let service: Service;
 beforeEach(async () => {
   [models, slack] = await Promise.all([startModels(), startSlack()]);
   models.reply("I am a model.");
-  [modelProxy, slackProxy] = await Promise.all([
-    startFaultProxy(models.baseUrl),
-    startFaultProxy(slack.baseUrl),
-  ]);
+  [modelProxy, slackProxy] = await Promise.all([startFaultProxy(models.baseUrl), startFaultProxy(slack.baseUrl)]);
   service = await startService({
     config: {
       agents: {

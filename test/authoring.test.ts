@@ -150,15 +150,12 @@ describe("webhooks test", () => {
     expect(stdout).toMatch(/^1 passed, 3 failed$/m);
   });
 
-  test.each([[["test"]], [["test", "nowhere", "--watch"]]])(
-    "no samples at all is an error: %j",
-    async (args) => {
-      expect(await webhooks(...args)).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining("webhooks transform new"),
-      });
-    },
-  );
+  test.each([[["test"]], [["test", "nowhere", "--watch"]]])("no samples at all is an error: %j", async (args) => {
+    expect(await webhooks(...args)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("webhooks transform new"),
+    });
+  });
 
   test("--watch runs again at every save", async () => {
     writeSample("() => null", {}, []);

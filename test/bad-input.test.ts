@@ -144,10 +144,7 @@ describe("bytes that are no request, or could be two", () => {
 
   test("bytes behind a whole request do not touch its answer", async () => {
     const { port, received } = await startIngress("socket");
-    const answers = await sendRaw(
-      port,
-      `${rawHead("/hooks/any", "Content-Length: 2")}{}SMUGGLED / HTTP/1.1\r\n\r\n`,
-    );
+    const answers = await sendRaw(port, `${rawHead("/hooks/any", "Content-Length: 2")}{}SMUGGLED / HTTP/1.1\r\n\r\n`);
     expect(answers).toMatchObject([{ status: 200 }, { status: 400 }]);
     expect(received).toHaveLength(1);
   });
@@ -195,20 +192,16 @@ describe("heads", () => {
     await expectUnharmed(ingress);
   });
 
-  test.each([
-    "/hooks/%",
-    "/hooks/%zz",
-    "/hooks/%c0%af",
-    "/hooks/%00%",
-    "/hooks/..%2f..%2fetc",
-    "/hooks/%2e%2e",
-  ])("the path %s", async (path) => {
-    const ingress = await startIngress("socket");
-    const connection = openRaw(ingress.port);
-    connection.write(rawHead(path, "Content-Length: 2"), "{}");
-    expect(parseAnswers(await connection.reads("}"))).toMatchObject([{ status: 404 }]);
-    await expectUnharmed(ingress);
-  });
+  test.each(["/hooks/%", "/hooks/%zz", "/hooks/%c0%af", "/hooks/%00%", "/hooks/..%2f..%2fetc", "/hooks/%2e%2e"])(
+    "the path %s",
+    async (path) => {
+      const ingress = await startIngress("socket");
+      const connection = openRaw(ingress.port);
+      connection.write(rawHead(path, "Content-Length: 2"), "{}");
+      expect(parseAnswers(await connection.reads("}"))).toMatchObject([{ status: 404 }]);
+      await expectUnharmed(ingress);
+    },
+  );
 });
 
 describe("clients that", () => {
@@ -230,8 +223,7 @@ describe("clients that", () => {
     const ingress = await startIngress("socket");
     await expectFlatMemory(5, async () => {
       const connections = Array.from({ length: 40 }, () => openRaw(ingress.port));
-      for (const { write } of connections)
-        write(rawHead("/hooks/any", "Content-Length: 9000"), "x".repeat(5_000));
+      for (const { write } of connections) write(rawHead("/hooks/any", "Content-Length: 9000"), "x".repeat(5_000));
       await sleep(30);
       for (const { socket } of connections) socket.resetAndDestroy();
       await Promise.all(connections.map(({ closed }) => closed));

@@ -34,9 +34,7 @@ test("the model's reply is delivered, and its channel is the last one from then 
     deliveries: [{ state: "sent", route: { channel: "slack", to: slack.channel } }],
   });
   const second = await run({ message: "and now?" });
-  expect(second.deliveries).toMatchObject([
-    { state: "sent", route: { channel: "slack", to: slack.channel } },
-  ]);
+  expect(second.deliveries).toMatchObject([{ state: "sent", route: { channel: "slack", to: slack.channel } }]);
   expect(await slack.messages()).toEqual(["The build is red.", "The build is red."]);
 });
 

@@ -186,10 +186,7 @@ async function expectOnceInOrder({ service, sent }: World): Promise<void> {
 }
 
 /** The runs in the order in which they were accepted, each with the messages that joined it. */
-async function runsOf(
-  sent: Sent[],
-  { journal }: DispatchService,
-): Promise<{ texts: string[]; status: string }[]> {
+async function runsOf(sent: Sent[], { journal }: DispatchService): Promise<{ texts: string[]; status: string }[]> {
   const runs = new Map<string, { texts: string[]; status: string }>();
   for (const { text, event } of sent) {
     const record = await journal.getEvent(event.id);

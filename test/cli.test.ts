@@ -62,9 +62,7 @@ test("the log is for a person on a terminal, and for programs elsewhere", async 
   const terminal = openTerminal(folder, ["serve", "--port", "0"]);
   await terminal.answer("Listening on", INTERRUPT);
   expect(await terminal.end()).toBe(0);
-  expect(terminal.shown()).toMatch(
-    /^\d\d:\d\d:\d\d WARN {2}others can reach the state folder folder=\S+\r?$/m,
-  );
+  expect(terminal.shown()).toMatch(/^\d\d:\d\d:\d\d WARN {2}others can reach the state folder folder=\S+\r?$/m);
 
   const piped = await startProcess(path.join(folder, "webhooks.json5"));
   expect(await piped.end("SIGTERM")).toBe(0);
@@ -72,9 +70,7 @@ test("the log is for a person on a terminal, and for programs elsewhere", async 
 });
 
 test("webhooks try prints the action that a payload would give", async () => {
-  const mappings = [
-    { id: "order", match: { path: "orders/new" }, messageTemplate: "{{id}} {{headers.x-shop}}" },
-  ];
+  const mappings = [{ id: "order", match: { path: "orders/new" }, messageTemplate: "{{id}} {{headers.x-shop}}" }];
   write("webhooks.yaml", JSON.stringify(withTokens({ hooks: { mappings } })));
   write("payload.json", '{ "id": 7 }');
   const { code, stdout } = await webhooks("try", "orders/new", "payload.json", "--header", "X-Shop: north");
@@ -99,15 +95,7 @@ describe("webhooks channels test", () => {
     try {
       const channels = { slack: { token: slack.token, baseUrl: slack.baseUrl } };
       write("webhooks.json5", JSON.stringify({ channels }));
-      const sent = await webhooks(
-        "channels",
-        "test",
-        "slack",
-        "--to",
-        slack.channel,
-        "--text",
-        "Hello there",
-      );
+      const sent = await webhooks("channels", "test", "slack", "--to", slack.channel, "--text", "Hello there");
       expect(sent).toMatchObject({ code: 0, stdout: expect.stringContaining("slack took the message") });
       expect(await slack.messages()).toEqual(["Hello there"]);
       const refused = await webhooks("channels", "test", "slack", "--to", "C0UNKNOWN0");

@@ -120,10 +120,7 @@ test("what a transform marks as unsafe and what it does not are two turns", asyn
   const transform = { module: "x.ts" };
   const coalesce = { ...OPEN, windowMs: 1200 };
   const mapping = { ...pushes, coalesce, transform, allowUnsafeExternalContent: true };
-  await start(
-    mapping,
-    'export default ({ payload }) => ({ allowUnsafeExternalContent: payload.id === "own" });',
-  );
+  await start(mapping, 'export default ({ payload }) => ({ allowUnsafeExternalContent: payload.id === "own" });');
   const own = await push({ pr: "#1", commit: "a", id: "own" });
   const other = await push({ pr: "#1", commit: "b", id: "other" });
   expect(other.body.runId).not.toBe(own.body.runId);

@@ -59,9 +59,7 @@ test("the expression that cannot be made safe works, and was warned of at its li
   expect(await post("lookAround", {}, { "x-kind": "pong" })).toBe(200);
   expect(await post("lookAround", {}, { "x-kind": "ping" })).toBe(404);
   const { stderr } = await runWebhooks(folder, "check");
-  expect(stderr).toMatch(
-    /webhooks\.json5:\d+:\d+ hooks\.mappings\[7\]\.match\.headers\.x-kind: .* linear time/,
-  );
+  expect(stderr).toMatch(/webhooks\.json5:\d+:\d+ hooks\.mappings\[7\]\.match\.headers\.x-kind: .* linear time/);
 });
 
 test("the service still ends at SIGTERM", async () => {

@@ -100,9 +100,7 @@ test("webhooks dead-letters lists, retries and drops", async () => {
     ids.push(body.eventId);
   }
   const listed = await ask("dead-letters", "list");
-  expect(listed.stdout).toMatch(
-    /^\S+ {2}delivery {2}agent {2}1 try\n {2}given up .*\n {2}the channel discord/,
-  );
+  expect(listed.stdout).toMatch(/^\S+ {2}delivery {2}agent {2}1 try\n {2}given up .*\n {2}the channel discord/);
   expect(listed.stdout).toContain(`event ${ids[0]}`);
   const letters = JSON.parse((await ask("dead-letters", "list", "--json")).stdout);
   expect(letters.map(({ eventId }: { eventId: string }) => eventId)).toEqual(ids.toReversed());

@@ -92,9 +92,7 @@ test("events are listed newest first, in pages, by hook and by status", async ()
   expect(events[0].id > events[1].id).toBe(true);
   const older = await service.api(`/api/events?hook=wake&before=${events[1].id}`);
   expect(older.events).toHaveLength(1);
-  expect((await service.api("/api/events?status=rejected")).events).toMatchObject([
-    { hook: "m", status: "rejected" },
-  ]);
+  expect((await service.api("/api/events?status=rejected")).events).toMatchObject([{ hook: "m", status: "rejected" }]);
   const bad = await fetch(`${service.url}/api/events?limit=none`, {
     headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
   });

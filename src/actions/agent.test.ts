@@ -17,9 +17,7 @@ describe("toSummary", () => {
   });
 
   test("is the plain reply where the mapping allows unsafe content", () => {
-    expect(toSummary(run({ allowUnsafeExternalContent: true }), "all green", 5).text).toBe(
-      "Hook CI: all green",
-    );
+    expect(toSummary(run({ allowUnsafeExternalContent: true }), "all green", 5).text).toBe("Hook CI: all green");
   });
 
   test("says how much it leaves out of a long reply, and cuts no character in two", () => {
@@ -40,9 +38,7 @@ describe("toErrorSummary", () => {
   });
 
   test("says plainly that the time was up", () => {
-    expect(toErrorSummary(run({}), new TurnTimeout(30), 5).text).toBe(
-      "Hook CI (error): timed out after 30 s",
-    );
+    expect(toErrorSummary(run({}), new TurnTimeout(30), 5).text).toBe("Hook CI (error): timed out after 30 s");
   });
 });
 

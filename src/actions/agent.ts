@@ -20,10 +20,7 @@ async function runOrPassOn(run: HookRun, context: TurnContext): Promise<Omit<Tur
   const message = toPrompt(action.message, action, originOf(run));
   if (action.agent === "none") return passOn(run, message);
   const { model, thinking, timeoutSeconds } = action;
-  return takeTurn(
-    { kind: "hook", runId, eventId, sessionKey, message, model, thinking, timeoutSeconds },
-    context,
-  );
+  return takeTurn({ kind: "hook", runId, eventId, sessionKey, message, model, thinking, timeoutSeconds }, context);
 }
 
 function toDeliveries(run: HookRun, text: string, ack: string): NewDelivery[] {
@@ -73,7 +70,7 @@ function originOf(run: HookRun): Origin {
 }
 
 /** How much of a reply or an error the main session is given, in characters; the whole stands in the run. */
-const MOST_CHARACTERS = 2000;
+const MAX_CHARACTERS = 2000;
 
 /** The main session's word of a run that replied: `Hook <name>: …`. */
 export function toSummary(run: HookRun, reply: string, at: number): NewEntry {
@@ -100,8 +97,8 @@ function toOutsideText(run: HookRun, text: string): string {
 }
 
 function shorten(text: string): string {
-  if (text.length <= MOST_CHARACTERS) return text;
+  if (text.length <= MAX_CHARACTERS) return text;
   // never the first half of a surrogate pair alone
-  const start = text.slice(0, MOST_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "");
+  const start = text.slice(0, MAX_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "");
   return `${start}\n[… it goes on for ${text.length - start.length} more characters]`;
 }

@@ -16,10 +16,7 @@ export async function runHeartbeat(heartbeat: Heartbeat, context: TurnContext): 
   const { runId, events, routeIsKnown } = heartbeat;
   const { timeoutSeconds, heartbeat: settings } = context.settings;
   const message = toMessage(events, settings.ack);
-  const turn = await takeTurn(
-    { kind: "heartbeat", runId, sessionKey: MAIN_SESSION, message, timeoutSeconds },
-    context,
-  );
+  const turn = await takeTurn({ kind: "heartbeat", runId, sessionKey: MAIN_SESSION, message, timeoutSeconds }, context);
 
   const { reply, warnings } = turn;
   if (reply.trim() === "" || isOnlyAck(reply, settings.ack)) return { ...turn, deliveries: [] };
@@ -40,13 +37,13 @@ function toMessage(events: Entry[], ack: string): string {
 }
 
 /** How much may stand beside the acknowledgement, in characters. */
-const MOST_BESIDE = 300;
+const MAX_BESIDE = 300;
 
 /** Whether a reply says nothing but the acknowledgement, first or last in it, with at most 300 characters beside it. */
 export function isOnlyAck(reply: string, ack: string): boolean {
   const text = reply.trim();
   // before the patterns below, which are slow on long runs of punctuation
-  if (text.length - ack.length > MOST_BESIDE) return false;
+  if (text.length - ack.length > MAX_BESIDE) return false;
   return isAtEdge(text, ack.trim()) || isAtEdge(withoutPunctuation(text), withoutPunctuation(ack));
 }
 

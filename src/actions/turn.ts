@@ -23,10 +23,7 @@ export interface TurnRequest extends Pick<AgentTurn, "kind" | "runId" | "session
 }
 
 /** Takes one turn; its outcome holds the two entries that the session keeps of it. Rejects as `ask` does. */
-export async function takeTurn(
-  request: TurnRequest,
-  context: TurnContext,
-): Promise<Omit<TurnOutcome, "deliveries">> {
+export async function takeTurn(request: TurnRequest, context: TurnContext): Promise<Omit<TurnOutcome, "deliveries">> {
   const { runId, sessionKey, eventId, message } = request;
   const asked: NewEntry = { sessionKey, role: "user", text: message, at: Date.now(), eventId, runId };
   const { text, model, usage, warnings } = await ask(context.agent, toAgentTurn(request, context), {

@@ -86,9 +86,7 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
     });
     const error = await failureOf(run());
     proxy.inject();
-    expect(error.message).toMatch(
-      /^house answered 401 .*Incorrect key \[redacted\], see https:\/\/x\.test\/$/,
-    );
+    expect(error.message).toMatch(/^house answered 401 .*Incorrect key \[redacted\], see https:\/\/x\.test\/$/);
     expect(inspect(error, { depth: null })).not.toContain(KEY);
     expect(lastBody()).not.toContain(KEY);
     expect(JSON.stringify(proxy.requests.at(-1)?.headers)).toContain(KEY);

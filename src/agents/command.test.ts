@@ -111,9 +111,7 @@ describe("how the program ends", () => {
   ] as const)("%s fails for good", async (_case, command, turn) => {
     const error = await failureOf(run(command, turn));
     expect(error.kind).toBe("lasting");
-    expect(error.message).toMatch(
-      /^own could not be started \(E\w+\): see agents\.providers\.own\.command\.$/,
-    );
+    expect(error.message).toMatch(/^own could not be started \(E\w+\): see agents\.providers\.own\.command\.$/);
   });
 
   test("a program that writes without end is ended, and fails for good", async () => {

@@ -16,12 +16,12 @@ export interface CommandOptions {
 }
 
 /** More is no reply: a program has run wild. */
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 /** sysexits.h: try again later. */
 const EX_TEMPFAIL = 75;
 
-const LONGEST_COMPLAINT = 300;
+const MAX_COMPLAINT_LENGTH = 300;
 
 /**
  * Runs a program for each turn: the prompt on its standard input, the reply on its standard output, all else in its
@@ -55,9 +55,9 @@ async function runTurn(
   const { command: [file, ...args] = [""], cwd, env = {} } = provider;
   try {
     return await withHistoryFile(turn.history, (history) => {
-      const environment = toTurnEnvironment(turn, { model, history, mostBytes: MOST_BYTES }, env);
+      const environment = toTurnEnvironment(turn, { model, history, mostBytes: MAX_BYTES }, env);
       const call = { command: [file, ...args], cwd, env: environment, input: turn.message } as const;
-      return runProgram({ ...call, mostBytes: MOST_BYTES }, signal);
+      return runProgram({ ...call, mostBytes: MAX_BYTES }, signal);
     });
   } catch (error) {
     throw toStartError(name, error);
@@ -67,12 +67,12 @@ async function runTurn(
 function requireSuccess(end: ProgramEnd, { name, provider }: CommandOptions): void {
   const { code, signal, overflowed, complaint } = end;
   if (overflowed) {
-    throw new DriverError("lasting", `${name} wrote more than ${MOST_BYTES} bytes and was ended.`);
+    throw new DriverError("lasting", `${name} wrote more than ${MAX_BYTES} bytes and was ended.`);
   }
   if (code === 0) return;
   const passing = code === null || code === EX_TEMPFAIL;
   const ending = code === null ? `was ended by ${signal}` : `ended with code ${code}`;
-  const words = withoutSecrets(complaint, Object.values(provider.env ?? {})).slice(-LONGEST_COMPLAINT);
+  const words = withoutSecrets(complaint, Object.values(provider.env ?? {})).slice(-MAX_COMPLAINT_LENGTH);
   throw new DriverError(passing ? "passing" : "lasting", `${name} ${ending}${words && `: ${words}`}`);
 }
 
@@ -89,11 +89,7 @@ interface TurnFacts {
 }
 
 /** All that a program's environment holds: what `own` names, and the turn's `HOOKLINE_` variables over it. */
-function toTurnEnvironment(
-  turn: AgentTurn,
-  facts: TurnFacts,
-  own: Record<string, string>,
-): NodeJS.ProcessEnv {
+function toTurnEnvironment(turn: AgentTurn, facts: TurnFacts, own: Record<string, string>): NodeJS.ProcessEnv {
   return {
     ...toProgramEnvironment(own),
     HOOKLINE_RUN_ID: turn.runId,

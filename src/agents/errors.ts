@@ -34,9 +34,7 @@ export function toDriverError(error: unknown, call: Call): DriverError {
 
 function describe({ statusCode, message }: Failure, { provider, secrets }: Call): string {
   const outcome = statusCode === undefined ? "gave no answer" : `answered ${statusCode}`;
-  const advice = CREDENTIAL_STATUSES.has(statusCode ?? 0)
-    ? ` (check agents.providers.${provider}.apiKey)`
-    : "";
+  const advice = CREDENTIAL_STATUSES.has(statusCode ?? 0) ? ` (check agents.providers.${provider}.apiKey)` : "";
   return `${provider} ${outcome}${advice}: ${withoutSecrets(message, secrets)}`.slice(0, MAX_LENGTH);
 }
 
@@ -60,12 +58,12 @@ const URL_CREDENTIALS = /(https?:\/\/)[^\s/@]+@/gi;
 const URL_QUERY = /(https?:\/\/[^\s?#]+)[?#][^\s]*/gi;
 
 /** A shorter value would blank out ordinary words, and is no secret. */
-const SHORTEST_SECRET = 6;
+const MIN_SECRET_LENGTH = 6;
 
 /** An agent's own words on one line, without the secrets it was given: many quote the key they refuse, whole or masked. */
 export function withoutSecrets(message: string, secrets: string[]): string {
   const cleared = secrets
-    .filter((secret) => secret.length >= SHORTEST_SECRET)
+    .filter((secret) => secret.length >= MIN_SECRET_LENGTH)
     .reduce((text, secret) => text.replaceAll(secret, "[redacted]"), message);
   return cleared
     .replaceAll(KEY_LIKE, "[redacted]")
@@ -82,8 +80,5 @@ const PASSING_START_ERRORS = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "E
 export function toStartError(name: string, error: unknown): DriverError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
   const kind = PASSING_START_ERRORS.has(code) ? "passing" : "lasting";
-  return new DriverError(
-    kind,
-    `${name} could not be started (${code}): see agents.providers.${name}.command.`,
-  );
+  return new DriverError(kind, `${name} could not be started (${code}): see agents.providers.${name}.command.`);
 }

@@ -52,13 +52,10 @@ describe("gateway", () => {
     ["Build", "hookline:%42uild"],
     ["grüße 😀", "hookline:gr%c3%bc%c3%9fe %f0%9f%98%80"],
     ["50%", "hookline:50%25"],
-  ])(
-    "the key %s cannot name a session of the gateway's own, and stays one of a kind",
-    async (key, header) => {
-      await run({ sessionKey: key });
-      expect(lastHeaders()["x-openclaw-session-key"]).toBe(header);
-    },
-  );
+  ])("the key %s cannot name a session of the gateway's own, and stays one of a kind", async (key, header) => {
+    await run({ sessionKey: key });
+    expect(lastHeaders()["x-openclaw-session-key"]).toBe(header);
+  });
 });
 
 async function open(): Promise<RemoteAgentUnderTest> {

@@ -139,13 +139,13 @@ export interface Tail {
 }
 
 /** How much is kept, in bytes. */
-const MOST_BYTES = 4096;
+const MAX_BYTES = 4096;
 
 /** Reads a stream, so that whoever writes to it never waits, and keeps no more than the end. */
 export function collectTail(stream: Readable): Tail {
   let tail = Buffer.alloc(0);
   stream.on("data", (chunk: Buffer) => {
-    tail = Buffer.concat([tail, chunk]).subarray(-MOST_BYTES);
+    tail = Buffer.concat([tail, chunk]).subarray(-MAX_BYTES);
   });
   return {
     text: () => stripVTControlCharacters(tail.toString("utf8")).replaceAll(/\p{Cc}+/gu, " "),

@@ -23,9 +23,7 @@ describe("wrapExternal", () => {
   });
 
   test("puts the operator's instructions first, apart from the rest", () => {
-    expect(wrapExternal("x", { ...origin, instructions: "Be brief." })).toMatch(
-      /^Be brief\.\n\nSECURITY NOTICE/,
-    );
+    expect(wrapExternal("x", { ...origin, instructions: "Be brief." })).toMatch(/^Be brief\.\n\nSECURITY NOTICE/);
   });
 
   test("a text cannot end the boundary", () => {

@@ -15,11 +15,11 @@ const UNSEEN = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s\u2800]/u;
 const BOXED_ALPHABETS = [0x1f150, 0x1f170, 0x1f1e6];
 
 /** Enough for ordinary text; the bound keeps a hostile one from filling the memory. */
-const MOST_FOLDS = 16_384;
+const MAX_FOLDS = 16_384;
 const folds = new Map<number, string>();
 
 /** The longest that a look-alike folds to ("<<<", "a.m."); what is longer is a word of its own and imitates nothing. */
-const LONGEST_FOLD = 4;
+const MAX_FOLD_LENGTH = 4;
 
 export function toSkeleton(original: string): Skeleton {
   const origins: number[] = [];
@@ -43,14 +43,14 @@ function foldOther(code: number): string {
   const known = folds.get(code);
   if (known !== undefined) return known;
   const folded = foldWhole(String.fromCodePoint(code));
-  if (folds.size === MOST_FOLDS) folds.clear();
+  if (folds.size === MAX_FOLDS) folds.clear();
   folds.set(code, folded);
   return folded;
 }
 
 function foldWhole(char: string): string {
   const folded = HOMOGLYPHS.get(char) ?? Array.from(char.normalize("NFKD"), foldPart).join("");
-  return folded.length > LONGEST_FOLD ? OTHER : folded;
+  return folded.length > MAX_FOLD_LENGTH ? OTHER : folded;
 }
 
 function foldPart(part: string): string {
@@ -113,7 +113,5 @@ const LOOK_ALIKES: Record<string, string> = {
 
 /** Look-alike → the ASCII it imitates, in lower case; some brackets stand for two or three. */
 const HOMOGLYPHS: ReadonlyMap<string, string> = new Map(
-  Object.entries(LOOK_ALIKES).flatMap(([ascii, lookAlikes]) =>
-    Array.from(lookAlikes, (one) => [one, ascii] as const),
-  ),
+  Object.entries(LOOK_ALIKES).flatMap(([ascii, lookAlikes]) => Array.from(lookAlikes, (one) => [one, ascii] as const)),
 );

@@ -132,9 +132,7 @@ export async function readRateLimit(response: Response): Promise<DriverError> {
   const seconds = isObject(body) ? body["retry_after"] : undefined;
   return new DriverError("passing", "Discord asked to wait (429).", {
     retryAfterMs:
-      typeof seconds === "number"
-        ? Math.ceil(seconds * 1000)
-        : parseRetryAfter(response.headers.get("retry-after")),
+      typeof seconds === "number" ? Math.ceil(seconds * 1000) : parseRetryAfter(response.headers.get("retry-after")),
   });
 }
 

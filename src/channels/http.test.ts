@@ -29,9 +29,7 @@ test("follows no redirect", async () => {
 
 test("a header that cannot be sent is lasting, and not told", async () => {
   const headers = { authorization: "Bearer sec\nret" };
-  const error = await failureOf(
-    post({ service: "Test", url: "http://127.0.0.1:1/", headers, body: {}, signal }),
-  );
+  const error = await failureOf(post({ service: "Test", url: "http://127.0.0.1:1/", headers, body: {}, signal }));
   expect(error).toMatchObject({
     kind: "lasting",
     message: "The request to Test could not be made. Check its token and baseUrl.",

@@ -69,10 +69,7 @@ export function toNoAnswer(service: string, error: unknown, signal: AbortSignal)
   const cause = error instanceof Error ? error.cause : undefined;
   // What `fetch` refuses by itself has no cause, and its message may quote a header with its credential.
   if (!(cause instanceof Error)) {
-    return new DriverError(
-      "lasting",
-      `The request to ${service} could not be made. Check its token and baseUrl.`,
-    );
+    return new DriverError("lasting", `The request to ${service} could not be made. Check its token and baseUrl.`);
   }
   return new DriverError("passing", `${service} gave no answer: ${toLine(cause.message || codeOf(cause))}.`);
 }

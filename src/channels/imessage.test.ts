@@ -20,9 +20,7 @@ describe("imessage", () => {
   ])("sends to %s", async (to, target) => {
     const imsg = await startImsg();
     await createImessage(imsg).send({ ...message, to }, never);
-    expect(imsg.calls()).toEqual([
-      { jsonrpc: "2.0", id: "1", method: "send", params: { ...target, text: "Hello." } },
-    ]);
+    expect(imsg.calls()).toEqual([{ jsonrpc: "2.0", id: "1", method: "send", params: { ...target, text: "Hello." } }]);
     await imsg.close();
   });
 
@@ -36,12 +34,8 @@ describe("imessage", () => {
 
   test("its environment holds none of the service's secrets", async () => {
     vi.stubEnv("HOOK_TOKEN", "s3cret");
-    const script =
-      "console.log(JSON.stringify({ id: '1', result: { guid: Object.keys(process.env).join() } }))";
-    const { messageId } = await createImessage({ command: [process.execPath, "-e", script] }).send(
-      message,
-      never,
-    );
+    const script = "console.log(JSON.stringify({ id: '1', result: { guid: Object.keys(process.env).join() } }))";
+    const { messageId } = await createImessage({ command: [process.execPath, "-e", script] }).send(message, never);
     expect(messageId).toContain("PATH");
     expect(messageId).not.toContain("HOOK_TOKEN");
     vi.unstubAllEnvs();
@@ -99,6 +93,5 @@ test("what may have been sent is not sent again", () => {
 });
 
 test("an answer that is none is passing", () => {
-  for (const error of [undefined, null, "no", { code: "x" }])
-    expect(toDriverError(error).kind).toBe("passing");
+  for (const error of [undefined, null, "no", { code: "x" }]) expect(toDriverError(error).kind).toBe("passing");
 });

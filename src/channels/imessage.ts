@@ -67,10 +67,7 @@ const ADVICE = new Map<unknown, string>([
   [-32_002, "Give the program that runs imsg Full Disk Access."],
   [-32_601, "This imsg cannot send: it can on macOS only."],
   [-32_602, "Check the recipient."],
-  [
-    -32_603,
-    "Check that Messages is signed in, and that imsg may control it (Privacy & Security, Automation).",
-  ],
+  [-32_603, "Check that Messages is signed in, and that imsg may control it (Privacy & Security, Automation)."],
 ]);
 
 /** Sorts a JSON-RPC error of imsg by whether another try can help. */
@@ -125,10 +122,7 @@ async function callImsg(
 }
 
 /** Between the answers stand notifications. */
-async function findAnswer(
-  id: string,
-  lines: AsyncIterable<string>,
-): Promise<Record<string, unknown> | undefined> {
+async function findAnswer(id: string, lines: AsyncIterable<string>): Promise<Record<string, unknown> | undefined> {
   for await (const line of lines) {
     const answer = parseObject(line);
     if (answer?.["id"] === id) return answer;

@@ -38,9 +38,7 @@ describe("mattermost", () => {
   test("tells what the server says, and never its own token", async () => {
     const mattermost = await startMattermost();
     const channel = createMattermost({ ...mattermost, token: "mm-secret" });
-    const error = await failureOf(
-      channel.send({ to: mattermost.channel, text: "Hello.", idempotencyKey: "1" }, never),
-    );
+    const error = await failureOf(channel.send({ to: mattermost.channel, text: "Hello.", idempotencyKey: "1" }, never));
     expect(error).toMatchObject({
       kind: "lasting",
       message: "Mattermost answered 401: Invalid or expired session. Check channels.mattermost.token.",

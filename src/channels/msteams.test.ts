@@ -73,10 +73,7 @@ describe("msteams", () => {
   }
 
   /** The playground has no sign-in of its own. */
-  async function openPlayground({
-    messages,
-    ...playground
-  }: TeamsPlayground): Promise<RemoteChannelUnderTest> {
+  async function openPlayground({ messages, ...playground }: TeamsPlayground): Promise<RemoteChannelUnderTest> {
     const earlier = (await messages()).length;
     const ownMessages = async (): Promise<string[]> => (await messages()).slice(earlier);
     return openTeams(await startMsteams(), { ...playground, messages: ownMessages });
@@ -91,16 +88,7 @@ describe("msteams", () => {
       channel: createMsteams({ ...signIn, baseUrl: proxy.url }),
       to: conversation,
       unknown: "19:unknown@thread.tacv2",
-      malformed: [
-        "",
-        " ",
-        "19:",
-        "19:a b@thread.v2",
-        "29:1bSgG1",
-        "#general",
-        "19:../../x",
-        "ada@example.org",
-      ],
+      malformed: ["", " ", "19:", "19:a b@thread.v2", "29:1bSgG1", "#general", "19:../../x", "ada@example.org"],
       received: messages,
       inject: (fault) => proxy.inject(fault),
       faults: {

@@ -112,8 +112,7 @@ export function toDriverError(error: Record<string, unknown>): DriverError {
   const reason = (passing ?? outcomes[0])?.type ?? error["code"];
   const kind = passing || PASSING_CODES.has(Number(error["code"])) ? "passing" : "lasting";
   // The words of the error may hold the recipient.
-  const message =
-    `signal-cli refused the message: ${String(reason)}. ${RECIPIENT_ADVICE.get(reason) ?? ""}`.trim();
+  const message = `signal-cli refused the message: ${String(reason)}. ${RECIPIENT_ADVICE.get(reason) ?? ""}`.trim();
   return new DriverError(kind, message, { retryAfterMs: longestWaitMs(outcomes) });
 }
 

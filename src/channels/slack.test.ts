@@ -44,9 +44,7 @@ describe("slack", () => {
       const proxy = await startFaultProxy("http://127.0.0.1/api/");
       await proxy.close();
       const channel = createSlack({ token: "xoxb-secret", baseUrl: proxy.url });
-      const error = await failureOf(
-        channel.send({ to: "C0123456789", text: "Hello.", idempotencyKey: "1" }, never),
-      );
+      const error = await failureOf(channel.send({ to: "C0123456789", text: "Hello.", idempotencyKey: "1" }, never));
       expect(error.message).toContain("ECONNREFUSED");
       expect(inspect(error, { depth: null })).not.toContain("xoxb-secret");
     });
@@ -98,18 +96,14 @@ describe("slack", () => {
 
 describe("slack errors", () => {
   describe("what Slack says under HTTP 200", () => {
-    test.each([
-      "channel_not_found",
-      "not_in_channel",
-      "invalid_auth",
-      "is_archived",
-      "msg_too_long",
-      "some_new_error",
-    ])("%s is lasting", (code) => {
-      const error = toDriverError(refusal(code));
-      expect(error.kind).toBe("lasting");
-      expect(error.message).toContain(`Slack refused the message: ${code}.`);
-    });
+    test.each(["channel_not_found", "not_in_channel", "invalid_auth", "is_archived", "msg_too_long", "some_new_error"])(
+      "%s is lasting",
+      (code) => {
+        const error = toDriverError(refusal(code));
+        expect(error.kind).toBe("lasting");
+        expect(error.message).toContain(`Slack refused the message: ${code}.`);
+      },
+    );
 
     test.each(["ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable"])(
       "%s is passing",

@@ -77,8 +77,7 @@ describe("splitText", () => {
 });
 
 describe("splitText and fenced code", () => {
-  const code = (lines: number): string =>
-    Array.from({ length: lines }, (_, line) => `  line ${line};`).join("\n");
+  const code = (lines: number): string => Array.from({ length: lines }, (_, line) => `  line ${line};`).join("\n");
 
   test("keeps a block whole that fits a part", () => {
     const block = `\`\`\`ts\n${code(5)}\n\`\`\``;
@@ -91,10 +90,7 @@ describe("splitText and fenced code", () => {
 
   test("keeps a blank line in a block from breaking it", () => {
     const block = "```\none\n\ntwo\n```";
-    expect(splitText(`${"word ".repeat(8)}\n${block}`, { limit: 45 })).toEqual([
-      "word ".repeat(8).trim(),
-      block,
-    ]);
+    expect(splitText(`${"word ".repeat(8)}\n${block}`, { limit: 45 })).toEqual(["word ".repeat(8).trim(), block]);
   });
 
   test("closes a longer block at a line and opens it again", () => {

@@ -34,9 +34,7 @@ describe("telegram", () => {
     const proxy = await startFaultProxy("http://127.0.0.1/");
     await proxy.close();
     const channel = createTelegram({ token: "1:secret", baseUrl: proxy.url });
-    const error = await failureOf(
-      channel.send({ to: "123456789", text: "Hello.", idempotencyKey: "1" }, never),
-    );
+    const error = await failureOf(channel.send({ to: "123456789", text: "Hello.", idempotencyKey: "1" }, never));
     expect(error.message).toContain("ECONNREFUSED");
     expect(inspect(error, { depth: null })).not.toContain("1:secret");
   });

@@ -48,9 +48,7 @@ describe("whatsapp", () => {
       const proxy = await startFaultProxy("http://127.0.0.1/");
       proxy.inject({ kind: "answer", status: 200, body: "<html>Sign in</html>" });
       const channel = createWhatsapp({ token: "t", phoneNumberId: "1", baseUrl: proxy.url });
-      const error = await failureOf(
-        channel.send({ to: "+15551234567", text: "Hello.", idempotencyKey: "1" }, never),
-      );
+      const error = await failureOf(channel.send({ to: "+15551234567", text: "Hello.", idempotencyKey: "1" }, never));
       expect(error.kind).toBe("passing");
       await proxy.close();
     });
@@ -107,9 +105,7 @@ describe("whatsapp errors", () => {
 
   test("the status decides where there is no code", () => {
     expect(toDriverError({ status: 502, headers: new Headers(), body: {} }).kind).toBe("passing");
-    expect(toDriverError({ status: 404, headers: new Headers(), body: { error: "no" } }).kind).toBe(
-      "lasting",
-    );
+    expect(toDriverError({ status: 404, headers: new Headers(), body: { error: "no" } }).kind).toBe("lasting");
   });
 
   test("a wait that the service names is kept", () => {

@@ -59,11 +59,7 @@ async function send(
   return { messageId };
 }
 
-function toUrl({
-  phoneNumberId,
-  version = "v24.0",
-  baseUrl = "https://graph.facebook.com",
-}: WhatsappOptions) {
+function toUrl({ phoneNumberId, version = "v24.0", baseUrl = "https://graph.facebook.com" }: WhatsappOptions) {
   return `${baseUrl.replace(/\/$/, "")}/${version}/${phoneNumberId}/messages`;
 }
 

@@ -52,10 +52,7 @@ export async function withProgram(
   const file = locateConfig(configFlag);
   const runner = createSandbox({ log: createLog("error") });
   try {
-    await use(
-      await buildProgram({ generation: 1, load: () => readConfig(file, process.env), runner }),
-      runner,
-    );
+    await use(await buildProgram({ generation: 1, load: () => readConfig(file, process.env), runner }), runner);
   } finally {
     await runner.close();
   }

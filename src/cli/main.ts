@@ -10,8 +10,7 @@ import { tryHook } from "./commands/try.ts";
 import { fail } from "./context.ts";
 import { addMailCommands } from "./mail/commands.ts";
 
-const CONFIG_HELP =
-  "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .yaml or .json here)";
+const CONFIG_HELP = "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .yaml or .json here)";
 
 const program = new Command("webhooks")
   .description("Hookline: webhooks in, durable agent actions out.")

@@ -18,9 +18,7 @@ export function printTable(
   const isFilled = (_: unknown, column: number): boolean => rows.some((row) => row[column] !== undefined);
   const head = names.filter(isFilled);
   const cells = rows.map((row) => row.filter(isFilled).map(toCell));
-  const widths = head.map((name, column) =>
-    Math.max(name.length, ...cells.map((row) => row[column]?.length ?? 0)),
-  );
+  const widths = head.map((name, column) => Math.max(name.length, ...cells.map((row) => row[column]?.length ?? 0)));
   const count = countFitting(widths, width);
 
   function toLines(row: string[]): string[] {

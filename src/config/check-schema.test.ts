@@ -22,10 +22,7 @@ describe("problems", () => {
   test.each([
     [{ hook: {} }, 'hook: unknown key "hook"; did you mean "hooks"?'],
     [{ hooks: { tokne: "x" } }, 'hooks.tokne: unknown key "tokne"; did you mean "token"?'],
-    [
-      { hooks: { mappings: [{ macth: {} }] } },
-      'hooks.mappings[0].macth: unknown key "macth"; did you mean "match"?',
-    ],
+    [{ hooks: { mappings: [{ macth: {} }] } }, 'hooks.mappings[0].macth: unknown key "macth"; did you mean "match"?'],
     [
       { agents: { providers: { a: { kind: "openai", apikey: "s3cret" } } } },
       'agents.providers.a.apikey: unknown key "apikey"; did you mean "apiKey"?',
@@ -34,10 +31,7 @@ describe("problems", () => {
       { hooks: { presets: [{ use: "x", wiht: {} }] } },
       'hooks.presets[0].wiht: unknown key "wiht"; did you mean "with"?',
     ],
-    [
-      { store: { entirelyElse: 1 } },
-      'store.entirelyElse: unknown key "entirelyElse"; known here: path, retention',
-    ],
+    [{ store: { entirelyElse: 1 } }, 'store.entirelyElse: unknown key "entirelyElse"; known here: path, retention'],
   ])("unknown keys anywhere: %j", (value, sentence) => {
     expect(sentences(value)).toEqual([sentence]);
   });
@@ -48,10 +42,7 @@ describe("problems", () => {
     [{ gateway: { port: 70_000 } }, "gateway.port: must be <= 65535"],
     [{ hooks: [] }, "hooks: must be an object, not an array"],
     [{ hooks: { presets: [1] } }, "hooks.presets[0]: must be a string or an object, not a number"],
-    [
-      { hooks: { mappings: [{ action: "wakeup" }] } },
-      'hooks.mappings[0].action: must be one of "wake", "agent"',
-    ],
+    [{ hooks: { mappings: [{ action: "wakeup" }] } }, 'hooks.mappings[0].action: must be one of "wake", "agent"'],
     [{ hooks: { mappings: [{ transform: {} }] } }, "hooks.mappings[0].transform.module: is required"],
     [{ channels: { slack: { token: " " } } }, "channels.slack.token: must not be blank"],
     [{ channels: { mattermost: { token: "x" } } }, "channels.mattermost.baseUrl: is required"],
@@ -114,10 +105,8 @@ describe("what is valid beside the problems", () => {
   });
 
   test("what was required goes with what it was required in", () => {
-    expect(checkSchema({ agents: { providers: { a: { kind: "x" }, b: { kind: "openai" } } } }).valid).toEqual(
-      {
-        agents: { providers: { b: { kind: "openai" } } },
-      },
-    );
+    expect(checkSchema({ agents: { providers: { a: { kind: "x" }, b: { kind: "openai" } } } }).valid).toEqual({
+      agents: { providers: { b: { kind: "openai" } } },
+    });
   });
 });

@@ -233,9 +233,7 @@ test("a program runs in its own folder beside the file, or in the file's", async
 });
 
 test("readConfig gives what is left beside the problems", async () => {
-  const file = writeConfig(
-    '{ hooks: { enabled: true, maxFanOut: "x", mappings: [{ messageTemplate: "a" }] } }',
-  );
+  const file = writeConfig('{ hooks: { enabled: true, maxFanOut: "x", mappings: [{ messageTemplate: "a" }] } }');
   const { config, problems } = await readConfig(file, {});
   expect(problems.map(({ key }) => key)).toEqual(["hooks.token", "hooks.maxFanOut"]);
   expect(config.hooks).toMatchObject({ enabled: true, maxFanOut: 1000, mappings: [{ id: "mapping-0" }] });
@@ -312,15 +310,11 @@ test("what is named must be there, and be a file", () => {
   const cwd = folderWith("webhooks.json5");
   mkdirSync(path.join(cwd, "folder"));
   expect(() => findConfigFile({ flag: "absent.yaml", env: {}, cwd })).toThrow(/absent\.yaml.*--config/);
-  expect(() => findConfigFile({ env: { WEBHOOKS_CONFIG: "folder" }, cwd })).toThrow(
-    /folder.*WEBHOOKS_CONFIG/,
-  );
+  expect(() => findConfigFile({ env: { WEBHOOKS_CONFIG: "folder" }, cwd })).toThrow(/folder.*WEBHOOKS_CONFIG/);
 });
 
 test("with none, the error says what was looked for and where", () => {
   const cwd = folderWith();
   expect(() => findConfigFile({ env: {}, cwd })).toThrow(ConfigError);
-  expect(() => findConfigFile({ env: {}, cwd })).toThrow(
-    /webhooks\.json5, .*webhooks\.json in .*find-.*--config/,
-  );
+  expect(() => findConfigFile({ env: {}, cwd })).toThrow(/webhooks\.json5, .*webhooks\.json in .*find-.*--config/);
 });

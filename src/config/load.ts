@@ -74,8 +74,7 @@ export interface ReadConfig {
 export function toReadConfig(examination: Examination, source?: Source): ReadConfig {
   const { config, problems, warnings, presets, origins, references } = examination;
   const sources = new Map([...(config.file && source ? [[config.file, source] as const] : []), ...presets]);
-  const locate = (key: string, file = config.file): Position | undefined =>
-    sources.get(file ?? "")?.locate(key);
+  const locate = (key: string, file = config.file): Position | undefined => sources.get(file ?? "")?.locate(key);
   const place = (problem: ConfigProblem): ConfigProblem => {
     const file = problem.file ?? config.file;
     return { ...problem, file, ...locate(problem.key ?? "", file) };
@@ -107,8 +106,7 @@ const FILE_NAMES = ["webhooks.json5", "webhooks.yaml", "webhooks.yml", "webhooks
 export function findConfigFile(options: { flag?: string; env: NodeJS.ProcessEnv; cwd: string }): string {
   const { flag, env, cwd } = options;
   if (flag !== undefined) return requireFile(path.resolve(cwd, flag), "--config");
-  if (env["WEBHOOKS_CONFIG"])
-    return requireFile(path.resolve(cwd, env["WEBHOOKS_CONFIG"]), "WEBHOOKS_CONFIG");
+  if (env["WEBHOOKS_CONFIG"]) return requireFile(path.resolve(cwd, env["WEBHOOKS_CONFIG"]), "WEBHOOKS_CONFIG");
 
   const found = FILE_NAMES.map((name) => path.join(cwd, name)).find(isFile);
   if (found !== undefined) return found;

@@ -31,9 +31,7 @@ export function readPreset(root: string, name: string): PresetFile {
   const { value } = source;
   if (isPreset(value)) return { preset: value, file, source };
   const problems = checkPreset(value).map(toConfigProblem);
-  throw new ConfigError(
-    problems.map((problem) => ({ ...problem, file, ...source.locate(problem.key ?? "") })),
-  );
+  throw new ConfigError(problems.map((problem) => ({ ...problem, file, ...source.locate(problem.key ?? "") })));
 }
 
 const checkPreset = compileSchema(readSchema("preset"), { all: true, subject: "the preset" });
@@ -63,11 +61,7 @@ export function gatherParameters(
 }
 
 /** Checks the parameters against what the preset declares. */
-export function checkParameters(
-  preset: Preset,
-  use: PresetUse,
-  parameters: Map<string, Parameter>,
-): Finding[] {
+export function checkParameters(preset: Preset, use: PresetUse, parameters: Map<string, Parameter>): Finding[] {
   const { parameters: properties = {}, required = [] } = preset;
   const check = compileSchema({ properties, required, additionalProperties: false }, { all: true });
   const values = [...parameters].map(([name, { value }]) => [name, value]);
@@ -79,8 +73,5 @@ export function checkParameters(
 }
 
 function toParameter(parent: string) {
-  return ([name, value]: [string, unknown]): [string, Parameter] => [
-    name,
-    { value, key: appendSegment(parent, name) },
-  ];
+  return ([name, value]: [string, unknown]): [string, Parameter] => [name, { value, key: appendSegment(parent, name) }];
 }

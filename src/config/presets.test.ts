@@ -175,8 +175,7 @@ describe("parameters", () => {
 });
 
 describe("a preset's own mistakes", () => {
-  const preset = (mapping: object) =>
-    presetsFolder(Object.assign({}, MAIL, { name: "bad", mappings: [mapping] }));
+  const preset = (mapping: object) => presetsFolder(Object.assign({}, MAIL, { name: "bad", mappings: [mapping] }));
 
   test("a mapping that the schema refuses", () => {
     const root = preset({ messageTemplate: 5 });

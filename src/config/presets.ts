@@ -4,13 +4,7 @@ import { toConfigProblem } from "./check-schema.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import { error, type Finding } from "./finding.ts";
 import type { Source } from "./parse/source.ts";
-import {
-  checkParameters,
-  gatherParameters,
-  listPresets,
-  type PresetFile,
-  readPreset,
-} from "./preset-file.ts";
+import { checkParameters, gatherParameters, listPresets, type PresetFile, readPreset } from "./preset-file.ts";
 import type { MappingInput, Preset } from "./schema/generated.ts";
 import { compileSchema, readSchema } from "./schema/validator.ts";
 import type { MappingSource, PresetUse, ResolvedConfig } from "./types.ts";
@@ -68,11 +62,7 @@ export interface Expansion {
 }
 
 /** Checks the parameters that a preset is used with, fills them in, and checks what comes of it. */
-function expandPreset(
-  presetFile: PresetFile,
-  use: PresetUse,
-  mail: ResolvedConfig["hooks"]["mail"],
-): Expansion {
+function expandPreset(presetFile: PresetFile, use: PresetUse, mail: ResolvedConfig["hooks"]["mail"]): Expansion {
   const { preset, file } = presetFile;
   const parameters = gatherParameters(preset, use, mail);
   const refused = checkParameters(preset, use, parameters);
@@ -86,9 +76,7 @@ function expandPreset(
     ...filled.flatMap(({ value }, index) => checkMapping(value, index)),
   ];
   return {
-    mappings: filled.flatMap(({ value }, index) =>
-      isMapping(value) ? toSource(value, index, presetFile) : [],
-    ),
+    mappings: filled.flatMap(({ value }, index) => (isMapping(value) ? toSource(value, index, presetFile) : [])),
     findings: findings.map((finding) => ({ ...finding, file })),
     origins: uses.flatMap(({ key, name }) => ({ file, key, origin: parameters.get(name)?.key ?? use.key })),
   };
@@ -148,8 +136,7 @@ function fillParameters(
   return { value: fill(template, key), uses };
 
   function fill(part: unknown, at: string): unknown {
-    if (Array.isArray(part))
-      return part.map((item, index) => fill(item, appendSegment(at, index))).filter(isGiven);
+    if (Array.isArray(part)) return part.map((item, index) => fill(item, appendSegment(at, index))).filter(isGiven);
     if (!isObject(part)) return part;
     if (typeof part["$param"] === "string") return fillIn(part["$param"], at);
     const entries = Object.entries(part).map(([name, child]) => [name, fill(child, appendSegment(at, name))]);

@@ -68,7 +68,7 @@ export function resolveReferences(value: unknown, { env, baseDir, unwritten }: R
   }
 }
 
-const MOST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 
 /**
  * The text of a small file. Throws where it is no regular file, over 64 KiB or no UTF-8; the
@@ -86,12 +86,12 @@ function readSecretFile(file: string): string {
 }
 
 function readStart(handle: number): Buffer {
-  const bytes = Buffer.alloc(MOST_BYTES + 1);
+  const bytes = Buffer.alloc(MAX_BYTES + 1);
   let length = 0;
   for (let read = -1; read !== 0 && length < bytes.length; length += read) {
     read = readSync(handle, bytes, length, bytes.length - length, null);
   }
-  if (length > MOST_BYTES) throw new Error(`it is over ${MOST_BYTES} bytes`);
+  if (length > MAX_BYTES) throw new Error(`it is over ${MAX_BYTES} bytes`);
   return bytes.subarray(0, length);
 }
 

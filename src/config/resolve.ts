@@ -50,9 +50,7 @@ function resolveHooks(user: UserConfig["hooks"], origin: Origin): ResolvedConfig
     redact: hooks.redact.map(toKeys),
     presets: hooks.presets.map(resolvePresetUse),
     transformsDir,
-    mappings: hooks.mappings.map((mapping, index) =>
-      resolveMapping(mapping, index, { ...origin, transformsDir }),
-    ),
+    mappings: hooks.mappings.map((mapping, index) => resolveMapping(mapping, index, { ...origin, transformsDir })),
     mail: resolveMail(user?.mail),
     defaultSessionKey: hooks.defaultSessionKey,
   };
@@ -80,9 +78,7 @@ function resolvePresetUse(
   index: number,
 ): PresetUse {
   const key = `hooks.presets[${index}]`;
-  return typeof entry === "string"
-    ? { name: entry, with: {}, key }
-    : { name: entry.use, with: entry.with ?? {}, key };
+  return typeof entry === "string" ? { name: entry, with: {}, key } : { name: entry.use, with: entry.with ?? {}, key };
 }
 
 function resolveMapping(
@@ -187,7 +183,6 @@ const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_00
 export function parseDuration(text: string): number {
   const [, amount, unit = ""] = /^(\d+)(\D+)$/.exec(text) ?? [];
   const unitMs = UNIT_MS[unit];
-  if (unitMs === undefined)
-    throw new RangeError("a duration is a number and its unit: 500ms, 30s, 30m, 24h, 7d");
+  if (unitMs === undefined) throw new RangeError("a duration is a number and its unit: 500ms, 30s, 30m, 24h, 7d");
   return Number(amount) * unitMs;
 }

@@ -59,11 +59,7 @@ export interface RemoteAgentUnderTest extends AgentUnderTest {
 }
 
 /** What an agent must do that reaches its model over a network. `open` gives one that replies. */
-export function describeRemoteAgent(
-  runner: TestRunner,
-  name: string,
-  open: () => Promise<RemoteAgentUnderTest>,
-): void {
+export function describeRemoteAgent(runner: TestRunner, name: string, open: () => Promise<RemoteAgentUnderTest>): void {
   describeAgent(runner, name, open);
   const checks = { ...REMOTE_CHECKS, ...PASSING_CHECKS, ...LASTING_CHECKS };
   describeContract(runner, { title: `remote agent contract: ${name}`, open, checks });

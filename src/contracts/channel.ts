@@ -22,11 +22,7 @@ export interface ChannelUnderTest extends UnderTest {
 }
 
 /** What every channel must do. `open` gives one whose recipient has got nothing yet. */
-export function describeChannel(
-  runner: TestRunner,
-  name: string,
-  open: () => Promise<ChannelUnderTest>,
-): void {
+export function describeChannel(runner: TestRunner, name: string, open: () => Promise<ChannelUnderTest>): void {
   describeContract(runner, { title: `channel contract: ${name}`, open, checks: CHECKS });
 }
 
@@ -34,10 +30,7 @@ const CHECKS: Checks<ChannelUnderTest> = {
   "delivers what it is given": (subject) => requireDelivers(subject, "Hello, *you*."),
 
   "delivers text as it is, whatever it would mean to the service": (subject) =>
-    requireDelivers(
-      subject,
-      'a < b && c > d; <!channel> <https://x.test|click> & &amp; "q" 👩‍👩‍👧 Ünïcödé\nline two',
-    ),
+    requireDelivers(subject, 'a < b && c > d; <!channel> <https://x.test|click> & &amp; "q" 👩‍👩‍👧 Ünïcödé\nline two'),
 
   async "delivers a message as long as its limit"(subject) {
     const { channel } = subject;
@@ -148,10 +141,7 @@ async function requirePassing(subject: RemoteChannelUnderTest, fault: Fault): Pr
 /** Sends a message through a driver, to the recipient unless another is named. */
 function sendTo(
   { channel, to }: { channel: ChannelDriver; to: string },
-  {
-    signal = new AbortController().signal,
-    ...message
-  }: Partial<OutgoingMessage> & { signal?: AbortSignal } = {},
+  { signal = new AbortController().signal, ...message }: Partial<OutgoingMessage> & { signal?: AbortSignal } = {},
 ): ReturnType<ChannelDriver["send"]> {
   return channel.send({ to, text: "Hello.", idempotencyKey: "delivery-1:0", ...message }, signal);
 }

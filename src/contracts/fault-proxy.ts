@@ -64,13 +64,7 @@ async function passOn(
 }
 
 /** Headers that speak of one connection or of the bytes on it. */
-const HOP_HEADERS = new Set([
-  "host",
-  "connection",
-  "content-length",
-  "content-encoding",
-  "transfer-encoding",
-]);
+const HOP_HEADERS = new Set(["host", "connection", "content-length", "content-encoding", "transfer-encoding"]);
 
 function endToEnd(headers: Iterable<[string, unknown]>): [string, string][] {
   return Array.from(headers, ([name, value]): [string, string] => [name, String(value)]).filter(

@@ -22,11 +22,7 @@ export interface MailSourceUnderTest extends UnderTest {
 }
 
 /** What every source of mail must do. */
-export function describeMailSource(
-  runner: TestRunner,
-  name: string,
-  open: () => Promise<MailSourceUnderTest>,
-): void {
+export function describeMailSource(runner: TestRunner, name: string, open: () => Promise<MailSourceUnderTest>): void {
   describeContract(runner, { title: `mail source contract: ${name}`, open, checks: CHECKS });
 }
 
@@ -117,11 +113,7 @@ const CHECKS: Checks<MailSourceUnderTest> = {
     assert.deepEqual(toIds(mails), toIds([1]));
   },
 
-  async "where positions have lost their meaning, gives what is not known"({
-    source,
-    deliver,
-    forgetPositions,
-  }) {
+  async "where positions have lost their meaning, gives what is not known"({ source, deliver, forgetPositions }) {
     const since = Math.floor(Date.now() / 1000) * 1000 - HOUR_MS;
     await deliver(mailOf(1), new Date(since - HOUR_MS));
     for (const number of [2, 3]) await deliver(mailOf(number));

@@ -2,12 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, expect, test } from "vitest";
-import {
-  sampleDelivery,
-  sampleEvent,
-  sampleOutcome,
-  sampleRun,
-} from "../../test/contracts/journal/samples.ts";
+import { sampleDelivery, sampleEvent, sampleOutcome, sampleRun } from "../../test/contracts/journal/samples.ts";
 import { type DispatchService, recorder, scripted, startDispatch } from "../../test/support/dispatch.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createSqliteJournal } from "../journal/sqlite/sqlite.ts";
@@ -37,16 +32,12 @@ test("a run whose process ended at each of its tries is dead, and was not tried 
   await expect
     .poll(() => service.journal.listRuns({ limit: 1, state: "dead" }))
     .toMatchObject([{ id: doomed.runId, error: "the process ended during each of the last 20 tries" }]);
-  await expect
-    .poll(() => service.journal.listRuns({ limit: 1, state: "done" }))
-    .toMatchObject([{ id: next.runId }]);
+  await expect.poll(() => service.journal.listRuns({ limit: 1, state: "done" })).toMatchObject([{ id: next.runId }]);
   expect(seen).toEqual([expect.stringContaining("next")]);
 });
 
 test.each([1, 22])("a run whose process ended %i times is tried again", async (crashes) => {
-  const folder = await leaveBehind((journal) =>
-    journal.accept(sampleEvent({ actions: [sampleRun("s", quiet)] })),
-  );
+  const folder = await leaveBehind((journal) => journal.accept(sampleEvent({ actions: [sampleRun("s", quiet)] })));
   for (let crash = 0; crash < crashes; crash += 1) await crashAfter(claimRun, folder);
   service = await startDispatch({ agent: scripted(() => "ok"), folder });
   await expect

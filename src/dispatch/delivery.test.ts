@@ -1,11 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import {
-  type DispatchService,
-  recorder,
-  scripted,
-  startDispatch,
-  untilAborted,
-} from "../../test/support/dispatch.ts";
+import { type DispatchService, recorder, scripted, startDispatch, untilAborted } from "../../test/support/dispatch.ts";
 import { DriverError } from "../errors.ts";
 import type { Delivery, Route } from "../journal/journal.ts";
 import type { ChannelName } from "../types.ts";
@@ -213,9 +207,7 @@ describe("route", () => {
 
   test("a channel without a recipient takes the one last used on it, and no other's", async () => {
     expect(await resolveRoute({ channel: "signal" }, journalOf(signal, slack))).toEqual(signal);
-    await expect(resolveRoute({ channel: "telegram" }, journalOf(signal, slack))).rejects.toThrow(
-      "for telegram",
-    );
+    await expect(resolveRoute({ channel: "telegram" }, journalOf(signal, slack))).rejects.toThrow("for telegram");
   });
 
   test("a delivery of which a part has gone goes on to where that went", async () => {

@@ -52,10 +52,7 @@ async function skip({ id, runId, eventId }: Delivery, { journal, log }: Dispatch
 function requireDriver({ channel, to }: Route, context: DispatchContext): ChannelDriver {
   const driver = context.channels().get(channel);
   if (!driver) {
-    throw new DriverError(
-      "lasting",
-      `the channel ${channel} is not configured: add a channels.${channel} block`,
-    );
+    throw new DriverError("lasting", `the channel ${channel} is not configured: add a channels.${channel} block`);
   }
   driver.checkRecipient(to);
   return driver;
@@ -68,8 +65,7 @@ async function sendPart(
 ): Promise<void> {
   await within((ended) => driver.send(message, ended), {
     timeoutMs: SEND_TIMEOUT_MS,
-    toTimeout: () =>
-      new DriverError("passing", `${driver.name} did not answer in ${SEND_TIMEOUT_MS / 1000} s`),
+    toTimeout: () => new DriverError("passing", `${driver.name} did not answer in ${SEND_TIMEOUT_MS / 1000} s`),
     signal,
   });
 }

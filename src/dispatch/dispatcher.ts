@@ -8,13 +8,13 @@ import { carryOutRun } from "./run.ts";
 import { createPool } from "./worker-pool.ts";
 
 /** Sends side by side; one recipient never has two. */
-const MOST_SENDS = 16;
+const MAX_SENDS = 16;
 
 /** When to look again at something that is due and that no free place could take. */
 const LOOK_AGAIN_MS = 1000;
 
 /** How often what waits is looked at again: a reload may have changed the limits. */
-const LONGEST_SLEEP_MS = 60_000;
+const MAX_SLEEP_MS = 60_000;
 
 export interface Dispatcher {
   /** Carries out what the journal holds, and what was left unfinished when the service last stopped. */
@@ -41,7 +41,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const alarm = createAlarm(lookForWork);
 
   const deliveries = createPool<Delivery>({
-    size: () => MOST_SENDS,
+    size: () => MAX_SENDS,
     claim: (limit) => journal.claimDeliveries(limit, Date.now()),
     perform: (delivery) => carryOutDelivery(delivery, context),
     drained: setAlarm,
@@ -96,6 +96,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   async function setAlarm(): Promise<void> {
     const dueAt = (await journal.nextDueAt(context.limits())) ?? Infinity;
     const now = Date.now();
-    alarm.set(dueAt > now ? Math.min(dueAt, now + LONGEST_SLEEP_MS) : now + LOOK_AGAIN_MS);
+    alarm.set(dueAt > now ? Math.min(dueAt, now + MAX_SLEEP_MS) : now + LOOK_AGAIN_MS);
   }
 }

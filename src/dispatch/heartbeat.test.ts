@@ -45,10 +45,7 @@ test("several asks are one heartbeat; those that come during it are one more", a
   gate.open();
   await pendingEvents(0);
   await pause(300);
-  expect(turns.map(({ message }) => message.match(/\n[a-f]$/gm)?.join(""))).toEqual([
-    "\na\nb\nc",
-    "\nd\ne\nf",
-  ]);
+  expect(turns.map(({ message }) => message.match(/\n[a-f]$/gm)?.join(""))).toEqual(["\na\nb\nc", "\nd\ne\nf"]);
 });
 
 test("never two at a time", async () => {
@@ -158,9 +155,7 @@ test("more events than one turn can take are spread over several, none twice", a
   const { agent, turns } = counting("HEARTBEAT_OK");
   service = await startDispatch({ agent });
   const text = "x".repeat(90_000);
-  const wakes = ["a", "b", "c", "d", "e"].map(
-    (mark) => ({ kind: "wake", mode: "now", text: text + mark }) as const,
-  );
+  const wakes = ["a", "b", "c", "d", "e"].map((mark) => ({ kind: "wake", mode: "now", text: text + mark }) as const);
   await service.accept(...wakes);
   await pendingEvents(0);
   expect(turns.map(({ message }) => message.match(/x[a-e]/g))).toEqual([["xa", "xb"], ["xc", "xd"], ["xe"]]);

@@ -9,13 +9,13 @@ import { readHistory } from "./history.ts";
 import { toFailure } from "./run.ts";
 
 /** Least time between two heartbeats: under a flood of asks, many become one. */
-const LEAST_GAP_MS = 100;
+const MIN_GAP_MS = 100;
 
 /** After failures. No end to the tries: the events stay pending, and asks wait for the next try. */
 const BACKOFF = { firstMs: 2000, mostMs: 300_000 };
 
 /** How often the configured period is looked at again: a reload may have changed it. */
-const LONGEST_SLEEP_MS = 60_000;
+const MAX_SLEEP_MS = 60_000;
 
 export interface Heartbeat {
   /** Starts the periodic ones, and one at once where a system event still asks for it. */
@@ -74,7 +74,7 @@ export function createHeartbeat(context: DispatchContext, onEnd: (end: BeatEnd) 
     try {
       const end = await beat(context);
       failures = 0;
-      notBefore = Date.now() + LEAST_GAP_MS;
+      notBefore = Date.now() + MIN_GAP_MS;
       asked ||= end.more;
       onEnd(end);
     } catch (error) {
@@ -93,13 +93,13 @@ export function createHeartbeat(context: DispatchContext, onEnd: (end: BeatEnd) 
       lastPeriodAt = now;
       ask();
     }
-    period.set(now + Math.min(lastPeriodAt + everyMs - now, LONGEST_SLEEP_MS));
+    period.set(now + Math.min(lastPeriodAt + everyMs - now, MAX_SLEEP_MS));
   }
 
   /** What was asked for before the service stopped is not forgotten. A full page may hide an urgent one behind it. */
   async function askIfUrgent(): Promise<void> {
-    const pending = await context.journal.pendingSystemEvents(MOST_EVENTS);
-    if (pending.some(({ urgent }) => urgent) || pending.length === MOST_EVENTS) ask();
+    const pending = await context.journal.pendingSystemEvents(MAX_EVENTS);
+    if (pending.some(({ urgent }) => urgent) || pending.length === MAX_EVENTS) ask();
   }
 
   function reportFault(error: unknown): void {
@@ -108,8 +108,8 @@ export function createHeartbeat(context: DispatchContext, onEnd: (end: BeatEnd) 
 }
 
 /** What one heartbeat is given at most. What is over stays pending for the next, which follows at once. */
-const MOST_EVENTS = 500;
-const MOST_CHARACTERS = 200_000;
+const MAX_EVENTS = 500;
+const MAX_CHARACTERS = 200_000;
 
 /** What a heartbeat asks of the dispatcher. */
 export interface BeatEnd {
@@ -126,14 +126,14 @@ export interface BeatEnd {
  */
 async function beat(context: DispatchContext): Promise<BeatEnd> {
   const { journal, log } = context;
-  const pending = await journal.pendingSystemEvents(MOST_EVENTS);
+  const pending = await journal.pendingSystemEvents(MAX_EVENTS);
   if (pending.length === 0) return { more: false, delivers: false };
   const events = takeOldest(pending);
   const run = { id: createId(), startedAt: Date.now(), consumedSeqs: events.map(({ seq }) => seq) };
   const outcome = await takeTurn(run, events, context);
   await journal.completeHeartbeat(run, outcome);
   log.info("heartbeat done", { runId: run.id, events: events.length, deliveries: outcome.deliveries.length });
-  const more = events.length < pending.length || pending.length === MOST_EVENTS;
+  const more = events.length < pending.length || pending.length === MAX_EVENTS;
   return { more, delivers: outcome.deliveries.length > 0 };
 }
 
@@ -159,6 +159,6 @@ async function takeTurn(
 /** As many as fit, at least one. */
 function takeOldest(events: Entry[]): Entry[] {
   let characters = 0;
-  const tooFar = events.findIndex(({ text }) => (characters += text.length) > MOST_CHARACTERS);
+  const tooFar = events.findIndex(({ text }) => (characters += text.length) > MAX_CHARACTERS);
   return tooFar === -1 ? events : events.slice(0, Math.max(tooFar, 1));
 }

@@ -45,9 +45,7 @@ function takeCurrent(entries: Entry[], idleAfterMs: number, now: number): Entry[
 
 function takeFitting(entries: Entry[], maxTokens: number): Entry[] {
   let tokens = 0;
-  const tooFar = entries.findLastIndex(
-    ({ text }) => (tokens += text.length / CHARACTERS_PER_TOKEN) > maxTokens,
-  );
+  const tooFar = entries.findLastIndex(({ text }) => (tokens += text.length / CHARACTERS_PER_TOKEN) > maxTokens);
   return entries.slice(tooFar + 1);
 }
 

@@ -73,7 +73,7 @@ async function recordFailure(run: HookRun, cause: unknown, context: DispatchCont
 }
 
 /** A model's context has an end, and a burst may have none. */
-const MOST_CHARACTERS = 200_000;
+const MAX_CHARACTERS = 200_000;
 
 /**
  * The message of a coalesced run: its own and those that joined it, numbered, in the order they came. The first always
@@ -93,7 +93,7 @@ export function joinMessages(first: string, joined: Run["joined"]): string {
 
 function takeFitting(messages: string[]): string[] {
   let characters = 0;
-  const tooFar = messages.findIndex(({ length }) => (characters += length) > MOST_CHARACTERS);
+  const tooFar = messages.findIndex(({ length }) => (characters += length) > MAX_CHARACTERS);
   return tooFar === -1 ? messages : messages.slice(0, Math.max(tooFar, 1));
 }
 

@@ -36,9 +36,7 @@ describe("JSON", () => {
   });
 
   test("says nothing of what the body holds", () => {
-    expect(() => parseBody("json", Buffer.from('{"secret": hunter2}'))).toThrow(
-      "The body is not valid JSON.",
-    );
+    expect(() => parseBody("json", Buffer.from('{"secret": hunter2}'))).toThrow("The body is not valid JSON.");
   });
 
   test("nests to 1000 levels and no deeper, whatever its strings hold", () => {

@@ -142,9 +142,5 @@ function toKind({ type, subtype, essence }: MIMEType): BodyKind | undefined {
 }
 
 function unsupported(nextStep: string): HookError {
-  return new HookError(
-    415,
-    "unsupported_media_type",
-    `Hooks do not take a body of this content type. ${nextStep}`,
-  );
+  return new HookError(415, "unsupported_media_type", `Hooks do not take a body of this content type. ${nextStep}`);
 }

@@ -79,19 +79,17 @@ describe("an error", () => {
     });
   });
 
-  test.each([
-    new Error("secret /path"),
-    "secret",
-    null,
-    Object.assign(new Error("secret"), { statusCode: 503 }),
-  ])("of any other kind tells nothing: %s", (error) => {
-    expect(errorToResponse(error, "id-1")).toEqual({
-      status: 500,
-      headers: {},
-      body: { ok: false, error: "Something went wrong inside.", code: "internal_error", requestId: "id-1" },
-    });
-    expect(isExpected(error)).toBe(false);
-  });
+  test.each([new Error("secret /path"), "secret", null, Object.assign(new Error("secret"), { statusCode: 503 })])(
+    "of any other kind tells nothing: %s",
+    (error) => {
+      expect(errorToResponse(error, "id-1")).toEqual({
+        status: 500,
+        headers: {},
+        body: { ok: false, error: "Something went wrong inside.", code: "internal_error", requestId: "id-1" },
+      });
+      expect(isExpected(error)).toBe(false);
+    },
+  );
 
   test("of the framework keeps its status and loses its words", () => {
     const error = Object.assign(new Error("Unexpected token in secret"), { statusCode: 415 });

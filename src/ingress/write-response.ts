@@ -61,9 +61,7 @@ const LINGER_MS = 2_000;
 type ClientErrorHandler = (error: NodeJS.ErrnoException, socket: Socket) => void;
 
 /** Answers bytes that are no HTTP request, then closes the connection. `newest` gives the answer begun last on it. */
-export function createClientErrorHandler(
-  newest: (socket: Socket) => ServerResponse | undefined,
-): ClientErrorHandler {
+export function createClientErrorHandler(newest: (socket: Socket) => ServerResponse | undefined): ClientErrorHandler {
   /** The parser reports every further piece of a broken stream again. */
   const refused = new WeakSet<Socket>();
 
@@ -75,8 +73,7 @@ export function createClientErrorHandler(
     // A second answer to the same request would be taken for the answer to the next one.
     if (!socket.writable || (isBodyBroken && answer.headersSent)) socket.destroy();
     // The request before the broken bytes was whole: it gets its own answer first.
-    else if (answer && !isBodyBroken && !answer.writableFinished)
-      answer.once("close", () => refuse(socket, error));
+    else if (answer && !isBodyBroken && !answer.writableFinished) answer.once("close", () => refuse(socket, error));
     else refuse(socket, error);
   };
 }

@@ -17,10 +17,7 @@ export interface EventOptions {
   dedupeWindowMs: number;
   /** Where in a payload secrets stand that are not kept. */
   redact: readonly PayloadPath[];
-  toSystemEvent(
-    action: WakeAction,
-    context: { eventId: string; hook: string; source: string; at: number },
-  ): NewEntry;
+  toSystemEvent(action: WakeAction, context: { eventId: string; hook: string; source: string; at: number }): NewEntry;
 }
 
 /** The event that a resolved request becomes: what the journal commits before the answer. */
@@ -33,9 +30,7 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
     receivedAt: request.receivedAt,
     replayOf: request.replayOf,
     request: toStoredRequest(request, options.redact),
-    actions: resolution.actions.map((action) =>
-      toNewAction(action, { request, mapping: resolution.mapping, options }),
-    ),
+    actions: resolution.actions.map((action) => toNewAction(action, { request, mapping: resolution.mapping, options })),
     idempotency: toIdempotency(request, resolution, options.dedupeWindowMs),
     warnings: resolution.warnings,
     log: resolution.log,

@@ -129,18 +129,18 @@ async function requestToken(
   }
 }
 
-const LONGEST_WORD = 100;
+const MAX_WORD = 100;
 /** What passes by itself is none. */
 const PASSING = new Set(["temporarily_unavailable", "server_error", "slow_down"]);
 
 function toRefusal(error: unknown): TokenRefusal | undefined {
   if (error instanceof WWWAuthenticateChallengeError) return new TokenRefusal("invalid_client");
   if (!(error instanceof ResponseBodyError) || error.status >= 500 || error.status === 429) return undefined;
-  return PASSING.has(error.error) ? undefined : new TokenRefusal(cleanLine(error.error, LONGEST_WORD));
+  return PASSING.has(error.error) ? undefined : new TokenRefusal(cleanLine(error.error, MAX_WORD));
 }
 
 /** Far more than a token and what comes with it. */
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 
 /** A token endpoint's answer, bounded, and without the identity token: nobody asked for it, and its issuer is not known. */
 async function readAnswer(response: Response): Promise<Response> {
@@ -154,7 +154,7 @@ async function readText({ body }: Response): Promise<string> {
   let size = 0;
   for await (const chunk of body ?? []) {
     size += chunk.byteLength;
-    if (size > MOST_BYTES) throw new Error(`The answer is longer than ${MOST_BYTES} bytes.`);
+    if (size > MAX_BYTES) throw new Error(`The answer is longer than ${MAX_BYTES} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

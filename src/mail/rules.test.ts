@@ -32,11 +32,7 @@ test.each<[string, Partial<Mailbox>, string]>([
   ["a host", { host: undefined }, '.host: is required for kind "imap"'],
   ["a user", { user: undefined }, '.user: is required for kind "imap"'],
   ["a login", { password: undefined }, '.password: is required for kind "imap", or oauth in its place'],
-  [
-    "one login alone",
-    { oauth: OAUTH },
-    ".oauth: stands beside a password: keep the one that opens the mailbox",
-  ],
+  ["one login alone", { oauth: OAUTH }, ".oauth: stands beside a password: keep the one that opens the mailbox"],
   [
     "a token's address",
     { password: undefined, oauth: { ...OAUTH, tokenUrl: undefined } },
@@ -48,9 +44,7 @@ test.each<[string, Partial<Mailbox>, string]>([
     '.tls: "none" would send the password in clear: it is for this machine only',
   ],
 ])("imap needs %s", (_, change, problem) => {
-  expect(examine({ source: defined({ ...IMAP, ...change }) }).errors).toEqual([
-    `hooks.mail.source${problem}`,
-  ]);
+  expect(examine({ source: defined({ ...IMAP, ...change }) }).errors).toEqual([`hooks.mail.source${problem}`]);
 });
 
 test.each<[string, Partial<Mailbox>, string]>([
@@ -80,9 +74,7 @@ test.each<[string, Partial<Mailbox>, string]>([
     `.push.certsUrl: ${INSECURE}`,
   ],
 ])("gmail needs %s", (_, change, problem) => {
-  expect(examine({ source: defined({ ...GMAIL, ...change }) }).errors).toEqual([
-    `hooks.mail.source${problem}`,
-  ]);
+  expect(examine({ source: defined({ ...GMAIL, ...change }) }).errors).toEqual([`hooks.mail.source${problem}`]);
 });
 
 describe("what has no effect is warned of", () => {
@@ -103,9 +95,7 @@ describe("what has no effect is warned of", () => {
 
   test("dmarc results that anybody may have written", () => {
     const mail = { source: IMAP, filter: { dmarc: "pass" } } as const;
-    expect(examine(mail).warnings).toEqual([
-      expect.stringMatching(/^hooks\.mail\.filter\.dmarc: can be forged/),
-    ]);
+    expect(examine(mail).warnings).toEqual([expect.stringMatching(/^hooks\.mail\.filter\.dmarc: can be forged/)]);
     expect(examine({ ...mail, authservId: "mx.example.com" }).warnings).toEqual([]);
   });
 });
@@ -120,16 +110,8 @@ describe("a hook that takes no mail is warned of", () => {
       { presets: [], mappings: [{ match: { path: "x" }, messageTemplate: "x" }] },
       warned,
     ],
-    [
-      "a mapping takes mail",
-      { presets: [], mappings: [{ match: { path: "/mail" }, messageTemplate: "x" }] },
-      [],
-    ],
-    [
-      "a mapping takes all",
-      { presets: [], mappings: [{ match: { source: "imap" }, messageTemplate: "x" }] },
-      [],
-    ],
+    ["a mapping takes mail", { presets: [], mappings: [{ match: { path: "/mail" }, messageTemplate: "x" }] }, []],
+    ["a mapping takes all", { presets: [], mappings: [{ match: { source: "imap" }, messageTemplate: "x" }] }, []],
   ])("%s", (_, hooks, warnings) => {
     expect(examine({ source: IMAP }, hooks).warnings).toEqual(warnings);
   });

@@ -65,9 +65,7 @@ function isSecure(url: string): boolean {
 function checkImap(source: Mailbox, { filter, authservId }: ResolvedConfig["hooks"]["mail"]): Finding[] {
   const findings = checkLogin(source);
   if (source.tls === "none" && source.host !== undefined && !isLoopback(source.host)) {
-    findings.push(
-      error(`${KEY}.tls`, '"none" would send the password in clear: it is for this machine only'),
-    );
+    findings.push(error(`${KEY}.tls`, '"none" would send the password in clear: it is for this machine only'));
   }
   if (filter.dmarc && authservId === undefined) {
     const message = "can be forged where the server adds no results of its own: set hooks.mail.authservId";
@@ -83,15 +81,10 @@ function checkLogin({ password, oauth }: Mailbox): Finding[] {
   if (password !== undefined && oauth !== undefined) {
     return [error(`${KEY}.oauth`, "stands beside a password: keep the one that opens the mailbox")];
   }
-  return oauth && oauth.tokenUrl === undefined
-    ? [error(`${KEY}.oauth.tokenUrl`, 'is required for kind "imap"')]
-    : [];
+  return oauth && oauth.tokenUrl === undefined ? [error(`${KEY}.oauth.tokenUrl`, 'is required for kind "imap"')] : [];
 }
 
-function checkGmail(
-  { user, topic, subscription, push }: Mailbox,
-  { path }: ResolvedConfig["hooks"],
-): Finding[] {
+function checkGmail({ user, topic, subscription, push }: Mailbox, { path }: ResolvedConfig["hooks"]): Finding[] {
   if (user?.includes("@") === false) return [error(`${KEY}.user`, "must be the mailbox's address")];
   if (subscription !== undefined && push !== undefined) {
     return [error(`${KEY}.push`, "stands beside a subscription that is pulled: keep one of them")];
@@ -113,8 +106,7 @@ const DEFAULTS = ["channel", "to", "model", "thinking", "instructions"] as const
 
 function checkDefaults({ mail, presets }: ResolvedConfig["hooks"]): Finding[] {
   if (presets.some(({ name }) => name === "mail")) return [];
-  const message =
-    'has no effect: only the mail preset reads it. Set it on the mapping, or add "mail" to hooks.presets';
+  const message = 'has no effect: only the mail preset reads it. Set it on the mapping, or add "mail" to hooks.presets';
   return DEFAULTS.filter((setting) => mail[setting] !== undefined).map((setting) =>
     warning(`hooks.mail.${setting}`, message),
   );
@@ -126,7 +118,5 @@ function checkHook({ enabled, mappings }: ResolvedConfig["hooks"]): Finding[] {
   const isTaken = mappings.some(
     ({ mapping: { match } }) => (match?.path ?? "mail").replace(/^\/+|\/+$/g, "") === "mail",
   );
-  return isTaken
-    ? []
-    : [warning(KEY, 'posts to a hook that no mapping answers: add "mail" to hooks.presets')];
+  return isTaken ? [] : [warning(KEY, 'posts to a hook that no mapping answers: add "mail" to hooks.presets')];
 }

@@ -23,20 +23,10 @@ describe("a mapping that cannot be used", () => {
   test.each<[string, MappingInput, string, string]>([
     ["template", { messageTemplate: "{{#if x}}" }, "messageTemplate", "does not parse"],
     ["helper", { name: "{{shout x}}" }, "name", 'no helper "shout"'],
-    [
-      "second line",
-      { messageTemplate: "a\n{{shout x}}" },
-      "messageTemplate",
-      "Line 2 of the template: There is no",
-    ],
+    ["second line", { messageTemplate: "a\n{{shout x}}" }, "messageTemplate", "Line 2 of the template: There is no"],
     ["dedupe", { dedupe: "{{}}" }, "dedupe", "does not parse"],
     ["coalesce", { coalesce: { key: "{{}}", windowMs: 1 } }, "coalesce.key", "does not parse"],
-    [
-      "expression",
-      { match: { headers: { "X-A": "/(/" } } },
-      "match.headers.X-A",
-      "regular expression is not valid",
-    ],
+    ["expression", { match: { headers: { "X-A": "/(/" } } }, "match.headers.X-A", "regular expression is not valid"],
     ["flag g", { match: { headers: { "X-A": "/a/g" } } }, "match.headers.X-A", 'i, m, s and u, not "g"'],
     ["header with a dot", { match: { headers: { "x.a": "/a/y" } } }, 'match.headers["x.a"]', 'not "y"'],
     ["where", { match: { where: { type: "thing" } } }, "match.where", "schema is not valid"],
@@ -70,12 +60,7 @@ describe("a template that cannot give what its field is for", () => {
     ["item without forEach in dedupe", { dedupe: "{{source}}/{{item.id}}" }, "dedupe", "only with forEach"],
     ["index below a block in dedupe", { dedupe: "{{#each x}}{{../index}}{{/each}}" }, "dedupe", '"index"'],
     ["item of the root", { dedupe: "{{lower @root.item.id}}" }, "dedupe", "write payload.item where"],
-    [
-      "item in coalesce",
-      { coalesce: { key: "{{#if item}}x{{/if}}", windowMs: 1 } },
-      "coalesce.key",
-      '"item"',
-    ],
+    ["item in coalesce", { coalesce: { key: "{{#if item}}x{{/if}}", windowMs: 1 } }, "coalesce.key", '"item"'],
     ["dedupe without values", { dedupe: "{source}/{id}" }, "dedupe", "the same for every request"],
   ])("is a warning: %s", (_name, mapping, key, message) => {
     const { warnings } = compile({ messageTemplate: "x", ...mapping });
@@ -111,11 +96,7 @@ test("an expression that a crafted request can make take for ever is a warning a
   });
   expect(mapping).toBeDefined();
   expect(warnings.map(({ file, key, message }) => [file, key, message.split(" cannot")[0]])).toEqual([
-    [
-      "/etc/hookline/webhooks.json5",
-      "hooks.mappings[3].match.headers.X-B",
-      "The regular expression /(?=b)/i",
-    ],
+    ["/etc/hookline/webhooks.json5", "hooks.mappings[3].match.headers.X-B", "The regular expression /(?=b)/i"],
     ["/etc/hookline/webhooks.json5", "hooks.mappings[3].match.where", "The regular expression /(w)\\1/u"],
     ["/etc/hookline/webhooks.json5", "hooks.mappings[3].schema", "The regular expression /(?<!s)t/u"],
   ]);

@@ -80,10 +80,7 @@ function compilePayloadSchema(
 }
 
 /** The path is that of a template: what it leads to may be named from the payload's fields, or from `payload`. */
-function compileForEach(
-  { forEach: text, forEachNarrows }: MappingInput,
-  report: Report,
-): ForEach | undefined {
+function compileForEach({ forEach: text, forEachNarrows }: MappingInput, report: Report): ForEach | undefined {
   if (text === undefined) return undefined;
   const keys = parsePath(text.trim());
   if (keys === undefined)

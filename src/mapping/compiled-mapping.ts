@@ -50,9 +50,7 @@ export interface Coalesce {
 
 /** What the mappings' runs may take of the service; none of those without a limit. */
 export function toRunLimits(mappings: readonly CompiledMapping[]): RunLimits {
-  return new Map(
-    mappings.map(({ source }) => [source.id, toRunLimit(source.mapping)] as const).filter(hasLimit),
-  );
+  return new Map(mappings.map(({ source }) => [source.id, toRunLimit(source.mapping)] as const).filter(hasLimit));
 }
 
 function toRunLimit({ concurrency, rateLimit }: MappingInput): RunLimit {

@@ -70,14 +70,7 @@ export function textOf({ kind, text, message }: Draft): string | undefined {
 }
 
 /** The draft in the fields that a transform knows. */
-export function toBase({
-  text,
-  message,
-  mode,
-  kind,
-  allowUnsafeExternalContent,
-  ...rest
-}: FilledDraft): object {
+export function toBase({ text, message, mode, kind, allowUnsafeExternalContent, ...rest }: FilledDraft): object {
   if (kind === "wake") return { kind, text, mode, allowUnsafeExternalContent };
   return { kind, message, wakeMode: mode, ...rest, allowUnsafeExternalContent };
 }
@@ -113,9 +106,6 @@ function clearNulls(fields: Fields): { [Field in keyof Fields]: NonNullable<Fiel
 }
 
 /** Either spelling of the mode works in both kinds; the kind's own goes first. */
-function pickFirst(
-  own: WakeMode | null | undefined,
-  other: WakeMode | null | undefined,
-): WakeMode | null | undefined {
+function pickFirst(own: WakeMode | null | undefined, other: WakeMode | null | undefined): WakeMode | null | undefined {
   return own === undefined ? other : own;
 }

@@ -35,9 +35,7 @@ describe("the key of an event", () => {
 
   test("is none where nothing gives one", async () => {
     expect(await idempotencyOf({ id: null }, { mappings: [mapping] })).toBeUndefined();
-    expect(
-      await idempotencyOf({ idempotencyKey: "k" }, { mappings: [{ messageTemplate: "x" }] }),
-    ).toBeUndefined();
+    expect(await idempotencyOf({ idempotencyKey: "k" }, { mappings: [{ messageTemplate: "x" }] })).toBeUndefined();
   });
 
   test("is none where all that is left are the template's own words: others without values are no repeats", async () => {
@@ -71,15 +69,10 @@ describe("the key of an event", () => {
     });
   });
 
-  test.each(["", " ", "a b", "ä", "a\u0000", "x".repeat(256)])(
-    "cannot be the header %j",
-    async (idempotencyKey) => {
-      const refused = { status: 400, code: "invalid_idempotency_key" };
-      await expect(resolve("wake", { text: "x" }, { request: { idempotencyKey } })).rejects.toMatchObject(
-        refused,
-      );
-    },
-  );
+  test.each(["", " ", "a b", "ä", "a\u0000", "x".repeat(256)])("cannot be the header %j", async (idempotencyKey) => {
+    const refused = { status: 400, code: "invalid_idempotency_key" };
+    await expect(resolve("wake", { text: "x" }, { request: { idempotencyKey } })).rejects.toMatchObject(refused);
+  });
 });
 
 describe("the keys of items", () => {

@@ -29,9 +29,7 @@ export function toEventKey(rendered: string | undefined): Idempotency | undefine
  * The keys of the actions that each item became. An item without a key is no repeat of anything; of one that became several
  * actions the later ones are told apart by their number.
  */
-export function toItemKeys(
-  items: { rendered: string | undefined; actions: number }[],
-): Idempotency | undefined {
+export function toItemKeys(items: { rendered: string | undefined; actions: number }[]): Idempotency | undefined {
   const keys = items.flatMap(({ rendered, actions }) => {
     const key = toKey(rendered) ?? createId();
     return Array.from({ length: actions }, (_, index) => (index === 0 ? key : `${key}#${index + 1}`));

@@ -6,13 +6,8 @@ import { createMappingIndex, findShadowed } from "./mapping-index.ts";
 describe("mapping index", () => {
   type MatchInput = NonNullable<MappingInput["match"]>;
 
-  function find(
-    matches: (MatchInput | undefined)[],
-    request: Parameters<typeof toRequest>,
-  ): string | undefined {
-    const mappings = matches.map((match, index) =>
-      toCompiled({ id: `m${index}`, match, messageTemplate: "x" }, index),
-    );
+  function find(matches: (MatchInput | undefined)[], request: Parameters<typeof toRequest>): string | undefined {
+    const mappings = matches.map((match, index) => toCompiled({ id: `m${index}`, match, messageTemplate: "x" }, index));
     return createMappingIndex(mappings).find(toRequest(...request))?.source.id;
   }
 

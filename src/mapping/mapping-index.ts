@@ -18,10 +18,7 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
   const anyPath = mappings.filter(({ match }) => match.path === undefined);
   const paths = new Set(mappings.flatMap(({ match }) => match.path ?? []));
   const byPath = new Map(
-    [...paths].map((path) => [
-      path,
-      mappings.filter(({ match }) => match.path === undefined || match.path === path),
-    ]),
+    [...paths].map((path) => [path, mappings.filter(({ match }) => match.path === undefined || match.path === path)]),
   );
   return {
     mappings,

@@ -27,12 +27,9 @@ test("without a key it is the default, else a random one", () => {
   expect(resolveSessionKey(undefined, true, prefixed)).toBe("hook:all");
 });
 
-test.each(["a\nb", "a\u0000b", "a\u2028b", "a\u009bb", "a\uD800b", "x".repeat(257)])(
-  "%j is refused",
-  (key) => {
-    expect(() => resolveSessionKey(key, false, open)).toThrow(refusal);
-  },
-);
+test.each(["a\nb", "a\u0000b", "a\u2028b", "a\u009bb", "a\uD800b", "x".repeat(257)])("%j is refused", (key) => {
+  expect(() => resolveSessionKey(key, false, open)).toThrow(refusal);
+});
 
 test("a request's own key is refused where it may not choose, the operator's is not", () => {
   expect(() => resolveSessionKey("crm:42", true, closed)).toThrow(refusal);

@@ -20,11 +20,7 @@ export interface Terms {
 export function toAction(draft: FilledDraft, terms: Terms): HookAction {
   const { allowUnsafeExternalContent, mode } = draft;
   if (allowUnsafeExternalContent && !terms.allowsUnsafe) {
-    throw new HookError(
-      400,
-      "unsafe_content_refused",
-      "allowUnsafeExternalContent is for the mapping to say.",
-    );
+    throw new HookError(400, "unsafe_content_refused", "allowUnsafeExternalContent is for the mapping to say.");
   }
   const common = { allowUnsafeExternalContent, instructions: terms.instructions };
   if (draft.kind === "wake") return { kind: "wake", text: requireText(draft), mode, ...common };

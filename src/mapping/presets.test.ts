@@ -8,9 +8,7 @@ import type { MappingSource } from "../config/types.ts";
 import type { Resolution } from "../types.ts";
 
 const folder = path.join(PACKAGE_ROOT, "presets");
-const samples = globSync("*/samples/*.json", { cwd: folder }).filter(
-  (file) => !file.endsWith(".expected.json"),
-);
+const samples = globSync("*/samples/*.json", { cwd: folder }).filter((file) => !file.endsWith(".expected.json"));
 
 test.each(samples)("presets/%s gives the actions beside it", async (file) => {
   const [preset = ""] = file.split(path.sep);

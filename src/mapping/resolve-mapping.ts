@@ -68,9 +68,7 @@ async function resolveUnit(unit: Unit, job: Job): Promise<{ actions: HookAction[
   const base = fillDraft(renderDraft(mapping, context, budget), request.hook);
   const rendered = mapping.templates.dedupe?.renderKey(context, budget);
   const { bundle } = mapping;
-  const drafts = bundle
-    ? await transformDraft(base, { run, bundle, input: toInput(base, unit, job), log })
-    : [base];
+  const drafts = bundle ? await transformDraft(base, { run, bundle, input: toInput(base, unit, job), log }) : [base];
   const terms = toTerms(base, job);
   const actions = drafts.map((draft) => toAction(fillDraft(draft, request.hook), terms));
   return { actions: coalesceActions(actions, mapping, { context, budget }), rendered };
@@ -175,9 +173,7 @@ function coalesceActions(
   const key = toKey(coalesce?.key.render(context, budget));
   if (!coalesce || key === undefined) return actions;
   const { windowMs } = coalesce;
-  return actions.map((action, index) =>
-    withKey(action, { key: index === 0 ? key : `${key}#${index + 1}`, windowMs }),
-  );
+  return actions.map((action, index) => withKey(action, { key: index === 0 ? key : `${key}#${index + 1}`, windowMs }));
 }
 
 function withKey(action: HookAction, coalesce: AgentAction["coalesce"]): HookAction {
@@ -209,9 +205,7 @@ export function findUnknownFields(hook: keyof typeof SCHEMAS, payload: object): 
   return Object.keys(payload)
     .filter((name) => isObject(known) && !Object.hasOwn(known, name))
     .slice(0, MAX_WARNINGS)
-    .map(
-      (name) => `The field ${JSON.stringify(name.slice(0, MAX_NAME_LENGTH))} is not known and was ignored.`,
-    );
+    .map((name) => `The field ${JSON.stringify(name.slice(0, MAX_NAME_LENGTH))} is not known and was ignored.`);
 }
 
 const MAX_WARNINGS = 20;

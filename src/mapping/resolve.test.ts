@@ -92,10 +92,7 @@ describe("agent", () => {
     [{ message: "x", timeoutSeconds: 0 }, "timeoutSeconds"],
     [{ message: "x", timeoutSeconds: -1 }, "timeoutSeconds"],
     [{ message: "x", timeoutSeconds: "60" }, "timeoutSeconds"],
-    [
-      { message: "x", timeoutSeconds: JSON.parse("1e400") },
-      "timeoutSeconds must be a number, not one that is",
-    ],
+    [{ message: "x", timeoutSeconds: JSON.parse("1e400") }, "timeoutSeconds must be a number, not one that is"],
   ])("refuses %j", async (payload, field) => {
     await expect(resolve("agent", payload)).rejects.toMatchObject(refused(field));
   });

@@ -5,13 +5,7 @@ import { type Draft, fillDraft } from "./draft.ts";
 import { requireIdempotencyKey, toChosenKey } from "./idempotency.ts";
 import type { MappingIndex } from "./mapping-index.ts";
 import { toAction } from "./policy.ts";
-import {
-  findUnknownFields,
-  type MappedOptions,
-  requireAgent,
-  requireWake,
-  resolveMapped,
-} from "./resolve-mapping.ts";
+import { findUnknownFields, type MappedOptions, requireAgent, requireWake, resolveMapped } from "./resolve-mapping.ts";
 
 export interface ResolveOptions extends MappedOptions {
   mappings: MappingIndex;

@@ -14,11 +14,7 @@ describe("transform", () => {
     transform: { module: "order.ts" },
   };
 
-  async function run(
-    mapping: MappingInput,
-    transform: InlineTransform,
-    over: Scenario = {},
-  ): Promise<Resolution> {
+  async function run(mapping: MappingInput, transform: InlineTransform, over: Scenario = {}): Promise<Resolution> {
     return resolve("shop", { id: 7, to: "C1" }, { mappings: [mapping], transform, ...over });
   }
 
@@ -103,12 +99,8 @@ describe("transform", () => {
 
     test("the base can be spread and given back", async () => {
       const spread: InlineTransform = ({ base }) => ({ ...(isObject(base) && base), to: "C2" });
-      expect((await run(agent, spread)).actions).toMatchObject([
-        { message: "Order 7", to: "C2", name: "shop" },
-      ]);
-      expect((await run(wake, ({ base }) => base)).actions).toMatchObject([
-        { kind: "wake", text: "Order 7" },
-      ]);
+      expect((await run(agent, spread)).actions).toMatchObject([{ message: "Order 7", to: "C2", name: "shop" }]);
+      expect((await run(wake, ({ base }) => base)).actions).toMatchObject([{ kind: "wake", text: "Order 7" }]);
     });
   });
 
@@ -143,9 +135,7 @@ describe("transform", () => {
     test("where requests may not choose a key, the transform may, but not by keeping theirs", async () => {
       const config = { hooks: { allowRequestSessionKey: false } };
       const keyed = { ...agent, sessionKey: "order:{{id}}" };
-      expect(await actionsOf(keyed, { sessionKey: "mine" }, { config })).toMatchObject([
-        { sessionKey: "mine" },
-      ]);
+      expect(await actionsOf(keyed, { sessionKey: "mine" }, { config })).toMatchObject([{ sessionKey: "mine" }]);
       const kept = run(keyed, ({ base }) => base, { config });
       await expect(kept).rejects.toMatchObject({ status: 400, code: "session_key_refused" });
     });
@@ -161,11 +151,7 @@ describe("call transform", () => {
     transform: { module: "order.ts" },
   };
 
-  async function run(
-    mapping: MappingInput,
-    transform: InlineTransform,
-    over: Scenario = {},
-  ): Promise<Resolution> {
+  async function run(mapping: MappingInput, transform: InlineTransform, over: Scenario = {}): Promise<Resolution> {
     return resolve("shop", { id: 7, to: "C1" }, { mappings: [mapping], transform, ...over });
   }
 

@@ -2,12 +2,7 @@ import { didYouMean } from "../config/did-you-mean.ts";
 import type { ActionOverride } from "../config/schema/generated.ts";
 import { compileSchema, readSchema } from "../config/schema/validator.ts";
 import { HookError } from "../errors.ts";
-import type {
-  TransformBundle,
-  TransformError,
-  TransformInput,
-  TransformOutcome,
-} from "../transforms/runner.ts";
+import type { TransformBundle, TransformError, TransformInput, TransformOutcome } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
 import { type Draft, mergeOverride, textOf } from "./draft.ts";
 
@@ -47,12 +42,7 @@ export interface TransformCall {
  * What the transform returns: fields over the base, an action each; `undefined`: the base as it is. Throws a 500
  * `HookError`, with what the operator needs as its detail, where it fails or what it returns is no action.
  */
-async function callTransform({
-  run,
-  bundle,
-  input,
-  log,
-}: TransformCall): Promise<ActionOverride[] | undefined> {
+async function callTransform({ run, bundle, input, log }: TransformCall): Promise<ActionOverride[] | undefined> {
   const outcome = await run(bundle, input).catch((error: unknown) => {
     throw isTransformError(error) ? toHookError(error, log) : error;
   });

@@ -7,13 +7,7 @@ import type { Program } from "../program/build.ts";
 import { createId } from "../shared/id.ts";
 import { isObject } from "../shared/json.ts";
 import { SECRET_HEADERS, TOKEN_PARAMETER } from "../shared/secret.ts";
-import {
-  BUILT_IN_HOOKS,
-  type HookAction,
-  type HookRequest,
-  type LogLine,
-  type Resolution,
-} from "../types.ts";
+import { BUILT_IN_HOOKS, type HookAction, type HookRequest, type LogLine, type Resolution } from "../types.ts";
 
 /** What would have come of a request, with everything that its caller would not be told. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
@@ -105,10 +99,7 @@ function toVisible(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(lowerCased.filter(([name]) => !SECRET_HEADERS.has(name)));
 }
 
-function withoutToken({
-  [TOKEN_PARAMETER]: _token,
-  ...query
-}: Record<string, string>): Record<string, string> {
+function withoutToken({ [TOKEN_PARAMETER]: _token, ...query }: Record<string, string>): Record<string, string> {
   return query;
 }
 
@@ -129,9 +120,7 @@ function explainUnknownHook(hook: string, { mappings, names }: MappingIndex): st
 /** A sentence for each channel that actions name, by a template or a transform, and that cannot deliver. */
 function warnOfChannels(actions: HookAction[], config: ResolvedConfig): string[] {
   const able = new Set(["last", ...configuredChannels(config)]);
-  const named = actions.flatMap((action) =>
-    action.kind === "agent" && action.deliver ? [action.channel] : [],
-  );
+  const named = actions.flatMap((action) => (action.kind === "agent" && action.deliver ? [action.channel] : []));
   return [...new Set(named)]
     .filter((channel) => !able.has(channel))
     .map(

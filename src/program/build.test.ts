@@ -52,10 +52,7 @@ describe("a recipient that stands in a mapping", () => {
   });
 
   test("is told together with what else is wrong with the mappings", async () => {
-    const mappings = [
-      { messageTemplate: "{{#if}}" },
-      { messageTemplate: "a", channel: "discord", to: "#general" },
-    ];
+    const mappings = [{ messageTemplate: "{{#if}}" }, { messageTemplate: "a", channel: "discord", to: "#general" }];
     expect((await problemsOf({ mappings })).map(({ key }) => key)).toEqual([
       "hooks.mappings[0].messageTemplate",
       "hooks.mappings[1].to",

@@ -117,10 +117,7 @@ async function buildMapping(source: MappingSource, runner: TransformRunner): Pro
   return { ...mapping, problems: [...problems.map(named(source)), ...mapping.problems], files };
 }
 
-function toTransformSpec({
-  mapping: { transform },
-  transformsDir,
-}: MappingSource): TransformSpec | undefined {
+function toTransformSpec({ mapping: { transform }, transformsDir }: MappingSource): TransformSpec | undefined {
   if (!transform) return undefined;
   return {
     file: path.resolve(transformsDir, transform.module),
@@ -165,10 +162,7 @@ function openChannels({ config, problems }: ReadConfig): OpenedChannels {
 }
 
 /** Recipients that are named ahead of any request have the form that their channel knows. */
-function checkRecipients(
-  mappings: MappingSource[],
-  channels: ReadonlyMap<string, ChannelDriver>,
-): ConfigProblem[] {
+function checkRecipients(mappings: MappingSource[], channels: ReadonlyMap<string, ChannelDriver>): ConfigProblem[] {
   return mappings.flatMap(({ mapping, key, file }) => {
     const channel = channels.get(staticText(mapping.channel) ?? "");
     const complaint = channel && findComplaint(channel, staticText(mapping.to)?.trim());

@@ -18,9 +18,7 @@ describe("within", () => {
 
   test("the end goes before what the work says of it", async () => {
     const work = (signal: AbortSignal) =>
-      new Promise((_, reject) =>
-        signal.addEventListener("abort", () => reject(new Error("aborted by the client"))),
-      );
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("aborted by the client"))));
     await expect(within(work, limits)).rejects.toThrow("time is up");
   });
 

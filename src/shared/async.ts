@@ -11,8 +11,8 @@ export async function untilAborted<Result>(promise: Promise<Result>, signal: Abo
   }
 }
 
-/** The longest time that a timer can be set to, 24 days: a longer one would fire at once. */
-const LONGEST_MS = 2 ** 31 - 1;
+/** The longest delay of a timer, 24 days: a longer one would fire at once. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
 
 export interface Limits {
   /** Over 24 days: 24 days. */
@@ -27,10 +27,7 @@ export interface Limits {
  * Gives work a time and an end. When either comes, the signal that the work was given aborts and this rejects,
  * whether the work heeds the signal or not: nothing that it still says is heard.
  */
-export async function within<Result>(
-  work: (signal: AbortSignal) => Promise<Result>,
-  limits: Limits,
-): Promise<Result> {
+export async function within<Result>(work: (signal: AbortSignal) => Promise<Result>, limits: Limits): Promise<Result> {
   const { signal } = limits;
   signal.throwIfAborted();
   const ended = Promise.withResolvers<never>();
@@ -42,7 +39,7 @@ export async function within<Result>(
   };
   const onAbort = (): void => end(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
-  const timer = setTimeout(() => end(limits.toTimeout()), Math.min(limits.timeoutMs, LONGEST_MS));
+  const timer = setTimeout(() => end(limits.toTimeout()), Math.min(limits.timeoutMs, MAX_DELAY_MS));
   try {
     return await Promise.race([work(aborter.signal), ended.promise]);
   } finally {
@@ -50,9 +47,6 @@ export async function within<Result>(
     signal.removeEventListener("abort", onAbort);
   }
 }
-
-/** The longest that a timer can wait. */
-const MOST_MS = 2 ** 31 - 1;
 
 export interface Alarm {
   /** Rings at this moment (milliseconds since the epoch), or earlier if it was set to an earlier one. */
@@ -72,7 +66,7 @@ export function createAlarm(ring: () => void): Alarm {
       if (stopped || at >= setTo) return;
       clearTimeout(timer);
       setTo = at;
-      timer = setTimeout(go, Math.min(Math.max(at - Date.now(), 0), MOST_MS));
+      timer = setTimeout(go, Math.min(Math.max(at - Date.now(), 0), MAX_DELAY_MS));
     },
     stop() {
       stopped = true;

@@ -12,7 +12,7 @@ export interface RetryPolicy extends Backoff {
 }
 
 /** A service that asks for more than this is taken to mean this. */
-const MOST_RETRY_AFTER_MS = 3_600_000;
+const MAX_RETRY_AFTER_MS = 3_600_000;
 
 /**
  * How long to wait after so many failures in a row, in milliseconds: exponential, with full jitter, so that what failed
@@ -26,15 +26,15 @@ export function backoffMs(failures: number, { firstMs, mostMs }: Backoff): numbe
  * Restarts come in a row, and what was under way at each is innocent: only what the process has not survived so many
  * times over is taken for what ends it.
  */
-const MOST_CUT_OFF = 20;
+const MAX_CUT_OFF = 20;
 
 /**
  * Throws a lasting `DriverError` for what is claimed far beyond its last try. A failure at that try would have been
  * recorded: each one after it ended with its process, and what kills the process must not do so for ever.
  */
 export function requireTriesLeft(attempts: number, maxAttempts: number): void {
-  if (attempts <= maxAttempts + MOST_CUT_OFF) return;
-  throw new DriverError("lasting", `the process ended during each of the last ${MOST_CUT_OFF} tries`);
+  if (attempts <= maxAttempts + MAX_CUT_OFF) return;
+  throw new DriverError("lasting", `the process ended during each of the last ${MAX_CUT_OFF} tries`);
 }
 
 /**
@@ -46,5 +46,5 @@ export function retryDelayMs(error: unknown, attempts: number, policy: RetryPoli
   if (!(error instanceof DriverError)) return backoffMs(attempts, policy);
   if (error.kind === "lasting") return undefined;
   if (error.retryAfterMs === undefined) return backoffMs(attempts, policy);
-  return Math.min(error.retryAfterMs, MOST_RETRY_AFTER_MS) * (1 + Math.random() / 10);
+  return Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS) * (1 + Math.random() / 10);
 }

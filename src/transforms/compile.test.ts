@@ -82,13 +82,8 @@ describe("a transform that compiles", () => {
       "node_modules/lean/package.json",
       '{ "name": "lean", "main": "index.js", "browser": { "fs": false } }',
     );
-    folder.write(
-      "node_modules/lean/index.js",
-      "const fs = require('fs'); module.exports = () => typeof fs.readFile;",
-    );
-    expect((await folder.bundle('import lean from "lean"; export default () => lean();')).code).toContain(
-      "lean",
-    );
+    folder.write("node_modules/lean/index.js", "const fs = require('fs'); module.exports = () => typeof fs.readFile;");
+    expect((await folder.bundle('import lean from "lean"; export default () => lean();')).code).toContain("lean");
   });
 
   test("may begin with a line for the shell", async () => {
@@ -128,9 +123,7 @@ describe("errors of the author", () => {
   });
 
   test("a package that is not installed", async () => {
-    expect((await refuse('import zod from "zodd"; export default zod;')).message).toContain(
-      "npm install zodd",
-    );
+    expect((await refuse('import zod from "zodd"; export default zod;')).message).toContain("npm install zodd");
   });
 });
 
@@ -150,9 +143,7 @@ describe("the compile boundary", () => {
     ["a web URL", "https://example.com/x.js", /URL/],
     ["an absolute path", "/etc/hostname", /absolute/],
   ])("refuses %s", async (_, specifier, message) => {
-    const problem = await refuse(
-      `const one = 1;\nimport x from ${JSON.stringify(specifier)};\nexport default x;`,
-    );
+    const problem = await refuse(`const one = 1;\nimport x from ${JSON.stringify(specifier)};\nexport default x;`);
     expect(problem).toMatchObject({ line: 2, message: expect.stringMatching(message) });
   });
 
@@ -194,9 +185,7 @@ describe("the compile boundary", () => {
   });
 
   test("refuses a file over 1 MiB", async () => {
-    expect((await refuse(`export default ${JSON.stringify("x".repeat(1024 * 1024))}`)).message).toContain(
-      "limit",
-    );
+    expect((await refuse(`export default ${JSON.stringify("x".repeat(1024 * 1024))}`)).message).toContain("limit");
   });
 
   test("refuses files that are no code", async () => {

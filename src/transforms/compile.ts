@@ -11,8 +11,7 @@ export async function compileTransform(spec: TransformSpec): Promise<CompileResu
   const inputs = new Set([spec.file]);
   const fail = (problems: CompileResult["problems"]): CompileResult => ({ problems, inputs: [...inputs] });
   const root = await realpath(spec.root).catch(() => undefined);
-  if (root === undefined)
-    return fail([{ message: `The folder ${spec.root} does not exist.`, file: spec.file }]);
+  if (root === undefined) return fail([{ message: `The folder ${spec.root} does not exist.`, file: spec.file }]);
   const entry = await judgeSource(spec.file, root);
   if (entry.problem !== undefined) return fail([{ message: entry.problem, file: spec.file }]);
 
@@ -27,8 +26,7 @@ export async function compileTransform(spec: TransformSpec): Promise<CompileResu
   const stray = await findStray(Object.keys(result.metafile.inputs), root);
   if (stray !== undefined) return fail([{ message: stray, file: spec.file }]);
 
-  const text = (suffix: string): string =>
-    result.outputFiles.find((file) => file.path.endsWith(suffix))!.text;
+  const text = (suffix: string): string => result.outputFiles.find((file) => file.path.endsWith(suffix))!.text;
   // A first line for the shell has no place inside of a function.
   const code = text(".js").replace(/^#!/, "//").replace(EXPORT_COPY, "module.exports = $1;");
   return {

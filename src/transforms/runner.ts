@@ -80,11 +80,7 @@ export class TransformError extends Error {
   /** Stack in TypeScript positions, only the author's frames, with the source line and a caret where known. */
   readonly trace: string;
 
-  constructor(
-    kind: TransformFailureKind,
-    message: string,
-    options: { log?: LogLine[]; trace?: string } = {},
-  ) {
+  constructor(kind: TransformFailureKind, message: string, options: { log?: LogLine[]; trace?: string } = {}) {
     super(message);
     this.kind = kind;
     this.log = options.log ?? [];

@@ -102,12 +102,7 @@ export async function judgeSource(file: string, root: string): Promise<SourceVer
 
 function isInside(file: string, folder: string): boolean {
   const relative = path.relative(folder, file);
-  return (
-    relative !== "" &&
-    !relative.startsWith(`..${path.sep}`) &&
-    relative !== ".." &&
-    !path.isAbsolute(relative)
-  );
+  return relative !== "" && !relative.startsWith(`..${path.sep}`) && relative !== ".." && !path.isAbsolute(relative);
 }
 
 function isInstalledAbove(file: string, root: string): boolean {

@@ -36,9 +36,7 @@ const open = cpuMicros() - beforeOpen;
 // the caches and the compiler have settled by the second time
 const count = ACCEPTS / 2;
 await acceptEvents(journal, { from: Number(firstEvent), count, inFlight: 64 });
-const accept = await time(1, () =>
-  acceptEvents(journal, { from: Number(firstEvent) + count, count, inFlight: 64 }),
-);
+const accept = await time(1, () => acceptEvents(journal, { from: Number(firstEvent) + count, count, inFlight: 64 }));
 const [{ id } = { id: "" }] = await journal.listEvents({ limit: 1 });
 const limit = 50;
 const costs: Costs = {

@@ -39,8 +39,7 @@ const agent = {
   wakeMode: "next-heartbeat",
 };
 const transform = { action: "wake", wakeMode: "next-heartbeat", transform: { module: "bench.ts" } };
-const TRANSFORM =
-  "export default ({ payload }) => ({ text: `${payload.repository.full_name}: ${payload.title}` });\n";
+const TRANSFORM = "export default ({ payload }) => ({ text: `${payload.repository.full_name}: ${payload.title}` });\n";
 
 const rows = new Map<string, Awaited<ReturnType<typeof measure>>[]>();
 for (let round = 0; round < ROUNDS; round += 1) {
@@ -157,15 +156,7 @@ function startPeer(folder: string): Promise<BenchServer> {
   writeFileSync(path.join(folder, "hooks.json"), JSON.stringify([hook]));
   const port = 20_000 + Math.floor(Math.random() * 20_000);
   return startServer({
-    command: [
-      "/usr/bin/webhook",
-      "-hooks",
-      path.join(folder, "hooks.json"),
-      "-ip",
-      "127.0.0.1",
-      "-port",
-      String(port),
-    ],
+    command: ["/usr/bin/webhook", "-hooks", path.join(folder, "hooks.json"), "-ip", "127.0.0.1", "-port", String(port)],
     url: `http://127.0.0.1:${port}`,
     hookPath: "/hooks/bench",
     token: TOKEN,

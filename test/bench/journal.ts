@@ -50,9 +50,7 @@ async function benchJournal(folder: string, inFlight: number): Promise<Figures> 
 
 async function benchBare(folder: string, group: number): Promise<Figures> {
   const database = new DatabaseSync(path.join(folder, "bare.db"));
-  database.exec(
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE bare (event TEXT, body BLOB)",
-  );
+  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE bare (event TEXT, body BLOB)");
   const insert = database.prepare("INSERT INTO bare VALUES (?, ?)");
   const events = Array.from({ length: ACCEPTS }, (_, index) =>
     JSON.stringify({ ...toEvent(index), request: undefined }),
@@ -83,7 +81,5 @@ async function measure(work: () => Promise<void>): Promise<Figures> {
 function print(name: string, { perSecond, userMicroseconds, systemMicroseconds }: Figures): void {
   const user = userMicroseconds.toFixed(1).padStart(6);
   const system = systemMicroseconds.toFixed(1).padStart(6);
-  console.log(
-    `${name.padEnd(26)} ${perSecond.toFixed(0).padStart(7)}/s  CPU µs: ${user} user ${system} system`,
-  );
+  console.log(`${name.padEnd(26)} ${perSecond.toFixed(0).padStart(7)}/s  CPU µs: ${user} user ${system} system`);
 }

@@ -22,9 +22,7 @@ for (let save = 1; save <= SAVES; save += 1) {
 await service.close();
 
 times.sort((a, b) => a - b);
-console.log(
-  `${SAVES} saves: median ${times[SAVES / 2]?.toFixed(0)} ms, worst ${times.at(-1)?.toFixed(0)} ms`,
-);
+console.log(`${SAVES} saves: median ${times[SAVES / 2]?.toFixed(0)} ms, worst ${times.at(-1)?.toFixed(0)} ms`);
 
 function toModule(text: number): string {
   return `export default () => ({ message: "${text}" });\n`;

@@ -9,11 +9,7 @@ import {
 import { createTransformFolder, toInput, type TransformFolder } from "./transform-folder.ts";
 
 /** What every runner of transforms does. */
-export function describeTransformRunner(
-  name: string,
-  createRunner: () => TransformRunner,
-  isolation: Isolation,
-): void {
+export function describeTransformRunner(name: string, createRunner: () => TransformRunner, isolation: Isolation): void {
   describe(`${name}, isolation "${isolation}"`, () => {
     let runner: TransformRunner;
     let folder: TransformFolder;
@@ -28,18 +24,13 @@ export function describeTransformRunner(
 
     const bundle = (code: string, overrides = {}): Promise<TransformBundle> =>
       folder.bundle(code, { isolation, ...overrides });
-    const run = async (
-      code: string,
-      input: TransformInput = toInput({}),
-      overrides = {},
-    ): Promise<unknown> => {
+    const run = async (code: string, input: TransformInput = toInput({}), overrides = {}): Promise<unknown> => {
       const { result } = await runner.run(await bundle(code, overrides), input);
       return result.kind === "value" ? result.value : undefined;
     };
     const fail = async (code: string, input = toInput({}), overrides = {}): Promise<TransformError> => {
       const error: unknown = await runner.run(await bundle(code, overrides), input).catch((reason) => reason);
-      if (!(error instanceof TransformError))
-        throw new Error(`Expected a failure, got ${JSON.stringify(error)}`);
+      if (!(error instanceof TransformError)) throw new Error(`Expected a failure, got ${JSON.stringify(error)}`);
       return error;
     };
 
@@ -67,8 +58,7 @@ export function describeTransformRunner(
           { b: 2 },
           { payloadIsBody: false, rawBody: Buffer.from("b=2"), item: { c: 3 }, index: 4 },
         );
-        const code =
-          "export default ({ payload, rawBody, item, index }: any) => ({ payload, rawBody, item, index })";
+        const code = "export default ({ payload, rawBody, item, index }: any) => ({ payload, rawBody, item, index })";
         expect(await run(code, input)).toEqual({
           payload: { b: 2 },
           rawBody: "b=2",
@@ -89,8 +79,7 @@ export function describeTransformRunner(
     });
 
     describe("which export is called", () => {
-      const code =
-        "export const transform = () => 't'; export const named = () => 'n'; export default () => 'd';";
+      const code = "export const transform = () => 't'; export const named = () => 'n'; export default () => 'd';";
       test("the default", async () => expect(await run(code)).toBe("d"));
       test("the named one", async () => expect(await run(code, toInput({}), { export: "named" })).toBe("n"));
       test("`transform` without a default", async () => {
@@ -100,18 +89,14 @@ export function describeTransformRunner(
 
     describe("what comes back", () => {
       test("undefined leaves things unchanged, null does not", async () => {
-        expect(
-          (await runner.run(await bundle("export default () => undefined"), toInput({}))).result,
-        ).toEqual({
+        expect((await runner.run(await bundle("export default () => undefined"), toInput({}))).result).toEqual({
           kind: "unchanged",
         });
         expect(await run("export default () => null")).toBeNull();
       });
 
       test("a promise that settles within the call", async () => {
-        expect(
-          await run("export default async () => { await null; return [await Promise.resolve(1)]; }"),
-        ).toEqual([1]);
+        expect(await run("export default async () => { await null; return [await Promise.resolve(1)]; }")).toEqual([1]);
       });
 
       test.each(["() => {}", "Symbol('s')", "1n", "({ toJSON() { return undefined } })"])(
@@ -143,9 +128,7 @@ export function describeTransformRunner(
         expect(error.kind).toBe("threw");
         expect(error.message).toBe("TypeError: Cannot read properties of undefined (reading 'b')");
         expect(error.log).toEqual([{ level: "warn", text: 'careful {"x":1}' }]);
-        expect(error.trace).toMatch(
-          /at pick \(transform-\d+\.ts:3:38\)\n {4}at go \(transform-\d+\.ts:7:10\)/,
-        );
+        expect(error.trace).toMatch(/at pick \(transform-\d+\.ts:3:38\)\n {4}at go \(transform-\d+\.ts:7:10\)/);
         expect(error.trace).toContain("  3 | const pick = (deep: Deep) => deep.a!.b;");
         expect(error.trace).not.toMatch(/realm|hookline:/);
       });
@@ -291,9 +274,7 @@ export function describeTransformRunner(
       });
 
       test("says where a module throws as it is loaded", async () => {
-        const broken = await bundle(
-          'const x: number = 1;\nthrow new Error("not today");\nexport default () => x;',
-        );
+        const broken = await bundle('const x: number = 1;\nthrow new Error("not today");\nexport default () => x;');
         const [problem] = await runner.check(broken);
         expect(problem).toMatchObject({
           message: "Error: not today",
@@ -331,9 +312,7 @@ export function describeTransformRunner(
       const shared = await bundle("export default ({ payload }: any) => payload.n * 2");
       const inputs = Array.from({ length: 60 }, (_, n) => n);
       const results = await Promise.all(inputs.map((n) => runner.run(shared, toInput({ n }))));
-      expect(results.map(({ result }) => result.kind === "value" && result.value)).toEqual(
-        inputs.map((n) => n * 2),
-      );
+      expect(results.map(({ result }) => result.kind === "value" && result.value)).toEqual(inputs.map((n) => n * 2));
     });
 
     test("tells how it is", async () => {

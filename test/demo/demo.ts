@@ -46,9 +46,7 @@ async function tell(): Promise<void> {
   await show("Sandboxed TypeScript: GitHub says that a check failed", "github/checks", failedCheck);
 
   const tookMs = await editTransform();
-  print(
-    `\ntransforms/check-run.ts was edited and saved; the service took it up in ${tookMs} ms, without a restart.`,
-  );
+  print(`\ntransforms/check-run.ts was edited and saved; the service took it up in ${tookMs} ms, without a restart.`);
   await show("The same check again, on the new code", "github/checks", failedCheck);
   print("\nThat was the main job: request, mapping, durable action, agent turn, summary, delivery.");
 }
@@ -79,7 +77,5 @@ async function editTransform(): Promise<number> {
 }
 
 function readMails(): unknown {
-  return JSON.parse(
-    readFileSync(path.join(import.meta.dirname, "../../presets/mail/samples/snippets.json"), "utf8"),
-  );
+  return JSON.parse(readFileSync(path.join(import.meta.dirname, "../../presets/mail/samples/snippets.json"), "utf8"));
 }

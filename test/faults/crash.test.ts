@@ -23,8 +23,7 @@ beforeEach(async () => {
   model = createServer((request, response) => {
     request.resume().on("end", () => {
       asked += 1;
-      if (answering)
-        response.setHeader("content-type", "application/json").end(JSON.stringify(completion("done")));
+      if (answering) response.setHeader("content-type", "application/json").end(JSON.stringify(completion("done")));
     });
   });
   await new Promise<void>((resolve) => model.listen(0, "127.0.0.1", resolve));
@@ -54,10 +53,7 @@ test("kill -9 between the 202 and the run, then a restart: the run happens, once
   const client = createClient(second.url, tokens);
   const event = await client.settled(body.eventId);
   expect(event).toMatchObject({ status: "done", runs: [{ id: body.runId, state: "done", reply: "done" }] });
-  expect((await client.api("/api/sessions/s")).entries).toMatchObject([
-    { role: "user" },
-    { role: "assistant" },
-  ]);
+  expect((await client.api("/api/sessions/s")).entries).toMatchObject([{ role: "user" }, { role: "assistant" }]);
   expect((await client.api("/api/sessions/main")).entries).toHaveLength(1);
   expect(asked).toBe(2);
   await second.end("SIGTERM");
@@ -83,10 +79,7 @@ function writeConfig(): string {
   const file = path.join(folder, "webhooks.json5");
   const baseUrl = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`;
   const providers = { local: { kind: "openai-compatible" as const, baseUrl } };
-  writeFileSync(
-    file,
-    JSON.stringify(withTokens({ agents: { providers, defaults: { model: "local/small" } } })),
-  );
+  writeFileSync(file, JSON.stringify(withTokens({ agents: { providers, defaults: { model: "local/small" } } })));
   return file;
 }
 

@@ -129,9 +129,7 @@ describe.runIf(canMount())("a small disk", () => {
 
   test("that is read-only: the start is refused by name", async () => {
     disk.makeReadOnly();
-    await expect(startProcess(writeConfig(disk.folder))).rejects.toThrow(
-      /store\.path: .*read-only file system/,
-    );
+    await expect(startProcess(writeConfig(disk.folder))).rejects.toThrow(/store\.path: .*read-only file system/);
   });
 });
 

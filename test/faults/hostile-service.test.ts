@@ -6,13 +6,11 @@ const HOSTILE: Record<string, string> = {
   "an endless loop": "export default () => { for (;;); };",
   "an endless promise chain": "export default async () => { for (;;) await null; };",
   "a promise that never settles": "export default () => new Promise(() => {});",
-  "a catastrophic expression":
-    'export default () => ({ message: String(/^(a+)+$/.test("a".repeat(40) + "!")) });',
+  "a catastrophic expression": 'export default () => ({ message: String(/^(a+)+$/.test("a".repeat(40) + "!")) });',
   "a native loop that heeds no timeout":
     "export default () => { new Array(2 ** 31).fill(0).sort(() => 1); return null; };",
   "a string that doubles": 'export default () => { let s = "x"; for (;;) s += s; };',
-  "arrays without end":
-    "export default () => { const all: any[] = []; for (;;) all.push(new Array(1e5).fill(1.5)); };",
+  "arrays without end": "export default () => { const all: any[] = []; for (;;) all.push(new Array(1e5).fill(1.5)); };",
   "a map without end": "export default () => { const m = new Map(); for (let i = 0; ; i++) m.set({}, i); };",
   "array buffers without end":
     "export default () => { const all: any[] = []; for (;;) all.push(new ArrayBuffer(1e7)); };",
@@ -79,12 +77,9 @@ test.each(Object.keys(HOSTILE).map((name, index) => [name, `hostile${index}`]))(
   },
 );
 
-test.each(Object.keys(LOUD).map((name, index) => [name, `loud${index}`]))(
-  "%s reaches nobody else",
-  async (_, hook) => {
-    expect((await service.post(hook, {})).status).toBe(202);
-  },
-);
+test.each(Object.keys(LOUD).map((name, index) => [name, `loud${index}`]))("%s reaches nobody else", async (_, hook) => {
+  expect((await service.post(hook, {})).status).toBe(202);
+});
 
 test("an honest request gets its own action", async () => {
   expect(await service.try("honest", { n: 7 })).toMatchObject({ ok: true, actions: [{ message: "n 7" }] });

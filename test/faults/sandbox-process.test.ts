@@ -49,13 +49,9 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
 
   test("ends with its supervisor, also while it is stuck in native code", async () => {
     const stuck = folder.write("stuck.ts", "export default () => /^(a+)+$/.test('a'.repeat(60) + 'b')");
-    const supervisor = spawn(
-      process.execPath,
-      ["--input-type=module", "--eval", superviseScript(stuck, folder.root)],
-      {
-        stdio: ["ignore", "pipe", "inherit"],
-      },
-    );
+    const supervisor = spawn(process.execPath, ["--input-type=module", "--eval", superviseScript(stuck, folder.root)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     await once(supervisor.stdout, "data");
     const children = childrenOf(supervisor.pid!);
     expect(children.length).toBeGreaterThan(0);
@@ -76,9 +72,7 @@ test("a child killed from outside costs no call", async () => {
   await delay(5);
   for (const child of childrenOf(process.pid).slice(0, 1)) process.kill(child, "SIGKILL");
   const results = await Promise.all(calls);
-  expect(results.map(({ result }) => result.kind === "value" && result.value)).toEqual(
-    calls.map((_, n) => n),
-  );
+  expect(results.map(({ result }) => result.kind === "value" && result.value)).toEqual(calls.map((_, n) => n));
 });
 
 test("more waiting calls than the queue holds are turned away, the others served", async () => {

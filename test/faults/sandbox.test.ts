@@ -52,10 +52,7 @@ describe("escapes reach nothing outside", () => {
   test.each([
     ["through the constructor of a constructor", `[].constructor.constructor("return typeof process")()`],
     ["through an async function's constructor", `(async () => {}).constructor("return typeof process")()`],
-    [
-      "through a generator's constructor",
-      `(function* () {}).constructor("return typeof process")().next().value`,
-    ],
+    ["through a generator's constructor", `(function* () {}).constructor("return typeof process")().next().value`],
     ["through indirect eval", `(0, eval)("typeof process + typeof require").replace("undefined", "")`],
     ["through `this` of a sloppy function", `new Function("return typeof this.process")()`],
     ["through `with`", `new Function("with (globalThis) { return typeof process }")()`],
@@ -203,14 +200,8 @@ describe("a hostile result", () => {
     ["a getter that throws", "{ get a() { throw new Error('trap') } }"],
     ["a proxy that throws", "new Proxy({}, { ownKeys() { throw new Error('trap') } })"],
     ["a toJSON that throws", "{ toJSON() { throw new Error('trap') } }"],
-    [
-      "a revoked proxy",
-      "(() => { const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); return proxy })()",
-    ],
-    [
-      "nesting too deep for JSON",
-      "(() => { let a: any = []; for (let i = 0; i < 1e5; i++) a = [a]; return a })()",
-    ],
+    ["a revoked proxy", "(() => { const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); return proxy })()"],
+    ["nesting too deep for JSON", "(() => { let a: any = []; for (let i = 0; i < 1e5; i++) a = [a]; return a })()"],
     ["a result of hundreds of megabytes", "Array.from({ length: 300 }, () => 'x'.repeat(1e5))"],
   ])("%s", async (_, expression) => {
     const failure = await attack(`export default () => (${expression})`, { timeoutMs: 300 });
@@ -230,10 +221,7 @@ describe("a hostile result", () => {
   test.each([
     ["an error whose message throws", "Object.defineProperty(new Error(), 'message', { get() { throw 1 } })"],
     ["an error whose stack throws", "Object.defineProperty(new Error('m'), 'stack', { get() { throw 1 } })"],
-    [
-      "a proxy",
-      "new Proxy({}, { get() { throw new Error('trap') }, getPrototypeOf() { throw new Error('trap') } })",
-    ],
+    ["a proxy", "new Proxy({}, { get() { throw new Error('trap') }, getPrototypeOf() { throw new Error('trap') } })"],
     ["null", "null"],
     ["a symbol", "Symbol('s')"],
     ["an error of a megabyte", "new Error('x'.repeat(1e6))"],
@@ -262,20 +250,14 @@ describe("exhaustion ends only the call that tries it", () => {
       "a buffer that grows",
       "const b = new (ArrayBuffer as any)(1, { maxByteLength: 2 ** 32 }); for (let i = 1e6; ; i *= 2) { b.resize(i); new Uint8Array(b).fill(1) }",
     ],
-    [
-      "typed arrays from iterators without end",
-      "new Uint8Array((function* () { for (;;) yield 1 })() as any)",
-    ],
+    ["typed arrays from iterators without end", "new Uint8Array((function* () { for (;;) yield 1 })() as any)"],
     ["recursion without end", "(function dive(): any { return dive() })()"],
     [
       "regular expressions without end",
       "const all: any[] = []; for (let i = 0; ; i++) all.push(new RegExp('a'.repeat(1e4) + i))",
     ],
     ["code without end", "for (let i = 0; ; i++) new Function('return ' + '1+'.repeat(1e4) + i)()"],
-    [
-      "a join of a huge sparse array",
-      "const a: any[] = []; a.length = 2 ** 32 - 1; return a.join('xxxxxxxx')",
-    ],
+    ["a join of a huge sparse array", "const a: any[] = []; a.length = 2 ** 32 - 1; return a.join('xxxxxxxx')"],
     ["a number with billions of digits", "let n = 7n; for (;;) n = n * n"],
   ])("%s", async (_, body) => {
     const failure = await attack(`export default (): any => { ${body} }`, { timeoutMs: 300 });
@@ -294,8 +276,7 @@ describe("exhaustion ends only the call that tries it", () => {
   });
 
   test("a flood of log lines is cut", async () => {
-    const code =
-      "export default () => { for (let i = 0; i < 3000; i++) console.log('x'.repeat(1e4)); return 'done' }";
+    const code = "export default () => { for (let i = 0; i < 3000; i++) console.log('x'.repeat(1e4)); return 'done' }";
     expect(await attack(code)).toBe("done");
   });
 

@@ -17,10 +17,7 @@ beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-limits-"));
   mkdirSync(path.join(folder, "transforms"));
   const hooks = { mappings: [{ match: { path: "x" }, transform: { module: "x.ts" } }] };
-  writeFileSync(
-    path.join(folder, "webhooks.json5"),
-    JSON.stringify(withTokens({ hooks, log: { level: "warn" } })),
-  );
+  writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens({ hooks, log: { level: "warn" } })));
   writeFileSync(path.join(folder, "transforms/x.ts"), says("one"));
 });
 

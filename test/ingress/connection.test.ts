@@ -41,8 +41,7 @@ test("a whole URL in the request line is a path like any other", async () => {
 test("it stays open after an answer, and closes after a 413", async () => {
   const { port } = await startIngress("socket");
   const connection = openRaw(port);
-  const post = (body: string) =>
-    connection.write(rawHead("/hooks/a", `Content-Length: ${body.length}`), body);
+  const post = (body: string) => connection.write(rawHead("/hooks/a", `Content-Length: ${body.length}`), body);
   post("{}");
   await connection.reads("200 OK");
   post("{");
@@ -87,9 +86,7 @@ test("a body that does not come is not waited for", async () => {
   const { port, refused, received } = await startIngress("socket", { hooks: { bodyTimeoutMs: 100 } });
   const connection = openRaw(port);
   connection.write(rawHead("/hooks/a", "Content-Length: 10"), "{");
-  expect(parseAnswers(await connection.closed)).toMatchObject([
-    { status: 408, body: { code: "request_timeout" } },
-  ]);
+  expect(parseAnswers(await connection.closed)).toMatchObject([{ status: 408, body: { code: "request_timeout" } }]);
   expect(refused).toMatchObject([{ error: { status: 408 } }]);
   expect(received).toEqual([]);
 });

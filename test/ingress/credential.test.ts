@@ -61,14 +61,9 @@ describe.each(DOORS)("through the %s", (door) => {
   });
 
   describe("failures are counted", () => {
-    async function failTwentyTimes(
-      send: (path: string, init: RequestInit) => Promise<Response>,
-      headers = {},
-    ) {
+    async function failTwentyTimes(send: (path: string, init: RequestInit) => Promise<Response>, headers = {}) {
       for (let count = 0; count < 20; count++) {
-        expect(
-          (await send("/hooks/wake", { headers: { "x-gateway-token": "wrong", ...headers } })).status,
-        ).toBe(401);
+        expect((await send("/hooks/wake", { headers: { "x-gateway-token": "wrong", ...headers } })).status).toBe(401);
       }
     }
 
@@ -76,9 +71,7 @@ describe.each(DOORS)("through the %s", (door) => {
       const { send } = await startIngress(door);
       await failTwentyTimes(send);
       const throttled = await send("/hooks/wake", { headers: {} });
-      expect(Number(throttled.headers.get("retry-after"))).toSatisfy(
-        (wait: number) => wait > 0 && wait <= 60,
-      );
+      expect(Number(throttled.headers.get("retry-after"))).toSatisfy((wait: number) => wait > 0 && wait <= 60);
       await expectRefusal(throttled, 429, "too_many_failures");
       expect((await send("/hooks/wake", { body: JSON_BODY })).status).toBe(200);
       await expectRefusal(await send("/hooks/wake", { headers: {} }), 401, "unauthorized");

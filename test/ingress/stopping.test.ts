@@ -6,33 +6,30 @@ import { openRaw, parseAnswers, rawHead } from "../support/raw.ts";
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
 
-test.each(DOORS)(
-  "stopping finishes what came through the %s and is in flight, and takes nothing new",
-  async (door) => {
-    const gate = createGate();
-    const { server, send, received } = await startIngress(door, {
-      async receive(request) {
-        received.push(request);
-        await gate.passed;
-        return { status: 200, headers: {}, body: { ok: true } };
-      },
-    });
-    const answer = send("/hooks/wake", { body: JSON_BODY });
-    await expect.poll(() => received.length).toBe(1);
-    let closed = false;
-    const closing = server.close().then(() => (closed = true));
-    await sleep(50);
-    expect(closed).toBe(false);
-    const late = await server.handle(new Request("http://hookline.test/hooks/wake", { method: "POST" }));
-    expect([late.status, late.headers.get("retry-after")]).toEqual([503, "5"]);
-    expect(await late.json()).toMatchObject({ ok: false, code: "draining" });
+test.each(DOORS)("stopping finishes what came through the %s and is in flight, and takes nothing new", async (door) => {
+  const gate = createGate();
+  const { server, send, received } = await startIngress(door, {
+    async receive(request) {
+      received.push(request);
+      await gate.passed;
+      return { status: 200, headers: {}, body: { ok: true } };
+    },
+  });
+  const answer = send("/hooks/wake", { body: JSON_BODY });
+  await expect.poll(() => received.length).toBe(1);
+  let closed = false;
+  const closing = server.close().then(() => (closed = true));
+  await sleep(50);
+  expect(closed).toBe(false);
+  const late = await server.handle(new Request("http://hookline.test/hooks/wake", { method: "POST" }));
+  expect([late.status, late.headers.get("retry-after")]).toEqual([503, "5"]);
+  expect(await late.json()).toMatchObject({ ok: false, code: "draining" });
 
-    gate.open();
-    expect((await answer).status).toBe(200);
-    await closing;
-    expect(received).toHaveLength(1);
-  },
-);
+  gate.open();
+  expect((await answer).status).toBe(200);
+  await closing;
+  expect(received).toHaveLength(1);
+});
 
 test("stopping does not wait for ever", async () => {
   const arrived = createGate();

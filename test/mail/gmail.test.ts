@@ -96,9 +96,7 @@ function ids(): Promise<string[]> {
 
 /** Posts what Pub/Sub would; resolves with the status. */
 async function announce(token: string): Promise<number> {
-  const data = Buffer.from(JSON.stringify({ emailAddress: gmail.source.user, historyId: 1 })).toString(
-    "base64",
-  );
+  const data = Buffer.from(JSON.stringify({ emailAddress: gmail.source.user, historyId: 1 })).toString("base64");
   const { status } = await fetch(`${service.url}/mail/push`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },

@@ -77,9 +77,7 @@ test("mail run, killed: what it had in hand comes once, by the next one", async 
   await run.end("SIGKILL");
   run = mailRun("--json");
   await expect.poll(ids).toEqual(sent);
-  await expect
-    .poll(() => lastLine(run.output()))
-    .toMatchObject({ type: "state", state: "watching", folder: "INBOX" });
+  await expect.poll(() => lastLine(run.output())).toMatchObject({ type: "state", state: "watching", folder: "INBOX" });
   expect(await run.end("SIGINT")).toBe(0);
 });
 

@@ -39,9 +39,7 @@ test("by the mapping's schema: the event holds it, and is replayed once the mapp
   send(...sent);
   const rest = sent.filter((id) => id !== "a-007");
   await expect.poll(ids).toEqual(rest);
-  await expect
-    .poll(() => folderStatus(service))
-    .toMatchObject({ state: "watching", posted: 19, setAside: 1 });
+  await expect.poll(() => folderStatus(service)).toMatchObject({ state: "watching", posted: 19, setAside: 1 });
 
   await change(MAPPING);
   const { events } = await service.api("/api/events?hook=mail&status=rejected");
@@ -59,9 +57,7 @@ test("by a transform that fails on it", async () => {
   const sent = numbered("b", 30);
   send(...sent);
   await expect.poll(ids).toEqual(sent.filter((id) => id !== "b-013"));
-  await expect
-    .poll(() => folderStatus(service))
-    .toMatchObject({ state: "watching", posted: 29, setAside: 1 });
+  await expect.poll(() => folderStatus(service)).toMatchObject({ state: "watching", posted: 29, setAside: 1 });
 });
 
 test("as too large: it comes with a shorter text, and none is set aside", async () => {

@@ -18,38 +18,34 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test(
-  "a person is led through it, and sees the change before it is written",
-  { timeout: 120_000 },
-  async () => {
-    const terminal = openTerminal(folder, ["mail", "setup", "--host", server.host]);
-    await terminal.answer("Mail address", `${server.user}${ENTER}`);
-    await terminal.answer("Encryption", DOWN + DOWN + ENTER);
-    await terminal.answer("Port", `${"\u007f".repeat(3)}${server.port}${ENTER}`);
-    await terminal.answer("Login name", ENTER);
-    await terminal.answer("How does it log in?", ENTER);
-    await terminal.answer("Password: where is it?", ENTER);
-    await terminal.answer("Password (it is not shown)", `wrong horse${ENTER}`);
-    await terminal.answer("refuses the login", "");
-    await terminal.answer("once more", ENTER);
-    await terminal.answer("How does it log in?", ENTER);
-    await terminal.answer("Password: where is it?", ENTER);
-    await terminal.answer("Password (it is not shown)", `${server.password}${ENTER}`);
-    await terminal.answer("Which folders count?", `${DOWN} ${ENTER}`);
-    await terminal.answer("Your own words to the agent", `Be brief.${ENTER}`);
-    await terminal.answer('instructions: "Be brief."', "");
-    await terminal.answer("Write /", ENTER);
-    expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
+test("a person is led through it, and sees the change before it is written", { timeout: 120_000 }, async () => {
+  const terminal = openTerminal(folder, ["mail", "setup", "--host", server.host]);
+  await terminal.answer("Mail address", `${server.user}${ENTER}`);
+  await terminal.answer("Encryption", DOWN + DOWN + ENTER);
+  await terminal.answer("Port", `${"\u007f".repeat(3)}${server.port}${ENTER}`);
+  await terminal.answer("Login name", ENTER);
+  await terminal.answer("How does it log in?", ENTER);
+  await terminal.answer("Password: where is it?", ENTER);
+  await terminal.answer("Password (it is not shown)", `wrong horse${ENTER}`);
+  await terminal.answer("refuses the login", "");
+  await terminal.answer("once more", ENTER);
+  await terminal.answer("How does it log in?", ENTER);
+  await terminal.answer("Password: where is it?", ENTER);
+  await terminal.answer("Password (it is not shown)", `${server.password}${ENTER}`);
+  await terminal.answer("Which folders count?", `${DOWN} ${ENTER}`);
+  await terminal.answer("Your own words to the agent", `Be brief.${ENTER}`);
+  await terminal.answer('instructions: "Be brief."', "");
+  await terminal.answer("Write /", ENTER);
+  expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
 
-    const text = readFileSync(path.join(folder, "webhooks.json5"), "utf8");
-    expect(text).toContain('folders: ["INBOX", "Lists"]');
-    expect(text).toContain('instructions: "Be brief."');
-    const secret = path.join(folder, ".webhooks/mail-password");
-    expect(readFileSync(secret, "utf8")).toBe(`${server.password}\n`);
-    expect(statSync(secret).mode & 0o777).toBe(0o600);
-    expect(terminal.shown() + text).not.toContain(server.password);
-  },
-);
+  const text = readFileSync(path.join(folder, "webhooks.json5"), "utf8");
+  expect(text).toContain('folders: ["INBOX", "Lists"]');
+  expect(text).toContain('instructions: "Be brief."');
+  const secret = path.join(folder, ".webhooks/mail-password");
+  expect(readFileSync(secret, "utf8")).toBe(`${server.password}\n`);
+  expect(statSync(secret).mode & 0o777).toBe(0o600);
+  expect(terminal.shown() + text).not.toContain(server.password);
+});
 
 test("a person consents in the browser, for Gmail's own API", { timeout: 120_000 }, async () => {
   const gmail = await startGmail();

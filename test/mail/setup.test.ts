@@ -17,103 +17,88 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test(
-  "from nothing to a configuration that loads, and again, and otherwise",
-  { timeout: 120_000 },
-  async () => {
-    const server = await startImap({ folders: { Lists: "" } });
-    const flags = [...addressOf(server), "--password-stdin", "--json"];
+test("from nothing to a configuration that loads, and again, and otherwise", { timeout: 120_000 }, async () => {
+  const server = await startImap({ folders: { Lists: "" } });
+  const flags = [...addressOf(server), "--password-stdin", "--json"];
 
-    const wrong = await setUp([...flags, "--yes"], { input: "wrong horse\n" });
-    expect(wrong).toMatchObject({ code: 1, answer: { ok: false, code: "login_refused" } });
-    const unasked = await setUp(flags, { input: server.password });
-    expect(unasked).toMatchObject({
-      code: 2,
-      answer: { code: "missing_answer", error: expect.stringContaining("--yes") },
-    });
-    const dry = await setUp([...flags, "--dry-run"], { input: server.password });
-    expect(dry).toMatchObject({ code: 0, answer: { ok: true, changed: true, written: false } });
-    expect(readdirSync(folder)).toEqual([]);
+  const wrong = await setUp([...flags, "--yes"], { input: "wrong horse\n" });
+  expect(wrong).toMatchObject({ code: 1, answer: { ok: false, code: "login_refused" } });
+  const unasked = await setUp(flags, { input: server.password });
+  expect(unasked).toMatchObject({
+    code: 2,
+    answer: { code: "missing_answer", error: expect.stringContaining("--yes") },
+  });
+  const dry = await setUp([...flags, "--dry-run"], { input: server.password });
+  expect(dry).toMatchObject({ code: 0, answer: { ok: true, changed: true, written: false } });
+  expect(readdirSync(folder)).toEqual([]);
 
-    const first = await setUp([...flags, "--yes"], { input: `${server.password}\n` });
-    const mailbox = `imap://ann%40example.com@127.0.0.1:${server.port}`;
-    expect(first).toMatchObject({
-      code: 0,
-      answer: {
-        changed: true,
-        written: true,
-        mailbox,
-        folders: ["INBOX"],
-        warnings: [expect.stringContaining("No channel is configured")],
-      },
-    });
-    const text = read("webhooks.json5");
-    expect(text).toContain('password: "${file:.webhooks/mail-password}"');
-    expect(read(".webhooks/mail-password")).toBe(`${server.password}\n`);
-    for (const secret of ["mail-password", "hook-token", "gateway-token"]) {
-      expect(statSync(path.join(folder, ".webhooks", secret)).mode & 0o777).toBe(0o600);
-    }
-    expect(statSync(path.join(folder, ".webhooks")).mode & 0o777).toBe(0o700);
-    expect(await runWebhooks(folder, "check")).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining("mail"),
-    });
+  const first = await setUp([...flags, "--yes"], { input: `${server.password}\n` });
+  const mailbox = `imap://ann%40example.com@127.0.0.1:${server.port}`;
+  expect(first).toMatchObject({
+    code: 0,
+    answer: {
+      changed: true,
+      written: true,
+      mailbox,
+      folders: ["INBOX"],
+      warnings: [expect.stringContaining("No channel is configured")],
+    },
+  });
+  const text = read("webhooks.json5");
+  expect(text).toContain('password: "${file:.webhooks/mail-password}"');
+  expect(read(".webhooks/mail-password")).toBe(`${server.password}\n`);
+  for (const secret of ["mail-password", "hook-token", "gateway-token"]) {
+    expect(statSync(path.join(folder, ".webhooks", secret)).mode & 0o777).toBe(0o600);
+  }
+  expect(statSync(path.join(folder, ".webhooks")).mode & 0o777).toBe(0o700);
+  expect(await runWebhooks(folder, "check")).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("mail"),
+  });
 
-    const again = await setUp([...flags, "--yes"], { input: server.password });
-    expect(again).toMatchObject({ code: 0, answer: { changed: false, written: false } });
-    expect(read("webhooks.json5")).toBe(text);
-    const other = await setUp(["--folder", "Lists", "--yes", "--json"]);
-    expect(other).toMatchObject({ code: 0, answer: { changed: true, folders: ["Lists"] } });
-    expect(read("webhooks.json5").replace('"Lists"', "")).toBe(
-      text.replace(/(password: ".*")/, "$1,\n        folders: []"),
-    );
-    for (const { stdout, stderr } of [wrong, unasked, dry, first, again, other]) {
-      expect(stdout + stderr + text).not.toContain(server.password);
-    }
-  },
-);
+  const again = await setUp([...flags, "--yes"], { input: server.password });
+  expect(again).toMatchObject({ code: 0, answer: { changed: false, written: false } });
+  expect(read("webhooks.json5")).toBe(text);
+  const other = await setUp(["--folder", "Lists", "--yes", "--json"]);
+  expect(other).toMatchObject({ code: 0, answer: { changed: true, folders: ["Lists"] } });
+  expect(read("webhooks.json5").replace('"Lists"', "")).toBe(
+    text.replace(/(password: ".*")/, "$1,\n        folders: []"),
+  );
+  for (const { stdout, stderr } of [wrong, unasked, dry, first, again, other]) {
+    expect(stdout + stderr + text).not.toContain(server.password);
+  }
+});
 
 describe("a configuration that is there", () => {
-  test(
-    "keeps its comments and all else, and what it keeps secret is not shown",
-    { timeout: 120_000 },
-    async () => {
-      const server = await startImap();
-      const text = [
-        "# of the north office",
-        "gateway: { auth: { token: gateway-token-in-clear } } # mine",
-        "hooks:",
-        "    enabled: true",
-        "    token: 'hook-token-in-clear-0123456789' # rotate in May",
-        "    presets: [] # none yet",
-        "# the end",
-        "",
-      ].join("\n");
-      write("webhooks.yaml", text);
-      const flags = [
-        ...addressOf(server),
-        "--password-env",
-        "MAIL_PASSWORD",
-        "--instructions",
-        "Be brief.",
-        "--yes",
-      ];
-      const { code, stdout } = await setUp(flags, { env: { MAIL_PASSWORD: server.password } });
-      expect(code).toBe(0);
-      const lines = read("webhooks.yaml").split("\n");
-      const kept = text.replace("presets: []", 'presets: ["mail"]').split("\n");
-      expect(lines.filter((line) => kept.includes(line))).toEqual(kept);
-      expect(parseSource("x.yaml", read("webhooks.yaml")).value).toMatchObject({
-        hooks: {
-          presets: ["mail"],
-          mail: { source: { kind: "imap", password: "${MAIL_PASSWORD}" }, instructions: "Be brief." },
-        },
-      });
-      expect(stdout).toContain("[redacted]");
-      expect(stdout).not.toMatch(/in-clear|correct horse/);
-      expect(existsSync(path.join(folder, ".webhooks"))).toBe(false);
-    },
-  );
+  test("keeps its comments and all else, and what it keeps secret is not shown", { timeout: 120_000 }, async () => {
+    const server = await startImap();
+    const text = [
+      "# of the north office",
+      "gateway: { auth: { token: gateway-token-in-clear } } # mine",
+      "hooks:",
+      "    enabled: true",
+      "    token: 'hook-token-in-clear-0123456789' # rotate in May",
+      "    presets: [] # none yet",
+      "# the end",
+      "",
+    ].join("\n");
+    write("webhooks.yaml", text);
+    const flags = [...addressOf(server), "--password-env", "MAIL_PASSWORD", "--instructions", "Be brief.", "--yes"];
+    const { code, stdout } = await setUp(flags, { env: { MAIL_PASSWORD: server.password } });
+    expect(code).toBe(0);
+    const lines = read("webhooks.yaml").split("\n");
+    const kept = text.replace("presets: []", 'presets: ["mail"]').split("\n");
+    expect(lines.filter((line) => kept.includes(line))).toEqual(kept);
+    expect(parseSource("x.yaml", read("webhooks.yaml")).value).toMatchObject({
+      hooks: {
+        presets: ["mail"],
+        mail: { source: { kind: "imap", password: "${MAIL_PASSWORD}" }, instructions: "Be brief." },
+      },
+    });
+    expect(stdout).toContain("[redacted]");
+    expect(stdout).not.toMatch(/in-clear|correct horse/);
+    expect(existsSync(path.join(folder, ".webhooks"))).toBe(false);
+  });
 
   test("gets a password out of it that stood there in clear", { timeout: 120_000 }, async () => {
     const server = await startImap();
@@ -121,11 +106,7 @@ describe("a configuration that is there", () => {
     const hooks = { enabled: true, token: "0123456789012345678901234", presets: [{ use: "mail" }] };
     write(
       "webhooks.json",
-      JSON.stringify(
-        { hooks: { ...hooks, mail: { source: { ...source, password: server.password } } } },
-        null,
-        2,
-      ),
+      JSON.stringify({ hooks: { ...hooks, mail: { source: { ...source, password: server.password } } } }, null, 2),
     );
     const { code, stdout } = await setUp(["--yes"]);
     expect(code).toBe(0);
@@ -139,15 +120,7 @@ describe("a configuration that is there", () => {
     const server = await startImap();
     write("webhooks.json5", "{ hooks: { enabled: true, token: '0123456789012345678901234' } }");
     write("password", server.password);
-    const flags = [
-      ...addressOf(server),
-      "--password-file",
-      "password",
-      "--channel",
-      "slack",
-      "--yes",
-      "--json",
-    ];
+    const flags = [...addressOf(server), "--password-file", "password", "--channel", "slack", "--yes", "--json"];
     expect(await setUp(flags)).toMatchObject({
       code: 1,
       answer: { code: "config", error: expect.stringContaining("hooks.mail.channel") },
@@ -159,11 +132,7 @@ describe("a configuration that is there", () => {
 describe("what cannot work is said, and nothing is written", () => {
   test.each([
     [["--host", "127.0.0.1", "--user", "ann"], 2, "--password-env, or --password-file, or --password-stdin"],
-    [
-      ["--host", "mail.example", "--user", "ann", "--tls", "none"],
-      1,
-      "--tls: expected one of implicit, starttls",
-    ],
+    [["--host", "mail.example", "--user", "ann", "--tls", "none"], 1, "--tls: expected one of implicit, starttls"],
     [["--host", "127.0.0.1", "--user", "ann", "--password-file", "gone", "--yes"], 1, "gone cannot be used"],
     [["--password", "correct horse"], 1, "unknown option '--password'"],
   ])("%j", { timeout: 120_000 }, async (flags, code, message) => {
@@ -227,10 +196,7 @@ function addressOf({ host, port, user }: ImapServer): string[] {
   return ["--host", host, "--port", String(port), "--tls", "none", "--user", user];
 }
 
-function setUp(
-  flags: string[],
-  surroundings?: Parameters<typeof setUpMail>[2],
-): ReturnType<typeof setUpMail> {
+function setUp(flags: string[], surroundings?: Parameters<typeof setUpMail>[2]): ReturnType<typeof setUpMail> {
   return setUpMail(folder, flags, surroundings);
 }
 

@@ -56,9 +56,7 @@ async function act(client: AgentContext, sessionId: string, text: string): Promi
       sessionId,
       update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text: words } },
     });
-  const [word = "", rest = ""] = (text.split("\n").findLast((line) => !line.startsWith("<<<")) ?? "").split(
-    / (.*)/s,
-  );
+  const [word = "", rest = ""] = (text.split("\n").findLast((line) => !line.startsWith("<<<")) ?? "").split(/ (.*)/s);
   switch (word) {
     case "pid":
       await say(String(process.pid));

@@ -51,10 +51,7 @@ function answer(messages: Message[], { method, path, headers, body }: JsonReques
   return createMessage(messages, body);
 }
 
-function createMessage(
-  messages: Message[],
-  { content, nonce, enforce_nonce }: JsonRequest["body"],
-): JsonAnswer {
+function createMessage(messages: Message[], { content, nonce, enforce_nonce }: JsonRequest["body"]): JsonAnswer {
   if (typeof content !== "string" || content === "" || Array.from(content).length > 2000) {
     return invalid("content", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 2000 in length.");
   }

@@ -84,9 +84,7 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
 }
 
 /** An agent that is a function. */
-export function scripted(
-  run: (turn: AgentTurn, signal: AbortSignal) => string | Promise<string>,
-): AgentDriver {
+export function scripted(run: (turn: AgentTurn, signal: AbortSignal) => string | Promise<string>): AgentDriver {
   return {
     name: "scripted",
     run: async (turn, signal): Promise<AgentReply> => ({ text: await run(turn, signal), model: "scripted" }),

@@ -15,10 +15,7 @@ export interface Following {
 }
 
 /** Follows the source, and resolves once that has begun: whatever comes in from then on has to come. */
-export async function openSource(
-  source: MailSource,
-  options: Partial<FollowOptions> = {},
-): Promise<Following> {
+export async function openSource(source: MailSource, options: Partial<FollowOptions> = {}): Promise<Following> {
   const following = followSource(source, options);
   await expect.poll(() => following.batches.length || following.error()).toBeTruthy();
   return following;

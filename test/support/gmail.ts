@@ -118,9 +118,7 @@ export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise
     response.on("close", () => gone.abort());
     const answer = gmail.intercept(name) ?? (await answerOurs(ours, request, { body, gone: gone.signal }));
     if (answer)
-      response
-        .writeHead(answer.status, { "content-type": "application/json" })
-        .end(JSON.stringify(answer.body));
+      response.writeHead(answer.status, { "content-type": "application/json" }).end(JSON.stringify(answer.body));
     else await pass(`${google}${target}`, request, { body, response });
   }
 }

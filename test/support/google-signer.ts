@@ -41,8 +41,6 @@ export async function startGoogleSigner(audience: string, email: string): Promis
 }
 
 function toToken(claims: object, header: object, key: KeyObject): string {
-  const signed = [header, claims]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
-    .join(".");
+  const signed = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
   return `${signed}.${sign("RSA-SHA256", Buffer.from(signed), key).toString("base64url")}`;
 }

@@ -91,8 +91,7 @@ export async function startImapServer(options: ImapServerOptions = {}): Promise<
     dropConnections,
     muteConnections: () => connections.forEach(mute),
     refuseLogins: (refuse) => void (server.users = refuse ? {} : USERS),
-    cutWithin: (folder, uid, times = 1) =>
-      void faults.set(requireMessage(server, folder, uid), { kind: "cut", times }),
+    cutWithin: (folder, uid, times = 1) => void faults.set(requireMessage(server, folder, uid), { kind: "cut", times }),
     failOn: (folder, uid) => void faults.set(requireMessage(server, folder, uid), { kind: "fail" }),
     hide: (folder, uid) => void faults.set(requireMessage(server, folder, uid), { kind: "hide" }),
     connectionCount: () => connections.size,
@@ -129,12 +128,7 @@ function recordCommands(server: Hoodiecrow): string[] {
   return commands;
 }
 
-function append(
-  server: Hoodiecrow,
-  folder: Folder,
-  bytes: Uint8Array | string,
-  options: AppendOptions = {},
-): number {
+function append(server: Hoodiecrow, folder: Folder, bytes: Uint8Array | string, options: AppendOptions = {}): number {
   // hoodiecrow keeps mails as binary strings.
   const raw = Buffer.from(bytes).toString("latin1");
   const { message } = server.appendMessage(folder, options.flags ?? [], options.receivedAt, raw);

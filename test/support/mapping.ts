@@ -56,8 +56,7 @@ export function toCompiled(mapping: MappingInput | MappingSource, index = 0): Co
   const source = isSource(mapping) ? mapping : toSource(mapping, index);
   const bundle = source.mapping.transform && toBundle(source);
   const compiled = compileMapping(source, { bundle, readFile: refuseFile });
-  if (!compiled.mapping)
-    throw new Error(compiled.problems.map(({ key, message }) => `${key}: ${message}`).join("\n"));
+  if (!compiled.mapping) throw new Error(compiled.problems.map(({ key, message }) => `${key}: ${message}`).join("\n"));
   return compiled.mapping;
 }
 

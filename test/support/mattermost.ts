@@ -63,11 +63,7 @@ function answer(posts: Post[], { method, path, headers, body }: JsonRequest): Js
 
 function createPost(posts: Post[], post: Post): JsonAnswer {
   if (post.channel_id !== CHANNEL) {
-    return mattermostError(
-      403,
-      "api.context.permissions.app_error",
-      "You do not have the appropriate permissions.",
-    );
+    return mattermostError(403, "api.context.permissions.app_error", "You do not have the appropriate permissions.");
   }
   if (Array.from(post.message).length > 16_383) {
     return mattermostError(400, "model.post.is_valid.message_length.app_error", "Post message is too long.");

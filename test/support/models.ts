@@ -33,8 +33,7 @@ export async function startModels(): Promise<ModelServer> {
         return { content: text, ...extra };
       });
     },
-    fail: (status, message, retryAfter) =>
-      void mock.clearFixtures().on({}, { error: { message }, status, retryAfter }),
+    fail: (status, message, retryAfter) => void mock.clearFixtures().on({}, { error: { message }, status, retryAfter }),
     failOnce(status, message, thenReply) {
       let failed = false;
       mock.clearFixtures().on({}, () => {

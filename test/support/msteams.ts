@@ -74,8 +74,7 @@ function answer(state: State, { method, path, headers, body }: JsonRequest): Jso
 
 function giveToken(state: State, form: Record<string, unknown>): JsonAnswer {
   const { grant_type: grant, client_id: id, client_secret: secret, scope } = form;
-  if (grant !== "client_credentials" || scope !== SCOPE)
-    return { status: 400, body: { error: "invalid_request" } };
+  if (grant !== "client_credentials" || scope !== SCOPE) return { status: 400, body: { error: "invalid_request" } };
   if (id !== APP_ID || secret !== APP_PASSWORD) {
     const description = `AADSTS7000215: Invalid client secret provided: ${String(secret)}`;
     return { status: 401, body: { error: "invalid_client", error_description: description } };

@@ -36,18 +36,14 @@ export function openRaw(port: number): RawConnection {
 
 /** The head of a POST with the token. */
 export function rawHead(path: string, ...headers: string[]): string {
-  const lines = [
-    `POST ${path} HTTP/1.1`,
-    "Host: hookline.test",
-    `Authorization: Bearer ${TOKEN}`,
-    ...headers,
-  ];
+  const lines = [`POST ${path} HTTP/1.1`, "Host: hookline.test", `Authorization: Bearer ${TOKEN}`, ...headers];
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
 /** Status and body of each answer in what came back. */
 export function parseAnswers(text: string): { status: number; body: { code?: string; ok?: boolean } }[] {
-  return [...text.matchAll(/HTTP\/1\.1 (\d{3})[^]*?\r\n\r\n(\{[^]*?\})?(?=HTTP\/1\.1|$)/g)].map(
-    ([, status, body]) => ({ status: Number(status), body: body === undefined ? {} : JSON.parse(body) }),
-  );
+  return [...text.matchAll(/HTTP\/1\.1 (\d{3})[^]*?\r\n\r\n(\{[^]*?\})?(?=HTTP\/1\.1|$)/g)].map(([, status, body]) => ({
+    status: Number(status),
+    body: body === undefined ? {} : JSON.parse(body),
+  }));
 }

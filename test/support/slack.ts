@@ -37,10 +37,7 @@ export async function startSlack(): Promise<SlackServer> {
 }
 
 async function findChannel(baseUrl: string): Promise<string> {
-  const { channels } = await call<{ channels: { id: string; name: string }[] }>(
-    baseUrl,
-    "conversations.list",
-  );
+  const { channels } = await call<{ channels: { id: string; name: string }[] }>(baseUrl, "conversations.list");
   const found = channels.find(({ name }) => name === CHANNEL_NAME);
   if (!found) throw new Error(`The emulator has no channel ${CHANNEL_NAME}.`);
   return found.id;
@@ -54,11 +51,7 @@ async function readMessages(baseUrl: string, channel: string): Promise<string[]>
   return messages.map(({ text }) => text).toReversed();
 }
 
-async function call<Answer>(
-  baseUrl: string,
-  method: string,
-  fields: Record<string, string> = {},
-): Promise<Answer> {
+async function call<Answer>(baseUrl: string, method: string, fields: Record<string, string> = {}): Promise<Answer> {
   const response = await fetch(`${baseUrl}${method}`, {
     method: "POST",
     headers: { authorization: `Bearer ${TOKEN}` },

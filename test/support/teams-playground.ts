@@ -26,15 +26,11 @@ export async function startTeamsPlayground(): Promise<TeamsPlayground> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-playground-"));
   const program = fileURLToPath(import.meta.resolve("@microsoft/m365agentsplayground/cli.js"));
   const options = ["--port", "0", "--channel-id", "msteams", "--conversation-id", CONVERSATION];
-  const child = spawn(
-    process.execPath,
-    [program, "start", ...options, "--app-endpoint", BOT, "--disable-telemetry"],
-    {
-      cwd: folder,
-      env: { ...process.env, TEAMSAPPTESTER_BROWSER: "none" },
-      stdio: ["ignore", "pipe", "inherit"],
-    },
-  );
+  const child = spawn(process.execPath, [program, "start", ...options, "--app-endpoint", BOT, "--disable-telemetry"], {
+    cwd: folder,
+    env: { ...process.env, TEAMSAPPTESTER_BROWSER: "none" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const ended = once(child, "exit");
   const port = await findPort(createInterface({ input: child.stdout }));
   const baseUrl = `http://127.0.0.1:${port}/_connector`;

@@ -37,9 +37,7 @@ export function openTerminal(folder: string, args: string[]): Terminal {
   return {
     async answer(question, keys) {
       const isAsked = (): boolean => output.includes(question, seen);
-      await expect
-        .poll(isAsked, { timeout: 60_000, message: `${question}\n${output.slice(seen)}` })
-        .toBe(true);
+      await expect.poll(isAsked, { timeout: 60_000, message: `${question}\n${output.slice(seen)}` }).toBe(true);
       seen = output.indexOf(question, seen) + question.length;
       child.stdin.write(keys);
     },

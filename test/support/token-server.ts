@@ -12,9 +12,7 @@ export async function startTokenServer(...answers: (JsonAnswer | object)[]): Pro
   const requests: Record<string, unknown>[] = [];
   const { url, close } = await startJsonServer(({ body }) => {
     const answer = answers[Math.min(requests.push(body), answers.length) - 1] ?? {};
-    return "status" in answer
-      ? (answer as JsonAnswer)
-      : { status: 200, body: { token_type: "Bearer", ...answer } };
+    return "status" in answer ? (answer as JsonAnswer) : { status: 200, body: { token_type: "Bearer", ...answer } };
   });
   onTestFinished(close);
   return { tokenUrl: `${url}token`, requests };

@@ -48,11 +48,7 @@ export function whatsappError(status: number, code: number, message: string): Js
 
 function answer(messages: string[], { method, path, headers, body }: JsonRequest): JsonAnswer {
   if (headers.authorization !== `Bearer ${TOKEN}`) {
-    return whatsappError(
-      401,
-      190,
-      `Malformed access token ${headers.authorization?.slice("Bearer ".length)}`,
-    );
+    return whatsappError(401, 190, `Malformed access token ${headers.authorization?.slice("Bearer ".length)}`);
   }
   if (method !== "POST" || !new RegExp(`^/v\\d+\\.\\d/${PHONE_NUMBER_ID}/messages$`).test(path ?? "")) {
     return whatsappError(400, 100, "Unsupported post request.");

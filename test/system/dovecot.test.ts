@@ -41,8 +41,7 @@ test("open connections can be cut", async () => {
 
 test("mails keep their uids under a new uidValidity, and lose them where it is rebuilt", async () => {
   const maildir = dovecot.maildir(ANN);
-  for (const subject of ["first", "second", "third"])
-    maildir.deliver(Buffer.from(`Subject: ${subject}\r\n\r\n`));
+  for (const subject of ["first", "second", "third"]) maildir.deliver(Buffer.from(`Subject: ${subject}\r\n\r\n`));
   await readSubjects();
   await dovecot.doveadm("expunge", "-u", ANN, "mailbox", "INBOX", "subject", "first");
   const [before] = await readUids();

@@ -144,8 +144,7 @@ async function renewUidValidity(files: DovecotFiles, user: string, folder: strin
 
 async function rebuild(server: Server, user: string, folder: string): Promise<void> {
   await stop(server);
-  for (const name of UID_FILES)
-    rmSync(path.join(toFolder(server.files, user, folder), name), { force: true });
+  for (const name of UID_FILES) rmSync(path.join(toFolder(server.files, user, folder), name), { force: true });
   server.child = await run(server.files);
 }
 

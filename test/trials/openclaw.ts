@@ -40,10 +40,7 @@ async function tryOut(): Promise<Results> {
     ["so is that of a second one with the same session key", second.text === second.said],
     ["then the model is given the first turn too", second.given.includes("heron")],
     ["another key is answered too, and is another session", other.text === other.said],
-    [
-      "also where only the case differs",
-      other.given.includes("know a word") && !other.given.includes("heron"),
-    ],
+    ["also where only the case differs", other.given.includes("know a word") && !other.given.includes("heron")],
     ["OpenClaw has the session that the header names", keys.includes("agent:main:hookline:case-7")],
     ["and the one whose capital letter goes as %43", keys.includes("agent:main:hookline:%43ase-7")],
   ];

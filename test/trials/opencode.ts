@@ -61,10 +61,7 @@ async function tryOut(): Promise<Results> {
     ["so is that of a second one with the same session key", second.text === second.said],
     ["then the model is given the first turn too", second.given.includes("heron")],
     ["another key is answered too, and is another session", other.text === other.said],
-    [
-      "which knows nothing of the first",
-      other.given.includes("know a word") && !other.given.includes("heron"),
-    ],
+    ["which knows nothing of the first", other.given.includes("know a word") && !other.given.includes("heron")],
     ["a model that it offers is chosen", chosen.text === chosen.said && chosen.warnings.length === 0],
     ["of one that it does not offer there is a warning", unknown.warnings.length === 1],
   ];

@@ -51,9 +51,7 @@ describe("sessions", () => {
       message: "own was lost before it replied.",
     });
     const text = await textOf("again", { history: HISTORY });
-    expect(text).toBe(
-      `session-1 1: Earlier turns of this session, oldest first:\n${JSON.stringify(HISTORY)}\n\nagain`,
-    );
+    expect(text).toBe(`session-1 1: Earlier turns of this session, oldest first:\n${JSON.stringify(HISTORY)}\n\nagain`);
     expect(await textOf("pid", { history: HISTORY })).not.toBe(first);
   });
 
@@ -139,9 +137,7 @@ describe("how a turn ends", () => {
     expect(await failureOf(run("hello"))).toMatchObject({
       kind: "lasting",
       // EACCES where a folder of the PATH is closed to whoever runs this
-      message: expect.stringMatching(
-        /^own could not be started \(E\w+\): see agents\.providers\.own\.command\.$/,
-      ),
+      message: expect.stringMatching(/^own could not be started \(E\w+\): see agents\.providers\.own\.command\.$/),
     });
   });
 

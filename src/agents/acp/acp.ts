@@ -77,11 +77,7 @@ function takeWorker(state: State): AcpWorker {
  * The reply in what an agent answered. A text that was cut short by a limit is a reply with a warning; throws a
  * `DriverError` where it refused, was cancelled, or met a limit before it wrote anything.
  */
-function toAcpReply(
-  name: string,
-  { text, stopReason, warnings }: AcpAnswer,
-  model: string | undefined,
-): AgentReply {
+function toAcpReply(name: string, { text, stopReason, warnings }: AcpAnswer, model: string | undefined): AgentReply {
   const finished = stopReason === "end_turn";
   const given = stopReason !== "refusal" && stopReason !== "cancelled" && text.trim() !== "";
   if (!finished && !given) throw noReply(name, stopReason);
@@ -101,7 +97,7 @@ const INTERNAL_ERROR = -32603;
 /** The protocol's own: nobody has logged in. */
 const AUTHENTICATION_REQUIRED = -32000;
 
-const LONGEST_COMPLAINT = 300;
+const MAX_COMPLAINT_LENGTH = 300;
 
 /** Sorts what went wrong between the service and an agent of the Agent Client Protocol. */
 function toAcpError(error: unknown, { name, secrets }: { name: string; secrets: string[] }): DriverError {
@@ -109,7 +105,7 @@ function toAcpError(error: unknown, { name, secrets }: { name: string; secrets: 
   const words = error instanceof Error ? withoutSecrets(error.message, secrets) : "";
   if (error instanceof AcpLoss) {
     const lost = `${name} was lost before it replied`;
-    return new DriverError("passing", words ? `${lost}: ${words.slice(-LONGEST_COMPLAINT)}` : `${lost}.`);
+    return new DriverError("passing", words ? `${lost}: ${words.slice(-MAX_COMPLAINT_LENGTH)}` : `${lost}.`);
   }
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (typeof code === "string") return toStartError(name, error);
@@ -120,5 +116,5 @@ function toAcpError(error: unknown, { name, secrets }: { name: string; secrets: 
     );
   }
   const kind = code === INTERNAL_ERROR ? "passing" : "lasting";
-  return new DriverError(kind, `${name} failed: ${words.slice(0, LONGEST_COMPLAINT)}`);
+  return new DriverError(kind, `${name} failed: ${words.slice(0, MAX_COMPLAINT_LENGTH)}`);
 }

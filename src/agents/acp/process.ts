@@ -1,8 +1,4 @@
-import type {
-  ClientContext,
-  RequestPermissionRequest,
-  RequestPermissionResponse,
-} from "@agentclientprotocol/sdk";
+import type { ClientContext, RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Readable, Writable } from "node:stream";
@@ -35,7 +31,7 @@ export interface AcpProgram {
 }
 
 /** Longer lines end the connection: a program has run wild. */
-const MOST_LINE_BYTES = 4 * 1024 * 1024;
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
 /** How long after a program's end its last words may take, in milliseconds. */
 const DRAIN_MS = 1000;
@@ -80,13 +76,10 @@ function hangUp({ stdout, stderr }: ChildProcessWithoutNullStreams): void {
 }
 
 /** `onClose`: the connection has ended. Tells the agent that this client offers it neither files nor a terminal. */
-async function connect(
-  { stdin, stdout }: ChildProcessWithoutNullStreams,
-  onClose: () => void,
-): Promise<ClientContext> {
+async function connect({ stdin, stdout }: ChildProcessWithoutNullStreams, onClose: () => void): Promise<ClientContext> {
   const { client, methods, ndJsonStream, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
   const stream = ndJsonStream(Writable.toWeb(stdin), Readable.toWeb(stdout), {
-    maxMessageBytes: MOST_LINE_BYTES,
+    maxMessageBytes: MAX_LINE_BYTES,
   });
   const { agent, closed } = client({ name: "hookline" })
     .onRequest(methods.client.session.requestPermission, ({ params }) => refuse(params))
@@ -106,8 +99,7 @@ async function connect(
 /** Nobody is there who could approve. */
 function refuse({ options }: RequestPermissionRequest): RequestPermissionResponse {
   const rejection =
-    options.find(({ kind }) => kind === "reject_once") ??
-    options.find(({ kind }) => kind === "reject_always");
+    options.find(({ kind }) => kind === "reject_once") ?? options.find(({ kind }) => kind === "reject_always");
   if (!rejection) return { outcome: { outcome: "cancelled" } };
   return { outcome: { outcome: "selected", optionId: rejection.optionId } };
 }

@@ -19,7 +19,7 @@ export interface AcpAnswer {
 }
 
 /** More is no reply, in UTF-16 code units: an agent has run wild. */
-const MOST_LENGTH = 1024 * 1024;
+const MAX_LENGTH = 1024 * 1024;
 
 /** Opens a session in the folder `cwd`, absolute. */
 export async function openAcpSession(agent: ClientContext, cwd: string): Promise<AcpSession> {
@@ -32,8 +32,7 @@ export async function openAcpSession(agent: ClientContext, cwd: string): Promise
   let chosen = "default";
   return {
     async ask(turn, model) {
-      const warnings =
-        model === "default" && chosen === model ? [] : await chooseModel(agent, session, model);
+      const warnings = model === "default" && chosen === model ? [] : await chooseModel(agent, session, model);
       chosen = model;
       const prompt = toPrompt(turn, isNew);
       isNew = false;
@@ -67,9 +66,7 @@ async function chooseModel(agent: ClientContext, session: ActiveSession, model: 
     await agent.request("session/set_config_option", { sessionId, configId: option.id, value });
     return [];
   }
-  return model === "default"
-    ? []
-    : [`The agent offers no model "${model}" to choose: its own choice answered.`];
+  return model === "default" ? [] : [`The agent offers no model "${model}" to choose: its own choice answered.`];
 }
 
 async function collect(session: ActiveSession): Promise<string> {
@@ -80,11 +77,8 @@ async function collect(session: ActiveSession): Promise<string> {
     const { update } = message;
     if (update.sessionUpdate !== "agent_message_chunk" || update.content.type !== "text") continue;
     text += update.content.text;
-    if (text.length > MOST_LENGTH) {
-      throw new DriverError(
-        "lasting",
-        `The agent wrote more than ${MOST_LENGTH} characters and was stopped.`,
-      );
+    if (text.length > MAX_LENGTH) {
+      throw new DriverError("lasting", `The agent wrote more than ${MAX_LENGTH} characters and was stopped.`);
     }
   }
 }

@@ -31,7 +31,7 @@ interface State {
 }
 
 /** Agents keep what was said in every session: one that has had this many is replaced by a fresh one. */
-const MOST_SESSIONS = 100;
+const MAX_SESSIONS = 100;
 
 /** How long an agent may take to heed a cancelled turn, in milliseconds. */
 const GRACE_MS = 2000;
@@ -44,7 +44,7 @@ export function createAcpWorker(call: AcpCall): AcpWorker {
   const state: State = { program, witness, cwd: call.cwd, sessions, opened: 0, turns: 0, retired: false };
   return {
     ask: (turn, model, signal) => ask(state, { turn, model }, signal),
-    isSpent: () => state.retired || state.opened >= MOST_SESSIONS || program.isGone(),
+    isSpent: () => state.retired || state.opened >= MAX_SESSIONS || program.isGone(),
     retire() {
       state.retired = true;
       endIfIdle(state);

@@ -15,11 +15,7 @@ export function addOperatorCommands(
   const ofService = (command: Command): Command =>
     command
       .option("--config <file>", configHelp)
-      .option(
-        "--url <address>",
-        "address of the service (default: http://<gateway.host>:<gateway.port>)",
-        toAddress,
-      );
+      .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)", toAddress);
   addEventCommands(program, ofService, toCount);
   addDeadLetterCommands(program, ofService, toCount);
 
@@ -65,9 +61,9 @@ function addEventCommands(program: Command, ofService: Wrap, toCount: ToCount): 
     .option("--dry-run", "only count them", false)
     .option("--json", "print JSON", false)
     .action(replayEvents);
-  filtered(
-    events.command("export").description("Write everything about events, a line of JSON each."),
-  ).action(exportEvents);
+  filtered(events.command("export").description("Write everything about events, a line of JSON each.")).action(
+    exportEvents,
+  );
 }
 
 function addDeadLetterCommands(program: Command, ofService: Wrap, toCount: ToCount): void {

@@ -14,10 +14,7 @@ export interface TestFlags {
 }
 
 /** Runs the samples beside the transforms in the service's own sandbox. Exit code 1 where one gives another action. */
-export async function testSamples(
-  dir: string | undefined,
-  { config, update, watch }: TestFlags,
-): Promise<void> {
+export async function testSamples(dir: string | undefined, { config, update, watch }: TestFlags): Promise<void> {
   const folder = await locateTransforms({ dir, config });
   if (findSamples(folder).length === 0) throw noSamples(folder);
   const runner = createSandbox({ log: createLog("error") });

@@ -41,8 +41,7 @@ function requireFree(folder: string, files: string[]): void {
 /** The types are this version's own and written anew; compiler options are a person's once they are there. */
 function copySupport(folder: string): string[] {
   const wanted = existsSync(path.join(folder, COMPILER_OPTIONS)) ? [TYPES] : [TYPES, COMPILER_OPTIONS];
-  for (const file of wanted)
-    copyFileSync(path.join(PACKAGE_ROOT, "transforms", file), path.join(folder, file));
+  for (const file of wanted) copyFileSync(path.join(PACKAGE_ROOT, "transforms", file), path.join(folder, file));
   return wanted;
 }
 

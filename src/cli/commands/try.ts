@@ -22,10 +22,8 @@ export interface TryFlags {
 export async function tryHook(hook: string, payloadFile: string, flags: TryFlags): Promise<void> {
   const payload = readPayload(payloadFile);
   await withProgram(flags.config, async (program, { run }) => {
-    const trial = await runTrial(
-      { hook, payload, headers: flags.header, query: flags.query },
-      program,
-      (request) => resolveRequest(request, { ...program, run }),
+    const trial = await runTrial({ hook, payload, headers: flags.header, query: flags.query }, program, (request) =>
+      resolveRequest(request, { ...program, run }),
     );
     if (process.stdout.isTTY && !flags.json) console.log(printTrial(hook, trial).join("\n"));
     else printJson(trial);
@@ -46,9 +44,7 @@ function readPayload(file: string): unknown {
     return JSON.parse(readFileSync(file === "-" ? 0 : name, "utf8"));
   } catch (error) {
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
-    const message = isMissing
-      ? `There is no file ${name}.`
-      : `${name} cannot be read as JSON: ${messageOf(error)}`;
+    const message = isMissing ? `There is no file ${name}.` : `${name} cannot be read as JSON: ${messageOf(error)}`;
     throw new ConfigError([{ message }]);
   }
 }

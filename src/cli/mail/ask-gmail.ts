@@ -113,8 +113,7 @@ async function prepare({ asker, target }: Session, answer: MailboxAnswer): Promi
   const { topic, subscription } = answer.source;
   if (typeof topic !== "string" || typeof subscription !== "string" || flags.dryRun) return;
   const isWanted =
-    flags.preparePubsub ??
-    (await person?.confirm("Make topic and subscription, where they are not there yet?"));
+    flags.preparePubsub ?? (await person?.confirm("Make topic and subscription, where they are not there yet?"));
   if (!isWanted) return;
   const { oauth, pubsubUrl } = await resolveMailbox(target, answer);
   const auth = await createOAuthClient({ ...oauth });

@@ -5,14 +5,7 @@ import { findServer } from "../../mail/setup/discover.ts";
 import { partOf } from "../../mail/setup/plan.ts";
 import { findHint, findObstacle, type FoundServer, parseMailAddress } from "../../mail/setup/providers.ts";
 import { type Asker, askSecret } from "./prompts.ts";
-import {
-  isTaken,
-  loginTimeout,
-  type MailboxAnswer,
-  resolveMailbox,
-  type Session,
-  textOf,
-} from "./session.ts";
+import { isTaken, loginTimeout, type MailboxAnswer, resolveMailbox, type Session, textOf } from "./session.ts";
 
 /** Asks for a mailbox that speaks IMAP: where it is, how it is opened, which folders count. */
 export async function askImap(session: Session, address: string): Promise<MailboxAnswer> {
@@ -30,11 +23,7 @@ export async function askImap(session: Session, address: string): Promise<Mailbo
 }
 
 /** Whoever mistypes a password need not begin anew. Rejects with the error where it is another, or no more is wanted. */
-async function requireAnotherTry(
-  { asker: { person } }: Session,
-  error: unknown,
-  host: string,
-): Promise<void> {
+async function requireAnotherTry({ asker: { person } }: Session, error: unknown, host: string): Promise<void> {
   if (!person || !(error instanceof MailError) || error.kind !== "login") throw error;
   person.warn([error.message, findHint(host)].filter(Boolean).join(" "));
   if (!(await person.confirm("Say once more how it logs in?"))) throw error;
@@ -130,8 +119,7 @@ async function find(asker: Asker, address: string): Promise<FoundServer | undefi
   if (obstacle) asker.person?.warn(obstacle);
   const looking = `Looking for the mail server of ${parsed.domain}`;
   const found = await asker.during(looking, () => findServer(parsed));
-  if (found)
-    asker.person?.note(`${found.host}, port ${found.port}: from ${found.origin}. ${found.hint ?? ""}`.trim());
+  if (found) asker.person?.note(`${found.host}, port ${found.port}: from ${found.origin}. ${found.hint ?? ""}`.trim());
   return found;
 }
 
@@ -160,16 +148,12 @@ function askUser(asker: Asker, initial: string): Promise<string> {
 }
 
 function checkHost(answer: string): string | undefined {
-  return /^[\w.:-]{1,253}$/.test(answer)
-    ? undefined
-    : "expected the name of a server, such as imap.example.com";
+  return /^[\w.:-]{1,253}$/.test(answer) ? undefined : "expected the name of a server, such as imap.example.com";
 }
 
 function checkPort(answer: string): string | undefined {
   const port = Number(answer);
-  return /^\d+$/.test(answer) && port >= 1 && port <= 65_535
-    ? undefined
-    : "a port is a whole number from 1 to 65535";
+  return /^\d+$/.test(answer) && port >= 1 && port <= 65_535 ? undefined : "a port is a whole number from 1 to 65535";
 }
 
 /** What is known of the providers that want OAuth. */

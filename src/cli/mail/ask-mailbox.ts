@@ -10,8 +10,7 @@ export async function askMailbox(asker: Asker, target: Target): Promise<MailboxA
   const written = currentSource(target);
   const address = await askAddress(asker, textOf(written, "user"));
   const kind = await askKind(asker, address, written);
-  const isSame =
-    written["kind"] === kind && (address === written["user"] || asker.flags.user === written["user"]);
+  const isSame = written["kind"] === kind && (address === written["user"] || asker.flags.user === written["user"]);
   const session = { asker, target, current: isSame ? written : {} };
   if (kind === "imap") return askImap(session, address);
   // Google's libraries take their time to load.
@@ -81,11 +80,7 @@ async function askRoute(
   return { channel, to: await askText(person, "To whom there", textOf(mail, "to")) };
 }
 
-async function askText(
-  person: Person,
-  message: string,
-  initial: string | undefined,
-): Promise<string | undefined> {
+async function askText(person: Person, message: string, initial: string | undefined): Promise<string | undefined> {
   const answer = await person.text({ message, initial, optional: true });
   return answer === "" ? undefined : answer;
 }

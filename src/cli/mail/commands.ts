@@ -13,21 +13,13 @@ export function addMailCommands(
     .command("setup")
     .description("Find the mailbox, try its login, and write hooks.mail into the configuration.");
   // As below: the prompts and the mail sources are for these commands alone.
-  addSetupFlags(setup, configHelp).action(async (flags: SetupFlags) =>
-    (await import("./setup.ts")).setUpMail(flags),
-  );
+  addSetupFlags(setup, configHelp).action(async (flags: SetupFlags) => (await import("./setup.ts")).setUpMail(flags));
 
   mail
     .command("run")
-    .description(
-      "Watch the mailbox, and post each mail to the running service. `serve` does so itself by default.",
-    )
+    .description("Watch the mailbox, and post each mail to the running service. `serve` does so itself by default.")
     .option("--config <file>", configHelp)
-    .option(
-      "--url <address>",
-      "address of the service (default: http://<gateway.host>:<gateway.port>)",
-      toAddress,
-    )
+    .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)", toAddress)
     .option("--json", "print an object of JSON for each mail and each change", false)
     // Only this command watches: the others start faster without it.
     .action(async (flags: MailRunFlags) => (await import("./run.ts")).runMail(flags));

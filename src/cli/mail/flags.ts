@@ -62,10 +62,7 @@ export function addSetupFlags(command: Command, configHelp: string): Command {
     command
       .option(`--${name}-env <NAME>`, `the environment variable that holds ${what}`)
       .option(`--${name}-file <file>`, `the file that holds ${what}`)
-      .option(
-        `--${name}-stdin`,
-        `read ${what} from standard input, and keep it in a file of the state folder`,
-      );
+      .option(`--${name}-stdin`, `read ${what} from standard input, and keep it in a file of the state folder`);
   }
   return command
     .option("--oauth-token-url <url>", "imap: where access tokens come from")

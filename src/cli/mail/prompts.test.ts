@@ -7,17 +7,16 @@ const choices = [
   { value: "imap" as const, label: "Over IMAP" },
   { value: "gmail" as const, label: "By Gmail's own API" },
 ];
-const isNumber = (answer: string): string | undefined =>
-  /^\d+$/.test(answer) ? undefined : "expected a number";
+const isNumber = (answer: string): string | undefined => (/^\d+$/.test(answer) ? undefined : "expected a number");
 
 describe("with nobody to ask", () => {
   test("a flag's value counts before what holds by default", async () => {
     expect(await ask({ port: "1" }).text({ flag: "port", message: "Port", initial: "993" })).toBe("1");
     expect(await ask({}).text({ flag: "port", message: "Port", initial: "993" })).toBe("993");
     expect(await ask({}).text({ flag: "oauthScope", message: "Scopes", optional: true })).toBe("");
-    expect(
-      await ask({ kind: "gmail" }).choose({ flag: "kind", message: "Kind", choices, initial: "imap" }),
-    ).toBe("gmail");
+    expect(await ask({ kind: "gmail" }).choose({ flag: "kind", message: "Kind", choices, initial: "imap" })).toBe(
+      "gmail",
+    );
     expect(await ask({}).choose({ flag: "kind", message: "Kind", choices, initial: "imap" })).toBe("imap");
   });
 

@@ -1,13 +1,7 @@
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { ConfigError } from "../../errors.ts";
-import {
-  isReference,
-  type NamedSecret,
-  nameSecret,
-  type SecretPlace,
-  type Target,
-} from "../../mail/setup/plan.ts";
+import { isReference, type NamedSecret, nameSecret, type SecretPlace, type Target } from "../../mail/setup/plan.ts";
 import { workingFolder } from "../context.ts";
 import type { SetupFlags } from "./flags.ts";
 
@@ -87,8 +81,7 @@ export function createAsker(flags: SetupFlags, person: Person | undefined): Aske
       const given = flags[question.flag];
       if (given !== undefined) return requireGood(given, question);
       if (person) return person.text(question);
-      if (question.initial !== undefined || question.optional)
-        return requireGood(question.initial ?? "", question);
+      if (question.initial !== undefined || question.optional) return requireGood(question.initial ?? "", question);
       throw unanswered(question.flag, question.message);
     },
     async choose({ flag, message, choices, initial }) {
@@ -136,11 +129,7 @@ export interface SecretQuestion {
 }
 
 /** Asks where a secret is. One that is typed, piped, or stands in clear now, gets a file of its own. */
-export async function askSecret(
-  asker: Asker,
-  question: SecretQuestion,
-  target: Target,
-): Promise<NamedSecret> {
+export async function askSecret(asker: Asker, question: SecretQuestion, target: Target): Promise<NamedSecret> {
   const ownFile = path.join(target.stateDir, question.fileName);
   const place = await findPlace(asker, question);
   if (place === undefined) return { reference: String(question.current) };
@@ -158,10 +147,7 @@ async function findPlace(asker: Asker, question: SecretQuestion): Promise<Secret
   throw new MissingAnswer(flags.join(", or "), `where the ${question.title.toLowerCase()} is`);
 }
 
-async function readFlags(
-  { flags }: Asker,
-  { flag, title }: SecretQuestion,
-): Promise<SecretPlace | undefined> {
+async function readFlags({ flags }: Asker, { flag, title }: SecretQuestion): Promise<SecretPlace | undefined> {
   const name = flags[`${flag}Env`];
   const file = flags[`${flag}File`];
   if (name !== undefined) return { kind: "env", name };

@@ -71,7 +71,5 @@ export function showChange({ file, before = "", after }: SetupPlan): string {
 }
 
 function toLines(file: string, text: string): string[] {
-  return text === ""
-    ? []
-    : toPrintable(hideSecrets(file, text).trimEnd().replaceAll("\r\n", "\n")).split("\n");
+  return text === "" ? [] : toPrintable(hideSecrets(file, text).trimEnd().replaceAll("\r\n", "\n")).split("\n");
 }

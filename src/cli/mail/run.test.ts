@@ -47,10 +47,7 @@ test("a mail that is set aside, and how it is tried again", () => {
 });
 
 test.each<[Partial<FolderStatus>, RegExp]>([
-  [
-    { state: "login-refused", error: "no" },
-    /^INBOX {2}LOGIN REFUSED: no; check user, password .*; next try in 5 min$/,
-  ],
+  [{ state: "login-refused", error: "no" }, /^INBOX {2}LOGIN REFUSED: no; check user, password .*; next try in 5 min$/],
   [{ state: "mailbox-gone", error: "no" }, /^INBOX {2}MAILBOX GONE: no; check .*folders; next try in 5 min$/],
   [{ state: "tls-failed", error: "no" }, /^INBOX {2}NO SAFE CONNECTION: no; next try in 5 min$/],
   [

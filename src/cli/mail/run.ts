@@ -124,9 +124,7 @@ function createLinePrinter(): MailPrinter {
 function mailLine({ mail, answer, setAside }: Dealt, folder: string, progress: string | undefined): string {
   const said = [answer.status, answer.code].filter(Boolean).join(" ");
   const replay = answer.eventId && `; \`webhooks events replay ${toLine(answer.eventId)}\` tries it again`;
-  const outcome = setAside
-    ? styleText("red", `set aside: ${toLine(said)}${replay ?? ""}`)
-    : styleText("green", said);
+  const outcome = setAside ? styleText("red", `set aside: ${toLine(said)}${replay ?? ""}`) : styleText("green", said);
   const subject = toLine(mail.subject) || styleText("dim", "(no subject)");
   return [toTime(Date.now()), toLine(folder), toLine(mail.from), subject, outcome, progress]
     .filter((part) => part !== undefined)
@@ -159,10 +157,7 @@ function createJsonPrinter(): MailPrinter {
     console.log(JSON.stringify({ type, at: new Date().toISOString(), ...value }));
   return {
     start() {},
-    mail(
-      { mail: { id, from, subject }, answer: { status, code, eventId }, setAside },
-      { folder, remaining },
-    ) {
+    mail({ mail: { id, from, subject }, answer: { status, code, eventId }, setAside }, { folder, remaining }) {
       const answer = { status, code: code || undefined, eventId };
       print("mail", { folder, id, from, subject, answer, setAside, remaining });
     },

@@ -58,10 +58,7 @@ async function requireLogin(asker: Asker, source: MailSource, host = ""): Promis
 async function requireConsent({ flags, person }: Asker, { file }: SetupPlan): Promise<void> {
   if (flags.yes) return;
   if (!person)
-    throw new MissingAnswer(
-      "--yes",
-      `nobody is asked whether ${file} is to be written (--dry-run shows the change)`,
-    );
+    throw new MissingAnswer("--yes", `nobody is asked whether ${file} is to be written (--dry-run shows the change)`);
   if (!(await person.confirm(`Write ${file}?`))) throw new Cancelled();
 }
 

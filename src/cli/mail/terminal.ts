@@ -20,8 +20,7 @@ export function createTerminal(): Person {
       const answer = await text({
         message,
         initialValue: initial,
-        validate: (given = "") =>
-          optional && given === "" ? undefined : (check?.(given) ?? requireSome(given)),
+        validate: (given = "") => (optional && given === "" ? undefined : (check?.(given) ?? requireSome(given))),
       });
       return requireAnswer(answer);
     },

@@ -38,9 +38,7 @@ describe("JSON5 is added to as a person would", () => {
   });
 
   test("strings are quoted as the file's first one is", () => {
-    expect(editConfig("x.json5", "{ b: 'x' }", put(["a", `it's "so"\n`]))).toBe(
-      `{ b: 'x', a: 'it\\'s "so"\\n' }`,
-    );
+    expect(editConfig("x.json5", "{ b: 'x' }", put(["a", `it's "so"\n`]))).toBe(`{ b: 'x', a: 'it\\'s "so"\\n' }`);
   });
 
   test("JSON stays JSON", () => {
@@ -98,11 +96,7 @@ describe("YAML is added to as a person would", () => {
 
   test("a value is changed where it stands, and a list is appended to", () => {
     const text = "a:\n- x # one\nb: 'old' # b\nc: [ y ]\nd: |\n  long\ne: 1\n";
-    const changes = [
-      ...put(["b", "it's"], ["d", "s"]),
-      { path: ["a", 1], value: "y" },
-      { path: ["c", 1], value: "z" },
-    ];
+    const changes = [...put(["b", "it's"], ["d", "s"]), { path: ["a", 1], value: "y" }, { path: ["c", 1], value: "z" }];
     expect(editConfig("x.yaml", text, changes)).toBe(
       "a:\n- x # one\n- y\nb: 'it''s' # b\nc: [ y, \"z\" ]\nd: \"s\"\ne: 1\n",
     );
@@ -155,10 +149,7 @@ const arbitraryChange = fc.record({
 
 describe("whatever the text looks like", () => {
   test("JSON5 gets the wanted value, and loses nothing else", () => {
-    const arbitraryText = fc.tuple(
-      arbitraryValue.object,
-      fc.array(fc.nat(), { minLength: 40, maxLength: 40 }),
-    );
+    const arbitraryText = fc.tuple(arbitraryValue.object, fc.array(fc.nat(), { minLength: 40, maxLength: 40 }));
     const property = fc.property(arbitraryText, arbitraryChange, ([value, dice], change) => {
       const text = toRandomJson5(value, createDice(dice));
       const edited = editConfig("x.json5", text, [change]);
@@ -173,10 +164,7 @@ describe("whatever the text looks like", () => {
   });
 
   test("JSON5 loses no comment when a key goes", () => {
-    const arbitraryText = fc.tuple(
-      arbitraryValue.object,
-      fc.array(fc.nat(), { minLength: 40, maxLength: 40 }),
-    );
+    const arbitraryText = fc.tuple(arbitraryValue.object, fc.array(fc.nat(), { minLength: 40, maxLength: 40 }));
     const property = fc.property(arbitraryText, fc.constantFrom(...KEYS), ([value, dice], key) => {
       const scalars = Object.fromEntries(Object.keys(value).map((name) => [name, 1]));
       const text = toRandomJson5(scalars, createDice(dice));
@@ -239,8 +227,7 @@ function toRandomJson5(value: unknown, dice: Dice): string {
       ? JSON.stringify(text)
       : `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
   const list = (parts: string[]): string =>
-    parts.map((part) => gap() + part + gap()).join(",") +
-    (parts.length > 0 && dice(2) === 0 ? `,${gap()}` : gap());
+    parts.map((part) => gap() + part + gap()).join(",") + (parts.length > 0 && dice(2) === 0 ? `,${gap()}` : gap());
   const write = (part: unknown): string => {
     if (typeof part === "string") return quote(part);
     if (Array.isArray(part)) return `[${list(part.map(write))}]`;

@@ -10,16 +10,7 @@ import type {
 } from "@humanwhocodes/momoa";
 import { isObject, type Segment } from "../../shared/json.ts";
 import { parse, tokenize } from "../parse/json5.ts";
-import {
-  type Change,
-  indentOf,
-  insertion,
-  lineBefore,
-  nest,
-  removal,
-  type Splice,
-  splice,
-} from "./splice.ts";
+import { type Change, indentOf, insertion, lineBefore, nest, removal, type Splice, splice } from "./splice.ts";
 
 /**
  * Changes a JSON5 text at one place, in its own style. `json`: it must stay JSON. Comments and all else stay as they are.
@@ -265,7 +256,7 @@ function isClosing(token: Token | undefined): boolean {
 }
 
 /** A list of plain values that is longer than this stands on lines of its own. */
-const MOST_CHARACTERS = 80;
+const MAX_CHARACTERS = 80;
 
 /** Where a value is written: the indentation of its line, or undefined: all on one line. */
 type Indent = string | undefined;
@@ -274,9 +265,7 @@ type Indent = string | undefined;
 function toJson5(value: unknown, style: Json5Style, indent: Indent): string {
   if (Array.isArray(value)) return listToJson5(value, style, indent);
   if (isObject(value)) {
-    const members = Object.entries(value).map(([key, child]) =>
-      memberToJson5(key, child, style, inner(style, indent)),
-    );
+    const members = Object.entries(value).map(([key, child]) => memberToJson5(key, child, style, inner(style, indent)));
     return enclose(members, { open: "{", close: "}", space: " " }, style, indent);
   }
   return typeof value === "string" ? quote(value, style) : JSON.stringify(value);
@@ -296,7 +285,7 @@ function listToJson5(items: unknown[], style: Json5Style, indent: Indent): strin
     style,
     undefined,
   );
-  if (indent === undefined || short.length <= MOST_CHARACTERS) return short;
+  if (indent === undefined || short.length <= MAX_CHARACTERS) return short;
   return enclose(
     items.map((item) => toJson5(item, style, inner(style, indent))),
     brackets,

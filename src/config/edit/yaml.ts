@@ -1,16 +1,7 @@
 import type { Node, Pair, YAMLMap, YAMLSeq } from "yaml";
 import type { Segment } from "../../shared/json.ts";
 import { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify } from "../parse/yaml.ts";
-import {
-  type Change,
-  insertion,
-  lineAfter,
-  lineBefore,
-  nest,
-  removal,
-  type Splice,
-  splice,
-} from "./splice.ts";
+import { type Change, insertion, lineAfter, lineBefore, nest, removal, type Splice, splice } from "./splice.ts";
 
 /**
  * Changes a YAML text at one place, comments and all else staying as they are. Gives undefined, or a text that means something
@@ -48,8 +39,7 @@ function isNothing(text: string, node: Node | undefined): boolean {
 
 function insertPair(text: string, map: YAMLMap, pair: object): Splice[] | undefined {
   const [start, end] = rangeOf(map);
-  if (map.flow)
-    return [insertion(rangeOf(map.items.at(-1)?.value)[1], `, ${toFlow(pair).slice(1, -1).trim()}`)];
+  if (map.flow) return [insertion(rangeOf(map.items.at(-1)?.value)[1], `, ${toFlow(pair).slice(1, -1).trim()}`)];
   return insertLines(text, end, toBlock(pair, columnOf(text, start), unitOf(text)));
 }
 
@@ -167,9 +157,7 @@ function columnOf(text: string, offset: number): number {
 
 /** How much further in a map stands than the one around it: as the first one does that stands in another. */
 function unitOf(text: string): number {
-  return (
-    /^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*( +)[^\s#-]/m.exec(text)?.[1]?.length ?? 2
-  );
+  return /^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*( +)[^\s#-]/m.exec(text)?.[1]?.length ?? 2;
 }
 
 function descend(place: YamlPlace): YamlPlace {

@@ -75,11 +75,7 @@ test("JSON is read too", () => {
 });
 
 test("JSON5's own numbers", () => {
-  expect(parseSource("w.json5", "[-Infinity, +Infinity, NaN]").value).toEqual([
-    -Infinity,
-    Infinity,
-    Number.NaN,
-  ]);
+  expect(parseSource("w.json5", "[-Infinity, +Infinity, NaN]").value).toEqual([-Infinity, Infinity, Number.NaN]);
 });
 
 test("YAML anchors and merge keys; what they bring is located at the alias", () => {

@@ -53,8 +53,7 @@ function addPositions(node: unknown, key: string, walk: Walk): void {
   if (isSeq(node)) {
     node.items.forEach((item, index) => addPosition(item, item, appendSegment(key, index), walk));
   } else if (isMap(node)) {
-    for (const pair of node.items)
-      addPosition(pair.key, pair.value, appendSegment(key, keyName(pair.key)), walk);
+    for (const pair of node.items) addPosition(pair.key, pair.value, appendSegment(key, keyName(pair.key)), walk);
   }
 }
 

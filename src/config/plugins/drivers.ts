@@ -23,9 +23,7 @@ export function takePlugged(user: UserConfig, plugins: Plugin[]): { user: UserCo
     mailSource: takeMailSource(user, plugins),
   };
   if (plugins.length === 0) return { user, plugged };
-  const providers = Object.entries(user.agents?.providers ?? {}).filter(
-    ([name]) => !plugged.agents.has(name),
-  );
+  const providers = Object.entries(user.agents?.providers ?? {}).filter(([name]) => !plugged.agents.has(name));
   const channels = { ...user.channels };
   for (const name of plugged.channels.keys()) delete channels[name];
   return {
@@ -71,11 +69,7 @@ function withoutMailSource(hooks: UserConfig["hooks"]): UserConfig["hooks"] {
   return { ...hooks, mail };
 }
 
-function toFactory<Driver>(
-  key: string,
-  plugin: DriverPlugin<Driver>,
-  options: Record<string, unknown>,
-): () => Driver {
+function toFactory<Driver>(key: string, plugin: DriverPlugin<Driver>, options: Record<string, unknown>): () => Driver {
   return () => {
     try {
       return plugin.create(options);

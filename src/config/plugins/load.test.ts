@@ -33,9 +33,7 @@ describe("a block is checked by its plugin's schema", () => {
   });
 
   test("a channel's value, and no longer by the schema of the service's own", async () => {
-    const [problem, ...rest] = await problemsOf(
-      '{ plugins: ["./p.mjs"], channels: { slack: { volume: "x" } } }',
-    );
+    const [problem, ...rest] = await problemsOf('{ plugins: ["./p.mjs"], channels: { slack: { volume: "x" } } }');
     expect(problem).toMatchObject({
       key: "channels.slack.volume",
       message: "must be a number, not a string",
@@ -44,9 +42,7 @@ describe("a block is checked by its plugin's schema", () => {
   });
 
   test("a kind that nobody brings: the sentence names the plugin's too", async () => {
-    const [problem] = await problemsOf(
-      '{ plugins: ["./p.mjs"], agents: { providers: { p: { kind: "x" } } } }',
-    );
+    const [problem] = await problemsOf('{ plugins: ["./p.mjs"], agents: { providers: { p: { kind: "x" } } } }');
     expect(problem).toMatchObject({
       key: "agents.providers.p.kind",
       message: expect.stringContaining('"parrot"'),
@@ -72,11 +68,7 @@ describe("a plugin that cannot be used is a problem of its entry", () => {
       `export default { name: "a", channels: { irc: { schema: ${SCHEMA}, create() {} } } };`,
       'no channel "irc"',
     ],
-    [
-      "has no create",
-      `export default { name: "a", agents: { x: { schema: ${SCHEMA} } } };`,
-      "agents.x must be",
-    ],
+    ["has no create", `export default { name: "a", agents: { x: { schema: ${SCHEMA} } } };`, "agents.x must be"],
     [
       "has a schema of something else",
       'export default { name: "a", agents: { x: { schema: {}, create() {} } } };',
@@ -129,12 +121,7 @@ describe("where a plugin cannot be used, only the cause is told", () => {
       `{ plugins: ["./p.mjs"], agents: { providers: ${providers} }, channels: { irc: {} }, hook: {} }`,
       BROKEN,
     );
-    expect(problems.map(({ key }) => key)).toEqual([
-      "plugins[0]",
-      "agents.providers.o.volume",
-      "channels.irc",
-      "hook",
-    ]);
+    expect(problems.map(({ key }) => key)).toEqual(["plugins[0]", "agents.providers.o.volume", "channels.irc", "hook"]);
   });
 
   test("also beside one that can be used", async () => {
@@ -185,9 +172,7 @@ test("what its create throws is a problem of the block", async () => {
   const load = () => read('{ plugins: ["./p.mjs"],\n agents: { providers: { p: { kind: "parrot" } } } }');
   const runner = { check: async () => [], run: () => Promise.reject(new Error("none")) };
   await expect(buildProgram({ generation: 1, load, runner } as never)).rejects.toMatchObject({
-    problems: [
-      { file: configFile(), line: 2, key: "agents.providers.p", message: expect.stringContaining("no seed") },
-    ],
+    problems: [{ file: configFile(), line: 2, key: "agents.providers.p", message: expect.stringContaining("no seed") }],
   });
 });
 

@@ -26,9 +26,7 @@ export interface LoadedPlugins {
 export async function loadPlugins(written: unknown, references: References): Promise<LoadedPlugins> {
   const { value } = resolveReferences(isObject(written) ? written["plugins"] : undefined, references);
   const entries: unknown[] = Array.isArray(value) ? value : [];
-  const loaded = await Promise.all(
-    entries.map((entry, index) => loadPlugin(entry, index, references.baseDir)),
-  );
+  const loaded = await Promise.all(entries.map((entry, index) => loadPlugin(entry, index, references.baseDir)));
   const plugins = loaded.flatMap((one) => one.plugins);
   const problems = loaded.flatMap((one) => one.problems);
   return {
@@ -68,9 +66,7 @@ function findRivals(plugins: Plugin[]): ConfigProblem[] {
     ].flatMap((part) => {
       const owner = owners.get(part);
       owners.set(part, name);
-      return owner === undefined
-        ? []
-        : [{ key: "plugins", message: `both ${owner} and ${name} bring ${part}` }];
+      return owner === undefined ? [] : [{ key: "plugins", message: `both ${owner} and ${name} bring ${part}` }];
     }),
   );
 }
@@ -213,9 +209,7 @@ function bring(names: string[], loaded: Plugin[], part: Part): Record<string, Dr
 }
 
 function unknownKinds(definition: "provider" | "mailbox", blocks: unknown[]): string[] {
-  const own = new Set(
-    [partOf(readSchema("config"), "definitions", definition, "properties", "kind")["enum"]].flat(),
-  );
+  const own = new Set([partOf(readSchema("config"), "definitions", definition, "properties", "kind")["enum"]].flat());
   return blocks
     .map((block) => (isObject(block) ? block["kind"] : undefined))
     .filter((kind) => typeof kind === "string")

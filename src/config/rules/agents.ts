@@ -6,7 +6,7 @@ import type { AllowedModel, ResolvedConfig } from "../types.ts";
 type Agents = ResolvedConfig["agents"];
 
 /** Beyond it a timer of Node's fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Models name providers that exist, and the default one may be used. */
 export function checkAgents({ agents, plugged }: ResolvedConfig): Finding[] {
@@ -50,9 +50,7 @@ function isWithoutProvider(id: string, names: string[]): boolean {
 }
 
 function isTaken(alias: string, index: number, models: AllowedModel[]): boolean {
-  return models.some(
-    (other, at) => (other.alias === alias && at < index) || (other.id === alias && at !== index),
-  );
+  return models.some((other, at) => (other.alias === alias && at < index) || (other.id === alias && at !== index));
 }
 
 function checkProviderOf(model: string, key: string, names: string[]): Finding[] {
@@ -63,9 +61,7 @@ function checkProviderOf(model: string, key: string, names: string[]): Finding[]
 }
 
 function checkHeartbeat({ heartbeat }: Agents): Finding[] {
-  return heartbeat.everyMs > LONGEST_TIMER_MS
-    ? [error("agents.defaults.heartbeat.every", "must be at most 24d")]
-    : [];
+  return heartbeat.everyMs > MAX_TIMER_MS ? [error("agents.defaults.heartbeat.every", "must be at most 24d")] : [];
 }
 
 type Setting = Exclude<keyof Provider, "kind">;

@@ -65,10 +65,7 @@ export function checkToken({ gateway, hooks }: ResolvedConfig): Finding[] {
   }
   if (gateway.token !== undefined && sameSecret(hooks.token, gateway.token)) {
     return [
-      error(
-        "hooks.token",
-        "must not be the same as gateway.auth.token: whoever may post hooks would be the operator",
-      ),
+      error("hooks.token", "must not be the same as gateway.auth.token: whoever may post hooks would be the operator"),
     ];
   }
   return hooks.token.length < SHORT

@@ -41,9 +41,7 @@ function checkTemplates({ mapping, key }: MappingSource): Finding[] {
       : (["textTemplate", "messageTemplate"] as const);
   const findings: Finding[] = [];
   if (!mapping[needed]?.trim()) {
-    findings.push(
-      error(key, `could never give an action: action "${action}" needs a ${needed} or a transform`),
-    );
+    findings.push(error(key, `could never give an action: action "${action}" needs a ${needed} or a transform`));
   }
   if (mapping[useless] !== undefined) {
     findings.push(warning(`${key}.${useless}`, `has no effect: action "${action}" uses ${needed}`));
@@ -88,8 +86,7 @@ export function checkSessionKeys({ hooks }: ResolvedConfig): Finding[] {
 
 function checkTemplate(key: string, template: string | undefined, allowed: boolean): Finding[] {
   if (allowed || template === undefined || staticText(template) !== undefined) return [];
-  const message =
-    "is a template, so the request chooses the key: hooks.allowRequestSessionKey refuses what it gives";
+  const message = "is a template, so the request chooses the key: hooks.allowRequestSessionKey refuses what it gives";
   return [warning(key, message)];
 }
 

@@ -82,14 +82,11 @@ describe("gateway.trustedProxies", () => {
     expect(errors({ gateway: { trustedProxies: [entry] } })).toEqual([]);
   });
 
-  test.each(["localhost", "10.0.0.0/33", "10.0.0/8", "fd00::/129", "10.0.0.0/8/8", ""])(
-    "%j is refused",
-    (entry) => {
-      expect(errors({ gateway: { trustedProxies: ["::1", entry] } })).toEqual([
-        "gateway.trustedProxies[1]: must be an IP address or a CIDR range such as 10.0.0.0/8",
-      ]);
-    },
-  );
+  test.each(["localhost", "10.0.0.0/33", "10.0.0/8", "fd00::/129", "10.0.0.0/8/8", ""])("%j is refused", (entry) => {
+    expect(errors({ gateway: { trustedProxies: ["::1", entry] } })).toEqual([
+      "gateway.trustedProxies[1]: must be an IP address or a CIDR range such as 10.0.0.0/8",
+    ]);
+  });
 });
 
 describe("session keys", () => {
@@ -170,9 +167,9 @@ describe("mappings", () => {
   });
 
   test("the other action's template has no effect", () => {
-    expect(
-      examine(withMapping({ action: "wake", textTemplate: "x", messageTemplate: "x" })).warnings,
-    ).toEqual(['hooks.mappings[0].messageTemplate: has no effect: action "wake" uses textTemplate']);
+    expect(examine(withMapping({ action: "wake", textTemplate: "x", messageTemplate: "x" })).warnings).toEqual([
+      'hooks.mappings[0].messageTemplate: has no effect: action "wake" uses textTemplate',
+    ]);
     expect(examine(agentMapping({ textTemplate: "x" })).warnings).toEqual([
       'hooks.mappings[0].textTemplate: has no effect: action "agent" uses messageTemplate',
     ]);
@@ -181,9 +178,7 @@ describe("mappings", () => {
   test("what is said to an agent has no effect where none is asked", () => {
     const settings: MappingInput = { instructions: "x", model: "x", thinking: "low", timeoutSeconds: 1 };
     expect(examine(agentMapping({ agent: "none", ...settings })).warnings).toEqual(
-      Object.keys(settings).map(
-        (setting) => `hooks.mappings[0].${setting}: has no effect: agent "none" asks no agent`,
-      ),
+      Object.keys(settings).map((setting) => `hooks.mappings[0].${setting}: has no effect: agent "none" asks no agent`),
     );
   });
 

@@ -62,30 +62,12 @@ test("what is no expression throws", () => {
   expect(() => compileExpression("\\-", "u", refuse)).toThrow(SyntaxError);
 });
 
-const character = fc.constantFrom(
-  "a",
-  "b",
-  "k",
-  "K",
-  "-",
-  "_",
-  "1",
-  "\n",
-  "\u00a0",
-  "ſ",
-  "ß",
-  "É",
-  "\u2028",
-  "µ",
-);
+const character = fc.constantFrom("a", "b", "k", "K", "-", "_", "1", "\n", "\u00a0", "ſ", "ß", "É", "\u2028", "µ");
 const atom = fc.oneof(
   character.map((text) => (text === "-" ? "\\u002d" : text)),
   fc.constantFrom(".", "\\d", "\\D", "\\w", "\\W", "\\s", "\\S", "^", "$", "\\n", "\\x61", "\\u212a"),
   fc
-    .tuple(
-      fc.constantFrom("", "^"),
-      fc.array(fc.constantFrom("a-k", "\\d", "\\W", "\\s", "K", "_", "ß-É", "\\-")),
-    )
+    .tuple(fc.constantFrom("", "^"), fc.array(fc.constantFrom("a-k", "\\d", "\\W", "\\s", "K", "_", "ß-É", "\\-")))
     .map(([not, members]) => `[${not}${members.join("")}]`),
 );
 const { pattern } = fc.letrec<{ pattern: string; part: string }>((tie) => ({
@@ -94,11 +76,7 @@ const { pattern } = fc.letrec<{ pattern: string; part: string }>((tie) => ({
     { maxDepth: 3, withCrossShrink: true },
     atom,
     fc
-      .tuple(
-        fc.constantFrom("(", "(?:"),
-        tie("pattern"),
-        fc.constantFrom(")", ")?", ")*", ")+?", "){2}", "){1,3}"),
-      )
+      .tuple(fc.constantFrom("(", "(?:"), tie("pattern"), fc.constantFrom(")", ")?", ")*", ")+?", "){2}", "){1,3}"))
       .map((parts) => parts.join("")),
     fc.tuple(tie("pattern"), tie("pattern")).map(([one, other]) => `(?:${one}|${other})`),
   ),

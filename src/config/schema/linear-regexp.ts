@@ -49,8 +49,7 @@ function translate(text: string, token: Record<string, string | undefined>, flag
 
 /** With both flags JavaScript counts two letters more as parts of words: ſ and the sign of Kelvin. */
 function toEdge(text: string, flags: string): string {
-  if (flags.includes("u") && flags.includes("i"))
-    throw new Error(`${text} has no linear form under the flags i and u`);
+  if (flags.includes("u") && flags.includes("i")) throw new Error(`${text} has no linear form under the flags i and u`);
   return text;
 }
 
@@ -60,8 +59,7 @@ const OPEN = /\((?:\?:|\?<[^>]*>)?/;
 const KEPT = /[)|]|(?:[*+?]|\{\d+(?:,\d*)?\})\??/;
 const EDGE = /\\[bB]/;
 const ESCAPE = /\\(?:c[A-Za-z]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})/;
-const UNICODE_ESCAPE =
-  /\\(?:u\{[0-9A-Fa-f]+\}|[pP]\{[^}]*\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2})/;
+const UNICODE_ESCAPE = /\\(?:u\{[0-9A-Fa-f]+\}|[pP]\{[^}]*\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2})/;
 const CLASS = /\[(?:\\[^]|[^\]\\])*\]/;
 const CHARACTER = /\\?[^]/;
 

@@ -47,9 +47,7 @@ describe("compileSchema", () => {
 
   test("a message never repeats a value or an odd field name", () => {
     const open = { additionalProperties: { type: "number" } };
-    expect(messages(open, { "<b>secret</b>": "secret" })).toEqual([
-      "the payload must be a number, not a string",
-    ]);
+    expect(messages(open, { "<b>secret</b>": "secret" })).toEqual(["the payload must be a number, not a string"]);
     const closed = { properties: { box: { additionalProperties: false, properties: { known: {} } } } };
     expect(compileSchema(closed)({ box: { secret: 1 } })).toEqual([
       {
@@ -81,10 +79,7 @@ describe("compileSchema", () => {
 
   test("the drafts 2019-09 and 2020-12 are known by their $schema", () => {
     const tuple = (draft: string, keyword: string): string[] =>
-      messages(
-        { $schema: `https://json-schema.org/draft/${draft}/schema`, [keyword]: [{ type: "string" }] },
-        [1],
-      );
+      messages({ $schema: `https://json-schema.org/draft/${draft}/schema`, [keyword]: [{ type: "string" }] }, [1]);
     expect(tuple("2020-12", "prefixItems")).toEqual(["[0] must be a string, not a number"]);
     expect(tuple("2019-09", "items")).toEqual(["[0] must be a string, not a number"]);
   });
@@ -191,9 +186,7 @@ describe("uniqueItems", () => {
   });
 
   test("a duplicate is told of without its value", () => {
-    expect(messages({ uniqueItems: true }, ["x", "x"])).toEqual([
-      "the payload must NOT have duplicate items",
-    ]);
+    expect(messages({ uniqueItems: true }, ["x", "x"])).toEqual(["the payload must NOT have duplicate items"]);
   });
 });
 

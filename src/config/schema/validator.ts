@@ -52,14 +52,14 @@ export function compileSchema(schema: unknown, options: SchemaOptions = {}): Sch
     limit?.reset();
     const errors = findErrors(validate, value);
     if (errors.length === 0) return [];
-    const violations = pickViolations(options.all === true ? errors : errors.slice(-MOST_ERRORS));
+    const violations = pickViolations(options.all === true ? errors : errors.slice(-MAX_ERRORS));
     const telling = options.all === true ? violations : violations.slice(-1);
     return toSchemaProblems(telling, value, options.subject ?? "the payload");
   };
 }
 
 /** Where only the last violation is told, no more than so many are looked at for what it means. */
-const MOST_ERRORS = 1000;
+const MAX_ERRORS = 1000;
 
 type Dialect = typeof Ajv | typeof Ajv2019 | typeof Ajv2020;
 
@@ -100,8 +100,7 @@ function dialectOf(schema: AnySchemaObject | boolean): Dialect {
 function requireValid(dialect: Dialect, schema: AnySchemaObject | boolean): void {
   const meta = metaValidators.get(dialect) ?? new dialect(BASE_OPTIONS);
   metaValidators.set(dialect, meta);
-  if (meta.validateSchema(schema) !== true)
-    throw new Error(meta.errorsText(meta.errors, { dataVar: "schema" }));
+  if (meta.validateSchema(schema) !== true) throw new Error(meta.errorsText(meta.errors, { dataVar: "schema" }));
 }
 
 /**
@@ -123,7 +122,7 @@ function createAjv(dialect: Dialect, options: SchemaOptions): Ajv {
 }
 
 /** More than any payload of a usual size needs. */
-const MOST_REFERENCES = 250_000;
+const MAX_REFERENCES = 250_000;
 
 /**
  * Where two branches of a recursive schema both lead down, each level of a value doubles the work: thirty levels would
@@ -131,7 +130,7 @@ const MOST_REFERENCES = 250_000;
  * schema is compiled.
  */
 function limitReferences(ajv: Ajv): { reset(): void } {
-  let left = MOST_REFERENCES;
+  let left = MAX_REFERENCES;
   const follow = (): void => {
     if (left-- <= 0) throw new RangeError("too many references");
   };
@@ -147,7 +146,7 @@ function limitReferences(ajv: Ajv): { reset(): void } {
       },
     });
   }
-  return { reset: () => (left = MOST_REFERENCES) };
+  return { reset: () => (left = MAX_REFERENCES) };
 }
 
 /**

@@ -59,10 +59,7 @@ export interface Credential {
 }
 
 /** The credential of highest precedence that is present; it alone decides, so a wrong one is not rescued by another. */
-export function findCredential(
-  headers: IncomingHttpHeaders,
-  query: Record<string, string>,
-): Credential | undefined {
+export function findCredential(headers: IncomingHttpHeaders, query: Record<string, string>): Credential | undefined {
   const bearer = bearerOf(headers.authorization);
   if (bearer !== undefined) return { form: "bearer", secret: headerBytes(bearer) };
   const header = headers[TOKEN_HEADER];

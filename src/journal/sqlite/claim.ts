@@ -136,10 +136,5 @@ function noteStart(
     at - perMs,
     at,
   );
-  database.run(
-    "INSERT OR IGNORE INTO run_starts (mapping, started_at, run_seq) VALUES (?, ?, ?)",
-    mapping,
-    at,
-    seq,
-  );
+  database.run("INSERT OR IGNORE INTO run_starts (mapping, started_at, run_seq) VALUES (?, ?, ?)", mapping, at, seq);
 }

@@ -8,7 +8,7 @@ import { toRun } from "./rows.ts";
  */
 
 /** How many messages a run keeps of the events that joined it. Of those over it only their number is known. */
-const MOST_MESSAGES = 100;
+const MAX_MESSAGES = 100;
 
 type AgentAction = Extract<NewAction, { runId: string }>;
 
@@ -34,7 +34,7 @@ export function releaseWindow(database: Database, { key }: CoalesceWindow): void
 export function insertJoined(database: Database, eventId: string, { runId, action }: AgentAction): void {
   database.run(
     `INSERT INTO joined_events (run_seq, place, event_id, message)
-     SELECT seq, place, ?2, iif(place <= ${MOST_MESSAGES}, ?3, NULL) FROM (
+     SELECT seq, place, ?2, iif(place <= ${MAX_MESSAGES}, ?3, NULL) FROM (
        SELECT seq, 1 + (SELECT coalesce(max(place), 0) FROM joined_events WHERE run_seq = seq) AS place
        FROM runs WHERE id = ?1)`,
     runId,
@@ -53,7 +53,7 @@ function listJoined(database: Database, runSeq: number): Run["joined"] {
   const last = database.get("SELECT max(place) AS place FROM joined_events WHERE run_seq = ?", runSeq);
   if (last?.place === null) return undefined;
   const rows = database.all(
-    `SELECT message FROM joined_events WHERE run_seq = ? AND place <= ${MOST_MESSAGES} ORDER BY place`,
+    `SELECT message FROM joined_events WHERE run_seq = ? AND place <= ${MAX_MESSAGES} ORDER BY place`,
     runSeq,
   );
   return { messages: rows.map((row) => text(row.message)), leftOut: integer(last?.place) - rows.length };
@@ -66,10 +66,6 @@ interface OpenRun {
 
 /** Until its first claim a run is due when its window closes; a claimed one has let go of its key. */
 function findOpen(database: Database, key: string, now: number): OpenRun | undefined {
-  const row = database.get(
-    "SELECT id, session_key FROM runs WHERE coalesce_key = ? AND due_at > ?",
-    key,
-    now,
-  );
+  const row = database.get("SELECT id, session_key FROM runs WHERE coalesce_key = ? AND due_at > ?", key, now);
   return row && { runId: text(row.id), sessionKey: text(row.session_key) };
 }

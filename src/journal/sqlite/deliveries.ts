@@ -24,10 +24,7 @@ export function claimDeliveries(database: Database, limit: number, now: number):
   );
   return due.map((row) => {
     const delivery = toDelivery(row);
-    database.run(
-      "UPDATE deliveries SET state = 'sending', attempts = attempts + 1 WHERE id = ?",
-      delivery.id,
-    );
+    database.run("UPDATE deliveries SET state = 'sending', attempts = attempts + 1 WHERE id = ?", delivery.id);
     return { ...delivery, state: "sending", attempts: delivery.attempts + 1 };
   });
 }

@@ -42,10 +42,7 @@ export function consumeSystemEvents(database: Database, seqs: number[]): void {
 
 /** Deletes the entries that meet the condition and are not pending; a session ends with its last. Gives how many. */
 export function deleteEntries(database: Database, condition: string, value: string | number): number {
-  const rows = database.all(
-    `DELETE FROM entries WHERE ${condition} AND pending = 0 RETURNING session_key`,
-    value,
-  );
+  const rows = database.all(`DELETE FROM entries WHERE ${condition} AND pending = 0 RETURNING session_key`, value);
   for (const row of rows) shortenSession(database, text(row.session_key));
   return rows.length;
 }

@@ -10,10 +10,7 @@ export interface EventChange {
 }
 
 /** Of the event that was inserted just before. */
-export function insertEventState(
-  database: Database,
-  event: { hook: string; status: EventStatus; open: number },
-): void {
+export function insertEventState(database: Database, event: { hook: string; status: EventStatus; open: number }): void {
   database.run(
     "INSERT OR FAIL INTO event_states (seq, hook, status, open, lost) VALUES (last_insert_rowid(), ?, ?, ?, 0)",
     event.hook,

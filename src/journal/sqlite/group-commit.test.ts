@@ -46,12 +46,7 @@ describe("group commit", () => {
 
   test("an operation that throws is undone alone", async () => {
     const results = await Promise.allSettled([add("a"), add("a"), add(undefined), add("b")]);
-    expect(results.map((result) => result.status)).toEqual([
-      "fulfilled",
-      "rejected",
-      "rejected",
-      "fulfilled",
-    ]);
+    expect(results.map((result) => result.status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
     expect(notes()).toEqual(["a", "b"]);
     expect(logged).toEqual([]);
   });

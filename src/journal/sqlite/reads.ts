@@ -31,10 +31,7 @@ import { dropRun, reviveRun } from "./runs.ts";
 /* The operator's lists, newest first. */
 
 /** The journal's `listEvents`. */
-export function listEvents(
-  database: Database,
-  page: Page & { hook?: string; status?: EventStatus },
-): EventSummary[] {
+export function listEvents(database: Database, page: Page & { hook?: string; status?: EventStatus }): EventSummary[] {
   const filter = where([
     ["state.hook = ?", page.hook],
     ["state.status = ?", page.status],
@@ -52,10 +49,7 @@ export function listEvents(
 
 /** The journal's `getEvent`. */
 export function getEvent(database: Database, id: string): EventRecord | undefined {
-  const row = database.get(
-    "SELECT events.*, status FROM events JOIN event_states USING (seq) WHERE id = ?",
-    id,
-  );
+  const row = database.get("SELECT events.*, status FROM events JOIN event_states USING (seq) WHERE id = ?", id);
   return row && toEventRecord(row, partsOf(database, id, text(row.actions)));
 }
 
@@ -149,12 +143,7 @@ function partsOf(
   const theirs = `event_id IN (SELECT value FROM json_each(?1))
     AND (event_id = ?2 OR run_id IN (SELECT value FROM json_each(?3)))`;
   const entries = database.all(`SELECT * FROM entries WHERE ${theirs} ORDER BY seq`, events, id, ofRuns);
-  const deliveries = database.all(
-    `SELECT * FROM deliveries WHERE ${theirs} ORDER BY seq`,
-    events,
-    id,
-    ofRuns,
-  );
+  const deliveries = database.all(`SELECT * FROM deliveries WHERE ${theirs} ORDER BY seq`, events, id, ofRuns);
   return { runs, entries: entries.map(toEntry), deliveries: deliveries.map(toDelivery) };
 }
 

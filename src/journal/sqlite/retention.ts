@@ -13,9 +13,7 @@ const BATCH_PAGES = 256;
 /** The journal's `sweep`. */
 export function sweep(database: Database, retention: Retention): boolean {
   const deleted =
-    sweepKeys(database, retention) +
-    sweepEvents(database, retention) +
-    sweepHeartbeats(database, retention.keepFrom);
+    sweepKeys(database, retention) + sweepEvents(database, retention) + sweepHeartbeats(database, retention.keepFrom);
   return deleted > 0 || givesBackPages(database);
 }
 
@@ -100,8 +98,5 @@ function readPragma(database: Database, name: "page_count" | "page_size" | "free
 const OLDEST_FINISHED = `
   SELECT id, received_at, actions, length(body) AS body_bytes FROM events WHERE seq IN (
     SELECT seq FROM (${["done", "skipped", "rejected", "failed", "dead"]
-      .map(
-        (status) =>
-          `SELECT * FROM (SELECT seq FROM event_states WHERE status = '${status}' ORDER BY seq LIMIT ?1)`,
-      )
+      .map((status) => `SELECT * FROM (SELECT seq FROM event_states WHERE status = '${status}' ORDER BY seq LIMIT ?1)`)
       .join(" UNION ALL ")}) ORDER BY seq LIMIT ?1)`;

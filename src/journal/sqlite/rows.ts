@@ -46,10 +46,7 @@ export function toEventSummary(row: SqlRow): EventSummary {
   };
 }
 
-export function toEventRecord(
-  row: SqlRow,
-  parts: Pick<EventRecord, "runs" | "entries" | "deliveries">,
-): EventRecord {
+export function toEventRecord(row: SqlRow, parts: Pick<EventRecord, "runs" | "entries" | "deliveries">): EventRecord {
   const { request, ...detail }: Detail = JSON.parse(text(row.detail));
   return { ...toEventSummary(row), ...detail, request: { ...request, body: bytes(row.body) }, ...parts };
 }

@@ -31,10 +31,7 @@ export function insertRun(
     event.receivedAt,
     window?.closesAt ?? event.receivedAt,
   );
-  database.run(
-    "INSERT INTO run_actions (run_seq, action) VALUES (last_insert_rowid(), ?)",
-    JSON.stringify(action),
-  );
+  database.run("INSERT INTO run_actions (run_seq, action) VALUES (last_insert_rowid(), ?)", JSON.stringify(action));
 }
 
 /** The journal's `completeRun`. Nothing where the run is not running. */
@@ -103,10 +100,7 @@ export function dropRun(database: Database, runId: string): boolean {
 
 /** The journal's `releaseRun`. */
 export function releaseRun(database: Database, runId: string): void {
-  database.run(
-    "UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND state = 'running'",
-    runId,
-  );
+  database.run("UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND state = 'running'", runId);
 }
 
 /** Runs that a process left behind may start again. Their tries count: one of them may have ended it. */

@@ -9,10 +9,7 @@ import { readObjects } from "../../../test/journal-versions/dump.ts";
 import { openDatabase } from "./database.ts";
 import { migrate } from "./schema.ts";
 
-const VERSION_1 = readFileSync(
-  new URL("../../../test/journal-versions/version-1.sql", import.meta.url),
-  "utf8",
-);
+const VERSION_1 = readFileSync(new URL("../../../test/journal-versions/version-1.sql", import.meta.url), "utf8");
 
 describe("a file of version 1", () => {
   const { start, folder } = useJournals(open);

@@ -7,11 +7,7 @@ import { useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
 import { NOW, sampleEvent, sweepAll } from "../../../test/contracts/journal/samples.ts";
 
-describeJournal(
-  "SQLite",
-  open,
-  new URL("../../../test/contracts/journal/openers/sqlite.ts", import.meta.url),
-);
+describeJournal("SQLite", open, new URL("../../../test/contracts/journal/openers/sqlite.ts", import.meta.url));
 
 describe("the SQLite file", () => {
   const { start, folder } = useJournals(open);
@@ -56,9 +52,7 @@ describe("the SQLite file", () => {
     const first = await start(at);
     await expect(open(at)).rejects.toMatchObject({
       name: "ConfigError",
-      problems: [
-        { key: "store.path", message: expect.stringContaining("another process owns this state folder") },
-      ],
+      problems: [{ key: "store.path", message: expect.stringContaining("another process owns this state folder") }],
     });
     await first.close();
     expect(await (await start(at)).stats()).toMatchObject({ events: 0 });

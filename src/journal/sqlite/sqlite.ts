@@ -30,15 +30,7 @@ import {
   retryDeadLetter,
 } from "./reads.ts";
 import { sweep } from "./retention.ts";
-import {
-  buryRun,
-  completeHeartbeat,
-  completeRun,
-  failHeartbeat,
-  releaseRun,
-  releaseRuns,
-  retryRun,
-} from "./runs.ts";
+import { buryRun, completeHeartbeat, completeRun, failHeartbeat, releaseRun, releaseRuns, retryRun } from "./runs.ts";
 import { migrate, requireKnownVersion } from "./schema.ts";
 
 /**
@@ -70,8 +62,7 @@ function writes(state: State) {
     completeHeartbeat: (run, outcome) => write((database) => completeHeartbeat(database, run, outcome)),
     failHeartbeat: (run) => write((database) => failHeartbeat(database, run)),
     claimDeliveries: (limit, now) => write((database) => claimDeliveries(database, limit, now)),
-    progressDelivery: (id, partsSent, route) =>
-      write((database) => progressDelivery(database, id, partsSent, route)),
+    progressDelivery: (id, partsSent, route) => write((database) => progressDelivery(database, id, partsSent, route)),
     retryDelivery: (id, dueAt, error) => write((database) => retryDelivery(database, id, dueAt, error)),
     finishDelivery: (id, end) => write((database) => finishDelivery(database, id, end)),
     retryDeadLetter: (id, now) => write((database) => retryDeadLetter(database, id, now)),
@@ -92,8 +83,7 @@ function reads(state: State) {
     }
   };
   return {
-    findReplay: (scope, key, fingerprint) =>
-      read((database) => findReplay(database, scope, key, fingerprint)),
+    findReplay: (scope, key, fingerprint) => read((database) => findReplay(database, scope, key, fingerprint)),
     pendingSystemEvents: (limit) => read((database) => listPendingSystemEvents(database, limit)),
     lastRoute: (channel) => read((database) => lastRoute(database, channel)),
     nextDueAt: (limits) => read((database) => nextDueAt(database, limits)),

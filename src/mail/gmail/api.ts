@@ -54,9 +54,7 @@ export async function createGmailApi({ auth, rootUrl }: GmailApiOptions): Promis
     },
 
     watch: (topicName, signal) =>
-      ask("have changes announced", signal, () =>
-        users.watch({ ...ME, requestBody: { topicName } }, { signal }),
-      ),
+      ask("have changes announced", signal, () => users.watch({ ...ME, requestBody: { topicName } }, { signal })),
 
     history: (from, signal) =>
       askUnlessGone("read the history", signal, () =>
@@ -72,9 +70,7 @@ export async function createGmailApi({ auth, rootUrl }: GmailApiOptions): Promis
       ),
 
     message: (id, form, signal) =>
-      askUnlessGone("read a mail", signal, () =>
-        users.messages.get({ ...ME, id, ...FORMS[form] }, { signal }),
-      ),
+      askUnlessGone("read a mail", signal, () => users.messages.get({ ...ME, id, ...FORMS[form] }, { signal })),
   };
 }
 

@@ -12,9 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-async function start(
-  client: object = {},
-): Promise<{ consent: Consent; asked: URLSearchParams; back: string }> {
+async function start(client: object = {}): Promise<{ consent: Consent; asked: URLSearchParams; back: string }> {
   const urls = {
     authUrl: `${server.url}/o/oauth2/v2/auth`,
     tokenUrl: `${server.url}/oauth2/token`,

@@ -108,9 +108,7 @@ function waitForCode(server: Server, state: string, signal: AbortSignal): Promis
   if (signal.aborted) reject(signal.reason);
   server.on("request", (request, response) => {
     const { status, words, code, refusal } = judge(request, state);
-    response
-      .writeHead(status, { "content-type": "text/plain; charset=utf-8", connection: "close" })
-      .end(words);
+    response.writeHead(status, { "content-type": "text/plain; charset=utf-8", connection: "close" }).end(words);
     if (code) resolve(code);
     if (refusal) reject(refusal);
   });

@@ -12,7 +12,7 @@ export interface GoogleError {
   message: string;
 }
 
-const MOST_CHARACTERS = 300;
+const MAX_CHARACTERS = 300;
 
 /**
  * Reads an error of Google's libraries: of an API (`{ error: { message, status, errors: [{ reason }], details: [{ reason }] } }`)
@@ -56,7 +56,7 @@ function strings(values: unknown[]): string[] {
 }
 
 function toLine(message: unknown): string {
-  return cleanLine(typeof message === "string" ? message : "no reason given", MOST_CHARACTERS);
+  return cleanLine(typeof message === "string" ? message : "no reason given", MAX_CHARACTERS);
 }
 
 /** Google gives both 403 and 429 to those who ask too much. */

@@ -61,9 +61,7 @@ test("everything else is attached, and of an attached mail only itself", async (
     parts: [text("text/plain", "not ours")],
   };
   const file: Part = { mimeType: "Text/Plain", filename: "notes.txt", body: { attachmentId: "1", size: 7 } };
-  const mail = await read(
-    multipart("mixed", text("text/plain", "See."), file, { ...forwarded, body: { size: 9 } }),
-  );
+  const mail = await read(multipart("mixed", text("text/plain", "See."), file, { ...forwarded, body: { size: 9 } }));
   expect(mail.body).toBe("See.");
   expect(mail.attachments).toEqual([
     { name: "notes.txt", type: "text/plain", size: 7 },

@@ -8,7 +8,7 @@ import { readGoogleError } from "./errors.ts";
 import { type Look, look } from "./look.ts";
 
 /** Up to this many bytes a mail is fetched as it travelled; of a larger one the texts alone. */
-const MOST_RAW_BYTES = 1_000_000;
+const MAX_RAW_BYTES = 1_000_000;
 
 interface FetchOptions extends ReadOptions {
   /** The names of labels by their ids. */
@@ -17,11 +17,7 @@ interface FetchOptions extends ReadOptions {
 }
 
 /** Fetches and reads a mail that was looked at; undefined where it was deleted since. */
-async function fetchMail(
-  api: GmailApi,
-  looked: Look,
-  options: FetchOptions,
-): Promise<ReceivedMail | undefined> {
+async function fetchMail(api: GmailApi, looked: Look, options: FetchOptions): Promise<ReceivedMail | undefined> {
   const { labelIds, receivedAt, threadId } = looked;
   const source = await fetchSource(api, looked, options.signal);
   if (source === undefined) return undefined;
@@ -42,7 +38,7 @@ async function fetchSource(
   { id, size }: Look,
   signal: AbortSignal,
 ): Promise<{ bytes: Uint8Array; attachments?: MailFacts["attachments"] } | undefined> {
-  const message = await api.message(id, size <= MOST_RAW_BYTES ? "raw" : "full", signal);
+  const message = await api.message(id, size <= MAX_RAW_BYTES ? "raw" : "full", signal);
   if (message === undefined) return undefined;
   if (message.raw) return { bytes: Buffer.from(message.raw, "base64url") };
   const { header, texts, attachments } = splitPayload(message.payload ?? {});
@@ -68,10 +64,7 @@ export async function readMails(
 ): Promise<ReadMails> {
   const { signal, isKnown } = options;
   if (ids.length === 0) return { mails: [], looks: [] };
-  const [labels, looks] = await Promise.all([
-    api.labels(signal),
-    collect(ids, (id) => look(api, id, signal)),
-  ]);
+  const [labels, looks] = await Promise.all([api.labels(signal), collect(ids, (id) => look(api, id, signal))]);
   const labelNames = new Map(labels.map(({ id, name }) => [id ?? "", name ?? ""]));
   const wanted = looks.filter((looked) => isWanted(looked) && !(looked.mailId && isKnown(looked.mailId)));
   const mails = await collect(wanted, (looked) => fetchMail(api, looked, { ...options, labelNames }));
@@ -102,10 +95,10 @@ export interface SplitPayload {
 }
 
 /** A text may be as large as a mail; no more of it is read. */
-const MOST_TEXT_BYTES = 1_000_000;
+const MAX_TEXT_BYTES = 1_000_000;
 
 const DEEPEST = 20;
-const MOST_ATTACHMENTS = 100;
+const MAX_ATTACHMENTS = 100;
 
 /** Takes apart what Gmail has parsed: the texts come along decoded, the attachments by name and size. */
 export function splitPayload(payload: Part): SplitPayload {
@@ -114,7 +107,7 @@ export function splitPayload(payload: Part): SplitPayload {
   return {
     header: toHeader(payload.headers ?? []),
     texts: texts.map(toText),
-    attachments: leaves.filter(isAttachment).slice(0, MOST_ATTACHMENTS).map(toAttachment),
+    attachments: leaves.filter(isAttachment).slice(0, MAX_ATTACHMENTS).map(toAttachment),
   };
 }
 
@@ -124,9 +117,7 @@ function toLeaves(part: Part, depth = 0): Part[] {
   if (depth === DEEPEST) return [];
   const leaves = (part.parts ?? []).flatMap((child) => toLeaves(child, depth + 1));
   const isChoice = part.mimeType?.toLowerCase() === "multipart/alternative";
-  return isChoice && leaves.some(isPlainText)
-    ? leaves.filter((leaf) => !isText(leaf) || isPlainText(leaf))
-    : leaves;
+  return isChoice && leaves.some(isPlainText) ? leaves.filter((leaf) => !isText(leaf) || isPlainText(leaf)) : leaves;
 }
 
 function isPlainText(part: Part): boolean {
@@ -157,7 +148,7 @@ function toAttachment({ filename, mimeType, body }: Part): MailAttachment {
 }
 
 function toText(part: Part): Buffer {
-  const bytes = Buffer.from(part.body?.data ?? "", "base64url").subarray(0, MOST_TEXT_BYTES);
+  const bytes = Buffer.from(part.body?.data ?? "", "base64url").subarray(0, MAX_TEXT_BYTES);
   const header = toHeader([
     { name: "Content-Type", value: toContentType(part, bytes) },
     { name: "Content-Transfer-Encoding", value: "base64" },
@@ -192,7 +183,7 @@ function toLine(value: string | null | undefined): string {
   return (value ?? "").replaceAll(/[\r\n]+[ \t]*/g, " ");
 }
 
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 
 /**
  * The same requests, but a mail that Gmail itself fails over, time after time, comes with its headers alone: it would keep all
@@ -205,7 +196,7 @@ export function withTries(api: GmailApi): GmailApi {
     async message(id, form, signal) {
       if (form === "metadata") return api.message(id, form, signal);
       const failed = failures.get(id) ?? 0;
-      if (failed >= MOST_TRIES) return api.message(id, "headers", signal);
+      if (failed >= MAX_TRIES) return api.message(id, "headers", signal);
       try {
         const message = await api.message(id, form, signal);
         failures.delete(id);

@@ -48,8 +48,7 @@ async function open(): Promise<MailSourceUnderTest> {
       ? { status: 200, body: { access_token: "t", expires_in: 3600 } }
       : googleError(400, "FAILED_PRECONDITION", "Mail service not enabled", "failedPrecondition"),
   );
-  const from = (source: Partial<Mailbox>) =>
-    createGmail({ source: { ...gmail.source, ...source }, pollMs: 20 });
+  const from = (source: Partial<Mailbox>) => createGmail({ source: { ...gmail.source, ...source }, pollMs: 20 });
   const { oauth } = gmail;
   return {
     source: from({}),

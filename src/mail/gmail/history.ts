@@ -16,21 +16,11 @@ const OVERLAP_MS = DAY_MS;
  * Gives what came in since a position, and at last the position behind it. Where Gmail no longer knows the position, that is one
  * with a backlog.
  */
-export async function* readHistory(
-  api: GmailApi,
-  position: Position,
-  options: FollowOptions,
-): AsyncGenerator<Step> {
+export async function* readHistory(api: GmailApi, position: Position, options: FollowOptions): AsyncGenerator<Step> {
   const readAt = Date.now();
   const found = await listChanges(api, position.historyId, options.signal);
   if (found === undefined) yield await startAgain(api, position, options);
-  else
-    yield* readChanges(
-      api,
-      found.changes,
-      { from: position, to: { historyId: found.historyId, readAt } },
-      options,
-    );
+  else yield* readChanges(api, found.changes, { from: position, to: { historyId: found.historyId, readAt } }, options);
 }
 
 async function* readChanges(
@@ -90,11 +80,7 @@ interface Changes {
 type Page = NonNullable<Awaited<ReturnType<GmailApi["history"]>>>;
 
 /** What came into the mailbox since a record; undefined where Gmail no longer knows that record. */
-async function listChanges(
-  api: GmailApi,
-  startHistoryId: string,
-  signal: AbortSignal,
-): Promise<Changes | undefined> {
+async function listChanges(api: GmailApi, startHistoryId: string, signal: AbortSignal): Promise<Changes | undefined> {
   const found = new Map<string, Change>();
   let historyId = startHistoryId;
   let pageToken: string | undefined;
@@ -124,7 +110,7 @@ function toChanges({ history = [] }: Page): Change[] {
 }
 
 /** As many as a batch may have, so that none of them is given again: what a position may hold is bounded. */
-const MOST_GIVEN = 100;
+const MAX_GIVEN = 100;
 
 /** Gives the mails of the backlog, oldest first, and at last the position that needs none of them any more. */
 export async function* readBacklog(
@@ -137,12 +123,7 @@ export async function* readBacklog(
   let backlog = start;
   while (ids.length > 0) {
     const some = ids.splice(0, options.batchSize);
-    const { mails, looks } = await readMails(
-      api,
-      some,
-      ({ receivedAt }) => receivedAt >= start.since,
-      options,
-    );
+    const { mails, looks } = await readMails(api, some, ({ receivedAt }) => receivedAt >= start.since, options);
     backlog = moveOn(backlog, looks);
     if (mails.length > 0) yield { mails, position: { ...behind, backlog }, remaining: ids.length };
   }
@@ -154,7 +135,7 @@ function moveOn({ since, given }: Backlog, looks: Look[]): Backlog {
   const oldest = looks.length > 0 ? Math.min(...looks.map(({ receivedAt }) => receivedAt)) : since;
   return {
     since: Math.max(since, oldest),
-    given: [...given, ...looks.map(({ id }) => id)].slice(-MOST_GIVEN),
+    given: [...given, ...looks.map(({ id }) => id)].slice(-MAX_GIVEN),
   };
 }
 

@@ -50,8 +50,7 @@ describe("notifications", () => {
   test("that did not come, since there was no watch yet, are made up for by one more look", async () => {
     let delivered: Promise<string> | undefined;
     server.intercept = (request) => {
-      if (request.endsWith("/watch"))
-        delivered ??= server.deliver(toMail("in between"), { isAnnounced: false });
+      if (request.endsWith("/watch")) delivered ??= server.deliver(toMail("in between"), { isAnnounced: false });
       return undefined;
     };
     const following = await openSource(open(server.notified, NEVER));

@@ -81,18 +81,12 @@ export interface PubsubOptions {
 
 const GOOGLE = "https://pubsub.googleapis.com";
 
-const MOST_MESSAGES = 100;
+const MAX_MESSAGES = 100;
 
 export function createPubsub({ auth, url = GOOGLE }: PubsubOptions): Pubsub {
   return { call, pull };
 
-  async function call({
-    method,
-    path,
-    body,
-    timeoutMs,
-    signal,
-  }: PubsubCall): Promise<Record<string, unknown>> {
+  async function call({ method, path, body, timeoutMs, signal }: PubsubCall): Promise<Record<string, unknown>> {
     const { data } = await auth.request<unknown>({
       url: new URL(`/v1/${path}`, url),
       method,
@@ -108,7 +102,7 @@ export function createPubsub({ auth, url = GOOGLE }: PubsubOptions): Pubsub {
     const timeLimit = AbortSignal.timeout(timeoutMs);
     try {
       const path = `${subscription}:pull`;
-      const body = { maxMessages: MOST_MESSAGES };
+      const body = { maxMessages: MAX_MESSAGES };
       const { receivedMessages } = await call({
         method: "POST",
         path,
@@ -158,11 +152,7 @@ export function parseNotification(message: unknown): Notification | undefined {
 const PULL = "pubsub.subscriptions.consume";
 
 /** Rejects with a `MailError` unless the subscription is there and may be pulled. Takes nothing from it. */
-export async function requireSubscription(
-  pubsub: Pubsub,
-  subscription: string,
-  signal: AbortSignal,
-): Promise<void> {
+export async function requireSubscription(pubsub: Pubsub, subscription: string, signal: AbortSignal): Promise<void> {
   const { permissions } = await pubsub
     .call({
       method: "POST",

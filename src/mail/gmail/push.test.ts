@@ -26,15 +26,11 @@ interface Push {
   notified: number;
 }
 
-async function startPush(
-  door: (typeof DOORS)[number] = "process",
-  more: Partial<Mailbox> = {},
-): Promise<Push> {
+async function startPush(door: (typeof DOORS)[number] = "process", more: Partial<Mailbox> = {}): Promise<Push> {
   const settings = { audience: AUDIENCE, serviceAccount: ACCOUNT, certsUrl: google.certsUrl };
   const source: Mailbox = { kind: "gmail", user: USER, push: settings, ...more };
   const ingress = await startIngress(door, {
-    register: (app) =>
-      registerMailPush(app, { source: () => source, notify: () => void (push.notified += 1) }),
+    register: (app) => registerMailPush(app, { source: () => source, notify: () => void (push.notified += 1) }),
   });
   const push: Push = {
     ingress,
@@ -87,10 +83,7 @@ describe("a token", () => {
       "whose signature is another's",
       () => google.sign({}).replace(/[^.]*$/, google.sign({ sub: "1" }).split(".")[2] ?? ""),
     ],
-    [
-      "signed with the public key as a secret",
-      () => google.sign({}, { alg: "HS256" }).replace(/[^.]*$/, "AAAA"),
-    ],
+    ["signed with the public key as a secret", () => google.sign({}, { alg: "HS256" }).replace(/[^.]*$/, "AAAA")],
     ["of a key that Google does not have", () => google.sign({}, { kid: "other" })],
     ["of a key that every object has", () => google.sign({}, { kid: "constructor" })],
     ["that someone else signed", () => google.forge()],
@@ -127,14 +120,11 @@ test.each([
   ["no message", { message: null }],
   ["no JSON inside", { message: { data: "%%%" } }],
   ["a message that inherits", { message: { __proto__: null } }],
-])(
-  "a post that speaks of %s is taken, so that it does not come again, and changes nothing",
-  async (_, body) => {
-    const push = await startPush();
-    expect((await push.post(google.sign(), body)).status).toBe(204);
-    expect(push.notified).toBe(0);
-  },
-);
+])("a post that speaks of %s is taken, so that it does not come again, and changes nothing", async (_, body) => {
+  const push = await startPush();
+  expect((await push.post(google.sign(), body)).status).toBe(204);
+  expect(push.notified).toBe(0);
+});
 
 test("a body that is too large is refused", async () => {
   const push = await startPush();

@@ -15,7 +15,7 @@ export interface MailPushOptions {
 }
 
 /** Some hundred bytes is what Gmail's words take. */
-const MOST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 
 /**
  * Takes what Pub/Sub posts for Gmail at `/mail/push`: 204 for every post with the right token, whatever it says, or Pub/Sub would
@@ -26,7 +26,7 @@ export function registerMailPush(app: FastifyInstance, { source, notify }: MailP
   app.post(
     "/mail/push",
     {
-      bodyLimit: MOST_BYTES,
+      bodyLimit: MAX_BYTES,
       // Before the body: who has no token is not read.
       onRequest: ({ headers }) => admit(headers.authorization, source()?.push),
     },
@@ -44,14 +44,14 @@ type PushSettings = NonNullable<Mailbox["push"]>;
 type PushGate = (authorization: string | undefined, settings: PushSettings | undefined) => Promise<void>;
 
 /** Google's own take about a kilobyte. */
-const MOST_CHARACTERS = 8192;
+const MAX_CHARACTERS = 8192;
 
 /** Lets pass who brings a token that Google signed, for this audience, and for the service account of the settings. */
 function createPushGate(): PushGate {
   const clients = new Map<string | undefined, Promise<OAuth2Client>>();
   return async (authorization, settings) => {
     if (settings === undefined) throw new HookError(404, "not_found", "There is nothing here.");
-    const token = /^bearer +(\S+)$/i.exec((authorization ?? "").slice(0, MOST_CHARACTERS))?.[1];
+    const token = /^bearer +(\S+)$/i.exec((authorization ?? "").slice(0, MAX_CHARACTERS))?.[1];
     if (token === undefined) throw unauthorized();
     // One client for each source of certificates: it keeps them for as long as Google says.
     const client = clients.get(settings.certsUrl) ?? createOAuthClient({ certsUrl: settings.certsUrl });
@@ -70,11 +70,9 @@ async function requireToken(
       headers: { "Retry-After": "10" },
     });
   });
-  const ticket = await client
-    .verifySignedJwtWithCertsAsync(token, certs, audience, client.issuers)
-    .catch(() => {
-      throw unauthorized();
-    });
+  const ticket = await client.verifySignedJwtWithCertsAsync(token, certs, audience, client.issuers).catch(() => {
+    throw unauthorized();
+  });
   const claims = ticket.getPayload();
   if (claims?.email !== serviceAccount || claims.email_verified !== true) throw unauthorized();
 }

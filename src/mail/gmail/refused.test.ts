@@ -26,9 +26,7 @@ describe("what is in the way", () => {
 
   test("a consent that was withdrawn", async () => {
     await server.revoke();
-    await expect(open().check(signal)).rejects.toEqual(
-      refused("login", /refresh token .* `webhooks mail setup`/),
-    );
+    await expect(open().check(signal)).rejects.toEqual(refused("login", /refresh token .* `webhooks mail setup`/));
     const following = await openSource(open());
     expect(following.error()).toEqual(refused("login", /./));
   });
@@ -75,9 +73,7 @@ describe("what is in the way", () => {
   test("a subscription that is not there", async () => {
     const subscription = "projects/test/subscriptions/other";
     const source = open({ ...server.notified, subscription });
-    await expect(source.check(signal)).rejects.toEqual(
-      refused("login", /is not there, or may not be pulled/),
-    );
+    await expect(source.check(signal)).rejects.toEqual(refused("login", /is not there, or may not be pulled/));
     const following = await openSource(source);
     await expect.poll(following.error).toEqual(refused("gone", /subscriptions\/other/));
   });

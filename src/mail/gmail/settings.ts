@@ -41,7 +41,6 @@ export function sameAddress(one: string, other: string): boolean {
 
 function toMailbox(address: string): string {
   const [, name, domain] = /^(.*)@(.*)$/s.exec(address.toLowerCase()) ?? [];
-  if (name === undefined || (domain !== "gmail.com" && domain !== "googlemail.com"))
-    return address.toLowerCase();
+  if (name === undefined || (domain !== "gmail.com" && domain !== "googlemail.com")) return address.toLowerCase();
   return `${name.replaceAll(".", "")}@gmail.com`;
 }

@@ -92,11 +92,7 @@ async function requireTopic(
   throw new MailError("login", message);
 }
 
-function toPushConfig({
-  endpoint,
-  audience,
-  serviceAccount,
-}: NonNullable<PreparePubsubOptions["push"]>): object {
+function toPushConfig({ endpoint, audience, serviceAccount }: NonNullable<PreparePubsubOptions["push"]>): object {
   return { pushEndpoint: endpoint, oidcToken: { serviceAccountEmail: serviceAccount, audience } };
 }
 

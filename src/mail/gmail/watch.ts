@@ -26,7 +26,7 @@ interface State {
 const RENEW_AFTER_MS = 24 * 3_600_000;
 
 const FIRST_WAIT_MS = 60_000;
-const LONGEST_WAIT_MS = 3_600_000;
+const MAX_WAIT_MS = 3_600_000;
 
 export function createWatchRenewal(watch: RequestWatch): WatchRenewal {
   const state: State = { endsAt: 0, dueAt: 0, failures: 0, renewing: undefined };
@@ -55,8 +55,8 @@ async function renew(state: State, watch: RequestWatch, signal: AbortSignal): Pr
 /** While the watch still holds, what fails for a moment is tried again later. */
 function putOff(state: State, error: unknown): void {
   const passing = error instanceof MailError && error.kind === "network";
-  if (!passing || state.endsAt < Date.now() + LONGEST_WAIT_MS) throw error;
-  state.dueAt = Date.now() + Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** state.failures);
+  if (!passing || state.endsAt < Date.now() + MAX_WAIT_MS) throw error;
+  state.dueAt = Date.now() + Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** state.failures);
   state.failures += 1;
 }
 

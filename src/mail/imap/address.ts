@@ -18,10 +18,7 @@ export function resolveAddress({ host, port, tls = "implicit", user }: Mailbox):
     throw new MailError("login", "hooks.mail.source needs `host` and `user`. Run `webhooks mail setup`.");
   }
   if (tls === "none" && !isLoopback(host)) {
-    throw new MailError(
-      "login",
-      `hooks.mail.source.tls: "none" is for a server on this machine, and ${host} is none.`,
-    );
+    throw new MailError("login", `hooks.mail.source.tls: "none" is for a server on this machine, and ${host} is none.`);
   }
   return { host, port: port ?? PORTS[tls], tls, user };
 }

@@ -35,20 +35,17 @@ describe("connect", () => {
     test.each([
       { tls: "implicit", with: [] },
       { tls: "starttls", with: ["STARTTLS"] },
-    ] as const)(
-      "gives no password to a server that anyone may have set up, with $tls",
-      async ({ tls, ...options }) => {
-        trust([]);
-        const { server, source } = await openImapMailbox(
-          { certificate: CERTIFICATE, with: [...options.with] },
-          { host: "localhost", tls },
-        );
-        const error = await mailFailureOf(source.check(never));
-        expect(error).toMatchObject({ kind: "tls", message: expect.stringContaining("NODE_EXTRA_CA_CERTS") });
-        expect(error.message).not.toContain("--use-system-ca");
-        expect(server.commands()).not.toContain("LOGIN");
-      },
-    );
+    ] as const)("gives no password to a server that anyone may have set up, with $tls", async ({ tls, ...options }) => {
+      trust([]);
+      const { server, source } = await openImapMailbox(
+        { certificate: CERTIFICATE, with: [...options.with] },
+        { host: "localhost", tls },
+      );
+      const error = await mailFailureOf(source.check(never));
+      expect(error).toMatchObject({ kind: "tls", message: expect.stringContaining("NODE_EXTRA_CA_CERTS") });
+      expect(error.message).not.toContain("--use-system-ca");
+      expect(server.commands()).not.toContain("LOGIN");
+    });
 
     test("gives no password to a server of another name", async () => {
       trust([CERTIFICATE.cert]);
@@ -81,9 +78,7 @@ describe("connect", () => {
     const { host, port, user } = server;
     const source = createImap({ source: { kind: "imap", host, port, tls: "none", user, password } });
     const error = await mailFailureOf(source.check(never));
-    expect(error.message).toBe(
-      `${host}:${port} refuses the login of ${user}: Login failed: authentication failure`,
-    );
+    expect(error.message).toBe(`${host}:${port} refuses the login of ${user}: Login failed: authentication failure`);
     expect(inspect(error, { depth: null, showHidden: true })).not.toContain(password);
     await server.close();
   });

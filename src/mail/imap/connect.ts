@@ -14,7 +14,7 @@ const SILENCE_MS = 300_000;
 /** How long a server may take to say goodbye. */
 const LOGOUT_MS = 1000;
 /** Bounds on what a server can make this process hold. The largest that is asked for is half a megabyte. */
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 
 /** A connection that has logged in. It ends with the signal. Rejects with the library's error. */
 async function connect(
@@ -35,9 +35,9 @@ async function connect(
     logger: false,
     connectionTimeout: CONNECT_MS,
     socketTimeout: SILENCE_MS,
-    maxLineLength: MOST_BYTES,
-    maxLiteralSize: MOST_BYTES,
-    maxResponseSize: 2 * MOST_BYTES,
+    maxLineLength: MAX_BYTES,
+    maxLiteralSize: MAX_BYTES,
+    maxResponseSize: 2 * MAX_BYTES,
   });
   // Without a listener it would end the process. Whatever is under way rejects, too.
   client.on("error", () => undefined);
@@ -90,11 +90,7 @@ function createTokenLogin(address: ImapServerAddress, oauth: RefreshOptions): Lo
   };
 }
 
-async function logIn(
-  address: ImapServerAddress,
-  credential: Credential,
-  signal: AbortSignal,
-): Promise<ImapFlow> {
+async function logIn(address: ImapServerAddress, credential: Credential, signal: AbortSignal): Promise<ImapFlow> {
   try {
     return await connect(address, credential, signal);
   } catch (error) {

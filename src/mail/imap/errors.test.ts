@@ -44,10 +44,7 @@ test.each([
 });
 
 test.each([
-  [
-    { code: "CERT_HAS_EXPIRED", message: "certificate has expired" },
-    /not accepted \(certificate has expired\)$/,
-  ],
+  [{ code: "CERT_HAS_EXPIRED", message: "certificate has expired" }, /not accepted \(certificate has expired\)$/],
   [{ code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE", message: "no; try x" }, /\(no\): .*NODE_EXTRA_CA_CERTS/],
   [
     { code: "ERR_TLS_CERT_ALTNAME_INVALID", cert: { subjectaltname: "DNS:a.example, DNS:b.example" } },

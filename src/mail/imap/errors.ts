@@ -8,7 +8,7 @@ const PASSING_CODES = new Set(["UNAVAILABLE", "INUSE", "LIMIT", "SERVERBUG", "OV
 const PASSING_WORDS = /too many|try again|temporar|rate limit|throttl/i;
 /** What a server says of a folder that an operator must see to. */
 const GONE_CODES = new Set(["NONEXISTENT", "NOPERM", "CANNOT"]);
-const LONGEST_TEXT = 200;
+const MAX_TEXT_LENGTH = 200;
 
 /** Whatever the library rejected with as a `MailError`. `folder`: what was being read, if it had come to that. */
 export function toMailError(thrown: unknown, address: ImapServerAddress, folder?: string): MailError {
@@ -16,8 +16,7 @@ export function toMailError(thrown: unknown, address: ImapServerAddress, folder?
   const error: ImapFlowError = thrown instanceof Error ? thrown : new Error(messageOf(thrown));
   const { host, port, user } = address;
   const place = `${host}:${port}`;
-  if (isLoginRefused(error))
-    return new MailError("login", `${place} refuses the login of ${user}: ${toText(error)}`);
+  if (isLoginRefused(error)) return new MailError("login", `${place} refuses the login of ${user}: ${toText(error)}`);
   if (folder !== undefined && isGone(error))
     return new MailError("gone", `${place} has no folder ${folder} for ${user}: ${toText(error)}`);
   const tlsFailure = describeTlsFailure(error, address);
@@ -41,7 +40,7 @@ function isPassing({ serverResponseCode = "", responseText = "" }: ImapFlowError
 
 /** The server's own words where it has any: they often tell what to do. */
 function toText(error: ImapFlowError): string {
-  return cleanLine(error.responseText || error.reason || error.message, LONGEST_TEXT);
+  return cleanLine(error.responseText || error.reason || error.message, MAX_TEXT_LENGTH);
 }
 
 /** What the library and Node know of a connection that did not become a safe one. */
@@ -61,8 +60,7 @@ const MAX_TLS_TEXT = 200;
 function describeTlsFailure(error: TlsFailure, { host, port }: ImapServerAddress): string | undefined {
   const { code = "", tlsFailed, message } = error;
   const place = `${host}:${port}`;
-  if (NO_TLS_CODES.has(code))
-    return `${place} speaks no TLS from the first byte: set tls: "starttls", or another port`;
+  if (NO_TLS_CODES.has(code)) return `${place} speaks no TLS from the first byte: set tls: "starttls", or another port`;
   if (tlsFailed && message.includes("not support STARTTLS"))
     return `${place} offers no STARTTLS: set tls: "implicit" and the port for it, usually 993`;
   return CERTIFICATE_CODE.test(code) ? describeCertificate(error, place, host) : undefined;

@@ -39,11 +39,7 @@ test("a mail without a date has the one that it was received at", async () => {
   expect((await receive({}, "INBOX", { receivedAt })).mail.date).toBe("2026-11-01T12:00:01.000Z");
 });
 
-async function receive(
-  server: ImapServerOptions,
-  folder: string,
-  options: AppendOptions,
-): Promise<ReceivedMail> {
+async function receive(server: ImapServerOptions, folder: string, options: AppendOptions): Promise<ReceivedMail> {
   const mailbox = await openImapMailbox(server, { folders: [folder] });
   mailbox.server.append(folder, "Subject: Hello\r\n\r\nText", options);
   const { batches } = await followMail(mailbox.source, ({ mails }) => mails.length === 1);

@@ -16,19 +16,19 @@ export interface PartOfMail {
   isCut: boolean;
 }
 
-const MOST_HEADER_BYTES = 256 * 1024;
+const MAX_HEADER_BYTES = 256 * 1024;
 /** All texts together. */
-const MOST_TEXT_BYTES = 512 * 1024;
+const MAX_TEXT_BYTES = 512 * 1024;
 
 /** Of a mail that is too large to be taken whole: its header and its texts. Undefined where the server does not give them. */
 export async function fetchLarge(client: ImapFlow, uid: number): Promise<PartOfMail | undefined> {
   const described = await fetchOne(client, uid, { bodyStructure: true });
   if (!described?.bodyStructure) return undefined;
   const { texts, attachments } = pickParts(described.bodyStructure);
-  const maxLength = Math.floor(MOST_TEXT_BYTES / Math.max(texts.length, 1));
+  const maxLength = Math.floor(MAX_TEXT_BYTES / Math.max(texts.length, 1));
   const bodyParts = texts.flatMap((text) => toQueries(text, maxLength));
   const fetched = await fetchOne(client, uid, {
-    bodyParts: [{ key: "HEADER", maxLength: MOST_HEADER_BYTES }, ...bodyParts],
+    bodyParts: [{ key: "HEADER", maxLength: MAX_HEADER_BYTES }, ...bodyParts],
   });
   if (!fetched?.headers) return undefined;
   return {
@@ -73,9 +73,9 @@ export interface PickedParts {
   attachments: MailAttachment[];
 }
 
-const MOST_TEXTS = 5;
-const MOST_ATTACHMENTS = 100;
-const LONGEST_NAME = 255;
+const MAX_TEXTS = 5;
+const MAX_ATTACHMENTS = 100;
+const MAX_NAME_LENGTH = 255;
 
 /** Tells what of a mail is text and what is attached, from its BODYSTRUCTURE. */
 export function pickParts(structure: MessageStructureObject): PickedParts {
@@ -84,8 +84,8 @@ export function pickParts(structure: MessageStructureObject): PickedParts {
   const shown = written.length > 0 ? written : leaves.filter((part) => isText(part, "text/html"));
   const events = leaves.filter(({ type }) => type === "text/calendar").slice(0, 1);
   return {
-    texts: [...shown, ...events].slice(0, MOST_TEXTS),
-    attachments: leaves.filter(isAttachment).slice(0, MOST_ATTACHMENTS).map(toAttachment),
+    texts: [...shown, ...events].slice(0, MAX_TEXTS),
+    attachments: leaves.filter(isAttachment).slice(0, MAX_ATTACHMENTS).map(toAttachment),
   };
 }
 
@@ -100,8 +100,7 @@ function isText({ type, disposition }: MessageStructureObject, wanted: string): 
 
 function isAttachment(part: MessageStructureObject): boolean {
   if (isText(part, "text/plain") || isText(part, "text/html")) return false;
-  const isShown =
-    part.id !== undefined && part.disposition !== "attachment" && part.type.startsWith("image/");
+  const isShown = part.id !== undefined && part.disposition !== "attachment" && part.type.startsWith("image/");
   return toName(part) !== "" || !isShown;
 }
 
@@ -109,8 +108,8 @@ function isAttachment(part: MessageStructureObject): boolean {
 function toAttachment(part: MessageStructureObject): MailAttachment {
   const { type, size = 0, encoding } = part;
   return {
-    name: cleanLine(toName(part), LONGEST_NAME),
-    type: cleanLine(type, LONGEST_NAME),
+    name: cleanLine(toName(part), MAX_NAME_LENGTH),
+    type: cleanLine(type, MAX_NAME_LENGTH),
     size: encoding === "base64" ? Math.floor((size * 3 * 76) / (4 * 78)) : size,
   };
 }

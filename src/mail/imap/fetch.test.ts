@@ -76,10 +76,7 @@ test("fetches of a large mail its texts alone, and lists what is attached", asyn
 
 test("fetches of a long text its beginning alone", async () => {
   const { server, source } = await openImapMailbox();
-  server.append(
-    "INBOX",
-    `Message-ID: <long@example.com>\r\n\r\n${"A long line of text.\r\n".repeat(40_000)}`,
-  );
+  server.append("INBOX", `Message-ID: <long@example.com>\r\n\r\n${"A long line of text.\r\n".repeat(40_000)}`);
   const { mails } = await followMail(source, hasCome(1));
   expect(mails[0]).toMatchObject({ id: "long@example.com", truncated: true, attachments: [] });
   expect(mails[0]?.body).toHaveLength(20_000);

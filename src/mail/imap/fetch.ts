@@ -9,7 +9,7 @@ import { fetchMails, search } from "./position.ts";
 import type { Reader, Tries } from "./reader.ts";
 
 /** A larger one is fetched in pieces. */
-const MOST_BYTES = 512 * 1024;
+const MAX_BYTES = 512 * 1024;
 
 /** Reads mails, each as soon as its text is there, in no particular order. One that is gone is left out. Rejects with the library's error. */
 async function* readBatch(
@@ -19,7 +19,7 @@ async function* readBatch(
 ): AsyncGenerator<{ uid: number; received: ReceivedMail }> {
   const facts = await fetchFacts(folder, uids);
   const { small = [], large = [] } = Object.groupBy(facts.values(), ({ size = 0 }) =>
-    size > MOST_BYTES ? "large" : "small",
+    size > MAX_BYTES ? "large" : "small",
   );
   yield* readSmall(folder, small, options);
   for (const message of large) yield* readLarge(folder, message, options);
@@ -74,7 +74,7 @@ export interface Reading {
 
 /** What is tried in turn with a mail that a server does not give, each so often. */
 const READERS: Reader[] = [readBatch, readEnvelope];
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 
 /**
  * Reads mails, in the order of their uids. One that is gone is left out; one that the server does not give is given as far as it
@@ -97,7 +97,7 @@ async function readAlone(reading: Reading, uid: number): Promise<ReceivedMail | 
   const { folder, options, tries } = reading;
   let mail: ReceivedMail | undefined;
   while (!mail && (await isThere(folder, uid))) {
-    const reader = READERS[Math.floor(tries.of(folder, uid) / MOST_TRIES)];
+    const reader = READERS[Math.floor(tries.of(folder, uid) / MAX_TRIES)];
     const mails = reader && (await tryReader(reading, [uid], reader));
     mail = mails ? mails.get(uid) : await readNothing(folder, uid, options);
   }

@@ -50,10 +50,7 @@ test("notices that a server has fallen silent", async () => {
 });
 
 test("notices that its folder was deleted, whether the server says so or not", async () => {
-  const { server, source } = await openImapMailbox(
-    { folders: { Lists: "" } },
-    { folders: ["Lists"], timing: SOON },
-  );
+  const { server, source } = await openImapMailbox({ folders: { Lists: "" } }, { folders: ["Lists"], timing: SOON });
   const error = await mailFailureOf(
     followMail(source, ({ batches }) => {
       if (batches.length === 1) server.deleteFolder("Lists");

@@ -54,11 +54,7 @@ export async function* followFolder(
 }
 
 /** False: it is time to look at the folder again. */
-async function waitForMail(
-  client: ImapFlow,
-  doorbell: Doorbell,
-  { renewMs, pollMs }: Timing,
-): Promise<boolean> {
+async function waitForMail(client: ImapFlow, doorbell: Doorbell, { renewMs, pollMs }: Timing): Promise<boolean> {
   if (!client.capabilities.has("IDLE")) return await doorbell.wait(pollMs);
   // It ends with the next command.
   client.idle().catch(() => undefined);

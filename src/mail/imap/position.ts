@@ -33,9 +33,7 @@ export interface FolderState {
 export function readOnFrom(position: Position | undefined, folder: FolderState, since: number): Position {
   const { uidValidity, uidNext } = folder;
   if (position?.uidValidity === uidValidity && position.uid < uidNext) return position;
-  return uidNext > 1
-    ? { uidValidity, uid: 0, backlog: { until: uidNext - 1, since } }
-    : { uidValidity, uid: 0 };
+  return uidNext > 1 ? { uidValidity, uid: 0, backlog: { until: uidNext - 1, since } } : { uidValidity, uid: 0 };
 }
 
 /** The position once the mail of this uid is dealt with, or all that was known of. */

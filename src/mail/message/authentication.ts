@@ -2,7 +2,7 @@ import type { MailAuthentication } from "../source.ts";
 import { cleanLine } from "./text.ts";
 
 const METHODS = ["spf", "dkim", "dmarc"] as const;
-const LONGEST_SERVER = 255;
+const MAX_SERVER_LENGTH = 255;
 
 /** What one Authentication-Results header says. */
 interface Report {
@@ -47,7 +47,7 @@ function parseReport(header: string): Report {
   const [first = ""] = statements;
   // Exchange Online names no server, and begins with a result.
   const server = toResult(first) ? "" : (first.split(" ")[0] ?? "");
-  return { server: cleanLine(server, LONGEST_SERVER).toLowerCase(), results };
+  return { server: cleanLine(server, MAX_SERVER_LENGTH).toLowerCase(), results };
 }
 
 /** The parts between semicolons, without comments. What stands in quotes cannot be taken for a result. */
@@ -72,8 +72,7 @@ function splitStatements(header: string): string[] {
 
 /** `dkim/1 = Pass header.d=example.com` */
 function toResult(statement: string): [method: string, result: string] | undefined {
-  const [, method, result] =
-    /^([a-z][a-z0-9-]*) ?(?:\/ ?\d+ ?)?= ?([a-z]{1,30})(?: |$)/i.exec(statement) ?? [];
+  const [, method, result] = /^([a-z][a-z0-9-]*) ?(?:\/ ?\d+ ?)?= ?([a-z]{1,30})(?: |$)/i.exec(statement) ?? [];
   return method && result ? [method.toLowerCase(), result.toLowerCase()] : undefined;
 }
 

@@ -93,11 +93,7 @@ describe("the text", () => {
 
   test.each([
     ["the boundary is not declared", "Content-Type: multipart/mixed\r\n", "--b\r\n\r\ntext\r\n--b--\r\n"],
-    [
-      "the boundary is another",
-      "Content-Type: multipart/mixed; boundary=a\r\n",
-      "--b\r\n\r\ntext\r\n--b--\r\n",
-    ],
+    ["the boundary is another", "Content-Type: multipart/mixed; boundary=a\r\n", "--b\r\n\r\ntext\r\n--b--\r\n"],
     ["a part has no end", "Content-Type: multipart/mixed; boundary=b\r\n", "--b\r\n\r\ntext"],
     ["nothing divides it", "Content-Type: multipart/mixed; boundary=a\r\n", "text"],
     ["the encoding is broken", "Content-Transfer-Encoding: base64\r\n", "d*G!V4\r\ndA=\r\n"],
@@ -136,9 +132,7 @@ describe("what is attached", () => {
 
   test("is as the source says, where it says so", async () => {
     const attachments = [{ name: "a\r\nb", type: "text/csv", size: 7 }];
-    expect((await read(FROM, {}, { attachments })).attachments).toEqual([
-      { name: "a b", type: "text/csv", size: 7 },
-    ]);
+    expect((await read(FROM, {}, { attachments })).attachments).toEqual([{ name: "a b", type: "text/csv", size: 7 }]);
   });
 });
 
@@ -172,9 +166,6 @@ test("parts behind a long one keep their headers", () => {
   expect(bounded.toString()).toMatch(/a\n--b\nA: b\nC: d\n\ntext\n--b--\n$/);
 });
 
-test.each(["\n", "a\n", "--\n", "--b\n\n", "--b\n\n\n\n"])(
-  "%j over and over stays below so many lines",
-  (line) => {
-    expect(countLines(boundBody(Buffer.from(line.repeat(200_000))))).toBeLessThan(60_000);
-  },
-);
+test.each(["\n", "a\n", "--\n", "--b\n\n", "--b\n\n\n\n"])("%j over and over stays below so many lines", (line) => {
+  expect(countLines(boundBody(Buffer.from(line.repeat(200_000))))).toBeLessThan(60_000);
+});

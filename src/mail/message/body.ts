@@ -12,9 +12,9 @@ export interface MailParts {
   attachments: MailAttachment[];
 }
 
-const MOST_ATTACHMENTS = 100;
+const MAX_ATTACHMENTS = 100;
 /** More than is asked for of any mail's text. */
-const MOST_CHARACTERS = 1_000_000;
+const MAX_CHARACTERS = 1_000_000;
 /** How far into a mail one looks for what tells its form. */
 const LOOK_INTO = 65_536;
 
@@ -27,7 +27,7 @@ export async function readParts(content: Buffer, body: Buffer, charset: string):
   const form = [content, body].map((bytes) => bytes.toString("latin1", 0, LOOK_INTO)).join("");
   return {
     text: [toText(parsed, form), toEvent(parsed)].filter(Boolean).join("\n\n"),
-    attachments: parsed.attachments.filter(isAttachment).slice(0, MOST_ATTACHMENTS).map(toAttachment),
+    attachments: parsed.attachments.filter(isAttachment).slice(0, MAX_ATTACHMENTS).map(toAttachment),
   };
 }
 
@@ -37,7 +37,7 @@ export async function readParts(content: Buffer, body: Buffer, charset: string):
  */
 function toText({ text = "", html = "" }: ParsedBody, form: string): string {
   const isPlain = html === "" || (text.trim() !== "" && /multipart\/alternative/i.test(form));
-  const written = ((isPlain ? "" : htmlToText(html)) || text).slice(0, MOST_CHARACTERS);
+  const written = ((isPlain ? "" : htmlToText(html)) || text).slice(0, MAX_CHARACTERS);
   return cleanText(isUtf7(form) ? decodeUtf7(written) : repairText(written)).trim();
 }
 
@@ -49,8 +49,7 @@ function toEvent({ attachments }: ParsedBody): string {
 
 function isAttachment({ filename, related, contentId, disposition, mimeType }: Attachment): boolean {
   const isShown =
-    related === true ||
-    (disposition !== "attachment" && contentId !== undefined && mimeType.startsWith("image/"));
+    related === true || (disposition !== "attachment" && contentId !== undefined && mimeType.startsWith("image/"));
   return Boolean(filename) || !isShown;
 }
 
@@ -69,7 +68,7 @@ function toCalendar(content: Attachment["content"]): string {
 type ParsedBody = Pick<Email, "text" | "html" | "attachments">;
 
 /** How much of a mail that cannot be divided is taken for its text. */
-const MOST_RAW_BYTES = 1_000_000;
+const MAX_RAW_BYTES = 1_000_000;
 /** How far into a body its first boundary is looked for. */
 const SAMPLE_BYTES = 65_536;
 const END_OF_HEADER = Buffer.from("\r\n");
@@ -80,17 +79,11 @@ const NO_CHARACTER = "\ufffd";
  * say how the body is encoded. `charset`: that of bytes which say nothing of theirs. Never rejects.
  */
 async function parseBody(content: Buffer, body: Buffer, charset: string): Promise<ParsedBody> {
-  return (
-    (await parseDeclared(content, body, charset)) ?? (await parseUndeclared(body)) ?? salvage(body, charset)
-  );
+  return (await parseDeclared(content, body, charset)) ?? (await parseUndeclared(body)) ?? salvage(body, charset);
 }
 
 /** Once more in UTF-8 where something came out unreadable: bytes of some other charset that nobody declared. */
-async function parseDeclared(
-  content: Buffer,
-  body: Buffer,
-  charset: string,
-): Promise<ParsedBody | undefined> {
+async function parseDeclared(content: Buffer, body: Buffer, charset: string): Promise<ParsedBody | undefined> {
   const first = await parseOnce(content, body);
   if (first === undefined || !isUnreadable(first) || (isUtf8(content) && isUtf8(body))) return first;
   const again = await parseOnce(toUtf8(content, charset), toUtf8(body, charset));
@@ -117,22 +110,19 @@ async function parseUndeclared(body: Buffer): Promise<ParsedBody | undefined> {
 
 /** What is left of the text of a mail that cannot be divided. */
 function salvage(body: Buffer, charset: string): ParsedBody {
-  const lines = decodeBytes(body.subarray(0, MOST_RAW_BYTES), charset).split("\n");
+  const lines = decodeBytes(body.subarray(0, MAX_RAW_BYTES), charset).split("\n");
   const text = lines.filter((line) => !/^(?:--|content-[a-z-]+:)/i.test(line)).join("\n");
   return { text, attachments: [] };
 }
 
 function isUnreadable({ text, html, attachments }: ParsedBody): boolean {
-  return [text, html, ...attachments.map(({ filename }) => filename)].some((part) =>
-    part?.includes(NO_CHARACTER),
-  );
+  return [text, html, ...attachments.map(({ filename }) => filename)].some((part) => part?.includes(NO_CHARACTER));
 }
 
 /** Line by line, so that those in UTF-8 stay as they are. */
 function toUtf8(bytes: Buffer, charset: string): Buffer {
   const lines: Buffer[] = [];
-  for (let at = 0; at < bytes.length; at = endOfLine(bytes, at))
-    lines.push(bytes.subarray(at, endOfLine(bytes, at)));
+  for (let at = 0; at < bytes.length; at = endOfLine(bytes, at)) lines.push(bytes.subarray(at, endOfLine(bytes, at)));
   return Buffer.concat(lines.map((line) => (isUtf8(line) ? line : Buffer.from(decodeBytes(line, charset)))));
 }
 
@@ -141,20 +131,20 @@ const CR = 0x0d;
 const LINE_END = Buffer.from("\n");
 
 /** Larger mails are rare, and what they hold is attached to them. */
-const MOST_BYTES = 32 * 1024 * 1024;
+const MAX_BYTES = 32 * 1024 * 1024;
 /** So many lines of a mail are left as they are. */
 const FREE_LINES = 20_000;
 /** Past them, so many at the beginning of each part: its header, and more. */
 const FREE_LINES_OF_A_PART = 30;
 /** Past them, so many parts. */
-const MOST_PARTS = 1000;
+const MAX_PARTS = 1000;
 
 /**
  * The body of a mail as the parser can take it: a line costs it some two kilobytes, whatever stands in it. Of very many lines the
  * later ones are joined to long ones; base64 does not mind, and in a text nobody reads that far.
  */
 export function boundBody(body: Buffer): Buffer {
-  const bounded = body.subarray(0, MOST_BYTES);
+  const bounded = body.subarray(0, MAX_BYTES);
   const free = endOfLines(bounded, FREE_LINES);
   if (free === bounded.length) return bounded;
   const pieces = toParts(bounded.subarray(free)).flatMap(joinLines);
@@ -164,7 +154,7 @@ export function boundBody(body: Buffer): Buffer {
 /** Stretches that each begin with what may be a boundary, the first one aside; what comes after the last one is left out. */
 function toParts(bytes: Buffer): Buffer[] {
   const parts: Buffer[] = [];
-  for (let from = 0; from < bytes.length && parts.length < MOST_PARTS;) {
+  for (let from = 0; from < bytes.length && parts.length < MAX_PARTS;) {
     const next = bytes.indexOf("\n--", from);
     const end = next < 0 ? bytes.length : next + 1;
     parts.push(bytes.subarray(from, end));

@@ -20,9 +20,7 @@ test("raw eight bits are read as the charset that is guessed", () => {
 
 test("what says how the body is encoded is kept apart, each field with its end", () => {
   const header = read("Mime-Version: 1.0\r\nX-Other: 1\r\nContent-Type: text/plain;\r\n charset=utf-8");
-  expect(header.content.toString()).toBe(
-    "Mime-Version: 1.0\r\nContent-Type: text/plain;\r\n charset=utf-8\n",
-  );
+  expect(header.content.toString()).toBe("Mime-Version: 1.0\r\nContent-Type: text/plain;\r\n charset=utf-8\n");
 });
 
 test("a hostile header is bounded", () => {
@@ -36,12 +34,7 @@ test.each([
   ["bare line feeds", "A: b\n\ntext", "A: b\n", "text"],
   ["bare carriage returns", "A: b\r\rtext\rmore", "A: b\n", "text\nmore"],
   ["no empty line", "A: b\r\n c\r\nThis is text\r\n\r\nmore", "A: b\r\n c\r\n", "This is text\r\n\r\nmore"],
-  [
-    "a flaw in the header",
-    "A: b\r\nflaw\r\nSubject: x\r\n\r\ntext",
-    "A: b\r\nflaw\r\nSubject: x\r\n",
-    "text",
-  ],
+  ["a flaw in the header", "A: b\r\nflaw\r\nSubject: x\r\n\r\ntext", "A: b\r\nflaw\r\nSubject: x\r\n", "text"],
   ["the line of an mbox", "From ann@example.com Fri Nov 20\nA: b\n\ntext", "A: b\n", "text"],
   ["no body", "A: b", "A: b", ""],
   ["no header", "\r\ntext", "", "text"],

@@ -25,19 +25,19 @@ const WANTED = new Set([
   "subject",
   "to",
 ]);
-const MOST_VALUES = 50;
-const MOST_VALUE_BYTES = 65_536;
+const MAX_VALUES = 50;
+const MAX_VALUE_BYTES = 65_536;
 const CONTENT = /^(?:content-|mime-version$)/;
-const LONGEST_CONTENT = 65_536;
+const MAX_CONTENT_LENGTH = 65_536;
 
 /** Reads a header block. `charset`: that of bytes which say nothing of theirs. */
 export function readHeader(block: Buffer, charset: string): MailHeader {
   const fields = new Map<string, Buffer[]>();
   const content: Buffer[] = [];
   for (const { name, bytes } of eachField(block)) {
-    if (CONTENT.test(name) && bytes.length < LONGEST_CONTENT && content.length < MOST_VALUES)
+    if (CONTENT.test(name) && bytes.length < MAX_CONTENT_LENGTH && content.length < MAX_VALUES)
       content.push(toLine(bytes));
-    if (WANTED.has(name)) fields.set(name, [...(fields.get(name) ?? []), bytes].slice(0, MOST_VALUES));
+    if (WANTED.has(name)) fields.set(name, [...(fields.get(name) ?? []), bytes].slice(0, MAX_VALUES));
   }
   const values = (name: string): string[] => (fields.get(name) ?? []).map((bytes) => toValue(bytes, charset));
   return {
@@ -60,7 +60,7 @@ function* eachField(block: Buffer): Generator<{ name: string; bytes: Buffer }> {
 
 /** What stands after the colon, unfolded. */
 function toValue(field: Buffer, charset: string): string {
-  const bytes = field.subarray(field.indexOf(":") + 1).subarray(0, MOST_VALUE_BYTES);
+  const bytes = field.subarray(field.indexOf(":") + 1).subarray(0, MAX_VALUE_BYTES);
   return decodeBytes(bytes, charset)
     .replaceAll(/[\r\n\0]+/g, "")
     .trim();
@@ -82,7 +82,7 @@ const FIELD = /^[\u0021-\u0039\u003b-\u007e]+[ \t]*:/;
 /** A line that only a header has: with one of them below it, a line that is no field is a flaw and not the end. */
 const TELLING_FIELD = /^(?:from|to|subject|date|message-id|content-type|mime-version):/im;
 /** A hostile one may go on for ever: what follows is no header any more. */
-const LONGEST_BLOCK = 4 * 1024 * 1024;
+const MAX_BLOCK_LENGTH = 4 * 1024 * 1024;
 /** How far ahead such a line is looked for. */
 const LOOK_AHEAD = 65_536;
 
@@ -93,7 +93,7 @@ const LOOK_AHEAD = 65_536;
 export function splitHeader(bytes: Buffer): { block: Buffer; body: Buffer } {
   const source = toLines(bytes);
   const start = /^>?From /.test(source.toString("latin1", 0, 6)) ? endOfLine(source, 0) : 0;
-  const most = Math.min(source.length, LONGEST_BLOCK);
+  const most = Math.min(source.length, MAX_BLOCK_LENGTH);
   let at = start;
   let flawed = false;
   while (at < most) {
@@ -116,9 +116,7 @@ export function endOfLine(bytes: Buffer, from: number): number {
 }
 
 function toLines(bytes: Buffer): Buffer {
-  return bytes.includes(LINE_FEED)
-    ? bytes
-    : Buffer.from(bytes.map((byte) => (byte === CR ? LINE_FEED : byte)));
+  return bytes.includes(LINE_FEED) ? bytes : Buffer.from(bytes.map((byte) => (byte === CR ? LINE_FEED : byte)));
 }
 
 function isHeaderBelow(source: Buffer, from: number): boolean {

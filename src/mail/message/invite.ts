@@ -1,6 +1,6 @@
 import { cleanLine } from "./text.ts";
 
-const MOST_CHARACTERS = 200_000;
+const MAX_CHARACTERS = 200_000;
 const SHOWN = [
   ["SUMMARY", "What"],
   ["DTSTART", "Begins"],
@@ -13,7 +13,7 @@ const SHOWN = [
 /** What a person asks of a calendar's first event (RFC 5545), a line each; empty where it holds none. */
 export function readInvite(calendar: string): string {
   const lines = calendar
-    .slice(0, MOST_CHARACTERS)
+    .slice(0, MAX_CHARACTERS)
     .replaceAll(/\r?\n[ \t]/g, "")
     .split(/\r?\n/);
   const begin = lines.indexOf("BEGIN:VEVENT");
@@ -22,17 +22,14 @@ export function readInvite(calendar: string): string {
   const event = lines.slice(begin, end < 0 ? undefined : end);
   const method = cleanLine(valueOf("METHOD", lines)).toLowerCase();
   const shown = SHOWN.map(([name, title]) => [title, valueOf(name, event)]).filter(([, value]) => value);
-  return [
-    `Calendar event${method && ` (${method})`}`,
-    ...shown.map(([title, value]) => `${title}: ${value}`),
-  ].join("\n");
+  return [`Calendar event${method && ` (${method})`}`, ...shown.map(([title, value]) => `${title}: ${value}`)].join(
+    "\n",
+  );
 }
 
 /** `DTSTART;TZID=Europe/Berlin:20261124T100000` → `2026-11-24 10:00 (Europe/Berlin)` */
 function valueOf(name: string, lines: string[]): string {
-  const line = lines.find(
-    (candidate) => candidate.startsWith(`${name}:`) || candidate.startsWith(`${name};`),
-  );
+  const line = lines.find((candidate) => candidate.startsWith(`${name}:`) || candidate.startsWith(`${name};`));
   const [, parameters = "", value = ""] = /^[A-Z]+((?:;[^:;"]*(?:"[^"]*")?)*):(.*)$/.exec(line ?? "") ?? [];
   const note = /;(?:TZID|CN)=("[^"]*"|[^;]*)/.exec(parameters)?.[1]?.replaceAll('"', "");
   return cleanLine(note ? `${toReadable(value)} (${note})` : toReadable(value));

@@ -16,11 +16,7 @@ test.each([
 });
 
 test("it is known by its names", () => {
-  expect(["=?utf-7?Q?a?=", "charset=UTF-7", 'charset="unicode-1-1-utf-7"'].map(isUtf7)).toEqual([
-    true,
-    true,
-    true,
-  ]);
+  expect(["=?utf-7?Q?a?=", "charset=UTF-7", 'charset="unicode-1-1-utf-7"'].map(isUtf7)).toEqual([true, true, true]);
   expect(["=?utf-8?Q?utf-7?=", "charset=utf-77", "utf-7"].map(isUtf7)).toEqual([false, false, false]);
 });
 
@@ -47,12 +43,9 @@ test.each([
 
 const misread = (text: string): string => new TextDecoder("windows-1252").decode(Buffer.from(text));
 
-test.each(["Jörg", "“quoted” – 12 €", "Привет", "日本", "🚀"])(
-  "%s, read as Latin-1, is read again",
-  (text) => {
-    expect(repairText(misread(text))).toBe(text);
-  },
-);
+test.each(["Jörg", "“quoted” – 12 €", "Привет", "日本", "🚀"])("%s, read as Latin-1, is read again", (text) => {
+  expect(repairText(misread(text))).toBe(text);
+});
 
 test.each(["plain", "Jörg", "Ângela à la carte", "Ünal Öz", "日本 Ã¶", "50 Ã", "JOSÉ", "déjà Ã", "ÀÉ É"])(
   "%s stays as it is",

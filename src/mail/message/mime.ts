@@ -4,14 +4,14 @@ import PostalMime, { addressParser, decodeWords as decode, type Email, type Mail
  * More than any honest mail nests. Each line is held against the boundaries of all that it stands in, so that this is also how
  * many times over a hostile mail is read.
  */
-const DEEPEST_NESTING = 40;
-const DEEPEST_FORWARD = 3;
+const MAX_DEPTH = 40;
+const MAX_FORWARD_DEPTH = 3;
 
 /** The parts of a mail, decoded. Rejects where the library gives up: too deep, or its headers too large. */
 export async function parseMime(source: Uint8Array): Promise<Email> {
   return await PostalMime.parse(source, {
-    maxNestingDepth: DEEPEST_NESTING,
-    maxRfc822NestingDepth: DEEPEST_FORWARD,
+    maxNestingDepth: MAX_DEPTH,
+    maxRfc822NestingDepth: MAX_FORWARD_DEPTH,
   });
 }
 
@@ -26,9 +26,7 @@ export function parseAddresses(header: string): Mailbox[] {
   const mailboxes = addressParser(joinWords(header), { flatten: true }).filter(
     (address) => address.group === undefined,
   );
-  return isUtf7(header)
-    ? mailboxes.map((mailbox) => ({ ...mailbox, name: decodeUtf7(mailbox.name) }))
-    : mailboxes;
+  return isUtf7(header) ? mailboxes.map((mailbox) => ({ ...mailbox, name: decodeUtf7(mailbox.name) })) : mailboxes;
 }
 
 /**
@@ -46,9 +44,7 @@ function joinWords(header: string): string {
 
 /** Text in UTF-7 (RFC 2152), which neither the runtime nor the library knows, and which old mails are in. */
 export function decodeUtf7(text: string): string {
-  return text.replaceAll(/\+([A-Za-z0-9+/]*)-?/g, (_, content: string) =>
-    content ? decodeRun(content) : "+",
-  );
+  return text.replaceAll(/\+([A-Za-z0-9+/]*)-?/g, (_, content: string) => (content ? decodeRun(content) : "+"));
 }
 
 /** Whether a header or a body speaks of it. */
@@ -66,7 +62,7 @@ const ESCAPE = "\u001b$";
 /** How far into a mail a charset is looked for. */
 const LOOK_INTO = 65_536;
 
-const MOST_LABELS = 50;
+const MAX_LABELS = 50;
 /** `charset="koi8-r"` or `=?koi8-r?` */
 const LABEL = /charset\s*=\s*["']?([\w.:-]{1,40})|=\?([\w.:-]{1,40})[?*]/gi;
 
@@ -84,7 +80,7 @@ export function decodeBytes(bytes: Buffer, charset: string): string {
 export function guessCharset(source: Buffer): string {
   const start = source.toString("latin1", 0, LOOK_INTO);
   const labels = Array.from(start.matchAll(LABEL), ([, declared, word]) => declared ?? word ?? "");
-  const charsets = labels.slice(0, MOST_LABELS).map(toCharset);
+  const charsets = labels.slice(0, MAX_LABELS).map(toCharset);
   return charsets.find((charset) => charset && !/^(?:utf-|iso-2022-)/.test(charset)) ?? "windows-1252";
 }
 
@@ -98,19 +94,17 @@ function toCharset(label: string): string | undefined {
 }
 
 /** A longer text is left as it is. */
-const MOST_CHARACTERS = 1_000_000;
+const MAX_CHARACTERS = 1_000_000;
 
 const windows1252 = new TextDecoder("windows-1252");
-const BYTE_OF = new Map(
-  Array.from({ length: 256 }, (_, byte) => [windows1252.decode(Uint8Array.of(byte)), byte]),
-);
+const BYTE_OF = new Map(Array.from({ length: 256 }, (_, byte) => [windows1252.decode(Uint8Array.of(byte)), byte]));
 
 /**
  * Undoes the commonest wrong label: UTF-8 that was declared as ASCII or Latin-1, and so was read as `JÃ¶rg`. Any other text
  * is given back as it is; what would pass for UTF-8 by chance does not occur in a language.
  */
 export function repairText(text: string): string {
-  if (text.length > MOST_CHARACTERS || !/[\u00c2-\u00f4]/.test(text)) return text;
+  if (text.length > MAX_CHARACTERS || !/[\u00c2-\u00f4]/.test(text)) return text;
   const bytes = Array.from(text, (character) => BYTE_OF.get(character) ?? -1);
   if (bytes.includes(-1)) return text;
   const repaired = decodeText(Uint8Array.from(bytes));

@@ -4,7 +4,7 @@ import * as fc from "../../../test/support/property.ts";
 import { readMail } from "./read-mail.ts";
 
 const RECEIVED = Date.UTC(2026, 10, 20);
-const MOST_BYTES = 500;
+const MAX_BYTES = 500;
 const CONTROLS = /[\p{Cc}--[\n\t]]/v;
 
 const FRAGMENTS = [
@@ -97,7 +97,7 @@ async function expectMail(source: Buffer): Promise<void> {
   const mail = await readMail(
     source,
     { folder: "INBOX", labels: [], receivedAt: RECEIVED },
-    { maxBytes: MOST_BYTES, authservId: undefined },
+    { maxBytes: MAX_BYTES, authservId: undefined },
   );
   for (const text of textsOf(mail)) {
     expect(text.isWellFormed()).toBe(true);
@@ -105,7 +105,7 @@ async function expectMail(source: Buffer): Promise<void> {
     expect(text.length).toBeLessThanOrEqual(1000);
   }
   expect(mail.id).not.toBe("");
-  expect(Buffer.byteLength(mail.body)).toBeLessThanOrEqual(MOST_BYTES);
+  expect(Buffer.byteLength(mail.body)).toBeLessThanOrEqual(MAX_BYTES);
   expect(mail.snippet.length).toBeLessThanOrEqual(200);
   expect(mail.snippet).not.toContain("\n");
   expect(new Date(mail.date).toISOString()).toBe(mail.date);

@@ -26,9 +26,7 @@ describe("read mail", () => {
         ...(expected.from && { from: expected.from }),
         ...(expected.sender && { sender: expected.sender }),
       });
-      expect(mail.attachments.map(({ name }) => name)).toEqual(
-        expect.arrayContaining(expected.attachments ?? []),
-      );
+      expect(mail.attachments.map(({ name }) => name)).toEqual(expect.arrayContaining(expected.attachments ?? []));
     }
   });
 

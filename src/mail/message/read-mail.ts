@@ -24,7 +24,7 @@ export interface ReadOptions {
   authservId: string | undefined;
 }
 
-const MOST_RECIPIENTS = 100;
+const MAX_RECIPIENTS = 100;
 
 /**
  * Reads a mail from its bytes as they travel (RFC 5322), or as many of them as there are. Never rejects: of a broken mail it
@@ -51,8 +51,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     body: text,
     truncated: text.length < parts.text.length,
     attachments: (facts.attachments ?? parts.attachments).map(cleanAttachment),
-    threadId:
-      facts.threadId ?? toMailId(header.value("references")) ?? toMailId(header.value("in-reply-to")) ?? id,
+    threadId: facts.threadId ?? toMailId(header.value("references")) ?? toMailId(header.value("in-reply-to")) ?? id,
     listId: toListId(header.value("list-id")),
     folder: facts.folder,
     labels: facts.labels,
@@ -64,7 +63,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
 }
 
 function toRecipients(headers: string[]): string[] {
-  return toPeople(headers, MOST_RECIPIENTS).map(({ display }) => display);
+  return toPeople(headers, MAX_RECIPIENTS).map(({ display }) => display);
 }
 
 /** The names of a server's own account are as the sender wrote them. */
@@ -90,8 +89,7 @@ const LINE_END = Buffer.from("\r\n");
 export function assembleMail(header: Uint8Array, entities: Uint8Array[]): Uint8Array {
   const { block } = splitHeader(Buffer.from(header));
   // Without a part the boundary itself would be read as a text.
-  if (entities.length === 0)
-    return Buffer.concat([Buffer.from("Content-Type: text/plain\r\n"), block, LINE_END]);
+  if (entities.length === 0) return Buffer.concat([Buffer.from("Content-Type: text/plain\r\n"), block, LINE_END]);
   const boundary = toBoundary(entities);
   // It stands first, since the first of several counts: the mail's own speaks of parts that are not here.
   const first = Buffer.from(`Content-Type: multipart/mixed; boundary="${boundary}"\r\n`);
@@ -107,13 +105,13 @@ function toBoundary(entities: Uint8Array[]): string {
   return `hookline-${digest.digest("hex")}`;
 }
 
-const MOST_CHARACTERS = 512;
+const MAX_CHARACTERS = 512;
 
 /** A Message-ID header's value as `Mail.id` holds it; undefined where it holds none. */
 export function toMailId(header: string | undefined): string | undefined {
   const value = cleanLine(header ?? "");
   const id = /<([^<>\s]+)>/.exec(value)?.[1] ?? value.replaceAll(/[<>]/g, "").trim();
-  return id ? cleanLine(id, MOST_CHARACTERS) : undefined;
+  return id ? cleanLine(id, MAX_CHARACTERS) : undefined;
 }
 
 const DAY_MS = 86_400_000;

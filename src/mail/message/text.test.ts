@@ -9,16 +9,8 @@ test.each([
   ],
   ["what stands outside of the body is", "before<body>in</body>after", "beforeinafter"],
   ["links", '<a href="https://a.example/x?y=1">words</a>', "words [https://a.example/x?y=1]"],
-  [
-    "a link that says where it leads",
-    '<a href="https://a.example">https://a.example</a>',
-    "https://a.example",
-  ],
-  [
-    "a picture that links",
-    '<a href="https://a.example"><img src="x.png" alt="Shop"></a>',
-    "https://a.example",
-  ],
+  ["a link that says where it leads", '<a href="https://a.example">https://a.example</a>', "https://a.example"],
+  ["a picture that links", '<a href="https://a.example"><img src="x.png" alt="Shop"></a>', "https://a.example"],
   ["headings", "<h1>Big</h1><p>small</p>", "Big\n\nsmall"],
   [
     "a table",

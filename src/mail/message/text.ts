@@ -1,7 +1,7 @@
 import { compile, type DomNode, type FormatCallback } from "html-to-text";
 
 /** A mail in HTML may be of any length; what stands beyond this is left out. */
-const MOST_CHARACTERS = 300_000;
+const MAX_CHARACTERS = 300_000;
 /** Layouts of real mails stay far below; what lies deeper is left out. */
 const DEEPEST = 100;
 
@@ -15,7 +15,7 @@ const HIDDEN = [
   ]),
 ];
 /** So many quotes within each other are marked: each mark is one more on every line. */
-const DEEPEST_QUOTE = 4;
+const MAX_QUOTE_DEPTH = 4;
 
 /** `> ` before each line. */
 const formatQuote: FormatCallback = (element, walk, builder) => {
@@ -38,7 +38,7 @@ const convert = compile({
   wordwrap: false,
   // The library's own ones indent every line once a level: a thousand levels make megabytes of a few bytes.
   formatters: { quote: formatQuote, item: formatItem },
-  limits: { maxInputLength: MOST_CHARACTERS, maxDepth: DEEPEST, ellipsis: "" },
+  limits: { maxInputLength: MAX_CHARACTERS, maxDepth: DEEPEST, ellipsis: "" },
   // The whole document: what a broken mail has outside of its body is shown as well.
   baseElements: { selectors: ["html-of-no-mail"], returnDomByDefault: true },
   selectors: [
@@ -60,15 +60,15 @@ const convert = compile({
 
 /** The text of a mail in HTML: links in brackets behind their words, nothing that its reader would not see. */
 export function htmlToText(html: string): string {
-  const bounded = html.slice(0, MOST_CHARACTERS);
+  const bounded = html.slice(0, MAX_CHARACTERS);
   return withoutPadding(toText(bounded));
 }
 
 function isDeep(element: DomNode): boolean {
   let quotes = 0;
-  for (let above = element.parent; above && quotes < DEEPEST_QUOTE; above = above.parent)
+  for (let above = element.parent; above && quotes < MAX_QUOTE_DEPTH; above = above.parent)
     if (above.name === "blockquote") quotes++;
-  return quotes === DEEPEST_QUOTE;
+  return quotes === MAX_QUOTE_DEPTH;
 }
 
 function toText(html: string): string {
@@ -93,7 +93,7 @@ function withoutPadding(text: string): string {
 }
 
 /** Most characters of a header's value that are kept: the longest line that RFC 5322 allows. */
-const LONGEST_LINE = 998;
+const MAX_LINE_LENGTH = 998;
 
 /** Text as a mail's body may hold it: line feeds alone, no other control character but tab, no half of a character. */
 export function cleanText(text: string): string {
@@ -104,7 +104,7 @@ export function cleanText(text: string): string {
 }
 
 /** A header's value as a field may hold it: one line, bounded. */
-export function cleanLine(text: string, mostCharacters: number = LONGEST_LINE): string {
+export function cleanLine(text: string, mostCharacters: number = MAX_LINE_LENGTH): string {
   const line = cleanText(text).replaceAll(/\s+/g, " ").trim();
   // A cut may leave half of a character, which `isWellFormed` tells from the replacement that a mail may hold itself.
   const cut = line.slice(0, mostCharacters);

@@ -27,9 +27,7 @@ describe("find server", () => {
     test("is what the domain's own configuration says first", async () => {
       const { asked, ...web } = await startWeb((request, response) => {
         const isOwn = request.headers.host === "autoconfig.example.org";
-        response
-          .writeHead(isOwn ? 200 : 404)
-          .end(config("imap.example.org", "993", "SSL", "%EMAILLOCALPART%"));
+        response.writeHead(isOwn ? 200 : 404).end(config("imap.example.org", "993", "SSL", "%EMAILLOCALPART%"));
       });
       expect(await find("ann@example.org", { ...web, probe: () => Promise.resolve(true) })).toEqual({
         host: "imap.example.org",
@@ -39,9 +37,9 @@ describe("find server", () => {
         origin: "the domain's own configuration",
       });
       expect(asked).toContain("https://autoconfig.thunderbird.net/v1.1/example.org");
-      expect(
-        asked.filter((url) => url.includes("ann")).every((url) => new URL(url).host.endsWith("example.org")),
-      ).toBe(true);
+      expect(asked.filter((url) => url.includes("ann")).every((url) => new URL(url).host.endsWith("example.org"))).toBe(
+        true,
+      );
     });
 
     test("follows redirects, but never away from TLS", async () => {
@@ -52,8 +50,7 @@ describe("find server", () => {
           "autoconfig.example.org": "http://evil.example/x",
         }[host];
         if (to) response.writeHead(301, { location: to }).end();
-        else
-          response.writeHead(host.includes("example") ? 200 : 404).end(config(`imap.${host}`, "993", "SSL"));
+        else response.writeHead(host.includes("example") ? 200 : 404).end(config(`imap.${host}`, "993", "SSL"));
       });
       expect(await find("ann@example.org", web)).toMatchObject({ host: "imap.www.example.org" });
       expect(web.asked.filter((url) => url.includes("evil"))).toEqual([]);
@@ -164,10 +161,7 @@ describe("find server", () => {
     <username>${user}</username></incomingServer></emailProvider></clientConfig>`;
   }
 
-  async function find(
-    address: string,
-    { dns = {}, ...options }: FindOptions & { dns?: Record<string, DnsRecords> },
-  ) {
+  async function find(address: string, { dns = {}, ...options }: FindOptions & { dns?: Record<string, DnsRecords> }) {
     const { resolver, close } = await startDns(dns);
     closers.push(close);
     const none = {
@@ -200,19 +194,16 @@ describe("find server", () => {
   function fetchFrom(port: number, url: URL, { signal }: { signal: AbortSignal }): Promise<Response> {
     return new Promise((resolve, reject) => {
       const headers = { host: url.host };
-      const request = get(
-        { port, host: "127.0.0.1", path: url.pathname + url.search, headers, signal },
-        (answer) => {
-          const { statusCode: status = 500, headers: given } = answer;
-          const body = status === 404 ? null : Readable.toWeb(answer);
-          resolve(
-            new Response(body as ReadableStream, {
-              status,
-              headers: given.location ? { location: given.location } : {},
-            }),
-          );
-        },
-      );
+      const request = get({ port, host: "127.0.0.1", path: url.pathname + url.search, headers, signal }, (answer) => {
+        const { statusCode: status = 500, headers: given } = answer;
+        const body = status === 404 ? null : Readable.toWeb(answer);
+        resolve(
+          new Response(body as ReadableStream, {
+            status,
+            headers: given.location ? { location: given.location } : {},
+          }),
+        );
+      });
       request.on("error", reject);
     });
   }
@@ -276,15 +267,9 @@ describe("parse autoconfig", () => {
 
   test("$-signs of an address are its own", () => {
     const dollar = { address: "$&@example.org", local: "$&", domain: "example.org" };
+    expect(parseAutoconfig(server("imap", { ...GOOD, username: "%EMAILLOCALPART%" }), dollar, "x")).toBeUndefined();
     expect(
-      parseAutoconfig(server("imap", { ...GOOD, username: "%EMAILLOCALPART%" }), dollar, "x"),
-    ).toBeUndefined();
-    expect(
-      parseAutoconfig(
-        server("imap", { ...GOOD, username: "%EMAILLOCALPART%" }),
-        { ...dollar, local: "$$" },
-        "x",
-      ),
+      parseAutoconfig(server("imap", { ...GOOD, username: "%EMAILLOCALPART%" }), { ...dollar, local: "$$" }, "x"),
     ).toMatchObject({ user: "$$" });
   });
 });
@@ -292,8 +277,7 @@ describe("parse autoconfig", () => {
 describe("probe imap", () => {
   const { signal } = new AbortController();
   const ca = CERTIFICATE.cert;
-  const lookup: LookupFunction = (_host, _options, found) =>
-    found(null, [{ address: "127.0.0.1", family: 4 }]);
+  const lookup: LookupFunction = (_host, _options, found) => found(null, [{ address: "127.0.0.1", family: 4 }]);
 
   test("an IMAP server with a certificate for its name is one", async () => {
     const port = await greet("* OK ready\r\n");

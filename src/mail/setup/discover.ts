@@ -29,12 +29,7 @@ export interface FindOptions {
  */
 export async function findServer(
   address: MailAddress,
-  {
-    resolver = createResolver(),
-    fetch: get = fetch,
-    probe = probeImap,
-    patienceMs = PATIENCE_MS,
-  }: FindOptions = {},
+  { resolver = createResolver(), fetch: get = fetch, probe = probeImap, patienceMs = PATIENCE_MS }: FindOptions = {},
 ): Promise<FoundServer | undefined> {
   const known = findProvider(address);
   if (known) return known;
@@ -60,9 +55,7 @@ async function guess(
   const hosts = [`imap.${domain}`, `mail.${domain}`];
   const there = await Promise.all(hosts.map(answers));
   const host = hosts.find((_, index) => there[index]);
-  return host === undefined
-    ? undefined
-    : { host, port: 993, tls: "implicit", user: address, origin: "its usual name" };
+  return host === undefined ? undefined : { host, port: 993, tls: "implicit", user: address, origin: "its usual name" };
 }
 
 /** What comes too late, or fails, is nothing. */
@@ -108,9 +101,7 @@ type Named = Pick<FoundServer, "host" | "port">;
 
 async function resolveSrv(name: string, resolver: MailResolver): Promise<Named | undefined> {
   const records = await resolver.resolveSrv(name).catch(() => []);
-  const [first] = records.toSorted(
-    (one, other) => one.priority - other.priority || other.weight - one.weight,
-  );
+  const [first] = records.toSorted((one, other) => one.priority - other.priority || other.weight - one.weight);
   if (!first) return undefined;
   const host = first.name.replace(/\.$/, "").toLowerCase();
   // A dot alone says that there is no such service.
@@ -123,8 +114,8 @@ function toFound(named: Named, tls: FoundServer["tls"], { address, domain }: Mai
   return { ...named, tls, user: address, origin: "DNS", ...(isForeign && { isForeign }) };
 }
 
-const MOST_BYTES = 65_536;
-const MOST_REDIRECTS = 3;
+const MAX_BYTES = 65_536;
+const MAX_REDIRECTS = 3;
 
 /** Takes a URL and gives what stands there, over TLS alone. */
 type Fetch = (url: URL, init: { signal: AbortSignal; redirect: "manual" }) => Promise<Response>;
@@ -135,10 +126,7 @@ interface FetchOptions {
 }
 
 /** What the domain itself says, at the two places where clients look. */
-async function fetchOwnAutoconfig(
-  address: MailAddress,
-  options: FetchOptions,
-): Promise<FoundServer | undefined> {
+async function fetchOwnAutoconfig(address: MailAddress, options: FetchOptions): Promise<FoundServer | undefined> {
   const query = `?emailaddress=${encodeURIComponent(address.address)}`;
   const urls = [
     `https://autoconfig.${address.domain}/mail/config-v1.1.xml${query}`,
@@ -153,10 +141,7 @@ async function fetchOwnAutoconfig(
 }
 
 /** What Thunderbird's database of providers says. It is told the domain, not the address. */
-function fetchListedAutoconfig(
-  address: MailAddress,
-  options: FetchOptions,
-): Promise<FoundServer | undefined> {
+function fetchListedAutoconfig(address: MailAddress, options: FetchOptions): Promise<FoundServer | undefined> {
   const url = `https://autoconfig.thunderbird.net/v1.1/${address.domain}`;
   return read(url, address, { ...options, origin: "Thunderbird's list of providers" });
 }
@@ -173,10 +158,9 @@ async function read(
 /** A redirect may not lead away from TLS. */
 async function follow(first: URL, { fetch, signal }: FetchOptions): Promise<Response | undefined> {
   let url = first;
-  for (let redirects = 0; redirects <= MOST_REDIRECTS && url.protocol === "https:"; redirects += 1) {
+  for (let redirects = 0; redirects <= MAX_REDIRECTS && url.protocol === "https:"; redirects += 1) {
     const response = await fetch(url, { signal, redirect: "manual" });
-    const location =
-      response.status >= 300 && response.status < 400 ? response.headers.get("location") : null;
+    const location = response.status >= 300 && response.status < 400 ? response.headers.get("location") : null;
     if (location === null) return response;
     await response.body?.cancel();
     url = new URL(location, url);
@@ -190,9 +174,9 @@ async function readStart({ body }: Response): Promise<string> {
   for await (const chunk of body ?? []) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length >= MOST_BYTES) break;
+    if (length >= MAX_BYTES) break;
   }
-  return Buffer.concat(chunks).subarray(0, MOST_BYTES).toString("utf8");
+  return Buffer.concat(chunks).subarray(0, MAX_BYTES).toString("utf8");
 }
 
 const TLS: Record<string, FoundServer["tls"]> = { SSL: "implicit", STARTTLS: "starttls" };

@@ -66,10 +66,7 @@ describe("what is planned", () => {
     expect(parseSource(file, after).value).toMatchObject({
       gateway: { auth: { token: "${file:.webhooks/gateway-token}" } },
     });
-    expect([...unwritten.keys()].map((secret) => path.basename(secret))).toEqual([
-      "hook-token",
-      "gateway-token",
-    ]);
+    expect([...unwritten.keys()].map((secret) => path.basename(secret))).toEqual(["hook-token", "gateway-token"]);
     expect(new Set(unwritten.values()).size).toBe(2);
     writeFileSync(file, "{ log: {} }");
     expect(parseSource(file, (await plan()).after).value).not.toHaveProperty("gateway");
@@ -116,9 +113,7 @@ test.each([
 ])("a secret of %j is named %s", (place, reference) => {
   const named = nameSecret(place, { baseDir: "/srv/hooks", ownFile: "/srv/hooks/.webhooks/pw" });
   expect(named.reference).toBe(reference);
-  expect(named.unwritten).toEqual(
-    place.kind === "text" ? ["/srv/hooks/.webhooks/pw", "hunter2\n"] : undefined,
-  );
+  expect(named.unwritten).toEqual(place.kind === "text" ? ["/srv/hooks/.webhooks/pw", "hunter2\n"] : undefined);
 });
 
 test.each(["A B", "1A", "A}", "A}${file:/etc/passwd", ""])("%j is no name of a variable", (name) => {

@@ -60,10 +60,7 @@ function put(key: string, value: unknown): Change {
 }
 
 /** A token that an earlier run has made is used again. */
-function nameToken(
-  { file, stateDir }: Target,
-  name: "hook-token" | "gateway-token",
-): ReturnType<typeof nameSecret> {
+function nameToken({ file, stateDir }: Target, name: "hook-token" | "gateway-token"): ReturnType<typeof nameSecret> {
   const ownFile = path.join(stateDir, name);
   const isThere = existsSync(ownFile);
   return nameSecret(
@@ -203,10 +200,8 @@ export function hideSecrets(file: string, text: string): string {
 }
 
 function findSecrets(value: unknown, at: readonly Segment[], isSecret: boolean): Change[] {
-  if (typeof value === "string")
-    return isSecret && !isReference(value) ? [{ path: at, value: REDACTED }] : [];
-  if (Array.isArray(value))
-    return value.flatMap((item, index) => findSecrets(item, [...at, index], isSecret));
+  if (typeof value === "string") return isSecret && !isReference(value) ? [{ path: at, value: REDACTED }] : [];
+  if (Array.isArray(value)) return value.flatMap((item, index) => findSecrets(item, [...at, index], isSecret));
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([key, child]) =>
     findSecrets(child, [...at, key], isSecret || SECRET_KEY.test(key)),

@@ -13,8 +13,7 @@ interface Provider {
   gmail?: true;
 }
 
-const APP_PASSWORD =
-  "It takes an app password, made in the account's security settings, not the account's own.";
+const APP_PASSWORD = "It takes an app password, made in the account's security settings, not the account's own.";
 
 /** Where a table serves better than what can be asked: big providers, and what they want to be known before. */
 const PROVIDERS: Provider[] = [
@@ -86,9 +85,7 @@ export function findProvider(address: MailAddress): FoundServer | undefined {
 /** The server of the provider that takes the domain's mail. */
 export function findProviderByMx(exchange: string, address: MailAddress): FoundServer | undefined {
   const name = exchange.toLowerCase();
-  const provider = PROVIDERS.find(({ mx = [] }) =>
-    mx.some((end) => name === end || name.endsWith(`.${end}`)),
-  );
+  const provider = PROVIDERS.find(({ mx = [] }) => mx.some((end) => name === end || name.endsWith(`.${end}`)));
   return provider && toServer(provider, address, "the provider that takes its mail");
 }
 

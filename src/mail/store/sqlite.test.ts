@@ -65,9 +65,7 @@ describe("what is settled is there after the next start", () => {
     const store = open();
     store.lane("INBOX");
     const broken = { ...setAside("a"), code: null as unknown as string };
-    expect(() => store.settle({ folder: "INBOX", ids: ["a"], setAside: [broken], position: "1" })).toThrow(
-      /NOT NULL/,
-    );
+    expect(() => store.settle({ folder: "INBOX", ids: ["a"], setAside: [broken], position: "1" })).toThrow(/NOT NULL/);
     expect(store.isKnown("a")).toBe(false);
     expect(store.lane("INBOX").position).toBeUndefined();
   });

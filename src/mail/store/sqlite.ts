@@ -114,11 +114,7 @@ const PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL";
  * watches the mailbox from this folder; the system frees it when that process ends, however it ends. Throws a
  * `ConfigError` where the file cannot be used.
  */
-export function openMailStore({
-  folder,
-  mailbox,
-  maxKnown = 1_000_000,
-}: MailStoreOptions): MailStore | undefined {
+export function openMailStore({ folder, mailbox, maxKnown = 1_000_000 }: MailStoreOptions): MailStore | undefined {
   const file = path.join(folder, "mail.db");
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -79,13 +79,13 @@ export interface Patience {
  * Most that is waited after a connection that came about, in milliseconds: on a line that is cut again and again mails must not
  * come late. A server that lets in and throws out at once is not asked every second all the same.
  */
-const MOST_AFTER_OPEN_MS = 10_000;
+const MAX_AFTER_OPEN_MS = 10_000;
 /** A connection that held for so many milliseconds was a good one. */
 const HELD_MS = 60_000;
 
 /** `now`: milliseconds of a clock that only goes forward. */
 export function createPatience({ passing, lasting }: LaneWaits, now = () => performance.now()): Patience {
-  const mostAfterOpenMs = Math.min(passing.mostMs, MOST_AFTER_OPEN_MS);
+  const mostAfterOpenMs = Math.min(passing.mostMs, MAX_AFTER_OPEN_MS);
   const unreached = createBackoff(passing);
   const opened = createBackoff({ ...passing, mostMs: mostAfterOpenMs });
   const refused = createBackoff(lasting);

@@ -14,12 +14,7 @@ test.each<[string, Filter, Partial<Mail>, keyof Filter | undefined]>([
   ["another address", { senders: ["bob@example.com"] }, {}, "senders"],
   ["a domain that ends alike", { senders: ["@example.com"] }, { sender: "ann@evil-example.com" }, "senders"],
   ["a domain below", { senders: ["@example.com"] }, { sender: "ann@mail.example.com" }, "senders"],
-  [
-    "an address within an address",
-    { senders: ["@example.com"] },
-    { sender: '"ann@example.com"@evil.org' },
-    "senders",
-  ],
+  ["an address within an address", { senders: ["@example.com"] }, { sender: '"ann@example.com"@evil.org' }, "senders"],
   ["no sender", { senders: ["@example.com"] }, { sender: "" }, "senders"],
   ["one of the labels", { labels: ["a", "b"] }, { labels: ["x", "b"] }, undefined],
   ["none of the labels", { labels: ["a"] }, { labels: ["A"] }, "labels"],

@@ -65,11 +65,7 @@ function pickFresh(mails: Mail[], store: MailStore): Mail[] {
   return [...fresh.values()];
 }
 
-async function postFresh(
-  fresh: Mail[],
-  { position, remaining }: MailBatch,
-  options: BatchOptions,
-): Promise<void> {
+async function postFresh(fresh: Mail[], { position, remaining }: MailBatch, options: BatchOptions): Promise<void> {
   const { status, maxBodyBytes, signal } = options;
   const isBehind = remaining > 0 || status.read().state === "catching-up";
   status.work(isBehind ? "catching-up" : "watching", remaining + fresh.length);
@@ -85,11 +81,7 @@ async function postFresh(
 }
 
 /** `position`: how far the folder is read with these mails. */
-async function postAndKeep(
-  mails: Mail[],
-  position: string | undefined,
-  options: BatchOptions,
-): Promise<void> {
+async function postAndKeep(mails: Mail[], position: string | undefined, options: BatchOptions): Promise<void> {
   const dealt: Dealt[] = [];
   try {
     if (mails.length > 0) await postAll(mails, dealt, options);
@@ -104,8 +96,7 @@ async function postAndKeep(
 
 async function postAll(mails: Mail[], dealt: Dealt[], options: BatchOptions): Promise<void> {
   const { sourceName: source, post, backoff, pause, status, cutOff } = options;
-  const troubled = ({ error }: MailAnswer, waitMs: number): void =>
-    status.enter("service-refuses", { error, waitMs });
+  const troubled = ({ error }: MailAnswer, waitMs: number): void => status.enter("service-refuses", { error, waitMs });
   const answered = (): void => status.resume();
   await deliver(mails, dealt, { source, post, backoff, pause, troubled, answered, signal: cutOff });
 }

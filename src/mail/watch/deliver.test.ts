@@ -33,16 +33,13 @@ describe("deliver", () => {
     await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
     expect(mailbox.requests).toHaveLength(4);
     expect(mailbox.changes).toContainEqual(expect.objectContaining({ state: "service-refuses", error }));
-    await expect
-      .poll(mailbox.status)
-      .toMatchObject({ state: "watching", error: undefined, posted: 2, setAside: 0 });
+    await expect.poll(mailbox.status).toMatchObject({ state: "watching", error: undefined, posted: 2, setAside: 0 });
   });
 
   test("the service refuses one mail: it is set aside alone, the rest come", async () => {
     mailbox.addAll(numbers(20));
     mailbox.start({
-      hook: (ids) =>
-        ids.includes("7") ? { status: 400, code: "invalid_payload", eventId: "refused-7" } : {},
+      hook: (ids) => (ids.includes("7") ? { status: 400, code: "invalid_payload", eventId: "refused-7" } : {}),
     });
     await expect.poll(() => mailbox.taken).toEqual(numbers(20).filter((id) => id !== "7"));
     await expect.poll(mailbox.status).toMatchObject({ state: "watching", posted: 19, setAside: 1 });

@@ -28,7 +28,7 @@ export interface DeliverOptions {
 }
 
 /** How often a mail is tried whose transform fails. */
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
 /**
  * Posts mails until each is dealt with: taken, or set aside alone once the service refuses it for good. What became of
@@ -71,8 +71,7 @@ async function postUntilJudged(mails: Mail[], options: DeliverOptions): Promise<
       troubled(answer, waitMs);
     } else {
       answered();
-      if (verdict !== "failed" || mails.length > 1 || failures === MOST_TRIES)
-        return { answer, verdict, tries };
+      if (verdict !== "failed" || mails.length > 1 || failures === MAX_TRIES) return { answer, verdict, tries };
     }
     await pause(waitMs);
   }

@@ -48,9 +48,7 @@ test.each([
 test("an error that is no mailbox's counts as passing", async () => {
   mailbox.fail(new TypeError("x is undefined"));
   mailbox.start();
-  await expect
-    .poll(() => mailbox.changes.at(-1))
-    .toMatchObject({ state: "network", error: "x is undefined" });
+  await expect.poll(() => mailbox.changes.at(-1)).toMatchObject({ state: "network", error: "x is undefined" });
 });
 
 test("the log says so once for each state, and nothing of a mail", async () => {

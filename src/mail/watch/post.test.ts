@@ -124,9 +124,7 @@ test("a post that is cut off has no answer", async () => {
   const cutting = new AbortController();
   const post = createMailPost({
     send: (request) =>
-      new Promise((_, reject) =>
-        request.signal.addEventListener("abort", () => reject(request.signal.reason)),
-      ),
+      new Promise((_, reject) => request.signal.addEventListener("abort", () => reject(request.signal.reason))),
     target: () => ({ url: "http://127.0.0.1/hooks/mail", token: "t" }),
   });
   const posted = post("{}", cutting.signal);

@@ -40,7 +40,7 @@ interface Target {
 const TIMEOUT_MS = 120_000;
 
 /** A service that asks for more patience than this is asked again after this. */
-const MOST_RETRY_AFTER_MS = 3_600_000;
+const MAX_RETRY_AFTER_MS = 3_600_000;
 
 export function createMailPost({ send, target }: PostOptions): PostMails {
   return async function postMails(body, signal) {
@@ -101,7 +101,7 @@ function parse(text: string): Record<"code" | "error" | "eventId" | "requestId",
 
 function toMilliseconds(retryAfter: string | null): number | undefined {
   const milliseconds = Number(retryAfter ?? Number.NaN) * 1000;
-  return milliseconds >= 0 ? Math.min(milliseconds, MOST_RETRY_AFTER_MS) : undefined;
+  return milliseconds >= 0 ? Math.min(milliseconds, MAX_RETRY_AFTER_MS) : undefined;
 }
 
 /** `fetch` says what happened in its error's cause. */

@@ -23,9 +23,7 @@ describe("what comes is posted", () => {
     await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
     mailbox.addAll(["3"]);
     await expect.poll(() => mailbox.taken).toEqual(["1", "2", "3"]);
-    await expect
-      .poll(mailbox.status)
-      .toMatchObject({ state: "watching", remaining: 0, posted: 3, setAside: 0 });
+    await expect.poll(mailbox.status).toMatchObject({ state: "watching", remaining: 0, posted: 3, setAside: 0 });
   });
 
   test("under the source's name", async () => {

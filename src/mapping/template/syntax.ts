@@ -77,8 +77,7 @@ function throughText(mustache: hbs.AST.MustacheStatement, scope: Scope): hbs.AST
 /** `{{#each …}}`, or the section `{{#field}}…{{/field}}`. */
 function prepareBlock(block: Block, scope: Scope): Block {
   const { original } = block.path;
-  const isSection =
-    block.params.length === 0 && !(Object.hasOwn(BLOCKS, original) || Object.hasOwn(VALUES, original));
+  const isSection = block.params.length === 0 && !(Object.hasOwn(BLOCKS, original) || Object.hasOwn(VALUES, original));
   if (isSection) prepareExpression(block.path, scope);
   else prepareCall(block, BLOCKS, scope);
   const scopes = isSection || BLOCKS[original]?.scopes === true;
@@ -120,8 +119,7 @@ function toUnknownMessage(name: string, callables: Callables): string {
   if (callables === VALUES && Object.hasOwn(BLOCKS, name)) {
     return `"${name}" is a block: write {{#${name} …}}…{{/${name}}}.`;
   }
-  if (callables === BLOCKS && Object.hasOwn(VALUES, name))
-    return `"${name}" is no block: write {{${name} …}}.`;
+  if (callables === BLOCKS && Object.hasOwn(VALUES, name)) return `"${name}" is no block: write {{${name} …}}.`;
   return `There is no helper "${name}"; there are ${Object.keys(callables).toSorted().join(", ")}.`;
 }
 
@@ -194,9 +192,7 @@ function toUnclosedBlock(source: string): string {
     else open.push(name);
   }
   const name = open.at(-1);
-  return name === undefined
-    ? "a block is not closed"
-    : `{{#${name}}} is not closed: its {{/${name}}} is missing`;
+  return name === undefined ? "a block is not closed" : `{{#${name}}} is not closed: its {{/${name}}} is missing`;
 }
 
 const BLOCK_MARKS = /\{\{~?([#/])\s*([^\s{}~]*)/g;

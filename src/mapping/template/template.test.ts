@@ -177,9 +177,7 @@ describe("what a payload can cost", () => {
   ])("ends at the budget: %s", (source) => {
     const template = compileTemplate(source);
     const startedAt = performance.now();
-    expect(() => template.render(many)).toThrow(
-      expect.objectContaining({ status: 413, code: "payload_too_large" }),
-    );
+    expect(() => template.render(many)).toThrow(expect.objectContaining({ status: 413, code: "payload_too_large" }));
     // some 100 ms; without a budget it would be hours
     expect(performance.now() - startedAt).toBeLessThan(20_000);
   });

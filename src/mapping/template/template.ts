@@ -124,9 +124,9 @@ function meterEach(instance: typeof Handlebars): Handlebars.HelperDelegate {
 
 /** The parser's own message draws the place; its list of tokens helps nobody. */
 function toTemplateError(error: unknown, source: string): TemplateError {
-  const [summary = "", near, caret, expectation = ""] = String(
-    error instanceof Error ? error.message : error,
-  ).split("\n");
+  const [summary = "", near, caret, expectation = ""] = String(error instanceof Error ? error.message : error).split(
+    "\n",
+  );
   const lineNumber = error instanceof Handlebars.Exception ? error.lineNumber : undefined;
   const line = Number(/ on line (\d+)/.exec(summary)?.[1] ?? lineNumber ?? 1);
   if (near === undefined || caret === undefined) {

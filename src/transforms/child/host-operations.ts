@@ -41,8 +41,7 @@ const OPERATIONS: Record<string, Operation> = {
   randomUuid: () => randomUUID(),
   randomBytes: (size) => randomBytes(Math.min(Number(size), MAX_RANDOM_BYTES)).toString("latin1"),
   digest: (name, binary) => createHash(toDigest(name)).update(toBytes(binary)).digest("binary"),
-  hmac: (name, key, binary) =>
-    createHmac(toDigest(name), toBytes(key)).update(toBytes(binary)).digest("binary"),
+  hmac: (name, key, binary) => createHmac(toDigest(name), toBytes(key)).update(toBytes(binary)).digest("binary"),
   equal: (one, other) => String(one.length === other.length && timingSafeEqual(toBytes(one), toBytes(other))),
 };
 

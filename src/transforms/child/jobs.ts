@@ -75,9 +75,7 @@ export function createLoadedModules(maxModules: number): LoadedModules {
     },
     count: () => usedAt.size,
     takeSurplus(now) {
-      const surplus = [...usedAt].filter(
-        ([, at], place) => at < now - IDLE_MS || place < usedAt.size - maxModules,
-      );
+      const surplus = [...usedAt].filter(([, at], place) => at < now - IDLE_MS || place < usedAt.size - maxModules);
       for (const [module] of surplus) usedAt.delete(module);
       return surplus.map(([module]) => module);
     },

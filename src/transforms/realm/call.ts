@@ -45,8 +45,7 @@ export function createEnter(options: EnterOptions): Enter {
       return call(options, pass, text, body);
     },
     check: () => check(options),
-    settle: () =>
-      pass.answer || writeFailure({ kind: "unsettled", message: UNSETTLED, log: options.takeLog() }),
+    settle: () => pass.answer || writeFailure({ kind: "unsettled", message: UNSETTLED, log: options.takeLog() }),
     log: () => JSON.stringify(options.takeLog()),
   };
   return (operation, text, body) => operations[operation](text, body);

@@ -44,12 +44,10 @@ function cloneLeaf(value: object): object | undefined {
   if (value instanceof Date) return new Date(value.getTime());
   if (value instanceof RegExp) return new RegExp(value.source, value.flags);
   if (value instanceof ArrayBuffer) return value.slice(0);
-  if (value instanceof DataView)
-    return new DataView(value.buffer.slice(0), value.byteOffset, value.byteLength);
+  if (value instanceof DataView) return new DataView(value.buffer.slice(0), value.byteOffset, value.byteLength);
   if (value instanceof Uint8Array) return value.slice();
   if (value instanceof Error) return cloneError(value);
-  if (ArrayBuffer.isView(value))
-    throw new TypeError("Of typed arrays, only a Uint8Array can be cloned in here.");
+  if (ArrayBuffer.isView(value)) throw new TypeError("Of typed arrays, only a Uint8Array can be cloned in here.");
   return undefined;
 }
 

@@ -42,9 +42,7 @@ const PROTOTYPES: object[] = [
  * Gives the values that went behind the accessors.
  */
 function allowOverride(): unknown[] {
-  return PROTOTYPES.flatMap((prototype) =>
-    Reflect.ownKeys(prototype).map((key) => replaceByAccessor(prototype, key)),
-  );
+  return PROTOTYPES.flatMap((prototype) => Reflect.ownKeys(prototype).map((key) => replaceByAccessor(prototype, key)));
 }
 
 function replaceByAccessor(prototype: object, key: PropertyKey): unknown {

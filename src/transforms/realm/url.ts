@@ -1,17 +1,7 @@
 import { defineGlobal } from "./harden.ts";
 import type { Ask } from "./host.ts";
 
-const SETTABLE = [
-  "protocol",
-  "username",
-  "password",
-  "host",
-  "hostname",
-  "port",
-  "pathname",
-  "search",
-  "hash",
-];
+const SETTABLE = ["protocol", "username", "password", "host", "hostname", "port", "pathname", "search", "hash"];
 
 /** A URL's state: its parts by the names of its properties, as the parser of the child's Node gives them. */
 interface UrlState {
@@ -23,8 +13,7 @@ interface UrlState {
 export function installUrl(ask: Ask): void {
   const { URLSearchParams, link, refresh } = createUrlSearchParams(ask);
   const states = new WeakMap<object, UrlState>();
-  const askParts = (operation: string, ...args: string[]): UrlState["parts"] =>
-    JSON.parse(ask(operation, ...args));
+  const askParts = (operation: string, ...args: string[]): UrlState["parts"] => JSON.parse(ask(operation, ...args));
 
   class URL {
     constructor(url: string | URL, base?: string | URL) {

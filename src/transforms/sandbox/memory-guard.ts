@@ -69,9 +69,5 @@ function readKib(status: string, name: string): number {
  * A system without the tool goes without.
  */
 function limitAddressSpace(pid: number, bytes: number): void {
-  execFile(
-    "prlimit",
-    ["--pid", String(pid), `--as=${bytes}`, `--fsize=${PROGRESS_BYTES}`, "--core=0"],
-    () => {},
-  );
+  execFile("prlimit", ["--pid", String(pid), `--as=${bytes}`, `--fsize=${PROGRESS_BYTES}`, "--core=0"], () => {});
 }

@@ -130,11 +130,7 @@ function tick(state: State): void {
     if (child.isSlow()) state.waiting.unshift(...child.takeBack());
   }
   state.tickedAt = now;
-  refuseAll(
-    state,
-    "The transform waited too long for its turn.",
-    (job) => now - job.queuedAt > MAX_WAITING_MS,
-  );
+  refuseAll(state, "The transform waited too long for its turn.", (job) => now - job.queuedAt > MAX_WAITING_MS);
   distribute(state);
   state.crew.renew();
 }
@@ -174,19 +170,13 @@ const SHORT_WAIT_MS = 2;
  * such a job is among those that wait, others keep off it. The rest go to the first child where they need not wait,
  * else where the wait is the shortest: the second child stays empty, a spare, for as long as one is enough.
  */
-export function pickChild(
-  ready: ChildHandle[],
-  job: Job,
-  waits: ReadonlySet<Trust>,
-): ChildHandle | undefined {
+export function pickChild(ready: ChildHandle[], job: Job, waits: ReadonlySet<Trust>): ChildHandle | undefined {
   if (job.trust === "suspect" && waits.has("untried")) return undefined;
   if (job.trust !== "proven") return ready.find((child) => child.isQuarantine && child.backlog() === 0);
   const isWanted = waits.has("untried") || waits.has("suspect");
   const available = ready.filter(
     (child) =>
-      !child.isHeld() &&
-      child.backlog() < MAX_BACKLOG &&
-      !(isWanted && child.isQuarantine && ready.length > 1),
+      !child.isHeld() && child.backlog() < MAX_BACKLOG && !(isWanted && child.isQuarantine && ready.length > 1),
   );
   return available.find((child) => child.expectedWait() < SHORT_WAIT_MS) ?? findShortestWait(available);
 }

@@ -33,9 +33,7 @@ describe("frames", () => {
 
   test("over the limit are refused before they are read", () => {
     const { push } = collect(1000);
-    expect(() => push(encodeFrame([toMessage(ORDER, "x".repeat(2000))]).subarray(0, 12))).toThrow(
-      /over the limit/,
-    );
+    expect(() => push(encodeFrame([toMessage(ORDER, "x".repeat(2000))]).subarray(0, 12))).toThrow(/over the limit/);
   });
 
   test("whose heads are no JSON are refused", () => {

@@ -1,9 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import {
-  createTransformFolder,
-  toInput,
-  type TransformFolder,
-} from "../../../test/contracts/transform-folder.ts";
+import { createTransformFolder, toInput, type TransformFolder } from "../../../test/contracts/transform-folder.ts";
 import { describeTransformRunner } from "../../../test/contracts/transform-runner.ts";
 import { type Log, silentLog } from "../../telemetry/log.ts";
 import type { TransformRunner } from "../runner.ts";

@@ -7,9 +7,7 @@ let folder: TransformFolder;
 let bundle: TransformBundle;
 beforeAll(async () => {
   folder = createTransformFolder();
-  bundle = await folder.bundle(
-    "interface Gone { a: 1 }\nexport default () => {\n  throw new Error('here');\n};",
-  );
+  bundle = await folder.bundle("interface Gone { a: 1 }\nexport default () => {\n  throw new Error('here');\n};");
 });
 afterAll(() => folder.remove());
 
@@ -23,9 +21,7 @@ function frame(name: string, before = ""): string {
 describe("a stack", () => {
   test("is told in the author's lines, with the source and a caret", () => {
     const { text, place } = traceStack(bundle, "Error: here", `Error: here\n${frame("go")}`);
-    expect(text).toMatch(
-      /^Error: here\n {4}at go \(transform-1\.ts:3:9\)\n\n {2}3 \| {3}throw new Error\('here'\);\n/,
-    );
+    expect(text).toMatch(/^Error: here\n {4}at go \(transform-1\.ts:3:9\)\n\n {2}3 \| {3}throw new Error\('here'\);\n/);
     expect(place).toMatchObject({ file: bundle.spec.file, line: 3, column: 9 });
   });
 

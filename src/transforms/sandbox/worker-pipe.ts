@@ -1,14 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { FULL_LENGTH } from "../child/report-box.ts";
 import { type FailedAnswer, MAX_ANSWER_BYTES } from "./answer.ts";
-import {
-  createFrameReader,
-  encodeFrame,
-  type Message,
-  NO_BODY,
-  type Order,
-  type Report,
-} from "./protocol.ts";
+import { createFrameReader, encodeFrame, type Message, NO_BODY, type Order, type Report } from "./protocol.ts";
 
 const STDERR_TAIL = 4000;
 /** A box that is nearly full and one more answer. */
@@ -30,9 +23,7 @@ export interface ChildPipeOptions {
  * Gives the way to send orders to a child; those of one turn of the event loop go together. What happens to orders
  * that it can no longer read is told by `onClose`.
  */
-export function connectChild(
-  options: ChildPipeOptions,
-): (order: Order, text?: string, body?: Buffer) => void {
+export function connectChild(options: ChildPipeOptions): (order: Order, text?: string, body?: Buffer) => void {
   const child = options.process;
   let lastWords = "";
   const read = createFrameReader<Report>(({ head, text }) => options.onReport(head, text), MAX_FRAME_BYTES);
@@ -53,9 +44,7 @@ export function connectChild(
   return createSender(child);
 }
 
-function createSender(
-  child: ChildProcessWithoutNullStreams,
-): (order: Order, text?: string, body?: Buffer) => void {
+function createSender(child: ChildProcessWithoutNullStreams): (order: Order, text?: string, body?: Buffer) => void {
   let messages: Message<Order>[] = [];
 
   function flush(): void {

@@ -7,7 +7,7 @@ import { startWatcher, type Watcher } from "./watcher.ts";
 /** Longer than Dovecot gathers news before it tells: each mail comes to one who waits. */
 const PAUSE_MS = 700;
 /** Mails come at any moment of whatever the server does again and again. */
-const MOST_JITTER_MS = 200;
+const MAX_JITTER_MS = 200;
 
 const [WATCHED, BARE] = ["watched@example.com", "bare@example.com"] as const;
 
@@ -38,7 +38,7 @@ export async function measureLatency({ pairs }: { pairs: number }): Promise<obje
   async function deliver(user: string, subject: string): Promise<void> {
     deliveredAt.set(subject, Date.now());
     dovecot.maildir(user).deliver(Buffer.from(`Subject: ${subject}\r\n\r\nA text.\r\n`));
-    await sleep(PAUSE_MS + Math.random() * MOST_JITTER_MS);
+    await sleep(PAUSE_MS + Math.random() * MAX_JITTER_MS);
   }
 }
 

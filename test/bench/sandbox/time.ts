@@ -13,11 +13,7 @@ export function timeCalls(calls: number, call: () => unknown): number {
 }
 
 /** Microseconds a call, so many in flight. */
-export async function timeInFlight(
-  calls: number,
-  inFlight: number,
-  call: () => Promise<unknown>,
-): Promise<number> {
+export async function timeInFlight(calls: number, inFlight: number, call: () => Promise<unknown>): Promise<number> {
   await callAll(calls * WARM_UP, inFlight, call);
   const startedAt = performance.now();
   await callAll(calls, inFlight, call);

@@ -1,15 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Journal, NewAction, NewEvent } from "../../../src/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
-import {
-  NOW,
-  receiptOf,
-  sampleDelivery,
-  sampleEvent,
-  sampleKeys,
-  sampleOutcome,
-  sampleRun,
-} from "./samples.ts";
+import { NOW, receiptOf, sampleDelivery, sampleEvent, sampleKeys, sampleOutcome, sampleRun } from "./samples.ts";
 
 const CLOSES_AT = NOW + 1000;
 
@@ -59,9 +51,7 @@ export function describeCoalescing(open: OpenJournal): void {
       await journal.accept(sampleEvent({ actions: [sampleRun("s")] }));
       const first = receiptOf(await journal.accept(sample("one", {}, "key", "s")));
       const late = receiptOf(await journal.accept(sample("late", { receivedAt: CLOSES_AT }, "key", "s")));
-      const later = receiptOf(
-        await journal.accept(sample("later", { receivedAt: CLOSES_AT + 1 }, "key", "s")),
-      );
+      const later = receiptOf(await journal.accept(sample("later", { receivedAt: CLOSES_AT + 1 }, "key", "s")));
       expect(late.actions[0]?.runId).not.toBe(first.actions[0]?.runId);
       expect(later.actions[0]).toMatchObject({ runId: late.actions[0]?.runId, coalesced: true });
     });
@@ -127,9 +117,7 @@ export function describeCoalescing(open: OpenJournal): void {
       const events = Array.from({ length: 131 }, (_, index) => sample(`message ${index}`));
       await Promise.all(events.map((event) => journal.accept(event)));
       const [run] = await journal.claimRuns(10, CLOSES_AT);
-      expect(run?.joined?.messages).toEqual(
-        Array.from({ length: 100 }, (_, index) => `message ${index + 1}`),
-      );
+      expect(run?.joined?.messages).toEqual(Array.from({ length: 100 }, (_, index) => `message ${index + 1}`));
       expect(run?.joined?.leftOut).toBe(30);
       await journal.completeRun(run!.id, sampleOutcome());
       expect(new Set(await statuses(journal, events))).toEqual(new Set(["done"]));
@@ -143,9 +131,7 @@ export function describeCoalescing(open: OpenJournal): void {
       await before.close();
       const after = await start(at);
       expect(receiptOf(await after.accept(sample("three"))).actions[0]).toHaveProperty("coalesced", true);
-      expect(await after.claimRuns(10, CLOSES_AT)).toMatchObject([
-        { joined: { messages: ["two", "three"] } },
-      ]);
+      expect(await after.claimRuns(10, CLOSES_AT)).toMatchObject([{ joined: { messages: ["two", "three"] } }]);
     });
   });
 }

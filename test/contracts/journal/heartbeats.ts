@@ -1,15 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Journal } from "../../../src/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
-import {
-  NOW,
-  nextId,
-  sampleDelivery,
-  sampleEntry,
-  sampleEvent,
-  sampleOutcome,
-  sampleWake,
-} from "./samples.ts";
+import { NOW, nextId, sampleDelivery, sampleEntry, sampleEvent, sampleOutcome, sampleWake } from "./samples.ts";
 
 export function describeHeartbeats(open: OpenJournal): void {
   describe("heartbeats", () => {
@@ -36,10 +28,7 @@ export function describeHeartbeats(open: OpenJournal): void {
         sampleEntry({ sessionKey: "main", role: "assistant", runId: id }),
       ];
       const deliveries = [sampleDelivery(id)];
-      await journal.completeHeartbeat(
-        { id, startedAt: NOW, consumedSeqs: [] },
-        sampleOutcome({ entries, deliveries }),
-      );
+      await journal.completeHeartbeat({ id, startedAt: NOW, consumedSeqs: [] }, sampleOutcome({ entries, deliveries }));
 
       expect(await journal.listRuns({ limit: 10 })).toEqual([
         {

@@ -1,15 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { useJournals, type OpenJournal } from "./harness.ts";
-import {
-  NOW,
-  receiptOf,
-  sampleEvent,
-  sampleKeys,
-  sampleOutcome,
-  sampleRun,
-  sampleWake,
-  sweepAll,
-} from "./samples.ts";
+import { NOW, receiptOf, sampleEvent, sampleKeys, sampleOutcome, sampleRun, sampleWake, sweepAll } from "./samples.ts";
 
 export function describeIdempotency(open: OpenJournal): void {
   describe("idempotency", () => {
@@ -204,8 +195,7 @@ export function describeIdempotency(open: OpenJournal): void {
 
     test("an action with an empty key is always new", async () => {
       const journal = await start();
-      const event = () =>
-        sampleEvent({ actions: [sampleRun("a"), sampleRun("b")], idempotency: each(["", ""]) });
+      const event = () => sampleEvent({ actions: [sampleRun("a"), sampleRun("b")], idempotency: each(["", ""]) });
       await journal.accept(event());
       await journal.accept(event());
       expect(await journal.stats()).toMatchObject({ events: 2, pendingRuns: 4 });

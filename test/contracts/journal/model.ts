@@ -95,9 +95,7 @@ async function claim(journal: Journal, model: Model): Promise<void> {
   for (const { id, attempts } of expected) model.attempts.set(id, attempts);
   for (const id of due) model.running.add(id);
   const byId = (a: { id: string }, b: { id: string }): number => a.id.localeCompare(b.id);
-  expect(claimed.map(({ id, attempts }) => ({ id, attempts })).toSorted(byId)).toEqual(
-    expected.toSorted(byId),
-  );
+  expect(claimed.map(({ id, attempts }) => ({ id, attempts })).toSorted(byId)).toEqual(expected.toSorted(byId));
 }
 
 async function end({ kind, pick }: End, journal: Journal, model: Model): Promise<void> {

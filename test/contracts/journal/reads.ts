@@ -2,15 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { EventStatus } from "../../../src/types.ts";
 import type { Journal } from "../../../src/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
-import {
-  NOW,
-  nextId,
-  sampleDelivery,
-  sampleEntry,
-  sampleEvent,
-  sampleOutcome,
-  sampleRun,
-} from "./samples.ts";
+import { NOW, nextId, sampleDelivery, sampleEntry, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 
 export function describeReads(open: OpenJournal): void {
   describe("lists", () => {
@@ -69,8 +61,7 @@ export function describeReads(open: OpenJournal): void {
       const deliveries = [sampleDelivery(one!), sampleDelivery(one!), sampleDelivery(one!, { to: "C2" })];
       await journal.completeRun(one!, sampleOutcome({ deliveries }));
 
-      const runIds = async (page: object) =>
-        (await journal.listRuns({ limit: 10, ...page })).map((run) => run.id);
+      const runIds = async (page: object) => (await journal.listRuns({ limit: 10, ...page })).map((run) => run.id);
       expect(await runIds({})).toEqual([three, two, one]);
       expect(await runIds({ limit: 1, before: three })).toEqual([two]);
       expect(await runIds({ state: "ready" })).toEqual([two]);

@@ -1,15 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Journal } from "../../../src/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
-import {
-  NOW,
-  nextId,
-  sampleDelivery,
-  sampleEntry,
-  sampleEvent,
-  sampleOutcome,
-  sampleRun,
-} from "./samples.ts";
+import { NOW, nextId, sampleDelivery, sampleEntry, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 
 export function describeRuns(open: OpenJournal): void {
   describe("runs", () => {
@@ -119,9 +111,7 @@ export function describeRuns(open: OpenJournal): void {
       const journal = await start();
       const [first, second] = await acceptRuns(journal, ["s", "s"]);
       await journal.claimRuns(1, NOW);
-      const entries = [
-        sampleEntry({ sessionKey: "main", role: "system", text: "Hook (error): no.", pending: true }),
-      ];
+      const entries = [sampleEntry({ sessionKey: "main", role: "system", text: "Hook (error): no.", pending: true })];
       await journal.buryRun(first!, { finishedAt: NOW + 1, error: "no", entries });
 
       expect(await journal.listRuns({ limit: 10, state: "dead" })).toMatchObject([

@@ -39,12 +39,7 @@ function watch(ours: Ours, topic: string): JsonAnswer | undefined {
     return googleError(404, "NOT_FOUND", `${failed}Resource not found (resource=gmail).`, "notFound");
   }
   if (!ours.pubsub.mayPublish(topic, GMAIL_PUBLISHER)) {
-    return googleError(
-      403,
-      "PERMISSION_DENIED",
-      `${failed}User not authorized to perform this action.`,
-      "forbidden",
-    );
+    return googleError(403, "PERMISSION_DENIED", `${failed}User not authorized to perform this action.`, "forbidden");
   }
   ours.watched = topic;
   return undefined;

@@ -86,17 +86,14 @@ export function googleError(code: number, status: string, message: string, reaso
 }
 
 function createTopic({ policies }: State, name: string): JsonAnswer {
-  if (policies.has(name))
-    return googleError(409, "ALREADY_EXISTS", "Resource already exists in the project.");
+  if (policies.has(name)) return googleError(409, "ALREADY_EXISTS", "Resource already exists in the project.");
   policies.set(name, { bindings: [] });
   return { status: 200, body: { name } };
 }
 
 function createSubscription({ policies, subscriptions }: State, name: string, body: Json): JsonAnswer {
-  if (subscriptions.has(name))
-    return googleError(409, "ALREADY_EXISTS", "Resource already exists in the project.");
-  if (!policies.has(String(body.topic)))
-    return googleError(404, "NOT_FOUND", "Resource not found (resource=topic).");
+  if (subscriptions.has(name)) return googleError(409, "ALREADY_EXISTS", "Resource already exists in the project.");
+  if (!policies.has(String(body.topic))) return googleError(404, "NOT_FOUND", "Resource not found (resource=topic).");
   const settings = { ...body, name };
   subscriptions.set(name, { settings, waiting: [], outstanding: new Set(), wake: new Set() });
   return { status: 200, body: settings };
@@ -118,8 +115,7 @@ async function onSubscription(
   if (verb === "testIamPermissions") {
     return { status: 200, body: subscription ? { permissions: body.permissions } : {} };
   }
-  if (subscription === undefined)
-    return googleError(404, "NOT_FOUND", `Resource not found (resource=${name}).`);
+  if (subscription === undefined) return googleError(404, "NOT_FOUND", `Resource not found (resource=${name}).`);
   if (verb === "pull") return pull(subscription, gone);
   if (verb === "acknowledge") for (const id of body.ackIds as string[]) subscription.outstanding.delete(id);
   if (verb === "modifyPushConfig") subscription.settings.pushConfig = body.pushConfig;

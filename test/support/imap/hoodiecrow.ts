@@ -2,16 +2,7 @@ import { createRequire } from "node:module";
 import type { Server, Socket } from "node:net";
 
 /** What the server can do beyond IMAP4rev1, by default the first line. */
-const USUAL = [
-  "ENABLE",
-  "ID",
-  "IDLE",
-  "CONDSTORE",
-  "NAMESPACE",
-  "SPECIAL-USE",
-  "UIDPLUS",
-  "SASL-IR",
-] as const;
+const USUAL = ["ENABLE", "ID", "IDLE", "CONDSTORE", "NAMESPACE", "SPECIAL-USE", "UIDPLUS", "SASL-IR"] as const;
 const SPECIAL = ["XOAUTH2", "STARTTLS", "LOGINDISABLED", "X-GM-EXT-1"] as const;
 
 export interface Message {
@@ -53,12 +44,7 @@ export interface Hoodiecrow {
   outputHandlers: ((connection: Connection, response: Response, description: string) => void)[];
   fetchHandlers: Record<string, FetchHandler>;
   getMailbox(path: string): Folder | undefined;
-  appendMessage(
-    folder: Folder,
-    flags: string[],
-    internalDate: Date | undefined,
-    raw: string,
-  ): { message: Message };
+  appendMessage(folder: Folder, flags: string[], internalDate: Date | undefined, raw: string): { message: Message };
   deleteMailbox(path: string): void;
   notify(response: unknown, folder: Folder): void;
   listen(port: number, host: string): void;

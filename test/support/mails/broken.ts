@@ -4,9 +4,7 @@ import { TEXTS } from "./texts.ts";
 
 /** Broken in the ways that real mails are. In each the token is left where it can be found: Message-ID, subject, or text. */
 export const brokenKinds: MailKind[] = [
-  broken("no-message-id", ({ token }) =>
-    mail(head(token, { "Message-ID": undefined }), `It bears no id: ${token}`),
-  ),
+  broken("no-message-id", ({ token }) => mail(head(token, { "Message-ID": undefined }), `It bears no id: ${token}`)),
   broken("truncated", ({ token, random }) => truncated(token, random.below(400))),
   broken("boundary-missing", ({ token }) =>
     mail(head(token, { "Content-Type": 'multipart/mixed; boundary="lost"' }), parts("found", token)),
@@ -36,9 +34,7 @@ export const brokenKinds: MailKind[] = [
   broken("many-recipients", ({ token }) =>
     mail(
       head(token, {
-        To: Array.from({ length: 500 }, (_, index) => `Person ${index} <p${index}@example.com>`).join(
-          ",\r\n ",
-        ),
+        To: Array.from({ length: 500 }, (_, index) => `Person ${index} <p${index}@example.com>`).join(",\r\n "),
       }),
       token,
     ),
@@ -90,9 +86,7 @@ function mail(header: string, body: string): Buffer {
 }
 
 function parts(boundary: string, token: string): string {
-  return [`--${boundary}`, "Content-Type: text/plain", "", `In a part: ${token}`, `--${boundary}--`].join(
-    "\r\n",
-  );
+  return [`--${boundary}`, "Content-Type: text/plain", "", `In a part: ${token}`, `--${boundary}--`].join("\r\n");
 }
 
 function truncated(token: string, length: number): Buffer {

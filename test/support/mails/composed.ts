@@ -61,10 +61,7 @@ function makeCiNotice(context: MailContext): Promise<MadeMail> {
 }
 
 async function makeInvoice(context: MailContext): Promise<MadeMail> {
-  const pdf = Buffer.concat([
-    Buffer.from("%PDF-1.4\n"),
-    Buffer.alloc(2000 + context.random.below(4000), 0x9c),
-  ]);
+  const pdf = Buffer.concat([Buffer.from("%PDF-1.4\n"), Buffer.alloc(2000 + context.random.below(4000), 0x9c)]);
   return compose(context, "Rechnung 2026-118", "Im Anhang finden Sie die Rechnung.", {
     from: "Müller & Söhne GmbH <billing@example.net>",
     text: `Im Anhang finden Sie die Rechnung.\n\n${context.token}\n`,
@@ -153,9 +150,7 @@ async function compose(
     baseBoundary: token,
     ...options,
   };
-  const attachments = options.attachments
-    ?.map(({ filename }) => filename)
-    .filter((name) => typeof name === "string");
+  const attachments = options.attachments?.map(({ filename }) => filename).filter((name) => typeof name === "string");
   const expected: Expected = { subject: `${subject} [${token}]`, text, attachments: attachments ?? [] };
   return { source: await new MailComposer(whole).compile().build(), expected };
 }

@@ -9,10 +9,10 @@ import { startMailRun } from "./mail-run.ts";
 export type Phase = (field: Field, mails: number, times: number) => Promise<(() => Promise<void>) | void>;
 
 /** So many bytes of the server's, at most, lie between one thing and the next: as long as some twenty mails. */
-const MOST_BYTES = 100_000;
+const MAX_BYTES = 100_000;
 /** Where there are fewer bytes to come. */
 const LATEST_KILL_MS = 2000;
-const LONGEST_WORK_MS = 100;
+const MAX_WORK_MS = 100;
 
 export const whileItRuns: Phase = async ({ postOffice }, mails) => {
   await postOffice.trickle(mails);
@@ -28,7 +28,7 @@ export const whileItIsDown: Phase = async (field, mails, times) => {
 
 /** On the way, within whatever is sent, until all has come; and by the server. */
 export const whileConnectionsAreCut: Phase = async ({ postOffice, line, dovecot, random }, mails, times) => {
-  line.cutAfter(() => random.below(MOST_BYTES));
+  line.cutAfter(() => random.below(MAX_BYTES));
   line.cut();
   for (const share of split(mails, times)) {
     await postOffice.trickle(share);
@@ -130,7 +130,7 @@ function split(total: number, parts: number): number[] {
 }
 
 async function someBytes({ line, random }: Field): Promise<void> {
-  await Promise.race([line.passed(random.below(MOST_BYTES)), sleep(LATEST_KILL_MS)]);
+  await Promise.race([line.passed(random.below(MAX_BYTES)), sleep(LATEST_KILL_MS)]);
   // what has come is worked on
-  await sleep(random.below(LONGEST_WORK_MS));
+  await sleep(random.below(MAX_WORK_MS));
 }

@@ -5,8 +5,8 @@ import type { Maildir } from "../maildir.ts";
 
 /** One mail in so many is delivered to every folder at once, as where somebody is on two lists. */
 const EVERYWHERE_ONE_IN = 20;
-const LARGEST_BURST = 20;
-const LONGEST_PAUSE_MS = 40;
+const MAX_BURST = 20;
+const MAX_PAUSE_MS = 40;
 
 /** Delivers mails, each of them new. */
 export interface PostOffice {
@@ -39,10 +39,10 @@ export function createPostOffice({ mails, maildirs, random }: PostOfficeOptions)
 
   async function trickle(count: number, folder?: string): Promise<void> {
     for (let left = count; left > 0;) {
-      const burst = Math.min(left, 1 + random.below(LARGEST_BURST));
+      const burst = Math.min(left, 1 + random.below(MAX_BURST));
       await deliver(burst, folder);
       left -= burst;
-      await sleep(random.below(LONGEST_PAUSE_MS));
+      await sleep(random.below(MAX_PAUSE_MS));
     }
   }
 
