@@ -49,23 +49,23 @@ export class ConfigError extends Error {
   }
 }
 
-/** What an agent or a channel could not do, sorted by whether trying again can help. */
+/** A failure of an agent or a channel. */
 export class DriverError extends Error {
   override name = "DriverError";
-  /** A plugin may hold a copy of this class of its own. */
+  /** A plugin may bring its own copy of this class. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     if (super[Symbol.hasInstance](value)) return true;
-    return this === DriverError && value instanceof Error && value.name === "DriverError" && "kind" in value;
+    return this === DriverError && value instanceof Error && value.name === "DriverError" && "retryable" in value;
   }
 
-  /** passing: worth another try · lasting: it will fail the same way again. */
-  readonly kind: "passing" | "lasting";
-  /** How long the other side asked to be left alone, in milliseconds. */
+  /** Whether another attempt can succeed. */
+  readonly retryable: boolean;
+  /** How long the service asked to wait, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(kind: "passing" | "lasting", message: string, options: { retryAfterMs?: number; cause?: unknown } = {}) {
+  constructor(message: string, options: { retryable: boolean; retryAfterMs?: number; cause?: unknown }) {
     super(message, { cause: options.cause });
-    this.kind = kind;
+    this.retryable = options.retryable;
     this.retryAfterMs = options.retryAfterMs;
   }
 }

@@ -107,10 +107,10 @@ function answerOrFail(text: string, { refusals, mended }: Omit<World, "service">
   const fate = text.replace(/^\d+ \w+ /, "");
   const failed = refusals.get(text) ?? 0;
   const times = { "busy once": 1, "busy twice": 2 }[fate] ?? 0;
-  if (fate === "broken" && !mended.has(text)) throw new DriverError("lasting", "broken");
+  if (fate === "broken" && !mended.has(text)) throw new DriverError("broken", { retryable: false });
   if (failed >= times) return;
   refusals.set(text, failed + 1);
-  throw new DriverError("passing", "busy", { retryAfterMs: 1 });
+  throw new DriverError("busy", { retryable: true, retryAfterMs: 1 });
 }
 
 async function perform(command: Command, world: World): Promise<void> {

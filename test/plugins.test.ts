@@ -35,7 +35,7 @@ export default definePlugin({
         limit: 1000,
         checkRecipient: () => undefined,
         async send({ to, text }) {
-          if (to === "nobody") throw new DriverError("lasting", "nobody reads this");
+          if (to === "nobody") throw new DriverError("nobody reads this", { retryable: false });
           await appendFile(file, text + "\\n");
           return { messageId: "line" };
         },

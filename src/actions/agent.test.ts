@@ -33,7 +33,7 @@ describe("toSummary", () => {
 
 describe("toErrorSummary", () => {
   test("wraps what a provider said", () => {
-    const { text } = toErrorSummary(run({}), new DriverError("lasting", "400: bad prompt"), 5);
+    const { text } = toErrorSummary(run({}), new DriverError("400: bad prompt", { retryable: false }), 5);
     expect(text).toMatch(/^Hook CI \(error\): SECURITY NOTICE[^]*400: bad prompt/);
   });
 

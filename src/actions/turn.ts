@@ -49,12 +49,12 @@ function toAgentTurn(request: TurnRequest, { settings, history }: TurnContext): 
   };
 }
 
-/** A turn that used up its time. Lasting: another try would cost as much and end the same way. */
+/** The turn exceeded its timeout. Not retryable: another attempt would cost as much and end the same way. */
 export class TurnTimeout extends DriverError {
   override name = "TurnTimeout";
 
   constructor(seconds: number) {
-    super("lasting", `timed out after ${seconds} s`);
+    super(`timed out after ${seconds} s`, { retryable: false });
   }
 }
 

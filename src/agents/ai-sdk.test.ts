@@ -101,7 +101,7 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
     });
     const error = await failureOf(run());
     proxy.inject();
-    expect(error).toMatchObject({ kind: "passing" });
+    expect(error).toMatchObject({ retryable: true });
     expect(error.message).not.toContain("Welcome");
   });
 
@@ -116,7 +116,7 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
 
   test("refuses a model of another provider without a call", async () => {
     const before = proxy.requests.length;
-    await expect(run({ model: "other/model" })).rejects.toMatchObject({ kind: "lasting" });
+    await expect(run({ model: "other/model" })).rejects.toMatchObject({ retryable: false });
     expect(proxy.requests).toHaveLength(before);
   });
 });
@@ -185,13 +185,13 @@ describe("toReply", () => {
   );
 
   test.each([
-    ["length", "lasting"],
-    ["content-filter", "lasting"],
-    ["error", "passing"],
-    ["interrupted", "passing"],
-  ] as const)("without a text, an ending with %s is %s", (finishReason, kind) => {
+    ["length", false],
+    ["content-filter", false],
+    ["error", true],
+    ["interrupted", true],
+  ] as const)("without a text, an ending with %s is %s", (finishReason, retryable) => {
     expect(() => toReply("house", result({ text: " ", finishReason }), [])).toThrow(
-      expect.objectContaining({ kind, constructor: DriverError }),
+      expect.objectContaining({ retryable, constructor: DriverError }),
     );
   });
 

@@ -85,7 +85,7 @@ function toMessages(turn: AgentTurn): ModelMessage[] {
 
 function toRunError(error: unknown, { name, provider }: AiSdkOptions, signal: AbortSignal): DriverError {
   if (error instanceof DriverError) return error;
-  if (signal.aborted) return new DriverError("passing", `The run was stopped before ${name} answered.`);
+  if (signal.aborted) return new DriverError(`The run was stopped before ${name} answered.`, { retryable: true });
   const secrets = [provider.apiKey ?? "", ...Object.values(provider.headers ?? {})];
   return toDriverError(error, { provider: name, secrets });
 }
@@ -134,8 +134,8 @@ export function toReply(provider: string, result: ModelResult, warnings: string[
 }
 
 function noReply(provider: string, reason: FinishReason): DriverError {
-  const kind = CUT_SHORT_AGAIN.has(reason) ? "lasting" : "passing";
-  return new DriverError(kind, `${provider} ended with "${reason}" before it wrote a reply.`);
+  const retryable = !CUT_SHORT_AGAIN.has(reason);
+  return new DriverError(`${provider} ended with "${reason}" before it wrote a reply.`, { retryable });
 }
 
 function toSentence(warning: CallWarning): string {

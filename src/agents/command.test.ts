@@ -91,12 +91,12 @@ describe("how the program ends", () => {
   });
 
   test.each([
-    ["code 1", "exit 1", "lasting", "own ended with code 1"],
-    ["code 75, EX_TEMPFAIL", "exit 75", "passing", "own ended with code 75"],
-    ["a signal", "kill -SEGV $$", "passing", "own was ended by SIGSEGV"],
-    ["words", "echo 'no such model' >&2; exit 2", "lasting", "own ended with code 2: no such model"],
-  ])("%s", async (_case, script, kind, message) => {
-    expect(await failureOf(run(["sh", "-c", script]))).toMatchObject({ kind, message });
+    ["code 1", "exit 1", false, "own ended with code 1"],
+    ["code 75, EX_TEMPFAIL", "exit 75", true, "own ended with code 75"],
+    ["a signal", "kill -SEGV $$", true, "own was ended by SIGSEGV"],
+    ["words", "echo 'no such model' >&2; exit 2", false, "own ended with code 2: no such model"],
+  ])("%s", async (_case, script, retryable, message) => {
+    expect(await failureOf(run(["sh", "-c", script]))).toMatchObject({ retryable, message });
   });
 
   test("what it was given as a secret is not told", async () => {
@@ -110,13 +110,13 @@ describe("how the program ends", () => {
     ["a variable that cannot be", ["true"], { thinking: "a\0b" }],
   ] as const)("%s fails for good", async (_case, command, turn) => {
     const error = await failureOf(run(command, turn));
-    expect(error.kind).toBe("lasting");
+    expect(error.retryable).toBe(false);
     expect(error.message).toMatch(/^own could not be started \(E\w+\): see agents\.providers\.own\.command\.$/);
   });
 
   test("a program that writes without end is ended, and fails for good", async () => {
     expect(await failureOf(run(["yes"]))).toMatchObject({
-      kind: "lasting",
+      retryable: false,
       message: "own wrote more than 1048576 bytes and was ended.",
     });
   });
@@ -142,7 +142,7 @@ describe("at the abort", () => {
     const pids = path.join(folder, "pids");
     const failed = abortOnce(pids, `sleep 60 & echo $! $$ > ${pids}; wait; echo late`);
     expect(await failed).toMatchObject({
-      kind: "passing",
+      retryable: true,
       message: "The run was stopped before own replied.",
     });
     const left = readFileSync(pids, "utf8").trim().split(" ");

@@ -45,7 +45,7 @@ async function run(options: CommandOptions, turn: AgentTurn, signal: AbortSignal
 }
 
 function requireTime(name: string, signal: AbortSignal): void {
-  if (signal.aborted) throw new DriverError("passing", `The run was stopped before ${name} replied.`);
+  if (signal.aborted) throw new DriverError(`The run was stopped before ${name} replied.`, { retryable: true });
 }
 
 async function runTurn(
@@ -67,13 +67,13 @@ async function runTurn(
 function requireSuccess(end: ProgramEnd, { name, provider }: CommandOptions): void {
   const { code, signal, overflowed, complaint } = end;
   if (overflowed) {
-    throw new DriverError("lasting", `${name} wrote more than ${MAX_BYTES} bytes and was ended.`);
+    throw new DriverError(`${name} wrote more than ${MAX_BYTES} bytes and was ended.`, { retryable: false });
   }
   if (code === 0) return;
   const passing = code === null || code === EX_TEMPFAIL;
   const ending = code === null ? `was ended by ${signal}` : `ended with code ${code}`;
   const words = withoutSecrets(complaint, Object.values(provider.env ?? {})).slice(-MAX_COMPLAINT_LENGTH);
-  throw new DriverError(passing ? "passing" : "lasting", `${name} ${ending}${words && `: ${words}`}`);
+  throw new DriverError(`${name} ${ending}${words && `: ${words}`}`, { retryable: passing });
 }
 
 /** What a program needs to find others and its own settings; the rest of the service's environment holds secrets. */

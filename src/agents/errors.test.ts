@@ -34,7 +34,7 @@ describe("what is told of a failed model call", () => {
   test("that no answer came", () => {
     const error = toDriverError(new Error("Cannot connect to API: ECONNREFUSED"), call);
     expect(error).toMatchObject({
-      kind: "passing",
+      retryable: true,
       message: "house gave no answer: Cannot connect to API: ECONNREFUSED",
     });
   });

@@ -27,7 +27,8 @@ const MAX_LENGTH = 300;
  */
 export function toDriverError(error: unknown, call: Call): DriverError {
   const failure: Failure = error instanceof Error ? error : { message: String(error) };
-  return new DriverError(isLasting(failure.statusCode) ? "lasting" : "passing", describe(failure, call), {
+  return new DriverError(describe(failure, call), {
+    retryable: !isLasting(failure.statusCode),
     retryAfterMs: retryAfterMs(failure.responseHeaders ?? {}),
   });
 }
@@ -79,6 +80,8 @@ const PASSING_START_ERRORS = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "E
 /** Why a provider's program did not start. Of the error only the code is told: its message may quote the environment. */
 export function toStartError(name: string, error: unknown): DriverError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-  const kind = PASSING_START_ERRORS.has(code) ? "passing" : "lasting";
-  return new DriverError(kind, `${name} could not be started (${code}): see agents.providers.${name}.command.`);
+  const retryable = PASSING_START_ERRORS.has(code);
+  return new DriverError(`${name} could not be started (${code}): see agents.providers.${name}.command.`, {
+    retryable,
+  });
 }

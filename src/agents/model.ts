@@ -33,5 +33,5 @@ export function toReasoning(thinking: string | undefined): { reasoning?: Reasoni
 export function requireModelId(provider: string, model: string | undefined): string {
   const prefix = `${provider}/`;
   if (model?.startsWith(prefix) && model.length > prefix.length) return model.slice(prefix.length);
-  throw new DriverError("lasting", `Expected a model of the form ${prefix}<model>, got "${model ?? ""}".`);
+  throw new DriverError(`Expected a model of the form ${prefix}<model>, got "${model ?? ""}".`, { retryable: false });
 }

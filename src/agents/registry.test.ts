@@ -65,7 +65,7 @@ describe("createAgent", () => {
   ])("fails for good on %s, and says what is known", async (_case, model, message) => {
     await expect(run({}, { model })).rejects.toMatchObject({
       name: "DriverError",
-      kind: "lasting",
+      retryable: false,
       message: expect.stringMatching(message),
     });
   });

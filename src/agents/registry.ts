@@ -54,15 +54,14 @@ function resolveTurn(config: AgentConfig, turn: AgentTurn): AgentTurn {
 function requireDriver(drivers: Map<string, AgentDriver>, model: string | undefined): AgentDriver {
   const known = [...drivers.keys()].join(", ");
   if (model === undefined) {
-    throw new DriverError(
-      "lasting",
-      `No model is named, neither by the hook nor by agents.defaults.model. Providers: ${known}.`,
-    );
+    throw new DriverError(`No model is named, neither by the hook nor by agents.defaults.model. Providers: ${known}.`, {
+      retryable: false,
+    });
   }
   const driver = drivers.get(model.split("/", 1)[0] ?? "");
   if (driver) return driver;
   throw new DriverError(
-    "lasting",
     `No provider is configured for the model "${model}". Write provider/model with one of: ${known}.`,
+    { retryable: false },
   );
 }

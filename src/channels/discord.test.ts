@@ -101,28 +101,28 @@ function refusal(status: number, code: number, message: string): Fault {
 const { signal } = new AbortController();
 
 test.each([
-  [401, 0, "401: Unauthorized", "lasting", "Check channels.discord.token."],
-  [404, 10_003, "Unknown Channel", "lasting", "Check the recipient: it is a channel's id, not a user's."],
-  [403, 50_001, "Missing Access", "lasting", "Let the bot see the channel."],
-  [400, 50_035, "Invalid Form Body", "lasting", ""],
-  [408, 0, "Request Timeout", "passing", ""],
-])("a refusal with %d and code %d", (...[status, code, words, kind, advice]) => {
+  [401, 0, "401: Unauthorized", false, "Check channels.discord.token."],
+  [404, 10_003, "Unknown Channel", false, "Check the recipient: it is a channel's id, not a user's."],
+  [403, 50_001, "Missing Access", false, "Let the bot see the channel."],
+  [400, 50_035, "Invalid Form Body", false, ""],
+  [408, 0, "Request Timeout", true, ""],
+])("a refusal with %d and code %d", (...[status, code, words, retryable, advice]) => {
   const error = new DiscordAPIError({ code, message: words }, code, status, "POST", "/", {});
   const message = `Discord answered ${status}: ${words}. ${advice}`.trim();
-  expect(toDriverError(error, signal)).toMatchObject({ kind, message });
+  expect(toDriverError(error, signal)).toMatchObject({ retryable, message });
 });
 
 test("a service that broke down is passing", () => {
   const error = new HTTPError(502, "Bad Gateway", "POST", "/", {});
   expect(toDriverError(error, signal)).toMatchObject({
-    kind: "passing",
+    retryable: true,
     message: "Discord answered 502: Bad Gateway.",
   });
 });
 
 test("an answer that is not Discord's is passing", () => {
   expect(toDriverError(new SyntaxError("Unexpected <"), signal)).toMatchObject({
-    kind: "passing",
+    retryable: true,
     message: "Discord's answer could not be read.",
   });
 });
@@ -136,5 +136,5 @@ test.each([
     status: 429,
     headers: Object.entries(headers),
   });
-  expect(await readRateLimit(response)).toMatchObject({ kind: "passing", retryAfterMs });
+  expect(await readRateLimit(response)).toMatchObject({ retryable: true, retryAfterMs });
 });

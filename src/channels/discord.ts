@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { DriverError } from "../errors.ts";
 import { isObject } from "../shared/json.ts";
 import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
-import { parseRetryAfter, sortStatus, toLine, toNoAnswer } from "./http.ts";
+import { parseRetryAfter, isRetryableStatus, toLine, toNoAnswer } from "./http.ts";
 
 export interface DiscordOptions {
   /** Bot token. Travels in the `Authorization` header only. */
@@ -28,8 +28,8 @@ const RECIPIENT = /^\d{15,20}$/;
 function checkRecipient(to: string): void {
   if (RECIPIENT.test(to)) return;
   throw new DriverError(
-    "lasting",
     "Expected the id of a Discord channel, a number such as 175928847299117063 (Developer Mode: Copy Channel ID).",
+    { retryable: false },
   );
 }
 
@@ -130,7 +130,8 @@ export function toDriverError(error: unknown, signal: AbortSignal): DriverError 
 export async function readRateLimit(response: Response): Promise<DriverError> {
   const body: unknown = await response.json().catch(() => undefined);
   const seconds = isObject(body) ? body["retry_after"] : undefined;
-  return new DriverError("passing", "Discord asked to wait (429).", {
+  return new DriverError("Discord asked to wait (429).", {
+    retryable: true,
     retryAfterMs:
       typeof seconds === "number" ? Math.ceil(seconds * 1000) : parseRetryAfter(response.headers.get("retry-after")),
   });
@@ -138,12 +139,12 @@ export async function readRateLimit(response: Response): Promise<DriverError> {
 
 /** For an answer of anything but Discord: a proxy's page, say. */
 function toUnreadable(): DriverError {
-  return new DriverError("passing", "Discord's answer could not be read.");
+  return new DriverError("Discord's answer could not be read.", { retryable: true });
 }
 
 function fromStatus(status: number, { code, message }: Failure): DriverError {
   const reason = toLine(message);
   const sentence = `Discord answered ${status}${reason && `: ${reason}`}.`;
   const advice = ADVICE.get(status) ?? ADVICE.get(code) ?? "";
-  return new DriverError(sortStatus(status), `${sentence} ${advice}`.trim());
+  return new DriverError(`${sentence} ${advice}`.trim(), { retryable: isRetryableStatus(status) });
 }

@@ -31,21 +31,21 @@ test("a header that cannot be sent is lasting, and not told", async () => {
   const headers = { authorization: "Bearer sec\nret" };
   const error = await failureOf(post({ service: "Test", url: "http://127.0.0.1:1/", headers, body: {}, signal }));
   expect(error).toMatchObject({
-    kind: "lasting",
+    retryable: false,
     message: "The request to Test could not be made. Check its token and baseUrl.",
   });
 });
 
 describe("a refusal", () => {
   test.each([
-    [302, "passing"],
-    [400, "lasting"],
-    [404, "lasting"],
-    [408, "passing"],
-    [429, "passing"],
-    [503, "passing"],
-  ])("of %d is %s", (status, kind) => {
-    expect(toRefusal("Test", answerOf(status))).toMatchObject({ kind, message: `Test answered ${status}.` });
+    [302, true],
+    [400, false],
+    [404, false],
+    [408, true],
+    [429, true],
+    [503, true],
+  ])("of %d is %s", (status, retryable) => {
+    expect(toRefusal("Test", answerOf(status))).toMatchObject({ retryable, message: `Test answered ${status}.` });
   });
 
   test("tells the reason, the advice and the wait", () => {

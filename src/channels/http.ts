@@ -28,7 +28,7 @@ export interface Refusal {
   /** Where the service said otherwise than by `Retry-After`, in milliseconds. */
   retryAfterMs?: number;
   /** Where a code of the service's own tells more than the status. */
-  kind?: DriverError["kind"];
+  retryable?: boolean;
 }
 
 /** Posts once. Resolves to the answer, whatever its status; rejects with a passing `DriverError` where none came. */
@@ -55,8 +55,9 @@ export async function post({ service, url, headers, body, signal }: HttpRequest)
 export function toRefusal(service: string, answer: HttpAnswer, refusal: Refusal = {}): DriverError {
   const reason = toLine(refusal.reason);
   const message = `${service} answered ${answer.status}${reason && `: ${reason}`}.`;
-  const kind = refusal.kind ?? sortStatus(answer.status);
-  return new DriverError(kind, [message, refusal.advice].filter(Boolean).join(" "), {
+  const retryable = refusal.retryable ?? isRetryableStatus(answer.status);
+  return new DriverError([message, refusal.advice].filter(Boolean).join(" "), {
+    retryable,
     retryAfterMs: refusal.retryAfterMs ?? parseRetryAfter(answer.headers.get("retry-after")),
   });
 }
@@ -64,21 +65,22 @@ export function toRefusal(service: string, answer: HttpAnswer, refusal: Refusal 
 /** The error for a call that ended without an answer. Its message holds nothing of what was sent. */
 export function toNoAnswer(service: string, error: unknown, signal: AbortSignal): DriverError {
   if (signal.aborted) {
-    return new DriverError("passing", `The delivery was stopped before ${service} answered.`);
+    return new DriverError(`The delivery was stopped before ${service} answered.`, { retryable: true });
   }
   const cause = error instanceof Error ? error.cause : undefined;
   // What `fetch` refuses by itself has no cause, and its message may quote a header with its credential.
   if (!(cause instanceof Error)) {
-    return new DriverError("lasting", `The request to ${service} could not be made. Check its token and baseUrl.`);
+    return new DriverError(`The request to ${service} could not be made. Check its token and baseUrl.`, {
+      retryable: false,
+    });
   }
-  return new DriverError("passing", `${service} gave no answer: ${toLine(cause.message || codeOf(cause))}.`);
+  return new DriverError(`${service} gave no answer: ${toLine(cause.message || codeOf(cause))}.`, { retryable: true });
 }
 
 /** Whether another try can change an answer of this status. */
-export function sortStatus(status: number): DriverError["kind"] {
+export function isRetryableStatus(status: number): boolean {
   // Below 400 is what a proxy or a maintenance page says in the service's place.
-  const passing = status < 400 || status >= 500 || [408, 425, 429].includes(status);
-  return passing ? "passing" : "lasting";
+  return status < 400 || status >= 500 || [408, 425, 429].includes(status);
 }
 
 /** Milliseconds of a `Retry-After` in either of its forms: seconds, or a date. */

@@ -27,7 +27,7 @@ describe("imessage", () => {
   test("where there is no imsg, says what it needs", async () => {
     const channel = createImessage({ command: ["no-imsg-here", "rpc"] });
     const error = await failureOf(channel.send(message, never));
-    expect(error.kind).toBe("lasting");
+    expect(error.retryable).toBe(false);
     // EACCES where a folder of the PATH is closed to whoever runs this
     expect(error.message).toMatch(/^no-imsg-here could not be started: E\w+\. iMessage needs a Mac/);
   });
@@ -44,7 +44,7 @@ describe("imessage", () => {
   test("a program that is no imsg is passing", async () => {
     for (const command of [["true"], ["echo", "hello"], ["cat"]]) {
       expect(await failureOf(createImessage({ command }).send(message, never))).toMatchObject({
-        kind: "passing",
+        retryable: true,
       });
     }
   });
@@ -75,17 +75,17 @@ function refusal(code: number): Fault {
 }
 
 test.each([
-  [-32_000, "passing"],
-  [-32_001, "lasting"],
-  [-32_002, "passing"],
-  [-32_003, "lasting"],
-  [-32_004, "passing"],
-  [-32_600, "lasting"],
-  [-32_601, "lasting"],
-  [-32_602, "lasting"],
-  [-32_603, "passing"],
-])("code %i is %s", (code, kind) => {
-  expect(toDriverError({ code, message: "It did not work." }).kind).toBe(kind);
+  [-32_000, true],
+  [-32_001, false],
+  [-32_002, true],
+  [-32_003, false],
+  [-32_004, true],
+  [-32_600, false],
+  [-32_601, false],
+  [-32_602, false],
+  [-32_603, true],
+])("code %i is %s", (code, retryable) => {
+  expect(toDriverError({ code, message: "It did not work." }).retryable).toBe(retryable);
 });
 
 test("what may have been sent is not sent again", () => {
@@ -93,5 +93,5 @@ test("what may have been sent is not sent again", () => {
 });
 
 test("an answer that is none is passing", () => {
-  for (const error of [undefined, null, "no", { code: "x" }]) expect(toDriverError(error).kind).toBe("passing");
+  for (const error of [undefined, null, "no", { code: "x" }]) expect(toDriverError(error).retryable).toBe(true);
 });

@@ -36,8 +36,8 @@ function toTarget(to: string): Target {
   const [, kind, id] = CHAT.exec(to) ?? [];
   if (id) return kind === "chat_guid" ? { chat_guid: id } : { chat_identifier: id };
   throw new DriverError(
-    "lasting",
     "Expected a number such as +15551234567, an e-mail address, or a chat as `imsg chats --json` shows it: chat_id:42, chat_guid:… or chat_identifier:….",
+    { retryable: false },
   );
 }
 
@@ -73,10 +73,10 @@ const ADVICE = new Map<unknown, string>([
 /** Sorts a JSON-RPC error of imsg by whether another try can help. */
 export function toDriverError(error: unknown): DriverError {
   const code = isObject(error) ? error["code"] : undefined;
-  if (typeof code !== "number") return new DriverError("passing", "The answer of imsg could not be read.");
+  if (typeof code !== "number") return new DriverError("The answer of imsg could not be read.", { retryable: true });
   // The words of the error may hold the recipient.
   const message = `imsg refused the message: ${code}. ${ADVICE.get(code) ?? ""}`.trim();
-  return new DriverError(PASSING_CODES.has(code) ? "passing" : "lasting", message);
+  return new DriverError(message, { retryable: PASSING_CODES.has(code) });
 }
 
 interface ImsgCall {
@@ -150,9 +150,9 @@ function notStarted(program: string, error: unknown): DriverError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   if (code !== "ENOENT" && code !== "EACCES") return passing(`${program} could not be started: ${code}.`);
   return new DriverError(
-    "lasting",
     `${program} could not be started: ${code}. iMessage needs a Mac: install imsg there (brew install steipete/tap/imsg), ` +
       'or let channels.imessage.command reach one: ["ssh", "mac", "imsg", "rpc"].',
+    { retryable: false },
   );
 }
 
@@ -161,7 +161,7 @@ function stopped(): DriverError {
 }
 
 function passing(message: string): DriverError {
-  return new DriverError("passing", message);
+  return new DriverError(message, { retryable: true });
 }
 
 function ignore(): void {}

@@ -40,7 +40,7 @@ describe("mattermost", () => {
     const channel = createMattermost({ ...mattermost, token: "mm-secret" });
     const error = await failureOf(channel.send({ to: mattermost.channel, text: "Hello.", idempotencyKey: "1" }, never));
     expect(error).toMatchObject({
-      kind: "lasting",
+      retryable: false,
       message: "Mattermost answered 401: Invalid or expired session. Check channels.mattermost.token.",
     });
     expect(inspect(error, { depth: null })).not.toContain("mm-secret");

@@ -29,8 +29,8 @@ const RECIPIENT = /^[A-Za-z0-9]{26}$/;
 function checkRecipient(to: string): void {
   if (RECIPIENT.test(to)) return;
   throw new DriverError(
-    "lasting",
     "Expected the id of a Mattermost channel, 26 letters and digits, as the channel's info shows it.",
+    { retryable: false },
   );
 }
 

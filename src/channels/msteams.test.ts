@@ -34,7 +34,7 @@ describe("msteams", () => {
       const message = { to: teams.conversation, text: "Hello.", idempotencyKey: "1" };
       await channel.send(message, never);
       teams.withdrawTokens();
-      expect(await failureOf(channel.send(message, never))).toMatchObject({ kind: "passing" });
+      expect(await failureOf(channel.send(message, never))).toMatchObject({ retryable: true });
       await channel.send(message, never);
       expect(teams.tokenCount()).toBe(2);
       await teams.close();
@@ -57,7 +57,7 @@ describe("msteams", () => {
         channel.send({ to: teams.conversation, text: "Hello.", idempotencyKey: "1" }, never),
       );
       expect(error).toMatchObject({
-        kind: "lasting",
+        retryable: false,
         message:
           "Microsoft's sign-in answered 401: invalid_client. Check channels.msteams.appId, appPassword and tenantId.",
       });
@@ -153,7 +153,7 @@ describe("msteams token", () => {
   test("a failure is not kept", async () => {
     const tokens = open();
     proxy.inject({ kind: "answer", status: 503 });
-    expect(await failureOf(tokens.get(never))).toMatchObject({ kind: "passing" });
+    expect(await failureOf(tokens.get(never))).toMatchObject({ retryable: true });
     proxy.inject();
     expect(await tokens.get(never)).toBe("token-0");
   });
@@ -164,13 +164,13 @@ describe("msteams token", () => {
     const first = failureOf(tokens.get(abort.signal));
     const second = tokens.get(never);
     abort.abort();
-    expect(await first).toMatchObject({ kind: "passing" });
+    expect(await first).toMatchObject({ retryable: true });
     expect(await second).toBe("token-0");
   });
 
   test("gives up at once while the sign-in is silent", async () => {
     const tokens = open();
     proxy.inject({ kind: "hang" });
-    expect(await failureOf(tokens.get(AbortSignal.timeout(50)))).toMatchObject({ kind: "passing" });
+    expect(await failureOf(tokens.get(AbortSignal.timeout(50)))).toMatchObject({ retryable: true });
   });
 });

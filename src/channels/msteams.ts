@@ -30,8 +30,8 @@ const CONVERSATION = /^(?:19|a):[\w.:;=@+~-]{3,500}$/;
 function checkRecipient(to: string): void {
   if (CONVERSATION.test(to)) return;
   throw new DriverError(
-    "lasting",
     "Expected the id of a Teams conversation such as 19:…@thread.tacv2 or a:…, as activities of the bot bear it.",
+    { retryable: false },
   );
 }
 
@@ -68,7 +68,7 @@ function toDriverError(answer: HttpAnswer): DriverError {
     reason: isObject(error) ? error["code"] : undefined,
     advice: ADVICE.get(answer.status),
     // A token may be withdrawn before its time: the next try gets a new one.
-    kind: answer.status === 401 ? "passing" : undefined,
+    retryable: answer.status === 401 ? true : undefined,
   });
 }
 

@@ -33,7 +33,7 @@ describe("signal", () => {
     const channel = createSignal({ ...daemon, account: "+15550000000" });
     const message = { to: daemon.recipients.number, text: "Hello.", idempotencyKey: "1" };
     expect(await failureOf(channel.send(message, never))).toMatchObject({
-      kind: "lasting",
+      retryable: false,
       message: "signal-cli refused the message: -32602. Check channels.signal.account.",
     });
     await daemon.close();
@@ -73,27 +73,27 @@ function refusal(code: number, results?: Record<string, unknown>[]): Fault {
 }
 
 test.each([
-  [-1, "lasting"],
-  [-3, "passing"],
-  [-4, "lasting"],
-  [-5, "passing"],
-  [-6, "lasting"],
-  [-32_600, "lasting"],
-  [-32_602, "lasting"],
-  [-32_603, "passing"],
-])("code %i is %s", (code, kind) => {
-  expect(toDriverError({ code, data: null }).kind).toBe(kind);
+  [-1, false],
+  [-3, true],
+  [-4, false],
+  [-5, true],
+  [-6, false],
+  [-32_600, false],
+  [-32_602, false],
+  [-32_603, true],
+])("code %i is %s", (code, retryable) => {
+  expect(toDriverError({ code, data: null }).retryable).toBe(retryable);
 });
 
 test.each([
-  ["NETWORK_FAILURE", "passing"],
-  ["RATE_LIMIT_FAILURE", "passing"],
-  ["UNREGISTERED_FAILURE", "lasting"],
-  ["IDENTITY_FAILURE", "lasting"],
-  ["INVALID_PRE_KEY_FAILURE", "lasting"],
-])("under a user error %s is %s, and is told", (type, kind) => {
+  ["NETWORK_FAILURE", true],
+  ["RATE_LIMIT_FAILURE", true],
+  ["UNREGISTERED_FAILURE", false],
+  ["IDENTITY_FAILURE", false],
+  ["INVALID_PRE_KEY_FAILURE", false],
+])("under a user error %s is %s, and is told", (type, retryable) => {
   const error = toDriverError({ code: -1, data: failed({ type }) });
-  expect(error.kind).toBe(kind);
+  expect(error.retryable).toBe(retryable);
   expect(error.message).toContain(`signal-cli refused the message: ${type}.`);
 });
 

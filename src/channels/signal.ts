@@ -38,8 +38,8 @@ function toRecipient(to: string): Recipient {
   const groupId = GROUP_ID.exec(to)?.[1];
   if (groupId) return { groupId };
   throw new DriverError(
-    "lasting",
     "Expected a number such as +15551234567, a username such as ada.42, or a group id as `signal-cli listGroups` shows it.",
+    { retryable: false },
   );
 }
 
@@ -64,7 +64,7 @@ function readMessageId(answer: HttpAnswer): string {
   if (answer.status !== 200) throw toRefusal("signal-cli", answer, { advice: ADVICE.get(answer.status) });
   if (isObject(error)) throw toDriverError(error);
   if (!isObject(result) || !("timestamp" in result)) {
-    throw new DriverError("passing", "The answer of signal-cli could not be read.");
+    throw new DriverError("The answer of signal-cli could not be read.", { retryable: true });
   }
   if (!wasTaken(result)) throw toDriverError({ data: { response: result } });
   return String(result["timestamp"]);
@@ -110,10 +110,10 @@ export function toDriverError(error: Record<string, unknown>): DriverError {
   const outcomes = readOutcomes(isObject(error["data"]) ? error["data"]["response"] : undefined);
   const passing = outcomes.find(({ type }) => PASSING_OUTCOMES.has(type));
   const reason = (passing ?? outcomes[0])?.type ?? error["code"];
-  const kind = passing || PASSING_CODES.has(Number(error["code"])) ? "passing" : "lasting";
+  const retryable = passing !== undefined || PASSING_CODES.has(Number(error["code"]));
   // The words of the error may hold the recipient.
   const message = `signal-cli refused the message: ${String(reason)}. ${RECIPIENT_ADVICE.get(reason) ?? ""}`.trim();
-  return new DriverError(kind, message, { retryAfterMs: longestWaitMs(outcomes) });
+  return new DriverError(message, { retryable, retryAfterMs: longestWaitMs(outcomes) });
 }
 
 function longestWaitMs(outcomes: Outcome[]): number | undefined {

@@ -100,7 +100,7 @@ describe("slack errors", () => {
       "%s is lasting",
       (code) => {
         const error = toDriverError(refusal(code));
-        expect(error.kind).toBe("lasting");
+        expect(error.retryable).toBe(false);
         expect(error.message).toContain(`Slack refused the message: ${code}.`);
       },
     );
@@ -108,7 +108,7 @@ describe("slack errors", () => {
     test.each(["ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable"])(
       "%s is passing",
       (code) => {
-        expect(toDriverError(refusal(code)).kind).toBe("passing");
+        expect(toDriverError(refusal(code)).retryable).toBe(true);
       },
     );
 
@@ -127,25 +127,25 @@ describe("slack errors", () => {
 
     test("a page in place of an answer is passing, and is not told", () => {
       const error = toDriverError(refusal("<html>Bad gateway</html>"));
-      expect(error).toMatchObject({ kind: "passing", message: "Slack's answer could not be read." });
+      expect(error).toMatchObject({ retryable: true, message: "Slack's answer could not be read." });
     });
   });
 
   describe("other failures", () => {
     test("a 429 names its time", () => {
-      expect(toDriverError(failed({ retryAfter: 7 }))).toMatchObject({ kind: "passing", retryAfterMs: 7000 });
+      expect(toDriverError(failed({ retryAfter: 7 }))).toMatchObject({ retryable: true, retryAfterMs: 7000 });
     });
 
     test.each([
-      [500, "passing"],
-      [503, "passing"],
-      [408, "passing"],
-      [302, "passing"],
-      [400, "lasting"],
-      [403, "lasting"],
-      [404, "lasting"],
-    ])("HTTP %i is %s", (statusCode, kind) => {
-      expect(toDriverError(failed({ statusCode, headers: {} })).kind).toBe(kind);
+      [500, true],
+      [503, true],
+      [408, true],
+      [302, true],
+      [400, false],
+      [403, false],
+      [404, false],
+    ])("HTTP %i is %s", (statusCode, retryable) => {
+      expect(toDriverError(failed({ statusCode, headers: {} })).retryable).toBe(retryable);
     });
 
     test("a 503 may name its time", () => {

@@ -1,7 +1,7 @@
 import type { ChatPostMessageResponse, Logger, WebClient } from "@slack/web-api";
 import { DriverError } from "../errors.ts";
 import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
-import { parseRetryAfter, sortStatus } from "./http.ts";
+import { parseRetryAfter, isRetryableStatus } from "./http.ts";
 
 export interface SlackOptions {
   /** Bot token. Travels in the `Authorization` header only. */
@@ -26,10 +26,9 @@ const RECIPIENT = /^[#@]?[\p{L}\p{N}_.-]{1,80}$/u;
 
 function checkRecipient(to: string): void {
   if (RECIPIENT.test(to)) return;
-  throw new DriverError(
-    "lasting",
-    "Expected a Slack channel, user or conversation id such as C0123456789, or a #channel-name.",
-  );
+  throw new DriverError("Expected a Slack channel, user or conversation id such as C0123456789, or a #channel-name.", {
+    retryable: false,
+  });
 }
 
 async function send(
@@ -49,7 +48,7 @@ async function send(
     });
     return { messageId: answer.ts };
   } catch (error) {
-    if (signal.aborted) throw new DriverError("passing", "The delivery was stopped before Slack answered.");
+    if (signal.aborted) throw new DriverError("The delivery was stopped before Slack answered.", { retryable: true });
     throw toDriverError(error);
   }
 }
@@ -138,11 +137,12 @@ function fromRefusal({ error, response_metadata }: NonNullable<Failure["data"]>)
   }
   const message = `Slack refused the message: ${error}. ${ADVICE.get(error) ?? ""}`.trim();
   if (PASSING_CODES.has(error)) return passing(message, response_metadata?.retryAfter);
-  return new DriverError("lasting", message);
+  return new DriverError(message, { retryable: false });
 }
 
 function fromStatus(status: number, headers: Failure["headers"]): DriverError {
-  return new DriverError(sortStatus(status), `Slack answered ${status}.`, {
+  return new DriverError(`Slack answered ${status}.`, {
+    retryable: isRetryableStatus(status),
     retryAfterMs: parseRetryAfter(headers?.["retry-after"] ?? null),
   });
 }
@@ -153,5 +153,5 @@ function reasonOf({ original, message }: Failure): string {
 
 function passing(message: string, retryAfterSeconds?: number): DriverError {
   const retryAfterMs = retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1000;
-  return new DriverError("passing", message, { retryAfterMs });
+  return new DriverError(message, { retryable: true, retryAfterMs });
 }

@@ -77,16 +77,16 @@ function refusal(code: number, description: string, parameters?: { retry_after: 
 const { signal } = new AbortController();
 
 test.each([
-  [400, "lasting", "Check the recipient, and that the bot is in the chat."],
-  [401, "lasting", "Check channels.telegram.token."],
-  [403, "lasting", "The recipient has to start the bot, or let it into the chat."],
-  [404, "lasting", "Check channels.telegram.token and channels.telegram.baseUrl."],
-  [429, "passing", ""],
-  [502, "passing", ""],
-])("a refusal with %d is %s", (error_code, kind, advice) => {
+  [400, false, "Check the recipient, and that the bot is in the chat."],
+  [401, false, "Check channels.telegram.token."],
+  [403, false, "The recipient has to start the bot, or let it into the chat."],
+  [404, false, "Check channels.telegram.token and channels.telegram.baseUrl."],
+  [429, true, ""],
+  [502, true, ""],
+])("a refusal with %d is %s", (error_code, retryable, advice) => {
   const error = Object.assign(new Error("Call failed"), { error_code, description: "Words of Telegram" });
   const message = `Telegram answered ${error_code}: Words of Telegram. ${advice}`.trim();
-  expect(toDriverError(error, signal)).toMatchObject({ kind, message, retryAfterMs: undefined });
+  expect(toDriverError(error, signal)).toMatchObject({ retryable, message, retryAfterMs: undefined });
 });
 
 test("a group that became a supergroup is told by its new id", () => {
@@ -102,7 +102,7 @@ test.each([{ error: new SyntaxError("Unexpected <") }, { error_code: undefined, 
   "an answer that is not Telegram's is passing: %j",
   (fields) => {
     expect(toDriverError(Object.assign(new Error("Call failed"), fields), signal)).toMatchObject({
-      kind: "passing",
+      retryable: true,
       message: "Telegram's answer could not be read.",
     });
   },

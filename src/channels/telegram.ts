@@ -1,7 +1,7 @@
 import type { Api } from "grammy";
 import { DriverError } from "../errors.ts";
 import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
-import { sortStatus, toLine, toNoAnswer } from "./http.ts";
+import { isRetryableStatus, toLine, toNoAnswer } from "./http.ts";
 
 export interface TelegramOptions {
   /** Bot token. It travels in the path of the request, as Telegram wants it, so the address is never told. */
@@ -28,10 +28,9 @@ const RECIPIENT = /^(-?\d{1,19}|@\w{2,64})$/;
 
 function checkRecipient(to: string): void {
   if (RECIPIENT.test(to)) return;
-  throw new DriverError(
-    "lasting",
-    "Expected a Telegram chat id such as 123456789 or -1001234567890, or a public @name.",
-  );
+  throw new DriverError("Expected a Telegram chat id such as 123456789 or -1001234567890, or a public @name.", {
+    retryable: false,
+  });
 }
 
 async function send(
@@ -91,7 +90,7 @@ export function toDriverError(error: unknown, signal: AbortSignal): DriverError 
   if (failure.error_code !== undefined) return fromRefusal(failure.error_code, failure);
   // What answered was not Telegram: a proxy, say.
   if (!(failure.error instanceof Error) || failure.error instanceof SyntaxError) {
-    return new DriverError("passing", "Telegram's answer could not be read.");
+    return new DriverError("Telegram's answer could not be read.", { retryable: true });
   }
   return toNoAnswer("Telegram", failure.error, signal);
 }
@@ -101,7 +100,8 @@ function fromRefusal(status: number, { description, parameters = {} }: Failure):
   const advice = newId === undefined ? ADVICE.get(status) : `The chat has a new id: ${newId}.`;
   const reason = toLine(description);
   const sentence = `Telegram answered ${status}${reason && `: ${reason}`}.`;
-  return new DriverError(sortStatus(status), `${sentence} ${advice ?? ""}`.trim(), {
+  return new DriverError(`${sentence} ${advice ?? ""}`.trim(), {
+    retryable: isRetryableStatus(status),
     retryAfterMs: seconds === undefined ? undefined : seconds * 1000,
   });
 }

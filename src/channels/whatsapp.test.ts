@@ -37,7 +37,7 @@ describe("whatsapp", () => {
         channel.send({ to: whatsapp.recipient, text: "Hello.", idempotencyKey: "1" }, never),
       );
       expect(error).toMatchObject({
-        kind: "lasting",
+        retryable: false,
         message: "WhatsApp answered 401: error 190. Check channels.whatsapp.token.",
       });
       expect(inspect(error, { depth: null })).not.toContain("wa-secret");
@@ -49,7 +49,7 @@ describe("whatsapp", () => {
       proxy.inject({ kind: "answer", status: 200, body: "<html>Sign in</html>" });
       const channel = createWhatsapp({ token: "t", phoneNumberId: "1", baseUrl: proxy.url });
       const error = await failureOf(channel.send({ to: "+15551234567", text: "Hello.", idempotencyKey: "1" }, never));
-      expect(error.kind).toBe("passing");
+      expect(error.retryable).toBe(true);
       await proxy.close();
     });
   });
@@ -89,13 +89,13 @@ describe("whatsapp errors", () => {
   test.each([1, 2, 4, 80_007, 130_429, 131_000, 131_016, 131_056, 131_057, 133_004])(
     "code %i is passing under any status",
     (code) => {
-      expect(toDriverError(refusal(400, code)).kind).toBe("passing");
-      expect(toDriverError(refusal(403, code)).kind).toBe("passing");
+      expect(toDriverError(refusal(400, code)).retryable).toBe(true);
+      expect(toDriverError(refusal(403, code)).retryable).toBe(true);
     },
   );
 
   test.each([0, 10, 100, 190, 200, 368, 131_026, 131_030, 131_047, 131_048])("code %i is lasting", (code) => {
-    expect(toDriverError(refusal(400, code)).kind).toBe("lasting");
+    expect(toDriverError(refusal(400, code)).retryable).toBe(false);
   });
 
   test("the next step stands beside the common ones", () => {
@@ -104,8 +104,8 @@ describe("whatsapp errors", () => {
   });
 
   test("the status decides where there is no code", () => {
-    expect(toDriverError({ status: 502, headers: new Headers(), body: {} }).kind).toBe("passing");
-    expect(toDriverError({ status: 404, headers: new Headers(), body: { error: "no" } }).kind).toBe("lasting");
+    expect(toDriverError({ status: 502, headers: new Headers(), body: {} }).retryable).toBe(true);
+    expect(toDriverError({ status: 404, headers: new Headers(), body: { error: "no" } }).retryable).toBe(false);
   });
 
   test("a wait that the service names is kept", () => {

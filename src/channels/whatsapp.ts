@@ -31,7 +31,7 @@ const RECIPIENT = /^\+?\d{5,15}$/;
 
 function checkRecipient(to: string): void {
   if (RECIPIENT.test(to)) return;
-  throw new DriverError("lasting", "Expected a phone number with its country code such as +15551234567.");
+  throw new DriverError("Expected a phone number with its country code such as +15551234567.", { retryable: false });
 }
 
 async function send(
@@ -113,7 +113,7 @@ export function toDriverError(answer: HttpAnswer): DriverError {
     // The service's own words stay out: those of code 190 quote the token.
     reason: `error ${code}`,
     advice: ADVICE.get(code),
-    kind: PASSING_CODES.has(code) ? "passing" : undefined,
+    retryable: PASSING_CODES.has(code) ? true : undefined,
   });
 }
 

@@ -93,8 +93,8 @@ const REMOTE_CHECKS: Checks<RemoteAgentUnderTest> = {
 
   async "tells how long a rate limit asks to wait"(subject) {
     subject.refuse(429, 7);
-    const { kind, retryAfterMs } = await failureOf(runTurn(subject));
-    assert.deepEqual({ kind, retryAfterMs }, { kind: "passing", retryAfterMs: 7000 });
+    const { retryable, retryAfterMs } = await failureOf(runTurn(subject));
+    assert.deepEqual({ retryable, retryAfterMs }, { retryable: true, retryAfterMs: 7000 });
   },
 
   async "takes a closed socket for passing, and does not retry by itself"(subject) {
@@ -124,7 +124,7 @@ const PASSING_CHECKS = toChecks([408, 409, 429, 500, 503], {
 const LASTING_CHECKS = toChecks([400, 401, 403, 404, 422], {
   name: (status) => `takes a ${status} for lasting`,
   async check(subject) {
-    assert.equal((await failureOf(runTurn(subject))).kind, "lasting");
+    assert.equal((await failureOf(runTurn(subject))).retryable, false);
   },
 });
 
@@ -141,7 +141,7 @@ function toChecks(
 }
 
 async function requirePassing(subject: RemoteAgentUnderTest): Promise<void> {
-  assert.equal((await failureOf(runTurn(subject))).kind, "passing");
+  assert.equal((await failureOf(runTurn(subject))).retryable, true);
   assert.equal(subject.requestCount(), 1);
 }
 

@@ -57,7 +57,7 @@ async function requireDelivers(subject: ChannelUnderTest, text: string): Promise
 }
 
 function isLasting(error: unknown): boolean {
-  return error instanceof DriverError && error.kind === "lasting";
+  return error instanceof DriverError && error.retryable === false;
 }
 
 /** A channel whose messages go to a server that the suite can break. */
@@ -95,14 +95,14 @@ const REMOTE_CHECKS: Checks<RemoteChannelUnderTest> = {
 
   async "gives up on an unknown recipient"(subject) {
     subject.channel.checkRecipient(subject.unknown);
-    assert.equal((await failureOf(sendTo(subject, { to: subject.unknown }))).kind, "lasting");
+    assert.equal((await failureOf(sendTo(subject, { to: subject.unknown }))).retryable, false);
   },
 
   async "leaves the wait of a rate limit to the caller"(subject) {
     const { rateLimited, retryAfterMs } = subject.faults;
     subject.inject(rateLimited);
     const failure = await failureOf(sendTo(subject));
-    assert.equal(failure.kind, "passing");
+    assert.equal(failure.retryable, true);
     assert.equal(failure.retryAfterMs, retryAfterMs);
     assert.equal(subject.requestCount(), 1);
   },
@@ -115,7 +115,7 @@ const REMOTE_CHECKS: Checks<RemoteChannelUnderTest> = {
 
   async "gives up where the service refuses for good"(subject) {
     subject.inject(subject.faults.refusedForGood);
-    assert.equal((await failureOf(sendTo(subject))).kind, "lasting");
+    assert.equal((await failureOf(sendTo(subject))).retryable, false);
   },
 
   async "settles soon after the abort while the service is silent"(subject) {
@@ -134,7 +134,7 @@ const REMOTE_CHECKS: Checks<RemoteChannelUnderTest> = {
 
 async function requirePassing(subject: RemoteChannelUnderTest, fault: Fault): Promise<void> {
   subject.inject(fault);
-  assert.equal((await failureOf(sendTo(subject))).kind, "passing");
+  assert.equal((await failureOf(sendTo(subject))).retryable, true);
   assert.equal(subject.requestCount(), 1);
 }
 

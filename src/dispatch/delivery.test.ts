@@ -30,7 +30,7 @@ describe("carry out delivery", () => {
     let calls = 0;
     const channel = recorder(() => {
       calls += 1;
-      if (calls === 2) throw new DriverError("passing", "rate limited", { retryAfterMs: 20 });
+      if (calls === 2) throw new DriverError("rate limited", { retryable: true, retryAfterMs: 20 });
     });
     service = await startDispatch({ agent, channel });
     await service.accept({ ...toC1, message: "aaaaaaaaa bbbbbbbbb ccccccccc" });
@@ -60,7 +60,7 @@ describe("carry out delivery", () => {
     const calls: number[] = [];
     const channel = recorder(() => {
       calls.push(performance.now());
-      if (calls.length === 1) throw new DriverError("passing", "rate limited", { retryAfterMs: 300 });
+      if (calls.length === 1) throw new DriverError("rate limited", { retryable: true, retryAfterMs: 300 });
     });
     service = await startDispatch({ agent, channel });
     await service.accept(toC1);
@@ -90,7 +90,7 @@ describe("carry out delivery", () => {
   describe("fails for good", () => {
     test("where the service says so, and the event is dead", async () => {
       const channel = recorder(() => {
-        throw new DriverError("lasting", "channel_not_found");
+        throw new DriverError("channel_not_found", { retryable: false });
       });
       service = await startDispatch({ agent, channel });
       await service.accept(toC1);
@@ -113,7 +113,7 @@ describe("carry out delivery", () => {
     test("where the recipient has not the channel's form", async () => {
       const channel = recorder();
       channel.checkRecipient = () => {
-        throw new DriverError("lasting", "to must look like C0123456");
+        throw new DriverError("to must look like C0123456", { retryable: false });
       };
       service = await startDispatch({ agent, channel });
       await service.accept(toC1);

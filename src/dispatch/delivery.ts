@@ -52,7 +52,9 @@ async function skip({ id, runId, eventId }: Delivery, { journal, log }: Dispatch
 function requireDriver({ channel, to }: Route, context: DispatchContext): ChannelDriver {
   const driver = context.channels().get(channel);
   if (!driver) {
-    throw new DriverError("lasting", `the channel ${channel} is not configured: add a channels.${channel} block`);
+    throw new DriverError(`the channel ${channel} is not configured: add a channels.${channel} block`, {
+      retryable: false,
+    });
   }
   driver.checkRecipient(to);
   return driver;
@@ -65,7 +67,8 @@ async function sendPart(
 ): Promise<void> {
   await within((ended) => driver.send(message, ended), {
     timeoutMs: SEND_TIMEOUT_MS,
-    toTimeout: () => new DriverError("passing", `${driver.name} did not answer in ${SEND_TIMEOUT_MS / 1000} s`),
+    toTimeout: () =>
+      new DriverError(`${driver.name} did not answer in ${SEND_TIMEOUT_MS / 1000} s`, { retryable: true }),
     signal,
   });
 }
@@ -100,7 +103,7 @@ export async function resolveRoute(
   const resolved = channel === "last" ? (last?.channel ?? FALLBACK_CHANNEL) : channel;
   const recipient = to ?? last?.to;
   if (recipient === undefined) {
-    throw new DriverError("lasting", `no recipient is known for ${resolved}: set "to" on the hook`);
+    throw new DriverError(`no recipient is known for ${resolved}: set "to" on the hook`, { retryable: false });
   }
   return { channel: resolved, to: recipient };
 }

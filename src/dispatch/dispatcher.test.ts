@@ -99,7 +99,7 @@ describe("failures", () => {
     const seen: string[] = [];
     const agent = scripted(({ message }) => {
       seen.push(message);
-      if (seen.length < 3) throw new DriverError("passing", "busy", { retryAfterMs: 5 });
+      if (seen.length < 3) throw new DriverError("busy", { retryable: true, retryAfterMs: 5 });
       return "ok";
     });
     service = await startDispatch({ agent });
@@ -115,7 +115,7 @@ describe("failures", () => {
     const agent = scripted(({ message }) => {
       if (message === "next") return "ok";
       tries += 1;
-      throw new DriverError("passing", "busy", { retryAfterMs: 1 });
+      throw new DriverError("busy", { retryable: true, retryAfterMs: 1 });
     });
     service = await startDispatch({ agent, settings: { maxAttempts: 2 } });
     await service.accept({ sessionKey: "s" });
@@ -134,7 +134,7 @@ describe("failures", () => {
     let tries = 0;
     const agent = scripted(() => {
       tries += 1;
-      throw new DriverError("lasting", "no such model");
+      throw new DriverError("no such model", { retryable: false });
     });
     service = await startDispatch({ agent });
     await service.accept({});
@@ -210,7 +210,7 @@ describe("a stop", () => {
 
   test("leaves a retry for the next start, which carries it out when it is due", async () => {
     const failing = scripted(() => {
-      throw new DriverError("passing", "busy", { retryAfterMs: 300 });
+      throw new DriverError("busy", { retryable: true, retryAfterMs: 300 });
     });
     // a slow machine may have made several tries by the time of the stop
     const first = await startDispatch({ agent: failing, settings: { maxAttempts: 1000 } });

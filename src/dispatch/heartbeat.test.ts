@@ -70,7 +70,7 @@ test("a failed turn consumes nothing and is tried again", async () => {
   let tries = 0;
   const agent = scripted(() => {
     tries += 1;
-    if (tries === 1) throw new DriverError("passing", "busy");
+    if (tries === 1) throw new DriverError("busy", { retryable: true });
     return "HEARTBEAT_OK";
   });
   service = await startDispatch({ agent });
@@ -103,7 +103,7 @@ describe("a run's summary", () => {
 
   test("asks for one also when the run is dead", async () => {
     const agent = scripted(({ kind }) => {
-      if (kind === "hook") throw new DriverError("lasting", "no such model");
+      if (kind === "hook") throw new DriverError("no such model", { retryable: false });
       return "HEARTBEAT_OK";
     });
     service = await startDispatch({ agent });

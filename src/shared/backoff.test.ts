@@ -21,14 +21,14 @@ test("backoffMs doubles its bound with each failure, up to the most, and takes a
 
 describe("retryDelayMs", () => {
   test("a passing failure is tried again while tries are left", () => {
-    const error = new DriverError("passing", "busy");
+    const error = new DriverError("busy", { retryable: true });
     expect(retryDelayMs(error, 1, policy)).toBeLessThanOrEqual(100);
     expect(retryDelayMs(error, 2, policy)).toBeLessThanOrEqual(200);
     expect(retryDelayMs(error, 3, policy)).toBeUndefined();
   });
 
   test("a lasting one is not", () => {
-    expect(retryDelayMs(new DriverError("lasting", "no"), 1, policy)).toBeUndefined();
+    expect(retryDelayMs(new DriverError("no", { retryable: false }), 1, policy)).toBeUndefined();
   });
 
   test("an unexpected fault is", () => {
@@ -37,7 +37,7 @@ describe("retryDelayMs", () => {
 
   test("the time that a service names is never cut short, but has an end", () => {
     const after = (retryAfterMs: number) =>
-      retryDelayMs(new DriverError("passing", "busy", { retryAfterMs }), 1, policy);
+      retryDelayMs(new DriverError("busy", { retryable: true, retryAfterMs }), 1, policy);
     expect(after(5000)).toBeGreaterThanOrEqual(5000);
     expect(after(5000)).toBeLessThanOrEqual(5500);
     expect(after(1e12)).toBeLessThanOrEqual(3_960_000);

@@ -34,7 +34,7 @@ const MAX_CUT_OFF = 20;
  */
 export function requireTriesLeft(attempts: number, maxAttempts: number): void {
   if (attempts <= maxAttempts + MAX_CUT_OFF) return;
-  throw new DriverError("lasting", `the process ended during each of the last ${MAX_CUT_OFF} tries`);
+  throw new DriverError(`the process ended during each of the last ${MAX_CUT_OFF} tries`, { retryable: false });
 }
 
 /**
@@ -44,7 +44,7 @@ export function requireTriesLeft(attempts: number, maxAttempts: number): void {
 export function retryDelayMs(error: unknown, attempts: number, policy: RetryPolicy): number | undefined {
   if (attempts >= policy.maxAttempts) return undefined;
   if (!(error instanceof DriverError)) return backoffMs(attempts, policy);
-  if (error.kind === "lasting") return undefined;
+  if (error.retryable === false) return undefined;
   if (error.retryAfterMs === undefined) return backoffMs(attempts, policy);
   return Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS) * (1 + Math.random() / 10);
 }

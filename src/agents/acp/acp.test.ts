@@ -47,7 +47,7 @@ describe("sessions", () => {
   test("a lost program is started again and told the history, which no text in it can forge", async () => {
     const first = await textOf("pid");
     expect(await failureOf(run("die", { history: HISTORY }))).toMatchObject({
-      kind: "passing",
+      retryable: true,
       message: "own was lost before it replied.",
     });
     const text = await textOf("again", { history: HISTORY });
@@ -116,26 +116,26 @@ describe("how a turn ends", () => {
   });
 
   test.each([
-    ["stop refusal", "lasting", 'own ended with "refusal" before it wrote a reply.'],
-    ["stop max_turn_requests", "lasting", 'own ended with "max_turn_requests" before it wrote a reply.'],
-    ["stop cancelled", "passing", 'own ended with "cancelled" before it wrote a reply.'],
-    ["fail -32603", "passing", "own failed: refused key [redacted]"],
-    ["fail -32602", "lasting", "own failed: refused key [redacted]"],
+    ["stop refusal", false, 'own ended with "refusal" before it wrote a reply.'],
+    ["stop max_turn_requests", false, 'own ended with "max_turn_requests" before it wrote a reply.'],
+    ["stop cancelled", true, 'own ended with "cancelled" before it wrote a reply.'],
+    ["fail -32603", true, "own failed: refused key [redacted]"],
+    ["fail -32602", false, "own failed: refused key [redacted]"],
     [
       "fail -32000",
-      "lasting",
+      false,
       "own wants a login: log in with the program itself, or give it a key in agents.providers.own.env.",
     ],
-    ["flood", "lasting", "The agent wrote more than 1048576 characters and was stopped."],
-  ])("%s", async (message, kind, words) => {
+    ["flood", false, "The agent wrote more than 1048576 characters and was stopped."],
+  ])("%s", async (message, retryable, words) => {
     agent = create({ env: { KEY: "abcdef-123456" } });
-    expect(await failureOf(run(message))).toMatchObject({ kind, message: words });
+    expect(await failureOf(run(message))).toMatchObject({ retryable, message: words });
   });
 
   test("a program that is not there fails for good", async () => {
     agent = create({ command: ["no-such-program"] });
     expect(await failureOf(run("hello"))).toMatchObject({
-      kind: "lasting",
+      retryable: false,
       // EACCES where a folder of the PATH is closed to whoever runs this
       message: expect.stringMatching(/^own could not be started \(E\w+\): see agents\.providers\.own\.command\.$/),
     });
@@ -144,7 +144,7 @@ describe("how a turn ends", () => {
   test("a program that ends at once is worth another try", async () => {
     agent = create({ command: ["true"] });
     expect(await failureOf(run("hello"))).toMatchObject({
-      kind: "passing",
+      retryable: true,
       message: "own was lost before it replied.",
     });
   });
@@ -153,7 +153,7 @@ describe("how a turn ends", () => {
     const complain = "printf '\\033[31mno key %s\\007\\n' \"$KEY\" >&2; exit 1";
     agent = create({ command: ["sh", "-c", complain], env: { KEY: "abcdef-123456" } });
     expect(await failureOf(run("hello"))).toMatchObject({
-      kind: "passing",
+      retryable: true,
       message: "own was lost before it replied: no key [redacted]",
     });
   });
@@ -184,7 +184,7 @@ describe("how a turn ends", () => {
   test("another version of the protocol fails for good", async () => {
     agent = create({ env: { ACP_VERSION: "9" } });
     expect(await failureOf(run("hello"))).toMatchObject({
-      kind: "lasting",
+      retryable: false,
       message: "The agent speaks version 9 of the Agent Client Protocol; expected 1.",
     });
   });
@@ -194,7 +194,7 @@ describe("at the abort", () => {
   test("the turn is cancelled, and the program stays for the other sessions", async () => {
     const pid = await textOf("pid");
     expect(await abortOnceAt("wait")).toMatchObject({
-      kind: "passing",
+      retryable: true,
       message: "The run was stopped before own replied.",
     });
     expect(await textOf("pid")).toBe(pid);
@@ -203,14 +203,14 @@ describe("at the abort", () => {
   test("an agent that does not heed is killed two seconds later", async () => {
     const pid = await textOf("pid");
     const startedAt = performance.now();
-    expect(await abortOnceAt("deaf")).toMatchObject({ kind: "passing" });
+    expect(await abortOnceAt("deaf")).toMatchObject({ retryable: true });
     expect(performance.now() - startedAt).toBeGreaterThan(1900);
     await expect.poll(() => isRunning(pid)).toBe(false);
   });
 
   test("so is one that never said hello", async () => {
     agent = create({ command: ["sleep", "60"] });
-    expect(await failureOf(run("hello", {}, AbortSignal.timeout(300)))).toMatchObject({ kind: "passing" });
+    expect(await failureOf(run("hello", {}, AbortSignal.timeout(300)))).toMatchObject({ retryable: true });
   });
 });
 

@@ -50,7 +50,7 @@ async function run(state: State, turn: AgentTurn, signal: AbortSignal): Promise<
 }
 
 function requireTime(name: string, signal: AbortSignal): void {
-  if (signal.aborted) throw new DriverError("passing", `The run was stopped before ${name} replied.`);
+  if (signal.aborted) throw new DriverError(`The run was stopped before ${name} replied.`, { retryable: true });
 }
 
 function ask(
@@ -87,8 +87,8 @@ function toAcpReply(name: string, { text, stopReason, warnings }: AcpAnswer, mod
 
 /** The same prompt would be refused, or meet the limit, again. */
 function noReply(name: string, reason: AcpAnswer["stopReason"]): DriverError {
-  const kind = reason === "cancelled" ? "passing" : "lasting";
-  return new DriverError(kind, `${name} ended with "${reason}" before it wrote a reply.`);
+  const retryable = reason === "cancelled";
+  return new DriverError(`${name} ended with "${reason}" before it wrote a reply.`, { retryable });
 }
 
 /** JSON-RPC: the agent failed, at what nobody knows. */
@@ -105,16 +105,16 @@ function toAcpError(error: unknown, { name, secrets }: { name: string; secrets: 
   const words = error instanceof Error ? withoutSecrets(error.message, secrets) : "";
   if (error instanceof AcpLoss) {
     const lost = `${name} was lost before it replied`;
-    return new DriverError("passing", words ? `${lost}: ${words.slice(-MAX_COMPLAINT_LENGTH)}` : `${lost}.`);
+    return new DriverError(words ? `${lost}: ${words.slice(-MAX_COMPLAINT_LENGTH)}` : `${lost}.`, { retryable: true });
   }
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (typeof code === "string") return toStartError(name, error);
   if (code === AUTHENTICATION_REQUIRED) {
     return new DriverError(
-      "lasting",
       `${name} wants a login: log in with the program itself, or give it a key in agents.providers.${name}.env.`,
+      { retryable: false },
     );
   }
-  const kind = code === INTERNAL_ERROR ? "passing" : "lasting";
-  return new DriverError(kind, `${name} failed: ${words.slice(0, MAX_COMPLAINT_LENGTH)}`);
+  const retryable = code === INTERNAL_ERROR;
+  return new DriverError(`${name} failed: ${words.slice(0, MAX_COMPLAINT_LENGTH)}`, { retryable });
 }

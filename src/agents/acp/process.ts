@@ -91,8 +91,8 @@ async function connect({ stdin, stdout }: ChildProcessWithoutNullStreams, onClos
   });
   if (protocolVersion === PROTOCOL_VERSION) return agent;
   throw new DriverError(
-    "lasting",
     `The agent speaks version ${protocolVersion} of the Agent Client Protocol; expected ${PROTOCOL_VERSION}.`,
+    { retryable: false },
   );
 }
 

@@ -78,7 +78,9 @@ async function collect(session: ActiveSession): Promise<string> {
     if (update.sessionUpdate !== "agent_message_chunk" || update.content.type !== "text") continue;
     text += update.content.text;
     if (text.length > MAX_LENGTH) {
-      throw new DriverError("lasting", `The agent wrote more than ${MAX_LENGTH} characters and was stopped.`);
+      throw new DriverError(`The agent wrote more than ${MAX_LENGTH} characters and was stopped.`, {
+        retryable: false,
+      });
     }
   }
 }

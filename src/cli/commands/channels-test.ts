@@ -24,7 +24,7 @@ export async function testChannel(name: string, { to, text, config }: TestChanne
     console.log(`${name} took the message for ${to}${messageId === undefined ? "." : `: ${messageId}`}`);
   } catch (error) {
     if (!(error instanceof DriverError)) throw error;
-    const again = error.kind === "passing" ? "another try may help" : "another try would not help";
+    const again = error.retryable ? "another try may help" : "another try would not help";
     console.error(`${name}, to ${to}: ${error.message} (${again})`);
     process.exitCode = 1;
   }
