@@ -57,7 +57,7 @@ async function requireDelivers(subject: ChannelUnderTest, text: string): Promise
 }
 
 function isLasting(error: unknown): boolean {
-  return error instanceof DriverError && error.retryable === false;
+  return error instanceof DriverError && !error.retryable;
 }
 
 /** A channel whose messages go to a server that the suite can break. */

@@ -44,7 +44,7 @@ export function requireTriesLeft(attempts: number, maxAttempts: number): void {
 export function retryDelayMs(error: unknown, attempts: number, policy: RetryPolicy): number | undefined {
   if (attempts >= policy.maxAttempts) return undefined;
   if (!(error instanceof DriverError)) return backoffMs(attempts, policy);
-  if (error.retryable === false) return undefined;
+  if (!error.retryable) return undefined;
   if (error.retryAfterMs === undefined) return backoffMs(attempts, policy);
   return Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS) * (1 + Math.random() / 10);
 }
