@@ -1,30 +1,101 @@
-/** What a caller may hear. The message never holds a piece of the body, a path, a stack or a secret. */
+import type { LogLine } from "./types.ts";
+
+/** For what is likely over in a moment. */
+const RETRY_SOON = { "Retry-After": "1" };
+
+/**
+ * Every error that a caller can get: its code is stable across versions; status, sentence and headers are what is sent
+ * unless the place that throws it says more.
+ */
+const HTTP_ERRORS = {
+  bad_request: { status: 400, message: "This is not a valid HTTP request." },
+  empty_message: { status: 400, message: "The message is blank." },
+  invalid_encoding: { status: 400, message: "The body does not match its Content-Encoding." },
+  invalid_form: { status: 400, message: "The form's percent-encoding is invalid." },
+  invalid_idempotency_key: { status: 400, message: "The idempotency key is invalid." },
+  invalid_json: { status: 400, message: "The body is not valid JSON." },
+  invalid_payload: { status: 400, message: "The payload is invalid." },
+  invalid_query: { status: 400, message: "A query parameter is invalid." },
+  invalid_utf8: { status: 400, message: "The body is not valid UTF-8." },
+  model_not_allowed: { status: 400, message: "model is not on the list of allowed models." },
+  session_key_refused: { status: 400, message: "sessionKey is not allowed." },
+  unsafe_content_refused: { status: 400, message: "allowUnsafeExternalContent can only be set in the mapping." },
+  unauthorized: {
+    status: 401,
+    message: "The token is missing or wrong.",
+    headers: { "WWW-Authenticate": "Bearer" },
+  },
+  not_found: { status: 404, message: "Not found." },
+  method_not_allowed: { status: 405, message: "This method is not allowed here." },
+  request_timeout: { status: 408, message: "The request did not arrive in time." },
+  no_stored_body: { status: 409, message: "The body of this event was not stored, so the event cannot be replayed." },
+  body_too_large: { status: 413, message: "The body is too large." },
+  fan_out_too_large: { status: 413, message: "This request would result in too many actions." },
+  payload_too_large: { status: 413, message: "The rendered text exceeds the limit." },
+  unsupported_encoding: {
+    status: 415,
+    message: "This Content-Encoding is not supported. Send gzip, deflate, br or none.",
+    headers: { "Accept-Encoding": "gzip, deflate, br" },
+  },
+  unsupported_media_type: { status: 415, message: "This content type is not supported." },
+  idempotency_conflict: { status: 422, message: "This idempotency key was already used with different content." },
+  too_many_failures: { status: 429, message: "Too many failed credentials from this address." },
+  headers_too_large: { status: 431, message: "The request's headers are too large." },
+  internal_error: { status: 500, message: "Internal server error." },
+  transform_failed: { status: 500, message: "The transform of this hook failed." },
+  draining: { status: 503, message: "The service is shutting down. Try again soon.", headers: { "Retry-After": "5" } },
+  journal_unavailable: { status: 503, message: "The event could not be stored. Try again.", headers: RETRY_SOON },
+  overloaded: { status: 503, message: "The service is overloaded. Try again soon.", headers: RETRY_SOON },
+  unavailable: { status: 503, message: "The service is unavailable. Try again soon.", headers: RETRY_SOON },
+} satisfies Record<string, HttpErrorEntry>;
+
+interface HttpErrorEntry {
+  status: number;
+  message: string;
+  headers?: Record<string, string>;
+}
+
+export type HookErrorCode = keyof typeof HTTP_ERRORS;
+
+export interface HookErrorOptions {
+  /** Replaces the sentence of the table. It never holds a piece of the body, a path, a stack or a secret. */
+  message?: string;
+  /** Added to the headers of the table. */
+  headers?: Record<string, string>;
+  /** For the operator, stored on the event: a transform's stack, its log. */
+  detail?: unknown;
+  cause?: unknown;
+}
+
+/** An error that is sent to the caller. */
 export class HookError extends Error {
   override name = "HookError";
   readonly status: number;
-  /** snake_case, stable across versions. */
-  readonly code: string;
+  readonly code: HookErrorCode;
   readonly headers: Record<string, string>;
-  /** What the operator sees beside it, on the event: a transform's stack, its log. */
   readonly detail: unknown;
 
-  constructor(
-    status: number,
-    code: string,
-    message: string,
-    options: { headers?: Record<string, string>; detail?: unknown; cause?: unknown } = {},
-  ) {
-    super(message, { cause: options.cause });
-    this.status = status;
+  constructor(code: HookErrorCode, { message, headers, detail, cause }: HookErrorOptions = {}) {
+    const known: HttpErrorEntry = HTTP_ERRORS[code];
+    super(message ?? known.message, { cause });
+    this.status = known.status;
     this.code = code;
-    this.headers = options.headers ?? {};
-    this.detail = options.detail;
+    this.headers = { ...known.headers, ...headers };
+    this.detail = detail;
   }
 }
 
-/** One thing the operator must mend. */
+/** Turns any error into the one that the caller gets; an unexpected error becomes a 500 that reveals nothing. */
+export function toHookError(error: unknown): HookError {
+  if (error instanceof HookError) return error;
+  return new HookError(error instanceof JournalUnavailable ? "journal_unavailable" : "internal_error", {
+    cause: error,
+  });
+}
+
+/** One problem that the operator has to fix. */
 export interface ConfigProblem {
-  /** What is wrong, what was expected, the next step. One sentence or two. */
+  /** What is wrong, what was expected and what to do, in one or two sentences. */
   message: string;
   /** Absolute path. */
   file?: string;
@@ -38,7 +109,7 @@ export interface ConfigProblem {
   excerpt?: string;
 }
 
-/** Everything that keeps a configuration from being used, found in one load and reported together. */
+/** All problems of a configuration that cannot be used, reported together. */
 export class ConfigError extends Error {
   override name = "ConfigError";
   readonly problems: ConfigProblem[];
@@ -91,9 +162,34 @@ export class MailError extends Error {
   }
 }
 
-/** The journal could not commit: nothing of what was asked has happened. */
+/** The journal could not commit, so the operation has had no effect. */
 export class JournalUnavailable extends Error {
   override name = "JournalUnavailable";
+}
+
+export type TransformFailureKind =
+  | "threw"
+  | "timeout"
+  | "memory"
+  | "unsettled"
+  | "bad_result"
+  | "crashed"
+  | "unavailable";
+
+/** A transform call that gave no result. The operator sees all of it, the caller of the hook nothing. */
+export class TransformError extends Error {
+  override name = "TransformError";
+  readonly kind: TransformFailureKind;
+  readonly log: LogLine[];
+  /** The stack in TypeScript positions, only the author's frames, with the source line and a caret where known. */
+  readonly trace: string;
+
+  constructor(kind: TransformFailureKind, message: string, options: { log?: LogLine[]; trace?: string } = {}) {
+    super(message);
+    this.kind = kind;
+    this.log = options.log ?? [];
+    this.trace = options.trace ?? "";
+  }
 }
 
 /** `file:line:column key: message` with the parts that are known. */
@@ -102,7 +198,7 @@ export function toSentence(problem: ConfigProblem): string {
   return [place, problem.key].filter(Boolean).join(" ") + (place || problem.key ? ": " : "") + problem.message;
 }
 
-/** The message of whatever was thrown. */
+/** The message of anything that was thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -96,7 +96,7 @@ export function createReceiver({ current, sandbox, journal, dispatcher, log }: R
 /** The journal's word as an answer. */
 function toAnswer(result: AcceptResult): HookResponse {
   if (result.kind !== "conflict") return receiptToResponse(result.receipt);
-  throw new HookError(422, "idempotency_conflict", "This idempotency key was used with other content.");
+  throw new HookError("idempotency_conflict");
 }
 
 /** How long a count is added to before the journal is asked again, in milliseconds. */
@@ -118,9 +118,7 @@ function createBacklogGuard(journal: Journal, maxPending: () => number): Backlog
     requireRoom() {
       if (Date.now() - countedAt > FRESH_MS) count();
       if (pending < maxPending()) return;
-      throw new HookError(503, "overloaded", "Too many hooks are waiting to be carried out.", {
-        headers: { "Retry-After": "5" },
-      });
+      throw new HookError("overloaded", { message: "Too many runs are waiting.", headers: { "Retry-After": "5" } });
     },
     add(runs) {
       pending += runs;

@@ -1,5 +1,5 @@
 import { readConfig } from "../config/load.ts";
-import { ConfigError, HookError, messageOf } from "../errors.ts";
+import { ConfigError, messageOf } from "../errors.ts";
 import { toBearer } from "../shared/secret.ts";
 import { locateConfig, serviceAddress } from "./context.ts";
 
@@ -17,7 +17,7 @@ type ApiQuery = Record<string, string | number | undefined>;
 export interface OperatorClient {
   /** Gives the answer whatever its status. */
   send(method: "GET" | "POST" | "DELETE", path: string, query?: ApiQuery): Promise<Response>;
-  /** Gives the answer of a call that went well; rejects with the `HookError` of another. */
+  /** Gives the answer of a call that went well; rejects with a `ConfigError` for any other. */
   call(method: "GET" | "POST" | "DELETE", path: string, query?: ApiQuery): Promise<Response>;
 }
 
@@ -55,10 +55,12 @@ function isAnswer({ headers }: Response): boolean {
 }
 
 /** undefined: no service of this kind writes such a body. */
-function parseRefusal(status: number, body: string): HookError | undefined {
+function parseRefusal(status: number, body: string): ConfigError | undefined {
   try {
     const { code, error }: { code?: unknown; error?: unknown } = Object(JSON.parse(body));
-    if (typeof code === "string" && typeof error === "string") return new HookError(status, code, error);
+    if (typeof code === "string" && typeof error === "string") {
+      return new ConfigError([{ message: `${status} ${code}: ${error}` }]);
+    }
   } catch {
     // a page, or nothing
   }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { JournalUnavailable } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
 import { backoffMs } from "../shared/backoff.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -65,15 +66,10 @@ export async function persist<Result>(
     try {
       return await write();
     } catch (error) {
-      if (!isUnavailable(error)) throw error;
+      if (!(error instanceof JournalUnavailable)) throw error;
       signal.throwIfAborted();
       log.warn("journal unavailable, will try again", { failures, error: error.message });
       await delay(backoffMs(failures, BACKOFF), undefined, { signal });
     }
   }
-}
-
-/** By name: the class belongs to the journal, which this folder knows only as a type. */
-function isUnavailable(error: unknown): error is Error {
-  return error instanceof Error && error.name === "JournalUnavailable";
 }

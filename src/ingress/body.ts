@@ -41,13 +41,15 @@ export function readBody(
 
 /** The rest of the body is not worth reading: the connection closes behind the answer. */
 export function bodyTooLarge(maxBytes: number): HookError {
-  return new HookError(413, "body_too_large", `The body is over the limit of ${maxBytes} bytes.`, {
+  return new HookError("body_too_large", {
+    message: `The body is over the limit of ${maxBytes} bytes.`,
     headers: { Connection: "close" },
   });
 }
 
 function tooSlow(): HookError {
-  return new HookError(408, "request_timeout", "The body did not arrive in time.", {
+  return new HookError("request_timeout", {
+    message: "The body did not arrive in time.",
     headers: { Connection: "close" },
   });
 }
@@ -73,7 +75,7 @@ export function parseCodings(contentEncoding: string): Coding[] {
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "" && name !== "identity");
-  if (names.length > MAX_LAYERS || !names.every(isCoding)) throw unsupported();
+  if (names.length > MAX_LAYERS || !names.every(isCoding)) throw new HookError("unsupported_encoding");
   return names;
 }
 
@@ -90,7 +92,7 @@ async function undo(coding: Coding, body: Buffer, maxBytes: number): Promise<Buf
     return await decode(body, { maxOutputLength: maxBytes });
   } catch (error) {
     if (isTooLarge(error)) throw bodyTooLarge(maxBytes);
-    throw new HookError(400, "invalid_encoding", `The body is not valid ${coding}.`, { cause: error });
+    throw new HookError("invalid_encoding", { message: `The body is not valid ${coding}.`, cause: error });
   }
 }
 
@@ -105,13 +107,4 @@ function isCoding(name: string): name is Coding {
 
 function isTooLarge(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
-}
-
-function unsupported(): HookError {
-  return new HookError(
-    415,
-    "unsupported_encoding",
-    "Hooks do not take this content encoding. Send gzip, deflate, br or none.",
-    { headers: { "Accept-Encoding": "gzip, deflate, br" } },
-  );
 }

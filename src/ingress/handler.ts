@@ -52,7 +52,7 @@ export function createServeHook(options: HookOptions, draining: () => boolean): 
   async function answer(exchange: Exchange): Promise<HookResponse | undefined> {
     const { hooks } = options.config();
     const route = requireRoute(exchange, hooks);
-    if (draining()) throw shuttingDown();
+    if (draining()) throw new HookError("draining");
     const request = admit(exchange, route, { token: hooks.token, authenticate });
     const limits = { maxBytes: hooks.maxBodyBytes, timeoutMs: hooks.bodyTimeoutMs };
     const isWhole = await readRequest(exchange, request, limits).catch(async (error: unknown) => {
@@ -71,10 +71,10 @@ export function createServeHook(options: HookOptions, draining: () => boolean): 
 function requireRoute({ req }: Exchange, hooks: IngressConfig["hooks"]): Route {
   // RFC 9112, 3.2. Node would answer without a body of ours.
   if (req.headers.host === undefined && req.httpVersion === "1.1") {
-    throw new HookError(400, "bad_request", "The Host header is missing.");
+    throw new HookError("bad_request", { message: "The Host header is missing." });
   }
   const route = hooks.enabled ? matchRoute(req.url ?? "", hooks.path) : undefined;
-  if (!route) throw new HookError(404, "not_found", "There is nothing at this path.");
+  if (!route) throw new HookError("not_found");
   return route;
 }
 
@@ -87,7 +87,7 @@ function admit(
   if (exchange.req.method !== "POST") throw wrongMethod();
   const query = route.search === "" ? {} : Object.fromEntries(new URLSearchParams(route.search));
   authenticate(exchange, query, token);
-  if (route.hook === undefined) throw new HookError(404, "not_found", "No hook has this name.");
+  if (route.hook === undefined) throw new HookError("not_found");
   delete query[TOKEN_PARAMETER];
   return toUnreadRequest(exchange, { path: route.path, hook: route.hook, query });
 }
@@ -114,14 +114,7 @@ function toUnreadRequest(
 }
 
 function wrongMethod(): HookError {
-  return new HookError(405, "method_not_allowed", "Hooks take POST only.", { headers: { Allow: "POST" } });
-}
-
-/** Nothing new is taken on. */
-export function shuttingDown(): HookError {
-  return new HookError(503, "draining", "The service is stopping. Try again soon.", {
-    headers: { "Retry-After": "5" },
-  });
+  return new HookError("method_not_allowed", { message: "Hooks take POST only.", headers: { Allow: "POST" } });
 }
 
 /**

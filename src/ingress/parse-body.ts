@@ -12,7 +12,7 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Gives the body its meaning. Throws 400 for what is broken, 415 for text that holds no JSON. */
 export function parseBody(kind: BodyKind, body: Buffer): ParsedBody {
-  if (!isUtf8(body)) throw new HookError(400, "invalid_utf8", "The body is not valid UTF-8.");
+  if (!isUtf8(body)) throw new HookError("invalid_utf8");
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const text = body.toString("utf8", hasMark ? BYTE_ORDER_MARK.length : 0);
   if (kind === "form") return { payload: toFormPayload(parseForm(text)), payloadIsBody: false };
@@ -31,9 +31,7 @@ function parseText(text: string): unknown {
     return parseJson(text);
   } catch (error) {
     if (text.trim() === "" || /^\s*["[{]/.test(text)) throw error;
-    throw new HookError(415, "unsupported_media_type", "The body is text that holds no JSON.", {
-      cause: error,
-    });
+    throw new HookError("unsupported_media_type", { message: "The body is text but not JSON.", cause: error });
   }
 }
 
@@ -63,7 +61,7 @@ function decode(encoded: string): string {
   try {
     return decodeURIComponent(spaced);
   } catch {
-    throw new HookError(400, "invalid_form", "The form's percent-encoding is broken.");
+    throw new HookError("invalid_form");
   }
 }
 
@@ -107,7 +105,7 @@ function endOfString(text: string, start: number): number {
 }
 
 function invalid(message: string): HookError {
-  return new HookError(400, "invalid_json", message);
+  return new HookError("invalid_json", { message });
 }
 
 /** How the body is written down. */
@@ -142,5 +140,5 @@ function toKind({ type, subtype, essence }: MIMEType): BodyKind | undefined {
 }
 
 function unsupported(nextStep: string): HookError {
-  return new HookError(415, "unsupported_media_type", `Hooks do not take a body of this content type. ${nextStep}`);
+  return new HookError("unsupported_media_type", { message: `This content type is not supported. ${nextStep}` });
 }

@@ -62,7 +62,7 @@ describe("a receipt", () => {
 
 describe("an error", () => {
   test("that the caller may hear is told as it is", () => {
-    const error = new HookError(422, "idempotency_conflict", "Other content.", { headers: { "X-A": "b" } });
+    const error = new HookError("idempotency_conflict", { message: "Other content.", headers: { "X-A": "b" } });
     expect(errorToResponse(error, "id-1")).toEqual({
       status: 422,
       headers: { "X-A": "b" },
@@ -85,7 +85,7 @@ describe("an error", () => {
       expect(errorToResponse(error, "id-1")).toEqual({
         status: 500,
         headers: {},
-        body: { ok: false, error: "Something went wrong inside.", code: "internal_error", requestId: "id-1" },
+        body: { ok: false, error: "Internal server error.", code: "internal_error", requestId: "id-1" },
       });
       expect(isExpected(error)).toBe(false);
     },
@@ -95,7 +95,7 @@ describe("an error", () => {
     const error = Object.assign(new Error("Unexpected token in secret"), { statusCode: 415 });
     expect(errorToResponse(error, "id-1")).toMatchObject({
       status: 415,
-      body: { code: "unsupported_media_type", error: "Unsupported Media Type." },
+      body: { code: "unsupported_media_type" },
     });
   });
 });

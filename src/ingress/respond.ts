@@ -1,5 +1,4 @@
-import { STATUS_CODES } from "node:http";
-import { HookError } from "../errors.ts";
+import { HookError, type HookErrorCode, toHookError } from "../errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { ActionReceipt, HookResponse, Receipt } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
@@ -20,17 +19,13 @@ export function receiptToResponse(receipt: Receipt): HookResponse {
 
 /** The one place where errors become HTTP. What is not meant for a caller becomes a 500 with nothing inside. */
 export function errorToResponse(error: unknown, requestId: string): HookResponse {
-  const heard = toHookError(error);
-  return {
-    status: heard.status,
-    headers: heard.headers,
-    body: { ok: false, error: heard.message, code: heard.code, requestId },
-  };
+  const { status, headers, message, code } = toFrameworkError(error) ?? toHookError(error);
+  return { status, headers, body: { ok: false, error: message, code, requestId } };
 }
 
 /** True for errors whose reason the caller hears: they are no fault of the service. */
 export function isExpected(error: unknown): boolean {
-  return toHookError(error).code !== "internal_error";
+  return toFrameworkError(error) !== undefined || toHookError(error).code !== "internal_error";
 }
 
 function singleAction(action: ActionReceipt): object {
@@ -47,25 +42,17 @@ function isAgent(action: ActionReceipt): boolean {
   return action.kind === "agent";
 }
 
-function toHookError(error: unknown): HookError {
-  if (error instanceof HookError) return error;
-  // By name: the journal's drivers are not for the ingress to import.
-  if (error instanceof Error && error.name === "JournalUnavailable") return journalUnavailable();
-  return toFrameworkError(error) ?? new HookError(500, "internal_error", "Something went wrong inside.");
-}
+const FRAMEWORK_ERRORS: Record<number, HookErrorCode> = {
+  400: "bad_request",
+  413: "body_too_large",
+  415: "unsupported_media_type",
+};
 
-function journalUnavailable(): HookError {
-  return new HookError(503, "journal_unavailable", "The event could not be stored. Try again.", {
-    headers: { "Retry-After": "1" },
-  });
-}
-
-/** The HTTP framework's own 4xx, for routes that it parses; its messages can quote the request, so they are replaced. */
+/** The framework's own errors; their messages can quote the request, so they are replaced. */
 function toFrameworkError(error: unknown): HookError | undefined {
   const status = error instanceof Error && "statusCode" in error ? Number(error.statusCode) : 0;
-  const reason = status >= 400 && status < 500 ? STATUS_CODES[status] : undefined;
-  if (!reason) return undefined;
-  return new HookError(status, reason.toLowerCase().replaceAll(/[^a-z]+/g, "_"), `${reason}.`);
+  const code = FRAMEWORK_ERRORS[status];
+  return code && new HookError(code);
 }
 
 /** Logs a fault of the service whole, which the caller hears nothing of, and gives the answer to any error. */

@@ -11,7 +11,7 @@ import { createId } from "../shared/id.ts";
 import { toClient } from "./auth/throttle.ts";
 import { createInFlight, type InFlight } from "./drain.ts";
 import { type Exchange, sendContinue } from "./exchange.ts";
-import { createServeHook, type HookOptions, shuttingDown } from "./handler.ts";
+import { createServeHook, type HookOptions } from "./handler.ts";
 import { handleInProcess } from "./in-process.ts";
 import { errorToResponse, reportError } from "./respond.ts";
 import { createClientErrorHandler, writeResponse } from "./write-response.ts";
@@ -109,7 +109,7 @@ async function drain(app: FastifyInstance, inFlight: InFlight, limitMs: number):
 }
 
 function toClosedResponse(): Response {
-  const { status, headers, body } = errorToResponse(shuttingDown(), createId());
+  const { status, headers, body } = errorToResponse(new HookError("draining"), createId());
   return Response.json(body, { status, headers });
 }
 
@@ -131,7 +131,7 @@ function takeOver(app: FastifyInstance, { begin, draining, serve, fail }: Handle
   app.addHook("onRequest", (request, reply, next) => {
     begin(reply.raw);
     if (request.is404) return takeRequest(request, reply, serve);
-    if (draining()) throw shuttingDown();
+    if (draining()) throw new HookError("draining");
     sendContinue(request.raw, reply.raw);
     next();
   });
@@ -139,7 +139,7 @@ function takeOver(app: FastifyInstance, { begin, draining, serve, fail }: Handle
     takeRequest(request, reply, (exchange) => fail(exchange, error));
   });
   app.setNotFoundHandler((request, reply) => {
-    const error = new HookError(404, "not_found", "There is nothing at this path.");
+    const error = new HookError("not_found");
     takeRequest(request, reply, (exchange) => fail(exchange, error));
   });
   // A client that sends `Expect: 100-continue` asks before it sends the body: the head is judged first.

@@ -89,13 +89,13 @@ function refuse(socket: Socket, error: NodeJS.ErrnoException): void {
 function toHookError({ code }: NodeJS.ErrnoException): HookError {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
-      return new HookError(431, "headers_too_large", "The request's headers are too large.");
+      return new HookError("headers_too_large");
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
-      return new HookError(413, "body_too_large", "The body's chunk extensions are too large.");
+      return new HookError("body_too_large", { message: "The body's chunk extensions are too large." });
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new HookError(408, "request_timeout", "The request did not arrive in time.");
+      return new HookError("request_timeout");
     default:
-      return new HookError(400, "bad_request", "This is not a valid HTTP request.");
+      return new HookError("bad_request");
   }
 }
 

@@ -10,8 +10,8 @@ const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 /** Throws a 400 `HookError` where the `Idempotency-Key` header is there and cannot be a key. */
 export function requireIdempotencyKey({ idempotencyKey }: HookRequest): void {
   if (idempotencyKey === undefined || VISIBLE.test(idempotencyKey)) return;
-  const expected = `Idempotency-Key must be 1 to ${MAX_KEY_LENGTH} visible ASCII characters.`;
-  throw new HookError(400, "invalid_idempotency_key", expected);
+  const message = `Idempotency-Key must be 1 to ${MAX_KEY_LENGTH} visible ASCII characters.`;
+  throw new HookError("invalid_idempotency_key", { message });
 }
 
 /** The key that a caller chose, by header or body: the same key under other content is the caller's mistake. */

@@ -20,7 +20,7 @@ export interface Terms {
 export function toAction(draft: FilledDraft, terms: Terms): HookAction {
   const { allowUnsafeExternalContent, mode } = draft;
   if (allowUnsafeExternalContent && !terms.allowsUnsafe) {
-    throw new HookError(400, "unsafe_content_refused", "allowUnsafeExternalContent is for the mapping to say.");
+    throw new HookError("unsafe_content_refused");
   }
   const common = { allowUnsafeExternalContent, instructions: terms.instructions };
   if (draft.kind === "wake") return { kind: "wake", text: requireText(draft), mode, ...common };
@@ -54,22 +54,20 @@ function requireText(draft: FilledDraft): string {
   const text = textOf(draft);
   if (text !== undefined && text.trim() !== "") return text;
   const field = draft.kind === "wake" ? "text" : "message";
-  throw new HookError(
-    400,
-    "empty_message",
-    `${field} is blank: the hook's ${field}Template finds nothing in this payload.`,
-  );
+  throw new HookError("empty_message", {
+    message: `${field} is blank: the hook's ${field}Template finds nothing in this payload.`,
+  });
 }
 
 function requireChannel(name: string): AgentAction["channel"] {
   const channel = (["last", ...CHANNEL_NAMES] as const).find((known) => known === name);
   if (channel) return channel;
-  throw new HookError(400, "invalid_payload", `channel must be one of last, ${CHANNEL_NAMES.join(", ")}.`);
+  throw new HookError("invalid_payload", { message: `channel must be one of last, ${CHANNEL_NAMES.join(", ")}.` });
 }
 
 function requireShort(field: keyof typeof LIMITS, text: string | undefined): string | undefined {
   if (text === undefined || text.length <= LIMITS[field]) return text;
-  throw new HookError(400, "invalid_payload", `${field} can have ${LIMITS[field]} characters at most.`);
+  throw new HookError("invalid_payload", { message: `${field} can have ${LIMITS[field]} characters at most.` });
 }
 
 const MAX_LENGTH = 256;
@@ -99,7 +97,7 @@ function hasAllowedPrefix(key: string, prefixes: string[]): boolean {
 }
 
 function refusal(reason: string): HookError {
-  return new HookError(400, "session_key_refused", `sessionKey ${reason}.`);
+  return new HookError("session_key_refused", { message: `sessionKey ${reason}.` });
 }
 
 /**
@@ -113,7 +111,7 @@ export function resolveModel(
   const wanted = name ?? model;
   const listed = models?.find(({ id, alias }) => id === wanted || alias === wanted);
   if (name !== undefined && models && !listed) {
-    throw new HookError(400, "model_not_allowed", "model is not on the list of allowed models.");
+    throw new HookError("model_not_allowed");
   }
   return listed?.id ?? wanted;
 }

@@ -115,12 +115,12 @@ function toHookError(error: unknown, detail: { mapping: string; log: LogLine[] }
   // Only a payload nested many thousand levels deep takes a template to the end of the stack.
   const known = error instanceof RangeError ? TOO_DEEP : error;
   if (!(known instanceof HookError)) return known;
-  const { status, code, message, headers } = known;
+  const { code, message, headers } = known;
   const own = typeof known.detail === "object" ? known.detail : {};
-  return new HookError(status, code, message, { headers, detail: { ...detail, ...own }, cause: error });
+  return new HookError(code, { message, headers, detail: { ...detail, ...own }, cause: error });
 }
 
-const TOO_DEEP = new HookError(400, "invalid_payload", "The payload is nested too deeply.");
+const TOO_DEEP = new HookError("invalid_payload", { message: "The payload is nested too deeply." });
 
 /**
  * What a template sees. The payload's own fields stand beside the named ones, which win; `item` and `index` are named
@@ -146,7 +146,7 @@ interface Unit {
 function fanOut(payload: unknown, forEach: ForEach | undefined, maxFanOut: number): Unit[] {
   if (!forEach) return [{ payload }];
   const items = readPath(payload, forEach.path) ?? [];
-  if (!Array.isArray(items)) throw new HookError(400, "invalid_payload", `${forEach.text} must be an array.`);
+  if (!Array.isArray(items)) throw new HookError("invalid_payload", { message: `${forEach.text} must be an array.` });
   requireFanOut(items.length, maxFanOut);
   return items.map((item: unknown, index) => ({
     payload: forEach.narrows ? replaceAt(payload, forEach.path, [item]) : payload,
@@ -157,7 +157,7 @@ function fanOut(payload: unknown, forEach: ForEach | undefined, maxFanOut: numbe
 /** Throws a 413 `HookError` where a request would become too many actions. */
 function requireFanOut(actions: number, maxFanOut: number): void {
   if (actions <= maxFanOut) return;
-  throw new HookError(413, "fan_out_too_large", `This request would become more than ${maxFanOut} actions.`);
+  throw new HookError("fan_out_too_large", { message: `This request would result in more than ${maxFanOut} actions.` });
 }
 
 /**
@@ -196,7 +196,7 @@ export function requireAgent(payload: unknown): asserts payload is AgentPayload 
 /** Throws a 400 `HookError` that names the field where the payload does not fit. */
 function requireFit(check: SchemaCheck, payload: unknown): void {
   const [problem] = check(payload);
-  if (problem) throw new HookError(400, "invalid_payload", `Invalid payload: ${problem.message}.`);
+  if (problem) throw new HookError("invalid_payload", { message: `Invalid payload: ${problem.message}.` });
 }
 
 /** A sentence for each field that the hook does not know. Its sender chose their names and number: both are bounded. */

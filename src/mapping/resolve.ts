@@ -27,7 +27,7 @@ export async function resolveRequest(request: HookRequest, options: ResolveOptio
 /** Who posts many payloads can tell one that no mapping wants from a hook that is not there yet: the mail watch does. */
 function notFound(isNamed: boolean): HookError {
   const headers: Record<string, string> = isNamed ? { "Hook-Exists": "true" } : {};
-  return new HookError(404, "not_found", "There is no such hook.", { headers });
+  return new HookError("not_found", { message: "No hook matches this request.", headers });
 }
 
 /** What `wake` and `agent` make of a request: the payload's own fields, under the operator's policy. */

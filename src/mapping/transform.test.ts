@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { type InlineTransform, resolve, type Scenario } from "../../test/support/mapping.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import { isObject } from "../shared/json.ts";
-import { TransformError, type TransformInput } from "../transforms/runner.ts";
+import { TransformError } from "../errors.ts";
+import type { TransformInput } from "../transforms/runner.ts";
 import type { HookAction, Resolution } from "../types.ts";
 
 describe("transform", () => {

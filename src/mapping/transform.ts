@@ -1,8 +1,8 @@
 import { didYouMean } from "../config/did-you-mean.ts";
 import type { ActionOverride } from "../config/schema/generated.ts";
 import { compileSchema, readSchema } from "../config/schema/validator.ts";
-import { HookError } from "../errors.ts";
-import type { TransformBundle, TransformError, TransformInput, TransformOutcome } from "../transforms/runner.ts";
+import { HookError, TransformError } from "../errors.ts";
+import type { TransformBundle, TransformInput, TransformOutcome } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
 import { type Draft, mergeOverride, textOf } from "./draft.ts";
 
@@ -44,7 +44,7 @@ export interface TransformCall {
  */
 async function callTransform({ run, bundle, input, log }: TransformCall): Promise<ActionOverride[] | undefined> {
   const outcome = await run(bundle, input).catch((error: unknown) => {
-    throw isTransformError(error) ? toHookError(error, log) : error;
+    throw error instanceof TransformError ? toHookError(error, log) : error;
   });
   appendLog(log, outcome.log);
   if (outcome.result.kind === "unchanged") return undefined;
@@ -53,7 +53,7 @@ async function callTransform({ run, bundle, input, log }: TransformCall): Promis
 
 /** A transform that cannot serve. Its caller hears nothing of the reason, the operator all of it. */
 function transformFailed(reason: { message: string; trace?: string; log: LogLine[] }): HookError {
-  return new HookError(500, "transform_failed", "The transform of this hook failed.", { detail: reason });
+  return new HookError("transform_failed", { detail: reason });
 }
 
 const ACTION = readSchema("action");
@@ -86,17 +86,9 @@ function suggestField(name: string): string {
   return FIELDS.includes(name) ? "" : didYouMean(name, FIELDS, "");
 }
 
-/** By its name, as the class belongs to another step. */
-function isTransformError(error: unknown): error is TransformError {
-  return error instanceof Error && error.name === "TransformError";
-}
-
 function toHookError({ kind, message, trace, log }: TransformError, earlier: LogLine[]): HookError {
   if (kind !== "unavailable") return transformFailed({ message, trace, log: [...earlier, ...log] });
-  return new HookError(503, "overloaded", "The service is busy; try again in a moment.", {
-    headers: { "Retry-After": "1" },
-    detail: { message },
-  });
+  return new HookError("overloaded", { detail: { message } });
 }
 
 /** Under `forEach` a transform is called many times; each call is bounded by itself. */

@@ -77,7 +77,7 @@ function toCursor(query: Query): number | undefined {
   if (text === undefined) return undefined;
   const after = Number(text);
   if (!Number.isSafeInteger(after) || after < 0) {
-    throw new HookError(400, "invalid_query", "after must be the seq of an entry.");
+    throw new HookError("invalid_query", { message: "after must be the seq of an entry." });
   }
   return after;
 }

@@ -16,13 +16,11 @@ export interface AuthenticateOptions {
 export function createAuthenticate({ token, guard, toClient }: AuthenticateOptions) {
   return async function authenticate(request: FastifyRequest, _reply: FastifyReply): Promise<void> {
     const expected = token();
-    if (expected === undefined) throw new HookError(404, "not_found", "There is nothing here.");
+    if (expected === undefined) throw new HookError("not_found");
     const client = toClient(request.ip);
     const given = /^bearer +(.+)$/i.exec(request.headers.authorization ?? "")?.[1]?.trim();
     if (given !== undefined && sameSecret(given, expected)) return guard.passed(client);
     guard.failed(client);
-    throw new HookError(401, "unauthorized", "The gateway token is missing or wrong.", {
-      headers: { "WWW-Authenticate": "Bearer" },
-    });
+    throw new HookError("unauthorized", { message: "The gateway token is missing or wrong." });
   };
 }

@@ -14,7 +14,7 @@ export type ParseBody = (contentType: string, body: Buffer) => Pick<HookRequest,
 export function toReplayRequest(event: EventRecord, parse: ParseBody): HookRequest {
   const { method, path, query, headers, contentType, body, client } = event.request;
   if (body.length === 0) {
-    throw new HookError(409, "no_stored_body", "The body of this event was not kept: it cannot be replayed.");
+    throw new HookError("no_stored_body");
   }
   return {
     id: createId(),

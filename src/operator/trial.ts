@@ -47,8 +47,8 @@ export async function runTrial(
 function toTrialRequest(trial: unknown, hooksPath: string): HookRequest {
   const { hook: name, payload, headers, query } = requireObject(trial, "the body");
   const hook = typeof name === "string" ? name.replace(/^\/+|\/+$/g, "") : "";
-  if (hook === "") throw new HookError(400, "invalid_payload", "hook must be the name of a hook.");
-  if (payload === undefined) throw new HookError(400, "invalid_payload", "payload is missing.");
+  if (hook === "") throw new HookError("invalid_payload", { message: "hook must be the name of a hook." });
+  if (payload === undefined) throw new HookError("invalid_payload", { message: "payload is missing." });
   return {
     id: createId(),
     hook,
@@ -86,7 +86,7 @@ function toText({ message, trace }: ErrorDetail): string | undefined {
 function toStrings(value: unknown, what: string): Record<string, string> {
   const given = value === undefined ? {} : requireObject(value, what);
   if (isStrings(given)) return given;
-  throw new HookError(400, "invalid_payload", `${what} must hold strings.`);
+  throw new HookError("invalid_payload", { message: `${what} must hold strings.` });
 }
 
 function isStrings(values: Record<string, unknown>): values is Record<string, string> {
@@ -105,7 +105,7 @@ function withoutToken({ [TOKEN_PARAMETER]: _token, ...query }: Record<string, st
 
 function requireObject(value: unknown, what: string): Record<string, unknown> {
   if (isObject(value)) return value;
-  throw new HookError(400, "invalid_payload", `${what} must be an object.`);
+  throw new HookError("invalid_payload", { message: `${what} must be an object.` });
 }
 
 /** Why nothing takes a request to this hook, in words that only the operator may hear: they name the hooks that exist. */

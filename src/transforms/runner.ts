@@ -63,31 +63,6 @@ export interface TransformOutcome {
   durationMs: number;
 }
 
-export type TransformFailureKind =
-  | "threw"
-  | "timeout"
-  | "memory"
-  | "unsettled"
-  | "bad_result"
-  | "crashed"
-  | "unavailable";
-
-/** A call that gave no result. The caller of the hook hears none of it; the operator hears it all. */
-export class TransformError extends Error {
-  override name = "TransformError";
-  readonly kind: TransformFailureKind;
-  readonly log: LogLine[];
-  /** Stack in TypeScript positions, only the author's frames, with the source line and a caret where known. */
-  readonly trace: string;
-
-  constructor(kind: TransformFailureKind, message: string, options: { log?: LogLine[]; trace?: string } = {}) {
-    super(message);
-    this.kind = kind;
-    this.log = options.log ?? [];
-    this.trace = options.trace ?? "";
-  }
-}
-
 export interface SandboxStatus {
   ready: boolean;
   children: number;

@@ -1,11 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  type Isolation,
-  type TransformBundle,
-  TransformError,
-  type TransformInput,
-  type TransformRunner,
-} from "../../src/transforms/runner.ts";
+import { TransformError } from "../../src/errors.ts";
+import type { Isolation, TransformBundle, TransformInput, TransformRunner } from "../../src/transforms/runner.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "./transform-folder.ts";
 
 /** What every runner of transforms does. */

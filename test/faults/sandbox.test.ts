@@ -1,7 +1,8 @@
 import * as fc from "../support/property.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/telemetry/log.ts";
-import { type TransformBundle, TransformError, type TransformRunner } from "../../src/transforms/runner.ts";
+import { TransformError } from "../../src/errors.ts";
+import type { TransformBundle, TransformRunner } from "../../src/transforms/runner.ts";
 import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
 

@@ -12,7 +12,7 @@ const ROUTES: Parameters<typeof startIngress>[1] = {
     app.get("/hooks/mine", () => ({ mine: true }));
     app.post("/api/echo", (request) => request.body);
     app.get("/api/fails", () => Promise.reject(new Error("secret")));
-    app.get("/api/refuses", () => Promise.reject(new HookError(401, "unauthorized", "Sign in.")));
+    app.get("/api/refuses", () => Promise.reject(new HookError("unauthorized")));
     app.get("/api/cookies", (_request, reply) => reply.header("set-cookie", ["a=1", "b=2"]).send({}));
   },
 };

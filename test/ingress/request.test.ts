@@ -64,7 +64,7 @@ describe.each(DOORS)("through the %s", (door) => {
   test("a refusal by what stands behind is told as it is", async () => {
     const { send, refused } = await startIngress(door, {
       receive: async () => {
-        throw new HookError(400, "invalid_payload", "text is missing.");
+        throw new HookError("invalid_payload", { message: "text is missing." });
       },
     });
     await expectRefusal(await send("/hooks/wake", { body: JSON_BODY }), 400, "invalid_payload");

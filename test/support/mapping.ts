@@ -5,13 +5,9 @@ import type { MappingSource, ResolvedConfig } from "../../src/config/types.ts";
 import { compileMapping } from "../../src/mapping/compile.ts";
 import type { CompiledMapping } from "../../src/mapping/compiled-mapping.ts";
 import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
+import { TransformError } from "../../src/errors.ts";
 import { resolveRequest } from "../../src/mapping/resolve.ts";
-import {
-  TransformError,
-  type TransformBundle,
-  type TransformInput,
-  type TransformOutcome,
-} from "../../src/transforms/runner.ts";
+import type { TransformBundle, TransformInput, TransformOutcome } from "../../src/transforms/runner.ts";
 import type { HookRequest, Resolution } from "../../src/types.ts";
 
 /** A transform that runs in this process: what crosses is JSON both ways, as it is with the sandbox. */

@@ -72,9 +72,7 @@ export function createGuessGuard(): GuessGuard {
 }
 
 function tooManyFailures(waitMs: number): HookError {
-  return new HookError(429, "too_many_failures", "Too many failed credentials from this address.", {
-    headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) },
-  });
+  return new HookError("too_many_failures", { headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) } });
 }
 
 /** Some proxies add the port they saw: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */

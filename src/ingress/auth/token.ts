@@ -47,9 +47,7 @@ function warnDeprecated(log: Log, { id, client }: Exchange): void {
 
 function unauthorized(credential: Credential | undefined): HookError {
   const message = credential ? "The hook token is wrong." : "The hook token is missing.";
-  return new HookError(401, "unauthorized", `${message} Send it as Authorization: Bearer.`, {
-    headers: { "WWW-Authenticate": "Bearer" },
-  });
+  return new HookError("unauthorized", { message: `${message} Send it as Authorization: Bearer.` });
 }
 
 /** What a request shows to be let in. */

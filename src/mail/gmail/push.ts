@@ -50,9 +50,9 @@ const MAX_CHARACTERS = 8192;
 function createPushGate(): PushGate {
   const clients = new Map<string | undefined, Promise<OAuth2Client>>();
   return async (authorization, settings) => {
-    if (settings === undefined) throw new HookError(404, "not_found", "There is nothing here.");
+    if (settings === undefined) throw new HookError("not_found");
     const token = /^bearer +(\S+)$/i.exec((authorization ?? "").slice(0, MAX_CHARACTERS))?.[1];
-    if (token === undefined) throw unauthorized();
+    if (token === undefined) throw new HookError("unauthorized");
     // One client for each source of certificates: it keeps them for as long as Google says.
     const client = clients.get(settings.certsUrl) ?? createOAuthClient({ certsUrl: settings.certsUrl });
     clients.set(settings.certsUrl, client);
@@ -66,19 +66,14 @@ async function requireToken(
   { audience, serviceAccount }: PushSettings,
 ): Promise<void> {
   const { certs } = await client.getFederatedSignonCertsAsync().catch(() => {
-    throw new HookError(503, "unavailable", "The token cannot be checked now. Try again.", {
+    throw new HookError("unavailable", {
+      message: "The token cannot be checked now. Try again.",
       headers: { "Retry-After": "10" },
     });
   });
   const ticket = await client.verifySignedJwtWithCertsAsync(token, certs, audience, client.issuers).catch(() => {
-    throw unauthorized();
+    throw new HookError("unauthorized");
   });
   const claims = ticket.getPayload();
-  if (claims?.email !== serviceAccount || claims.email_verified !== true) throw unauthorized();
-}
-
-function unauthorized(): HookError {
-  return new HookError(401, "unauthorized", "The token is missing or wrong.", {
-    headers: { "WWW-Authenticate": "Bearer" },
-  });
+  if (claims?.email !== serviceAccount || claims.email_verified !== true) throw new HookError("unauthorized");
 }

@@ -171,5 +171,5 @@ export function createBudget(bodyBytes = 0): Budget {
 function spend(remaining: Budget, amount: number): void {
   remaining.left -= amount;
   if (remaining.left >= 0) return;
-  throw new HookError(413, "payload_too_large", "This payload makes more text than one request may.");
+  throw new HookError("payload_too_large");
 }

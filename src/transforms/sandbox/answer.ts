@@ -1,6 +1,6 @@
 import { parseObject } from "../../shared/json.ts";
 import type { LogLine } from "../../types.ts";
-import type { TransformFailureKind } from "../runner.ts";
+import type { TransformFailureKind } from "../../errors.ts";
 
 /** How a job ended, as the isolate or its child put it. */
 export type Answer =

@@ -1,9 +1,8 @@
-import type { ConfigProblem } from "../../errors.ts";
+import { type ConfigProblem, TransformError } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import {
   type SandboxStatus,
   type TransformBundle,
-  TransformError,
   type TransformInput,
   type TransformOutcome,
   type TransformRunner,
