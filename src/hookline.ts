@@ -16,7 +16,7 @@ import { toStatus } from "./operator/views.ts";
 import { buildProgram, type Program } from "./program/build.ts";
 import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
-import { createLog } from "./telemetry/log.ts";
+import { createTelemetry } from "./telemetry/telemetry.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
 import type { HookRequest, Resolution } from "./types.ts";
 
@@ -56,11 +56,12 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   const startedAt = Date.now();
   const load = createLoad(options);
   const { log: logSettings, store } = (await load()).config;
-  const log = createLog(logSettings.level);
-  const sandbox = createSandbox({ log });
+  const telemetry = createTelemetry(logSettings.level);
+  const { log } = telemetry;
+  const sandbox = createSandbox({ telemetry });
   const build = (generation: number): Promise<Program> => buildProgram({ generation, load, runner: sandbox });
   const first = await build(1).catch(abandon);
-  const journal = await createSqliteJournal({ folder: store.path, log }).catch(abandon);
+  const journal = await createSqliteJournal({ folder: store.path, telemetry }).catch(abandon);
   const programs = createReloader({ first, build, watch: options.watch ?? true, replaced, log });
   const current = programs.current;
   const dispatcher = createDispatcher({
@@ -71,13 +72,13 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     settings: () => current().config.agents,
     session: () => current().config.session,
     limits: () => current().limits,
-    log,
+    telemetry,
   });
   const sweeper = createSweeper({ journal, retention: () => current().config.store.retention, log });
-  const { receive, replay, record } = createReceiver({ current, sandbox, journal, dispatcher, log });
+  const { receive, replay, record } = createReceiver({ current, sandbox, journal, dispatcher, telemetry });
   const server = createServer({
     config: () => current().config,
-    log,
+    telemetry,
     receive,
     refused: record,
     register(app) {
@@ -98,7 +99,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
       });
     },
   });
-  const mail = createMailKeeper({ folder: store.path, send: server.handle, log });
+  const mail = createMailKeeper({ folder: store.path, send: server.handle, telemetry });
 
   let started = false;
   let listening = false;

@@ -8,7 +8,7 @@ import type { AcceptResult, EventRecord, Journal } from "./journal/journal.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { toReplayRequest } from "./operator/replay.ts";
 import type { Program } from "./program/build.ts";
-import type { Log } from "./telemetry/log.ts";
+import type { Telemetry } from "./telemetry/telemetry.ts";
 import type { TransformRunner } from "./transforms/runner.ts";
 import type { HookAction, HookRequest, HookResponse, Resolution } from "./types.ts";
 
@@ -17,7 +17,7 @@ export interface ReceiverParts {
   sandbox: TransformRunner;
   journal: Journal;
   dispatcher: Dispatcher;
-  log: Log;
+  telemetry: Telemetry;
 }
 
 export interface Receiver {
@@ -30,7 +30,8 @@ export interface Receiver {
 }
 
 /** What stands between the ingress and the dispatcher: nothing is answered 2xx before it is committed. */
-export function createReceiver({ current, sandbox, journal, dispatcher, log }: ReceiverParts): Receiver {
+export function createReceiver({ current, sandbox, journal, dispatcher, telemetry }: ReceiverParts): Receiver {
+  const { log } = telemetry;
   const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
   return { receive, replay, record };
 

@@ -4,7 +4,7 @@ import { DEFAULTS } from "../config/resolve.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { ConfigError, HookError, toSentence } from "../errors.ts";
 import { buildProgram, type Program } from "../program/build.ts";
-import { createLog } from "../telemetry/log.ts";
+import { createTelemetry } from "../telemetry/telemetry.ts";
 import type { TransformRunner } from "../transforms/runner.ts";
 import { createSandbox } from "../transforms/sandbox/sandbox.ts";
 
@@ -50,7 +50,7 @@ export async function withProgram(
   use: (program: Program, runner: TransformRunner) => Promise<void>,
 ): Promise<void> {
   const file = locateConfig(configFlag);
-  const runner = createSandbox({ log: createLog("error") });
+  const runner = createSandbox({ telemetry: createTelemetry("error") });
   try {
     await use(await buildProgram({ generation: 1, load: () => readConfig(file, process.env), runner }), runner);
   } finally {

@@ -3,6 +3,7 @@ import type { ChannelDriver } from "../channels/driver.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { Journal, RunLimits } from "../journal/journal.ts";
 import type { Log } from "../telemetry/log.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ChannelName } from "../types.ts";
 import { createInsistentJournal, type DispatchJournal } from "./retrying-journal.ts";
 
@@ -17,17 +18,18 @@ export interface DispatcherOptions {
   session(): ResolvedConfig["session"];
   /** Of the mappings that have any. */
   limits(): RunLimits;
-  log: Log;
+  telemetry: Telemetry;
 }
 
 export interface DispatchContext extends Omit<DispatcherOptions, "journal"> {
   /** Waits where the journal is unavailable. */
   journal: DispatchJournal;
+  log: Log;
   /** Aborts when the service stops and has waited long enough. */
   signal: AbortSignal;
 }
 
 export function createContext(options: DispatcherOptions, signal: AbortSignal): DispatchContext {
-  const { log } = options;
-  return { ...options, journal: createInsistentJournal(options.journal, { log, signal }), signal };
+  const { log } = options.telemetry;
+  return { ...options, log, journal: createInsistentJournal(options.journal, { log, signal }), signal };
 }

@@ -6,7 +6,7 @@ import { sampleDelivery, sampleEvent, sampleOutcome, sampleRun } from "../../tes
 import { type DispatchService, recorder, scripted, startDispatch } from "../../test/support/dispatch.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createSqliteJournal } from "../journal/sqlite/sqlite.ts";
-import { silentLog } from "../telemetry/log.ts";
+import { silentTelemetry } from "../telemetry/telemetry.ts";
 
 let service: DispatchService;
 afterEach(() => service.close());
@@ -72,7 +72,7 @@ async function leaveBehind(work: (journal: Journal) => Promise<unknown>): Promis
 
 /** What a process does and does not end is all the same to the next one, however it stopped. */
 async function crashAfter(work: (journal: Journal) => Promise<unknown>, folder: string): Promise<void> {
-  const journal = await createSqliteJournal({ folder, log: silentLog });
+  const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
   await work(journal);
   await journal.close();
 }

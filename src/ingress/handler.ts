@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
 import { SECRET_HEADERS, TOKEN_PARAMETER } from "../shared/secret.ts";
-import type { Log } from "../telemetry/log.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HookResponse } from "../types.ts";
 import { type Authenticate, createAuthenticate } from "./auth/token.ts";
 import { bodyTooLarge, inflate, parseCodings, readBody } from "./body.ts";
@@ -21,7 +21,7 @@ export interface IngressConfig {
 export interface HookOptions {
   /** Asked once a request: what a reload changed in `hooks` counts from the next one on. */
   config(): IngressConfig;
-  log: Log;
+  telemetry: Telemetry;
   /** Takes a request that was let in and read, and gives its answer. */
   receive(request: HookRequest): Promise<HookResponse>;
   /**
@@ -38,14 +38,14 @@ export type ServeHook = (exchange: Exchange) => Promise<void>;
 
 /** The checks in their order: route, method, credential, size, body. `draining` true: nothing new is taken on. */
 export function createServeHook(options: HookOptions, draining: () => boolean): ServeHook {
-  const authenticate = createAuthenticate(options.log);
+  const authenticate = createAuthenticate(options.telemetry.log);
 
   return async function serveHook(exchange): Promise<void> {
     try {
       const response = await answer(exchange);
       if (response) respond(exchange, response);
     } catch (error) {
-      respond(exchange, reportError(options.log, exchange, error));
+      respond(exchange, reportError(options.telemetry.log, exchange, error));
     }
   };
 

@@ -56,7 +56,7 @@ export function createServer(options: IngressOptions): IngressServer {
     begin: (res) => inFlight.begin(res),
     draining,
     serve: (exchange) => inFlight.track(serveHook(exchange)),
-    fail: (exchange, error) => writeResponse(exchange, reportError(options.log, exchange, error)),
+    fail: (exchange, error) => writeResponse(exchange, reportError(options.telemetry.log, exchange, error)),
   });
   options.register?.(app);
 

@@ -2,9 +2,10 @@ import { styleText } from "node:util";
 import { type DestinationStream, pino } from "pino";
 
 type Level = "debug" | "info" | "warn" | "error";
+export type LogLevel = Level | "silent";
 
 /** What a log line may carry: names, ids and sizes. Above level debug nothing of a payload or a header. */
-type LogFields = Record<string, string | number | boolean | undefined>;
+export type LogFields = Record<string, string | number | boolean | undefined>;
 
 /** The service's own log: `log.info("event accepted", { eventId, hook })`. */
 export type Log = { [L in Level]: (message: string, fields?: LogFields) => void };
@@ -15,7 +16,7 @@ export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
  * Writes on standard error, so that standard output stays with what was asked for: lines of JSON, or lines for a person where
  * that is a terminal.
  */
-export function createLog(level: Level | "silent"): Log {
+export function createLog(level: LogLevel): Log {
   const logger = pino(
     { level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime },
     process.stderr.isTTY ? createTerminal() : pino.destination(2),

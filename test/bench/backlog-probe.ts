@@ -3,7 +3,7 @@
  * its memory is the journal's: `node test/bench/backlog-probe.ts FOLDER FIRST_EVENT`.
  */
 import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import { acceptEvents, carryOut } from "./work.ts";
 
 /** CPU microseconds each, but for the last: waiting for the disk is the same for both journals, and no work. */
@@ -30,7 +30,7 @@ const READS = 300;
 
 const [folder = "", firstEvent = "0"] = process.argv.slice(2);
 const beforeOpen = cpuMicros();
-const journal = await createSqliteJournal({ folder, log: silentLog });
+const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
 const open = cpuMicros() - beforeOpen;
 
 // the caches and the compiler have settled by the second time

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import type { Costs } from "./backlog-probe.ts";
 import { acceptEvents, carryOut } from "./work.ts";
 
@@ -32,7 +32,7 @@ try {
 }
 
 async function fill(folder: string): Promise<void> {
-  const journal = await createSqliteJournal({ folder, log: silentLog });
+  const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
   await acceptEvents(journal, { from: 0, count: EVENTS, inFlight: 256 });
   while ((await carryOut(journal, 256)) > 0);
   await acceptEvents(journal, { from: EVENTS, count: EVENTS, inFlight: 256 });

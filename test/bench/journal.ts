@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import { BODY, toEvent } from "./event.ts";
 
 const ROUNDS = 3;
@@ -35,7 +35,7 @@ for (let round = 1; round <= ROUNDS; round += 1) {
 }
 
 async function benchJournal(folder: string, inFlight: number): Promise<Figures> {
-  const journal = await createSqliteJournal({ folder, log: silentLog });
+  const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
   const events = Array.from({ length: ACCEPTS }, (_, index) => toEvent(index));
   const queue = events.values();
   const figures = await measure(async () => {

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import type { TransformRunner } from "../../src/transforms/runner.ts";
 import { findConfinement } from "../../src/transforms/sandbox/spawn.ts";
 import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
@@ -16,7 +16,7 @@ let folder: TransformFolder;
 let runner: TransformRunner;
 beforeEach(() => {
   folder = createTransformFolder();
-  runner = createSandbox({ log: silentLog });
+  runner = createSandbox({ telemetry: silentTelemetry });
 });
 afterEach(async () => {
   await runner.close();
@@ -131,10 +131,10 @@ function superviseScript(file: string, root: string): string {
   return `
     import { compileTransform } from ${from("transforms/compile.ts")};
     import { createSandbox } from ${from("transforms/sandbox/sandbox.ts")};
+    import { silentTelemetry } from ${from("telemetry/telemetry.ts")};
     const spec = { file: ${JSON.stringify(file)}, root: ${JSON.stringify(root)}, timeoutMs: 60000, memoryMb: 64, isolation: "request", secrets: {} };
     const { bundle } = await compileTransform(spec);
-    const log = { debug() {}, info() {}, warn() {}, error() {} };
-    const runner = createSandbox({ log });
+    const runner = createSandbox({ telemetry: silentTelemetry });
     await runner.check(bundle);
     void runner.run(bundle, { ...${JSON.stringify(toInput({}))}, rawBody: Buffer.from("{}") });
     setTimeout(() => console.log("stuck"), 100);

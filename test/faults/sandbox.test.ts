@@ -1,7 +1,7 @@
 import * as fc from "../support/property.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { silentLog } from "../../src/telemetry/log.ts";
 import { TransformError } from "../../src/errors.ts";
+import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import type { TransformBundle, TransformRunner } from "../../src/transforms/runner.ts";
 import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
@@ -13,7 +13,7 @@ let traffic: Traffic;
 let answeredBefore: number;
 
 beforeAll(async () => {
-  runner = createSandbox({ log: silentLog });
+  runner = createSandbox({ telemetry: silentTelemetry });
   folder = createTransformFolder();
   traffic = startTraffic(
     await folder.bundle("export default async ({ payload }: any) => ({ message: `n ${payload.n}` })"),

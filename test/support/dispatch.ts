@@ -10,7 +10,7 @@ import type { ResolvedConfig } from "../../src/config/types.ts";
 import { createDispatcher, type Dispatcher } from "../../src/dispatch/dispatcher.ts";
 import type { Journal, NewAction, RunLimits } from "../../src/journal/journal.ts";
 import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import type { AgentAction, WakeAction } from "../../src/types.ts";
 
 export interface DispatchSetup {
@@ -51,7 +51,7 @@ const SETTINGS: ResolvedConfig["agents"] = {
 /** A dispatcher at work on a real journal in a temporary folder. */
 export async function startDispatch(setup: DispatchSetup): Promise<DispatchService> {
   const folder = setup.folder ?? mkdtempSync(path.join(tmpdir(), "hookline-dispatch-"));
-  const journal = await createSqliteJournal({ folder, log: silentLog });
+  const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
   const channels = new Map(setup.channel && [[setup.channel.name, setup.channel]]);
   const dispatcher = createDispatcher({
     journal,
@@ -61,7 +61,7 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
     settings: () => ({ ...SETTINGS, ...setup.settings }),
     session: () => ({ maxTurns: 32, maxTokens: 25_000, idleAfterMs: 3_600_000 }),
     limits: () => setup.limits ?? new Map(),
-    log: silentLog,
+    telemetry: silentTelemetry,
   });
   dispatcher.start();
   return {

@@ -1,3 +1,4 @@
+import { withLog } from "../../src/telemetry/telemetry.ts";
 import { expect, onTestFinished } from "vitest";
 import type { HookError } from "../../src/errors.ts";
 import { createServer, type IngressOptions, type IngressServer } from "../../src/ingress/server.ts";
@@ -53,7 +54,7 @@ export async function startIngress(door: Door, settings: Settings = {}): Promise
 
   const server = createServer({
     config: () => ({ hooks, gateway: { host: "127.0.0.1", port: 0, trustedProxies } }),
-    log: { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") },
+    telemetry: withLog({ debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") }),
     receive: async (request) => {
       records.received.push(request);
       return { status: 200, headers: {}, body: { ok: true, hook: request.hook } };

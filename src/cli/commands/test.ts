@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { ConfigError } from "../../errors.ts";
 import { createWatcher } from "../../program/watch.ts";
 import { createLog } from "../../telemetry/log.ts";
+import { createTelemetry } from "../../telemetry/telemetry.ts";
 import { createSandbox } from "../../transforms/sandbox/sandbox.ts";
 import { locateTransforms } from "../context.ts";
 import { findSamples } from "../samples/find.ts";
@@ -17,7 +18,7 @@ export interface TestFlags {
 export async function testSamples(dir: string | undefined, { config, update, watch }: TestFlags): Promise<void> {
   const folder = await locateTransforms({ dir, config });
   if (findSamples(folder).length === 0) throw noSamples(folder);
-  const runner = createSandbox({ log: createLog("error") });
+  const runner = createSandbox({ telemetry: createTelemetry("error") });
   const options = { folder, runner, update };
   try {
     if (watch) await runAtEverySave(options);

@@ -5,7 +5,8 @@ import { isDone, planSetup, readTarget, type SetupPlan, writeSetup } from "../..
 import { findHint } from "../../mail/setup/providers.ts";
 import type { MailSource } from "../../mail/source.ts";
 import { buildProgram, type Program } from "../../program/build.ts";
-import { createLog, toPrintable } from "../../telemetry/log.ts";
+import { toPrintable } from "../../telemetry/log.ts";
+import { createTelemetry } from "../../telemetry/telemetry.ts";
 import { createSandbox } from "../../transforms/sandbox/sandbox.ts";
 import { describeError, locateNewConfig } from "../context.ts";
 import { askMailbox, askSettings } from "./ask-mailbox.ts";
@@ -68,7 +69,7 @@ async function requireConsent({ flags, person }: Asker, { file }: SetupPlan): Pr
  */
 export async function loadPlan({ file, after, unwritten }: SetupPlan, tolerant: boolean): Promise<Program> {
   const env = tolerant ? { ...placeholders(after), ...process.env } : process.env;
-  const runner = createSandbox({ log: createLog("error") });
+  const runner = createSandbox({ telemetry: createTelemetry("error") });
   try {
     return await buildProgram({
       generation: 1,

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs"
 import path from "node:path";
 import { ConfigError, JournalUnavailable } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type Journal } from "../journal.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
 import { claimRuns } from "./claim.ts";
@@ -37,7 +38,14 @@ import { migrate, requireKnownVersion } from "./schema.ts";
  * The journal in one SQLite file, `journal.db` in the folder. One process owns the folder; others may read the file.
  * Rejects with a `ConfigError` where the folder or the file cannot be used.
  */
-export async function createSqliteJournal({ folder, log }: { folder: string; log: Log }): Promise<Journal> {
+export async function createSqliteJournal({
+  folder,
+  telemetry,
+}: {
+  folder: string;
+  telemetry: Telemetry;
+}): Promise<Journal> {
+  const { log } = telemetry;
   const store = openStore(folder, log);
   const state: State = { store, commits: createGroupCommit(store.database, log), closed: false };
   return { ...writes(state), ...reads(state), close: async () => close(state) };

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
-import type { Log } from "../../telemetry/log.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MailSource } from "../source.ts";
 import { openMailStore } from "../store/sqlite.ts";
 import type { MailStore } from "../store/store.ts";
@@ -15,7 +15,7 @@ export interface KeeperOptions {
   folder: string;
   /** The service's own door: a mail takes the way of every hook. */
   send(request: Request): Promise<Response>;
-  log: Log;
+  telemetry: Telemetry;
 }
 
 /** What a program says of mail. */
@@ -41,7 +41,8 @@ export interface MailKeeper {
 }
 
 /** Keeps the watch that the configuration asks for, across reloads. */
-export function createMailKeeper({ folder, send, log }: KeeperOptions): MailKeeper {
+export function createMailKeeper({ folder, send, telemetry }: KeeperOptions): MailKeeper {
+  const { log } = telemetry;
   /** The program that serves now, and the one that the watch was made from. */
   let current: MailProgram | undefined;
   let used: MailProgram | undefined;

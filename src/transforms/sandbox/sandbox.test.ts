@@ -1,13 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { createTransformFolder, toInput, type TransformFolder } from "../../../test/contracts/transform-folder.ts";
 import { describeTransformRunner } from "../../../test/contracts/transform-runner.ts";
-import { type Log, silentLog } from "../../telemetry/log.ts";
+import { silentLog } from "../../telemetry/log.ts";
+import { silentTelemetry, withLog } from "../../telemetry/telemetry.ts";
 import type { TransformRunner } from "../runner.ts";
 import { type Breaker, createBreaker, createSandbox } from "./sandbox.ts";
 
 describe("supervisor", () => {
-  describeTransformRunner("sandbox", () => createSandbox({ log: silentLog }), "request");
-  describeTransformRunner("sandbox", () => createSandbox({ log: silentLog }), "strict");
+  describeTransformRunner("sandbox", () => createSandbox({ telemetry: silentTelemetry }), "request");
+  describeTransformRunner("sandbox", () => createSandbox({ telemetry: silentTelemetry }), "strict");
 
   describe("what went wrong is told", () => {
     let folder: TransformFolder;
@@ -16,11 +17,11 @@ describe("supervisor", () => {
 
     beforeAll(() => {
       folder = createTransformFolder();
-      const log: Log = {
+      const telemetry = withLog({
         ...silentLog,
         warn: (message, fields) => void warnings.push({ message, ...fields }),
-      };
-      runner = createSandbox({ log });
+      });
+      runner = createSandbox({ telemetry });
     });
     beforeEach(() => {
       warnings = [];

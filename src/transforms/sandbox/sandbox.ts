@@ -1,5 +1,6 @@
 import { type ConfigProblem, TransformError } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import {
   type SandboxStatus,
   type TransformBundle,
@@ -18,7 +19,7 @@ const DEFAULT_CHILDREN = 2;
 const CHECK_TIMEOUT_MS = 5000;
 
 export interface SandboxOptions {
-  log: Log;
+  telemetry: Telemetry;
   /** How many child processes. Default 2. */
   children?: number;
 }
@@ -34,7 +35,8 @@ interface State {
 }
 
 /** Runs transforms in supervised child processes. Nothing is started before the first check or call. */
-export function createSandbox({ log, children = DEFAULT_CHILDREN }: SandboxOptions): TransformRunner {
+export function createSandbox({ telemetry, children = DEFAULT_CHILDREN }: SandboxOptions): TransformRunner {
+  const { log } = telemetry;
   const state: State = {
     log,
     pool: createPool({ log, children }),

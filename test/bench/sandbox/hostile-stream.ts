@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentTelemetry } from "../../../src/telemetry/telemetry.ts";
 import type { TransformBundle, TransformRunner } from "../../../src/transforms/runner.ts";
 import { createSandbox } from "../../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput } from "../../contracts/transform-folder.ts";
@@ -28,7 +28,7 @@ interface Figures {
 /** Honest calls of a proven transform, 250 a second: alone, and beside hostile ones, of six modules and of ever new ones. */
 export async function measureHostileStream(): Promise<Record<string, Figures>> {
   const folder = createTransformFolder();
-  const sandbox = createSandbox({ log: silentLog });
+  const sandbox = createSandbox({ telemetry: silentTelemetry });
   const honest = await folder.bundle(TRANSFORM);
   const hostile = await Promise.all(ATTACKS.map((attack) => bundleAttack(attack)));
   try {

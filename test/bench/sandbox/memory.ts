@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentTelemetry } from "../../../src/telemetry/telemetry.ts";
 import { createSandbox } from "../../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput } from "../../contracts/transform-folder.ts";
 import { PAYLOAD, TRANSFORM } from "./sample.ts";
@@ -10,7 +10,7 @@ const CALLS = 5;
 /** What 200 loaded modules hold in all sandbox processes together; a page that several share counts once. */
 export async function measureMemory(): Promise<Record<string, { MB: number }>> {
   const folder = createTransformFolder();
-  const sandbox = createSandbox({ log: silentLog });
+  const sandbox = createSandbox({ telemetry: silentTelemetry });
   const first = await folder.bundle(TRANSFORM);
   try {
     for (let call = 0; call < CALLS; call += 1) await sandbox.run(first, toInput(PAYLOAD));

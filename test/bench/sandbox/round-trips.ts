@@ -1,6 +1,6 @@
 import path from "node:path";
 import { Tinypool } from "tinypool";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentTelemetry } from "../../../src/telemetry/telemetry.ts";
 import { createSandbox } from "../../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput } from "../../contracts/transform-folder.ts";
 import { PAYLOAD, TRANSFORM } from "./sample.ts";
@@ -15,7 +15,7 @@ export async function measureRoundTrips(): Promise<Record<string, number>> {
 
 async function measureSandbox(): Promise<Record<string, number>> {
   const folder = createTransformFolder();
-  const sandbox = createSandbox({ log: silentLog });
+  const sandbox = createSandbox({ telemetry: silentTelemetry });
   const bundle = await folder.bundle(TRANSFORM);
   const input = toInput(PAYLOAD);
   const call = (): Promise<unknown> => sandbox.run(bundle, input);

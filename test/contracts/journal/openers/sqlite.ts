@@ -1,5 +1,5 @@
 import { createSqliteJournal } from "../../../../src/journal/sqlite/sqlite.ts";
-import { silentLog } from "../../../../src/telemetry/log.ts";
+import { silentTelemetry } from "../../../../src/telemetry/telemetry.ts";
 import type { OpenJournal } from "../harness.ts";
 
-export const open: OpenJournal = (folder) => createSqliteJournal({ folder, log: silentLog });
+export const open: OpenJournal = (folder) => createSqliteJournal({ folder, telemetry: silentTelemetry });
