@@ -12,7 +12,7 @@ import { createMailKeeper } from "./mail/watch/service.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { registerOperator } from "./operator/api.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
-import { toStatus } from "./operator/views.ts";
+import { type StatusView, toStatusView } from "./operator/views.ts";
 import { buildProgram, type Program } from "./program/build.ts";
 import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
@@ -150,8 +150,8 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     return current().config.gateway.token;
   }
 
-  async function status(): Promise<object> {
-    return toStatus({
+  async function status(): Promise<StatusView> {
+    return toStatusView({
       version: packageVersion(),
       startedAt,
       program: current(),

@@ -5,11 +5,18 @@ import { type AuthenticateOptions, createAuthenticate } from "./auth.ts";
 import { type DeadLetterOptions, type EventOptions, registerDeadLetters, registerEvents } from "./events.ts";
 import { type Query, requireFound, requireOnly, toLimit, toOneOf, toPage, toText } from "./query.ts";
 import type { Trial } from "./trial.ts";
-import { toDeliveryView, toEntryView, toRunView, toSessionView } from "./views.ts";
+import {
+  type OperatorAnswers,
+  type StatusView,
+  toDeliveryView,
+  toRunView,
+  toSessionTimeline,
+  toSessionView,
+} from "./views.ts";
 
 export interface OperatorOptions extends AuthenticateOptions, DeadLetterOptions, EventOptions {
   /** Version, config, sandbox and queue, as JSON. */
-  status(): Promise<object>;
+  status(): Promise<StatusView>;
   /** Runs one payload through mapping and transform, and dispatches nothing. */
   tryHook(trial: unknown): Promise<Trial>;
   /** Rejects with the reason where the service could not accept a hook. */
@@ -44,7 +51,7 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
     registerEvents(api, options);
     registerDeadLetters(api, options);
 
-    api.get<{ Querystring: Query }>("/api/sessions", async ({ query }) => {
+    api.get<{ Querystring: Query; Reply: OperatorAnswers["GET /api/sessions"] }>("/api/sessions", async ({ query }) => {
       requireOnly(query, "limit");
       const sessions = await journal.listSessions({ limit: toLimit(query) });
       return { sessions: sessions.map(toSessionView) };
@@ -55,7 +62,7 @@ export function registerOperator(app: FastifyInstance, options: OperatorOptions)
       const read = await journal.getSession(params["*"], page);
       if (!read && params["*"] === MAIN_SESSION) return { key: MAIN_SESSION, entries: [] };
       const { session, entries } = requireFound(read, "session");
-      return { ...toSessionView(session), entries: entries.map(toEntryView) };
+      return toSessionTimeline(session, entries);
     });
 
     api.get<{ Querystring: Query }>("/api/runs", async ({ query }) => {
