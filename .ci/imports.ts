@@ -26,9 +26,10 @@ const STEPS = [
 const ALLOWED: Record<string, string[]> = {
   "types.ts": [],
   "errors.ts": [],
+  "plugin.ts": [],
   shared: ["errors.ts"],
   telemetry: [],
-  config: ["types.ts", "errors.ts", "shared", "mail", "channels"],
+  config: ["types.ts", "errors.ts", "shared", "telemetry", "mail", "channels"],
   ...Object.fromEntries(STEPS.map((step) => [step, GROUND])),
   actions: [...GROUND, "boundary"],
   // The dispatcher calls the actions, which know nothing of it.
@@ -38,7 +39,7 @@ const ALLOWED: Record<string, string[]> = {
   program: [...GROUND, "mapping", "transforms", "agents", "channels", "mail"],
   "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "operator"],
   "hookline.ts": [...GROUND, ...STEPS, "program", "receive.ts"],
-  "index.ts": [...GROUND, "hookline.ts"],
+  "index.ts": [...GROUND, "plugin.ts", "hookline.ts"],
   // What proves a driver knows none of them.
   contracts: GROUND,
   cli: [...GROUND, ...STEPS, "program", "hookline.ts"],

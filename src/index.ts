@@ -17,8 +17,8 @@ export type {
   MailSource,
   ReceivedMail,
 } from "./mail/source.ts";
-export { definePlugin } from "./config/plugins/plugin.ts";
-export type { DriverPlugin, Plugin } from "./config/plugins/plugin.ts";
+export { definePlugin } from "./plugin.ts";
+export type { DriverContext, DriverDefinition, OptionProblem, OptionsSchema, Plugin } from "./plugin.ts";
 export type { ActionOverride, MappingInput, UserConfig } from "./config/schema/generated.ts";
 export type { Transform, TransformInput, TransformResult } from "./transforms/author.ts";
 

@@ -12,7 +12,7 @@ const src = pathToFileURL(path.join(import.meta.dirname, "../src")).href;
 /** An agent that says a word, and a channel that writes what it is given into a file. */
 const NOTEBOOK = `
 import { appendFile } from "node:fs/promises";
-import { definePlugin } from "${src}/config/plugins/plugin.ts";
+import { definePlugin } from "${src}/plugin.ts";
 import { DriverError } from "${src}/errors.ts";
 import { word } from "./word.ts";
 

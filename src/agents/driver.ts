@@ -32,7 +32,7 @@ export interface AgentReply {
   warnings?: string[];
 }
 
-/** Runs agent turns. Write one: a function from options to this object, and a line in `registry.ts`. */
+/** Runs agent turns. Write one: a function from options to this object, and a line in `index.ts`. */
 export interface AgentDriver {
   readonly name: string;
   /**

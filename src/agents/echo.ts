@@ -1,8 +1,14 @@
+import type { DriverDefinition } from "../plugin.ts";
 import type { AgentDriver, AgentTurn } from "./driver.ts";
 
+export const echo: DriverDefinition<AgentDriver> = {
+  schema: { type: "object", additionalProperties: false },
+  create: createEcho,
+};
+
 /**
- * The stand-in while no model is configured: answers at once, the same every time, without a network, and says what it
- * is. A hook turn gets its content back whole; a heartbeat gets the acknowledgement.
+ * Answers while no model is configured: at once, the same every time, without a network. A hook turn gets its content
+ * back, a heartbeat the acknowledgement.
  */
 export function createEcho(): AgentDriver {
   return {

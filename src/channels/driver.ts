@@ -9,7 +9,7 @@ export interface OutgoingMessage {
   idempotencyKey: string;
 }
 
-/** Sends messages to one messaging service. Write one: a function from options to this object, and a line in `registry.ts`. */
+/** Sends messages to one messaging service. Write one: a function from options to this object, and a line in `index.ts`. */
 export interface ChannelDriver {
   readonly name: ChannelName;
   /** The longest text of one message, in units of `measure`. */

@@ -1,16 +1,26 @@
 import type { ChatPostMessageResponse, Logger, WebClient } from "@slack/web-api";
+import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../errors.ts";
+import type { DriverDefinition } from "../plugin.ts";
+import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
 import { parseRetryAfter, isRetryableStatus } from "./http.ts";
 
-export interface SlackOptions {
-  /** Bot token. Travels in the `Authorization` header only. */
-  token: string;
-  /** Default: https://slack.com/api/. */
-  baseUrl?: string;
-}
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["token"],
+  properties: {
+    token: { ...NON_BLANK, description: "Bot token." },
+    baseUrl: { ...HTTP_URL, description: "For tests and proxies. Default: https://slack.com/api/." },
+  },
+} as const;
 
-/** Posts to Slack as a bot. Slack knows no idempotency key for apps: a message whose answer was lost may come twice. */
+type SlackOptions = FromSchema<typeof schema>;
+
+export const slack: DriverDefinition<ChannelDriver, SlackOptions> = { schema, create: createSlack };
+
+/** Posts to Slack as a bot. Slack has no idempotency keys for apps, so a message whose answer was lost may come twice. */
 export function createSlack(options: SlackOptions): ChannelDriver {
   return {
     name: "slack",
@@ -55,14 +65,14 @@ async function send(
 
 /** A client for one call, since that is how a call can be given its signal. The package is loaded at the first one. */
 async function openClient({ token, baseUrl }: SlackOptions, signal: AbortSignal): Promise<WebClient> {
-  const slack = await import("@slack/web-api");
-  return new slack.WebClient(token, {
+  const { LogLevel, WebClient: Client } = await import("@slack/web-api");
+  return new Client(token, {
     slackApiUrl: baseUrl,
     // Retries and waits are the dispatcher's: it records them, and they survive a restart.
     retryConfig: { retries: 0 },
     rejectRateLimitedCalls: true,
     fetch: (url, init) => fetch(url, { ...init, signal }),
-    logger: silentLogger(slack.LogLevel.ERROR),
+    logger: silentLogger(LogLevel.ERROR),
   });
 }
 

@@ -2,7 +2,7 @@ import type { ConfigProblem } from "../errors.ts";
 import { isObject, type Segment } from "../shared/json.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import { extendSchema } from "./plugins/extend-schema.ts";
-import type { Plugin } from "./plugins/plugin.ts";
+import type { Plugin } from "../plugin.ts";
 import type { UserConfig } from "./schema/generated.ts";
 import type { SchemaProblem } from "./schema/problems.ts";
 import { compileSchema, readSchema, type SchemaCheck } from "./schema/validator.ts";

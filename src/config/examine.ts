@@ -6,7 +6,7 @@ import { checkSchema } from "./check-schema.ts";
 import type { Finding } from "./finding.ts";
 import { PACKAGE_ROOT } from "./package.ts";
 import type { Source } from "./parse/source.ts";
-import type { Plugin } from "./plugins/plugin.ts";
+import type { Plugin } from "../plugin.ts";
 import { type Expansion, loadPresets, toOrigin } from "./presets.ts";
 import { type References, resolveReferences } from "./references.ts";
 import { type Origin, resolveUserConfig } from "./resolve.ts";

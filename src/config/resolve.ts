@@ -1,6 +1,6 @@
 import path from "node:path";
 import { takePlugged } from "./plugins/drivers.ts";
-import type { Plugin } from "./plugins/plugin.ts";
+import type { Plugin } from "../plugin.ts";
 import type { MappingInput, Provider, UserConfig } from "./schema/generated.ts";
 import type { AllowedModel, MappingSource, PresetUse, ResolvedConfig } from "./types.ts";
 

@@ -91,7 +91,7 @@ export interface FollowOptions {
   signal: AbortSignal;
 }
 
-/** Reads a mailbox. Write one: a function from options to this object, and a line in `registry.ts`. */
+/** Reads a mailbox. Write one: a function from options to this object, and a line in `index.ts`. */
 export interface MailSource {
   /** `imap`, `gmail`: the `source` of what the hook is given. */
   readonly name: string;

@@ -1,4 +1,4 @@
-import { configuredChannels } from "../channels/registry.ts";
+import { configuredChannels } from "../channels/index.ts";
 import { didYouMean } from "../config/did-you-mean.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";

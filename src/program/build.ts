@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { AgentDriver } from "../agents/driver.ts";
-import { createAgent } from "../agents/registry.ts";
+import { createAgent } from "../agents/index.ts";
 import type { ChannelDriver } from "../channels/driver.ts";
-import { createChannels } from "../channels/registry.ts";
+import { createChannels } from "../channels/index.ts";
 import { byPlace, type ReadConfig } from "../config/load.ts";
 import { staticText } from "../config/rules/mappings.ts";
 import type { MappingSource, ResolvedConfig } from "../config/types.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import type { RunLimits } from "../journal/journal.ts";
-import { createMailSource } from "../mail/registry.ts";
+import { createMailSource } from "../mail/index.ts";
 import type { MailSource } from "../mail/source.ts";
 import { compileMapping } from "../mapping/compile.ts";
 import { type CompiledMapping, toRunLimits } from "../mapping/compiled-mapping.ts";
@@ -50,7 +50,7 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
   const { config } = read;
   const built = await Promise.all(config.hooks.mappings.map((source) => buildMapping(source, runner)));
   const place = (problem: ConfigProblem): ConfigProblem => locate(problem, read);
-  const { channels, problems: misfits } = openChannels(read);
+  const { channels, problems: misfits } = await openChannels(read);
   const found = [...built.flatMap((mapping) => mapping.problems), ...misfits];
   const problems = [...read.problems, ...found.map(place)];
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)));
@@ -150,10 +150,10 @@ interface OpenedChannels {
 }
 
 /** Makes the drivers; of a configuration that cannot be used, none. */
-function openChannels({ config, problems }: ReadConfig): OpenedChannels {
+async function openChannels({ config, problems }: ReadConfig): Promise<OpenedChannels> {
   if (problems.length > 0) return { channels: new Map(), problems: [] };
   try {
-    const channels = createChannels(config.channels, config.plugged.channels);
+    const channels = await createChannels(config.channels, config.plugged.channels);
     return { channels, problems: checkRecipients(config.hooks.mappings, channels) };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

@@ -15,7 +15,7 @@ const src = pathToFileURL(path.join(import.meta.dirname, "../../src")).href;
 const MAILDROP = `
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { definePlugin } from "${src}/config/plugins/plugin.ts";
+import { definePlugin } from "${src}/plugin.ts";
 import { MailError } from "${src}/errors.ts";
 
 export default definePlugin({

@@ -1,5 +1,5 @@
 import type { ChannelDriver } from "../../channels/driver.ts";
-import { createChannels } from "../../channels/registry.ts";
+import { createChannels } from "../../channels/index.ts";
 import { readConfig } from "../../config/load.ts";
 import { ConfigError, DriverError } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
@@ -35,7 +35,7 @@ async function openChannel(name: string, configFlag: string | undefined): Promis
   const mine = problems.filter(({ key }) => key?.startsWith(`channels.${name}`));
   if (mine.length > 0) throw new ConfigError(mine);
   const known = CHANNEL_NAMES.find((candidate) => candidate === name);
-  const channel = known && createChannels(config.channels, config.plugged.channels).get(known);
+  const channel = known && (await createChannels(config.channels, config.plugged.channels)).get(known);
   if (channel) return channel;
   const message = known
     ? `the channel ${name} is not configured: add a channels.${name} block`

@@ -3,7 +3,7 @@ import { readConfig } from "../../config/load.ts";
 import { packageVersion } from "../../config/package.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
-import { createMailSource } from "../../mail/registry.ts";
+import { createMailSource } from "../../mail/index.ts";
 import type { MailSource } from "../../mail/source.ts";
 import { openMailStore } from "../../mail/store/sqlite.ts";
 import type { MailStore } from "../../mail/store/store.ts";

@@ -1,6 +1,6 @@
 import { readConfigText } from "../../config/load.ts";
 import { ConfigError, MailError, messageOf, toSentence } from "../../errors.ts";
-import { createMailSource } from "../../mail/registry.ts";
+import { createMailSource } from "../../mail/index.ts";
 import { isDone, planSetup, readTarget, type SetupPlan, writeSetup } from "../../mail/setup/plan.ts";
 import { findHint } from "../../mail/setup/providers.ts";
 import type { MailSource } from "../../mail/source.ts";

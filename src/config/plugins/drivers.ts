@@ -3,16 +3,17 @@ import type { ChannelDriver } from "../../channels/driver.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import type { MailSource } from "../../mail/source.ts";
 import { appendSegment } from "../../shared/json.ts";
+import { silentLog } from "../../telemetry/log.ts";
 import { CHANNEL_NAMES, type ChannelName } from "../../types.ts";
 import type { UserConfig } from "../schema/generated.ts";
-import type { DriverPlugin, Plugin } from "./plugin.ts";
+import type { DriverDefinition, Plugin } from "../../plugin.ts";
 
 /** The drivers that the configuration asks plugins for. Each throws a `ConfigError` where its plugin cannot make it. */
 export interface Plugged {
   /** By the name of the provider. */
-  agents: Map<string, () => AgentDriver>;
-  channels: Map<ChannelName, () => ChannelDriver>;
-  mailSource: (() => MailSource) | undefined;
+  agents: Map<string, () => Promise<AgentDriver>>;
+  channels: Map<ChannelName, () => Promise<ChannelDriver>>;
+  mailSource: (() => Promise<MailSource>) | undefined;
 }
 
 /** Parts the blocks that plugins answer for from those that the types know. */
@@ -69,10 +70,14 @@ function withoutMailSource(hooks: UserConfig["hooks"]): UserConfig["hooks"] {
   return { ...hooks, mail };
 }
 
-function toFactory<Driver>(key: string, plugin: DriverPlugin<Driver>, options: Record<string, unknown>): () => Driver {
-  return () => {
+function toFactory<Driver>(
+  key: string,
+  plugin: DriverDefinition<Driver>,
+  options: Record<string, unknown>,
+): () => Promise<Driver> {
+  return async () => {
     try {
-      return plugin.create(options);
+      return await plugin.create(options, { name: key, baseDir: process.cwd(), log: silentLog });
     } catch (error) {
       throw new ConfigError([{ key, message: `its plugin refuses it: ${messageOf(error)}` }]);
     }

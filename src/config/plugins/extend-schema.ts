@@ -1,5 +1,5 @@
 import { isObject } from "../../shared/json.ts";
-import type { Plugin } from "./plugin.ts";
+import type { Plugin } from "../../plugin.ts";
 
 type Schema = Record<string, unknown>;
 

@@ -9,7 +9,7 @@ import { didYouMean } from "../did-you-mean.ts";
 import { type References, resolveReferences } from "../references.ts";
 import { compileSchema, readSchema } from "../schema/validator.ts";
 import { partOf } from "./extend-schema.ts";
-import type { DriverPlugin, Plugin } from "./plugin.ts";
+import type { DriverDefinition, Plugin } from "../../plugin.ts";
 
 export interface LoadedPlugins {
   /** Where there are problems, with a stand-in for those that are missing. */
@@ -194,7 +194,7 @@ function createStandIn(written: unknown, loaded: Plugin[]): Plugin {
 }
 
 /** Fits every block; is never made, since such a configuration is never served. */
-const ANY: DriverPlugin<never> = {
+const ANY: DriverDefinition<never> = {
   schema: { type: "object" },
   create: () => {
     throw new Error("its plugin could not be loaded");
@@ -203,7 +203,7 @@ const ANY: DriverPlugin<never> = {
 
 type Part = "agents" | "channels" | "mailSources";
 
-function bring(names: string[], loaded: Plugin[], part: Part): Record<string, DriverPlugin<never>> {
+function bring(names: string[], loaded: Plugin[], part: Part): Record<string, DriverDefinition<never>> {
   const missing = names.filter((name) => !loaded.some((plugin) => Object.hasOwn(plugin[part] ?? {}, name)));
   return Object.fromEntries(missing.map((name) => [name, ANY]));
 }

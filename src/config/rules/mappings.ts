@@ -1,4 +1,4 @@
-import { configuredChannels } from "../../channels/registry.ts";
+import { configuredChannels } from "../../channels/index.ts";
 import { BUILT_IN_HOOKS, CHANNEL_NAMES, MAIN_SESSION } from "../../types.ts";
 import { didYouMean } from "../did-you-mean.ts";
 import { error, type Finding, warning } from "../finding.ts";

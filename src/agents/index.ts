@@ -1,40 +1,57 @@
-import type { Provider } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
+import type { DriverDefinition } from "../plugin.ts";
+import { silentLog } from "../telemetry/log.ts";
 import { createAcp } from "./acp/acp.ts";
-import { createAiSdk } from "./ai-sdk.ts";
+import { type AiSdkOptions, createAiSdk } from "./ai-sdk.ts";
 import { createCommand } from "./command.ts";
 import type { AgentDriver, AgentTurn } from "./driver.ts";
-import { createEcho } from "./echo.ts";
+import { createEcho, echo } from "./echo.ts";
 import { createGateway } from "./gateway.ts";
 
-type AgentConfig = Pick<ResolvedConfig["agents"], "providers" | "model" | "models" | "thinking">;
+type Provider = AiSdkOptions["provider"];
 
-/** One line a kind of provider. */
-const DRIVERS: Record<Provider["kind"], (options: { name: string; provider: Provider }) => AgentDriver> = {
-  "openai-compatible": createAiSdk,
-  openai: createAiSdk,
-  anthropic: createAiSdk,
-  gateway: createGateway,
-  command: createCommand,
-  acp: createAcp,
+/** The built-in agents, by kind of provider. */
+const agents: Record<string, DriverDefinition<AgentDriver>> = {
+  echo,
+  "openai-compatible": unconverted("openai-compatible", createAiSdk),
+  openai: unconverted("openai", createAiSdk),
+  anthropic: unconverted("anthropic", createAiSdk),
+  gateway: unconverted("gateway", createGateway),
+  command: unconverted("command", createCommand),
+  acp: unconverted("acp", createAcp),
 };
+
+/** Replaced by the driver's own definition once it has one, as echo.ts does. */
+function unconverted(
+  kind: Provider["kind"],
+  create: (options: AiSdkOptions) => AgentDriver,
+): DriverDefinition<AgentDriver, Provider> {
+  return {
+    schema: { type: "object" },
+    create: (provider, { name }) => create({ name, provider: { ...provider, kind } }),
+  };
+}
+
+type AgentConfig = Pick<ResolvedConfig["agents"], "providers" | "model" | "models" | "thinking">;
 
 /**
  * The agent that a config describes: `echo` without any provider, else each turn goes to the provider that its model begins
  * with, `plugged` being those of plugins. A turn without a model or a thinking level takes the configured default; aliases
  * are resolved.
  */
-export function createAgent(
+export async function createAgent(
   config: AgentConfig,
   plugged: ResolvedConfig["plugged"]["agents"] = new Map(),
-): AgentDriver {
+): Promise<AgentDriver> {
   const providers = Object.entries(config.providers);
   if (providers.length + plugged.size === 0) return createEcho();
-  const drivers = new Map([
-    ...providers.map(([name, provider]) => [name, DRIVERS[provider.kind]({ name, provider })] as const),
-    ...[...plugged].map(([name, create]) => [name, create()] as const),
-  ]);
+  const drivers = new Map<string, AgentDriver>();
+  for (const [name, provider] of providers) {
+    const driver = await agents[provider.kind]?.create(provider, { name, baseDir: process.cwd(), log: silentLog });
+    if (driver) drivers.set(name, driver);
+  }
+  for (const [name, create] of plugged) drivers.set(name, await create());
   return {
     name: "providers",
     run: async (turn, signal) => {

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { CHANNEL_NAMES } from "../types.ts";
-import { createChannels } from "./registry.ts";
+import { createChannels } from "./index.ts";
 
-test("opens the channels that are configured, and no others", () => {
-  expect([...createChannels({}).keys()]).toEqual([]);
-  const channels = createChannels({
+test("opens the channels that are configured, and no others", async () => {
+  expect([...(await createChannels({})).keys()]).toEqual([]);
+  const channels = await createChannels({
     whatsapp: { token: "a", phoneNumberId: "1" },
     signal: {},
     telegram: { token: "1:a" },

@@ -3,7 +3,7 @@ import { type ModelServer, startModels } from "../../test/support/models.ts";
 import { turnOf } from "../contracts/agent.ts";
 import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import type { AgentReply, AgentTurn } from "./driver.ts";
-import { createAgent } from "./registry.ts";
+import { createAgent } from "./index.ts";
 
 type Config = Parameters<typeof createAgent>[0];
 
@@ -25,11 +25,10 @@ describe("createAgent", () => {
     await models.close();
   });
 
-  const run = (config: Partial<Config>, turn: Partial<AgentTurn> = {}): Promise<AgentReply> =>
-    createAgent({ providers, model: undefined, models: undefined, thinking: undefined, ...config }).run(
-      turnOf(turn),
-      new AbortController().signal,
-    );
+  const run = async (config: Partial<Config>, turn: Partial<AgentTurn> = {}): Promise<AgentReply> => {
+    const agent = await createAgent({ providers, model: undefined, models: undefined, thinking: undefined, ...config });
+    return agent.run(turnOf(turn), new AbortController().signal);
+  };
   const lastBody = (): unknown => JSON.parse(proxy.requests.at(-1)?.body ?? "{}");
 
   test("is the echo without any provider, whatever model is named", async () => {

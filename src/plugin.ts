@@ -1,0 +1,56 @@
+import type { AgentDriver } from "./agents/driver.ts";
+import type { ChannelDriver } from "./channels/driver.ts";
+import type { MailSource } from "./mail/source.ts";
+import type { Log } from "./telemetry/log.ts";
+
+/** What a plugin module exports as its default. The built-in drivers are plugins of the same form. */
+export interface Plugin {
+  /** Names the plugin in error messages. */
+  name: string;
+  /** By `kind` of a block in `agents.providers`. */
+  agents?: Record<string, DriverDefinition<AgentDriver>>;
+  /** By name of the block in `channels`. New names are allowed. */
+  channels?: Record<string, DriverDefinition<ChannelDriver>>;
+  /** By `kind` of `hooks.mail.source`. */
+  mailSources?: Record<string, DriverDefinition<MailSource>>;
+}
+
+/** One driver: the schema of its block in the configuration, and how it is made from such a block. */
+export interface DriverDefinition<Driver, Options extends object = object> {
+  /**
+   * JSON Schema (draft-07) of the block, of type `object` and without `kind`. Its defaults are filled in. With
+   * `additionalProperties: false` an unknown key is an error.
+   */
+  schema: OptionsSchema;
+  /** Finds what the schema cannot express. Called when the configuration is loaded. */
+  check?(options: Options): OptionProblem[];
+  /** Makes the driver, once for each load of the configuration. A large library is best imported here or later. */
+  create(options: Options, context: DriverContext): Driver | Promise<Driver>;
+}
+
+export interface OptionsSchema {
+  readonly type: "object";
+  readonly [keyword: string]: unknown;
+}
+
+export interface OptionProblem {
+  /** Dotted path within the block: `oauth.tokenUrl`. Default: the block itself. */
+  key?: string;
+  /** What is wrong, and what to do. */
+  message: string;
+  /** A warning does not keep the service from starting. Default: error. */
+  level?: "error" | "warning";
+}
+
+export interface DriverContext {
+  /** The name of the block: a provider's (the part of a model before the slash), a channel's, `source` for mail. */
+  name: string;
+  /** Folder that relative paths in the options are resolved against, absolute. */
+  baseDir: string;
+  log: Log;
+}
+
+/** Gives an editor the types of a plugin. Returns it unchanged. */
+export function definePlugin(plugin: Plugin): Plugin {
+  return plugin;
+}
