@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { toSource } from "../../test/support/mapping.ts";
+import { toCompiled, toSource } from "../../test/support/mapping.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { ConfigProblem } from "../errors.ts";
-import { compileMapping } from "./compile.ts";
+import { compileMapping, toRunLimits } from "./compile.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "hookline-mapping-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -32,7 +32,7 @@ describe("a mapping that cannot be used", () => {
     ["where", { match: { where: { type: "thing" } } }, "match.where", "schema is not valid"],
     ["schema", { schema: { type: "thing" } }, "schema", "The schema cannot be used"],
     ["schema file", { schema: "absent.json" }, "schema", "absent.json cannot be used: ENOENT"],
-    ["forEach", { forEach: "a..b" }, "forEach", "no path"],
+    ["forEach", { forEach: "a..b" }, "forEach", "not a valid path"],
   ])("%s", (_name, mapping, key, message) => {
     const problems = problemsOf({ messageTemplate: "x", ...mapping });
     expect(problems).toEqual([
@@ -59,7 +59,7 @@ describe("a template that cannot give what its field is for", () => {
     ["item in a session key", { sessionKey: "x:{{item.id}}" }, "sessionKey", "only with forEach"],
     ["item without forEach in dedupe", { dedupe: "{{source}}/{{item.id}}" }, "dedupe", "only with forEach"],
     ["index below a block in dedupe", { dedupe: "{{#each x}}{{../index}}{{/each}}" }, "dedupe", '"index"'],
-    ["item of the root", { dedupe: "{{lower @root.item.id}}" }, "dedupe", "write payload.item where"],
+    ["item of the root", { dedupe: "{{lower @root.item.id}}" }, "dedupe", "write payload.item if"],
     ["item in coalesce", { coalesce: { key: "{{#if item}}x{{/if}}", windowMs: 1 } }, "coalesce.key", '"item"'],
     ["dedupe without values", { dedupe: "{source}/{id}" }, "dedupe", "the same for every request"],
   ])("is a warning: %s", (_name, mapping, key, message) => {
@@ -100,4 +100,25 @@ test("an expression that a crafted request can make take for ever is a warning a
     ["/etc/hookline/webhooks.json5", "hooks.mappings[3].match.where", "The regular expression /(w)\\1/u"],
     ["/etc/hookline/webhooks.json5", "hooks.mappings[3].schema", "The regular expression /(?<!s)t/u"],
   ]);
+});
+
+describe("run limits", () => {
+  const limitsOf = (mapping: MappingInput) => toRunLimits([toCompiled({ id: "m", ...mapping })]).get("m");
+
+  test("a mapping without limits has none", () => {
+    expect(limitsOf({})).toBeUndefined();
+  });
+
+  test("concurrency without a rate", () => {
+    expect(limitsOf({ concurrency: 2 })).toEqual({ concurrency: 2 });
+  });
+
+  test.each([
+    [{ max: 5 }, 60_000],
+    [{ max: 5, per: "2s" }, 2000],
+    [{ max: 5, perMs: 250 }, 250],
+    [{ max: 5, per: "2s", perMs: 250 }, 250],
+  ])("the period of %j is %i ms", (rateLimit, perMs) => {
+    expect(limitsOf({ rateLimit })).toEqual({ rate: { max: 5, perMs } });
+  });
 });

@@ -1,23 +1,66 @@
 import path from "node:path";
+import { parseDuration } from "../config/resolve.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import { compileSchema, type SchemaCheck } from "../config/schema/validator.ts";
 import type { MappingSource } from "../config/types.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
-import { parsePath } from "../shared/json.ts";
+import type { RunLimit, RunLimits } from "../journal/journal.ts";
+import { parsePath, type Path } from "../shared/json.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
-import { type Coalesce, type CompiledMapping, type ForEach, TEMPLATE_FIELDS } from "./compiled-mapping.ts";
-import { compileMatch } from "./match.ts";
+import { compileMatch, type Match } from "./match.ts";
 import { createReport, type Report, reportBacktracking } from "./report.ts";
 import { TemplateError } from "./template/syntax.ts";
 import { compileTemplate, type Template } from "./template/template.ts";
 
+/** The fields of a mapping that are templates. */
+const TEMPLATE_FIELDS = [
+  "messageTemplate",
+  "textTemplate",
+  "name",
+  "sessionKey",
+  "channel",
+  "to",
+  "model",
+  "thinking",
+  "dedupe",
+] as const;
+export type TemplateField = (typeof TEMPLATE_FIELDS)[number];
+
+/** A mapping with everything that can be prepared before a request arrives. */
+export interface CompiledMapping {
+  source: MappingSource;
+  /** The only credential that sees this mapping. undefined: every token does. */
+  credential?: string;
+  match: Match;
+  /** The payload's schema. */
+  check?: SchemaCheck;
+  forEach?: ForEach;
+  templates: { [Field in TemplateField]?: Template };
+  coalesce?: Coalesce;
+  bundle?: TransformBundle;
+}
+
+export interface ForEach {
+  /** As written in the configuration. */
+  text: string;
+  /** Where the array is in the payload. */
+  path: Path;
+  /** Each action sees a payload whose array holds only its item. */
+  narrows: boolean;
+}
+
+interface Coalesce {
+  key: Template;
+  windowMs: number;
+}
+
 export interface CompileOptions {
   bundle?: TransformBundle;
-  /** Reads a schema file as text; throws where it cannot. */
+  /** Reads a schema file as text; throws if it cannot. */
   readFile: (path: string) => string;
 }
 
-/** Prepares a mapping, or says everything that is wrong with it: each problem with file and key. */
+/** Compiles a mapping. Reports every problem at once, each with file and key; with a problem there is no mapping. */
 export function compileMapping(
   source: MappingSource,
   { bundle, readFile }: CompileOptions,
@@ -32,9 +75,25 @@ export function compileMapping(
     coalesce: compileCoalesce(source.mapping, report),
     bundle,
   };
-  reportTemplates(mapping, report);
+  reportMisplacedItem(mapping, report);
+  reportConstantDedupe(mapping, report);
   const { problems, warnings } = report;
   return problems.length > 0 ? { problems, warnings } : { mapping, problems, warnings };
+}
+
+/** The limits of the mappings that have any, by mapping id. */
+export function toRunLimits(mappings: readonly CompiledMapping[]): RunLimits {
+  const limits = new Map<string, RunLimit>();
+  for (const { source } of mappings) {
+    const { concurrency, rateLimit } = source.mapping;
+    if (rateLimit) {
+      const { max, perMs, per = "1m" } = rateLimit;
+      limits.set(source.id, { concurrency, rate: { max, perMs: perMs ?? parseDuration(per) } });
+    } else if (concurrency !== undefined) {
+      limits.set(source.id, { concurrency });
+    }
+  }
+  return limits;
 }
 
 function compileTemplates(mapping: MappingInput, report: Report): CompiledMapping["templates"] {
@@ -47,8 +106,7 @@ function compileTemplates(mapping: MappingInput, report: Report): CompiledMappin
 }
 
 function compileCoalesce({ coalesce }: MappingInput, report: Report): Coalesce | undefined {
-  if (!coalesce) return undefined;
-  const key = compileField("coalesce.key", coalesce.key, report);
+  const key = coalesce && compileField("coalesce.key", coalesce.key, report);
   return key && { key, windowMs: coalesce.windowMs };
 }
 
@@ -70,8 +128,8 @@ function compilePayloadSchema(
 ): SchemaCheck | undefined {
   if (schema === undefined) return undefined;
   try {
-    const written = typeof schema === "string" ? JSON.parse(readFile(path.resolve(baseDir, schema))) : schema;
-    return compileSchema(written, { onBacktracking: reportBacktracking(report, "schema") });
+    const parsed = typeof schema === "string" ? JSON.parse(readFile(path.resolve(baseDir, schema))) : schema;
+    return compileSchema(parsed, { onBacktracking: reportBacktracking(report, "schema") });
   } catch (error) {
     const place = typeof schema === "string" ? `The schema file ${schema}` : "The schema";
     report.problem("schema", `${place} cannot be used: ${messageOf(error)}.`);
@@ -79,36 +137,33 @@ function compilePayloadSchema(
   }
 }
 
-/** The path is that of a template: what it leads to may be named from the payload's fields, or from `payload`. */
+/** The path is written as in a template: it may start at the payload's fields or at `payload`. */
 function compileForEach({ forEach: text, forEachNarrows }: MappingInput, report: Report): ForEach | undefined {
   if (text === undefined) return undefined;
   const keys = parsePath(text.trim());
-  if (keys === undefined)
-    report.problem("forEach", "This is no path: write it as messages, data.items or data[0].items.");
-  const narrows = forEachNarrows ?? false;
-  return keys && { text, path: keys[0] === "payload" ? keys.slice(1) : keys, narrows };
+  if (keys) return { text, path: keys[0] === "payload" ? keys.slice(1) : keys, narrows: forEachNarrows ?? false };
+  report.problem("forEach", "This is not a valid path. Examples: messages, data.items, data[0].items.");
+  return undefined;
 }
 
-/** Tells of templates that compile and yet cannot give what their field is for. */
-function reportTemplates(mapping: CompiledMapping, report: Report): void {
-  if (mapping.source.mapping.forEach === undefined) reportMisplacedItem(mapping, report);
-  const { dedupe } = mapping.templates;
-  if (dedupe?.isStatic && dedupe.render({}).trim() !== "") {
-    report.warning(
-      "dedupe",
-      "is the same for every request: all that come after the first would count as its repeats. Name what tells them apart, as {{id}}.",
-    );
-  }
-}
-
-/** `item` and `index` without `forEach`: fields of the payload's own, or a mistake. */
-function reportMisplacedItem({ templates, coalesce }: CompiledMapping, report: Report): void {
+/** Without `forEach`, `item` and `index` are the payload's own fields, or a mistake. */
+function reportMisplacedItem({ source, templates, coalesce }: CompiledMapping, report: Report): void {
+  if (source.mapping.forEach !== undefined) return;
   for (const [field, template] of Object.entries({ ...templates, "coalesce.key": coalesce?.key })) {
     const name = ["item", "index"].find((only) => template?.fields.has(only));
     if (name === undefined) continue;
     report.warning(
       field,
-      `"${name}" exists only with forEach: add forEach, or write payload.${name} where the payload has a field of that name.`,
+      `"${name}" exists only with forEach: add forEach, or write payload.${name} if the payload has such a field.`,
     );
   }
+}
+
+function reportConstantDedupe({ templates: { dedupe } }: CompiledMapping, report: Report): void {
+  if (!dedupe?.isStatic || dedupe.render({}).trim() === "") return;
+  report.warning(
+    "dedupe",
+    "is the same for every request, so every request after the first would count as a duplicate. " +
+      "Use a field that differs, for example {{id}}.",
+  );
 }

@@ -5,42 +5,43 @@ import type { HookRequest, Resolution } from "../types.ts";
 
 type Idempotency = NonNullable<Resolution["idempotency"]>;
 
-const VISIBLE = /^[\x21-\x7e]{1,255}$/;
+/** In characters. A longer key of a template is replaced by its hash; a longer header is refused. */
+const MAX_KEY_LENGTH = 255;
+const VISIBLE = /^[\x21-\x7e]+$/;
 
-/** Throws a 400 `HookError` where the `Idempotency-Key` header is there and cannot be a key. */
-export function requireIdempotencyKey({ idempotencyKey }: HookRequest): void {
-  if (idempotencyKey === undefined || VISIBLE.test(idempotencyKey)) return;
+/** Throws a `HookError` if the `Idempotency-Key` header is present and not a valid key. */
+export function requireIdempotencyKey({ idempotencyKey: key }: HookRequest): void {
+  if (key === undefined || (key.length <= MAX_KEY_LENGTH && VISIBLE.test(key))) return;
   const message = `Idempotency-Key must be 1 to ${MAX_KEY_LENGTH} visible ASCII characters.`;
   throw new HookError("invalid_idempotency_key", { message });
 }
 
-/** The key that a caller chose, by header or body: the same key under other content is the caller's mistake. */
+/** A key from header or body. The same key with other content is the caller's mistake. */
 export function toChosenKey(key: string | undefined): Idempotency | undefined {
   return key === undefined ? undefined : { keys: [key], perAction: false, conflictOnOtherContent: true };
 }
 
-/** The key of the whole event as the `dedupe` template gives it; none where it is blank. */
+/** The key of the whole event, from the `dedupe` template; none if that renders blank. */
 export function toEventKey(rendered: string | undefined): Idempotency | undefined {
   const key = toKey(rendered);
   return key === undefined ? undefined : { keys: [key], perAction: false, conflictOnOtherContent: false };
 }
 
-/**
- * The keys of the actions that each item became. An item without a key is no repeat of anything; of one that became several
- * actions the later ones are told apart by their number.
- */
+/** One key per action, from the `dedupe` template of each item. An item without a key never counts as a duplicate. */
 export function toItemKeys(items: { rendered: string | undefined; actions: number }[]): Idempotency | undefined {
   const keys = items.flatMap(({ rendered, actions }) => {
     const key = toKey(rendered) ?? createId();
-    return Array.from({ length: actions }, (_, index) => (index === 0 ? key : `${key}#${index + 1}`));
+    return Array.from({ length: actions }, (_, index) => numberKey(key, index));
   });
   return keys.length === 0 ? undefined : { keys, perAction: true, conflictOnOtherContent: false };
 }
 
-/** The longest key that is kept as it is, in characters. */
-const MAX_KEY_LENGTH = 255;
+/** The key of the action at `index` among those that one item became. */
+export function numberKey(key: string, index: number): string {
+  return index === 0 ? key : `${key}#${index + 1}`;
+}
 
-/** What a template gave as a key of any length: a long one is known by its hash; none where it is blank. */
+/** The rendered text as a key; none if it is blank. */
 export function toKey(rendered: string | undefined): string | undefined {
   const key = rendered?.trim() ?? "";
   if (key.length <= MAX_KEY_LENGTH) return key || undefined;

@@ -45,6 +45,19 @@ describe("mapping index", () => {
       expect(find(matches, ["b", {}])).toBe("m3");
     });
 
+    test("only for its own credential, or for the tokens", () => {
+      const mapping = (id: string, credential?: string) => ({
+        ...toCompiled({ id, messageTemplate: "x" }),
+        credential,
+      });
+      const index = createMappingIndex([mapping("own", "auth:own"), mapping("other", "auth:other"), mapping("open")]);
+      const found = (credential: string) => index.find(toRequest("any", {}, { credential }))?.source.id;
+      expect(found("auth:other")).toBe("other");
+      expect(found("auth:unknown")).toBeUndefined();
+      expect(found("token:default")).toBe("open");
+      expect(found("token:deploys")).toBe("open");
+    });
+
     test("names of Object.prototype are paths like any other", () => {
       expect(find([{ path: "other" }], ["constructor", {}])).toBeUndefined();
       expect(find([{ path: "__proto__" }], ["__proto__", {}])).toBe("m0");
@@ -97,7 +110,7 @@ describe("shadow", () => {
     const preset = toCompiled({ ...source, id: "mail", key: "mappings[0]", preset: "mail" });
     const [warning] = findShadowed([own, preset]);
     expect(warning).toMatchObject({ file: own.source.file, key: "hooks.mappings[0].match" });
-    expect(warning?.message).toContain('Take "mail" out of hooks.presets, or give "mine" a narrower match.');
-    expect(findShadowed([preset, preset])[0]?.message).toMatch(/Take "mail" out of hooks.presets\.$/);
+    expect(warning?.message).toContain('Remove "mail" from hooks.presets, or give "mine" a narrower match.');
+    expect(findShadowed([preset, preset])[0]?.message).toMatch(/Remove "mail" from hooks.presets\.$/);
   });
 });

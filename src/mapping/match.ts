@@ -6,22 +6,22 @@ import { appendSegment, readOwn } from "../shared/json.ts";
 import type { HookRequest } from "../types.ts";
 import { type Report, reportBacktracking } from "./report.ts";
 
-type MatchInput = NonNullable<MappingInput["match"]>;
-
-/** When a mapping takes a request: all that it says must hold. */
+/** The conditions under which a mapping takes a request; all of them must hold. */
 export interface Match {
-  /** The name after the hooks path; absent: any. */
+  /** The name after the hooks path; undefined: any. */
   path?: string;
-  /** Absent: any. */
+  /** undefined: any. */
   source?: string;
   /** By name in lower case: the value, or `/expression/flags`. */
   headers: Record<string, string>;
   where?: unknown;
-  /** Whether all but the path holds. */
+  /** Checks everything but the path. */
   accepts(request: HookRequest): boolean;
 }
 
-/** Prepares a mapping's `match`. */
+type MatchInput = NonNullable<MappingInput["match"]>;
+type Test = (request: HookRequest) => boolean;
+
 export function compileMatch(match: MatchInput, report: Report): Match {
   const headers = Object.entries(match.headers ?? {});
   const tests = headers.map(([name, pattern]) => compileHeader(name, pattern, report));
@@ -36,33 +36,23 @@ export function compileMatch(match: MatchInput, report: Report): Match {
   };
 }
 
-type Test = (request: HookRequest) => boolean;
-
 const EXPRESSION = /^\/(.+)\/([a-z]*)$/s;
-const FLAGS = /^[imsu]*$/;
 
 function compileHeader(written: string, pattern: string, report: Report): Test {
   const name = written.toLowerCase();
   const [, body, flags = ""] = EXPRESSION.exec(pattern) ?? [];
   if (body === undefined) return ({ headers }) => readOwn(headers, name) === pattern;
-  const expression = compileHeaderExpression(body, flags, {
-    report,
-    key: appendSegment("match.headers", written),
-  });
+  const expression = compileHeaderExpression(body, flags, report, appendSegment("match.headers", written));
   return ({ headers }) => {
     const value = readOwn(headers, name);
     return typeof value === "string" && expression.test(value);
   };
 }
 
-/** Flags that keep state between two tests (`g`, `y`) would match every other request only. */
-function compileHeaderExpression(
-  body: string,
-  flags: string,
-  { report, key }: { report: Report; key: string },
-): Expression {
+function compileHeaderExpression(body: string, flags: string, report: Report, key: string): Expression {
   try {
-    if (FLAGS.test(flags)) return compileExpression(body, flags, reportBacktracking(report, key));
+    // `g` and `y` keep state between two tests, so they would match every other request only.
+    if (/^[imsu]*$/.test(flags)) return compileExpression(body, flags, reportBacktracking(report, key));
     report.problem(key, `The flags of a regular expression can be i, m, s and u, not "${flags}".`);
   } catch (error) {
     report.problem(key, `The regular expression is not valid: ${messageOf(error)}.`);

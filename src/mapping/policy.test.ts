@@ -1,66 +1,88 @@
-import { expect, test } from "vitest";
-import { toConfig } from "../../test/support/mapping.ts";
-import { resolveModel, resolveSessionKey } from "./policy.ts";
+import { describe, expect, test } from "vitest";
+import { resolve, toConfig } from "../../test/support/mapping.ts";
+import type { UserConfig } from "../config/schema/generated.ts";
+import { resolveTurnSettings } from "./policy.ts";
 
-const open = toConfig().hooks;
-const closed = toConfig({ hooks: { allowRequestSessionKey: false } }).hooks;
-const prefixed = toConfig({
-  hooks: { allowedSessionKeyPrefixes: ["hook:", "crm:"], defaultSessionKey: "hook:all" },
-}).hooks;
-const refusal = expect.objectContaining({
-  status: 400,
-  code: "session_key_refused",
-  message: expect.stringMatching(/^sessionKey /),
+describe("session keys", () => {
+  const closed = { allowRequestSessionKey: false };
+  const prefixed = { allowedSessionKeyPrefixes: ["hook:", "crm:"], defaultSessionKey: "hook:all" };
+  const refused = { status: 400, code: "session_key_refused", message: expect.stringMatching(/^sessionKey /) };
+
+  test("a request's key is used unchanged", async () => {
+    expect(await requested("crm:42 Äöü")).toBe("crm:42 Äöü");
+  });
+
+  test.each(["main", "MAIN", "Main"])("%s is not the main session", async (key) => {
+    expect(await requested(key)).toBe("hook:main");
+  });
+
+  test("without a key the default is used, or else a random one", async () => {
+    expect(await requested(undefined, closed)).toMatch(/^hook:[0-9a-f-]{36}$/);
+    expect(await requested(undefined, closed)).not.toBe(await requested(undefined, closed));
+    expect(await requested(undefined, prefixed)).toBe("hook:all");
+  });
+
+  test.each(["a\nb", "a\u0000b", "a\u2028b", "a\u009bb", "a\uD800b", "x".repeat(257)])("%j is refused", async (key) => {
+    await expect(requested(key)).rejects.toMatchObject(refused);
+  });
+
+  test("where a request may not choose, its key is refused and the operator's is not", async () => {
+    await expect(requested("crm:42", closed)).rejects.toMatchObject(refused);
+    expect(await configured("crm:42", closed)).toBe("crm:42");
+  });
+
+  test("every key must start with an allowed prefix", async () => {
+    expect(await requested("crm:42", prefixed)).toBe("crm:42");
+    await expect(requested("xcrm:42", prefixed)).rejects.toMatchObject(refused);
+    await expect(configured("CRM:42", prefixed)).rejects.toMatchObject(refused);
+    await expect(requested("main", prefixed)).rejects.toMatchObject(refused);
+  });
+
+  async function requested(sessionKey: string | undefined, hooks?: UserConfig["hooks"]): Promise<unknown> {
+    const { actions } = await resolve("agent", { message: "x", sessionKey }, { config: { hooks } });
+    return actions[0]?.kind === "agent" && actions[0].sessionKey;
+  }
+
+  async function configured(sessionKey: string, hooks?: UserConfig["hooks"]): Promise<unknown> {
+    const { actions } = await resolve(
+      "shop",
+      {},
+      { mappings: [{ messageTemplate: "x", sessionKey }], config: { hooks } },
+    );
+    return actions[0]?.kind === "agent" && actions[0].sessionKey;
+  }
 });
 
-test("a key is taken as it is", () => {
-  expect(resolveSessionKey("crm:42 Äöü", true, open)).toBe("crm:42 Äöü");
-});
+describe("models", () => {
+  const free = { defaults: { model: "local/small" } };
+  const listed = { defaults: { model: "opus", models: ["local/small", { id: "anthropic/large", alias: "opus" }] } };
 
-test.each(["main", "MAIN", "Main"])("%s is not the main session", (key) => {
-  expect(resolveSessionKey(key, true, open)).toBe("hook:main");
-});
+  test("without a list any model can be named", async () => {
+    expect(await modelOf("some/model", free)).toBe("some/model");
+    expect(await modelOf(undefined, free)).toBe("local/small");
+    expect(await modelOf(undefined, {})).toBeUndefined();
+  });
 
-test("without a key it is the default, else a random one", () => {
-  expect(resolveSessionKey(undefined, true, closed)).toMatch(/^hook:[0-9a-f-]{36}$/);
-  expect(resolveSessionKey(undefined, true, closed)).not.toBe(resolveSessionKey(undefined, true, closed));
-  expect(resolveSessionKey(undefined, true, prefixed)).toBe("hook:all");
-});
+  test("a list accepts ids and aliases, and gives ids", async () => {
+    expect(await modelOf("local/small", listed)).toBe("local/small");
+    expect(await modelOf("opus", listed)).toBe("anthropic/large");
+    expect(await modelOf(undefined, listed)).toBe("anthropic/large");
+  });
 
-test.each(["a\nb", "a\u0000b", "a\u2028b", "a\u009bb", "a\uD800b", "x".repeat(257)])("%j is refused", (key) => {
-  expect(() => resolveSessionKey(key, false, open)).toThrow(refusal);
-});
+  test.each(["other/model", "OPUS"])("%j is not on the list", async (name) => {
+    const refused = { status: 400, code: "model_not_allowed", message: expect.stringContaining("model") };
+    await expect(modelOf(name, listed)).rejects.toMatchObject(refused);
+  });
 
-test("a request's own key is refused where it may not choose, the operator's is not", () => {
-  expect(() => resolveSessionKey("crm:42", true, closed)).toThrow(refusal);
-  expect(resolveSessionKey("crm:42", false, closed)).toBe("crm:42");
-});
+  test("a turn without a hook takes the defaults", () => {
+    const agents = toConfig({
+      agents: { defaults: { ...listed.defaults, thinking: "low", timeoutSeconds: 7 } },
+    }).agents;
+    expect(resolveTurnSettings({}, agents)).toEqual({ model: "anthropic/large", thinking: "low", timeoutSeconds: 7 });
+  });
 
-test("a key must start with an allowed prefix, whoever gave it", () => {
-  expect(resolveSessionKey("crm:42", true, prefixed)).toBe("crm:42");
-  expect(() => resolveSessionKey("xcrm:42", true, prefixed)).toThrow(refusal);
-  expect(() => resolveSessionKey("CRM:42", false, prefixed)).toThrow(refusal);
-  expect(() => resolveSessionKey("main", true, prefixed)).toThrow(refusal);
-});
-
-const free = toConfig({ agents: { defaults: { model: "local/small" } } }).agents;
-const listed = toConfig({
-  agents: { defaults: { model: "opus", models: ["local/small", { id: "anthropic/large", alias: "opus" }] } },
-}).agents;
-
-test("without a list any model can be named", () => {
-  expect(resolveModel("some/model", free)).toBe("some/model");
-  expect(resolveModel(undefined, free)).toBe("local/small");
-  expect(resolveModel(undefined, toConfig().agents)).toBeUndefined();
-});
-
-test("a list takes ids and aliases, and gives ids", () => {
-  expect(resolveModel("local/small", listed)).toBe("local/small");
-  expect(resolveModel("opus", listed)).toBe("anthropic/large");
-  expect(resolveModel(undefined, listed)).toBe("anthropic/large");
-});
-
-test.each(["other/model", "OPUS", "local/small "])("%j is not on the list", (name) => {
-  const refused = { status: 400, code: "model_not_allowed", message: expect.stringContaining("model") };
-  expect(() => resolveModel(name, listed)).toThrow(expect.objectContaining(refused));
+  async function modelOf(model: string | undefined, agents: UserConfig["agents"]): Promise<unknown> {
+    const { actions } = await resolve("agent", { message: "x", model }, { config: { agents } });
+    return actions[0]?.kind === "agent" && actions[0].model;
+  }
 });

@@ -4,49 +4,66 @@ import { createId } from "../shared/id.ts";
 import { type AgentAction, CHANNEL_NAMES, type HookAction, MAIN_SESSION } from "../types.ts";
 import { type FilledDraft, textOf } from "./draft.ts";
 
-/** What an action may be, and what stands in where it says nothing. */
+/** What the operator allows and sets for an action. */
 export interface Terms {
   config: ResolvedConfig;
   /** The mapping switches the safety boundary off. */
   allowsUnsafe: boolean;
   instructions?: string;
-  /** The mapping asks no agent. */
+  /** `none`: the mapping runs no agent. */
   agent?: AgentAction["agent"];
-  /** The session key that the request itself chose, by its payload or through a template. */
+  /** The session key that the request chose, in its payload or through a template. */
   requestedKey?: string;
 }
 
-/** The draft as an action that the operator's policy passes. Throws a 400 `HookError` that names the field it refuses. */
+/** Turns the draft into an action. Throws a `HookError` that names the field if policy refuses it. */
 export function toAction(draft: FilledDraft, terms: Terms): HookAction {
   const { allowUnsafeExternalContent, mode } = draft;
-  if (allowUnsafeExternalContent && !terms.allowsUnsafe) {
-    throw new HookError("unsafe_content_refused");
-  }
+  if (allowUnsafeExternalContent && !terms.allowsUnsafe) throw new HookError("unsafe_content_refused");
   const common = { allowUnsafeExternalContent, instructions: terms.instructions };
   if (draft.kind === "wake") return { kind: "wake", text: requireText(draft), mode, ...common };
   return { ...toAgentFields(draft, terms), ...common };
 }
 
-const LIMITS = { to: 512, model: 256, thinking: 64 } as const;
+/** How a turn runs. */
+export interface TurnSettings {
+  /** `provider/model`; undefined: none is configured either. */
+  model?: string;
+  thinking?: string;
+  timeoutSeconds: number;
+}
+
+/** The only place that decides model, thinking level and timeout: what was requested or the default, aliases resolved. */
+export function resolveTurnSettings(
+  requested: Partial<TurnSettings>,
+  agents: Pick<ResolvedConfig["agents"], "model" | "models" | "thinking" | "timeoutSeconds">,
+): TurnSettings {
+  const model = requested.model ?? agents.model;
+  return {
+    model: agents.models?.find(({ alias }) => alias !== undefined && alias === model)?.id ?? model,
+    thinking: requested.thinking ?? agents.thinking,
+    timeoutSeconds: requested.timeoutSeconds ?? agents.timeoutSeconds,
+  };
+}
 
 function toAgentFields(
   draft: FilledDraft,
   { config, requestedKey, agent }: Terms,
 ): Omit<AgentAction, "allowUnsafeExternalContent"> {
-  const byRequest = draft.sessionKey === requestedKey;
+  const { name, sessionKey, mode: wakeMode, deliver, timeoutSeconds } = draft;
+  const model = requireAllowedModel(requireShort("model", draft.model), config.agents);
+  const thinking = requireShort("thinking", draft.thinking);
   return {
     kind: "agent",
     message: requireText(draft),
     agent,
-    name: draft.name,
-    sessionKey: resolveSessionKey(draft.sessionKey, byRequest, config.hooks),
-    wakeMode: draft.mode,
-    deliver: draft.deliver,
+    name,
+    sessionKey: resolveSessionKey(sessionKey, sessionKey === requestedKey, config.hooks),
+    wakeMode,
+    deliver,
     channel: requireChannel(draft.channel),
     to: requireShort("to", draft.to),
-    model: resolveModel(requireShort("model", draft.model), config.agents),
-    thinking: requireShort("thinking", draft.thinking) ?? config.agents.thinking,
-    timeoutSeconds: draft.timeoutSeconds ?? config.agents.timeoutSeconds,
+    ...resolveTurnSettings({ model, thinking, timeoutSeconds }, config.agents),
   };
 }
 
@@ -65,53 +82,40 @@ function requireChannel(name: string): AgentAction["channel"] {
   throw new HookError("invalid_payload", { message: `channel must be one of last, ${CHANNEL_NAMES.join(", ")}.` });
 }
 
-function requireShort(field: keyof typeof LIMITS, text: string | undefined): string | undefined {
-  if (text === undefined || text.length <= LIMITS[field]) return text;
-  throw new HookError("invalid_payload", { message: `${field} can have ${LIMITS[field]} characters at most.` });
+const MAX_LENGTHS = { to: 512, model: 256, thinking: 64 } as const;
+
+function requireShort(field: keyof typeof MAX_LENGTHS, text: string | undefined): string | undefined {
+  if (text === undefined || text.length <= MAX_LENGTHS[field]) return text;
+  throw new HookError("invalid_payload", { message: `${field} can have ${MAX_LENGTHS[field]} characters at most.` });
 }
 
-const MAX_LENGTH = 256;
+function requireAllowedModel(
+  name: string | undefined,
+  { models }: Pick<ResolvedConfig["agents"], "models">,
+): string | undefined {
+  if (name === undefined || !models || models.some(({ id, alias }) => id === name || alias === name)) return name;
+  throw new HookError("model_not_allowed");
+}
+
+const MAX_KEY_LENGTH = 256;
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
 /**
- * The session of an agent action. Hooks have a space of their own: a key that reads as the main session's is another
- * one. `given` is trimmed; `byRequest`: the request itself chose it. Throws a 400 `HookError` for a key that is refused.
+ * The session of an agent action; `key` is trimmed, `byRequest` means that the request chose it. Hooks have their own
+ * key space: a key that reads like the main session's becomes another one.
  */
-export function resolveSessionKey(
-  given: string | undefined,
-  byRequest: boolean,
-  hooks: ResolvedConfig["hooks"],
-): string {
-  if (given === undefined) return hooks.defaultSessionKey ?? `hook:${createId()}`;
-  if (byRequest && !hooks.allowRequestSessionKey) throw refusal("cannot be chosen by a request");
-  if (given.length > MAX_LENGTH) throw refusal(`can have ${MAX_LENGTH} characters at most`);
-  if (CONTROL.test(given) || !given.isWellFormed()) throw refusal("must not hold control characters");
-  if (!hasAllowedPrefix(given, hooks.allowedSessionKeyPrefixes)) {
-    throw refusal("does not start with one of the prefixes that are allowed");
+function resolveSessionKey(key: string | undefined, byRequest: boolean, hooks: ResolvedConfig["hooks"]): string {
+  if (key === undefined) return hooks.defaultSessionKey ?? `hook:${createId()}`;
+  if (byRequest && !hooks.allowRequestSessionKey) throw keyRefused("cannot be chosen by a request");
+  if (key.length > MAX_KEY_LENGTH) throw keyRefused(`can have ${MAX_KEY_LENGTH} characters at most`);
+  if (CONTROL.test(key) || !key.isWellFormed()) throw keyRefused("must not contain control characters");
+  const prefixes = hooks.allowedSessionKeyPrefixes;
+  if (prefixes.length > 0 && !prefixes.some((prefix) => key.startsWith(prefix))) {
+    throw keyRefused("does not start with an allowed prefix");
   }
-  return given.toLowerCase() === MAIN_SESSION ? `hook:${MAIN_SESSION}` : given;
+  return key.toLowerCase() === MAIN_SESSION ? `hook:${MAIN_SESSION}` : key;
 }
 
-function hasAllowedPrefix(key: string, prefixes: string[]): boolean {
-  return prefixes.length === 0 || prefixes.some((prefix) => key.startsWith(prefix));
-}
-
-function refusal(reason: string): HookError {
+function keyRefused(reason: string): HookError {
   return new HookError("session_key_refused", { message: `sessionKey ${reason}.` });
-}
-
-/**
- * The model of a run as `provider/model`: the one that is named, by its id or its alias, else the configured one, if
- * there is one. Throws a 400 `HookError` for a name that is not on the list, where there is a list.
- */
-export function resolveModel(
-  name: string | undefined,
-  { model, models }: ResolvedConfig["agents"],
-): string | undefined {
-  const wanted = name ?? model;
-  const listed = models?.find(({ id, alias }) => id === wanted || alias === wanted);
-  if (name !== undefined && models && !listed) {
-    throw new HookError("model_not_allowed");
-  }
-  return listed?.id ?? wanted;
 }

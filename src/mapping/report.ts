@@ -2,9 +2,9 @@ import type { OnBacktracking } from "../config/schema/linear-regexp.ts";
 import type { MappingSource } from "../config/types.ts";
 import type { ConfigProblem } from "../errors.ts";
 
-/** Takes what is to be said about a mapping's keys, each as its path below the mapping. */
+/** Collects problems and warnings about a mapping's keys, each given as a path below the mapping. */
 export interface Report {
-  /** Keeps the mapping from being used. */
+  /** A problem prevents the mapping from being used. */
   problem(key: string, message: string, excerpt?: string): void;
   warning(key: string, message: string): void;
   problems: ConfigProblem[];
@@ -22,12 +22,12 @@ export function createReport({ file, key: mapping }: MappingSource): Report {
   };
 }
 
-/** Warns of each expression under the key that a crafted request can make take for ever. */
+/** Warns about each regular expression under the key that a crafted request can make backtrack without end. */
 export function reportBacktracking(report: Report, key: string): OnBacktracking {
   return (expression, reason) =>
     report.warning(
       key,
-      `The regular expression ${expression} cannot run in linear time: ${reason}. A crafted request can make it take for ever ` +
-        "and hold up the whole service. Write it without look-around, back references and counts over 1000 (maxLength bounds a whole text).",
+      `The regular expression ${expression} cannot run in linear time: ${reason}. A crafted request can make it run for minutes ` +
+        "and block the whole service. Avoid look-around, back references and counts over 1000 (maxLength limits a whole text).",
     );
 }

@@ -1,73 +1,181 @@
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
-import { BUILT_IN_HOOKS, type HookRequest, type Resolution } from "../types.ts";
-import { type Draft, fillDraft } from "./draft.ts";
-import { requireIdempotencyKey, toChosenKey } from "./idempotency.ts";
+import { isObject, readPath, replaceAt } from "../shared/json.ts";
+import type { TransformCall } from "../transforms/runner.ts";
+import { BUILT_IN_HOOKS, type HookAction, type HookRequest, type LogLine, type Resolution } from "../types.ts";
+import { requireValid, resolveBuiltIn } from "./built-in.ts";
+import type { CompiledMapping, ForEach } from "./compile.ts";
+import { fillDraft, type FilledDraft, renderDraft, toBase } from "./draft.ts";
+import { numberKey, requireIdempotencyKey, toChosenKey, toEventKey, toItemKeys, toKey } from "./idempotency.ts";
 import type { MappingIndex } from "./mapping-index.ts";
-import { toAction } from "./policy.ts";
-import { findUnknownFields, type MappedOptions, requireAgent, requireWake, resolveMapped } from "./resolve-mapping.ts";
+import { type Terms, toAction } from "./policy.ts";
+import { type Budget, createBudget } from "./template/template.ts";
+import { type RunTransform, transformDraft } from "./transform.ts";
 
-export interface ResolveOptions extends MappedOptions {
+export interface ResolveOptions {
   mappings: MappingIndex;
+  config: ResolvedConfig;
+  run: RunTransform;
 }
 
 /**
- * The mapping step as a whole: from a request to the actions that policy passes, or none where the mapping skips it.
- * Waits for nothing but the transform. Throws a `HookError` for what its caller may hear: 404 where nothing matches.
+ * The whole mapping step: match → schema → forEach → template → transform → policy. Gives the actions of a request; none
+ * if its mapping skips it. Waits for nothing but the transform. Throws a `HookError` for what the caller may know.
  */
-export async function resolveRequest(request: HookRequest, options: ResolveOptions): Promise<Resolution> {
+export async function resolveRequest(
+  request: HookRequest,
+  { mappings, config, run }: ResolveOptions,
+): Promise<Resolution> {
   requireIdempotencyKey(request);
   const builtIn = BUILT_IN_HOOKS.find((hook) => hook === request.hook);
-  if (builtIn) return resolveBuiltIn(builtIn, request, options.config);
-  const mapping = options.mappings.find(request);
-  if (!mapping) throw notFound(options.mappings.names(request.hook));
-  return resolveMapped(mapping, request, options);
+  if (builtIn) return resolveBuiltIn(builtIn, request, config);
+  const mapping = mappings.find(request);
+  if (!mapping) throw notFound(mappings.names(request.hook));
+
+  const log: LogLine[] = [];
+  try {
+    if (mapping.check) requireValid(mapping.check, request.payload);
+    const budget = createBudget(request.rawBody.length);
+    return await resolveItems({ mapping, request, config, run, budget, log });
+  } catch (error) {
+    throw withDetail(error, { mapping: mapping.source.id, log });
+  }
 }
 
-/** Who posts many payloads can tell one that no mapping wants from a hook that is not there yet: the mail watch does. */
+/** Everything that is the same for all items of a request. */
+interface Job {
+  mapping: CompiledMapping;
+  request: HookRequest;
+  config: ResolvedConfig;
+  run: RunTransform;
+  budget: Budget;
+  log: LogLine[];
+}
+
+/** What one action, or one call of a transform, is made from: the whole request or one item of it. */
+interface Item {
+  payload: unknown;
+  /** Set under `forEach`. */
+  each?: { item: unknown; index: number };
+}
+
+async function resolveItems(job: Job): Promise<Resolution> {
+  const { mapping, request, config, log } = job;
+  const { maxFanOut } = config.hooks;
+  const actions: HookAction[] = [];
+  const keys: { rendered: string | undefined; actions: number }[] = [];
+  for (const item of fanOut(request.payload, mapping.forEach, maxFanOut)) {
+    const resolved = await resolveItem(item, job);
+    actions.push(...resolved.actions);
+    keys.push({ rendered: resolved.key, actions: resolved.actions.length });
+    requireFanOut(actions.length, maxFanOut);
+  }
+  // The caller's own key takes precedence over the mapping's.
+  const idempotency =
+    toChosenKey(request.idempotencyKey) ??
+    (mapping.templates.dedupe && (mapping.forEach ? toItemKeys(keys) : toEventKey(keys[0]?.rendered)));
+  return { mapping: mapping.source.id, actions, idempotency, warnings: [], log };
+}
+
+async function resolveItem(item: Item, job: Job): Promise<{ actions: HookAction[]; key?: string }> {
+  const { mapping, request, budget, run, log } = job;
+  const { bundle, templates } = mapping;
+  const context = createContext(request, item);
+  const base = fillDraft(renderDraft(mapping, context, budget), request.hook);
+  const key = templates.dedupe?.renderKey(context, budget);
+  const drafts = bundle
+    ? await transformDraft(base, { run, bundle, input: toTransformCall(base, item, request), log })
+    : [base];
+  const terms = toTerms(base, job);
+  const actions = drafts.map((draft) => toAction(fillDraft(draft, request.hook), terms));
+  return { actions: coalesceActions(actions, mapping, context, budget), key };
+}
+
+/**
+ * What a template sees: the payload's own fields beside the named ones, which win. Spreading copies own fields only,
+ * `__proto__` included, so nothing is inherited.
+ */
+function createContext(request: HookRequest, { payload, each }: Item): object {
+  const { headers, query, path, method } = request;
+  const now = new Date(request.receivedAt).toISOString();
+  return { ...(isObject(payload) && payload), payload, headers, query, path, method, now, ...each };
+}
+
+function toTransformCall(base: FilledDraft, { payload, each }: Item, request: HookRequest): TransformCall {
+  const { rawBody, headers, query, path, method } = request;
+  return {
+    payload,
+    payloadIsBody: request.payloadIsBody && payload === request.payload,
+    rawBody,
+    headers,
+    query,
+    path,
+    method,
+    now: new Date(request.receivedAt).toISOString(),
+    base: toBase(base),
+    ...each,
+  };
+}
+
+/** A key from a template with placeholders is the request's choice, also if a transform keeps it. */
+function toTerms({ sessionKey }: FilledDraft, { mapping, config }: Job): Terms {
+  const { allowUnsafeExternalContent, instructions, agent } = mapping.source.mapping;
+  const isRequested = mapping.templates.sessionKey?.isStatic === false;
+  return {
+    config,
+    allowsUnsafe: allowUnsafeExternalContent ?? false,
+    instructions,
+    agent,
+    requestedKey: isRequested ? sessionKey : undefined,
+  };
+}
+
+/** The whole request, or one item per element of the `forEach` list; none if the list is missing or null. */
+function fanOut(payload: unknown, forEach: ForEach | undefined, maxFanOut: number): Item[] {
+  if (!forEach) return [{ payload }];
+  const list = readPath(payload, forEach.path) ?? [];
+  if (!Array.isArray(list)) throw new HookError("invalid_payload", { message: `${forEach.text} must be an array.` });
+  requireFanOut(list.length, maxFanOut);
+  return list.map((item: unknown, index) => ({
+    payload: forEach.narrows ? replaceAt(payload, forEach.path, [item]) : payload,
+    each: { item, index },
+  }));
+}
+
+function requireFanOut(actions: number, maxFanOut: number): void {
+  if (actions <= maxFanOut) return;
+  throw new HookError("fan_out_too_large", { message: `This request would result in more than ${maxFanOut} actions.` });
+}
+
+/** A wake needs no key, because a heartbeat takes all pending ones. Several actions of one item are numbered. */
+function coalesceActions(
+  actions: HookAction[],
+  { coalesce }: CompiledMapping,
+  context: object,
+  budget: Budget,
+): HookAction[] {
+  const key = toKey(coalesce?.key.render(context, budget));
+  if (!coalesce || key === undefined) return actions;
+  const { windowMs } = coalesce;
+  return actions.map((action, index) =>
+    action.kind === "agent" ? { ...action, coalesce: { key: numberKey(key, index), windowMs } } : action,
+  );
+}
+
+/** The header tells a sender of many payloads a hook that refuses this one from a hook that does not exist. */
 function notFound(isNamed: boolean): HookError {
   const headers: Record<string, string> = isNamed ? { "Hook-Exists": "true" } : {};
   return new HookError("not_found", { message: "No hook matches this request.", headers });
 }
 
-/** What `wake` and `agent` make of a request: the payload's own fields, under the operator's policy. */
-function resolveBuiltIn(hook: "wake" | "agent", request: HookRequest, config: ResolvedConfig): Resolution {
-  const { draft, idempotencyKey, warnings } = hook === "wake" ? readWake(request) : readAgent(request);
-  const filled = fillDraft(draft, hook);
-  const terms = { config, allowsUnsafe: false, requestedKey: filled.sessionKey };
-  return {
-    actions: [toAction(filled, terms)],
-    idempotency: toChosenKey(request.idempotencyKey ?? idempotencyKey),
-    warnings,
-    log: [],
-  };
+/** Adds for the operator which mapping it was and what its transform had logged. */
+function withDetail(error: unknown, detail: { mapping: string; log: LogLine[] }): unknown {
+  // Only a payload nested thousands of levels deep makes a template exhaust the stack.
+  const known = error instanceof RangeError ? TOO_DEEP : error;
+  if (!(known instanceof HookError)) return known;
+  const { code, message, headers } = known;
+  const own = typeof known.detail === "object" ? known.detail : {};
+  return new HookError(code, { message, headers, detail: { ...detail, ...own }, cause: error });
 }
 
-interface Reading {
-  draft: Draft;
-  idempotencyKey?: string;
-  warnings: string[];
-}
-
-function readWake({ payload }: HookRequest): Reading {
-  requireWake(payload);
-  const { text, mode, idempotencyKey } = payload;
-  return {
-    draft: { kind: "wake", text, mode },
-    idempotencyKey,
-    warnings: findUnknownFields("wake", payload),
-  };
-}
-
-/** Field by field, so that nothing else of the payload reaches the action. */
-function readAgent({ payload }: HookRequest): Reading {
-  requireAgent(payload);
-  const { message, name, sessionKey, wakeMode, deliver, channel, to } = payload;
-  const { model, thinking, timeoutSeconds, idempotencyKey } = payload;
-  const turn = { message, name, sessionKey, model, thinking, timeoutSeconds };
-  return {
-    draft: { kind: "agent", ...turn, deliver, channel, to, mode: wakeMode },
-    idempotencyKey,
-    warnings: findUnknownFields("agent", payload),
-  };
-}
+const TOO_DEEP = new HookError("invalid_payload", { message: "The payload is nested too deeply." });

@@ -3,7 +3,7 @@ import { type InlineTransform, resolve, type Scenario } from "../../test/support
 import type { MappingInput } from "../config/schema/generated.ts";
 import { isObject } from "../shared/json.ts";
 import { TransformError } from "../errors.ts";
-import type { TransformInput } from "../transforms/runner.ts";
+import type { TransformCall } from "../transforms/runner.ts";
 import type { HookAction, Resolution } from "../types.ts";
 
 describe("transform", () => {
@@ -229,8 +229,8 @@ describe("call transform", () => {
   });
 
   describe("what a transform is given", () => {
-    async function inputsOf(mapping: MappingInput, payload: unknown): Promise<TransformInput[]> {
-      const inputs: TransformInput[] = [];
+    async function inputsOf(mapping: MappingInput, payload: unknown): Promise<TransformCall[]> {
+      const inputs: TransformCall[] = [];
       await resolve("shop", payload, {
         mappings: [mapping],
         transform: (input) => void inputs.push(input),

@@ -1,5 +1,6 @@
 import type { ConfigProblem } from "../errors.ts";
 import type { LogLine } from "../types.ts";
+import type { TransformInput } from "./author.ts";
 
 /** `request`: one realm, frozen, a fresh module closure a call · `strict`: a fresh context a call. */
 export type Isolation = "request" | "strict";
@@ -34,33 +35,20 @@ export type CompileResult =
   | { bundle: TransformBundle; problems: [] }
   | { bundle?: undefined; problems: ConfigProblem[]; inputs: string[] };
 
-/** What a transform function is called with, before it crosses. */
-export interface TransformInput {
-  payload: unknown;
-  /** True where `payload` is `JSON.parse(rawBody)`, so that only the bytes need to cross. */
-  payloadIsBody: boolean;
+/** A transform's input as it is handed over: the body as bytes, and without the secrets, which the spec holds. */
+export interface TransformCall extends Omit<TransformInput, "rawBody" | "base" | "secrets" | "item"> {
   rawBody: Buffer;
-  headers: Record<string, string>;
-  query: Record<string, string>;
-  path: string;
-  method: string;
-  /** ISO 8601. */
-  now: string;
-  /** What the mapping's templates give. */
-  base: unknown;
+  /** `payload` is `JSON.parse(rawBody)`, so only the bytes have to be sent. */
+  payloadIsBody: boolean;
+  base: object;
   /** Set under `forEach`. */
   item?: unknown;
-  index?: number;
 }
 
-/** What came back. `unchanged`: the function returned undefined. */
-type TransformResult = { kind: "unchanged" } | { kind: "value"; value: unknown };
-
 export interface TransformOutcome {
-  result: TransformResult;
+  /** What the function returned, as JSON carries it; undefined keeps the base. */
+  value: unknown;
   log: LogLine[];
-  /** Wall time from hand-over to answer, in milliseconds. */
-  durationMs: number;
 }
 
 export interface SandboxStatus {
@@ -78,7 +66,7 @@ export interface TransformRunner {
   /** Evaluates the module once; resolves with what is wrong with it, empty when it can serve. */
   check(bundle: TransformBundle): Promise<ConfigProblem[]>;
   /** Rejects with a `TransformError`, never with anything else. */
-  run(bundle: TransformBundle, input: TransformInput): Promise<TransformOutcome>;
+  run(bundle: TransformBundle, call: TransformCall): Promise<TransformOutcome>;
   status(): SandboxStatus;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { compileTransform } from "../../src/transforms/compile.ts";
-import type { TransformBundle, TransformInput, TransformSpec } from "../../src/transforms/runner.ts";
+import type { TransformBundle, TransformCall, TransformSpec } from "../../src/transforms/runner.ts";
 
 /** A folder of transforms in a temporary place. */
 export interface TransformFolder {
@@ -45,7 +45,7 @@ export function createTransformFolder(): TransformFolder {
 }
 
 /** What a request with this JSON body gives a transform. */
-export function toInput(payload: unknown, rest: Partial<TransformInput> = {}): TransformInput {
+export function toInput(payload: unknown, rest: Partial<TransformCall> = {}): TransformCall {
   return {
     payload,
     payloadIsBody: true,

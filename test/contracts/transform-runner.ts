@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TransformError } from "../../src/errors.ts";
-import type { Isolation, TransformBundle, TransformInput, TransformRunner } from "../../src/transforms/runner.ts";
+import type { Isolation, TransformBundle, TransformCall, TransformRunner } from "../../src/transforms/runner.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "./transform-folder.ts";
 
 /** What every runner of transforms does. */
@@ -19,9 +19,9 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
 
     const bundle = (code: string, overrides = {}): Promise<TransformBundle> =>
       folder.bundle(code, { isolation, ...overrides });
-    const run = async (code: string, input: TransformInput = toInput({}), overrides = {}): Promise<unknown> => {
-      const { result } = await runner.run(await bundle(code, overrides), input);
-      return result.kind === "value" ? result.value : undefined;
+    const run = async (code: string, input: TransformCall = toInput({}), overrides = {}): Promise<unknown> => {
+      const { value } = await runner.run(await bundle(code, overrides), input);
+      return value;
     };
     const fail = async (code: string, input = toInput({}), overrides = {}): Promise<TransformError> => {
       const error: unknown = await runner.run(await bundle(code, overrides), input).catch((reason) => reason);
@@ -65,11 +65,8 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       test("secrets reach the mapping they belong to, also where two share a module", async () => {
         const one = await bundle("export default ({ secrets }: any) => secrets", { secrets: { KEY: "one" } });
         const other = { ...one, spec: { ...one.spec, secrets: { KEY: "other" } } };
-        expect((await runner.run(one, toInput({}))).result).toEqual({ kind: "value", value: { KEY: "one" } });
-        expect((await runner.run(other, toInput({}))).result).toEqual({
-          kind: "value",
-          value: { KEY: "other" },
-        });
+        expect((await runner.run(one, toInput({}))).value).toEqual({ KEY: "one" });
+        expect((await runner.run(other, toInput({}))).value).toEqual({ KEY: "other" });
       });
     });
 
@@ -84,9 +81,7 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
 
     describe("what comes back", () => {
       test("undefined leaves things unchanged, null does not", async () => {
-        expect((await runner.run(await bundle("export default () => undefined"), toInput({}))).result).toEqual({
-          kind: "unchanged",
-        });
+        expect((await runner.run(await bundle("export default () => undefined"), toInput({}))).value).toBeUndefined();
         expect(await run("export default () => null")).toBeNull();
       });
 
@@ -298,8 +293,8 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
         return [calls, ...before];
       }`);
       for (let call = 0; call < 3; call++) {
-        const { result } = await runner.run(shared, toInput({ call }));
-        expect(result).toEqual({ kind: "value", value: [1, null, null, null] });
+        const { value } = await runner.run(shared, toInput({ call }));
+        expect(value).toEqual([1, null, null, null]);
       }
     });
 
@@ -307,7 +302,7 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       const shared = await bundle("export default ({ payload }: any) => payload.n * 2");
       const inputs = Array.from({ length: 60 }, (_, n) => n);
       const results = await Promise.all(inputs.map((n) => runner.run(shared, toInput({ n }))));
-      expect(results.map(({ result }) => result.kind === "value" && result.value)).toEqual(inputs.map((n) => n * 2));
+      expect(results.map(({ value }) => value)).toEqual(inputs.map((n) => n * 2));
     });
 
     test("tells how it is", async () => {

@@ -41,8 +41,7 @@ async function expectHonestUnharmed(): Promise<void> {
 async function attack(code: string, overrides = {}, input = toInput({})): Promise<unknown> {
   const bundle = await folder.bundle(code, { memoryMb: 32, ...overrides });
   try {
-    const { result } = await runner.run(bundle, input);
-    return result.kind === "value" ? result.value : undefined;
+    return (await runner.run(bundle, input)).value;
   } catch (error) {
     if (!(error instanceof TransformError)) throw error;
     return error;
@@ -147,7 +146,7 @@ describe("nothing of one call is left for the next", () => {
     export default ({ payload }: any) => { const before = ${read}; try { ${write} } catch {} return before ?? "clean"; }`;
     const bundle = await folder.bundle(code);
     for (const n of [1, 2]) {
-      expect((await runner.run(bundle, toInput({ n }))).result).toEqual({ kind: "value", value: "clean" });
+      expect((await runner.run(bundle, toInput({ n }))).value).toBe("clean");
     }
   });
 
@@ -159,7 +158,7 @@ describe("nothing of one call is left for the next", () => {
     }`;
     const bundle = await folder.bundle(code);
     for (const _ of [1, 2]) {
-      expect((await runner.run(bundle, toInput({}))).result).toEqual({ kind: "value", value: [1, 1, 1] });
+      expect((await runner.run(bundle, toInput({}))).value).toEqual([1, 1, 1]);
     }
   });
 
@@ -186,9 +185,9 @@ test("the same input gives the same action, whatever ran before", async () => {
   const first = new Map<string, unknown>();
   await fc.assert(
     fc.asyncProperty(fc.jsonValue({ maxDepth: 3 }), async (payload) => {
-      const { result } = await runner.run(bundle, toInput(payload));
+      const { value: result } = await runner.run(bundle, toInput(payload));
       const key = JSON.stringify(payload);
-      expect(result).toMatchObject({ value: { total: 1, seen: 1 } });
+      expect(result).toMatchObject({ total: 1, seen: 1 });
       if (!first.has(key)) first.set(key, result);
       expect(result).toEqual(first.get(key));
     }),

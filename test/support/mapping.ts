@@ -2,16 +2,15 @@ import path from "node:path";
 import type { MappingInput, UserConfig } from "../../src/config/schema/generated.ts";
 import { resolveUserConfig } from "../../src/config/resolve.ts";
 import type { MappingSource, ResolvedConfig } from "../../src/config/types.ts";
-import { compileMapping } from "../../src/mapping/compile.ts";
-import type { CompiledMapping } from "../../src/mapping/compiled-mapping.ts";
+import { type CompiledMapping, compileMapping } from "../../src/mapping/compile.ts";
 import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
 import { TransformError } from "../../src/errors.ts";
 import { resolveRequest } from "../../src/mapping/resolve.ts";
-import type { TransformBundle, TransformInput, TransformOutcome } from "../../src/transforms/runner.ts";
+import type { TransformBundle, TransformCall, TransformOutcome } from "../../src/transforms/runner.ts";
 import type { HookRequest, Resolution } from "../../src/types.ts";
 
 /** A transform that runs in this process: what crosses is JSON both ways, as it is with the sandbox. */
-export type InlineTransform = (input: TransformInput) => unknown;
+export type InlineTransform = (input: TransformCall) => unknown;
 
 export interface Scenario {
   mappings?: (MappingInput | MappingSource)[];
@@ -80,11 +79,11 @@ function isSource(mapping: MappingInput | MappingSource): mapping is MappingSour
 }
 
 function runInline(transform: InlineTransform) {
-  return async (_bundle: TransformBundle, input: TransformInput): Promise<TransformOutcome> => {
+  return async (_bundle: TransformBundle, input: TransformCall): Promise<TransformOutcome> => {
     const log: TransformOutcome["log"] = [{ level: "log", text: "called" }];
     const value = await attempt(() => transform(JSON.parse(JSON.stringify(input))), log);
-    if (value === undefined) return { result: { kind: "unchanged" }, log, durationMs: 0 };
-    return { result: { kind: "value", value: JSON.parse(JSON.stringify(value)) }, log, durationMs: 0 };
+    if (value === undefined) return { value, log };
+    return { value: JSON.parse(JSON.stringify(value)), log };
   };
 }
 

@@ -4,7 +4,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import {
   type SandboxStatus,
   type TransformBundle,
-  type TransformInput,
+  type TransformCall,
   type TransformOutcome,
   type TransformRunner,
 } from "../runner.ts";
@@ -70,17 +70,11 @@ async function check({ pool }: State, bundle: TransformBundle): Promise<ConfigPr
   return [{ message: answer.message, file: bundle.spec.file, ...place, excerpt }];
 }
 
-async function run(state: State, bundle: TransformBundle, input: TransformInput): Promise<TransformOutcome> {
-  const startedAt = performance.now();
+async function run(state: State, bundle: TransformBundle, input: TransformCall): Promise<TransformOutcome> {
   const answer = await ask(state, bundle, input);
   state.calls++;
-  if (answer.kind === "unchanged") {
-    return { result: { kind: "unchanged" }, log: answer.log, durationMs: performance.now() - startedAt };
-  }
-  if (answer.kind === "value") {
-    const { value, log } = answer;
-    return { result: { kind: "value", value }, log, durationMs: performance.now() - startedAt };
-  }
+  if (answer.kind === "unchanged") return { value: undefined, log: answer.log };
+  if (answer.kind === "value") return { value: answer.value, log: answer.log };
   state.failures++;
   const { kind, message, log, stack = "" } = answer;
   const { text: trace, place } = traceStack(bundle, message, stack);
@@ -90,7 +84,7 @@ async function run(state: State, bundle: TransformBundle, input: TransformInput)
   throw new TransformError(kind, message, { log, trace });
 }
 
-async function ask(state: State, bundle: TransformBundle, input: TransformInput): Promise<Answer> {
+async function ask(state: State, bundle: TransformBundle, input: TransformCall): Promise<Answer> {
   const { pool, breaker, proven } = state;
   const module = nameModule(bundle);
   const fenced = breaker.fence(module);
@@ -115,7 +109,7 @@ function judge({ breaker, proven }: State, bundle: TransformBundle, module: stri
 }
 
 /** What a transform is called with, as it crosses: without the raw body, and without a payload that is just that. */
-function toText({ spec }: TransformBundle, input: TransformInput): string {
+function toText({ spec }: TransformBundle, input: TransformCall): string {
   const { rawBody: _, payload, payloadIsBody, ...rest } = input;
   const parts = { ...rest, secrets: spec.secrets };
   return JSON.stringify({ payloadIsBody, input: payloadIsBody ? parts : { ...parts, payload } });

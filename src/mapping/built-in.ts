@@ -1,0 +1,65 @@
+import type { AgentPayload, WakePayload } from "../config/schema/generated.ts";
+import { compileSchema, readSchema, type SchemaCheck } from "../config/schema/validator.ts";
+import type { ResolvedConfig } from "../config/types.ts";
+import { HookError } from "../errors.ts";
+import { isObject } from "../shared/json.ts";
+import type { HookRequest, Resolution } from "../types.ts";
+import { type Draft, fillDraft } from "./draft.ts";
+import { toChosenKey } from "./idempotency.ts";
+import { toAction } from "./policy.ts";
+
+type BuiltIn = "wake" | "agent";
+
+const SCHEMAS = { wake: readSchema("wake"), agent: readSchema("agent") };
+const CHECKS = { wake: compileSchema(SCHEMAS.wake), agent: compileSchema(SCHEMAS.agent) };
+
+/** Resolves a request to `wake` or `agent`: the fields of its payload, under the operator's policy. */
+export function resolveBuiltIn(hook: BuiltIn, request: HookRequest, config: ResolvedConfig): Resolution {
+  const { draft, idempotencyKey } = hook === "wake" ? readWake(request.payload) : readAgent(request.payload);
+  const filled = fillDraft(draft, hook);
+  return {
+    actions: [toAction(filled, { config, allowsUnsafe: false, requestedKey: filled.sessionKey })],
+    idempotency: toChosenKey(request.idempotencyKey ?? idempotencyKey),
+    warnings: findUnknownFields(hook, request.payload),
+    log: [],
+  };
+}
+
+/** Throws a `HookError` that names the field if the payload does not satisfy the schema. */
+export function requireValid<Payload>(check: SchemaCheck, payload: unknown): asserts payload is Payload {
+  const [problem] = check(payload);
+  if (problem) throw new HookError("invalid_payload", { message: `Invalid payload: ${problem.message}.` });
+}
+
+interface Reading {
+  draft: Draft;
+  idempotencyKey?: string;
+}
+
+function readWake(payload: unknown): Reading {
+  requireValid<WakePayload>(CHECKS.wake, payload);
+  const { text, mode, idempotencyKey } = payload;
+  return { draft: { kind: "wake", text, mode }, idempotencyKey };
+}
+
+/** Field by field, so that nothing else of the payload reaches the action. */
+function readAgent(payload: unknown): Reading {
+  requireValid<AgentPayload>(CHECKS.agent, payload);
+  const { message, name, sessionKey, wakeMode, deliver, channel, to } = payload;
+  const { model, thinking, timeoutSeconds, idempotencyKey } = payload;
+  const turn = { message, name, sessionKey, model, thinking, timeoutSeconds };
+  return { draft: { kind: "agent", ...turn, deliver, channel, to, mode: wakeMode }, idempotencyKey };
+}
+
+const MAX_WARNINGS = 20;
+const MAX_NAME_LENGTH = 64;
+
+/** A sentence for each unknown field. The sender chooses names and number, so both are limited. */
+function findUnknownFields(hook: BuiltIn, payload: unknown): string[] {
+  const known = SCHEMAS[hook]["properties"];
+  if (!isObject(payload) || !isObject(known)) return [];
+  return Object.keys(payload)
+    .filter((name) => !Object.hasOwn(known, name))
+    .slice(0, MAX_WARNINGS)
+    .map((name) => `The field ${JSON.stringify(name.slice(0, MAX_NAME_LENGTH))} is unknown and was ignored.`);
+}
