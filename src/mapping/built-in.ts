@@ -26,7 +26,7 @@ export function resolveBuiltIn(hook: BuiltIn, request: HookRequest, config: Reso
 }
 
 /** Throws a `HookError` that names the field if the payload does not satisfy the schema. */
-export function requireValid<Payload>(check: SchemaCheck, payload: unknown): asserts payload is Payload {
+export function requireValid(check: SchemaCheck, payload: unknown): void {
   const [problem] = check(payload);
   if (problem) throw new HookError("invalid_payload", { message: `Invalid payload: ${problem.message}.` });
 }
@@ -37,18 +37,26 @@ interface Reading {
 }
 
 function readWake(payload: unknown): Reading {
-  requireValid<WakePayload>(CHECKS.wake, payload);
+  requireWake(payload);
   const { text, mode, idempotencyKey } = payload;
   return { draft: { kind: "wake", text, mode }, idempotencyKey };
 }
 
 /** Field by field, so that nothing else of the payload reaches the action. */
 function readAgent(payload: unknown): Reading {
-  requireValid<AgentPayload>(CHECKS.agent, payload);
+  requireAgent(payload);
   const { message, name, sessionKey, wakeMode, deliver, channel, to } = payload;
   const { model, thinking, timeoutSeconds, idempotencyKey } = payload;
   const turn = { message, name, sessionKey, model, thinking, timeoutSeconds };
   return { draft: { kind: "agent", ...turn, deliver, channel, to, mode: wakeMode }, idempotencyKey };
+}
+
+function requireWake(payload: unknown): asserts payload is WakePayload {
+  requireValid(CHECKS.wake, payload);
+}
+
+function requireAgent(payload: unknown): asserts payload is AgentPayload {
+  requireValid(CHECKS.agent, payload);
 }
 
 const MAX_WARNINGS = 20;

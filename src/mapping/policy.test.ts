@@ -23,7 +23,7 @@ describe("session keys", () => {
   });
 
   test.each(["a\nb", "a\u0000b", "a\u2028b", "a\u009bb", "a\uD800b", "x".repeat(257)])("%j is refused", async (key) => {
-    await expect(requested(key)).rejects.toMatchObject(refused);
+    await expect(configured("{{key}}", {}, { key })).rejects.toMatchObject(refused);
   });
 
   test("where a request may not choose, its key is refused and the operator's is not", async () => {
@@ -43,12 +43,9 @@ describe("session keys", () => {
     return actions[0]?.kind === "agent" && actions[0].sessionKey;
   }
 
-  async function configured(sessionKey: string, hooks?: UserConfig["hooks"]): Promise<unknown> {
-    const { actions } = await resolve(
-      "shop",
-      {},
-      { mappings: [{ messageTemplate: "x", sessionKey }], config: { hooks } },
-    );
+  async function configured(sessionKey: string, hooks?: UserConfig["hooks"], payload = {}): Promise<unknown> {
+    const mappings = [{ messageTemplate: "x", sessionKey }];
+    const { actions } = await resolve("shop", payload, { mappings, config: { hooks } });
     return actions[0]?.kind === "agent" && actions[0].sessionKey;
   }
 });
