@@ -1,10 +1,9 @@
-import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type CliResult, run, runWebhooks } from "./support/cli.ts";
+import { type CliResult, run, runWebhooks, startWebhooks } from "./support/cli.ts";
 import { startService } from "./support/service.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -40,11 +39,22 @@ describe("webhooks transform new", () => {
     expect(read("other/two.ts")).toContain("Transform<Payload>");
   });
 
+  test.each(["../status", "a/b", "", ".hidden", "name with spaces", "wake", "agent"])(
+    "refuses the name %j and writes nothing",
+    async (name) => {
+      expect(await webhooks("transform", "new", name)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("name"),
+      });
+      expect(readdirSync(folder)).toEqual([]);
+    },
+  );
+
   test("overwrites nothing", async () => {
     write("transforms/status.samples/problem.json", "{}");
     const { code, stderr } = await webhooks("transform", "new", "status");
     expect(code).toBe(1);
-    expect(stderr).toContain("problem.json: This file is there already");
+    expect(stderr).toContain("problem.json: This file exists already");
     expect(() => read("transforms/status.ts")).toThrow("ENOENT");
     write("transforms/tsconfig.json", "{}");
     await webhooks("transform", "new", "another");
@@ -159,20 +169,14 @@ describe("webhooks test", () => {
 
   test("--watch runs again at every save", async () => {
     writeSample("() => null", {}, []);
-    const child = spawn(process.execPath, [path.join(root, "src/cli/main.ts"), "test", "--watch"], {
-      cwd: folder,
-      env: { ...process.env, INIT_CWD: folder, NO_COLOR: "1" },
-    });
-    let output = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-    await expect.poll(() => output).toMatch(/1 passed, 0 failed[^]*Watching/);
+    const watch = startWebhooks(folder, ["test", "--watch"]);
+    await expect.poll(watch.stdout).toMatch(/1 passed, 0 failed[^]*Watching/);
     write("transforms/x.ts", "export default () => ({ message: 'now' });");
-    await expect.poll(() => output).toMatch(/0 passed, 1 failed/);
+    await expect.poll(watch.stdout).toMatch(/0 passed, 1 failed/);
     write("transforms/x.ts", "export default () => null;");
-    await expect.poll(() => output).toMatch(/0 passed, 1 failed[^]*1 passed, 0 failed/);
-    const ended = new Promise((resolve) => void child.once("exit", resolve));
-    child.kill("SIGINT");
-    expect(await ended).toBe(0);
+    await expect.poll(watch.stdout).toMatch(/0 passed, 1 failed[^]*1 passed, 0 failed/);
+    watch.stop();
+    expect(await watch.ended).toMatchObject({ code: 0 });
   });
 });
 

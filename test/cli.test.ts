@@ -19,7 +19,7 @@ describe("webhooks check", () => {
     write("webhooks.json5", JSON.stringify(withTokens({ hooks: { presets: ["mail"] } })));
     expect(await webhooks("check")).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining("is good: mail"),
+      stdout: expect.stringContaining("is valid (1 mapping: mail)"),
     });
   });
 
@@ -96,12 +96,12 @@ describe("webhooks channels test", () => {
       const channels = { slack: { token: slack.token, baseUrl: slack.baseUrl } };
       write("webhooks.json5", JSON.stringify({ channels }));
       const sent = await webhooks("channels", "test", "slack", "--to", slack.channel, "--text", "Hello there");
-      expect(sent).toMatchObject({ code: 0, stdout: expect.stringContaining("slack took the message") });
+      expect(sent).toMatchObject({ code: 0, stdout: expect.stringContaining("slack accepted the message") });
       expect(await slack.messages()).toEqual(["Hello there"]);
       const refused = await webhooks("channels", "test", "slack", "--to", "C0UNKNOWN0");
       expect(refused.code).toBe(1);
       expect(refused.stderr).toMatch(
-        /^slack, to C0UNKNOWN0: Slack refused the message: channel_not_found\. .+ \(another try would not help\)$/m,
+        /^slack, to C0UNKNOWN0: Slack refused the message: channel_not_found\. .+ \(a retry will not help\)$/m,
       );
       expect(refused.stderr).not.toContain(slack.token);
     } finally {

@@ -39,7 +39,7 @@ describe("webhooks events", () => {
     expect(stdout).toContain(`${id}  m  done`);
     expect(stdout).toContain("POST /hooks/m from 127.0.0.1");
     expect(stdout).toContain('"text": "m 0"');
-    expect(stdout).toMatch(/run \S+ {2}done, 1 try/);
+    expect(stdout).toMatch(/run \S+ {2}done, 1 attempt/);
     expect(JSON.parse((await ask("events", "show", id, "--json")).stdout)).toMatchObject({ id });
     expect(await ask("events", "show", "nope")).toMatchObject({
       code: 1,
@@ -72,7 +72,7 @@ describe("webhooks events", () => {
     expect(await ask("events", "replay")).toMatchObject({ code: 1, stderr: expect.stringMatching(/--hook/) });
     expect(await ask("events", "replay", "--since", "soon")).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('"soon" is no moment'),
+      stderr: expect.stringContaining('"soon" is not a valid time'),
     });
   });
 
@@ -100,14 +100,14 @@ test("webhooks dead-letters lists, retries and drops", async () => {
     ids.push(body.eventId);
   }
   const listed = await ask("dead-letters", "list");
-  expect(listed.stdout).toMatch(/^\S+ {2}delivery {2}agent {2}1 try\n {2}given up .*\n {2}the channel discord/);
+  expect(listed.stdout).toMatch(/^\S+ {2}delivery {2}agent {2}1 attempt\n {2}given up .*\n {2}the channel discord/);
   expect(listed.stdout).toContain(`event ${ids[0]}`);
   const letters = JSON.parse((await ask("dead-letters", "list", "--json")).stdout);
   expect(letters.map(({ eventId }: { eventId: string }) => eventId)).toEqual(ids.toReversed());
 
   expect(await ask("dead-letters", "drop", letters[0].id)).toMatchObject({ code: 0 });
   expect(await ask("dead-letters", "drop", letters[0].id)).toMatchObject({ code: 1 });
-  expect((await ask("dead-letters", "retry", "--all")).stdout).toBe(`${letters[1].id}  tried again\n`);
+  expect((await ask("dead-letters", "retry", "--all")).stdout).toBe(`${letters[1].id}  will be retried\n`);
   await expect.poll(async () => (await service.api("/api/dead-letters")).deadLetters).toHaveLength(1);
   expect(await ask("dead-letters", "drop")).toMatchObject({
     code: 1,
@@ -116,7 +116,7 @@ test("webhooks dead-letters lists, retries and drops", async () => {
 });
 
 test("where there is nothing, that is said", async () => {
-  expect(await ask("events", "list")).toMatchObject({ code: 0, stdout: "There are no such events.\n" });
+  expect(await ask("events", "list")).toMatchObject({ code: 0, stdout: "No events match.\n" });
   expect(await ask("events", "list", "--json")).toMatchObject({ code: 0, stdout: "[]\n" });
   for (const args of [["list"], ["retry", "--all"], ["drop", "--all"]]) {
     const { code, stdout } = await ask("dead-letters", ...args);
@@ -144,7 +144,7 @@ test.each([
   await proxy.close();
   expect(code).toBe(1);
   expect(stderr.trim()).toBe(
-    `What answers at ${new URL(proxy.url).origin} (${status}) is no webhooks service. Name the service's address with --url.`,
+    `The server at ${new URL(proxy.url).origin} is not a Hookline service (status ${status}): name the service's address with --url.`,
   );
 });
 

@@ -7,80 +7,61 @@ import { buildProgram, type Program } from "../program/build.ts";
 import { createTelemetry } from "../telemetry/telemetry.ts";
 import type { TransformRunner } from "../transforms/runner.ts";
 import { createSandbox } from "../transforms/sandbox/sandbox.ts";
+import type { CliIo } from "./io.ts";
 
-/** The folder that the person stands in: npm changes into the package's own before it runs a script. */
-export function workingFolder(): string {
-  return process.env.INIT_CWD ?? process.cwd();
+/** Finds the configuration: by the flag, the environment, or its usual names in the current folder. */
+export function locateConfig(flag: string | undefined, { env, cwd }: CliIo): string {
+  return findConfigFile({ flag, env, cwd });
 }
 
-/** The configuration that the flag, the environment or the folder names. */
-export function locateConfig(flag: string | undefined): string {
-  return findConfigFile({ flag, env: process.env, cwd: workingFolder() });
+/** As `locateConfig`, but without a configuration it gives the file to create. */
+export function locateNewConfig(flag: string | undefined, io: CliIo): string {
+  const named = flag ?? io.env["WEBHOOKS_CONFIG"];
+  if (named) return path.resolve(io.cwd, named);
+  return locateAnyConfig(undefined, io) ?? path.join(io.cwd, "webhooks.json5");
 }
 
-/** The configuration that the flag, the environment or the folder names, or, where there is none yet, the one to make. */
-export function locateNewConfig(flag: string | undefined): string {
-  const named = flag ?? process.env["WEBHOOKS_CONFIG"];
-  if (named) return path.resolve(workingFolder(), named);
-  return locateAnyConfig(undefined) ?? path.join(workingFolder(), "webhooks.json5");
+/** The absolute folder of the transforms: by the flag, the configuration, or the default. */
+export async function locateTransforms(flags: { dir?: string; config?: string }, io: CliIo): Promise<string> {
+  if (flags.dir !== undefined) return path.resolve(io.cwd, flags.dir);
+  const file = locateAnyConfig(flags.config, io);
+  if (file === undefined) return path.resolve(io.cwd, DEFAULTS.hooks.transformsDir);
+  return (await readConfig(file, io.env)).config.hooks.transformsDir;
 }
 
-/** The folder of the transforms, absolute: the one named, else the configuration's, else the default one here. */
-export async function locateTransforms(flags: { dir?: string; config?: string }): Promise<string> {
-  if (flags.dir !== undefined) return path.resolve(workingFolder(), flags.dir);
-  const file = locateAnyConfig(flags.config);
-  if (file === undefined) return path.resolve(workingFolder(), DEFAULTS.hooks.transformsDir);
-  return (await readConfig(file, process.env)).config.hooks.transformsDir;
-}
-
-/** None is needed where none is named: a transform can be written before its configuration. */
-function locateAnyConfig(flag: string | undefined): string | undefined {
+/** A transform can be written before its configuration, so only a named one has to exist. */
+function locateAnyConfig(flag: string | undefined, io: CliIo): string | undefined {
   try {
-    return locateConfig(flag);
+    return locateConfig(flag, io);
   } catch (error) {
-    const isNamed = flag !== undefined || process.env["WEBHOOKS_CONFIG"];
+    const isNamed = flag !== undefined || io.env["WEBHOOKS_CONFIG"];
     if (isNamed || !(error instanceof ConfigError)) throw error;
     return undefined;
   }
 }
 
-/** Builds what `serve` would serve, in the same sandbox, and hands it to `use`; nothing stays behind. */
+/** Builds what `serve` would serve, in the same sandbox, passes it to `use`, and closes it. */
 export async function withProgram(
   configFlag: string | undefined,
+  io: CliIo,
   use: (program: Program, runner: TransformRunner) => Promise<void>,
 ): Promise<void> {
-  const file = locateConfig(configFlag);
+  const file = locateConfig(configFlag, io);
   const runner = createSandbox({ telemetry: createTelemetry("error") });
   try {
-    await use(await buildProgram({ generation: 1, load: () => readConfig(file, process.env), runner }), runner);
+    await use(await buildProgram({ generation: 1, load: () => readConfig(file, io.env), runner }), runner);
   } finally {
     await runner.close();
   }
 }
 
-/** At SIGTERM or SIGINT closes what runs and exits 0; a second signal exits at once. */
-export function stopOnSignal(running: { close(): Promise<void> }): void {
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.once(signal, () => {
-      process.once(signal, () => process.exit(1));
-      running.close().then(() => process.exit(0), fail);
-    });
-  }
-}
-
-/** Where a running service is called: one that listens on every address, on the loopback one. */
+/** The URL of a running service; one that listens on every address is called on the loopback address. */
 export function serviceAddress({ host, port }: ResolvedConfig["gateway"]): string {
   const reachable = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }
 
-/** The one way out with an error: what the operator must mend, line by line; anything else with its stack. */
-export function fail(error: unknown): void {
-  console.error(describeError(error));
-  process.exitCode = 1;
-}
-
-/** An error as the terminal shows it. */
+/** An error as the terminal shows it: what the operator has to fix line by line, anything unexpected with its stack. */
 export function describeError(error: unknown): string {
   if (error instanceof ConfigError) {
     return error.problems

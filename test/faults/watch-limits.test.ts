@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Client, createClient } from "../support/client.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
 
-const main = path.join(import.meta.dirname, "../../src/cli/main.ts");
+const main = path.join(import.meta.dirname, "../../src/cli/webhooks.ts");
 const canLimit = spawnSync("unshare", ["-Ur", "true"]).status === 0;
 
 let folder: string;

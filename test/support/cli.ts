@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import path from "node:path";
+import { Readable, Writable } from "node:stream";
 import { onTestFailed } from "vitest";
-
-const main = path.join(import.meta.dirname, "../../src/cli/main.ts");
+import type { CliIo } from "../../src/cli/io.ts";
+import { runCli } from "../../src/cli/main.ts";
 
 /** How a command ended, and what it wrote. */
 export interface CliResult {
@@ -11,22 +12,6 @@ export interface CliResult {
   stderr: string;
 }
 
-/** Runs `webhooks` as a process of its own in a folder. */
-export function runWebhooks(folder: string, ...args: string[]): Promise<CliResult> {
-  return run(folder, process.execPath, [main, ...args]);
-}
-
-/** Runs `webhooks mail setup` in a folder, with nobody at a terminal. `answer`: what it printed, where that is JSON. */
-export async function setUpMail(
-  folder: string,
-  flags: string[],
-  surroundings?: Surroundings,
-): Promise<CliResult & { answer: unknown }> {
-  const result = await run(folder, process.execPath, [main, "mail", "setup", ...flags], surroundings);
-  return { ...result, answer: result.stdout.startsWith("{") ? JSON.parse(result.stdout) : undefined };
-}
-
-/** What a program finds beside its arguments. */
 interface Surroundings {
   /** What is piped in. */
   input?: string;
@@ -34,20 +19,79 @@ interface Surroundings {
   env?: Record<string, string>;
 }
 
-/**
- * Runs a program in a folder, as from a plain shell: not from npm, and without colours. A test that fails shows how its
- * programs ended.
- */
+/** A command that runs in this process. */
+export interface RunningCommand {
+  /** What it has written so far. */
+  stdout(): string;
+  stderr(): string;
+  /** Does what SIGTERM does. */
+  stop(): void;
+  ended: Promise<CliResult>;
+}
+
+/** Runs `webhooks` in this process, as if it was called in a folder, without a terminal. */
+export function runWebhooks(folder: string, ...args: string[]): Promise<CliResult> {
+  // The mail commands still write to the console.
+  if (args[0] === "mail") return run(folder, process.execPath, [entry, ...args]);
+  return startWebhooks(folder, args).ended;
+}
+
+/** As `runWebhooks`, for a command that runs until it is stopped. */
+export function startWebhooks(
+  folder: string,
+  args: string[],
+  { input = "", env = {} }: Surroundings = {},
+): RunningCommand {
+  const stdout = createCapture();
+  const stderr = createCapture();
+  const stopping = new AbortController();
+  const io: CliIo = {
+    cwd: folder,
+    env: { ...plainEnv(), ...env },
+    stdin: Readable.from([input]),
+    stdout,
+    stderr,
+    exitCode: 0,
+    stopSignal: () => stopping.signal,
+  };
+  const ended = runCli(args, io).then((code) => ({ code, stdout: stdout.text(), stderr: stderr.text() }));
+  onTestFailed(async () => console.error(["webhooks", ...args].join(" "), await ended));
+  return { stdout: stdout.text, stderr: stderr.text, stop: () => stopping.abort(), ended };
+}
+
+function createCapture(): Writable & { text(): string } {
+  let written = "";
+  const stream = new Writable({
+    decodeStrings: false,
+    write(chunk, _encoding, done) {
+      written += String(chunk);
+      done();
+    },
+  });
+  return Object.assign(stream, { text: () => written });
+}
+
+const entry = path.join(import.meta.dirname, "../../src/cli/webhooks.ts");
+
+/** Runs `webhooks mail setup` in a folder without a terminal. `answer`: what it printed, when that is JSON. */
+export async function setUpMail(
+  folder: string,
+  flags: string[],
+  surroundings?: Surroundings,
+): Promise<CliResult & { answer: unknown }> {
+  const result = await run(folder, process.execPath, [entry, "mail", "setup", ...flags], surroundings);
+  return { ...result, answer: result.stdout.startsWith("{") ? JSON.parse(result.stdout) : undefined };
+}
+
+/** Runs a program in a folder, without a terminal or colours. A test that fails shows how its programs ended. */
 export function run(
   folder: string,
   file: string,
   args: string[],
   { input = "", env = {} }: Surroundings = {},
 ): Promise<CliResult> {
-  const { INIT_CWD: _, WEBHOOKS_CONFIG: __, FORCE_COLOR: ___, ...own } = process.env;
   const ended = new Promise<CliResult>((resolve) => {
-    const options = { cwd: folder, env: { ...own, ...env, NO_COLOR: "1" } };
-    const child = execFile(file, args, options, (error, stdout, stderr) => {
+    const child = execFile(file, args, { cwd: folder, env: { ...plainEnv(), ...env } }, (error, stdout, stderr) => {
       const code = typeof error?.code === "number" ? error.code : Number(error !== null);
       resolve({ code, stdout, stderr });
     });
@@ -55,4 +99,10 @@ export function run(
   });
   onTestFailed(async () => console.error([file, ...args].join(" "), await ended));
   return ended;
+}
+
+/** This process's environment, as a plain shell has it: without npm's folder, and without colours. */
+function plainEnv(): NodeJS.ProcessEnv {
+  const { INIT_CWD: _, WEBHOOKS_CONFIG: __, FORCE_COLOR: ___, ...env } = process.env;
+  return { ...env, NO_COLOR: "1" };
 }

@@ -57,7 +57,7 @@ export function spawnWebhooks(
   args: string[],
   env: Record<string, string> = {},
 ): ChildProcessByStdio<null, Readable, Readable> {
-  return spawn(process.execPath, [path.join(root, "src/cli/main.ts"), ...args], {
+  return spawn(process.execPath, [path.join(root, "src/cli/webhooks.ts"), ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...env },
   });

@@ -4,7 +4,7 @@ import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect } from "vitest";
 
-const main = path.join(import.meta.dirname, "../../src/cli/main.ts");
+const main = path.join(import.meta.dirname, "../../src/cli/webhooks.ts");
 
 /** `webhooks` on a terminal of its own, and a person at it. */
 export interface Terminal {

@@ -1,35 +1,45 @@
+import type { Command } from "commander";
 import { existsSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { readConfig } from "../../config/load.ts";
 import { backUpDatabase } from "../../journal/sqlite/backup.ts";
-import { locateConfig, workingFolder } from "../context.ts";
+import { CONFIG_HELP } from "../command.ts";
+import { locateConfig } from "../context.ts";
+import { type CliIo, print } from "../io.ts";
 
-/**
- * Writes the journal into one file, while the service runs or when it does not, and how far mailboxes are read into another of
- * the same name with `.mail` behind it, where there is a mailbox. Both or none.
- */
-export async function backup(file: string, flags: { config?: string }): Promise<void> {
-  const { config } = await readConfig(locateConfig(flags.config), process.env);
-  const target = path.resolve(workingFolder(), file);
-  for (const written of await backUpState(config.store.path, target))
-    console.log(`${written}: ${statSync(written).size} bytes, checked.`);
+export function addBackup(program: Command, io: CliIo): void {
+  program
+    .command("backup")
+    .description(
+      "Write the journal into one file, and the position in the mailbox into <file>.mail; also while serving.",
+    )
+    .argument("<file>", "a file that does not exist yet")
+    .option("--config <file>", CONFIG_HELP)
+    .action((file: string, flags: { config?: string }) => backUp(file, flags, io));
 }
 
+async function backUp(file: string, flags: { config?: string }, io: CliIo): Promise<void> {
+  const { config } = await readConfig(locateConfig(flags.config, io), io.env);
+  for (const written of await backUpState(config.store.path, path.resolve(io.cwd, file))) {
+    print(io, `${written}: ${statSync(written).size} bytes, checked.`);
+  }
+}
+
+/** Writes all of the files or none, and returns them. */
 async function backUpState(folder: string, target: string): Promise<string[]> {
   const [mails, journal] = [path.join(folder, "mail.db"), path.join(folder, "journal.db")];
   const written: string[] = [];
   try {
-    // The mails first: one that comes meanwhile is in the journal, and known there when it comes again. The other way it would be lost.
-    if (existsSync(mails)) written.push(await backUp(mails, `${target}.mail`));
-    written.push(await backUp(journal, target));
-    return written;
+    // The mailbox first: a mail that arrives in between is in the journal, which recognises it when it comes again. In the
+    // other order it would be lost.
+    if (existsSync(mails)) {
+      await backUpDatabase(mails, `${target}.mail`);
+      written.push(`${target}.mail`);
+    }
+    await backUpDatabase(journal, target);
+    return [...written, target];
   } catch (error) {
     for (const half of written) rmSync(half, { force: true });
     throw error;
   }
-}
-
-async function backUp(file: string, target: string): Promise<string> {
-  await backUpDatabase(file, target);
-  return target;
 }

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { type DeadLetterRow, printDeadLetter } from "./dead-letters.ts";
+import { type DeadLetterRow, formatDeadLetter } from "./dead-letters.ts";
 
 const letter: DeadLetterRow = {
   id: "d-1",
@@ -14,7 +14,7 @@ const letter: DeadLetterRow = {
 
 test("the whole error is shown, and the event that it belongs to", () => {
   expect(show(letter)).toEqual([
-    "d-1  delivery  build  8 tries",
+    "d-1  delivery  build  8 attempts",
     "  given up 2026-11-20T14:00:00.000Z, event e-1",
     `  ${letter.error}`,
   ]);
@@ -22,16 +22,16 @@ test("the whole error is shown, and the event that it belongs to", () => {
 
 test("a heartbeat's belongs to none", () => {
   expect(show({ ...letter, hook: undefined, eventId: undefined, attempts: 1 }).slice(0, 2)).toEqual([
-    "d-1  delivery  1 try",
+    "d-1  delivery  1 attempt",
     "  given up 2026-11-20T14:00:00.000Z",
   ]);
 });
 
 test("an error cannot move the cursor", () => {
-  const lines = printDeadLetter({ ...letter, hook: "a\u001B[2J", error: "b\u001B[2J" });
+  const lines = formatDeadLetter({ ...letter, hook: "a\u001B[2J", error: "b\u001B[2J" });
   expect(lines.join("\n")).not.toContain("\u001B[2J");
 });
 
 function show(shown: DeadLetterRow): string[] {
-  return printDeadLetter(shown).map((line) => stripVTControlCharacters(line));
+  return formatDeadLetter(shown).map((line) => stripVTControlCharacters(line));
 }

@@ -1,69 +1,71 @@
-import { styleText } from "node:util";
+import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { createOperatorClient, type OperatorClient, type ServiceFlags } from "../operator-client.ts";
-import { printTries } from "../print.ts";
+import { addServiceOptions, toCount } from "../command.ts";
+import { formatCount } from "../format.ts";
+import { type CliIo, print, printJson, style } from "../io.ts";
+import { createOperatorClient, type OperatorClient, readPages, type ServiceFlags } from "../operator-client.ts";
 
-const PAGE = 500;
 const NONE = "There are no dead letters.";
 
-/** Lists what failed for good, newest first. */
-export async function listDeadLetters(flags: ServiceFlags & { limit: number; json: boolean }): Promise<void> {
-  const client = await createOperatorClient(flags);
+type ListFlags = ServiceFlags & { limit: number; json: boolean };
+type ChoiceFlags = ServiceFlags & { all: boolean };
+
+export function addDeadLetters(program: Command, io: CliIo): void {
+  const letters = program.command("dead-letters").description("Inspect, retry or drop what failed permanently.");
+  addServiceOptions(letters.command("list").description("List dead runs and deliveries, newest first."))
+    .option("--limit <number>", "at most this many", toCount, 50)
+    .option("--json", "print JSON", false)
+    .action((flags: ListFlags) => listDeadLetters(flags, io));
+  addServiceOptions(letters.command("retry").description("Try them again, with all attempts."))
+    .argument("[ids...]")
+    .option("--all", "all dead letters", false)
+    .action((ids: string[], flags: ChoiceFlags) => retryDeadLetters(ids, flags, io));
+  addServiceOptions(letters.command("drop").description("Remove them from the list without another attempt."))
+    .argument("[ids...]")
+    .option("--all", "all dead letters", false)
+    .action((ids: string[], flags: ChoiceFlags) => dropDeadLetters(ids, flags, io));
+}
+
+async function listDeadLetters(flags: ListFlags, io: CliIo): Promise<void> {
   const letters: DeadLetterRow[] = [];
-  for await (const letter of readDeadLetters(client)) {
+  for await (const letter of readDeadLetters(await createOperatorClient(flags, io))) {
     if (letters.push(letter) === flags.limit) break;
   }
-  if (flags.json) console.log(JSON.stringify(letters, undefined, 2));
-  else if (letters.length === 0) console.log(NONE);
-  else console.log(letters.flatMap(printDeadLetter).join("\n"));
+  if (flags.json) printJson(io, letters);
+  else if (letters.length === 0) print(io, NONE);
+  else print(io, ...letters.flatMap(formatDeadLetter));
 }
 
-/** Lets the runs and deliveries that are named try again, or all of them. */
-export function retryDeadLetters(ids: string[], flags: ServiceFlags & { all: boolean }): Promise<void> {
-  return mendEach(ids, flags, async (client, id) => {
+async function retryDeadLetters(ids: string[], flags: ChoiceFlags, io: CliIo): Promise<void> {
+  const client = await createOperatorClient(flags, io);
+  for (const id of await chooseIds(client, ids, flags, io)) {
     await client.call("POST", `/api/dead-letters/${encodeURIComponent(id)}/retry`);
-    console.log(`${id}  tried again`);
-  });
+    print(io, `${id}  will be retried`);
+  }
 }
 
-/** Drops those that are named, or all of them. */
-export function dropDeadLetters(ids: string[], flags: ServiceFlags & { all: boolean }): Promise<void> {
-  return mendEach(ids, flags, async (client, id) => {
+async function dropDeadLetters(ids: string[], flags: ChoiceFlags, io: CliIo): Promise<void> {
+  const client = await createOperatorClient(flags, io);
+  for (const id of await chooseIds(client, ids, flags, io)) {
     await client.call("DELETE", `/api/dead-letters/${encodeURIComponent(id)}`);
-    console.log(`${id}  dropped`);
-  });
+    print(io, `${id}  dropped`);
+  }
 }
 
-async function mendEach(
-  ids: string[],
-  flags: ServiceFlags & { all: boolean },
-  mend: (client: OperatorClient, id: string) => Promise<void>,
-): Promise<void> {
-  if (ids.length === 0 && !flags.all) {
+/** The ids to act on. All are read before the first call: a run that fails again would come back to the list. */
+async function chooseIds(client: OperatorClient, ids: string[], { all }: ChoiceFlags, io: CliIo): Promise<string[]> {
+  if (ids.length === 0 && !all) {
     throw new ConfigError([{ message: "Name dead letters by their ids, or choose all of them with --all." }]);
   }
-  const client = await createOperatorClient(flags);
-  const chosen = flags.all ? await readIds(client) : ids;
-  for (const id of chosen) await mend(client, id);
-  if (chosen.length === 0) console.log(NONE);
+  if (!all) return ids;
+  const letters = await Array.fromAsync(readDeadLetters(client));
+  if (letters.length === 0) print(io, NONE);
+  return letters.map(({ id }) => id).toReversed();
 }
 
-/** The oldest first, and all of them before the first is mended: one that fails again comes back to the list. */
-async function readIds(client: OperatorClient): Promise<string[]> {
-  const ids: string[] = [];
-  for await (const { id } of readDeadLetters(client)) ids.push(id);
-  return ids.toReversed();
-}
-
-async function* readDeadLetters(client: OperatorClient): AsyncGenerator<DeadLetterRow> {
-  let before: string | undefined;
-  do {
-    const response = await client.call("GET", "/api/dead-letters", { before, limit: PAGE });
-    const { deadLetters }: { deadLetters: DeadLetterRow[] } = JSON.parse(await response.text());
-    yield* deadLetters;
-    before = deadLetters.length === PAGE ? deadLetters.at(-1)?.id : undefined;
-  } while (before !== undefined);
+function readDeadLetters(client: OperatorClient): AsyncGenerator<DeadLetterRow> {
+  return readPages<DeadLetterRow>(client, "/api/dead-letters", "deadLetters");
 }
 
 /** A dead letter as `GET /api/dead-letters` lists it. */
@@ -78,10 +80,10 @@ export interface DeadLetterRow {
   at: string;
 }
 
-/** What failed for good as a person reads it: what it is, when it was given up and for which event, the whole error. */
-export function printDeadLetter({ id, kind, hook, eventId, error, attempts, at }: DeadLetterRow): string[] {
-  const title = [styleText("bold", id), kind, hook && toPrintable(hook), printTries(attempts)];
+/** What failed, when it was given up and for which event, and the whole error. */
+export function formatDeadLetter({ id, kind, hook, eventId, error, attempts, at }: DeadLetterRow): string[] {
+  const title = [style("bold", id), kind, hook && toPrintable(hook), formatCount(attempts, "attempt")];
   const origin = [`given up ${at}`, eventId && `event ${eventId}`];
-  const below = [origin.filter(Boolean).join(", "), ...toPrintable(error).split("\n")];
-  return [title.filter(Boolean).join("  "), ...below.map((line) => `  ${line}`)];
+  const details = [origin.filter(Boolean).join(", "), ...toPrintable(error).split("\n")];
+  return [title.filter(Boolean).join("  "), ...details.map((line) => `  ${line}`)];
 }

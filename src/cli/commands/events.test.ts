@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { type EventTimeline, printEvent, toMoment } from "./events.ts";
+import { type EventTimeline, formatEvent } from "./event-timeline.ts";
+import { parseTime } from "./events.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00Z");
 
@@ -10,13 +11,13 @@ test.for([
   ["2026-11-20T08:00:00+01:00", "2026-11-20T07:00:00.000Z"],
   ["2026-11-01", "2026-11-01T00:00:00.000Z"],
 ] as const)("%s", ([text, moment]) => {
-  expect(toMoment(text, NOW)).toBe(moment);
+  expect(parseTime(text, NOW)).toBe(moment);
 });
 
 test("nothing stays nothing, and nonsense is told", () => {
-  expect(toMoment(undefined, NOW)).toBeUndefined();
-  expect(() => toMoment("soon", NOW)).toThrow('"soon" is no moment');
-  expect(() => toMoment("99999999999d", NOW)).toThrow("is no moment");
+  expect(parseTime(undefined, NOW)).toBeUndefined();
+  expect(() => parseTime("soon", NOW)).toThrow('"soon" is not a valid time');
+  expect(() => parseTime("99999999999d", NOW)).toThrow("is not a valid time");
 });
 
 test("a delivery to the last route shows where it went", () => {
@@ -26,12 +27,12 @@ test("a delivery to the last route shows where it went", () => {
 });
 
 test("a hook's name and a recipient cannot move the cursor", () => {
-  const lines = printEvent(event({ hook: "a\u001B[2J", deliveries: [delivery({ to: "C\u001B[2J" })] }));
+  const lines = formatEvent(event({ hook: "a\u001B[2J", deliveries: [delivery({ to: "C\u001B[2J" })] }));
   expect(lines.join("\n")).not.toContain("\u001B[2J");
 });
 
 function show(part: Partial<EventTimeline>): string[] {
-  return printEvent(event(part)).map((line) => stripVTControlCharacters(line).trim());
+  return formatEvent(event(part)).map((line) => stripVTControlCharacters(line).trim());
 }
 
 function delivery(part: Partial<EventTimeline["deliveries"][number]>): EventTimeline["deliveries"][number] {

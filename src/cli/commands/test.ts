@@ -1,40 +1,53 @@
+import type { Command } from "commander";
 import { once } from "node:events";
 import { ConfigError } from "../../errors.ts";
 import { createWatcher } from "../../program/watch.ts";
 import { createLog } from "../../telemetry/log.ts";
 import { createTelemetry } from "../../telemetry/telemetry.ts";
 import { createSandbox } from "../../transforms/sandbox/sandbox.ts";
+import { CONFIG_HELP } from "../command.ts";
 import { locateTransforms } from "../context.ts";
+import { type CliIo, print } from "../io.ts";
 import { findSamples } from "../samples/find.ts";
-import { type RunAllOptions, runAllSamples } from "../samples/run-all.ts";
+import { runAllSamples, type SuiteOptions } from "../samples/suite.ts";
 
-export interface TestFlags {
+interface TestFlags {
   config?: string;
   update: boolean;
   watch: boolean;
 }
 
-/** Runs the samples beside the transforms in the service's own sandbox. Exit code 1 where one gives another action. */
-export async function testSamples(dir: string | undefined, { config, update, watch }: TestFlags): Promise<void> {
-  const folder = await locateTransforms({ dir, config });
-  if (findSamples(folder).length === 0) throw noSamples(folder);
+export function addTest(program: Command, io: CliIo): void {
+  program
+    .command("test")
+    .description("Run the samples beside the transforms; exit 1 when an action differs from the expected one.")
+    .argument("[dir]", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
+    .option("--config <file>", CONFIG_HELP)
+    .option("--update", "record the actual actions as the expected ones", false)
+    .option("--watch", "run again at every save", false)
+    .action((dir: string | undefined, flags: TestFlags) => testSamples(dir, flags, io));
+}
+
+/** Runs the samples in the sandbox that the service uses. */
+async function testSamples(dir: string | undefined, { config, update, watch }: TestFlags, io: CliIo): Promise<void> {
+  const folder = await locateTransforms({ dir, config }, io);
+  if (findSamples(folder).length === 0) {
+    const next = "`webhooks transform new <name>` writes the first.";
+    throw new ConfigError([{ message: `There are no samples in ${folder}. ${next}` }]);
+  }
   const runner = createSandbox({ telemetry: createTelemetry("error") });
-  const options = { folder, runner, update };
+  const options = { folder, runner, update, io };
   try {
     if (watch) await runAtEverySave(options);
-    else await runOnce(options);
+    else if ((await runAllSamples(options)) > 0) io.exitCode = 1;
   } finally {
     await runner.close();
   }
 }
 
-async function runOnce(options: RunAllOptions): Promise<void> {
-  const { failed } = await runAllSamples(options);
-  if (failed > 0) process.exitCode = 1;
-}
-
-/** Until the person ends it. */
-async function runAtEverySave(options: RunAllOptions): Promise<void> {
+async function runAtEverySave(options: SuiteOptions): Promise<void> {
+  const { folder, io } = options;
+  const stopped = once(io.stopSignal(), "abort");
   let startedAt = Date.now();
   let running = run(Promise.resolve());
   const watcher = createWatcher({
@@ -42,21 +55,19 @@ async function runAtEverySave(options: RunAllOptions): Promise<void> {
     changed: () => (running = run(running)),
     log: createLog("warn"),
   });
-  watcher.follow([options.folder]);
-  await once(process, "SIGINT");
+  watcher.follow([folder]);
+  await stopped;
   await watcher.close();
   await running;
 
   async function run(earlier: Promise<void>): Promise<void> {
     await earlier;
     startedAt = Date.now();
-    console.clear();
+    if (io.stdout.isTTY) io.stdout.write(CLEAR);
     await runAllSamples(options);
-    console.log(`Watching ${options.folder}; Ctrl+C ends it.`);
+    print(io, `Watching ${folder}. Press Ctrl+C to stop.`);
   }
 }
 
-function noSamples(folder: string): ConfigError {
-  const message = `There are no samples in ${folder}.`;
-  return new ConfigError([{ message: `${message} \`webhooks transform new <name>\` makes the first.` }]);
-}
+/** Moves the cursor to the top and clears the screen. */
+const CLEAR = "\u001b[1;1H\u001b[0J";

@@ -1,47 +1,53 @@
-import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { styleText } from "node:util";
+import { text } from "node:stream/consumers";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
 import { runTrial, type Trial } from "../../operator/trial.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import type { LogLine } from "../../types.ts";
-import { withProgram, workingFolder } from "../context.ts";
+import { addPair, CONFIG_HELP } from "../command.ts";
+import { withProgram } from "../context.ts";
+import { formatActions, formatLog } from "../format.ts";
+import { type CliIo, print, printError, printJson, style } from "../io.ts";
 
-export interface TryFlags {
+interface TryFlags {
   config?: string;
   header: Record<string, string>;
   query: Record<string, string>;
   json: boolean;
 }
 
-/**
- * Shows what the service would make of the payload: to a person at a terminal, elsewhere as JSON. Exit code 1 where it
- * would be refused.
- */
-export async function tryHook(hook: string, payloadFile: string, flags: TryFlags): Promise<void> {
-  const payload = readPayload(payloadFile);
-  await withProgram(flags.config, async (program, { run }) => {
+export function addTry(program: Command, io: CliIo): void {
+  program
+    .command("try")
+    .description("Show the action that a payload leads to. Nothing is recorded or dispatched.")
+    .argument("<hook>", "name of the hook: what follows the hooks path in its URL")
+    .argument("<payload-file>", "file with the JSON payload; - for standard input")
+    .option("--config <file>", CONFIG_HELP)
+    .option("--header <name:value>", "a header of the request; may be repeated", addPair(":"), {})
+    .option("--query <name=value>", "a query parameter; may be repeated", addPair("="), {})
+    .option("--json", "print JSON on a terminal too; elsewhere it is the default", false)
+    .action((hook: string, payloadFile: string, flags: TryFlags) => tryHook(hook, payloadFile, flags, io));
+}
+
+/** Exit code 1 when the service would refuse the payload. */
+async function tryHook(hook: string, payloadFile: string, flags: TryFlags, io: CliIo): Promise<void> {
+  const payload = await readPayload(payloadFile, io);
+  await withProgram(flags.config, io, async (program, { run }) => {
     const trial = await runTrial({ hook, payload, headers: flags.header, query: flags.query }, program, (request) =>
       resolveRequest(request, { ...program, run }),
     );
-    if (process.stdout.isTTY && !flags.json) console.log(printTrial(hook, trial).join("\n"));
-    else printJson(trial);
-    if (!trial.ok) process.exitCode = 1;
+    if (io.stdout.isTTY && !flags.json) print(io, ...formatTrial(hook, trial));
+    else printTrialJson(trial, io);
+    if (!trial.ok) io.exitCode = 1;
   });
 }
 
-/** The result goes to standard output, everything that is for a person to standard error. */
-function printJson({ log, ...trial }: Trial): void {
-  for (const line of printLog(log)) console.error(line);
-  if (!trial.ok && trial.detail) console.error(toPrintable(trial.detail));
-  console.log(JSON.stringify(trial, undefined, 2));
-}
-
-function readPayload(file: string): unknown {
-  const name = file === "-" ? "standard input" : path.resolve(workingFolder(), file);
+async function readPayload(file: string, io: CliIo): Promise<unknown> {
+  const name = file === "-" ? "standard input" : path.resolve(io.cwd, file);
   try {
-    return JSON.parse(readFileSync(file === "-" ? 0 : name, "utf8"));
+    return JSON.parse(await (file === "-" ? text(io.stdin) : readFile(name, "utf8")));
   } catch (error) {
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
     const message = isMissing ? `There is no file ${name}.` : `${name} cannot be read as JSON: ${messageOf(error)}`;
@@ -49,50 +55,29 @@ function readPayload(file: string): unknown {
   }
 }
 
-/** A trial as a person reads it: which mapping took it, how long that took, its log, its actions or what went wrong. */
-export function printTrial(hook: string, trial: Trial): string[] {
-  const time = styleText("dim", `${trial.durationMs.toFixed(1)} ms`);
-  const log = printLog(trial.log);
+/** The result goes to standard output, what is for a person to standard error. */
+function printTrialJson({ log, ...trial }: Trial, io: CliIo): void {
+  printError(io, ...formatLog(log));
+  if (!trial.ok && trial.detail) printError(io, toPrintable(trial.detail));
+  printJson(io, trial);
+}
+
+/** The trial for a person: the mapping, the time taken, the log, then the actions or what went wrong. */
+export function formatTrial(hook: string, trial: Trial): string[] {
+  const time = style("dim", `${trial.durationMs.toFixed(1)} ms`);
+  const log = formatLog(trial.log);
   const logBlock = log.length > 0 ? [...log, ""] : [];
-  const taker = trial.mapping === undefined ? "" : `, taken by the mapping ${trial.mapping}`;
+  const mapping = trial.mapping === undefined ? "" : `, mapping ${trial.mapping}`;
   if (!trial.ok) {
-    const answer = styleText("red", `✗ ${hook} would be answered with ${trial.status} ${trial.code}`);
-    return [`${answer}${taker} ${time}`, "", ...logBlock, toPrintable(trial.detail ?? trial.error)];
+    const answer = style("red", `✗ ${hook} would be answered with ${trial.status} ${trial.code}`);
+    return [`${answer}${mapping} ${time}`, "", ...logBlock, toPrintable(trial.detail ?? trial.error)];
   }
-  const warnings = trial.warnings.map((warning) => styleText("yellow", `warning: ${warning}`));
+  const warnings = trial.warnings.map((warning) => style("yellow", `warning: ${warning}`));
   return [
-    `${styleText("green", `✓ ${hook}`)}${taker} ${time}`,
+    `${style("green", `✓ ${hook}`)}${mapping} ${time}`,
     "",
     ...logBlock,
     ...warnings,
-    ...printActions(trial.actions),
+    ...formatActions(trial.actions),
   ];
-}
-
-/** Actions as a person reads them: the kind, then a field a line; a text of several lines stands below its name. */
-export function printActions(actions: object[]): string[] {
-  if (actions.length === 0) return ["skipped: no action"];
-  return actions.flatMap((action) =>
-    Object.entries(action).flatMap(([name, value]: [string, unknown]) => printField(name, value)),
-  );
-}
-
-function printField(name: string, value: unknown): string[] {
-  if (value === undefined) return [];
-  if (typeof value !== "string") return [`  ${name}: ${JSON.stringify(value)}`];
-  if (name === "kind") return [value];
-  const text = toPrintable(value);
-  if (!text.includes("\n")) return [`  ${name}: ${text}`];
-  return [`  ${name}:`, ...text.split("\n").map((line) => `    ${line}`.trimEnd())];
-}
-
-const COLOURS = { debug: "dim", log: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
-
-/** What a transform wrote to its console, a line each; texts of several lines stand under one another. */
-export function printLog(log: LogLine[]): string[] {
-  return log.flatMap(({ level, text }) => {
-    const label = `${level}: `;
-    const [first = "", ...rest] = toPrintable(text).split("\n");
-    return [styleText(COLOURS[level], label) + first, ...rest.map((line) => " ".repeat(label.length) + line)];
-  });
 }

@@ -2,7 +2,6 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { ConfigError } from "../../errors.ts";
 import { isReference, type NamedSecret, nameSecret, type SecretPlace, type Target } from "../../mail/setup/plan.ts";
-import { workingFolder } from "../context.ts";
 import type { SetupFlags } from "./flags.ts";
 
 type TextFlag = {
@@ -178,4 +177,8 @@ async function askPlace(
   if (kind === "env") return { kind, name: await asker.text({ flag: `${flag}Env`, message: "Its name" }) };
   const file = await asker.text({ flag: `${flag}File`, message: "The file" });
   return { kind, file: path.resolve(workingFolder(), file) };
+}
+
+function workingFolder(): string {
+  return process.env["INIT_CWD"] ?? process.cwd();
 }

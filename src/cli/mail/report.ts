@@ -3,7 +3,7 @@ import { ConfigError } from "../../errors.ts";
 import { hideSecrets, type SetupPlan } from "../../mail/setup/plan.ts";
 import type { MailSource } from "../../mail/source.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { printDiff } from "../samples/report.ts";
+import { formatDiff } from "../format.ts";
 
 /** What a setup has come to, as `--json` prints it. */
 export interface SetupReport {
@@ -63,7 +63,7 @@ function describeOutcome({ file, changed, written, secretFiles }: SetupReport): 
 export function showChange({ file, before = "", after }: SetupPlan): string {
   try {
     const names = { expected: "before", given: "after" };
-    return printDiff(toLines(file, before), toLines(file, after), names).join("\n");
+    return formatDiff(toLines(file, before), toLines(file, after), names).join("\n");
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return "(The change is not shown: a secret in this file cannot be hidden.)";

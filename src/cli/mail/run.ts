@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { styleText } from "node:util";
 import { readConfig } from "../../config/load.ts";
 import { packageVersion } from "../../config/package.ts";
@@ -12,7 +13,8 @@ import { createMailPost } from "../../mail/watch/post.ts";
 import type { FolderStatus, MailState } from "../../mail/watch/status.ts";
 import { createMailWatch } from "../../mail/watch/watch.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
-import { locateConfig, serviceAddress, stopOnSignal } from "../context.ts";
+import { locateConfig, serviceAddress } from "../context.ts";
+import type { CliIo } from "../io.ts";
 import type { ServiceFlags } from "../operator-client.ts";
 
 export interface MailRunFlags extends ServiceFlags {
@@ -23,8 +25,8 @@ export interface MailRunFlags extends ServiceFlags {
  * Watches the mailbox and posts to the running service until SIGTERM or SIGINT, then finishes what is in flight and exits 0; a
  * second signal exits at once. Rejects with a `ConfigError` where there is no mailbox, or another process watches it.
  */
-export async function runMail(flags: MailRunFlags): Promise<void> {
-  const { config, problems } = await readConfig(locateConfig(flags.config), process.env);
+export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
+  const { config, problems } = await readConfig(locateConfig(flags.config, io), io.env);
   if (problems.length > 0) throw new ConfigError(problems);
   const source = await requireSource(config);
   const store = requireStore(config, source);
@@ -43,9 +45,11 @@ export async function runMail(flags: MailRunFlags): Promise<void> {
     onMail: printer.mail,
     onChange: printer.change,
   });
-  stopOnSignal(watch);
+  const stopped = once(io.stopSignal(), "abort");
   printer.start(`Hookline ${packageVersion()} posts ${source.mailbox} to ${url}`);
   watch.start();
+  await stopped;
+  await watch.close();
 }
 
 async function requireSource({ file, hooks, plugged }: ResolvedConfig): Promise<MailSource> {

@@ -9,6 +9,7 @@ import { toPrintable } from "../../telemetry/log.ts";
 import { createTelemetry } from "../../telemetry/telemetry.ts";
 import { createSandbox } from "../../transforms/sandbox/sandbox.ts";
 import { describeError, locateNewConfig } from "../context.ts";
+import type { CliIo } from "../io.ts";
 import { askMailbox, askSettings } from "./ask-mailbox.ts";
 import type { SetupFlags } from "./flags.ts";
 import { type Asker, Cancelled, createAsker, MissingAnswer } from "./prompts.ts";
@@ -17,19 +18,19 @@ import { loginTimeout } from "./session.ts";
 import { createTerminal } from "./terminal.ts";
 
 /** Finds a mailbox, tries its login, and writes it into the configuration; with a person at the terminal step by step. */
-export async function setUpMail(flags: SetupFlags): Promise<void> {
-  const isAttended = process.stdin.isTTY && process.stdout.isTTY && !flags.json;
+export async function setUpMail(flags: SetupFlags, io: CliIo): Promise<void> {
+  const isAttended = io.stdin.isTTY && io.stdout.isTTY && !flags.json;
   const asker = createAsker(flags, isAttended ? createTerminal() : undefined);
   try {
-    printReport(await setUp(asker), flags.json);
+    printReport(await setUp(asker, io), flags.json);
   } catch (error) {
-    failSetup(error, flags.json);
+    failSetup(error, flags.json, io);
   }
 }
 
-async function setUp(asker: Asker): Promise<SetupReport> {
+async function setUp(asker: Asker, io: CliIo): Promise<SetupReport> {
   const { flags } = asker;
-  const target = await readTarget(locateNewConfig(flags.config));
+  const target = await readTarget(locateNewConfig(flags.config, io));
   const answer = await askMailbox(asker, target);
   const plan = planSetup(target, { ...answer, settings: await askSettings(asker, target) });
   const program = await loadPlan(plan, !flags.check);
@@ -97,8 +98,8 @@ const MAIL_CODES: Record<MailError["kind"], string> = {
 };
 
 /** The way out where nothing was written: exit code 2 where an answer is missing, else 1. */
-export function failSetup(error: unknown, json: boolean): void {
-  process.exitCode = error instanceof MissingAnswer ? 2 : 1;
+function failSetup(error: unknown, json: boolean, io: CliIo): void {
+  io.exitCode = error instanceof MissingAnswer ? 2 : 1;
   const { code, sentence } = describe(error);
   if (json) console.log(JSON.stringify({ ok: false, error: sentence, code }));
   else console.error(`${toPrintable(sentence)}\nNothing was written.`);

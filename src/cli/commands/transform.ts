@@ -1,44 +1,74 @@
+import type { Command } from "commander";
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_ROOT } from "../../config/package.ts";
 import { ConfigError } from "../../errors.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
-import { locateTransforms, workingFolder } from "../context.ts";
+import { CONFIG_HELP } from "../command.ts";
+import { locateTransforms } from "../context.ts";
+import { type CliIo, print } from "../io.ts";
 
-/** What lets an editor complete a transform, with nothing installed. */
+interface NewFlags {
+  dir?: string;
+  config?: string;
+}
+
+export function addTransform(program: Command, io: CliIo): void {
+  program
+    .command("transform")
+    .description("Write transforms.")
+    .command("new")
+    .description("Write a typed transform, with sample payloads and the actions expected of them.")
+    .argument("<name>", "name of the module and of the hook")
+    .option("--dir <folder>", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
+    .option("--config <file>", CONFIG_HELP)
+    .action((name: string, flags: NewFlags) => newTransform(name, flags, io));
+}
+
+/** With these two files an editor completes a transform with nothing installed. */
 const TYPES = "hookline.d.ts";
 const COMPILER_OPTIONS = "tsconfig.json";
 
-/** Writes a typed transform with its samples, and what an editor needs beside it. Overwrites nothing of a person's. */
-export async function newTransform(given: string, flags: { dir?: string; config?: string }): Promise<void> {
+/** Writes the transform, its samples, and what an editor needs beside them. Never overwrites a file of the user. */
+async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<void> {
   const name = requireName(given.replace(/\.ts$/, ""));
-  const folder = await locateTransforms(flags);
+  const folder = await locateTransforms(flags, io);
   const files = transformTemplate(name);
   requireFree(folder, Object.keys(files));
 
   for (const [file, text] of Object.entries(files)) write(path.join(folder, file), text);
   const support = copySupport(folder);
-  tell(name, folder, [...Object.keys(files), ...support]);
+  const shown = path.relative(io.cwd, folder) || ".";
+  print(
+    io,
+    "Written:",
+    ...[...Object.keys(files), ...support].map((file) => `  ${path.join(shown, file)}`),
+    "",
+    "The mapping for hooks.mappings in your configuration:",
+    `  ${mappingTemplate(name)}`,
+    "",
+    "Next, run its samples at every save:",
+    `  webhooks test ${shown} --watch`,
+  );
 }
 
 function requireName(name: string): string {
-  if (!/^[a-z0-9][a-z0-9_-]*$/i.test(name)) {
-    throw new ConfigError([
-      { message: `"${name}" is no name for a transform: expected letters, digits, - and _, as in my-hook.` },
-    ]);
-  }
-  if (!BUILT_IN_HOOKS.some((hook) => hook === name)) return name;
-  throw new ConfigError([{ message: `The service answers the hook ${name} itself: choose another name.` }]);
+  const message = !/^[a-z0-9][a-z0-9_-]*$/i.test(name)
+    ? `"${name}" is not a valid name for a transform: expected letters, digits, - and _, as in my-hook.`
+    : BUILT_IN_HOOKS.some((hook) => hook === name)
+      ? `The service itself handles the hook "${name}": choose another name.`
+      : undefined;
+  if (message === undefined) return name;
+  throw new ConfigError([{ message }]);
 }
 
 function requireFree(folder: string, files: string[]): void {
   const taken = files.map((file) => path.join(folder, file)).filter((file) => existsSync(file));
   if (taken.length === 0) return;
-  const message = "This file is there already: nothing was written.";
-  throw new ConfigError(taken.map((file) => ({ file, message })));
+  throw new ConfigError(taken.map((file) => ({ file, message: "This file exists already: nothing was written." })));
 }
 
-/** The types are this version's own and written anew; compiler options are a person's once they are there. */
+/** The types belong to this version and are always written; existing compiler options belong to the user. */
 function copySupport(folder: string): string[] {
   const wanted = existsSync(path.join(folder, COMPILER_OPTIONS)) ? [TYPES] : [TYPES, COMPILER_OPTIONS];
   for (const file of wanted) copyFileSync(path.join(PACKAGE_ROOT, "transforms", file), path.join(folder, file));
@@ -50,22 +80,7 @@ function write(file: string, text: string): void {
   writeFileSync(file, text);
 }
 
-function tell(name: string, folder: string, files: string[]): void {
-  const shown = path.relative(workingFolder(), folder) || ".";
-  const lines = [
-    "Written:",
-    ...files.map((file) => `  ${path.join(shown, file)}`),
-    "",
-    "The mapping for hooks.mappings in your configuration:",
-    `  ${mappingTemplate(name)}`,
-    "",
-    "Next, its samples at every save:",
-    `  webhooks test ${shown} --watch`,
-  ];
-  console.log(lines.join("\n"));
-}
-
-/** What a new transform begins as, by file name: a module that does something useful, a payload, the action it gives. */
+/** The files of a new transform by name: a useful module, two payloads and what they lead to. */
 function transformTemplate(name: string): Record<string, string> {
   return {
     [`${name}.ts`]: MODULE,
@@ -76,7 +91,6 @@ function transformTemplate(name: string): Record<string, string> {
   };
 }
 
-/** The mapping that a configuration needs to use it. */
 function mappingTemplate(name: string): string {
   const instructions = "Find the likely cause and say what to do.";
   return `{ match: { path: "${name}" }, transform: { module: "${name}.ts" }, instructions: "${instructions}" }`;
@@ -84,7 +98,7 @@ function mappingTemplate(name: string): string {
 
 const MODULE = `import type { Transform } from "hookline";
 
-/** The part of the body that is read here. It comes from outside: what is missing must do no harm. */
+/** The part of the body that this transform reads. It comes from outside: any field may be missing. */
 interface Payload {
   service?: string;
   status?: string;

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { printTable } from "./print.ts";
+import { formatActions, formatTable } from "./format.ts";
 
 test("columns are aligned, long cells cut, control characters shown as what they are", () => {
   const rows = [
@@ -8,7 +8,7 @@ test("columns are aligned, long cells cut, control characters shown as what they
     ["longer", 22, "two\nlines \u001b[2J"],
     ["x", 3, "y".repeat(100)],
   ];
-  expect(printTable(["name", "n", "text"], rows).map((line) => stripVTControlCharacters(line))).toEqual([
+  expect(formatTable(["name", "n", "text"], rows).map((line) => stripVTControlCharacters(line))).toEqual([
     "name    n   text",
     "a       1",
     "longer  22  two lines \\u001b[2J",
@@ -21,7 +21,7 @@ test("what has no room beside the rest stands below it", () => {
     ["one", "first", "long-name", 1],
     ["two", "second", undefined, undefined],
   ];
-  const lines = printTable(["id", "state", "hook", "n"], rows, 15);
+  const lines = formatTable(["id", "state", "hook", "n"], rows, 15);
   expect(lines.map((line) => stripVTControlCharacters(line))).toEqual([
     "id   state",
     "  hook  n",
@@ -29,8 +29,8 @@ test("what has no room beside the rest stands below it", () => {
     "  long-name  1",
     "two  second",
   ]);
-  expect(printTable(["id", "state"], [["one", "first"]], 10)).toHaveLength(2);
-  expect(printTable(["id", "state"], [["one", "first"]], 9)).toHaveLength(4);
+  expect(formatTable(["id", "state"], [["one", "first"]], 10)).toHaveLength(2);
+  expect(formatTable(["id", "state"], [["one", "first"]], 9)).toHaveLength(4);
 });
 
 test("a column without a value is left out", () => {
@@ -38,6 +38,23 @@ test("a column without a value is left out", () => {
     ["one", undefined, "x"],
     ["two", undefined, undefined],
   ];
-  const lines = printTable(["id", "state", "hook"], rows);
+  const lines = formatTable(["id", "state", "hook"], rows);
   expect(lines.map((line) => stripVTControlCharacters(line))).toEqual(["id   hook", "one  x", "two"]);
+});
+
+test("a field a line, a text of several lines below its name", () => {
+  const action = { kind: "agent", message: "one\n\ntwo", deliver: false, to: undefined, channel: "slack" };
+  expect(formatActions([action])).toEqual([
+    "agent",
+    "  message:",
+    "    one",
+    "",
+    "    two",
+    "  deliver: false",
+    "  channel: slack",
+  ]);
+});
+
+test("no action is said in words", () => {
+  expect(formatActions([])).toEqual(["skipped: no action"]);
 });

@@ -1,0 +1,62 @@
+import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { packageVersion } from "../config/package.ts";
+import { type CliIo, hasColours } from "./io.ts";
+
+export const CONFIG_HELP = "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .yaml or .json here)";
+
+/** `webhooks` itself, without its commands. It writes to `io`, and throws instead of ending the process. */
+export function createCommand(io: CliIo): Command {
+  return new Command("webhooks")
+    .description("Hookline: webhooks in, durable agent actions out.")
+    .version(packageVersion())
+    .showHelpAfterError("See --help.")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      getOutHelpWidth: () => io.stdout.columns ?? 80,
+      getErrHelpWidth: () => io.stderr.columns ?? 80,
+      getOutHasColors: () => hasColours(io.stdout, io.env),
+      getErrHasColors: () => hasColours(io.stderr, io.env),
+    });
+}
+
+/** The exit code of what commander throws after it has written help, the version or a usage error; else undefined. */
+export function exitCodeOf(error: unknown): number | undefined {
+  return error instanceof CommanderError ? error.exitCode : undefined;
+}
+
+/** Adds the options that say which running service a command asks. */
+export function addServiceOptions(command: Command): Command {
+  return command
+    .option("--config <file>", CONFIG_HELP)
+    .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)", toAddress);
+}
+
+export function toPort(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new InvalidArgumentError("A port is a whole number from 0 to 65535.");
+}
+
+export function toCount(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1) return count;
+  throw new InvalidArgumentError("Expected a whole number of at least 1.");
+}
+
+/** `name:value` or `name=value`, added to the earlier ones. */
+export function addPair(separator: ":" | "=") {
+  return (text: string, pairs: Record<string, string>): Record<string, string> => {
+    const at = text.indexOf(separator);
+    if (at < 1) throw new InvalidArgumentError(`Expected <name>${separator}<value>.`);
+    return { ...pairs, [text.slice(0, at).trim()]: text.slice(at + 1).trim() };
+  };
+}
+
+/** Without a slash at its end, since paths are appended. */
+function toAddress(text: string): string {
+  const { protocol, username } = URL.parse(text) ?? { protocol: "", username: "" };
+  if (/^https?:$/.test(protocol) && username === "") return text.replace(/\/+$/, "");
+  throw new InvalidArgumentError("Expected an address such as http://127.0.0.1:18790.");
+}

@@ -1,0 +1,61 @@
+import type { Command } from "commander";
+import type { ChannelDriver } from "../../channels/driver.ts";
+import { createChannels } from "../../channels/index.ts";
+import { readConfig } from "../../config/load.ts";
+import { ConfigError, DriverError } from "../../errors.ts";
+import { createId } from "../../shared/id.ts";
+import { CHANNEL_NAMES } from "../../types.ts";
+import { CONFIG_HELP } from "../command.ts";
+import { locateConfig } from "../context.ts";
+import { type CliIo, print, printError } from "../io.ts";
+
+const TIMEOUT_MS = 30_000;
+
+interface TestFlags {
+  to: string;
+  text: string;
+  config?: string;
+}
+
+export function addChannels(program: Command, io: CliIo): void {
+  program
+    .command("channels")
+    .description("Manage messaging channels.")
+    .command("test")
+    .description("Send one message and show what the messaging service answers.")
+    .argument("<channel>", "a channel that is configured")
+    .requiredOption("--to <recipient>", "the recipient, in the channel's own form")
+    .option("--text <text>", "text of the message", "This is a test from Hookline.")
+    .option("--config <file>", CONFIG_HELP)
+    .action((name: string, flags: TestFlags) => testChannel(name, flags, io));
+}
+
+async function testChannel(name: string, { to, text, config }: TestFlags, io: CliIo): Promise<void> {
+  const channel = await openChannel(name, config, io);
+  try {
+    channel.checkRecipient(to);
+    const message = { to, text, idempotencyKey: createId() };
+    const { messageId } = await channel.send(message, AbortSignal.timeout(TIMEOUT_MS));
+    print(io, `${name} accepted the message to ${to}${messageId === undefined ? "." : `: ${messageId}`}`);
+  } catch (error) {
+    if (!(error instanceof DriverError)) throw error;
+    printError(
+      io,
+      `${name}, to ${to}: ${error.message} (${error.retryable ? "a retry may help" : "a retry will not help"})`,
+    );
+    io.exitCode = 1;
+  }
+}
+
+async function openChannel(name: string, configFlag: string | undefined, io: CliIo): Promise<ChannelDriver> {
+  const { config, problems } = await readConfig(locateConfig(configFlag, io), io.env);
+  const mine = problems.filter(({ key }) => key?.startsWith(`channels.${name}`));
+  if (mine.length > 0) throw new ConfigError(mine);
+  const known = CHANNEL_NAMES.find((candidate) => candidate === name);
+  const channel = known && (await createChannels(config.channels, config.plugged.channels)).get(known);
+  if (channel) return channel;
+  const message = known
+    ? `the channel ${name} is not configured: add a channels.${name} block`
+    : `there is no channel "${name}"; there are ${CHANNEL_NAMES.join(", ")}`;
+  throw new ConfigError([{ message, file: config.file }]);
+}

@@ -1,0 +1,96 @@
+import { diffLinesUnified } from "jest-diff";
+import { toPrintable } from "../telemetry/log.ts";
+import type { LogLine } from "../types.ts";
+import { style } from "./io.ts";
+
+/** Longer cells are cut so that a table stays readable. */
+const MAX_CELL = 72;
+
+const GAP = "  ";
+
+/**
+ * Aligns rows in columns under their names. Undefined is an empty cell; a column without any value is left out. Columns that
+ * do not fit into `width` go on a second line under each row.
+ */
+export function formatTable(names: string[], rows: (string | number | undefined)[][], width = Infinity): string[] {
+  const isFilled = (_: unknown, column: number): boolean => rows.some((row) => row[column] !== undefined);
+  const head = names.filter(isFilled);
+  const cells = rows.map((row) => row.filter(isFilled).map(toCell));
+  const widths = head.map((name, column) => Math.max(name.length, ...cells.map((row) => row[column]?.length ?? 0)));
+  const count = countFitting(widths, width);
+
+  function toLines(row: string[]): string[] {
+    const aligned = row.slice(0, count).map((cell, column) => cell.padEnd(widths[column] ?? 0));
+    const rest = row.slice(count).filter((cell) => cell !== "");
+    const first = aligned.join(GAP).trimEnd();
+    return rest.length === 0 ? [first] : [first, GAP + rest.join(GAP)];
+  }
+
+  return [...toLines(head).map((line) => style("dim", line)), ...cells.flatMap(toLines)];
+}
+
+/** How many columns fit side by side; at least one. */
+function countFitting(widths: number[], room: number): number {
+  let used = 0;
+  const beyond = widths.findIndex((width, column) => {
+    used += width + (column > 0 ? GAP.length : 0);
+    return column > 0 && used > room;
+  });
+  return beyond === -1 ? widths.length : beyond;
+}
+
+function toCell(value: string | number | undefined): string {
+  const line = toPrintable(String(value ?? "")).replaceAll(/\s+/g, " ");
+  return line.length > MAX_CELL ? `${line.slice(0, MAX_CELL - 1)}…` : line;
+}
+
+/** The kind of each action, then a field a line; a text of several lines goes below its name. */
+export function formatActions(actions: object[]): string[] {
+  if (actions.length === 0) return ["skipped: no action"];
+  return actions.flatMap((action) =>
+    Object.entries(action).flatMap(([name, value]: [string, unknown]) => formatField(name, value)),
+  );
+}
+
+function formatField(name: string, value: unknown): string[] {
+  if (value === undefined) return [];
+  if (typeof value !== "string") return [`  ${name}: ${JSON.stringify(value)}`];
+  if (name === "kind") return [value];
+  const text = toPrintable(value);
+  if (!text.includes("\n")) return [`  ${name}: ${text}`];
+  return [`  ${name}:`, ...text.split("\n").map((line) => `    ${line}`.trimEnd())];
+}
+
+const COLOURS = { debug: "dim", log: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
+
+/** What a transform wrote to its console; further lines of a text are aligned with its first. */
+export function formatLog(log: LogLine[]): string[] {
+  return log.flatMap(({ level, text }) => {
+    const label = `${level}: `;
+    const [first = "", ...rest] = toPrintable(text).split("\n");
+    return [style(COLOURS[level], label) + first, ...rest.map((line) => " ".repeat(label.length) + line)];
+  });
+}
+
+/** `1 attempt`, `3 attempts`. */
+export function formatCount(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** Two texts line by line, with the lines in which they differ. */
+export function formatDiff(
+  expected: string[],
+  given: string[],
+  names = { expected: "expected", given: "given" },
+): string[] {
+  return diffLinesUnified(expected, given, {
+    aAnnotation: names.expected,
+    aColor: (text) => style("red", text),
+    bAnnotation: names.given,
+    bColor: (text) => style("green", text),
+    commonColor: (text) => style("dim", text),
+    patchColor: (text) => style("yellow", text),
+    contextLines: 3,
+    expand: false,
+  }).split("\n");
+}

@@ -1,0 +1,48 @@
+import type { Readable, Writable } from "node:stream";
+import { stripVTControlCharacters, styleText } from "node:util";
+
+/** All that a command uses of the process it runs in. `webhooks.ts` makes it from the real one, tests make their own. */
+export interface CliIo {
+  /** Where the person is: relative paths on the command line start here. */
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  stdin: Readable & { isTTY?: boolean };
+  stdout: CliOutput;
+  stderr: CliOutput;
+  /** A command that fails without an error to show sets it to 1. */
+  exitCode: number;
+  /** From the first call on, SIGTERM and SIGINT abort this signal instead of ending the process; a second one ends it at once. */
+  stopSignal(): AbortSignal;
+}
+
+type CliOutput = Writable & { isTTY?: boolean; columns?: number; hasColors?(env: object): boolean };
+
+/** Writes lines to standard output, for the person or the program that asked. */
+export function print(io: CliIo, ...lines: string[]): void {
+  write(io, io.stdout, lines);
+}
+
+/** Writes lines to standard error. */
+export function printError(io: CliIo, ...lines: string[]): void {
+  write(io, io.stderr, lines);
+}
+
+/** Printed as JSON, as programs read it. */
+export function printJson(io: CliIo, value: unknown): void {
+  print(io, JSON.stringify(value, undefined, 2));
+}
+
+/** Text in a colour, which `print` removes again where the output shows none. */
+export function style(format: Parameters<typeof styleText>[0], text: string): string {
+  return styleText(format, text, { validateStream: false });
+}
+
+export function hasColours(output: CliOutput, env: NodeJS.ProcessEnv): boolean {
+  if (env["NO_COLOR"] || env["FORCE_COLOR"] === "0") return false;
+  return Boolean(env["FORCE_COLOR"]) || (output.hasColors?.(env) ?? false);
+}
+
+function write(io: CliIo, output: CliOutput, lines: string[]): void {
+  const text = lines.map((line) => `${line}\n`).join("");
+  output.write(hasColours(output, io.env) ? text : stripVTControlCharacters(text));
+}

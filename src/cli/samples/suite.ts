@@ -1,0 +1,146 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { examineConfig } from "../../config/examine.ts";
+import { type ReadConfig, toReadConfig } from "../../config/load.ts";
+import { parseSource, type Source } from "../../config/parse/source.ts";
+import type { MappingInput } from "../../config/schema/generated.ts";
+import { ConfigError, type ConfigProblem } from "../../errors.ts";
+import { buildProgram, type Program } from "../../program/build.ts";
+import { isObject } from "../../shared/json.ts";
+import { toPrintable } from "../../telemetry/log.ts";
+import type { TransformRunner } from "../../transforms/runner.ts";
+import { describeError } from "../context.ts";
+import { formatActions, formatDiff, formatLog } from "../format.ts";
+import { type CliIo, print, style } from "../io.ts";
+import { findSamples, type SampleSet } from "./find.ts";
+import { runSample, type SampleResult } from "./run.ts";
+
+export interface SuiteOptions {
+  /** Absolute. */
+  folder: string;
+  runner: TransformRunner;
+  /** Records the actual actions as the expected ones. */
+  update: boolean;
+  io: CliIo;
+}
+
+type Tally = Record<"passed" | "updated" | "failed", number>;
+
+/** Runs every sample below a folder and prints the results; the last line counts them. Resolves to the number of failures. */
+export async function runAllSamples(options: SuiteOptions): Promise<number> {
+  const { folder, io } = options;
+  const tally: Tally = { passed: 0, updated: 0, failed: 0 };
+  for (const set of findSamples(folder)) {
+    print(io, set.name);
+    try {
+      await runSet(set, options, tally);
+    } catch (error) {
+      tally.failed += Math.max(1, set.samples.length);
+      print(io, ...formatBroken("it cannot be loaded", error));
+    }
+  }
+  print(io, "", formatTally(tally));
+  return tally.failed;
+}
+
+async function runSet(set: SampleSet, { folder, runner, update, io }: SuiteOptions, tally: Tally): Promise<void> {
+  const program = await buildSamples(set, folder, runner, io.env);
+  for (const sample of set.samples) {
+    try {
+      const result = await runSample(sample, { program, runner, update });
+      tally[result.kind === "unexpected" ? "failed" : result.kind]++;
+      print(io, ...formatResult(sample.name, result));
+    } catch (error) {
+      tally.failed++;
+      print(io, ...formatBroken(sample.name, error));
+    }
+  }
+}
+
+/**
+ * What the service would serve with a configuration of this transform's mapping and nothing else, so that a sample gives
+ * the same result on every machine. Throws a `ConfigError` with everything that is wrong with module and mapping.
+ */
+async function buildSamples(
+  set: SampleSet,
+  folder: string,
+  runner: TransformRunner,
+  env: NodeJS.ProcessEnv,
+): Promise<Program> {
+  try {
+    return await buildProgram({ generation: 1, load: async () => readMapping(set, folder, env), runner });
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw new ConfigError(error.problems.map((problem) => toMappingProblem(problem, set.mappingFile)));
+  }
+}
+
+const KEY = "hooks.mappings[0]";
+
+function readMapping(
+  { name, module, mappingFile: file }: SampleSet,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): ReadConfig {
+  if (module === undefined) {
+    throw new ConfigError([{ message: `There are samples of ${name}, but no module beside them.` }]);
+  }
+  const source = file === undefined ? undefined : parseSource(file, readFileSync(file, "utf8"));
+  const given = source === undefined ? {} : requireMapping(source, file);
+  const mapping: MappingInput = {
+    id: name,
+    ...given,
+    match: { path: name, ...given.match },
+    transform: { ...given.transform, module },
+  };
+  const config = { hooks: { transformsDir: folder, mappings: [mapping] } };
+  const baseDir = file === undefined ? folder : path.dirname(file);
+  return toReadConfig(examineConfig(config, { file, baseDir, env }), source && toConfigSource(source));
+}
+
+/** The configuration's schema checks the rest. */
+function requireMapping({ value }: Source, file: string | undefined): Partial<MappingInput> {
+  if (isObject(value)) return value;
+  throw new ConfigError([{ file, message: "A mapping must be an object." }]);
+}
+
+/** The author does not see the configuration around the mapping, so keys start at the mapping. */
+function toMappingProblem(problem: ConfigProblem, mappingFile: string | undefined): ConfigProblem {
+  const isOfMapping = mappingFile !== undefined && problem.file === mappingFile;
+  return { ...problem, key: isOfMapping ? problem.key?.replace(`${KEY}.`, "") : undefined };
+}
+
+/** Looks up keys of the configuration in a file that holds only the mapping. */
+function toConfigSource(source: Source): Source {
+  return { ...source, locate: (key) => source.locate(key.replace(KEY, "").replace(/^\./, "")) };
+}
+
+function formatResult(name: string, result: SampleResult): string[] {
+  const title = `${name} ${style("dim", `${result.durationMs.toFixed(1)} ms`)}`;
+  if (result.kind === "passed") return [`  ${style("green", "✓")} ${title}`];
+  if (result.kind === "updated") return [`  ${style("yellow", "✎")} ${title}, updated`];
+  return [`  ${style("red", "✗")} ${title}`, ...indent(formatFailure(result)), ...indent(formatLog(result.log))];
+}
+
+/** A sample, or a transform, that could not be run at all. */
+function formatBroken(name: string, error: unknown): string[] {
+  return [`  ${style("red", "✗")} ${name}`, ...indent(describeError(error).split("\n"))];
+}
+
+function formatFailure(result: Extract<SampleResult, { kind: "unexpected" | "failed" }>): string[] {
+  if (result.kind === "failed") return toPrintable(result.reason).split("\n");
+  const given = formatActions(result.given);
+  if (result.expected) return formatDiff(formatActions(result.expected), given);
+  return ["Nothing is expected yet; --update records this:", ...given.map((line) => `  ${line}`)];
+}
+
+function indent(lines: string[]): string[] {
+  return lines.map((line) => (line === "" ? "" : `    ${line}`));
+}
+
+function formatTally({ passed, updated, failed }: Tally): string {
+  const parts = [style("green", `${passed} passed`)];
+  if (updated > 0) parts.push(style("yellow", `${updated} updated`));
+  parts.push(failed > 0 ? style("red", `${failed} failed`) : "0 failed");
+  return parts.join(", ");
+}
