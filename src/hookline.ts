@@ -8,7 +8,7 @@ import { createServer } from "./ingress/server.ts";
 import { createSqliteJournal } from "./journal/sqlite/sqlite.ts";
 import { createSweeper } from "./journal/sweeper.ts";
 import { registerMailPush } from "./mail/gmail/push.ts";
-import { createMailKeeper } from "./mail/watch/service.ts";
+import { createMailService } from "./mail/watch/service.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { registerOperator } from "./operator/api.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
@@ -99,7 +99,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
       });
     },
   });
-  const mail = createMailKeeper({ folder: store.path, send: server.handle, telemetry });
+  const mail = createMailService({ folder: store.path, send: server.handle, telemetry });
 
   let started = false;
   let listening = false;
@@ -173,7 +173,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   async function requireReady(): Promise<void> {
     await journal.probe();
     if (!sandbox.status().ready) throw new Error("the sandbox is not ready");
-    mail.requireWell();
+    mail.assertReady();
   }
 }
 

@@ -86,7 +86,7 @@ test("one mailbox has one watch: serve waits for mail run to end, and mail run f
   const run = mailRun();
   await expect.poll(run.output).toContain("INBOX  watching");
   await serve(port);
-  await expect.poll(() => folderStatus(client)).toMatchObject({ state: "watched-elsewhere" });
+  await expect.poll(() => folderStatus(client)).toMatchObject({ state: "locked" });
   const second = await runWebhooks(folder, "mail", "run");
   expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining("is watched already") });
 

@@ -77,7 +77,7 @@ test("as none of its hooks: nothing is set aside, and all come once there is one
   send(...sent);
   await expect
     .poll(() => folderStatus(service))
-    .toMatchObject({ state: "service-refuses", error: expect.stringContaining("404"), setAside: 0 });
+    .toMatchObject({ state: "rejected", error: expect.stringContaining("404"), setAside: 0 });
   await change(MAPPING);
   await expect.poll(ids).toEqual(sent);
   await expect.poll(() => folderStatus(service)).toMatchObject({ state: "watching", setAside: 0 });

@@ -5,7 +5,7 @@ import { DEFAULTS } from "../../src/config/resolve.ts";
 import { openMailStore } from "../../src/mail/store/sqlite.ts";
 import type { MailStore } from "../../src/mail/store/store.ts";
 import { createMailWatch, type MailWatch, type MailWatchOptions } from "../../src/mail/watch/watch.ts";
-import type { MailAnswer } from "../../src/mail/watch/post.ts";
+import type { HookResponse } from "../../src/mail/watch/post.ts";
 import type { FolderStatus } from "../../src/mail/watch/status.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { createMailbox, type Mailbox } from "./mailbox.ts";
@@ -15,32 +15,33 @@ export interface Posted {
   messages: { id: string; from: string; body: string; truncated: boolean }[];
 }
 
-interface WatchStart extends Partial<Pick<MailWatchOptions, "waits" | "log" | "store">> {
-  /** What the hook answers to the mails of a request; by default it takes them. */
-  hook?(ids: string[], body: Posted): Partial<MailAnswer> | Promise<Partial<MailAnswer>>;
+interface WatchStart extends Partial<Pick<MailWatchOptions, "backoff" | "log">> {
+  /** The response to the mails of a request; by default they are accepted. */
+  hook?(ids: string[], body: Posted): Partial<HookResponse> | Promise<Partial<HookResponse>>;
   maxBodyBytes?: number;
+  store?: MailStore;
 }
 
-/** A mailbox in memory, watched with a real store in a temporary folder, and a hook that notes what it is given. */
+/** A mailbox in memory, watched with a real store in a temporary folder, and a hook that records its requests. */
 export interface WatchedMailbox extends Mailbox {
-  /** Ids of the mails of each request, in their order, and of those that were taken. */
+  /** The ids of the mails of each request, in order, and of those that were accepted. */
   requests: string[][];
   taken: string[];
   changes: FolderStatus[];
-  /** Puts a mail for each id behind the others. */
+  /** Adds a mail for each id. */
   addAll(ids: string[]): void;
   start(options?: WatchStart): void;
   openStore(): MailStore;
   watch(): MailWatch;
-  /** Of the first folder. */
+  /** The status of the first folder. */
   status(): FolderStatus;
   close(): Promise<void>;
 }
 
-export const FOREVER = { firstMs: 600_000, mostMs: 600_000 };
-export const AT_ONCE = { firstMs: 1, mostMs: 5 };
+export const FOREVER = { firstMs: 600_000, maxMs: 600_000 };
+export const AT_ONCE = { firstMs: 1, maxMs: 5 };
 
-const OK: MailAnswer = {
+const OK: HookResponse = {
   status: 202,
   code: "",
   error: "",
@@ -68,10 +69,10 @@ export function createWatchedMailbox(folders?: string[]): WatchedMailbox {
       watch = createMailWatch({
         source: mailbox.source,
         settings: { ...DEFAULTS.hooks.mail, lookbackMs: 0 },
-        store,
+        openStore: () => store,
         maxBodyBytes: () => maxBodyBytes,
         log: silentLog,
-        waits: { passing: AT_ONCE, lasting: AT_ONCE },
+        backoff: { transient: AT_ONCE, operator: AT_ONCE },
         onChange: (change) => changes.push(change),
         post: (text) => note(JSON.parse(text), hook),
         ...options,
@@ -86,7 +87,7 @@ export function createWatchedMailbox(folders?: string[]): WatchedMailbox {
     },
   };
 
-  async function note(body: Posted, hook: NonNullable<WatchStart["hook"]>): Promise<MailAnswer> {
+  async function note(body: Posted, hook: NonNullable<WatchStart["hook"]>): Promise<HookResponse> {
     const ids = body.messages.map(({ id }) => id);
     requests.push(ids);
     const answer = { ...OK, ...(await hook(ids, body)) };
@@ -96,12 +97,12 @@ export function createWatchedMailbox(folders?: string[]): WatchedMailbox {
 
   function openStore(): MailStore {
     const store = openMailStore({ folder, mailbox: mailbox.source.mailbox });
-    if (!store) throw new Error("The mailbox is taken.");
+    if (!store) throw new Error("The mailbox is locked.");
     return store;
   }
 
   function requireWatch(): MailWatch {
-    if (!watch) throw new Error("The watch has not begun.");
+    if (!watch) throw new Error("The watch has not started.");
     return watch;
   }
 }

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { toMail } from "../../../test/support/mailbox.ts";
 import type { Mail } from "../../mail/source.ts";
-import type { Dealt } from "../../mail/watch/deliver.ts";
+import type { ProcessedMail } from "../../mail/watch/deliver.ts";
 import type { FolderStatus } from "../../mail/watch/status.ts";
 import { createMailPrinter } from "./run.ts";
 
@@ -18,10 +18,10 @@ afterEach(() => void vi.restoreAllMocks());
 test("a line for each mail, and how far a backlog is", () => {
   const { mail, change } = createMailPrinter({ json: false });
   change(status({ state: "catching-up", remaining: 4980 }));
-  mail(dealt({ subject: "One" }), status({ state: "catching-up", remaining: 4979 }));
-  mail(dealt({ subject: "" }), status({ state: "catching-up", remaining: 4978 }));
+  mail(processed({ subject: "One" }), status({ state: "catching-up", remaining: 4979 }));
+  mail(processed({ subject: "" }), status({ state: "catching-up", remaining: 4978 }));
   change(status({}));
-  mail(dealt({ subject: "Three" }), status({}));
+  mail(processed({ subject: "Three" }), status({}));
   expect(lines).toEqual([
     "INBOX  catching up; 4,980 mails wait",
     "INBOX  Ann Lee <ann@example.com>  One  202  (1 of 4,980)",
@@ -35,14 +35,14 @@ test("nothing that a mail says can move the cursor or begin a line", () => {
   const { mail } = createMailPrinter({ json: false });
   vi.restoreAllMocks();
   const log = vi.spyOn(console, "log").mockImplementation(() => {});
-  mail(dealt({ from: "\u001B[2J\u202Eevil", subject: "a\r\nb\u0007" }), status({}));
+  mail(processed({ from: "\u001B[2J\u202Eevil", subject: "a\r\nb\u0007" }), status({}));
   expect(String(log.mock.lastCall?.[0])).toContain(String.raw`\u001b[2J\u202eevil  a\u000d b\u0007`);
 });
 
 test("a mail that is set aside, and how it is tried again", () => {
   const { mail } = createMailPrinter({ json: false });
-  const answer = { status: 400, code: "invalid_payload", eventId: "e-1" };
-  mail(dealt({}, { answer, setAside: true }), status({}));
+  const response = { status: 400, code: "invalid_payload", eventId: "e-1" };
+  mail(processed({}, { response, setAside: true }), status({}));
   expect(lines[0]).toMatch(/ set aside: 400 invalid_payload; `webhooks events replay e-1` tries it again$/);
 });
 
@@ -51,7 +51,7 @@ test.each<[Partial<FolderStatus>, RegExp]>([
   [{ state: "mailbox-gone", error: "no" }, /^INBOX {2}MAILBOX GONE: no; check .*folders; next try in 5 min$/],
   [{ state: "tls-failed", error: "no" }, /^INBOX {2}NO SAFE CONNECTION: no; next try in 5 min$/],
   [
-    { state: "service-refuses", error: "nothing listens at 127.0.0.1:1" },
+    { state: "rejected", error: "nothing listens at 127.0.0.1:1" },
     /^INBOX {2}the service takes no mail: nothing listens at 127.0.0.1:1; it wants `webhooks serve` up,/,
   ],
   [{ state: "network", error: "Lost." }, /^INBOX {2}the mailbox cannot be reached: Lost; next try in 5 min$/],
@@ -65,7 +65,7 @@ test.each<[Partial<FolderStatus>, RegExp]>([
 
 test("what further tries come to is not said again, unless it is something else", () => {
   const { change } = createMailPrinter({ json: false });
-  const refuses = { state: "service-refuses", error: "nothing listens" } as const;
+  const refuses = { state: "rejected", error: "nothing listens" } as const;
   change(status(refuses));
   change(status({ ...refuses, nextTryAt: Date.now() + 240_000 }));
   change(status({ ...refuses, error: "the hook answered 401" }));
@@ -84,7 +84,7 @@ test("an object of JSON for each", () => {
   const { start, mail, change } = createMailPrinter({ json: true });
   start("Hookline");
   change(status({ state: "network", error: "lost", nextTryAt: 0 }));
-  mail(dealt({ id: "m-1", subject: "One" }), status({}));
+  mail(processed({ id: "m-1", subject: "One" }), status({}));
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     {
       type: "state",
@@ -109,11 +109,11 @@ test("an object of JSON for each", () => {
   ]);
 });
 
-function dealt(
+function processed(
   mail: Partial<Mail>,
-  more: Partial<Omit<Dealt, "answer">> & { answer?: Partial<Dealt["answer"]> } = {},
-): Dealt {
-  const taken = {
+  more: { setAside?: boolean; response?: Partial<ProcessedMail["response"]> } = {},
+): ProcessedMail {
+  const accepted = {
     status: 202,
     code: "",
     error: "",
@@ -122,11 +122,10 @@ function dealt(
     retryAfterMs: undefined,
   };
   return {
-    setAside: false,
-    tries: 1,
-    ...more,
+    setAside: more.setAside ?? false,
+    attempts: 1,
     mail: { ...toMail("1"), ...mail },
-    answer: { ...taken, ...more.answer },
+    response: { ...accepted, ...more.response },
   };
 }
 

@@ -8,7 +8,7 @@ import { createMailSource } from "../../mail/index.ts";
 import type { MailSource } from "../../mail/source.ts";
 import { openMailStore } from "../../mail/store/sqlite.ts";
 import type { MailStore } from "../../mail/store/store.ts";
-import type { Dealt } from "../../mail/watch/deliver.ts";
+import type { ProcessedMail } from "../../mail/watch/deliver.ts";
 import { createMailPost } from "../../mail/watch/post.ts";
 import type { FolderStatus, MailState } from "../../mail/watch/status.ts";
 import { createMailWatch } from "../../mail/watch/watch.ts";
@@ -37,7 +37,7 @@ export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
   const watch = createMailWatch({
     source,
     settings: hooks.mail,
-    store,
+    openStore: () => store,
     post: createMailPost({ send: fetch, target: () => ({ url, token: hooks.token }) }),
     maxBodyBytes: () => hooks.maxBodyBytes,
     // A person looks on: what the log would say is printed.
@@ -70,7 +70,7 @@ function requireStore({ file, store: { path } }: ResolvedConfig, { mailbox }: Ma
 
 export interface MailPrinter {
   start(sentence: string): void;
-  mail(dealt: Dealt, status: FolderStatus): void;
+  mail(processed: ProcessedMail, status: FolderStatus): void;
   change(status: FolderStatus): void;
 }
 
@@ -86,13 +86,13 @@ const SENTENCES: Record<MailState, { text: string; advice?: string; colour: "gre
   "catching-up": { text: "catching up", colour: "green" },
   stopped: { text: "stopped", colour: "green" },
   network: { text: "the mailbox cannot be reached", colour: "yellow" },
-  "watched-elsewhere": { text: "watched by another process", colour: "yellow" },
-  "service-refuses": {
+  locked: { text: "watched by another process", colour: "yellow" },
+  rejected: {
     text: "the service takes no mail",
     advice: "it wants `webhooks serve` up, the mail preset and this hooks.token",
     colour: "yellow",
   },
-  "store-failed": { text: "what was dealt with cannot be written down", colour: "red" },
+  "store-failed": { text: "results cannot be stored", colour: "red" },
   "tls-failed": { text: "NO SAFE CONNECTION", colour: "red" },
   "mailbox-gone": { text: "MAILBOX GONE", advice: "check hooks.mail.source.folders", colour: "red" },
   "login-refused": {
@@ -109,11 +109,11 @@ function createLinePrinter(): MailPrinter {
   const said = new Map<string, FolderStatus>();
   return {
     start: (sentence) => console.log(toLine(sentence)),
-    mail(dealt, status) {
+    mail(processed, status) {
       const count = status.state === "catching-up" ? (done.get(status.folder) ?? 0) + 1 : 0;
       done.set(status.folder, count);
       const progress = count > 0 ? `(${toCount(count)} of ${toCount(count + status.remaining)})` : undefined;
-      console.log(mailLine(dealt, status.folder, progress));
+      console.log(mailLine(processed, status.folder, progress));
     },
     change(status) {
       const last = said.get(status.folder);
@@ -125,9 +125,9 @@ function createLinePrinter(): MailPrinter {
 }
 
 /** `13:04:05  INBOX  Ann <ann@example.com>  Lunch?  202` */
-function mailLine({ mail, answer, setAside }: Dealt, folder: string, progress: string | undefined): string {
-  const said = [answer.status, answer.code].filter(Boolean).join(" ");
-  const replay = answer.eventId && `; \`webhooks events replay ${toLine(answer.eventId)}\` tries it again`;
+function mailLine({ mail, response, setAside }: ProcessedMail, folder: string, progress: string | undefined): string {
+  const said = [response.status, response.code].filter(Boolean).join(" ");
+  const replay = response.eventId && `; \`webhooks events replay ${toLine(response.eventId)}\` tries it again`;
   const outcome = setAside ? styleText("red", `set aside: ${toLine(said)}${replay ?? ""}`) : styleText("green", said);
   const subject = toLine(mail.subject) || styleText("dim", "(no subject)");
   return [toTime(Date.now()), toLine(folder), toLine(mail.from), subject, outcome, progress]
@@ -161,7 +161,7 @@ function createJsonPrinter(): MailPrinter {
     console.log(JSON.stringify({ type, at: new Date().toISOString(), ...value }));
   return {
     start() {},
-    mail({ mail: { id, from, subject }, answer: { status, code, eventId }, setAside }, { folder, remaining }) {
+    mail({ mail: { id, from, subject }, response: { status, code, eventId }, setAside }, { folder, remaining }) {
       const answer = { status, code: code || undefined, eventId };
       print("mail", { folder, id, from, subject, answer, setAside, remaining });
     },

@@ -1,9 +1,9 @@
 import { describe, afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createBackoff, createPatience } from "./backoff.ts";
+import { createBackoff, createReconnectBackoff } from "./backoff.ts";
 
-describe("backoff", () => {
-  test("doubles to a most, with at most a quarter more, and begins anew after a success", () => {
-    const { next, reset } = createBackoff({ firstMs: 100, mostMs: 400 });
+describe("createBackoff", () => {
+  test("doubles up to the maximum, with at most a quarter more, and starts again after a success", () => {
+    const { next, reset } = createBackoff({ firstMs: 100, maxMs: 400 });
     const waits = [next(), next(), next(), next()];
     reset();
     waits.push(next());
@@ -13,72 +13,72 @@ describe("backoff", () => {
     }
   });
 
-  test("what failed together does not come back together", () => {
-    const waits = Array.from({ length: 50 }, () => createBackoff({ firstMs: 1000, mostMs: 1000 }).next());
+  test("parallel failures get different waits", () => {
+    const waits = Array.from({ length: 50 }, () => createBackoff({ firstMs: 1000, maxMs: 1000 }).next());
     expect(new Set(waits).size).toBeGreaterThan(1);
   });
 });
 
-describe("patience", () => {
+describe("createReconnectBackoff", () => {
   const WAITS = {
-    passing: { firstMs: 1000, mostMs: 120_000 },
-    lasting: { firstMs: 300_000, mostMs: 3_600_000 },
+    transient: { firstMs: 1000, maxMs: 120_000 },
+    operator: { firstMs: 300_000, maxMs: 3_600_000 },
   };
   let time = 0;
   beforeEach(() => {
-    // Chance adds to each wait.
+    // The random part of each wait.
     vi.spyOn(Math, "random").mockReturnValue(0);
   });
   afterEach(() => void vi.restoreAllMocks());
 
-  const create = () => createPatience(WAITS, () => time);
+  const create = () => createReconnectBackoff(WAITS, () => time);
 
-  test("a mailbox that is not reached is left alone for longer and longer", () => {
-    const patience = create();
-    const waits = Array.from({ length: 9 }, () => patience.lost("network"));
+  test("an unreachable mailbox is tried less and less often", () => {
+    const backoff = create();
+    const waits = Array.from({ length: 9 }, () => backoff.lost("network"));
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 120_000, 120_000]);
   });
 
-  test("one that lets in and throws out at once, for ten seconds at most", () => {
-    const patience = create();
-    expect(letIn(patience, 6)).toEqual([1000, 2000, 4000, 8000, 10_000, 10_000]);
+  test("a mailbox that drops each connection at once is tried every ten seconds at least", () => {
+    const backoff = create();
+    expect(dropConnections(backoff, 6)).toEqual([1000, 2000, 4000, 8000, 10_000, 10_000]);
   });
 
-  test("one that gave a mail is asked again soon", () => {
-    const patience = create();
-    letIn(patience, 6);
-    patience.gave(1);
-    expect([patience.lost("network")]).toEqual([1000]);
+  test("after a connection that gave a mail the wait is short", () => {
+    const backoff = create();
+    dropConnections(backoff, 6);
+    backoff.received(1);
+    expect([backoff.lost("network")]).toEqual([1000]);
   });
 
-  test("one that held for a minute is asked again soon", () => {
-    const patience = create();
-    letIn(patience, 6);
-    patience.gave(0);
+  test("after a connection that lasted a minute the wait is short", () => {
+    const backoff = create();
+    dropConnections(backoff, 6);
+    backoff.received(0);
     time += 60_000;
-    expect([patience.lost("network"), ...letIn(patience, 1)]).toEqual([1000, 2000]);
+    expect([backoff.lost("network"), ...dropConnections(backoff, 1)]).toEqual([1000, 2000]);
   });
 
-  test("one that was not reached for long, and then is, is not waited for long", () => {
-    const patience = create();
-    for (let failures = 0; failures < 9; failures += 1) patience.lost("network");
-    expect(letIn(patience, 1)).toEqual([1000]);
-    expect([patience.lost("network")]).toEqual([1000]);
+  test("after a long outage a connection resets the waits", () => {
+    const backoff = create();
+    for (let failures = 0; failures < 9; failures += 1) backoff.lost("network");
+    expect(dropConnections(backoff, 1)).toEqual([1000]);
+    expect([backoff.lost("network")]).toEqual([1000]);
   });
 
-  test("what an operator must mend has waits of its own", () => {
-    const patience = create();
+  test("problems for the operator have their own waits", () => {
+    const backoff = create();
     const states = ["login-refused", "tls-failed", "mailbox-gone"] as const;
-    expect(states.map(patience.lost)).toEqual([300_000, 600_000, 1_200_000]);
-    patience.gave(0);
-    expect([patience.lost("login-refused")]).toEqual([300_000]);
+    expect(states.map(backoff.lost)).toEqual([300_000, 600_000, 1_200_000]);
+    backoff.received(0);
+    expect([backoff.lost("login-refused")]).toEqual([300_000]);
   });
 
-  /** So many connections that come about, give nothing and are lost: the waits after them. */
-  function letIn(patience: ReturnType<typeof create>, times: number): number[] {
+  /** The waits after connections that open, give nothing and are lost. */
+  function dropConnections(backoff: ReturnType<typeof create>, times: number): number[] {
     return Array.from({ length: times }, () => {
-      patience.gave(0);
-      return patience.lost("network");
+      backoff.received(0);
+      return backoff.lost("network");
     });
   }
 });

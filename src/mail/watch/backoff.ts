@@ -1,25 +1,25 @@
 import { messageOf } from "../../errors.ts";
-import { type LaneStatus, type MailState, needsOperator } from "./status.ts";
+import { type MailState, needsOperator, type StatusTracker } from "./status.ts";
 
 export interface BackoffLimits {
-  /** The wait after the first failure, in milliseconds; it doubles with each further one. */
+  /** The wait after the first failure; it doubles with each further failure. */
   firstMs: number;
-  mostMs: number;
+  maxMs: number;
 }
 
 export interface Backoff {
   /** How long to wait after one more failure, in milliseconds. */
   next(): number;
-  /** After a success: the next failure is the first one. */
+  /** After a success: the next failure counts as the first. */
   reset(): void;
 }
 
-/** Exponential, with up to a quarter more by chance: what failed together does not come back together. */
-export function createBackoff({ firstMs, mostMs }: BackoffLimits): Backoff {
+/** Exponential, plus up to a quarter at random, so that parallel failures do not retry in step. */
+export function createBackoff({ firstMs, maxMs }: BackoffLimits): Backoff {
   let failures = 0;
   return {
     next() {
-      const waitMs = Math.min(mostMs, firstMs * 2 ** failures);
+      const waitMs = Math.min(maxMs, firstMs * 2 ** failures);
       failures += 1;
       return Math.round(waitMs * (1 + Math.random() / 4));
     },
@@ -29,96 +29,95 @@ export function createBackoff({ firstMs, mostMs }: BackoffLimits): Backoff {
   };
 }
 
-export interface Pauses {
-  /** Resolves after so many milliseconds, at the next nudge, or once the signal aborts. Never rejects. */
-  wait(ms: number): Promise<void>;
-  /** Ends every wait: something has changed, it is worth a try now. */
-  nudge(): void;
+export interface ReconnectLimits {
+  /** After a failure that may end by itself. */
+  transient: BackoffLimits;
+  /** After a failure that an operator must fix: more attempts could lock the account. */
+  operator: BackoffLimits;
 }
 
-export function createPauses(signal: AbortSignal): Pauses {
-  const ends = new Set<() => void>();
-  signal.addEventListener("abort", nudge, { once: true });
-  return { wait, nudge };
-
-  async function wait(ms: number): Promise<void> {
-    if (signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(end, ms);
-      ends.add(end);
-
-      function end(): void {
-        clearTimeout(timer);
-        ends.delete(end);
-        resolve();
-      }
-    });
-  }
-
-  function nudge(): void {
-    for (const end of ends) end();
-  }
-}
-
-export interface LaneWaits {
-  /** After a failure that may be over at any moment. */
-  passing: BackoffLimits;
-  /** After one that an operator must mend: more tries would only lock the account. */
-  lasting: BackoffLimits;
-}
-
-/** How long to wait for a mailbox that is lost, by what its connections have been good for. */
-export interface Patience {
-  /** A connection gave so many mails, its first batch may have none. */
-  gave(mails: number): void;
-  /** The connection is lost, or did not come about: how long to wait before the next, in milliseconds. */
+/** How long to wait before the next connection, by what the earlier connections achieved. */
+export interface ReconnectBackoff {
+  /** Called for each batch: a connection is open and gave this many mails, possibly none. */
+  received(mails: number): void;
+  /** The connection was lost or could not be opened. Returns the wait before the next one, in milliseconds. */
   lost(state: MailState): number;
 }
 
 /**
- * Most that is waited after a connection that came about, in milliseconds: on a line that is cut again and again mails must not
- * come late. A server that lets in and throws out at once is not asked every second all the same.
+ * The longest wait after a connection that was open: on an unstable line mails must not arrive late, and a server that accepts
+ * connections only to drop them is still not asked every second.
  */
 const MAX_AFTER_OPEN_MS = 10_000;
-/** A connection that held for so many milliseconds was a good one. */
-const HELD_MS = 60_000;
+/** A connection that lasted this long was a good one. */
+const STABLE_MS = 60_000;
 
-/** `now`: milliseconds of a clock that only goes forward. */
-export function createPatience({ passing, lasting }: LaneWaits, now = () => performance.now()): Patience {
-  const mostAfterOpenMs = Math.min(passing.mostMs, MAX_AFTER_OPEN_MS);
-  const unreached = createBackoff(passing);
-  const opened = createBackoff({ ...passing, mostMs: mostAfterOpenMs });
-  const refused = createBackoff(lasting);
+/** `now`: milliseconds of a monotonic clock. */
+export function createReconnectBackoff(
+  { transient, operator }: ReconnectLimits,
+  now = () => performance.now(),
+): ReconnectBackoff {
+  const unreachable = createBackoff(transient);
+  const dropped = createBackoff({ ...transient, maxMs: Math.min(transient.maxMs, MAX_AFTER_OPEN_MS) });
+  const refused = createBackoff(operator);
   let openSince: number | undefined;
   return {
-    gave(mails) {
+    received(mails) {
       openSince ??= now();
-      unreached.reset();
+      unreachable.reset();
       refused.reset();
-      if (mails > 0) opened.reset();
+      if (mails > 0) dropped.reset();
     },
     lost(state) {
       const wasOpenSince = openSince;
       openSince = undefined;
       if (needsOperator(state)) return refused.next();
-      if (wasOpenSince === undefined) return unreached.next();
-      if (now() - wasOpenSince >= HELD_MS) opened.reset();
-      return opened.next();
+      if (wasOpenSince === undefined) return unreachable.next();
+      if (now() - wasOpenSince >= STABLE_MS) dropped.reset();
+      return dropped.next();
     },
   };
 }
 
-export interface InsistOptions {
-  status: LaneStatus;
+export interface Pauses {
+  /** Resolves after this time, at the next nudge, or when the signal aborts. Never rejects. */
+  wait(ms: number): Promise<void>;
+  /** Ends every wait: something has changed, so a new attempt makes sense. */
+  nudge(): void;
+}
+
+export function createPauses(signal: AbortSignal): Pauses {
+  const waits = new Set<() => void>();
+  signal.addEventListener("abort", nudge, { once: true });
+  return { wait, nudge };
+
+  async function wait(ms: number): Promise<void> {
+    if (signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ms);
+    waits.add(resolve);
+    await promise;
+    clearTimeout(timer);
+    waits.delete(resolve);
+  }
+
+  function nudge(): void {
+    for (const end of waits) end();
+  }
+}
+
+/** What a retry needs to know. */
+export interface RetryContext {
+  status: StatusTracker;
   backoff: BackoffLimits;
-  /** Rejects where the watch ends. */
+  /** Waits this long, or until a new attempt makes sense. Rejects when the watch ends. */
   pause(ms: number): Promise<void>;
 }
 
-/** Calls the store until it can be had: a disk that is full has room again one day. Rejects where the watch ends before. */
-export async function insist<Result>(
+/** Calls the store until it works, since a full disk may have space again later. Rejects when the watch ends. */
+export async function retryStore<Result>(
   call: () => Result,
-  { status, backoff: limits, pause }: InsistOptions,
+  { status, backoff: limits, pause }: RetryContext,
 ): Promise<Result> {
   const backoff = createBackoff(limits);
   for (let failures = 0; ; failures += 1) {

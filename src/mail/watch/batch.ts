@@ -1,63 +1,52 @@
 import type { MailSettings } from "../../config/types.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Mail, MailBatch, ReceivedMail } from "../source.ts";
-import type { MailStore, SetAside, Settlement } from "../store/store.ts";
-import { insist, type InsistOptions } from "./backoff.ts";
-import { type Dealt, deliver } from "./deliver.ts";
-import { type MailAnswer, type PostMails, toRequests } from "./post.ts";
+import type { MailStore, SetAside } from "../store/store.ts";
+import { retryStore } from "./backoff.ts";
+import { deliver, type DeliverContext, type ProcessedMail } from "./deliver.ts";
+import { toRequests } from "./post.ts";
 import type { FolderStatus } from "./status.ts";
 
-export interface BatchOptions extends InsistOptions {
+export interface BatchContext extends DeliverContext {
   folder: string;
-  /** The `source` of what the hook is given. */
-  sourceName: string;
   store: MailStore;
-  pickFilter: PickFilter;
-  inHand: InHand;
-  post: PostMails;
-  /** Most bytes of a request's body. */
+  findFilter: FindFilter;
+  inFlight: InFlight;
+  /** The largest request body that the service accepts. */
   maxBodyBytes(): number;
   log: Log;
-  /** The watch ends: after the post under way no other begins. */
+  /** Ends the watch: a request in flight is finished, no further one begins. */
   signal: AbortSignal;
-  /** Cuts off a post under way. */
-  cutOff: AbortSignal;
-  /** Told of each mail once what became of it is written down. */
-  onMail(dealt: Dealt, status: FolderStatus): void;
+  /** Called for each mail after its result is stored. */
+  onMail(mail: ProcessedMail, status: FolderStatus): void;
 }
 
 /**
- * Posts what a batch holds and is wanted, and writes down what became of it and how far the folder is read. Rejects where
- * the watch ends before; what was dealt with until then is written down.
+ * Posts the wanted mails of a batch, and stores the results and the folder's position. Rejects if the watch ends first; the
+ * results so far are then stored.
  */
-export async function dealWithBatch(batch: MailBatch, options: BatchOptions): Promise<void> {
-  const wanted = pickWanted(batch, options);
-  const letGo = await options.inHand.take(wanted.map(({ id }) => id));
+export async function processBatch(batch: MailBatch, context: BatchContext): Promise<void> {
+  const wanted = batch.mails.filter((received) => isWanted(received, context)).map(({ mail }) => mail);
+  const release = await context.inFlight.acquire(wanted.map(({ id }) => id));
   try {
-    const fresh = await insist(() => pickFresh(wanted, options.store), options);
-    await postFresh(fresh, batch, options);
+    const fresh = await retryStore(() => withoutKnown(wanted, context.store), context);
+    await postFresh(fresh, batch, context);
   } finally {
-    letGo();
+    release();
   }
 }
 
-/** Those passed over are not written down: one comes once it is moved out of spam, and nobody's mail keeps another of its id away. */
-function pickWanted({ mails }: MailBatch, { folder, pickFilter, status, log }: BatchOptions): Mail[] {
-  const wanted: Mail[] = [];
-  for (const received of mails) {
-    const filter = pickFilter(received);
-    if (filter === undefined) {
-      wanted.push(received.mail);
-    } else {
-      status.passOver();
-      log.debug("mail passed over", { folder, mailId: received.mail.id, filter });
-    }
-  }
-  return wanted;
+/** A skipped mail is not stored: it is posted if it is later moved out of spam, and it does not block another mail with its id. */
+function isWanted(received: ReceivedMail, { folder, findFilter, status, log }: BatchContext): boolean {
+  const filter = findFilter(received);
+  if (filter === undefined) return true;
+  status.countFiltered();
+  log.debug("mail skipped by filter", { folder, mailId: received.mail.id, filter });
+  return false;
 }
 
-/** Each mail once, without those that are known. */
-function pickFresh(mails: Mail[], store: MailStore): Mail[] {
+/** Each mail once, without those that were processed before. */
+function withoutKnown(mails: Mail[], store: MailStore): Mail[] {
   const fresh = new Map<string, Mail>();
   for (const mail of mails) {
     if (!fresh.has(mail.id) && !store.isKnown(mail.id)) fresh.set(mail.id, mail);
@@ -65,88 +54,76 @@ function pickFresh(mails: Mail[], store: MailStore): Mail[] {
   return [...fresh.values()];
 }
 
-async function postFresh(fresh: Mail[], { position, remaining }: MailBatch, options: BatchOptions): Promise<void> {
-  const { status, maxBodyBytes, signal } = options;
+async function postFresh(fresh: Mail[], { position, remaining }: MailBatch, context: BatchContext): Promise<void> {
+  const { status, maxBodyBytes, signal } = context;
   const isBehind = remaining > 0 || status.read().state === "catching-up";
-  status.work(isBehind ? "catching-up" : "watching", remaining + fresh.length);
+  status.setWork(isBehind ? "catching-up" : "watching", remaining + fresh.length);
 
   const requests = toRequests(fresh, maxBodyBytes());
   const last = requests.pop() ?? [];
   for (const mails of requests) {
-    await postAndKeep(mails, undefined, options);
+    await postAndStore(mails, undefined, context);
     signal.throwIfAborted();
   }
-  await postAndKeep(last, position, options);
-  status.work(remaining > 0 ? "catching-up" : "watching", remaining);
+  await postAndStore(last, position, context);
+  status.setWork(remaining > 0 ? "catching-up" : "watching", remaining);
 }
 
-/** `position`: how far the folder is read with these mails. */
-async function postAndKeep(mails: Mail[], position: string | undefined, options: BatchOptions): Promise<void> {
-  const dealt: Dealt[] = [];
+/** `position`: how far the folder is read after these mails. */
+async function postAndStore(mails: Mail[], position: string | undefined, context: BatchContext): Promise<void> {
+  const { folder, store } = context;
+  const processed: ProcessedMail[] = [];
+  const settle = (reached?: string): void => {
+    const setAside = processed.filter((mail) => mail.setAside).map(toSetAside);
+    store.settle({ folder, ids: processed.map(({ mail }) => mail.id), setAside, position: reached });
+  };
   try {
-    if (mails.length > 0) await postAll(mails, dealt, options);
+    if (mails.length > 0) for await (const mail of deliver(mails, context)) processed.push(mail);
   } catch (error) {
-    options.store.settle(toSettlement(dealt, undefined, options));
-    tell(dealt, options);
+    settle();
+    report(processed, context);
     throw error;
   }
-  await insist(() => options.store.settle(toSettlement(dealt, position, options)), options);
-  tell(dealt, options);
+  await retryStore(() => settle(position), context);
+  report(processed, context);
 }
 
-async function postAll(mails: Mail[], dealt: Dealt[], options: BatchOptions): Promise<void> {
-  const { sourceName: source, post, backoff, pause, status, cutOff } = options;
-  const troubled = ({ error }: MailAnswer, waitMs: number): void => status.enter("service-refuses", { error, waitMs });
-  const answered = (): void => status.resume();
-  await deliver(mails, dealt, { source, post, backoff, pause, troubled, answered, signal: cutOff });
-}
-
-function toSettlement(
-  dealt: Dealt[],
-  position: string | undefined,
-  { folder }: Pick<BatchOptions, "folder">,
-): Settlement {
-  const setAside = dealt.filter((one) => one.setAside).map(toSetAside);
-  return { folder, ids: dealt.map(({ mail }) => mail.id), setAside, position };
-}
-
-function toSetAside({ mail: { id }, answer: { status, code, eventId }, tries }: Dealt): SetAside {
+function toSetAside({ mail: { id }, response: { status, code, eventId }, attempts: tries }: ProcessedMail): SetAside {
   return { id, status, code, eventId, at: Date.now(), tries };
 }
 
-function tell(dealt: Dealt[], { folder, status, log, onMail }: BatchOptions): void {
-  log.debug("mails dealt with", { folder, count: dealt.length });
-  for (const one of dealt) {
-    status.count(one);
-    if (one.setAside) warn(one, folder, log);
+function report(processed: ProcessedMail[], { folder, status, log, onMail }: BatchContext): void {
+  log.debug("mails processed", { folder, count: processed.length });
+  for (const one of processed) {
+    const { mail, response, attempts: tries, setAside } = one;
+    status.countMail(one);
+    if (setAside) {
+      const { status: httpStatus, code, eventId } = response;
+      // The event holds the rejected request, so it can be replayed once the mapping is fixed.
+      log.warn("mail set aside: fix the mapping, then `webhooks events replay <eventId>`", {
+        folder,
+        mailId: mail.id,
+        status: httpStatus,
+        code,
+        eventId,
+        tries,
+      });
+    }
     onMail(one, status.read());
   }
 }
 
-/** The event holds the refused request: once its mapping is mended, replaying it is the way to try again. */
-function warn({ mail, answer, tries }: Dealt, folder: string, log: Log): void {
-  const { status, code, eventId } = answer;
-  log.warn("mail set aside: mend the mapping, then `webhooks events replay <eventId>`", {
-    folder,
-    mailId: mail.id,
-    status,
-    code,
-    eventId,
-    tries,
-  });
-}
-
 type Filter = MailSettings["filter"];
 
-/** The key of `hooks.mail.filter` that passes a mail over; undefined: the mail is wanted. */
-export type PickFilter = (received: ReceivedMail) => keyof Filter | undefined;
+/** The key of `hooks.mail.filter` that excludes a mail; undefined: the mail is wanted. */
+export type FindFilter = (received: ReceivedMail) => keyof Filter | undefined;
 
 /** `own`: the mailbox's own addresses, in lower case. */
-export function createFilter(filter: Filter, own: readonly string[]): PickFilter {
+export function createFilter(filter: Filter, own: readonly string[]): FindFilter {
   const senders = filter.senders && new Set(filter.senders.map((sender) => sender.toLowerCase()));
   const labels = filter.labels && new Set(filter.labels);
 
-  return function pickFilter({ mail, marks }) {
+  return function findFilter({ mail, marks }) {
     if (marks.spam && !filter.spam) return "spam";
     if (marks.trash && !filter.trash) return "trash";
     if (marks.draft && !filter.drafts) return "drafts";
@@ -163,25 +140,22 @@ function domainOf(sender: string): string {
   return sender.slice(Math.max(0, sender.lastIndexOf("@")));
 }
 
-/** Which mails the folders have in hand: one that lies in two of them is posted once, and known to the other after that. */
-export interface InHand {
-  /**
-   * Takes the mails of these ids, all at once, as soon as no other folder has any of them. Resolves to what lets go of them;
-   * rejects where the watch ends before.
-   */
-  take(ids: string[]): Promise<() => void>;
+/** The ids that the folders are processing: a mail in two folders is posted by one, and then known to the other. */
+export interface InFlight {
+  /** Waits until no other folder has any of these ids, and takes them. Resolves to `release`; rejects when the watch ends. */
+  acquire(ids: string[]): Promise<() => void>;
 }
 
-export function createInHand(signal: AbortSignal): InHand {
+export function createInFlight(signal: AbortSignal): InFlight {
   const taken = new Map<string, Promise<void>>();
   return {
-    async take(ids) {
+    async acquire(ids) {
       const findOther = (): Promise<void> | undefined => ids.map((id) => taken.get(id)).find(Boolean);
       for (let other = findOther(); other; other = findOther()) await other;
       signal.throwIfAborted();
       const { promise, resolve } = Promise.withResolvers<void>();
       for (const id of ids) taken.set(id, promise);
-      return function letGo() {
+      return function release() {
         for (const id of ids) taken.delete(id);
         resolve();
       };

@@ -8,8 +8,10 @@ import {
   type Posted,
   type WatchedMailbox,
 } from "../../../test/support/watched-mailbox.ts";
-import { deliver, judge, shorten, type Verdict } from "./deliver.ts";
-import type { MailAnswer } from "./post.ts";
+import { silentLog } from "../../telemetry/log.ts";
+import { type Classification, classifyResponse, deliver, type DeliverContext, shorten } from "./deliver.ts";
+import type { HookResponse } from "./post.ts";
+import { createStatusTracker, type FolderStatus } from "./status.ts";
 
 describe("deliver", () => {
   let mailbox: WatchedMailbox;
@@ -19,24 +21,24 @@ describe("deliver", () => {
   afterEach(() => mailbox.close());
 
   test.each([
-    ["takes no mail", { status: 401 }],
+    ["rejects the token", { status: 401 }],
     ["has no such hook", { status: 404, hookExists: false }],
     ["is overloaded", { status: 503, retryAfterMs: 2 }],
-    ["is away", { status: 0 }],
+    ["is down", { status: 0 }],
     ["is busy", { status: 429 }],
-    ["has a fault", { status: 500, code: "internal_error" }],
-  ])("the service %s: it is asked until it does, and nothing is left out", async (_, answer) => {
+    ["has an internal error", { status: 500, code: "internal_error" }],
+  ])("the service %s: mails are retried until it accepts them", async (_, answer) => {
     const error = "the hook says no";
     let refusals = 0;
     mailbox.addAll(["1", "2"]);
     mailbox.start({ hook: () => (refusals++ < 3 ? { ...answer, error } : {}) });
     await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
     expect(mailbox.requests).toHaveLength(4);
-    expect(mailbox.changes).toContainEqual(expect.objectContaining({ state: "service-refuses", error }));
+    expect(mailbox.changes).toContainEqual(expect.objectContaining({ state: "rejected", error }));
     await expect.poll(mailbox.status).toMatchObject({ state: "watching", error: undefined, posted: 2, setAside: 0 });
   });
 
-  test("the service refuses one mail: it is set aside alone, the rest come", async () => {
+  test("a rejected mail is set aside alone, the others are accepted", async () => {
     mailbox.addAll(numbers(20));
     mailbox.start({
       hook: (ids) => (ids.includes("7") ? { status: 400, code: "invalid_payload", eventId: "refused-7" } : {}),
@@ -48,7 +50,7 @@ describe("deliver", () => {
     await expect.poll(mailbox.status).toMatchObject({ state: "watching", setAside: 1 });
   });
 
-  test("the service has a transform that fails on one mail: a few tries, then it is set aside", async () => {
+  test("a mail whose transform fails three times is set aside", async () => {
     mailbox.addAll(["1", "2", "3"]);
     mailbox.start({ hook: (ids) => (ids.includes("2") ? { status: 500, code: "transform_failed" } : {}) });
     await expect.poll(() => mailbox.taken).toEqual(["1", "3"]);
@@ -56,14 +58,14 @@ describe("deliver", () => {
     expect(mailbox.requests.filter((ids) => ids.join() === "2")).toHaveLength(3);
   });
 
-  test("the service has a transform that fails once: nothing is set aside", async () => {
+  test("a transform that fails once is retried", async () => {
     let failures = 0;
     mailbox.addAll(["1"]);
     mailbox.start({ hook: () => (failures++ === 0 ? { status: 500, code: "transform_failed" } : {}) });
     await expect.poll(mailbox.status).toMatchObject({ posted: 1, setAside: 0 });
   });
 
-  test("the service takes less than was posted: fewer at once, then a shorter text", async () => {
+  test("a body that is too large is split, then the text is shortened", async () => {
     const bodies: Posted["messages"] = [];
     mailbox.addAll(["1"]);
     mailbox.add({ id: "long", body: "é".repeat(5000) });
@@ -81,7 +83,7 @@ describe("deliver", () => {
     expect(mailbox.status()).toMatchObject({ setAside: 0 });
   });
 
-  test("the service takes not even a mail without text: it is set aside", async () => {
+  test("a mail that is too large without its text is set aside", async () => {
     mailbox.add({ id: "1", subject: "x".repeat(5000) });
     mailbox.addAll(["2"]);
     mailbox.start({ hook: (ids) => (ids.includes("1") ? { status: 413, code: "too_large" } : {}) });
@@ -89,64 +91,56 @@ describe("deliver", () => {
     await expect.poll(mailbox.status).toMatchObject({ setAside: 1 });
   });
 
-  test("the service is asked again at once after a nudge", async () => {
+  test("a nudge retries at once", async () => {
     let refusals = 0;
     mailbox.addAll(["1"]);
     mailbox.start({
       hook: () => (refusals++ === 0 ? { status: 404, hookExists: false } : {}),
-      waits: { passing: FOREVER, lasting: FOREVER },
+      backoff: { transient: FOREVER, operator: FOREVER },
     });
-    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("rejected");
     mailbox.watch().nudge();
     await expect.poll(() => mailbox.taken).toEqual(["1"]);
   });
 
-  test("the service is not asked before it wants to be", async () => {
+  test("Retry-After is respected", async () => {
     const waits: number[] = [];
-    const answer = { code: "", error: "", eventId: undefined, hookExists: false };
-    const answers: MailAnswer[] = [
-      { ...answer, status: 503, retryAfterMs: 7000 },
-      { ...answer, status: 202, retryAfterMs: undefined },
-    ];
-    await deliver([toMail("1")], [], {
-      source: "memory",
-      post: async () => answers.shift() as MailAnswer,
-      backoff: AT_ONCE,
+    const responses = [toResponse({ status: 503, retryAfterMs: 7000 }), toResponse({ status: 202 })];
+    await runDeliver({
+      post: async () => responses.shift() as HookResponse,
       pause: async (ms) => void waits.push(ms),
-      troubled() {},
-      answered() {},
-      signal: new AbortController().signal,
     });
     expect(waits).toEqual([7000]);
   });
 
-  test("a post that is cut off at the end is no trouble of the service's", async () => {
-    const cutting = new AbortController();
-    const troubles: MailAnswer[] = [];
-    const delivered = deliver([toMail("1")], [], {
-      source: "memory",
+  test("a request that is aborted at the end does not count as rejected", async () => {
+    const aborting = new AbortController();
+    const changes: FolderStatus[] = [];
+    const delivered = runDeliver({
       async post() {
-        cutting.abort();
-        return {
-          status: 0,
-          code: "",
-          error: "",
-          eventId: undefined,
-          hookExists: false,
-          retryAfterMs: undefined,
-        };
+        aborting.abort();
+        return toResponse({ status: 0 });
       },
-      backoff: AT_ONCE,
-      pause: () => Promise.reject(new Error("It goes on.")),
-      troubled: (answer) => void troubles.push(answer),
-      answered() {},
-      signal: cutting.signal,
+      status: createStatusTracker({ folder: "INBOX", log: silentLog, onChange: (change) => changes.push(change) }),
+      postSignal: aborting.signal,
     });
     await expect(delivered).rejects.toThrow("aborted");
-    expect(troubles).toEqual([]);
+    expect(changes).toEqual([]);
   });
 
-  test("the service has answered: the trouble is over, whatever comes next", async () => {
+  async function runDeliver(context: Partial<DeliverContext> & Pick<DeliverContext, "post">): Promise<void> {
+    const complete: DeliverContext = {
+      sourceName: "memory",
+      status: createStatusTracker({ folder: "INBOX", log: silentLog, onChange() {} }),
+      backoff: AT_ONCE,
+      pause: () => Promise.reject(new Error("It is retried.")),
+      postSignal: new AbortController().signal,
+      ...context,
+    };
+    for await (const { setAside } of deliver([toMail("1")], complete)) expect(setAside).toBe(false);
+  }
+
+  test("any answer ends the rejected state", async () => {
     const gate = Promise.withResolvers<object>();
     let refusals = 0;
     mailbox.addAll(["1"]);
@@ -155,50 +149,41 @@ describe("deliver", () => {
       hook: (ids) => (ids.includes("2") ? gate.promise : refusals++ === 0 ? { status: 503 } : {}),
     });
     await expect.poll(() => mailbox.requests).toEqual([["1"], ["1"], ["2"]]);
-    expect(mailbox.changes.map(({ state }) => state)).toContain("service-refuses");
+    expect(mailbox.changes.map(({ state }) => state)).toContain("rejected");
     expect(mailbox.status()).toMatchObject({ state: "watching", error: undefined, nextTryAt: undefined });
     gate.resolve({});
     await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
   });
 });
 
-describe("judge", () => {
-  test.each<[Partial<MailAnswer>, Verdict, Verdict]>([
-    // Of several mails, of one.
-    [{ status: 200 }, "taken", "taken"],
-    [{ status: 204 }, "taken", "taken"],
-    [{ status: 413 }, "too-much", "too-much"],
-    [{ status: 504 }, "too-much", "unready"],
-    [{ status: 400 }, "refused", "refused"],
-    [{ status: 422 }, "refused", "refused"],
-    [{ status: 404, hookExists: true }, "refused", "refused"],
-    [{ status: 404 }, "unready", "unready"],
+describe("classifyResponse", () => {
+  test.each<[Partial<HookResponse>, Classification, Classification]>([
+    // The classification for several mails, and for one.
+    [{ status: 200 }, "accepted", "accepted"],
+    [{ status: 204 }, "accepted", "accepted"],
+    [{ status: 413 }, "too-large", "too-large"],
+    [{ status: 504 }, "too-large", "unavailable"],
+    [{ status: 400 }, "rejected", "rejected"],
+    [{ status: 422 }, "rejected", "rejected"],
+    [{ status: 404, hookExists: true }, "rejected", "rejected"],
+    [{ status: 404 }, "unavailable", "unavailable"],
     [{ status: 500, code: "transform_failed" }, "failed", "failed"],
-    [{ status: 500, code: "internal_error" }, "unready", "unready"],
-    [{ status: 0 }, "unready", "unready"],
-    [{ status: 302 }, "unready", "unready"],
-    [{ status: 401 }, "unready", "unready"],
-    [{ status: 405 }, "unready", "unready"],
-    [{ status: 408 }, "unready", "unready"],
-    [{ status: 429 }, "unready", "unready"],
-    [{ status: 503 }, "unready", "unready"],
-  ])("%j", (answer, ofSeveral, ofOne) => {
-    const whole = {
-      code: "",
-      error: "",
-      eventId: undefined,
-      hookExists: false,
-      retryAfterMs: undefined,
-      status: 0,
-      ...answer,
-    };
-    expect(judge(whole, 2)).toBe(ofSeveral);
-    expect(judge(whole, 1)).toBe(ofOne);
+    [{ status: 500, code: "internal_error" }, "unavailable", "unavailable"],
+    [{ status: 0 }, "unavailable", "unavailable"],
+    [{ status: 302 }, "unavailable", "unavailable"],
+    [{ status: 401 }, "unavailable", "unavailable"],
+    [{ status: 405 }, "unavailable", "unavailable"],
+    [{ status: 408 }, "unavailable", "unavailable"],
+    [{ status: 429 }, "unavailable", "unavailable"],
+    [{ status: 503 }, "unavailable", "unavailable"],
+  ])("%j", (response, ofSeveral, ofOne) => {
+    expect(classifyResponse(toResponse(response), 2)).toBe(ofSeveral);
+    expect(classifyResponse(toResponse(response), 1)).toBe(ofOne);
   });
 });
 
 describe("shorten", () => {
-  test("a quarter of the text, at last none of it, and the mail says so", () => {
+  test("keeps a quarter of the text, in the end none, and marks the mail as truncated", () => {
     const lengths = [];
     for (let mail = shorten({ ...toMail("1"), body: "x".repeat(20_000) }); mail; mail = shorten(mail)) {
       expect(mail).toMatchObject({ id: "1", truncated: true });
@@ -207,9 +192,14 @@ describe("shorten", () => {
     expect(lengths).toEqual([5000, 1250, 312, 78, 0]);
   });
 
-  test("no character is cut in two", () => {
+  test("never cuts a character in two", () => {
     const shorter = shorten({ ...toMail("1"), body: "😀".repeat(502) });
     expect(shorter?.body.isWellFormed()).toBe(true);
     expect(shorter?.body).toHaveLength(250);
   });
 });
+
+function toResponse(response: Partial<HookResponse>): HookResponse {
+  const missing = { code: "", error: "", eventId: undefined, hookExists: false, retryAfterMs: undefined };
+  return { status: 0, ...missing, ...response };
+}

@@ -3,7 +3,7 @@ import { createMailPost } from "./post.ts";
 
 const never = new AbortController().signal;
 
-test("a body goes to the hook with its token, as they are at that moment", async () => {
+test("a body is posted with the current token", async () => {
   const requests: Request[] = [];
   let token = "one";
   const post = createMailPost({
@@ -31,7 +31,7 @@ test("a body goes to the hook with its token, as they are at that moment", async
   expect(await requests[1]?.text()).toBe('{"a":1}');
 });
 
-test("a refusal says why, and which event holds it", async () => {
+test("a rejection has a reason and the event that holds the request", async () => {
   const body = { ok: false, error: "No hook has this name.", code: "not_found", requestId: "r-1" };
   expect(await answerOf(Response.json(body, { status: 404 }))).toEqual({
     status: 404,
@@ -43,7 +43,7 @@ test("a refusal says why, and which event holds it", async () => {
   });
 });
 
-test("a 404 says whether there is such a hook", async () => {
+test("a 404 says whether the hook exists", async () => {
   const headers = { "hook-exists": "true" };
   expect(await answerOf(new Response("", { status: 404, headers }))).toMatchObject({ hookExists: true });
 });
@@ -60,7 +60,7 @@ test.each([
 });
 
 test.each(["", "<html>", "null", "[1]", '{"code":{"a":1},"error":7,"eventId":null}'])(
-  "an answer of anything else is an answer: %j",
+  "any body is accepted: %j",
   async (text) => {
     expect(await answerOf(new Response(text, { status: 500 }))).toEqual({
       status: 500,
@@ -73,23 +73,23 @@ test.each(["", "<html>", "null", "[1]", '{"code":{"a":1},"error":7,"eventId":nul
   },
 );
 
-test("what takes anything is no hook: a proxy's page, for one", async () => {
+test("a 2xx from another server does not count as accepted", async () => {
   expect(await answerOf(new Response("<html>We are back soon</html>"))).toMatchObject({
     status: 0,
-    error: "what answers at its address is not Hookline",
+    error: "the server at this address is not Hookline",
   });
   expect(await answerOf(new Response(null, { status: 204 }))).toMatchObject({ status: 204, error: "" });
 });
 
-test("no answer is an answer, too", async () => {
+test("a failed request is a response with status 0", async () => {
   const broken = new TypeError("fetch failed", { cause: new Error("other side closed") });
   expect(await answerOf(Promise.reject(broken))).toMatchObject({
     status: 0,
-    error: "the hook gave no answer: other side closed",
+    error: "no response from the hook: other side closed",
   });
 });
 
-test("nobody at the address, in words", async () => {
+test("a refused connection is described in words", async () => {
   const post = createMailPost({
     send: fetch,
     target: () => ({ url: "http://127.0.0.1:2/hooks/mail", token: "t" }),
@@ -97,7 +97,7 @@ test("nobody at the address, in words", async () => {
   expect(await post("{}", never)).toMatchObject({ status: 0, error: "nothing listens at 127.0.0.1:2" });
 });
 
-test("a token beyond ASCII travels as its bytes", async () => {
+test("a token outside ASCII is sent as UTF-8", async () => {
   let header = "";
   const post = createMailPost({
     send: async ({ headers }) => {
@@ -111,16 +111,16 @@ test("a token beyond ASCII travels as its bytes", async () => {
 });
 
 test.each([
-  ["a token that no header can hold", { url: "http://127.0.0.1/hooks/mail", token: "se\ncret" }],
-  ["an address that is none", { url: "127.0.0.1/hooks/mail", token: "se-cret" }],
-])("%s: no answer, and nothing of the token", async (_, target) => {
+  ["a token that is not valid in a header", { url: "http://127.0.0.1/hooks/mail", token: "se\ncret" }],
+  ["an invalid address", { url: "127.0.0.1/hooks/mail", token: "se-cret" }],
+])("%s: an error without the token", async (_, target) => {
   const post = createMailPost({ send: fetch, target: () => target });
   const answer = await post("{}", never);
-  expect(answer).toMatchObject({ status: 0, error: expect.stringContaining("no request can be made") });
+  expect(answer).toMatchObject({ status: 0, error: expect.stringContaining("cannot build a request") });
   expect(answer.error).not.toContain("cret");
 });
 
-test("a post that is cut off has no answer", async () => {
+test("an aborted request is a response with status 0", async () => {
   const cutting = new AbortController();
   const post = createMailPost({
     send: (request) =>

@@ -4,168 +4,106 @@ import { messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MailSource } from "../source.ts";
 import { openMailStore } from "../store/sqlite.ts";
-import type { MailStore } from "../store/store.ts";
-import { createPauses } from "./backoff.ts";
 import { createMailPost } from "./post.ts";
-import { createLaneStatus, type MailState, type MailStatus, needsOperator, toMailStatus } from "./status.ts";
-import { createMailWatch, type MailWatch, type MailWatchOptions } from "./watch.ts";
+import { type MailStatus, needsOperator, toMailStatus } from "./status.ts";
+import { createMailWatch, type MailWatch } from "./watch.ts";
 
-export interface KeeperOptions {
+export interface MailServiceOptions {
   /** The state folder. */
   folder: string;
-  /** The service's own door: a mail takes the way of every hook. */
+  /** The service's own entry: a mail is processed like every other hook. */
   send(request: Request): Promise<Response>;
   telemetry: Telemetry;
 }
 
-/** What a program says of mail. */
+/** The part of a program that concerns mail. */
 interface MailProgram {
   config: ResolvedConfig;
   /** undefined: no mailbox is configured. */
   mailSource: MailSource | undefined;
 }
 
-export interface MailKeeper {
-  /**
-   * Watches what the program says, from now on: begins, ends or begins anew where that has changed. Where it has not, what
-   * waits for its next try is tried at once.
-   */
+export interface MailService {
+  /** Follows this program from now on. Restarts the watch if its configuration changed; otherwise retries at once what waits. */
   use(program: MailProgram): void;
   /** undefined: no mailbox is configured. */
   status(): MailStatus | undefined;
-  /** Throws where no mail comes until an operator has mended something. */
-  requireWell(): void;
-  /** Something outside says that the mailbox has changed. */
+  /** Throws if no mail arrives until an operator has fixed something. */
+  assertReady(): void;
+  /** An external notification says that the mailbox has changed. */
   notify(): void;
   close(): Promise<void>;
 }
 
-/** Keeps the watch that the configuration asks for, across reloads. */
-export function createMailKeeper({ folder, send, telemetry }: KeeperOptions): MailKeeper {
+/** Runs the mail watch of the current configuration, across reloads. */
+export function createMailService({ folder, send, telemetry }: MailServiceOptions): MailService {
   const { log } = telemetry;
-  /** The program that serves now, and the one that the watch was made from. */
   let current: MailProgram | undefined;
-  let used: MailProgram | undefined;
+  /** The program that the watch was created from. */
+  let watched: MailProgram | undefined;
   let watch: MailWatch | undefined;
   let closed = false;
-  /** One watch ends before the next begins: they want the same lock. */
-  let turn: Promise<void> = Promise.resolve();
+  /** A watch closes before the next one starts, since both need the mailbox lock. */
+  let queue: Promise<void> = Promise.resolve();
 
   return {
     use(program) {
       if (closed) return;
       current = program;
-      if (used && isSame(used, program)) watch?.nudge();
-      else replace(program);
+      if (watched && isSame(watched, program)) watch?.nudge();
+      else replaceWatch(program);
     },
-    status: () => watch?.status() ?? (used?.mailSource && toMailStatus(used.mailSource, [])),
-    requireWell() {
+    status: () => watch?.status() ?? (watched?.mailSource && toMailStatus(watched.mailSource, [])),
+    assertReady() {
       const status = watch?.status();
       if (status && needsOperator(status.state)) throw new Error(status.error);
     },
-    notify: () => used?.mailSource?.notify?.(),
+    notify: () => watched?.mailSource?.notify?.(),
     close() {
       closed = true;
-      return inTurn(async () => watch?.close());
+      return enqueue(async () => watch?.close());
     },
   };
 
-  function replace(program: MailProgram): void {
-    const old = watch;
-    const next = open(program);
-    used = program;
+  function replaceWatch(program: MailProgram): void {
+    const previous = watch;
+    const next = createWatch(program);
+    watched = program;
     watch = next;
-    void inTurn(async () => {
-      await old?.close();
+    void enqueue(async () => {
+      await previous?.close();
       next?.start();
     });
   }
 
-  function inTurn(step: () => Promise<void>): Promise<void> {
-    turn = turn.then(step).catch((error: unknown) => {
+  function enqueue(step: () => Promise<void>): Promise<void> {
+    queue = queue.then(step).catch((error: unknown) => {
       log.error("mail watch failed", { reason: messageOf(error) });
     });
-    return turn;
+    return queue;
   }
 
-  function open({ config, mailSource: source }: MailProgram): MailWatch | undefined {
+  function createWatch({ config, mailSource: source }: MailProgram): MailWatch | undefined {
     const settings = config.hooks.mail;
     if (!source || !settings.autoStart) return undefined;
     const hooks = (): ResolvedConfig["hooks"] => (current?.config ?? config).hooks;
-    const maxBodyBytes = (): number => hooks().maxBodyBytes;
-    // The host is never looked up: the request takes no socket.
-    const target = () => ({ url: `http://127.0.0.1${hooks().path}/mail`, token: hooks().token });
-    const post = createMailPost({ send, target });
-    return createPatientWatch({ folder, source, settings, post, maxBodyBytes, log });
+    return createMailWatch({
+      source,
+      settings,
+      openStore: () => openMailStore({ folder, mailbox: source.mailbox }),
+      // The request never reaches the network, so the host is only a placeholder.
+      post: createMailPost({
+        send,
+        target: () => ({ url: `http://127.0.0.1${hooks().path}/mail`, token: hooks().token }),
+      }),
+      maxBodyBytes: () => hooks().maxBodyBytes,
+      log,
+    });
   }
 }
 
-/** What a plugin makes of its options is its own affair: it may be another at each load. */
+/** A source of a plugin may differ at each load, so it never counts as the same. */
 function isSame(one: MailProgram, other: MailProgram): boolean {
-  const isPlugged = one.config.plugged.mailSource ?? other.config.plugged.mailSource;
-  return !isPlugged && isDeepStrictEqual(one.config.hooks.mail, other.config.hooks.mail);
-}
-
-interface PatientWatchOptions extends Omit<MailWatchOptions, "store"> {
-  /** The state folder. */
-  folder: string;
-}
-
-/** How often it is tried to take a mailbox that another process has, or a file that cannot be used. */
-const RETRY_MS = 3000;
-
-/** A watch that begins as soon as it can have the mailbox for itself, and waits until then. */
-function createPatientWatch({ folder, ...options }: PatientWatchOptions): MailWatch {
-  const { source, log, onChange: changed = () => {} } = options;
-  const stopping = new AbortController();
-  const pauses = createPauses(stopping.signal);
-  const waiting = source.folders.map((name) => createLaneStatus({ folder: name, log, changed }));
-  let watch: MailWatch | undefined;
-  let opening: Promise<void> = Promise.resolve();
-
-  return {
-    start() {
-      opening = startWhenFree();
-    },
-    status() {
-      const folders = waiting.map((status) => status.read());
-      return watch?.status() ?? toMailStatus(source, folders);
-    },
-    nudge() {
-      pauses.nudge();
-      watch?.nudge();
-    },
-    async close() {
-      stopping.abort();
-      await opening;
-      await watch?.close();
-    },
-  };
-
-  async function startWhenFree(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const store = tryToOpen();
-      if (store) {
-        watch = createMailWatch({ ...options, store });
-        watch.start();
-        return;
-      }
-      await pauses.wait(RETRY_MS);
-    }
-  }
-
-  function tryToOpen(): MailStore | undefined {
-    try {
-      const store = openMailStore({ folder, mailbox: source.mailbox });
-      if (!store) enter("watched-elsewhere", "another process watches this mailbox");
-      return store;
-    } catch (error) {
-      enter("store-failed", messageOf(error));
-      return undefined;
-    }
-  }
-
-  function enter(state: MailState, error: string): void {
-    for (const status of waiting) status.enter(state, { error, waitMs: RETRY_MS });
-  }
+  const isPlugin = one.config.plugged.mailSource ?? other.config.plugged.mailSource;
+  return !isPlugin && isDeepStrictEqual(one.config.hooks.mail, other.config.hooks.mail);
 }

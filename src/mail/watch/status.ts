@@ -1,56 +1,117 @@
 import type { Log } from "../../telemetry/log.ts";
 
-export interface LaneStatus {
+/** The states of a folder, from the best to the worst. */
+const MAIL_STATES = [
+  "watching",
+  "catching-up",
+  "connecting",
+  "stopped",
+  "network",
+  "locked",
+  "rejected",
+  "store-failed",
+  "mailbox-gone",
+  "tls-failed",
+  "login-refused",
+] as const;
+/**
+ * watching: all mails are processed · catching-up: more mails wait behind the current batch · connecting: not open yet · stopped ·
+ * network: the mailbox cannot be reached · locked: another process watches the mailbox · rejected: the hook accepts no mail at all ·
+ * store-failed: results cannot be stored · mailbox-gone, tls-failed, login-refused: an operator must fix it.
+ */
+export type MailState = (typeof MAIL_STATES)[number];
+
+/** Whether no mail arrives until an operator has fixed something. */
+export function needsOperator(state: MailState): boolean {
+  return state === "mailbox-gone" || state === "tls-failed" || state === "login-refused";
+}
+
+/** How one folder is doing. Times in milliseconds since the epoch. */
+export interface FolderStatus {
+  folder: string;
+  state: MailState;
+  /** When the folder entered this state. */
+  since: number;
+  /** How many mails are known to wait. */
+  remaining: number;
+  /** Mails that the hook accepted since the watch began. */
+  posted: number;
+  /** Mails set aside, including those of earlier watches. */
+  setAside: number;
+  /** Mails that the filter skipped since the watch began. */
+  passedOver: number;
+  lastMailAt: number | undefined;
+  /** What keeps the folder from being watched. */
+  error: string | undefined;
+  nextTryAt: number | undefined;
+}
+
+export interface MailStatus {
+  source: string;
+  mailbox: string;
+  /** The worst state of all folders, and its error. */
+  state: MailState;
+  error: string | undefined;
+  folders: FolderStatus[];
+}
+
+export function toMailStatus(
+  { name: source, mailbox }: { name: string; mailbox: string },
+  folders: FolderStatus[],
+): MailStatus {
+  const rank = ({ state }: FolderStatus): number => MAIL_STATES.indexOf(state);
+  const worst = folders.toSorted((one, other) => rank(other) - rank(one))[0];
+  return { source, mailbox, state: worst?.state ?? "stopped", error: worst?.error, folders };
+}
+
+/** Keeps the status of one folder, and reports its changes. */
+export interface StatusTracker {
   read(): FolderStatus;
-  /** What is at hand, and how many mails wait, those at hand among them. */
-  work(state: WorkState, remaining: number): void;
-  /** Whatever was wrong is not any more: on with what was at hand. */
+  /** Sets what the folder does when nothing is wrong, and how many mails wait, including the current ones. */
+  setWork(state: WorkState, remaining: number): void;
+  /** The problem is over: back to the last work state. */
   resume(): void;
-  /** Something is wrong, or over. The log says so once, however often it is tried again. */
-  enter(state: MailState, trouble?: Trouble): void;
-  /** Says how many mails earlier watches set aside. */
-  begin(stored: { setAside: number }): void;
-  /** Counts a mail that was dealt with. */
-  count(dealt: { setAside: boolean }): void;
-  /** Counts a mail that the filter does not want. */
-  passOver(): void;
+  /** Enters any other state. The log mentions a state once, however often the attempt is repeated. */
+  enter(state: MailState, problem?: FolderProblem): void;
+  /** Sets how many mails earlier watches set aside. */
+  restore(stored: { setAside: number }): void;
+  countMail(mail: { setAside: boolean }): void;
+  countFiltered(): void;
 }
 
 type WorkState = Extract<MailState, "connecting" | "watching" | "catching-up">;
 
-interface Trouble {
+interface FolderProblem {
   /** For the operator. */
   error: string;
-  /** For the log: nothing of a mail. Default: `error`. */
+  /** For the log: without any content of a mail. Default: `error`. */
   reason?: string;
-  /** Until the next try, in milliseconds. */
+  /** Time until the next attempt. */
   waitMs: number;
 }
 
-export interface LaneStatusOptions {
+export interface TrackerOptions {
   folder: string;
   log: Log;
-  /** Told of each new state, and of each further try that failed. */
-  changed(status: FolderStatus): void;
+  /** Called with each new state, and after each further failed attempt. */
+  onChange(status: FolderStatus): void;
 }
 
-/** How loud the log is about coming into a state. */
-const LEVELS: Record<MailState, keyof Log> = {
+const LOG_LEVELS: Record<MailState, keyof Log> = {
   watching: "info",
   "catching-up": "info",
   connecting: "debug",
   stopped: "info",
   network: "warn",
-  "watched-elsewhere": "warn",
-  "service-refuses": "warn",
+  locked: "warn",
+  rejected: "warn",
   "store-failed": "error",
   "mailbox-gone": "error",
   "tls-failed": "error",
   "login-refused": "error",
 };
 
-/** Keeps how a folder is doing, and says what changes. */
-export function createLaneStatus({ folder, log, changed }: LaneStatusOptions): LaneStatus {
+export function createStatusTracker({ folder, log, onChange }: TrackerOptions): StatusTracker {
   const status: FolderStatus = {
     folder,
     state: "connecting",
@@ -63,110 +124,44 @@ export function createLaneStatus({ folder, log, changed }: LaneStatusOptions): L
     error: undefined,
     nextTryAt: undefined,
   };
-  let atHand: WorkState = "connecting";
+  let workState: WorkState = "connecting";
   return {
     read: () => ({ ...status }),
-    work(state, remaining) {
-      atHand = state;
+    setWork(state, remaining) {
+      workState = state;
       status.remaining = remaining;
       enter(state);
     },
-    resume: () => enter(atHand),
+    resume: () => enter(workState),
     enter,
-    begin({ setAside }) {
+    restore({ setAside }) {
       status.setAside = setAside;
     },
-    count({ setAside }) {
+    countMail({ setAside }) {
       status[setAside ? "setAside" : "posted"] += 1;
       status.remaining -= 1;
       status.lastMailAt = Date.now();
     },
-    passOver() {
+    countFiltered() {
       status.passedOver += 1;
     },
   };
 
-  function enter(state: MailState, trouble?: Trouble): void {
+  function enter(state: MailState, problem?: FolderProblem): void {
     const isNew = state !== status.state;
     if (isNew) Object.assign(status, { state, since: Date.now() });
-    status.error = trouble?.error;
-    status.nextTryAt = trouble && Date.now() + trouble.waitMs;
-    if (isNew) tell(trouble);
-    if (isNew || trouble) changed({ ...status });
+    status.error = problem?.error;
+    status.nextTryAt = problem && Date.now() + problem.waitMs;
+    if (isNew) {
+      const reason = problem?.reason ?? problem?.error;
+      log[LOG_LEVELS[state]]("mail watch", {
+        folder,
+        state,
+        reason,
+        remaining: status.remaining,
+        waitMs: problem?.waitMs,
+      });
+    }
+    if (isNew || problem) onChange({ ...status });
   }
-
-  function tell(trouble: Trouble | undefined): void {
-    const { state, remaining } = status;
-    const reason = trouble?.reason ?? trouble?.error;
-    log[LEVELS[state]]("mail watch", { folder, state, reason, remaining, waitMs: trouble?.waitMs });
-  }
-}
-
-/** What a folder's watch can be at, from the best to the worst. */
-const MAIL_STATES = [
-  "watching",
-  "catching-up",
-  "connecting",
-  "stopped",
-  "network",
-  "watched-elsewhere",
-  "service-refuses",
-  "store-failed",
-  "mailbox-gone",
-  "tls-failed",
-  "login-refused",
-] as const;
-/**
- * watching: all that is there was dealt with · catching-up: mails wait behind those in hand · connecting: not open yet ·
- * stopped · network: the mailbox cannot be reached · watched-elsewhere: another process has the mailbox ·
- * service-refuses: the hook takes no mail at all · store-failed: what was dealt with cannot be written down ·
- * mailbox-gone, tls-failed, login-refused: an operator must mend it.
- */
-export type MailState = (typeof MAIL_STATES)[number];
-
-/** Whether no mail comes until an operator has mended something. */
-export function needsOperator(state: MailState): boolean {
-  return state === "mailbox-gone" || state === "tls-failed" || state === "login-refused";
-}
-
-/** How one folder is doing. Times in milliseconds since the epoch. */
-export interface FolderStatus {
-  folder: string;
-  state: MailState;
-  /** When it came into this state. */
-  since: number;
-  /** How many mails are known to wait. */
-  remaining: number;
-  /** Mails that the hook took since the watch began. */
-  posted: number;
-  /** Mails set aside, those of earlier watches too. */
-  setAside: number;
-  /** Mails that the filter passed over since the watch began. */
-  passedOver: number;
-  lastMailAt: number | undefined;
-  /** What keeps it from watching. */
-  error: string | undefined;
-  nextTryAt: number | undefined;
-}
-
-export interface MailStatus {
-  source: string;
-  mailbox: string;
-  /** The worst of the folders' states, and its error. */
-  state: MailState;
-  error: string | undefined;
-  folders: FolderStatus[];
-}
-
-/** The state of a mailbox out of those of its folders. */
-export function toMailStatus(
-  { name: source, mailbox }: { name: string; mailbox: string },
-  folders: FolderStatus[],
-): MailStatus {
-  const worst = folders.toSorted((one, other) => rank(other) - rank(one))[0];
-  return { source, mailbox, state: worst?.state ?? "stopped", error: worst?.error, folders };
-}
-
-function rank({ state }: FolderStatus): number {
-  return MAIL_STATES.indexOf(state);
 }

@@ -8,7 +8,7 @@ import {
 } from "../../../test/support/watched-mailbox.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import type { MailStore } from "../store/store.ts";
-import type { MailAnswer } from "./post.ts";
+import type { HookResponse } from "./post.ts";
 
 let mailbox: WatchedMailbox;
 beforeEach(() => {
@@ -16,8 +16,8 @@ beforeEach(() => {
 });
 afterEach(() => mailbox.close());
 
-describe("what comes is posted", () => {
-  test("once, in its order, what was there and what comes later", async () => {
+describe("mails are posted", () => {
+  test("once and in order, old ones and new ones", async () => {
     mailbox.addAll(["1", "2"]);
     mailbox.start();
     await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
@@ -26,7 +26,7 @@ describe("what comes is posted", () => {
     await expect.poll(mailbox.status).toMatchObject({ state: "watching", remaining: 0, posted: 3, setAside: 0 });
   });
 
-  test("under the source's name", async () => {
+  test("with the source's name", async () => {
     const bodies: Posted[] = [];
     mailbox.addAll(["1"]);
     mailbox.start({ hook: (_, body) => Promise.resolve({ bodies: bodies.push(body) } as never) });
@@ -35,7 +35,7 @@ describe("what comes is posted", () => {
       .toMatchObject([{ source: "memory", messages: [{ id: "1", from: "Ann Lee <ann@example.com>" }] }]);
   });
 
-  test("in batches, with what still waits", async () => {
+  test("in batches, with the number that remains", async () => {
     mailbox.addAll(numbers(50));
     const waiting: number[] = [];
     mailbox.start({
@@ -46,7 +46,7 @@ describe("what comes is posted", () => {
     await expect.poll(() => mailbox.changes.map(({ state }) => state)).toEqual(["catching-up", "watching"]);
   });
 
-  test("after the next start, from where it was", async () => {
+  test("from the last position after a restart", async () => {
     mailbox.addAll(["1"]);
     mailbox.start();
     await expect.poll(() => mailbox.taken).toEqual(["1"]);
@@ -58,7 +58,7 @@ describe("what comes is posted", () => {
     expect(mailbox.follows.map(({ position }) => position)).toEqual([undefined, "1"]);
   });
 
-  test("from its first start on, however long it was away", async () => {
+  test("since the time of the first start", async () => {
     mailbox.start();
     await expect.poll(() => mailbox.follows).toHaveLength(1);
     await mailbox.watch().close();
@@ -70,7 +70,7 @@ describe("what comes is posted", () => {
     expect(mailbox.follows.map(({ since }) => since)).toEqual([inWholeSeconds, inWholeSeconds]);
   });
 
-  test("of two with one id, the first", async () => {
+  test("once for each id", async () => {
     const bodies: string[] = [];
     for (const body of ["first", "second"]) mailbox.add({ id: "1", body });
     mailbox.addAll(["2"]);
@@ -94,7 +94,7 @@ describe("what comes is posted", () => {
     await expect.poll(() => mailbox.requests).toEqual([["1", "2"], ["3"], ["4"]]);
   });
 
-  test("in bodies that the service takes", async () => {
+  test("in bodies of the size that the service accepts", async () => {
     for (const id of numbers(4)) mailbox.add({ id, body: "x".repeat(1000) });
     mailbox.start({ maxBodyBytes: 3200 });
     await expect
@@ -105,7 +105,7 @@ describe("what comes is posted", () => {
       ]);
   });
 
-  test("by a filter; one that was passed over where it lay comes once it is moved", async () => {
+  test("only if the filter wants them; a skipped mail is posted after it was moved", async () => {
     mailbox.add({ id: "1" }, { spam: true });
     mailbox.add({ id: "own", sender: "me@example.com" });
     mailbox.addAll(["2"]);
@@ -114,7 +114,7 @@ describe("what comes is posted", () => {
     mailbox.start({ log: { ...silentLog, debug } });
     await expect.poll(() => mailbox.taken).toEqual(["2"]);
     await expect.poll(mailbox.status).toMatchObject({ posted: 1, setAside: 0, passedOver: 2 });
-    const [folder, message] = ["INBOX", "mail passed over"];
+    const [folder, message] = ["INBOX", "mail skipped by filter"];
     expect(lines).toContainEqual([message, { folder, mailId: "1", filter: "spam" }]);
     expect(lines).toContainEqual([message, { folder, mailId: "own", filter: "own" }]);
     mailbox.addAll(["1"]);
@@ -123,7 +123,7 @@ describe("what comes is posted", () => {
 });
 
 describe("the store", () => {
-  test("that cannot be written: it is tried until it can, and nothing is posted again", async () => {
+  test("that cannot be written is retried, and no mail is posted again", async () => {
     mailbox.addAll(["1"]);
     mailbox.add({ id: "2", authentication: { spf: "fail" } });
     const opened = mailbox.openStore();
@@ -145,7 +145,7 @@ describe("the store", () => {
   });
 });
 
-test("a store that cannot be read is told as such, and waited for", async () => {
+test("a store that cannot be read is reported and retried", async () => {
   mailbox.addAll(["1"]);
   const opened = mailbox.openStore();
   let failures = 0;
@@ -160,46 +160,46 @@ test("a store that cannot be read is told as such, and waited for", async () => 
   expect(states).not.toContain("network");
 });
 
-describe("the end", () => {
-  test("comes at once where the service refuses, and what was dealt with is kept", async () => {
+describe("close", () => {
+  test("is immediate while the service rejects mails, and keeps the results", async () => {
     mailbox.addAll(numbers(3));
     for (const id of ["4", "5"]) mailbox.add({ id, authentication: { spf: "fail" } });
     mailbox.start({
       hook: (ids) => (ids.includes("4") ? { status: 503 } : {}),
-      waits: { passing: FOREVER, lasting: FOREVER },
+      backoff: { transient: FOREVER, operator: FOREVER },
     });
-    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("rejected");
     await mailbox.watch().close();
     expect(mailbox.watch().status()).toMatchObject({ state: "stopped" });
     mailbox.start();
     await expect.poll(() => mailbox.taken).toEqual(numbers(5));
   });
 
-  test("in the middle of a request that was halved: what was taken is not posted again", async () => {
+  test("in the middle of a split request keeps the accepted mails", async () => {
     mailbox.addAll(numbers(4));
     const hook = (ids: string[]) => ({ status: ids.length === 4 ? 400 : ids.includes("4") ? 503 : 202 });
-    mailbox.start({ hook, waits: { passing: FOREVER, lasting: FOREVER } });
-    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+    mailbox.start({ hook, backoff: { transient: FOREVER, operator: FOREVER } });
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("rejected");
     await mailbox.watch().close();
     mailbox.start();
     await expect.poll(() => mailbox.taken).toEqual(numbers(4));
   });
 
-  test("in the middle of a request that was halved: what was set aside is told", async () => {
+  test("in the middle of a split request logs the mails that were set aside", async () => {
     mailbox.addAll(numbers(4));
     const told: unknown[] = [];
     mailbox.start({
       hook: (ids) => ({ status: ids.includes("4") && ids.length < 4 ? 503 : ids.includes("1") ? 400 : 202 }),
       log: { ...silentLog, warn: (_, fields) => told.push(fields) },
-      waits: { passing: FOREVER, lasting: FOREVER },
+      backoff: { transient: FOREVER, operator: FOREVER },
     });
-    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("rejected");
     await mailbox.watch().close();
     expect(told).toContainEqual(expect.objectContaining({ mailId: "1", status: 400 }));
   });
 
-  test("waits for a post under way", async () => {
-    let answer: (answer: Partial<MailAnswer>) => void = () => {};
+  test("waits for a request in flight", async () => {
+    let answer: (answer: Partial<HookResponse>) => void = () => {};
     mailbox.addAll(["1"]);
     mailbox.start({ hook: () => new Promise((resolve) => (answer = resolve)) });
     await expect.poll(() => mailbox.requests).toEqual([["1"]]);
@@ -211,7 +211,7 @@ describe("the end", () => {
     expect(mailbox.requests).toEqual([["1"]]);
   });
 
-  test("comes after the post under way, not after all of the batch", async () => {
+  test("starts no further request of a batch", async () => {
     const gate = Promise.withResolvers<object>();
     mailbox.addAll(["1"]);
     mailbox.add({ id: "2", authentication: { spf: "fail" } });
@@ -226,7 +226,7 @@ describe("the end", () => {
   });
 });
 
-test("folders are followed side by side, each for itself", async () => {
+test("folders are followed in parallel and independently", async () => {
   await mailbox.close();
   mailbox = createWatchedMailbox(["INBOX", "Lists"]);
   mailbox.add({ id: "1", folder: "INBOX" });
@@ -238,15 +238,15 @@ test("folders are followed side by side, each for itself", async () => {
     .toMatchObject({
       source: "memory",
       mailbox: "memory://me",
-      state: "service-refuses",
+      state: "rejected",
       folders: [
-        { folder: "INBOX", state: "service-refuses" },
+        { folder: "INBOX", state: "rejected" },
         { folder: "Lists", state: "watching" },
       ],
     });
 });
 
-test("a mail that lies in two folders is posted once, and counts as known for the other", async () => {
+test("a mail in two folders is posted once", async () => {
   await mailbox.close();
   mailbox = createWatchedMailbox(["INBOX", "Lists"]);
   const gate = Promise.withResolvers<object>();
@@ -264,12 +264,12 @@ test("a mail that lies in two folders is posted once, and counts as known for th
     ]);
 });
 
-test("folders that wait for each other's mails end with the watch", async () => {
+test("folders that wait for each other's mails stop with the watch", async () => {
   await mailbox.close();
   mailbox = createWatchedMailbox(["INBOX", "Lists"]);
   for (const folder of ["INBOX", "Lists"]) mailbox.add({ id: "1", folder });
-  mailbox.start({ hook: () => ({ status: 503 }), waits: { passing: FOREVER, lasting: FOREVER } });
-  await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("service-refuses");
+  mailbox.start({ hook: () => ({ status: 503 }), backoff: { transient: FOREVER, operator: FOREVER } });
+  await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("rejected");
   await mailbox.watch().close();
   expect(mailbox.requests).toEqual([["1"]]);
   expect(mailbox.watch().status()).toMatchObject({ state: "stopped" });

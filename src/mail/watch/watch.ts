@@ -1,94 +1,139 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { MailSettings } from "../../config/types.ts";
+import { messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { MailSource } from "../source.ts";
 import type { MailStore } from "../store/store.ts";
-import type { LaneWaits } from "./backoff.ts";
-import { createInHand } from "./batch.ts";
-import type { Dealt } from "./deliver.ts";
-import { createLane } from "./folder.ts";
+import { createPauses, type ReconnectLimits } from "./backoff.ts";
+import { createInFlight } from "./batch.ts";
+import type { ProcessedMail } from "./deliver.ts";
+import { watchFolder } from "./folder-watcher.ts";
 import type { PostMails } from "./post.ts";
-import { type FolderStatus, type MailStatus, toMailStatus } from "./status.ts";
+import {
+  createStatusTracker,
+  type FolderStatus,
+  type MailState,
+  type MailStatus,
+  type StatusTracker,
+  toMailStatus,
+} from "./status.ts";
 
 export interface MailWatchOptions {
   source: MailSource;
   settings: MailSettings;
-  /** The watch closes it at its end. */
-  store: MailStore;
+  /** undefined: another process has the mailbox. Called again until it works; the watch closes the store. */
+  openStore(): MailStore | undefined;
   post: PostMails;
-  /** Most bytes that the service takes at once. */
+  /** The largest request body that the service accepts. */
   maxBodyBytes(): number;
   log: Log;
-  /** Default: 1 s to 2 min, and 5 min to an hour where an operator must mend it. */
-  waits?: LaneWaits;
-  /** Told of each mail once what became of it is written down. */
-  onMail?(dealt: Dealt, status: FolderStatus): void;
-  /** Told of each new state of a folder, and of each further try that failed. */
+  /** Default: 1 s to 2 min, and 5 min to 1 h for problems that an operator must fix. */
+  backoff?: ReconnectLimits;
+  /** Called for each mail after its result is stored. */
+  onMail?(mail: ProcessedMail, status: FolderStatus): void;
+  /** Called with each new state of a folder, and after each further failed attempt. */
   onChange?(status: FolderStatus): void;
 }
 
 export interface MailWatch {
-  /** Follows all folders of the source, side by side, until it is closed. */
+  /** Follows all folders of the source in parallel until the watch is closed. */
   start(): void;
   status(): MailStatus;
-  /** Tries again at once whatever waits for its next try: something has changed. */
+  /** Retries at once whatever waits for its next attempt, since something has changed. */
   nudge(): void;
-  /** Finishes a post under way and closes the store. Never rejects. */
+  /** Finishes a request in flight and closes the store. Never rejects. */
   close(): Promise<void>;
 }
 
-const WAITS: LaneWaits = {
-  passing: { firstMs: 1000, mostMs: 120_000 },
-  lasting: { firstMs: 300_000, mostMs: 3_600_000 },
+const BACKOFF: ReconnectLimits = {
+  transient: { firstMs: 1000, maxMs: 120_000 },
+  operator: { firstMs: 300_000, maxMs: 3_600_000 },
 };
 
-/** How long a post under way may take to end, in milliseconds, and then what is left of the lanes. */
-const FINISH_MS = 10_000;
-const LET_GO_MS = 2000;
+/** How often to try again to open a locked or broken store. */
+const LOCK_RETRY_MS = 3000;
 
-/** Brings what a mailbox holds and gets to the hook: none lost, none twice. */
+/** How long a request in flight may take to finish at the end, and after that everything that was aborted. */
+const FINISH_MS = 10_000;
+const ABORT_MS = 2000;
+
+/** Posts all present and future mails of a mailbox to the hook: none is lost, none is posted twice. */
 export function createMailWatch(options: MailWatchOptions): MailWatch {
-  const { source, waits = WAITS, onMail = () => {}, onChange = () => {} } = options;
+  const { source, openStore, log, backoff = BACKOFF, onMail = () => {}, onChange = () => {} } = options;
   const stopping = new AbortController();
-  const cutting = new AbortController();
+  const aborting = new AbortController();
   const { signal } = stopping;
-  const shared = { waits, inHand: createInHand(signal), signal, cutOff: cutting.signal, onMail, onChange };
-  const lanes = source.folders.map((folder) => createLane({ ...options, ...shared, folder }));
+  const { wait, nudge } = createPauses(signal);
+  const inFlight = createInFlight(signal);
+  const trackers = source.folders.map((folder) => createStatusTracker({ folder, log, onChange }));
+  let store: MailStore | undefined;
   let running: Promise<unknown> = Promise.resolve();
   let closing: Promise<void> | undefined;
 
   return {
     start() {
-      running = Promise.all(lanes.map((lane) => lane.run()));
+      running = run();
     },
-    status: () =>
-      toMailStatus(
-        source,
-        lanes.map((lane) => lane.status()),
-      ),
-    nudge: () => lanes.forEach((lane) => lane.nudge()),
+    status() {
+      const folders = trackers.map((tracker) => tracker.read());
+      return toMailStatus(source, folders);
+    },
+    nudge,
     close() {
-      closing ??= end();
+      closing ??= stop();
       return closing;
     },
   };
 
-  async function end(): Promise<void> {
+  async function run(): Promise<void> {
+    await waitForMailboxLock();
+    await Promise.all(trackers.map((status) => runFolder(status)));
+  }
+
+  async function waitForMailboxLock(): Promise<void> {
+    while (!store && !signal.aborted) {
+      try {
+        store = openStore();
+        if (!store) enterAll("locked", "another process watches this mailbox");
+      } catch (error) {
+        enterAll("store-failed", messageOf(error));
+      }
+      if (!store) await wait(LOCK_RETRY_MS);
+    }
+  }
+
+  function enterAll(state: MailState, error: string): void {
+    for (const status of trackers) status.enter(state, { error, waitMs: LOCK_RETRY_MS });
+  }
+
+  async function runFolder(status: StatusTracker): Promise<void> {
+    const { folder } = status.read();
+    const context = { ...options, folder, status, pause, reconnect: backoff, inFlight, signal, onMail };
+    if (store) await watchFolder({ ...context, store, postSignal: aborting.signal });
+    status.enter("stopped");
+  }
+
+  async function pause(ms: number): Promise<void> {
+    await wait(ms);
+    signal.throwIfAborted();
+  }
+
+  async function stop(): Promise<void> {
     stopping.abort();
     if (!(await endsWithin(running, FINISH_MS))) {
-      cutting.abort();
-      await endsWithin(running, LET_GO_MS);
+      aborting.abort();
+      await endsWithin(running, ABORT_MS);
     }
-    options.store.close();
+    store?.close();
   }
 }
 
 async function endsWithin(running: Promise<unknown>, ms: number): Promise<boolean> {
   const timer = new AbortController();
   const ended = running.then(() => true);
-  const late = sleep(ms, false, { signal: timer.signal }).catch(() => false);
+  const timeout = sleep(ms, false, { signal: timer.signal }).catch(() => false);
   try {
-    return await Promise.race([ended, late]);
+    return await Promise.race([ended, timeout]);
   } finally {
     timer.abort();
   }

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => mailbox.close());
 
-test("a mailbox that is lost and found again: nothing is lost, nothing comes twice", async () => {
+test("after a lost connection no mail is lost and none is posted twice", async () => {
   mailbox.addAll(["1"]);
   mailbox.start();
   await expect.poll(() => mailbox.taken).toEqual(["1"]);
@@ -32,9 +32,9 @@ test.each([
   ["login-refused", loginRefused()],
   ["mailbox-gone", mailboxGone()],
   ["tls-failed", tlsFailed()],
-])("%s: it is not tried again soon, but after a nudge", async (state, error) => {
+])("%s: the next attempt is much later, or after a nudge", async (state, error) => {
   mailbox.fail(error);
-  mailbox.start({ waits: { passing: AT_ONCE, lasting: FOREVER } });
+  mailbox.start({ backoff: { transient: AT_ONCE, operator: FOREVER } });
   await expect.poll(() => mailbox.changes.at(-1)).toMatchObject({ state, error: error.message });
   expect(mailbox.watch().status()).toMatchObject({ state, error: error.message });
   expect(mailbox.follows).toHaveLength(1);
@@ -45,13 +45,13 @@ test.each([
   expect(mailbox.watch().status()).toMatchObject({ state: "watching", error: undefined });
 });
 
-test("an error that is no mailbox's counts as passing", async () => {
+test("an unknown error counts as a network failure", async () => {
   mailbox.fail(new TypeError("x is undefined"));
   mailbox.start();
   await expect.poll(() => mailbox.changes.at(-1)).toMatchObject({ state: "network", error: "x is undefined" });
 });
 
-test("the log says so once for each state, and nothing of a mail", async () => {
+test("the log mentions each state once, and no content of a mail", async () => {
   const lines: unknown[] = [];
   const note = (level: string) => (message: string, fields?: object) => lines.push([level, message, fields]);
   mailbox.fail(loginRefused());
@@ -66,10 +66,10 @@ test("the log says so once for each state, and nothing of a mail", async () => {
   expect(JSON.stringify(lines)).not.toContain("secret");
 });
 
-test("a mailbox that lets in and throws out at once is left alone for longer and longer", async () => {
-  const passing = { firstMs: 1, mostMs: 600_000 };
+test("a mailbox that drops each connection at once is tried less and less often", async () => {
+  const transient = { firstMs: 1, maxMs: 600_000 };
   mailbox.fail(connectionLost(), { once: "open" });
-  mailbox.start({ waits: { passing, lasting: FOREVER } });
+  mailbox.start({ backoff: { transient, operator: FOREVER } });
   const lost = () => mailbox.changes.filter(({ state }) => state === "network");
   await expect.poll(() => lost().length).toBeGreaterThanOrEqual(6);
   for (const [index, { since, nextTryAt = 0 }] of lost().slice(0, 6).entries()) {
@@ -81,9 +81,9 @@ test("a mailbox that lets in and throws out at once is left alone for longer and
 test.each([
   ["a connection", connectionLost()],
   ["a login", loginRefused()],
-])("%s that comes back each time is never waited for long", async (_, error) => {
-  const growing = { firstMs: 1, mostMs: 600_000 };
-  mailbox.start({ waits: { passing: growing, lasting: growing } });
+])("%s that succeeds again each time resets the waits", async (_, error) => {
+  const growing = { firstMs: 1, maxMs: 600_000 };
+  mailbox.start({ backoff: { transient: growing, operator: growing } });
   for (const id of numbers(20)) {
     mailbox.fail(error);
     await expect.poll(() => mailbox.status().error, { interval: 1 }).toBe(error.message);

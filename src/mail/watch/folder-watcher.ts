@@ -1,0 +1,95 @@
+import type { MailSettings } from "../../config/types.ts";
+import { MailError, messageOf } from "../../errors.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { MailSource } from "../source.ts";
+import type { MailStore } from "../store/store.ts";
+import { createReconnectBackoff, type ReconnectBackoff, type ReconnectLimits, retryStore } from "./backoff.ts";
+import { type BatchContext, createFilter, processBatch } from "./batch.ts";
+import type { MailState } from "./status.ts";
+
+export interface FolderWatcherOptions extends Omit<BatchContext, "sourceName" | "findFilter" | "backoff"> {
+  source: MailSource;
+  settings: MailSettings;
+  reconnect: ReconnectLimits;
+  log: Log;
+}
+
+/**
+ * Follows one folder until the signal aborts: each batch is processed and stored before the next is requested; reconnects
+ * after each failure. Never rejects.
+ */
+export async function watchFolder(options: FolderWatcherOptions): Promise<void> {
+  const { folder, source, settings, status, pause, reconnect, log, signal } = options;
+  const context: BatchContext = {
+    ...options,
+    sourceName: source.name,
+    findFilter: createFilter(settings.filter, source.addresses),
+    backoff: reconnect.transient,
+  };
+  const backoff = createReconnectBackoff(reconnect);
+  try {
+    for (;;) {
+      const end = await follow(options, context, backoff).catch((error: unknown) => error);
+      signal.throwIfAborted();
+      const { state, error, reason } = classifyError(end);
+      const waitMs = backoff.lost(state);
+      status.enter(state, { error, reason, waitMs });
+      await pause(waitMs);
+    }
+  } catch (error) {
+    // Every other failure is retried, so only the end of the watch gets here.
+    if (!signal.aborted) log.error("mail watch failed", { folder, reason: messageOf(error) });
+  }
+}
+
+/** Rejects with the source's error, or resolves to one if the source just ends. */
+async function follow(
+  { folder, source, settings, store, status, signal }: FolderWatcherOptions,
+  context: BatchContext,
+  backoff: ReconnectBackoff,
+): Promise<MailError> {
+  const { startedAt, position, setAside } = await retryStore(() => store.lane(folder), context);
+  status.restore({ setAside });
+  const { batchSize, maxBytes, authservId, lookbackMs } = settings;
+  // Mailboxes give the arrival time in whole seconds: include all mails of the first second.
+  const since = Math.floor((startedAt - lookbackMs) / 1000) * 1000;
+  const isKnown = (id: string): boolean => isKnownTo(store, id);
+  const batches = source.follow(folder, { position, since, isKnown, batchSize, maxBytes, authservId, signal });
+  for await (const batch of batches) {
+    backoff.received(batch.mails.length);
+    await processBatch(batch, context);
+  }
+  return new MailError("network", "the mailbox's server ended the connection");
+}
+
+/** If the store fails, the mail counts as new: `processBatch` asks the store again before it posts. */
+function isKnownTo(store: MailStore, id: string): boolean {
+  try {
+    return store.isKnown(id);
+  } catch {
+    return false;
+  }
+}
+
+/** What a source's error means for its folder. */
+interface SourceProblem {
+  state: MailState;
+  /** For the operator. */
+  error: string;
+  /** For the log: only the name of an unknown error, since its message may quote a mail. */
+  reason: string;
+}
+
+const STATES = {
+  network: "network",
+  login: "login-refused",
+  tls: "tls-failed",
+  gone: "mailbox-gone",
+} as const;
+
+/** An unknown error counts as a network failure: the next attempt may succeed. */
+function classifyError(error: unknown): SourceProblem {
+  const message = messageOf(error);
+  if (error instanceof MailError) return { state: STATES[error.kind], error: message, reason: message };
+  return { state: "network", error: message, reason: error instanceof Error ? error.name : "unknown" };
+}
