@@ -31,7 +31,7 @@ const ALLOWED: Record<string, string[]> = {
   telemetry: [],
   config: ["types.ts", "errors.ts", "shared", "telemetry", "mail", "channels"],
   ...Object.fromEntries(STEPS.map((step) => [step, GROUND])),
-  actions: [...GROUND, "boundary"],
+  actions: [...GROUND, "boundary", "mapping"],
   // The dispatcher calls the actions, which know nothing of it.
   dispatch: [...GROUND, "actions"],
   mail: [...GROUND, "journal"],

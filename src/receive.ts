@@ -1,4 +1,4 @@
-import { toSystemEvent } from "./actions/wake.ts";
+import { toSystemEvent } from "./actions/system-event.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import { HookError } from "./errors.ts";
 import { parseBody, requireBodyKind } from "./ingress/parse-body.ts";

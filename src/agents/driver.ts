@@ -13,7 +13,7 @@ export interface AgentTurn {
   history: HistoryEntry[];
   /** The prompt, untrusted text already inside its boundary. */
   message: string;
-  /** `provider/model`. */
+  /** `provider/model`: defaults and aliases are resolved already. */
   model?: string;
   /** `low`, `medium`, `high` or whatever the operator wrote; a driver takes the nearest level it knows. */
   thinking?: string;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { wrapExternal } from "../boundary/boundary.ts";
+import { toPrompt } from "../boundary/boundary.ts";
 import { describeAgent, turnOf } from "../contracts/agent.ts";
 import { createEcho } from "./echo.ts";
 
@@ -21,11 +21,8 @@ describe("echo", () => {
   });
 
   test("understands the boundary that hook content is wrapped in", async () => {
-    const message = wrapExternal("Build <failed>\n---\n", {
-      source: "webhook",
-      hook: "ci",
-      instructions: "Be brief.",
-    });
+    const action = { allowUnsafeExternalContent: false, instructions: "Be brief." };
+    const message = toPrompt("Build <failed>\n---\n", action, { source: "webhook", hook: "ci" });
     expect(await reply(message)).toBe("[echo: no model is configured] Build <failed>\n---\n");
   });
 

@@ -26,7 +26,7 @@ describe("createAgent", () => {
   });
 
   const run = async (config: Partial<Config>, turn: Partial<AgentTurn> = {}): Promise<AgentReply> => {
-    const agent = await createAgent({ providers, model: undefined, models: undefined, thinking: undefined, ...config });
+    const agent = await createAgent({ providers, ...config });
     return agent.run(turnOf(turn), new AbortController().signal);
   };
   const lastBody = (): unknown => JSON.parse(proxy.requests.at(-1)?.body ?? "{}");
@@ -41,18 +41,6 @@ describe("createAgent", () => {
     expect(lastBody()).toMatchObject({ model: "family/some-model" });
     await run({}, { model: "claude/some-claude" });
     expect(proxy.requests.at(-1)?.headers).toMatchObject({ "x-api-key": "key" });
-  });
-
-  test("takes the default model and thinking level where the turn names none", async () => {
-    await run({ model: "local/default-model", thinking: "low" });
-    expect(lastBody()).toMatchObject({ model: "default-model", reasoning_effort: "low" });
-    await run({ model: "local/default-model", thinking: "low" }, { model: "local/own", thinking: "high" });
-    expect(lastBody()).toMatchObject({ model: "own", reasoning_effort: "high" });
-  });
-
-  test("resolves an alias", async () => {
-    await run({ models: [{ id: "local/plain" }, { id: "local/big-model", alias: "big" }] }, { model: "big" });
-    expect(lastBody()).toMatchObject({ model: "big-model" });
   });
 
   test.each([

@@ -5,7 +5,7 @@ import { silentLog } from "../telemetry/log.ts";
 import { createAcp } from "./acp/acp.ts";
 import { type AiSdkOptions, createAiSdk } from "./ai-sdk.ts";
 import { createCommand } from "./command.ts";
-import type { AgentDriver, AgentTurn } from "./driver.ts";
+import type { AgentDriver } from "./driver.ts";
 import { createEcho, echo } from "./echo.ts";
 import { createGateway } from "./gateway.ts";
 
@@ -33,15 +33,12 @@ function unconverted(
   };
 }
 
-type AgentConfig = Pick<ResolvedConfig["agents"], "providers" | "model" | "models" | "thinking">;
-
 /**
- * The agent that a config describes: `echo` without any provider, else each turn goes to the provider that its model begins
- * with, `plugged` being those of plugins. A turn without a model or a thinking level takes the configured default; aliases
- * are resolved.
+ * The configured agent: `echo` without any provider, else each turn goes to the provider that its model begins with.
+ * `plugged` are the providers of plugins.
  */
 export async function createAgent(
-  config: AgentConfig,
+  config: Pick<ResolvedConfig["agents"], "providers">,
   plugged: ResolvedConfig["plugged"]["agents"] = new Map(),
 ): Promise<AgentDriver> {
   const providers = Object.entries(config.providers);
@@ -54,18 +51,9 @@ export async function createAgent(
   for (const [name, create] of plugged) drivers.set(name, await create());
   return {
     name: "providers",
-    run: async (turn, signal) => {
-      const resolved = resolveTurn(config, turn);
-      return requireDriver(drivers, resolved.model).run(resolved, signal);
-    },
+    run: async (turn, signal) => requireDriver(drivers, turn.model).run(turn, signal),
     close: () => drivers.forEach((driver) => driver.close?.()),
   };
-}
-
-function resolveTurn(config: AgentConfig, turn: AgentTurn): AgentTurn {
-  const named = turn.model ?? config.model;
-  const aliased = config.models?.find((allowed) => allowed.alias !== undefined && allowed.alias === named);
-  return { ...turn, model: aliased?.id ?? named, thinking: turn.thinking ?? config.thinking };
 }
 
 function requireDriver(drivers: Map<string, AgentDriver>, model: string | undefined): AgentDriver {

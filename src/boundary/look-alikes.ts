@@ -1,24 +1,24 @@
-/** A text as it looks, for searching: lower-case ASCII without white space, marks or anything that cannot be seen. */
+/** A text as it looks, for searching: lower-case ASCII without white space, marks and invisible characters. */
 export interface Skeleton {
   text: string;
   /** For each character of `text`, the index in the original of the code point it came from. */
   origins: number[];
 }
 
-/** Stands for what looks like no ASCII at all. No pattern contains it. */
+/** Replaces a character that looks like no ASCII. No pattern contains it. */
 const OTHER = "~";
 
-/** Marks, control and format characters (zero-width, bidi), white space, and the blank of Braille. */
-const UNSEEN = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s\u2800]/u;
+/** Marks, control and format characters (zero-width, bidi), white space, and the blank Braille pattern. */
+const INVISIBLE = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s\u2800]/u;
 
-/** First code points of alphabets in boxes and as flags, which NFKD leaves as they are. */
+/** First code points of the letters in boxes and the regional indicators, which NFKD does not change. */
 const BOXED_ALPHABETS = [0x1f150, 0x1f170, 0x1f1e6];
 
-/** Enough for ordinary text; the bound keeps a hostile one from filling the memory. */
+/** Limits the memory that hostile text can fill. */
 const MAX_FOLDS = 16_384;
 const folds = new Map<number, string>();
 
-/** The longest that a look-alike folds to ("<<<", "a.m."); what is longer is a word of its own and imitates nothing. */
+/** The longest text that one look-alike folds to ("<<<", "a.m."). A longer one is a word and imitates nothing. */
 const MAX_FOLD_LENGTH = 4;
 
 export function toSkeleton(original: string): Skeleton {
@@ -42,19 +42,16 @@ function foldAscii(code: number): string {
 function foldOther(code: number): string {
   const known = folds.get(code);
   if (known !== undefined) return known;
-  const folded = foldWhole(String.fromCodePoint(code));
-  if (folds.size === MAX_FOLDS) folds.clear();
-  folds.set(code, folded);
-  return folded;
-}
-
-function foldWhole(char: string): string {
+  const char = String.fromCodePoint(code);
   const folded = HOMOGLYPHS.get(char) ?? Array.from(char.normalize("NFKD"), foldPart).join("");
-  return folded.length > MAX_FOLD_LENGTH ? OTHER : folded;
+  const result = folded.length > MAX_FOLD_LENGTH ? OTHER : folded;
+  if (folds.size === MAX_FOLDS) folds.clear();
+  folds.set(code, result);
+  return result;
 }
 
 function foldPart(part: string): string {
-  if (UNSEEN.test(part)) return "";
+  if (INVISIBLE.test(part)) return "";
   const code = part.codePointAt(0) ?? 0;
   return code < 0x80 ? foldAscii(code) : (HOMOGLYPHS.get(part) ?? foldBoxed(code));
 }
@@ -65,10 +62,9 @@ function foldBoxed(code: number): string {
 }
 
 /**
- * Characters that look like the ASCII that our markers and the models' control tokens are written in: from Unicode's
- * `confusables.txt` (UTS #39) the scripts that imitate Latin, without what NFKD already folds; added by hand are small
- * capitals, Cyrillic and Greek small letters, brackets, bars. Right-to-left scripts are left out: inside a marker they
- * would turn its order round, so they imitate nothing.
+ * Characters that look like the ASCII of our markers and of the models' control tokens. From Unicode's `confusables.txt`
+ * (UTS #39): the scripts that imitate Latin, without what NFKD folds. Added by hand: small capitals, Cyrillic and Greek
+ * small letters, brackets, bars. Right-to-left scripts imitate nothing, because they would reverse a marker's order.
  */
 const LOOK_ALIKES: Record<string, string> = {
   "<": "«˂ᐸ‹≺❬❮⟨⟪⦑⧼〈《𝈶",
@@ -111,7 +107,7 @@ const LOOK_ALIKES: Record<string, string> = {
   z: "ƵƶȤȥʐΖᏃᴢᵶꓜꮓ𐋵",
 };
 
-/** Look-alike → the ASCII it imitates, in lower case; some brackets stand for two or three. */
+/** Look-alike → the ASCII it imitates, in lower case; some brackets imitate two or three characters. */
 const HOMOGLYPHS: ReadonlyMap<string, string> = new Map(
   Object.entries(LOOK_ALIKES).flatMap(([ascii, lookAlikes]) => Array.from(lookAlikes, (one) => [one, ascii] as const)),
 );

@@ -94,11 +94,10 @@ function resolveAgents(user: UserConfig["agents"], origin: Origin): ResolvedConf
   const { heartbeat: userHeartbeat, ...defaults } = { ...DEFAULTS.agents.defaults, ...user?.defaults };
   const heartbeat = { ...DEFAULTS.agents.defaults.heartbeat, ...userHeartbeat };
   const models = defaults.models?.map(resolveModel);
-  const named = models?.find((model) => model.alias !== undefined && model.alias === defaults.model);
   return {
     ...defaults,
     providers: resolveProviders(user?.providers ?? DEFAULTS.agents.providers, origin),
-    model: named?.id ?? defaults.model,
+    model: defaults.model,
     models,
     thinking: defaults.thinking,
     heartbeat: { everyMs: parseDuration(heartbeat.every), ack: heartbeat.ack },

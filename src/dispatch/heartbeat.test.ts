@@ -145,7 +145,7 @@ describe("the reply", () => {
     await service.accept({ kind: "wake", text: "x" });
     await pendingEvents(0);
     expect(await runs("done")).toMatchObject([
-      { reply: "look here", warnings: ["Nothing was delivered: no channel has been used yet."] },
+      { reply: "look here", warnings: ["The reply was not delivered: no channel has been used yet."] },
     ]);
     expect(await service.journal.listDeliveries({ limit: 10 })).toEqual([]);
   });

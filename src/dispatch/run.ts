@@ -1,4 +1,5 @@
-import { type HookRun, requireHookRun, runAgentAction, toErrorSummary } from "../actions/agent.ts";
+import { requireHookRun, runAgentAction } from "../actions/agent.ts";
+import { type HookRun, toErrorSummary } from "../actions/system-event.ts";
 import { DriverError } from "../errors.ts";
 import type { Run } from "../journal/journal.ts";
 import { requireTriesLeft, retryDelayMs } from "../shared/backoff.ts";

@@ -26,7 +26,7 @@ function checkDefaultModel({ model, models }: Agents, providers: string[]): Find
       : [warning(key, "is not set: heartbeats and hooks that name no model will fail")];
   }
   if (models === undefined) return checkProviderOf(model, key, providers);
-  return models.some(({ id }) => id === model)
+  return models.some(({ id, alias }) => id === model || alias === model)
     ? []
     : [error(key, `"${model}" is not on the list agents.defaults.models, which is enforced`)];
 }

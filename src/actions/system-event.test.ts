@@ -1,7 +1,36 @@
 import { describe, expect, test } from "vitest";
 import { DriverError } from "../errors.ts";
-import { type HookRun, toErrorSummary, toSummary } from "./agent.ts";
+import type { WakeAction } from "../types.ts";
+import { type HookRun, toErrorSummary, toSummary, toSystemEvent } from "./system-event.ts";
 import { TurnTimeout } from "./turn.ts";
+
+describe("toSystemEvent", () => {
+  const context = { eventId: "event", hook: "wake", source: "webhook", at: 5 };
+  const wake: WakeAction = { kind: "wake", text: "New mail", mode: "now", allowUnsafeExternalContent: false };
+
+  test("a wake becomes a pending system event of the main session, its text inside the boundary", () => {
+    const { text, ...entry } = toSystemEvent(wake, context);
+    expect(entry).toEqual({
+      sessionKey: "main",
+      role: "system",
+      at: 5,
+      eventId: "event",
+      pending: true,
+      urgent: true,
+    });
+    expect(text).toMatch(/<<<EXTERNAL_UNTRUSTED_CONTENT id="[^]*Hook: wake\n---\nNew mail\n<<<END_/);
+  });
+
+  test("for the next heartbeat it is not urgent", () => {
+    expect(toSystemEvent({ ...wake, mode: "next-heartbeat" }, context).urgent).toBe(false);
+  });
+
+  test("where the mapping allows unsafe content it is the text itself, behind the instructions", () => {
+    const unsafe = { ...wake, allowUnsafeExternalContent: true };
+    expect(toSystemEvent(unsafe, context).text).toBe("New mail");
+    expect(toSystemEvent({ ...unsafe, instructions: "Read it." }, context).text).toBe("Read it.\n\nNew mail");
+  });
+});
 
 describe("toSummary", () => {
   test("is a pending system event of the main session, urgent when the wake mode is now", () => {
@@ -22,7 +51,7 @@ describe("toSummary", () => {
 
   test("says how much it leaves out of a long reply, and cuts no character in two", () => {
     const { text } = toSummary(run({ allowUnsafeExternalContent: true }), `x${"😀".repeat(1500)}`, 5);
-    expect(text).toBe(`Hook CI: x${"😀".repeat(999)}\n[… it goes on for 1002 more characters]`);
+    expect(text).toBe(`Hook CI: x${"😀".repeat(999)}\n[… 1002 more characters]`);
   });
 
   test("a name cannot forge a marker", () => {
