@@ -1,37 +1,75 @@
-import { ImapFlow, type MailboxObject } from "imapflow";
+import { type FetchMessageObject, type FetchQueryObject, ImapFlow, type SearchObject } from "imapflow";
+import { isLoopback } from "../../config/is-loopback.ts";
 import type { Mailbox } from "../../config/schema/generated.ts";
 import { MailError } from "../../errors.ts";
-import { createAccessTokens, type RefreshOptions } from "../oauth.ts";
-import type { ImapServerAddress } from "./address.ts";
+import { within } from "../../shared/async.ts";
+import { createAccessTokens } from "../oauth.ts";
 import { connectionLost, toMailError } from "./errors.ts";
-import { type FolderState, search } from "./position.ts";
 
-type Credential = { password: string } | { accessToken: string };
+/** How a server is reached, with the defaults filled in. */
+export interface ImapServer {
+  host: string;
+  port: number;
+  tls: "implicit" | "starttls" | "none";
+  user: string;
+}
 
+const PORTS = { implicit: 993, starttls: 143, none: 143 };
 const CONNECT_MS = 30_000;
-/** A command that gets not a byte for so long has lost its connection. */
+/** A connection on which a command gets no byte for this long is lost. */
 const SILENCE_MS = 300_000;
-/** How long a server may take to say goodbye. */
 const LOGOUT_MS = 1000;
-/** Bounds on what a server can make this process hold. The largest that is asked for is half a megabyte. */
+/** Limits what a server can make this process hold. The largest piece that is requested is half a megabyte. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** A connection that has logged in. It ends with the signal. Rejects with the library's error. */
+export function resolveServer({ host = "", port, tls = "implicit", user = "" }: Mailbox): ImapServer {
+  // The configuration's check says so too; no password may leave in clear, whoever calls this.
+  if (tls === "none" && !isLoopback(host)) throw new MailError("tls", `${host} is not this machine: TLS is required`);
+  return { host, port: port ?? PORTS[tls], tls, user };
+}
+
+/** `imap://ann@mail.example.com`, with the port unless it is the default. */
+export function toMailboxUrl({ host, port, tls, user }: ImapServer): string {
+  const name = host.includes(":") ? `[${host}]` : host;
+  const suffix = port === PORTS[tls] ? "" : `:${port}`;
+  return `imap://${encodeURIComponent(user)}@${name}${suffix}`;
+}
+
+/** Opens a connection that is logged in and ends with the signal. Rejects with a `MailError`. */
+export type Login = (signal: AbortSignal) => Promise<ImapFlow>;
+
+export function createLogin(server: ImapServer, { password, oauth }: Mailbox): Login {
+  if (!oauth) return (signal) => connect(server, { pass: password }, signal);
+  const tokens = createAccessTokens({ ...oauth, tokenUrl: oauth.tokenUrl ?? "" });
+  return async function logInWithToken(signal) {
+    const accessToken = await tokens.get(signal);
+    try {
+      return await connect(server, { accessToken }, signal);
+    } catch (error) {
+      if (!(error instanceof MailError && error.kind === "login")) throw error;
+      // The token may have been revoked before its end: try once more with a new one.
+      tokens.forget(accessToken);
+      return connect(server, { accessToken: await tokens.get(signal) }, signal);
+    }
+  };
+}
+
 async function connect(
-  { host, port, tls, user }: ImapServerAddress,
-  credential: Credential,
+  server: ImapServer,
+  credential: { pass: string | undefined } | { accessToken: string },
   signal: AbortSignal,
 ): Promise<ImapFlow> {
   signal.throwIfAborted();
+  const { host, port, tls, user } = server;
   const client = new ImapFlow({
     host,
     port,
     secure: tls === "implicit",
-    // Required with true: it never goes on in clear. With false it is not even tried.
+    // true: the connection fails without STARTTLS. false: STARTTLS is not tried.
     doSTARTTLS: tls === "implicit" ? undefined : tls === "starttls",
-    auth: "password" in credential ? { user, pass: credential.password } : { user, ...credential },
+    auth: { user, ...credential },
     clientInfo: { name: "hookline", version: false, vendor: false, "support-url": false },
-    // Its log holds what the mails do.
+    // Its log contains mail content.
     logger: false,
     connectionTimeout: CONNECT_MS,
     socketTimeout: SILENCE_MS,
@@ -39,7 +77,7 @@ async function connect(
     maxLiteralSize: MAX_BYTES,
     maxResponseSize: 2 * MAX_BYTES,
   });
-  // Without a listener it would end the process. Whatever is under way rejects, too.
+  // Without a listener an error would end the process. The command in flight rejects as well.
   client.on("error", () => undefined);
   const abort = (): void => void disconnect(client);
   signal.addEventListener("abort", abort, { once: true });
@@ -47,14 +85,14 @@ async function connect(
   client.once("close", () => signal.removeEventListener("abort", abort));
   try {
     await client.connect();
+    return client;
   } catch (error) {
     client.close();
-    throw error;
+    throw toMailError(error, server);
   }
-  return client;
 }
 
-/** Says goodbye, or goes without where that takes long. Never rejects. */
+/** Logs out, or closes the connection if that takes too long. Never rejects. */
 export async function disconnect(client: ImapFlow): Promise<void> {
   const timer = setTimeout(() => client.close(), LOGOUT_MS);
   await client.logout().catch(() => undefined);
@@ -62,75 +100,51 @@ export async function disconnect(client: ImapFlow): Promise<void> {
   client.close();
 }
 
-/** Opens a connection that has logged in. It ends with the signal. Rejects with a `MailError`. */
-export type Login = (signal: AbortSignal) => Promise<ImapFlow>;
-
-/** Logs in as the settings say. Throws a `MailError` where they name neither a password nor a way to get a token. */
-export function createLogin(address: ImapServerAddress, { password, oauth }: Mailbox): Login {
-  if (oauth?.tokenUrl) return createTokenLogin(address, { ...oauth, tokenUrl: oauth.tokenUrl });
-  if (password) return (signal) => logIn(address, { password }, signal);
-  throw new MailError(
-    "login",
-    "hooks.mail.source needs `password`, or `oauth` with a `tokenUrl`. Run `webhooks mail setup`.",
-  );
-}
-
-function createTokenLogin(address: ImapServerAddress, oauth: RefreshOptions): Login {
-  const tokens = createAccessTokens(oauth);
-  return async function logInByToken(signal) {
-    const accessToken = await tokens.get(signal);
-    try {
-      return await logIn(address, { accessToken }, signal);
-    } catch (error) {
-      if (!(error instanceof MailError) || error.kind !== "login") throw error;
-      // It may have been withdrawn before its time.
-      tokens.forget(accessToken);
-      return await logIn(address, { accessToken: await tokens.get(signal) }, signal);
-    }
-  };
-}
-
-async function logIn(address: ImapServerAddress, credential: Credential, signal: AbortSignal): Promise<ImapFlow> {
-  try {
-    return await connect(address, credential, signal);
-  } catch (error) {
-    throw toMailError(error, address);
-  }
-}
-
-/** A folder that its connection has selected, for reading alone. */
-export interface OpenFolder extends FolderState {
+/** A folder that is selected for reading. */
+export interface OpenFolder {
   client: ImapFlow;
-  /** As it is configured. */
+  /** As in the configuration. */
   name: string;
   /** `\Junk`, `\Trash`, `\Drafts` … */
   use: string | undefined;
+  /** A change means that all uids have changed. */
+  uidValidity: bigint;
+  /** The next mail gets at least this uid. */
+  uidNext: number;
 }
 
 /**
- * Opens a folder, or looks at it again: on a connection that broke without a word this is what finds it out, and ends it. Rejects with the
+ * Opens a folder, also the one that is open already, to see whether the folder and the connection are still there. Rejects with the
  * library's error.
  */
-export async function openFolder(client: ImapFlow, name: string, answerMs: number): Promise<OpenFolder> {
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    client.close();
-  }, answerMs);
-  try {
-    const mailbox = await client.mailboxOpen(name, { readOnly: true });
-    if (!client.mailbox) throw connectionLost(client);
-    const uidNext = mailbox.uidNext || (await findUidNext(client, mailbox));
-    return { client, name, use: mailbox.specialUse, uidValidity: mailbox.uidValidity, uidNext };
-  } catch (error) {
-    throw isLate ? new Error(`The server did not answer for ${answerMs} ms.`, { cause: error }) : error;
-  } finally {
-    clearTimeout(timer);
-  }
+export async function openFolder(client: ImapFlow, name: string, timeoutMs: number): Promise<OpenFolder> {
+  const toTimeout = (): Error => new Error(`The server did not answer for ${timeoutMs} ms.`);
+  const { signal } = new AbortController();
+  const mailbox = await within(() => client.mailboxOpen(name, { readOnly: true }), { timeoutMs, toTimeout, signal });
+  if (!client.mailbox) throw connectionLost(client);
+  // UIDNEXT is optional.
+  const [last = 0] = mailbox.uidNext || mailbox.exists === 0 ? [] : await search(client, { uid: "*" });
+  const { specialUse: use, uidValidity, uidNext } = mailbox;
+  return { client, name, use, uidValidity, uidNext: uidNext || last + 1 };
 }
 
-/** For a server that does not tell. */
-async function findUidNext(client: ImapFlow, { exists }: MailboxObject): Promise<number> {
-  const [last = 0] = exists > 0 ? await search(client, { uid: "*" }) : [];
-  return last + 1;
+/** Returns ascending uids. Rejects if the connection is lost or the server refuses. */
+export async function search(client: ImapFlow, query: SearchObject): Promise<number[]> {
+  const uids = await client.search(query, { uid: true });
+  if (Array.isArray(uids)) return uids;
+  const isLost = !client.mailbox || client.byeReason !== undefined;
+  throw isLost ? connectionLost(client) : new Error("The server refuses to search.");
+}
+
+/**
+ * Yields what the server sends for these mails, and unrequested changes of others. Rejects if the connection is lost: the library
+ * yields nothing then, as if the mails had been deleted.
+ */
+export async function* fetchMessages(
+  client: ImapFlow,
+  uids: number[],
+  query: FetchQueryObject,
+): AsyncGenerator<FetchMessageObject> {
+  yield* client.fetch(uids, query, { uid: true });
+  if (!client.mailbox) throw connectionLost(client);
 }

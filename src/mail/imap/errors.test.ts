@@ -24,11 +24,11 @@ describe("a login", () => {
     [{ serverResponseCode: "LIMIT", responseText: "Too many simultaneous connections." }],
     [{ serverResponseCode: "ALERT", responseText: "Too many simultaneous connections. (Failure)" }],
     [{ responseText: "[SYS/TEMP] Try again later" }],
-  ])("is not refused for good with %j", (fields) => {
+  ])("fails temporarily with %j", (fields) => {
     expect(toError({ ...refusal, ...fields })).toMatchObject({ kind: "network" });
   });
 
-  test("that the connection was lost over is not refused", () => {
+  test("is not refused if the connection was lost", () => {
     expect(toError({ authenticationFailed: true, code: "NoConnection" })).toMatchObject({ kind: "network" });
   });
 });
@@ -44,31 +44,31 @@ test.each([
 });
 
 test.each([
-  [{ code: "CERT_HAS_EXPIRED", message: "certificate has expired" }, /not accepted \(certificate has expired\)$/],
-  [{ code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE", message: "no; try x" }, /\(no\): .*NODE_EXTRA_CA_CERTS/],
+  [{ code: "CERT_HAS_EXPIRED", message: "certificate has expired" }, /not accepted: certificate has expired$/],
+  [{ code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE", message: "no; try x" }, /: no; .*NODE_EXTRA_CA_CERTS/],
   [
     { code: "ERR_TLS_CERT_ALTNAME_INVALID", cert: { subjectaltname: "DNS:a.example, DNS:b.example" } },
     /certificate for a\.example, b\.example, not for mail\.example\.com/,
   ],
   [{ code: "ERR_TLS_CERT_ALTNAME_INVALID" }, /certificate for another name, not for mail/],
-])("no safe connection with %j", (fields, message) => {
+])("TLS fails with %j", (fields, message) => {
   expect(toError(fields)).toMatchObject({ kind: "tls", message: expect.stringMatching(message) });
 });
 
 test.each([
-  ["ENOTFOUND", "there is no host mail.example.com"],
+  ["ENOTFOUND", "the host mail.example.com does not exist"],
   ["ECONNREFUSED", "nothing listens at mail.example.com:993"],
-])("%s in words", (code, message) => {
+])("describes %s", (code, message) => {
   expect(toError({ code })).toMatchObject({ kind: "network", message });
 });
 
-test("a message is one line of bounded length, in the server's own words", () => {
+test("the message is one short line in the server's own words", () => {
   const { message } = toError({ responseText: `Go\r\naway \u001b[31m${"x".repeat(1000)}` });
   expect(message).toMatch(/^mail\.example\.com:993: Go away \[31mx+$/);
   expect(message.length).toBeLessThan(300);
 });
 
-test("an error that says what it means stays as it is", () => {
+test("a MailError stays as it is", () => {
   const error = new MailError("login", "No.");
   expect(toMailError(error, ADDRESS)).toBe(error);
 });

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { openImapMailbox } from "../../../test/support/imap-mailbox.ts";
+import type { AppendOptions, ImapServerOptions } from "../../../test/support/imap-server.ts";
 import { type Followed, followMail, followThrough, mailFailureOf } from "../../contracts/mail.ts";
+import type { ReceivedMail } from "../source.ts";
 
-test("gives a mail that the server does not give from its envelope, and the others whole", async () => {
+test("gives only the header of a mail whose text the server refuses, and the others whole", async () => {
   const { server, source } = await openImapMailbox();
   const uids = [1, 2, 3].map((number) => server.append("INBOX", toMail(number)));
   server.failOn("INBOX", uids[1] ?? 0);
@@ -22,7 +24,7 @@ test("gives a mail that the server does not give from its envelope, and the othe
   });
 });
 
-test("gives even a mail of which the server gives nothing, under the same id each time", async () => {
+test("gives a placeholder with a stable id for a mail that the server refuses entirely", async () => {
   const { server, source } = await openImapMailbox();
   server.hide("INBOX", server.append("INBOX", toMail(1)));
   const [first, second] = await Promise.all([followMail(source, hasCome(1)), followMail(source, hasCome(1))]);
@@ -30,7 +32,7 @@ test("gives even a mail of which the server gives nothing, under the same id eac
   expect(first.mails[0]?.id).toBe(second.mails[0]?.id);
 });
 
-test("goes past a mail that ends every connection it is asked for on", async () => {
+test("gets past a mail that ends every connection on which it is fetched", async () => {
   const { server, source } = await openImapMailbox();
   const uids = [1, 2, 3].map((number) => server.append("INBOX", toMail(number)));
   server.cutWithin("INBOX", uids[1] ?? 0, Infinity);
@@ -38,7 +40,7 @@ test("goes past a mail that ends every connection it is asked for on", async () 
   expect(mails.map(({ body }) => body)).toEqual(["Text 1", "", "Text 3"]);
 });
 
-test("gives a mail whole that a connection was lost over by chance", async () => {
+test("gives a mail whole after a connection was lost once", async () => {
   const { server, source } = await openImapMailbox();
   const uids = [1, 2, 3].map((number) => server.append("INBOX", toMail(number)));
   server.cutWithin("INBOX", uids[1] ?? 0);
@@ -47,7 +49,7 @@ test("gives a mail whole that a connection was lost over by chance", async () =>
   expect(mails.map(({ body }) => body)).toEqual(["Text 1", "Text 2", "Text 3"]);
 });
 
-test("leaves out a mail that is gone by the time that it is read", async () => {
+test("leaves out a mail that is deleted before it is read", async () => {
   const { server, source } = await openImapMailbox();
   const uids = [1, 2, 3].map((number) => server.append("INBOX", toMail(number)));
   const { mails } = await followMail(source, ({ batches }) => {
@@ -58,7 +60,7 @@ test("leaves out a mail that is gone by the time that it is read", async () => {
   expect(mails.map(({ id }) => id)).toEqual(["1@example.com", "3@example.com"]);
 });
 
-test("fetches of a large mail its texts alone, and lists what is attached", async () => {
+test("fetches only the texts of a large mail, and lists its attachments", async () => {
   const { server, source } = await openImapMailbox();
   server.append("INBOX", toLargeMail());
   const { mails } = await followMail(source, hasCome(1));
@@ -74,7 +76,7 @@ test("fetches of a large mail its texts alone, and lists what is attached", asyn
   ]);
 });
 
-test("fetches of a long text its beginning alone", async () => {
+test("fetches only the beginning of a long text", async () => {
   const { server, source } = await openImapMailbox();
   server.append("INBOX", `Message-ID: <long@example.com>\r\n\r\n${"A long line of text.\r\n".repeat(40_000)}`);
   const { mails } = await followMail(source, hasCome(1));
@@ -82,6 +84,50 @@ test("fetches of a long text its beginning alone", async () => {
   expect(mails[0]?.body).toHaveLength(20_000);
   expect(server.commands().filter((command) => command.includes("BODY.PEEK[]"))).toEqual([]);
 });
+
+const NONE = { spam: false, trash: false, draft: false };
+
+test.each([
+  ["INBOX", ["\\Seen", "\\Flagged"], NONE],
+  ["INBOX", ["\\Deleted"], { ...NONE, trash: true }],
+  ["INBOX", ["\\Draft"], { ...NONE, draft: true }],
+  ["INBOX", ["$Junk"], { ...NONE, spam: true }],
+  ["INBOX", ["$NotJunk"], NONE],
+  ["Spam", [], { ...NONE, spam: true }],
+  ["Bin", [], { ...NONE, trash: true }],
+  ["Unsent", [], { ...NONE, draft: true }],
+])("marks of a mail in %s with the flags %j", async (folder, flags, marks) => {
+  const folders = { Spam: "\\Junk", Bin: "\\Trash", Unsent: "\\Drafts" };
+  expect((await receive({ folders }, folder, { flags })).marks).toEqual(marks);
+});
+
+test("keywords are labels, flags are not", async () => {
+  const { mail } = await receive({}, "INBOX", { flags: ["\\Seen", "work", "$Forwarded"] });
+  expect(mail).toMatchObject({ folder: "INBOX", labels: ["work", "$Forwarded"] });
+});
+
+test("takes over Gmail's labels and threads", async () => {
+  const { mail, marks } = await receive({ with: ["X-GM-EXT-1"] }, "INBOX", {
+    labels: ["Clients", "\\Draft"],
+  });
+  expect(mail.labels).toEqual(["Inbox", "Clients", "Draft"]);
+  expect(mail.threadId).toBe("171");
+  expect(marks).toEqual({ ...NONE, draft: true });
+});
+
+test("a mail without a date has the time of its receipt", async () => {
+  const receivedAt = new Date("2026-11-01T12:00:01Z");
+  expect((await receive({}, "INBOX", { receivedAt })).mail.date).toBe("2026-11-01T12:00:01.000Z");
+});
+
+async function receive(server: ImapServerOptions, folder: string, options: AppendOptions): Promise<ReceivedMail> {
+  const mailbox = await openImapMailbox(server, { folders: [folder] });
+  mailbox.server.append(folder, "Subject: Hello\r\n\r\nText", options);
+  const { batches } = await followMail(mailbox.source, ({ mails }) => mails.length === 1);
+  const [received] = batches.flatMap(({ mails }) => mails);
+  if (!received) throw new Error("No mail arrived.");
+  return received;
+}
 
 function hasCome(count: number) {
   return ({ mails }: Followed): boolean => mails.length >= count;

@@ -1,127 +1,227 @@
-import type { FetchMessageObject } from "imapflow";
-import { readMail } from "../message/read-mail.ts";
+import type { FetchMessageObject, FetchQueryObject, MessageStructureObject } from "imapflow";
+import { readHeader } from "../message/header.ts";
+import { assembleMail, type MailFacts, readMail, toMailId } from "../message/read-mail.ts";
+import { type MailPart, pickParts } from "../parts.ts";
 import type { FollowOptions, ReceivedMail } from "../source.ts";
-import type { OpenFolder } from "./connect.ts";
+import { fetchMessages, type OpenFolder, search } from "./connect.ts";
 import { isRefusal } from "./errors.ts";
-import { FACTS, readEnvelope, readNothing, toFacts, toMarks } from "./facts.ts";
-import { fetchLarge } from "./fetch-parts.ts";
-import { fetchMails, search } from "./position.ts";
-import type { Reader, Tries } from "./reader.ts";
+import type { Position } from "./position.ts";
 
-/** A larger one is fetched in pieces. */
-const MAX_BYTES = 512 * 1024;
+/** Of a larger mail only the header and the texts are fetched. */
+const MAX_MAIL_BYTES = 512 * 1024;
+const MAX_HEADER_BYTES = 256 * 1024;
+/** Of all texts of a large mail together. */
+const MAX_TEXT_BYTES = 512 * 1024;
+/** How often a server is asked for a part of a mail that it fails to give. */
+const MAX_ATTEMPTS = 5;
 
-/** Reads mails, each as soon as its text is there, in no particular order. One that is gone is left out. Rejects with the library's error. */
-async function* readBatch(
-  folder: OpenFolder,
-  uids: number[],
-  options: FollowOptions,
-): AsyncGenerator<{ uid: number; received: ReceivedMail }> {
-  const facts = await fetchFacts(folder, uids);
-  const { small = [], large = [] } = Object.groupBy(facts.values(), ({ size = 0 }) =>
-    size > MAX_BYTES ? "large" : "small",
-  );
-  yield* readSmall(folder, small, options);
-  for (const message of large) yield* readLarge(folder, message, options);
-}
+const FACTS = { uid: true, size: true, flags: true, internalDate: true, labels: true, threadId: true };
 
-async function fetchFacts({ client }: OpenFolder, uids: number[]): Promise<FetchMessageObject[]> {
-  const facts: FetchMessageObject[] = [];
-  for await (const message of fetchMails(client, uids, FACTS)) {
-    // The others are news of flags.
-    if (message.internalDate !== undefined) facts.push(message);
-  }
-  return facts;
-}
-
-async function* readSmall(
-  folder: OpenFolder,
-  messages: FetchMessageObject[],
-  options: FollowOptions,
-): ReturnType<typeof readBatch> {
-  if (messages.length === 0) return;
-  const facts = new Map(messages.map((message) => [message.uid, message]));
-  const uids = [...facts.keys()].toSorted((one, other) => one - other);
-  for await (const { uid, source } of fetchMails(folder.client, uids, { source: true })) {
-    const message = facts.get(uid);
-    if (!message || !source) continue;
-    const mail = await readMail(source, toFacts(folder, message), options);
-    yield { uid, received: { mail, marks: toMarks(folder, message) } };
-  }
-}
-
-async function* readLarge(
-  folder: OpenFolder,
-  message: FetchMessageObject,
-  options: FollowOptions,
-): ReturnType<typeof readBatch> {
-  const part = await fetchLarge(folder.client, message.uid);
-  if (!part) return;
-  const { attachments, source, isCut } = part;
-  const mail = await readMail(source, { ...toFacts(folder, message), attachments }, options);
-  yield {
-    uid: message.uid,
-    received: { mail: { ...mail, truncated: mail.truncated || isCut }, marks: toMarks(folder, message) },
-  };
-}
-
-/** What is read, and how. */
 export interface Reading {
   folder: OpenFolder;
   options: FollowOptions;
-  tries: Tries;
+  failures: Failures;
 }
 
-/** What is tried in turn with a mail that a server does not give, each so often. */
-const READERS: Reader[] = [readBatch, readEnvelope];
-const MAX_TRIES = 5;
+/** Counts failed attempts. It outlives the connection, since a mail that a server cannot read can end it. */
+export type Failures = Map<string, number>;
+
+/** A mail whose text is not fetched yet. */
+export interface FoundMail {
+  uid: number;
+  /** Undefined if the server fails to give them. */
+  facts: FetchMessageObject | undefined;
+}
+
+/** Looks at mails before their text is fetched. Of a backlog, leaves out those that are too old or known. */
+export async function findMails(reading: Reading, uids: number[], backlog: Position["backlog"]): Promise<FoundMail[]> {
+  const facts = await fetchEach(reading, uids, {
+    part: "facts",
+    query: backlog ? { ...FACTS, headers: ["message-id"] } : FACTS,
+    // Without a date it is an unrequested change of flags.
+    read: async (message) => (message.internalDate === undefined ? undefined : message),
+  });
+  const { isKnown } = reading.options;
+  const isWanted = ({ headers, internalDate }: FetchMessageObject): boolean => {
+    const id = toMailId(readHeader(headers ?? Buffer.of(), "utf-8").value("message-id"));
+    return !backlog || (toTime(internalDate) >= backlog.since && !(id && isKnown(id)));
+  };
+  return uids.map((uid) => ({ uid, facts: facts.get(uid) })).filter((mail) => !mail.facts || isWanted(mail.facts));
+}
 
 /**
- * Reads mails, in the order of their uids. One that is gone is left out; one that the server does not give is given as far as it
- * is known. Rejects where the connection is lost: what it was lost over is asked for alone the next time.
+ * Reads mails, in the order of their uids. A deleted mail is left out. A mail that the server fails to give is read as far as
+ * possible: without its text, or as a placeholder. Rejects if the connection is lost.
  */
-export async function readMails(reading: Reading, uids: number[]): Promise<ReceivedMail[]> {
-  const { folder, tries } = reading;
-  const trusted = uids.filter((uid) => tries.of(folder, uid) === 0);
-  const mails = await tryReader(reading, trusted, readBatch);
-  const inOrder: ReceivedMail[] = [];
-  for (const uid of uids) {
-    const mail = mails.get(uid) ?? (await readAlone(reading, uid));
-    if (mail) inOrder.push(mail);
+export async function readMails(reading: Reading, mails: FoundMail[]): Promise<ReceivedMail[]> {
+  const facts = new Map(mails.map((mail) => [mail.uid, mail.facts]));
+  const isLarge = (mail: FoundMail): boolean => (mail.facts?.size ?? 0) > MAX_MAIL_BYTES;
+  const uids = mails.filter((mail) => !isLarge(mail)).map(({ uid }) => uid);
+  const received = await fetchEach(reading, uids, {
+    part: "text",
+    query: { source: true },
+    read: async ({ uid, source }) => source && toReceived(reading, facts.get(uid), source),
+  });
+  for (const { uid, facts: known } of mails.filter(isLarge)) {
+    const mail = await readLarge(reading, uid, known);
+    if (mail) received.set(uid, mail);
   }
-  return inOrder;
-}
 
-/** Undefined where the mail is gone. */
-async function readAlone(reading: Reading, uid: number): Promise<ReceivedMail | undefined> {
-  const { folder, options, tries } = reading;
-  let mail: ReceivedMail | undefined;
-  while (!mail && (await isThere(folder, uid))) {
-    const reader = READERS[Math.floor(tries.of(folder, uid) / MAX_TRIES)];
-    const mails = reader && (await tryReader(reading, [uid], reader));
-    mail = mails ? mails.get(uid) : await readNothing(folder, uid, options);
+  const missing = mails.map(({ uid }) => uid).filter((uid) => !received.has(uid));
+  if (missing.length > 0) {
+    const headers = await fetchEach(reading, missing, {
+      part: "header",
+      query: { headers: true },
+      read: async (message) =>
+        message.headers && toReceived(reading, facts.get(message.uid), message.headers, { isCut: true }),
+    });
+    for (const uid of await search(reading.folder.client, { uid: missing.join(",") })) {
+      received.set(uid, headers.get(uid) ?? (await toPlaceholder(reading, uid)));
+    }
   }
-  tries.forget(folder, uid);
-  return mail;
+  return mails.flatMap(({ uid }) => received.get(uid) ?? []);
 }
 
-async function isThere({ client }: OpenFolder, uid: number): Promise<boolean> {
-  return (await search(client, { uid: `${uid}` })).includes(uid);
+/** Fetches only the header and the texts. Undefined if the server fails to give them. */
+async function readLarge(
+  reading: Reading,
+  uid: number,
+  facts: FetchMessageObject | undefined,
+): Promise<ReceivedMail | undefined> {
+  const structures = await fetchEach(reading, [uid], {
+    part: "structure",
+    query: { bodyStructure: true },
+    read: async ({ bodyStructure }) => bodyStructure,
+  });
+  const structure = structures.get(uid);
+  if (!structure) return undefined;
+  const { texts, attachments } = pickParts(structure, describePart);
+  const maxLength = Math.floor(MAX_TEXT_BYTES / Math.max(texts.length, 1));
+  const isCut = texts.some(({ size = 0 }) => size > maxLength);
+  const bodyParts = texts.flatMap(({ part }) =>
+    part === undefined ? [{ key: "TEXT", maxLength }] : [`${part}.MIME`, { key: part, maxLength }],
+  );
+  const mails = await fetchEach(reading, [uid], {
+    part: "parts",
+    query: { bodyParts: [{ key: "HEADER", maxLength: MAX_HEADER_BYTES }, ...bodyParts] },
+    read: async ({ headers, bodyParts: bodies = new Map() }) => {
+      if (!headers) return undefined;
+      const source = toSource(headers, texts, (key) => bodies.get(key) ?? Buffer.of());
+      return toReceived(reading, facts, source, { attachments, isCut });
+    },
+  });
+  return mails.get(uid);
 }
 
-/** Gives those that could be read. */
-async function tryReader(
-  { folder, options, tries }: Reading,
+function toSource(header: Buffer, texts: MessageStructureObject[], bodyOf: (key: string) => Buffer): Uint8Array {
+  // Without a part number, the text is the whole body.
+  if (texts[0] && texts[0].part === undefined) return Buffer.concat([header, bodyOf("text")]);
+  return assembleMail(
+    header,
+    texts.map(({ part }) => Buffer.concat([bodyOf(`${part}.mime`), bodyOf(`${part}`)])),
+  );
+}
+
+function describePart(node: MessageStructureObject): MailPart<MessageStructureObject> {
+  const { type, size = 0, encoding, parameters, disposition, dispositionParameters, id, childNodes } = node;
+  return {
+    type,
+    name: dispositionParameters?.["filename"] ?? parameters?.["name"] ?? "",
+    // Base64: four characters for three bytes, 76 of them a line of 78.
+    size: encoding === "base64" ? Math.floor((size * 3 * 76) / (4 * 78)) : size,
+    isAttached: disposition === "attachment",
+    hasContentId: id !== undefined,
+    children: childNodes ?? [],
+  };
+}
+
+async function toReceived(
+  { folder, options }: Reading,
+  facts: FetchMessageObject | undefined,
+  source: Uint8Array,
+  { attachments, isCut = false }: Pick<MailFacts, "attachments"> & { isCut?: boolean } = {},
+): Promise<ReceivedMail> {
+  const { flags = new Set<string>(), labels = new Set<string>(), threadId, internalDate } = facts ?? {};
+  const keywords = [...flags].filter((flag) => !flag.startsWith("\\"));
+  const mail = await readMail(
+    source,
+    {
+      folder: folder.name,
+      labels: [...keywords, ...[...labels].map((label) => label.replace(/^\\/, ""))],
+      receivedAt: toTime(internalDate),
+      ...(threadId && { threadId }),
+      ...(attachments && { attachments }),
+    },
+    options,
+  );
+  // The use of the folder, a flag or one of Gmail's labels can say what a mail is.
+  const marks = new Set([folder.use, ...flags, ...labels].map((mark) => mark?.toLowerCase()));
+  const hasAny = (...names: string[]): boolean => names.some((name) => marks.has(name));
+  return {
+    mail: { ...mail, truncated: mail.truncated || isCut },
+    marks: {
+      spam: hasAny("\\junk", "\\spam", "$junk", "junk"),
+      trash: hasAny("\\trash", "\\deleted"),
+      draft: hasAny("\\drafts", "\\draft"),
+    },
+  };
+}
+
+/** Stands for a mail that the server does not give at all. Its id is always the same. */
+async function toPlaceholder(reading: Reading, uid: number): Promise<ReceivedMail> {
+  const { name, uidValidity } = reading.folder;
+  const id = `${uid}.${uidValidity}.${encodeURIComponent(name)}@unreadable.invalid`;
+  return toReceived(reading, undefined, Buffer.from(`Message-ID: <${id}>\r\n`), { isCut: true });
+}
+
+/** Milliseconds since the epoch; now for a date in an unknown form. */
+function toTime(internalDate: Date | string | undefined): number {
+  return internalDate instanceof Date ? internalDate.getTime() : Date.now();
+}
+
+/** What is fetched of each mail. */
+interface Request<Value> {
+  /** Failures are counted for each part by itself. */
+  part: string;
+  query: FetchQueryObject;
+  /** Called as soon as a message is there. Undefined: it is not the answer to the query. */
+  read(message: FetchMessageObject): Promise<Value | undefined>;
+}
+
+/**
+ * Fetches a part of each mail, in one command if possible. Mails that the server failed to give are requested one by one, until
+ * `MAX_ATTEMPTS`. Returns what the server gave. Rejects if the connection is lost.
+ */
+async function fetchEach<Value>(
+  { folder, failures }: Reading,
   uids: number[],
-  read: Reader,
-): Promise<Map<number, ReceivedMail>> {
-  const mails = new Map<number, ReceivedMail>();
-  try {
-    for await (const { uid, received } of read(folder, uids, options)) mails.set(uid, received);
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-  } finally {
-    for (const uid of uids) if (!mails.has(uid)) tries.add(folder, uid);
+  { part, query, read }: Request<Value>,
+): Promise<Map<number, Value>> {
+  const values = new Map<number, Value>();
+  const keyOf = (uid: number): string => `${part}/${folder.uidValidity}/${uid}/${folder.name}`;
+  const failuresOf = (uid: number): number => failures.get(keyOf(uid)) ?? 0;
+
+  await request(uids.filter((uid) => failuresOf(uid) === 0));
+  for (const uid of uids) {
+    while (failuresOf(uid) > 0 && failuresOf(uid) < MAX_ATTEMPTS) await request([uid]);
   }
-  return mails;
+  return values;
+
+  async function request(some: number[]): Promise<void> {
+    let isAnswered = false;
+    try {
+      for await (const message of fetchMessages(folder.client, some, query)) {
+        const value = await read(message);
+        if (value !== undefined) values.set(message.uid, value);
+      }
+      isAnswered = true;
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+    } finally {
+      for (const uid of some) {
+        if (isAnswered || values.has(uid)) failures.delete(keyOf(uid));
+        else failures.set(keyOf(uid), failuresOf(uid) + 1);
+      }
+    }
+  }
 }

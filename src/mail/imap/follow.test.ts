@@ -4,7 +4,7 @@ import { type Followed, followMail, followThrough, mailFailureOf } from "../../c
 
 const SOON = { renewMs: 100, pollMs: 100 };
 
-test("hears of mail in IDLE", async () => {
+test("notices mail in IDLE", async () => {
   const { server, source } = await openImapMailbox();
   const following = followMail(source, hasCome(2));
   await expect.poll(() => server.idleCount()).toBe(1);
@@ -13,7 +13,7 @@ test("hears of mail in IDLE", async () => {
   expect(toIds(await following)).toEqual(["1", "2"]);
 });
 
-test("asks again and again where a server has no IDLE", async () => {
+test("polls a server without IDLE", async () => {
   const { server, source } = await openImapMailbox({ without: ["IDLE"] }, { timing: SOON });
   const { batches } = await followMail(source, (followed) => {
     if (followed.batches.length === 1) setTimeout(() => server.append("INBOX", toMail(1)), 300);
@@ -23,7 +23,7 @@ test("asks again and again where a server has no IDLE", async () => {
   expect(server.commands()).not.toContain("IDLE");
 });
 
-test("fetches nothing where nothing has changed", async () => {
+test("fetches nothing if nothing has changed", async () => {
   const { server, source } = await openImapMailbox();
   server.append("INBOX", toMail(1));
   const { position } = await followMail(source, hasCome(1));
@@ -38,7 +38,7 @@ test("fetches nothing where nothing has changed", async () => {
   ).toEqual([]);
 });
 
-test("notices that a server has fallen silent", async () => {
+test("notices that a server no longer answers", async () => {
   const { server, source } = await openImapMailbox({}, { timing: { ...SOON, answerMs: 1000 } });
   const error = await mailFailureOf(
     followMail(source, () => {
@@ -49,7 +49,7 @@ test("notices that a server has fallen silent", async () => {
   expect(error).toMatchObject({ kind: "network" });
 });
 
-test("notices that its folder was deleted, whether the server says so or not", async () => {
+test("notices that its folder was deleted, even if the server does not say so", async () => {
   const { server, source } = await openImapMailbox({ folders: { Lists: "" } }, { folders: ["Lists"], timing: SOON });
   const error = await mailFailureOf(
     followMail(source, ({ batches }) => {
@@ -61,7 +61,7 @@ test("notices that its folder was deleted, whether the server says so or not", a
   expect(await mailFailureOf(followMail(source, () => true))).toMatchObject({ kind: "gone" });
 });
 
-test("gives what comes while the service takes its time, and says nothing twice", async () => {
+test("gives mail that arrives between batches, and nothing twice", async () => {
   const { server, source } = await openImapMailbox();
   server.append("INBOX", toMail(1));
   const followed = await followMail(source, ({ mails: { length } }) => {
@@ -71,7 +71,7 @@ test("gives what comes while the service takes its time, and says nothing twice"
   expect(toIds(followed)).toEqual(["1", "2", "3", "4"]);
 });
 
-test("goes on by the uids while mails disappear", async () => {
+test("continues by uid after mails were deleted", async () => {
   const { server, source } = await openImapMailbox();
   const uids = [1, 2, 3].map((number) => server.append("INBOX", toMail(number)));
   const { position } = await followMail(source, hasCome(3));
@@ -80,7 +80,7 @@ test("goes on by the uids while mails disappear", async () => {
   expect(toIds(await followMail(source, hasCome(1), { position }))).toEqual(["4"]);
 });
 
-test("looks through a backlog once, though it is cut short in between", async () => {
+test("gives a backlog once, even if it is interrupted", async () => {
   const { server, source } = await openImapMailbox();
   const since = Date.parse("2026-11-01T12:00:00Z");
   const old = new Date(since - 1000);
@@ -89,13 +89,13 @@ test("looks through a backlog once, though it is cut short in between", async ()
     server.append("INBOX", toMail(index + 1), { receivedAt }),
   );
   const first = await followMail(source, hasCome(1), { since, batchSize: 1 });
-  // Copied from elsewhere, under the date that it had there: it is new here.
+  // Copied from elsewhere with its old date: it is new here.
   server.append("INBOX", toMail(6), { receivedAt: old });
   const mails = await followThrough(source, 3, { position: first.position, since: Date.now() });
   expect([...toIds(first), ...toIds({ mails })]).toEqual(["1", "3", "5", "6"]);
 });
 
-test("looks through a large backlog piece by piece, and remembers how far it came", async () => {
+test("looks through a large backlog in chunks, and remembers how far it got", async () => {
   const { server, source } = await openImapMailbox();
   for (let number = 1; number <= 600; number++) server.append("INBOX", toMail(number));
   const { batches, mails } = await followMail(source, hasCome(1), { isKnown: (id) => id !== "600" });
@@ -110,7 +110,7 @@ test("looks through a large backlog piece by piece, and remembers how far it cam
   expect(toIds(rest)).toEqual(Array.from({ length: 20 }, (_, index) => `${501 + index}`));
 });
 
-test("begins behind what is there where nothing of it was asked for", async () => {
+test("leaves out everything received before `since`", async () => {
   const { server, source } = await openImapMailbox();
   server.append("INBOX", toMail(1), { receivedAt: new Date(Date.now() - 60_000) });
   const followed = await followMail(

@@ -1,163 +1,142 @@
 import type { ImapFlow } from "imapflow";
 import type { FollowOptions, MailBatch } from "../source.ts";
-import { openFolder, type OpenFolder } from "./connect.ts";
-import { pickWanted } from "./fetch-parts.ts";
-import { type Reading, readMails } from "./fetch.ts";
-import {
-  advance,
-  type Backlog,
-  chunks,
-  parsePosition,
-  type Position,
-  readOnFrom,
-  search,
-  writePosition,
-} from "./position.ts";
-import type { Tries } from "./reader.ts";
-
-export interface FollowContext {
-  timing: Timing;
-  tries: Tries;
-}
+import { openFolder, type OpenFolder, search } from "./connect.ts";
+import { type Failures, findMails, type Reading, readMails } from "./fetch.ts";
+import { advance, parsePosition, type Position, resumeFrom, writePosition } from "./position.ts";
 
 /** All in milliseconds. */
 export interface Timing {
-  /** How long a connection may stay in IDLE before the folder is looked at again: it may have been deleted, or the connection. */
+  /** How long a connection stays in IDLE before the folder is opened again: the folder or the connection may be gone. */
   renewMs: number;
-  /** How often a server without IDLE is asked. */
+  /** How often a server without IDLE is asked for new mail. */
   pollMs: number;
   /** How long a server may take to open a folder. */
   answerMs: number;
 }
 
-/** Follows a folder over a connection that has logged in. Rejects with the library's error; never ends by itself. */
+/** How many mails are looked at in one command. Their uids fit into a line of 8 KB, the limit of many servers. */
+const CHUNK_SIZE = 500;
+const DAY_MS = 86_400_000;
+
+export interface FollowContext {
+  options: FollowOptions;
+  timing: Timing;
+  failures: Failures;
+}
+
+/** Follows a folder over a connection that is logged in. Rejects with the library's error; never ends by itself. */
 export async function* followFolder(
   client: ImapFlow,
   name: string,
-  { options, timing, tries }: FollowContext & { options: FollowOptions },
+  { options, timing, failures }: FollowContext,
 ): AsyncGenerator<MailBatch> {
-  const doorbell = hangDoorbell(client);
+  const changes = createChangeSignal(client);
   let position = parsePosition(options.position);
   let isFirst = true;
   for (;;) {
     const folder = await openFolder(client, name, timing.answerMs);
-    position = readOnFrom(position, folder, options.since);
+    position = resumeFrom(position, folder, options.since);
     do {
-      doorbell.reset();
-      const pending = await findPending(folder, position);
-      const remaining = pending.old.length + pending.fresh.length;
-      if (isFirst) yield { mails: [], position: writePosition(position), remaining };
-      isFirst = false;
-      position = yield* giveBatches({ folder, options, tries }, position, pending);
-    } while (await waitForMail(client, doorbell, timing));
+      changes.reset();
+      const { backlog, fresh } = await listMails(folder, position);
+      if (isFirst) {
+        yield { mails: [], position: writePosition(position), remaining: backlog.length + fresh.length };
+        isFirst = false;
+      }
+      const reading = { folder, options, failures };
+      if (position.backlog) {
+        const end: number = position.backlog.until;
+        position = yield* giveMails(reading, position, { uids: backlog, end, behind: fresh.length });
+      }
+      if (fresh.length > 0) {
+        position = yield* giveMails(reading, position, { uids: fresh, end: fresh.at(-1) ?? 0, behind: 0 });
+      }
+    } while (await waitForChange(client, changes, timing));
   }
 }
 
-/** False: it is time to look at the folder again. */
-async function waitForMail(client: ImapFlow, doorbell: Doorbell, { renewMs, pollMs }: Timing): Promise<boolean> {
-  if (!client.capabilities.has("IDLE")) return await doorbell.wait(pollMs);
-  // It ends with the next command.
-  client.idle().catch(() => undefined);
-  return await doorbell.wait(renewMs);
-}
-
-/** So many mails of a backlog are looked at in one command: little enough for the longest line that servers take. */
-const PIECE = 500;
-
-/** Gives what is pending. Returns the position behind it. Rejects with the library's error. */
-async function* giveBatches(
-  reading: Reading,
-  from: Position,
-  { old, fresh }: Pending,
-): AsyncGenerator<MailBatch, Position> {
-  const { folder, options } = reading;
-  const { backlog } = from;
-  let position = from;
-  let behind = old.length + fresh.length;
-  if (backlog) {
-    for (const piece of chunks(old, PIECE)) {
-      const { isKnown } = options;
-      const uids = await pickWanted(folder, piece, { since: backlog.since, isKnown });
-      behind -= piece.length;
-      position = yield* giveMails(reading, position, { uids, end: piece.at(-1) ?? 0, behind });
-    }
-    position = yield* giveMails(reading, position, { uids: [], end: backlog.until, behind });
-  }
-  return yield* giveMails(reading, position, { uids: fresh, end: fresh.at(-1) ?? 0, behind: 0 });
+/** Lists the uids of what is not processed yet, ascending. */
+async function listMails(
+  { client }: OpenFolder,
+  { uid, backlog }: Position,
+): Promise<{ backlog: number[]; fresh: number[] }> {
+  const last = backlog?.until ?? uid;
+  // Servers search by days, in a time zone of their choice, and some refuse a day in the future.
+  const day = new Date(Math.max(0, Math.min(backlog?.since ?? 0, Date.now()) - 2 * DAY_MS));
+  const old = backlog ? await search(client, { uid: `${uid + 1}:${last}`, since: day }) : [];
+  const found = await search(client, { uid: `${last + 1}:*` });
+  // `*` is the last mail, even if its uid is below the range.
+  return { backlog: old, fresh: found.filter((each) => each > last) };
 }
 
 interface Stretch {
   uids: number[];
-  /** Where the position stands once they are dealt with, even where there are none. */
+  /** Up to this uid everything is processed afterwards. */
   end: number;
-  /** How many mails wait behind them. */
+  /** How many mails wait behind these. */
   behind: number;
 }
 
+/** Returns the position behind the mails. */
 async function* giveMails(
   reading: Reading,
   from: Position,
   { uids, end, behind }: Stretch,
 ): AsyncGenerator<MailBatch, Position> {
-  if (end <= from.uid) return from;
-  let [position, remaining] = [from, uids.length];
-  for (const group of uids.length > 0 ? chunks(uids, reading.options.batchSize) : [[]]) {
-    const mails = await readMails(reading, group);
-    remaining -= group.length;
-    position = advance(position, remaining > 0 ? (group.at(-1) ?? end) : end);
-    yield { mails, position: writePosition(position), remaining: remaining + behind };
+  let position = from;
+  let unread = uids.length + behind;
+  for (const chunk of toChunks(uids, CHUNK_SIZE)) {
+    const chunkEnd = chunk.at(-1) === uids.at(-1) ? end : (chunk.at(-1) ?? end);
+    unread -= chunk.length;
+    let found = await findMails(reading, chunk, from.backlog);
+    do {
+      const mails = await readMails(reading, found.slice(0, reading.options.batchSize));
+      const last = found[reading.options.batchSize - 1];
+      found = found.slice(reading.options.batchSize);
+      position = advance(position, found.length > 0 && last ? last.uid : chunkEnd);
+      yield { mails, position: writePosition(position), remaining: found.length + unread };
+    } while (found.length > 0);
   }
   return position;
 }
 
-/** The uids of mails, in the order they came. */
-interface Pending {
-  /** Of the backlog: whether they are wanted is to be seen. */
-  old: number[];
-  fresh: number[];
+/** At least one chunk, which may be empty. */
+function toChunks<Item>(items: Item[], size: number): Item[][] {
+  const count = Math.max(1, Math.ceil(items.length / size));
+  return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
 }
 
-const DAY_MS = 86_400_000;
-
-/** Finds what lies behind a position. Rejects with the library's error. */
-async function findPending(folder: OpenFolder, { uid, backlog }: Position): Promise<Pending> {
-  const old = backlog ? await findOld(folder, uid, backlog) : [];
-  const after = backlog?.until ?? uid;
-  const found = await search(folder.client, { uid: `${after + 1}:*` });
-  // `*` is the last mail, even where it lies before the range.
-  return { old, fresh: found.filter((each) => each > after) };
+/** Resolves with false when it is time to open the folder again. */
+async function waitForChange(client: ImapFlow, changes: ChangeSignal, { renewMs, pollMs }: Timing): Promise<boolean> {
+  if (!client.capabilities.has("IDLE")) return changes.wait(pollMs);
+  // The next command ends it.
+  client.idle().catch(() => undefined);
+  return changes.wait(renewMs);
 }
 
-async function findOld({ client }: OpenFolder, after: number, { until, since }: Backlog): Promise<number[]> {
-  // A search knows days alone, in a time zone of the server's choice, and some take none that is yet to come.
-  const day = new Date(Math.max(0, Math.min(since, Date.now()) - 2 * DAY_MS));
-  return await search(client, { uid: `${after + 1}:${until}`, since: day });
-}
-
-/** Rings when a server announces a mail, and when the connection is lost. */
-interface Doorbell {
-  /** What has rung so far does not count any more. */
+interface ChangeSignal {
+  /** Forgets the changes so far. */
   reset(): void;
-  /** Resolves to true once it rings, at once where it has; to false where it does not within so many milliseconds. */
+  /** Resolves with true when mail is announced or the connection is lost, with false after this time. */
   wait(milliseconds: number): Promise<boolean>;
 }
 
-function hangDoorbell(client: ImapFlow): Doorbell {
-  let rung = Promise.withResolvers<true>();
-  const ring = (): void => rung.resolve(true);
-  client.on("exists", ring);
-  client.on("close", ring);
+function createChangeSignal(client: ImapFlow): ChangeSignal {
+  let changed = Promise.withResolvers<true>();
+  const notify = (): void => changed.resolve(true);
+  client.on("exists", notify);
+  client.on("close", notify);
   return {
     reset() {
-      // One that was lost stays so.
-      if (client.usable) rung = Promise.withResolvers<true>();
+      // A lost connection stays lost.
+      if (client.usable) changed = Promise.withResolvers<true>();
     },
     async wait(milliseconds) {
-      const late = Promise.withResolvers<false>();
-      const timer = setTimeout(() => late.resolve(false), milliseconds);
-      const result = await Promise.race([rung.promise, late.promise]);
+      const timeout = Promise.withResolvers<false>();
+      const timer = setTimeout(() => timeout.resolve(false), milliseconds);
+      const isChanged = await Promise.race([changed.promise, timeout.promise]);
       clearTimeout(timer);
-      return result;
+      return isChanged;
     },
   };
 }

@@ -12,7 +12,7 @@ const ANN: ImapOptions["source"] = {
   password: "p",
 };
 
-test("knows the mailbox by its server and its login, and its own mails by an address", () => {
+test("names the mailbox after its server and login", () => {
   expect(createImap({ source: ANN })).toMatchObject({
     mailbox: "imap://Ann%40example.com@mail.example.com",
     addresses: ["ann@example.com"],
@@ -25,10 +25,17 @@ test("knows the mailbox by its server and its login, and its own mails by an add
   });
 });
 
-test("takes no settings that cannot work", () => {
-  expect(() => createImap({ source: { ...ANN, password: undefined } })).toThrow("needs `password`");
-  expect(() => createImap({ source: { ...ANN, host: undefined } })).toThrow("needs `host`");
-  expect(() => createImap({ source: { ...ANN, tls: "none" } })).toThrow("for a server on this machine");
+test.each([
+  [{ port: 993 }, "imap://Ann%40example.com@mail.example.com"],
+  [{ port: 1993 }, "imap://Ann%40example.com@mail.example.com:1993"],
+  [{ tls: "starttls", port: 143 }, "imap://Ann%40example.com@mail.example.com"],
+  [{ host: "::1", tls: "none" }, "imap://Ann%40example.com@[::1]"],
+] as const)("the mailbox's name with %j", (settings, mailbox) => {
+  expect(createImap({ source: { ...ANN, ...settings } })).toMatchObject({ mailbox });
+});
+
+test("refuses to send a password in clear to another machine", () => {
+  expect(() => createImap({ source: { ...ANN, tls: "none" } })).toThrow("TLS is required");
 });
 
 async function open(): Promise<MailSourceUnderTest> {
