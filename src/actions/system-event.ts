@@ -1,5 +1,6 @@
 import { type Origin, toLabel, toPrompt } from "../boundary/boundary.ts";
 import type { NewEntry, Run } from "../journal/journal.ts";
+import { cutText } from "../shared/text.ts";
 import { type AgentAction, MAIN_SESSION, type WakeAction } from "../types.ts";
 import { TurnTimeout } from "./turn.ts";
 
@@ -51,7 +52,6 @@ function wrapExcerpt(run: HookRun, text: string): string {
 
 function shorten(text: string): string {
   if (text.length <= MAX_EXCERPT) return text;
-  // Never leave the first half of a surrogate pair.
-  const start = text.slice(0, MAX_EXCERPT).replace(/[\uD800-\uDBFF]$/, "");
+  const start = cutText(text, MAX_EXCERPT);
   return `${start}\n[… ${text.length - start.length} more characters]`;
 }

@@ -3,7 +3,7 @@ import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import type { NewEntry, TurnOutcome } from "../journal/journal.ts";
 import { resolveTurnSettings, type TurnSettings } from "../mapping/policy.ts";
-import { within } from "../shared/async.ts";
+import { withTimeout } from "../shared/async.ts";
 
 /** What a turn runs with, read when the turn starts. */
 export interface TurnContext {
@@ -32,9 +32,9 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
   const turnSettings = resolveTurnSettings(request, settings);
   const turn = { kind, runId, sessionKey, message, history, ...turnSettings, ack: settings.heartbeat.ack };
   const asked: NewEntry = { sessionKey, role: "user", text: message, at: Date.now(), eventId, runId };
-  const { text, model, usage, warnings } = await within((ended) => agent.run(turn, ended), {
+  const { text, model, usage, warnings } = await withTimeout((ended) => agent.run(turn, ended), {
     timeoutMs: turnSettings.timeoutSeconds * 1000,
-    toTimeout: () => new TurnTimeout(turnSettings.timeoutSeconds),
+    timeoutError: () => new TurnTimeout(turnSettings.timeoutSeconds),
     signal,
   });
   const finishedAt = Date.now();

@@ -1,4 +1,5 @@
 import { DriverError } from "../errors.ts";
+import { isRetryableStatus, parseRetryAfter } from "../shared/http-status.ts";
 
 /** Who was called, and what must not be told of the call. */
 interface Call {
@@ -16,7 +17,6 @@ interface Failure {
   message: string;
 }
 
-const PASSING_STATUSES = new Set([408, 409, 425, 429]);
 const CREDENTIAL_STATUSES = new Set([401, 403]);
 const MAX_LENGTH = 300;
 
@@ -28,7 +28,7 @@ const MAX_LENGTH = 300;
 export function toDriverError(error: unknown, call: Call): DriverError {
   const failure: Failure = error instanceof Error ? error : { message: String(error) };
   return new DriverError(describe(failure, call), {
-    retryable: !isLasting(failure.statusCode),
+    retryable: failure.statusCode === undefined || isRetryableStatus(failure.statusCode),
     retryAfterMs: retryAfterMs(failure.responseHeaders ?? {}),
   });
 }
@@ -39,18 +39,10 @@ function describe({ statusCode, message }: Failure, { provider, secrets }: Call)
   return `${provider} ${outcome}${advice}: ${withoutSecrets(message, secrets)}`.slice(0, MAX_LENGTH);
 }
 
-function isLasting(status: number | undefined): boolean {
-  return status !== undefined && status >= 400 && status < 500 && !PASSING_STATUSES.has(status);
-}
-
-/** `retry-after-ms` is OpenAI's finer form; `Retry-After` is seconds or a date. */
+/** `retry-after-ms` is OpenAI's more exact form. */
 function retryAfterMs(headers: Record<string, string>): number | undefined {
   const exact = Number.parseFloat(headers["retry-after-ms"] ?? "");
-  if (exact >= 0) return exact;
-  const value = headers["retry-after"] ?? "";
-  const seconds = Number(value);
-  const wait = value.trim() && seconds >= 0 ? seconds * 1000 : Date.parse(value) - Date.now();
-  return Number.isNaN(wait) ? undefined : Math.max(0, wait);
+  return exact >= 0 ? exact : parseRetryAfter(headers["retry-after"]);
 }
 
 /** A key by its prefix, or one that was masked with asterisks. */

@@ -1,9 +1,10 @@
 import type { REST } from "@discordjs/rest";
 import { hash } from "node:crypto";
 import { DriverError } from "../errors.ts";
+import { isRetryableStatus, parseRetryAfter } from "../shared/http-status.ts";
 import { isObject } from "../shared/json.ts";
 import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
-import { parseRetryAfter, isRetryableStatus, toLine, toNoAnswer } from "./http.ts";
+import { toLine, toNoAnswer } from "./http.ts";
 
 export interface DiscordOptions {
   /** Bot token. Travels in the `Authorization` header only. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
-import { type HttpAnswer, parseRetryAfter, post, toLine, toRefusal } from "./http.ts";
+import { type HttpAnswer, post, toLine, toRefusal } from "./http.ts";
 
 const { signal } = new AbortController();
 
@@ -37,17 +37,6 @@ test("a header that cannot be sent is lasting, and not told", async () => {
 });
 
 describe("a refusal", () => {
-  test.each([
-    [302, true],
-    [400, false],
-    [404, false],
-    [408, true],
-    [429, true],
-    [503, true],
-  ])("of %d is %s", (status, retryable) => {
-    expect(toRefusal("Test", answerOf(status))).toMatchObject({ retryable, message: `Test answered ${status}.` });
-  });
-
   test("tells the reason, the advice and the wait", () => {
     const answer = answerOf(429, { "retry-after": "2" });
     expect(toRefusal("Test", answer, { reason: "Too fast.\n", advice: "Slow down." })).toMatchObject({
@@ -56,18 +45,6 @@ describe("a refusal", () => {
     });
     expect(toRefusal("Test", answer, { retryAfterMs: 500 }).retryAfterMs).toBe(500);
   });
-});
-
-test.each([
-  [null, undefined],
-  ["", undefined],
-  ["soon", undefined],
-  ["-1", 0],
-  ["1.5", 1500],
-  ["Thu, 01 Jan 1970 00:01:00 GMT", 50_000],
-  ["Thu, 01 Jan 1970 00:00:01 GMT", 0],
-])("Retry-After %j is %j ms", (header, milliseconds) => {
-  expect(parseRetryAfter(header, 10_000)).toBe(milliseconds);
 });
 
 test.each([

@@ -1,4 +1,5 @@
 import { DriverError } from "../errors.ts";
+import { isRetryableStatus, parseRetryAfter } from "../shared/http-status.ts";
 import { parseObject } from "../shared/json.ts";
 
 export interface HttpRequest {
@@ -51,7 +52,7 @@ export async function post({ service, url, headers, body, signal }: HttpRequest)
   }
 }
 
-/** The error for an answer that is a refusal: passing for 408, 425, 429, 5xx and anything below 400, else lasting. */
+/** The error for a response that is not the expected one. Whether it is retryable follows from its status. */
 export function toRefusal(service: string, answer: HttpAnswer, refusal: Refusal = {}): DriverError {
   const reason = toLine(refusal.reason);
   const message = `${service} answered ${answer.status}${reason && `: ${reason}`}.`;
@@ -75,20 +76,6 @@ export function toNoAnswer(service: string, error: unknown, signal: AbortSignal)
     });
   }
   return new DriverError(`${service} gave no answer: ${toLine(cause.message || codeOf(cause))}.`, { retryable: true });
-}
-
-/** Whether another try can change an answer of this status. */
-export function isRetryableStatus(status: number): boolean {
-  // Below 400 is what a proxy or a maintenance page says in the service's place.
-  return status < 400 || status >= 500 || [408, 425, 429].includes(status);
-}
-
-/** Milliseconds of a `Retry-After` in either of its forms: seconds, or a date. */
-export function parseRetryAfter(header: string | null, now: number = Date.now()): number | undefined {
-  if (header === null || header.trim() === "") return undefined;
-  const seconds = Number(header);
-  const milliseconds = Number.isNaN(seconds) ? Date.parse(header) - now : Math.ceil(seconds * 1000);
-  return Number.isNaN(milliseconds) ? undefined : Math.max(0, milliseconds);
 }
 
 /** Foreign text as part of a sentence: one line, at most 200 characters, no full stop; empty for anything but text. */

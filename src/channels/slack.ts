@@ -2,9 +2,9 @@ import type { ChatPostMessageResponse, Logger, WebClient } from "@slack/web-api"
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
+import { isRetryableStatus, parseRetryAfter } from "../shared/http-status.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
-import { parseRetryAfter, isRetryableStatus } from "./http.ts";
 
 const schema = {
   type: "object",

@@ -1,7 +1,8 @@
 import type { Api } from "grammy";
 import { DriverError } from "../errors.ts";
+import { isRetryableStatus } from "../shared/http-status.ts";
 import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
-import { isRetryableStatus, toLine, toNoAnswer } from "./http.ts";
+import { toLine, toNoAnswer } from "./http.ts";
 
 export interface TelegramOptions {
   /** Bot token. It travels in the path of the request, as Telegram wants it, so the address is never told. */

@@ -1,13 +1,6 @@
 import assert from "node:assert/strict";
 import type { AgentDriver, AgentReply, AgentTurn } from "../agents/driver.ts";
-import {
-  type Checks,
-  describeContract,
-  failureOf,
-  requireHeedsAbort,
-  type TestRunner,
-  type UnderTest,
-} from "./harness.ts";
+import { type Checks, describeContract, failureOf, assertAborts, type TestRunner, type UnderTest } from "./harness.ts";
 
 export interface AgentUnderTest extends UnderTest {
   agent: AgentDriver;
@@ -104,7 +97,7 @@ const REMOTE_CHECKS: Checks<RemoteAgentUnderTest> = {
 
   async "settles soon after the abort while the server is silent"(subject) {
     subject.hang();
-    await requireHeedsAbort(
+    await assertAborts(
       (signal) => runTurn(subject, {}, signal),
       () => subject.requestCount(),
     );

@@ -2,14 +2,7 @@ import assert from "node:assert/strict";
 import type { ChannelDriver, OutgoingMessage } from "../channels/driver.ts";
 import { DriverError } from "../errors.ts";
 import type { Fault } from "./fault-proxy.ts";
-import {
-  type Checks,
-  describeContract,
-  failureOf,
-  requireHeedsAbort,
-  type TestRunner,
-  type UnderTest,
-} from "./harness.ts";
+import { type Checks, describeContract, failureOf, assertAborts, type TestRunner, type UnderTest } from "./harness.ts";
 
 export interface ChannelUnderTest extends UnderTest {
   channel: ChannelDriver;
@@ -120,7 +113,7 @@ const REMOTE_CHECKS: Checks<RemoteChannelUnderTest> = {
 
   async "settles soon after the abort while the service is silent"(subject) {
     subject.inject({ kind: "hang" });
-    await requireHeedsAbort(
+    await assertAborts(
       (signal) => sendTo(subject, { signal }),
       () => subject.requestCount(),
     );

@@ -1,92 +1,90 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DriverError, messageOf } from "../errors.ts";
+import { withTimeout } from "../shared/async.ts";
 
-/** The part of `vitest`, `node:test` and their like that the suites need. */
+/** The part of `vitest`, `node:test` and similar runners that the suites use. */
 export interface TestRunner {
   describe(name: string, body: () => void): unknown;
   test(name: string, body: () => Promise<void>): unknown;
 }
 
-/** What every subject has beside its driver. */
+/** What each suite needs besides the driver. */
 export interface UnderTest {
-  /** Ends the driver, and the server that was started for it. */
+  /** Closes the driver and the server that was started for it. */
   close(): Promise<void>;
 }
 
-/** What a driver must do, by the sentence that says it. A check throws where the driver does not. */
+/** Checks by test title. A check throws when the driver breaks the contract. */
 export type Checks<Subject> = Record<string, (subject: Subject) => Promise<void>>;
 
-/** Longer than an honest driver takes on a busy machine: one that hangs fails, and does not hold up the others. */
-const LIMIT_MS = 20_000;
+/** Longer than a correct driver takes on a busy machine, so that one that hangs fails by itself. */
+const CHECK_TIMEOUT_MS = 20_000;
 
-/** Makes a test of each check, with a subject of its own. */
+/** Registers one test per check. Each test opens its own subject. */
 export function describeContract<Subject extends UnderTest>(
   { describe, test }: TestRunner,
   { title, open, checks }: { title: string; open: () => Promise<Subject>; checks: Checks<Subject> },
 ): void {
   describe(title, () => {
-    for (const [promise, check] of Object.entries(checks)) test(promise, () => run(open, check));
+    for (const [name, check] of Object.entries(checks)) {
+      test(name, async () => {
+        const subject = await open();
+        try {
+          await settleWithin(CHECK_TIMEOUT_MS, check(subject), "The driver did not finish.");
+        } finally {
+          await subject.close();
+        }
+      });
+    }
   });
 }
 
-async function run<Subject extends UnderTest>(
-  open: () => Promise<Subject>,
-  check: (subject: Subject) => Promise<void>,
-): Promise<void> {
-  const subject = await open();
-  try {
-    await within(LIMIT_MS, check(subject), "The driver did not come to an end.");
-  } finally {
-    await subject.close();
-  }
+/** Settles like the promise. Rejects with `message` when that takes longer. */
+function settleWithin<Result>(timeoutMs: number, promise: Promise<Result>, message: string): Promise<Result> {
+  return withTimeout(() => promise, { timeoutMs, timeoutError: () => new Error(message) });
 }
 
-/** What the promise resolves to; rejects with an `Error` of the given words where that takes longer. */
-export async function within<Result>(milliseconds: number, promise: Promise<Result>, words: string): Promise<Result> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(words)), milliseconds);
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-const WAIT_LIMIT_MS = 10_000;
-const PAUSE_MS = 10;
-
-/** Resolves once the condition holds; rejects with an `Error` of the given words where that takes ten seconds. */
-async function until(holds: () => boolean, words: string): Promise<void> {
-  const startedAt = performance.now();
-  while (!holds()) {
-    if (performance.now() - startedAt > WAIT_LIMIT_MS) throw new Error(words);
-    await sleep(PAUSE_MS);
-  }
-}
-
-/** The `DriverError` that a promise rejects with; throws where it resolves, or rejects with anything else. */
+/** The `DriverError` that a promise rejects with. Throws when it resolves or rejects with something else. */
 export async function failureOf(promise: Promise<unknown>): Promise<DriverError> {
   try {
     await promise;
   } catch (error) {
     if (error instanceof DriverError) return error;
-    throw new Error(`Expected a DriverError, not: ${messageOf(error)}`, { cause: error });
+    throw new Error(`Expected a DriverError, got: ${messageOf(error)}`, { cause: error });
   }
-  throw new Error("Expected a DriverError, but nothing failed.");
+  throw new Error("Expected a DriverError, but the call succeeded.");
 }
 
-/** Far more than a busy machine takes, and less than what most libraries wait for an answer, in milliseconds. */
+/** Much longer than a busy machine needs, and shorter than the timeouts of most libraries. */
 const SOON_MS = 5000;
 
-/** Aborts a call that has reached a silent server; throws unless it then fails soon, and for a passing reason. */
-export async function requireHeedsAbort(
+/** Rejects with `message` unless the promise settles within a few seconds. */
+export function settlesSoon<Result>(promise: Promise<Result>, message: string): Promise<Result> {
+  return settleWithin(SOON_MS, promise, message);
+}
+
+/** Aborts a call that waits for a silent server. Throws unless the call then rejects soon with a retryable error. */
+export async function assertAborts(
   call: (signal: AbortSignal) => Promise<unknown>,
   requestCount: () => number,
 ): Promise<void> {
-  const abort = new AbortController();
-  const failed = failureOf(call(abort.signal));
-  await until(() => requestCount() === 1, "The server got no request.");
-  abort.abort();
-  assert.equal((await within(SOON_MS, failed, "The driver went on after the abort.")).retryable, true);
+  const controller = new AbortController();
+  const failed = failureOf(call(controller.signal));
+  await waitFor(() => requestCount() === 1, "The server received no request.");
+  controller.abort();
+  const failure = await settlesSoon(failed, "The driver continued after the abort.");
+  assert.equal(failure.retryable, true);
+}
+
+const WAIT_TIMEOUT_MS = 10_000;
+const POLL_MS = 10;
+
+/** Resolves when the condition holds. Rejects with `message` after ten seconds. */
+async function waitFor(condition: () => boolean, message: string): Promise<void> {
+  const startedAt = performance.now();
+  while (!condition()) {
+    if (performance.now() - startedAt > WAIT_TIMEOUT_MS) throw new Error(message);
+    await sleep(POLL_MS);
+  }
 }

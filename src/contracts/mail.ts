@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Checks, describeContract, type TestRunner, type UnderTest, within } from "./harness.ts";
+import { type Checks, describeContract, type TestRunner, type UnderTest, settlesSoon } from "./harness.ts";
 import { MailError, messageOf } from "../errors.ts";
 import type { FollowOptions, Mail, MailBatch, MailSource } from "../mail/source.ts";
 
@@ -27,8 +27,6 @@ export function describeMailSource(runner: TestRunner, name: string, open: () =>
 }
 
 const HOUR_MS = 3_600_000;
-/** Far more than a source takes that does not wait for an answer, in milliseconds. */
-const SOON_MS = 5000;
 const BROKEN = [
   "no header at all",
   "Subject: =?x-unknown?Q?=E4?=\r\n\r\n\xff\xfe",
@@ -172,7 +170,7 @@ const CHECKS: Checks<MailSourceUnderTest> = {
       return false;
     };
     const ended = followMail(source, waits, { signal: abort.signal }).catch(() => undefined);
-    await within(SOON_MS, ended, "The source went on after the abort.");
+    await settlesSoon(ended, "The source continued after the abort.");
   },
 
   async "gives nothing once it is aborted"({ source, deliver }) {

@@ -31,7 +31,7 @@ test("a run whose process ended at each of its tries is dead, and was not tried 
   service = await startDispatch({ agent, folder });
   await expect
     .poll(() => service.journal.listRuns({ limit: 1, state: "dead" }))
-    .toMatchObject([{ id: doomed.runId, error: "the process ended during each of the last 20 tries" }]);
+    .toMatchObject([{ id: doomed.runId, error: "the process ended during each of the last 20 attempts" }]);
   await expect.poll(() => service.journal.listRuns({ limit: 1, state: "done" })).toMatchObject([{ id: next.runId }]);
   expect(seen).toEqual([expect.stringContaining("next")]);
 });
@@ -59,7 +59,7 @@ test("a delivery whose process ended at each of its tries has failed, and was no
   service = await startDispatch({ agent: scripted(() => "ok"), channel, folder });
   await expect
     .poll(() => service.journal.listDeliveries({ limit: 1, state: "failed" }))
-    .toMatchObject([{ id: delivery.id, error: "the process ended during each of the last 20 tries" }]);
+    .toMatchObject([{ id: delivery.id, error: "the process ended during each of the last 20 attempts" }]);
   expect(channel.sent).toEqual([]);
 });
 

@@ -1,14 +1,14 @@
 import type { ChannelDriver } from "../channels/driver.ts";
 import { DriverError } from "../errors.ts";
 import type { Delivery, Journal, Route } from "../journal/journal.ts";
-import { within } from "../shared/async.ts";
-import { requireTriesLeft, retryDelayMs } from "../shared/backoff.ts";
+import { withTimeout } from "../shared/async.ts";
 import { FALLBACK_CHANNEL } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
+import { assertAttemptsLeft, retryDelayMs } from "./retry.ts";
 import { toFailure } from "./run.ts";
 
 /** Chat services are away for longer than models: eight tries reach over some four minutes. */
-const POLICY = { maxAttempts: 8, firstMs: 2000, mostMs: 300_000 };
+const POLICY = { maxAttempts: 8, firstMs: 2000, maxMs: 300_000 };
 
 const SEND_TIMEOUT_MS = 30_000;
 
@@ -16,7 +16,7 @@ const SEND_TIMEOUT_MS = 30_000;
 export async function carryOutDelivery(delivery: Delivery, context: DispatchContext): Promise<void> {
   let route: Route | undefined;
   try {
-    requireTriesLeft(delivery.attempts, POLICY.maxAttempts);
+    assertAttemptsLeft(delivery.attempts, POLICY.maxAttempts);
     route = await resolveRoute(delivery, context.journal);
     if (route) await deliver(delivery, route, context);
     else await skip(delivery, context);
@@ -65,9 +65,9 @@ async function sendPart(
   driver: ChannelDriver,
   signal: AbortSignal,
 ): Promise<void> {
-  await within((ended) => driver.send(message, ended), {
+  await withTimeout((ended) => driver.send(message, ended), {
     timeoutMs: SEND_TIMEOUT_MS,
-    toTimeout: () =>
+    timeoutError: () =>
       new DriverError(`${driver.name} did not answer in ${SEND_TIMEOUT_MS / 1000} s`, { retryable: true }),
     signal,
   });

@@ -1,6 +1,5 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Delivery, Run } from "../journal/journal.ts";
-import { createAlarm } from "../shared/async.ts";
+import { createAlarm, settlesWithin } from "../shared/async.ts";
 import { createContext, type DispatcherOptions } from "./context.ts";
 import { carryOutDelivery } from "./delivery.ts";
 import { createHeartbeat } from "./heartbeat.ts";
@@ -79,7 +78,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     async close(timeoutMs) {
       for (const part of [alarm, ...parts]) part.stop();
       const idle = Promise.all(parts.map((part) => part.idle()));
-      await Promise.race([idle, delay(timeoutMs, undefined, { ref: false })]);
+      await settlesWithin(idle, timeoutMs);
       const cutOff = runs.active() + deliveries.active();
       if (cutOff > 0) log.warn("cut off by the stop", { count: cutOff });
       stop.abort(new Error("the service stops"));

@@ -7,12 +7,13 @@ import { MAIN_SESSION } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
 import { readHistory } from "./history.ts";
 import { toFailure } from "./run.ts";
+import { takeWithin } from "../shared/text.ts";
 
 /** Least time between two heartbeats: under a flood of asks, many become one. */
 const MIN_GAP_MS = 100;
 
 /** After failures. No end to the tries: the events stay pending, and asks wait for the next try. */
-const BACKOFF = { firstMs: 2000, mostMs: 300_000 };
+const BACKOFF = { firstMs: 2000, maxMs: 300_000 };
 
 /** How often the configured period is looked at again: a reload may have changed it. */
 const MAX_SLEEP_MS = 60_000;
@@ -158,7 +159,6 @@ async function takeTurn(
 
 /** As many as fit, at least one. */
 function takeOldest(events: Entry[]): Entry[] {
-  let characters = 0;
-  const tooFar = events.findIndex(({ text }) => (characters += text.length) > MAX_CHARACTERS);
-  return tooFar === -1 ? events : events.slice(0, Math.max(tooFar, 1));
+  const oldest = takeWithin(events, MAX_CHARACTERS, ({ text }) => text.length);
+  return oldest.length > 0 ? oldest : events.slice(0, 1);
 }

@@ -1,6 +1,7 @@
 import type { HistoryEntry } from "../agents/driver.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { Entry, Journal } from "../journal/journal.ts";
+import { takeWithin } from "../shared/text.ts";
 
 /** Most sessions are short; long entries should not be read just to be left out. */
 const FIRST_READ = 8;
@@ -44,9 +45,8 @@ function takeCurrent(entries: Entry[], idleAfterMs: number, now: number): Entry[
 }
 
 function takeFitting(entries: Entry[], maxTokens: number): Entry[] {
-  let tokens = 0;
-  const tooFar = entries.findLastIndex(({ text }) => (tokens += text.length / CHARACTERS_PER_TOKEN) > maxTokens);
-  return entries.slice(tooFar + 1);
+  const latest = entries.toReversed();
+  return takeWithin(latest, maxTokens, ({ text }) => text.length / CHARACTERS_PER_TOKEN).toReversed();
 }
 
 /** An answer without its question confuses a model, and some services refuse it. */

@@ -52,7 +52,7 @@ export function createInsistentJournal(
   };
 }
 
-const BACKOFF = { firstMs: 200, mostMs: 10_000 };
+const BACKOFF = { firstMs: 200, maxMs: 10_000 };
 
 /**
  * Repeats what the journal could not do until it can: what has happened outside must not be lost for a full disk.

@@ -2,9 +2,9 @@ import { requireHookRun, runAgentAction } from "../actions/agent.ts";
 import { type HookRun, toErrorSummary } from "../actions/system-event.ts";
 import { DriverError } from "../errors.ts";
 import type { Run } from "../journal/journal.ts";
-import { requireTriesLeft, retryDelayMs } from "../shared/backoff.ts";
 import type { DispatchContext } from "./context.ts";
 import { readHistory } from "./history.ts";
+import { assertAttemptsLeft, retryDelayMs } from "./retry.ts";
 
 /** What the end of a run asks of the dispatcher. */
 export interface RunEnd {
@@ -14,13 +14,13 @@ export interface RunEnd {
   delivers: boolean;
 }
 
-const BACKOFF = { firstMs: 1000, mostMs: 60_000 };
+const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
 
 /** Carries out a claimed run and records what came of it; rejects only when the service stops meanwhile. */
 export async function carryOutRun(claimed: Run, context: DispatchContext): Promise<RunEnd> {
   const run = withJoined(requireHookRun(claimed));
   try {
-    requireTriesLeft(run.attempts, context.settings().maxAttempts);
+    assertAttemptsLeft(run.attempts, context.settings().maxAttempts);
     return await complete(run, context);
   } catch (error) {
     await releaseIfStopped(run, context);

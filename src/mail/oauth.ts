@@ -13,6 +13,7 @@ import {
 import { isLoopback } from "../config/is-loopback.ts";
 import { MailError, messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/async.ts";
+import { isRetryableStatus } from "../shared/http-status.ts";
 import { isObject } from "../shared/json.ts";
 import { cleanLine } from "./message/text.ts";
 
@@ -135,7 +136,7 @@ const PASSING = new Set(["temporarily_unavailable", "server_error", "slow_down"]
 
 function toRefusal(error: unknown): TokenRefusal | undefined {
   if (error instanceof WWWAuthenticateChallengeError) return new TokenRefusal("invalid_client");
-  if (!(error instanceof ResponseBodyError) || error.status >= 500 || error.status === 429) return undefined;
+  if (!(error instanceof ResponseBodyError) || isRetryableStatus(error.status)) return undefined;
   return PASSING.has(error.error) ? undefined : new TokenRefusal(cleanLine(error.error, MAX_WORD));
 }
 

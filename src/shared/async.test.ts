@@ -1,47 +1,77 @@
 import { describe, afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createAlarm, within } from "./async.ts";
+import { createAlarm, createWakeUp, settlesWithin, untilAborted, withTimeout } from "./async.ts";
 
-describe("within", () => {
-  const limits = {
-    timeoutMs: 20,
-    toTimeout: () => new Error("time is up"),
-    signal: new AbortController().signal,
-  };
+const never = new Promise<never>(() => undefined);
+
+describe("withTimeout", () => {
+  const options = { timeoutMs: 20, timeoutError: () => new Error("time is up") };
 
   test("gives the result of work that ends in time", async () => {
-    await expect(within(async () => "done", limits)).resolves.toBe("done");
+    await expect(withTimeout(async () => "done", options)).resolves.toBe("done");
   });
 
-  test("ends work that heeds no signal", async () => {
-    await expect(within(() => new Promise(() => undefined), limits)).rejects.toThrow("time is up");
+  test("ends work that ignores its signal", async () => {
+    await expect(withTimeout(() => never, options)).rejects.toThrow("time is up");
   });
 
-  test("the end goes before what the work says of it", async () => {
+  test("rejects with the timeout, not with what the aborted work says", async () => {
     const work = (signal: AbortSignal) =>
       new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("aborted by the client"))));
-    await expect(within(work, limits)).rejects.toThrow("time is up");
+    await expect(withTimeout(work, options)).rejects.toThrow("time is up");
   });
 
-  test("ends with the reason of the signal, also when it has aborted before", async () => {
-    const stop = new AbortController();
-    const cutOff = within(() => new Promise(() => undefined), {
-      ...limits,
-      timeoutMs: 10_000,
-      signal: stop.signal,
-    });
-    stop.abort(new Error("stopped"));
-    await expect(cutOff).rejects.toThrow("stopped");
-    await expect(within(async () => "done", { ...limits, signal: stop.signal })).rejects.toThrow("stopped");
+  test("rejects with the reason of the signal, also when it was aborted before", async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const cancelled = withTimeout(() => never, { ...options, timeoutMs: 10_000, signal });
+    controller.abort(new Error("stopped"));
+    await expect(cancelled).rejects.toThrow("stopped");
+    await expect(withTimeout(async () => "done", { ...options, signal })).rejects.toThrow("stopped");
   });
 
-  test("work that fails later than its end fails unheard", async () => {
-    const late = () => new Promise((_, reject) => setTimeout(() => reject(new Error("late")), 40));
-    await expect(within(late, limits)).rejects.toThrow("time is up");
-    await new Promise((resolve) => setTimeout(resolve, 40));
+  test("ignores work that fails after the timeout", async () => {
+    const late = Promise.withResolvers<never>();
+    await expect(withTimeout(() => late.promise, options)).rejects.toThrow("time is up");
+    late.reject(new Error("late"));
+    await new Promise(setImmediate);
   });
 });
 
-describe("alarm", () => {
+test("settlesWithin tells whether a promise settles in time", async () => {
+  await expect(settlesWithin(Promise.resolve(), 10_000)).resolves.toBe(true);
+  await expect(settlesWithin(Promise.reject(new Error("failed")), 10_000)).resolves.toBe(true);
+  await expect(settlesWithin(never, 1)).resolves.toBe(false);
+});
+
+test("untilAborted settles like the promise, or rejects when the signal aborts", async () => {
+  const controller = new AbortController();
+  await expect(untilAborted(Promise.resolve(1), controller.signal)).resolves.toBe(1);
+  const waiting = untilAborted(never, controller.signal);
+  controller.abort(new Error("stopped"));
+  await expect(waiting).rejects.toThrow("stopped");
+  await expect(untilAborted(never, controller.signal)).rejects.toThrow("stopped");
+});
+
+describe("createWakeUp", () => {
+  test("ends all waits, and later ones until it is reset", async () => {
+    const wakeUp = createWakeUp();
+    const waits = [wakeUp.wait(10_000), wakeUp.wait(10_000)];
+    wakeUp.wake();
+    expect(await Promise.all([...waits, wakeUp.wait(10_000)])).toEqual([true, true, true]);
+    wakeUp.reset();
+    expect(await wakeUp.wait(1)).toBe(false);
+  });
+
+  test("a wait ends when the signal aborts", async () => {
+    const controller = new AbortController();
+    const wait = createWakeUp().wait(10_000, controller.signal);
+    controller.abort();
+    expect(await wait).toBe(false);
+    expect(await createWakeUp().wait(10_000, controller.signal)).toBe(false);
+  });
+});
+
+describe("createAlarm", () => {
   beforeEach(() => {
     vi.useFakeTimers();
   });
@@ -49,40 +79,40 @@ describe("alarm", () => {
     vi.useRealTimers();
   });
 
-  test("rings once, at the earliest moment it was set to", () => {
-    const ring = vi.fn<() => void>();
-    const alarm = createAlarm(ring);
+  test("fires once, at the earliest time it was set to", () => {
+    const onAlarm = vi.fn<() => void>();
+    const alarm = createAlarm(onAlarm);
     for (const inMs of [300, 100, 200]) alarm.set(Date.now() + inMs);
     vi.advanceTimersByTime(99);
-    expect(ring).not.toHaveBeenCalled();
+    expect(onAlarm).not.toHaveBeenCalled();
     vi.advanceTimersByTime(1000);
-    expect(ring).toHaveBeenCalledOnce();
+    expect(onAlarm).toHaveBeenCalledOnce();
   });
 
-  test("can be set again when it has rung", () => {
-    const ring = vi.fn<() => void>();
-    const alarm = createAlarm(ring);
+  test("can be set again after it has fired", () => {
+    const onAlarm = vi.fn<() => void>();
+    const alarm = createAlarm(onAlarm);
     alarm.set(0);
     vi.advanceTimersByTime(1);
     alarm.set(Date.now() + 500);
     vi.advanceTimersByTime(500);
-    expect(ring).toHaveBeenCalledTimes(2);
+    expect(onAlarm).toHaveBeenCalledTimes(2);
   });
 
-  test("a moment beyond what a timer can wait does not ring at once", () => {
-    const ring = vi.fn<() => void>();
-    createAlarm(ring).set(Date.now() + 2 ** 40);
+  test("a time beyond what a timer can wait does not fire at once", () => {
+    const onAlarm = vi.fn<() => void>();
+    createAlarm(onAlarm).set(Date.now() + 2 ** 40);
     vi.advanceTimersByTime(1_000_000);
-    expect(ring).not.toHaveBeenCalled();
+    expect(onAlarm).not.toHaveBeenCalled();
   });
 
-  test("is silent once stopped", () => {
-    const ring = vi.fn<() => void>();
-    const alarm = createAlarm(ring);
+  test("does not fire after stop", () => {
+    const onAlarm = vi.fn<() => void>();
+    const alarm = createAlarm(onAlarm);
     alarm.set(Date.now() + 10);
     alarm.stop();
     alarm.set(Date.now() + 10);
     vi.advanceTimersByTime(100);
-    expect(ring).not.toHaveBeenCalled();
+    expect(onAlarm).not.toHaveBeenCalled();
   });
 });

@@ -2,11 +2,9 @@ import { appendSegment } from "../../shared/json.ts";
 import { error, type Finding, warning } from "../finding.ts";
 import type { Provider } from "../schema/generated.ts";
 import type { AllowedModel, ResolvedConfig } from "../types.ts";
+import { MAX_TIMER_MS } from "../../shared/async.ts";
 
 type Agents = ResolvedConfig["agents"];
-
-/** Beyond it a timer of Node's fires at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Models name providers that exist, and the default one may be used. */
 export function checkAgents({ agents, plugged }: ResolvedConfig): Finding[] {

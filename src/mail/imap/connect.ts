@@ -2,7 +2,7 @@ import { type FetchMessageObject, type FetchQueryObject, ImapFlow, type SearchOb
 import { isLoopback } from "../../config/is-loopback.ts";
 import type { Mailbox } from "../../config/schema/generated.ts";
 import { MailError } from "../../errors.ts";
-import { within } from "../../shared/async.ts";
+import { withTimeout } from "../../shared/async.ts";
 import { createAccessTokens } from "../oauth.ts";
 import { connectionLost, toMailError } from "./errors.ts";
 
@@ -118,9 +118,8 @@ export interface OpenFolder {
  * library's error.
  */
 export async function openFolder(client: ImapFlow, name: string, timeoutMs: number): Promise<OpenFolder> {
-  const toTimeout = (): Error => new Error(`The server did not answer for ${timeoutMs} ms.`);
-  const { signal } = new AbortController();
-  const mailbox = await within(() => client.mailboxOpen(name, { readOnly: true }), { timeoutMs, toTimeout, signal });
+  const timeoutError = (): Error => new Error(`The server did not answer for ${timeoutMs} ms.`);
+  const mailbox = await withTimeout(() => client.mailboxOpen(name, { readOnly: true }), { timeoutMs, timeoutError });
   if (!client.mailbox) throw connectionLost(client);
   // UIDNEXT is optional.
   const [last = 0] = mailbox.uidNext || mailbox.exists === 0 ? [] : await search(client, { uid: "*" });

@@ -1,4 +1,5 @@
 import type { ImapFlow } from "imapflow";
+import { createWakeUp, type WakeUp } from "../../shared/async.ts";
 import type { FollowOptions, MailBatch } from "../source.ts";
 import { openFolder, type OpenFolder, search } from "./connect.ts";
 import { type Failures, findMails, type Reading, readMails } from "./fetch.ts";
@@ -107,36 +108,23 @@ function toChunks<Item>(items: Item[], size: number): Item[][] {
 }
 
 /** Resolves with false when it is time to open the folder again. */
-async function waitForChange(client: ImapFlow, changes: ChangeSignal, { renewMs, pollMs }: Timing): Promise<boolean> {
+async function waitForChange(client: ImapFlow, changes: WakeUp, { renewMs, pollMs }: Timing): Promise<boolean> {
   if (!client.capabilities.has("IDLE")) return changes.wait(pollMs);
   // The next command ends it.
   client.idle().catch(() => undefined);
   return changes.wait(renewMs);
 }
 
-interface ChangeSignal {
-  /** Forgets the changes so far. */
-  reset(): void;
-  /** Resolves with true when mail is announced or the connection is lost, with false after this time. */
-  wait(milliseconds: number): Promise<boolean>;
-}
-
-function createChangeSignal(client: ImapFlow): ChangeSignal {
-  let changed = Promise.withResolvers<true>();
-  const notify = (): void => changed.resolve(true);
-  client.on("exists", notify);
-  client.on("close", notify);
+/** Wakes when the server announces mail or the connection is lost. */
+function createChangeSignal(client: ImapFlow): WakeUp {
+  const changes = createWakeUp();
+  client.on("exists", changes.wake);
+  client.on("close", changes.wake);
   return {
+    ...changes,
     reset() {
       // A lost connection stays lost.
-      if (client.usable) changed = Promise.withResolvers<true>();
-    },
-    async wait(milliseconds) {
-      const timeout = Promise.withResolvers<false>();
-      const timer = setTimeout(() => timeout.resolve(false), milliseconds);
-      const isChanged = await Promise.race([changed.promise, timeout.promise]);
-      clearTimeout(timer);
-      return isChanged;
+      if (client.usable) changes.reset();
     },
   };
 }

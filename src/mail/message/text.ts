@@ -1,4 +1,5 @@
 import { compile, type DomNode, type FormatCallback } from "html-to-text";
+import { cutText } from "../../shared/text.ts";
 
 /** A mail in HTML may be of any length; what stands beyond this is left out. */
 const MAX_CHARACTERS = 300_000;
@@ -106,9 +107,7 @@ export function cleanText(text: string): string {
 /** A header's value as a field may hold it: one line, bounded. */
 export function cleanLine(text: string, mostCharacters: number = MAX_LINE_LENGTH): string {
   const line = cleanText(text).replaceAll(/\s+/g, " ").trim();
-  // A cut may leave half of a character, which `isWellFormed` tells from the replacement that a mail may hold itself.
-  const cut = line.slice(0, mostCharacters);
-  return cut.isWellFormed() ? cut : cut.slice(0, -1);
+  return cutText(line, mostCharacters);
 }
 
 /** As much of a text as fits into so many bytes of UTF-8, never cut within a character. */

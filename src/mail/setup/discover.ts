@@ -9,6 +9,7 @@ import {
   isProvider,
   type MailAddress,
 } from "./providers.ts";
+import { withTimeout } from "../../shared/async.ts";
 
 /** How long each way is given. All are tried side by side. */
 const PATIENCE_MS = 3000;
@@ -40,8 +41,14 @@ export async function findServer(
     () => findByMx(address, resolver),
     (signal) => guess(address, (host) => probe(host, 993, { signal })),
   ];
-  const found = await Promise.all(ways.map((way) => within(patienceMs, way)));
+  const found = await Promise.all(
+    ways.map((way) => withTimeout(way, { timeoutMs: patienceMs, timeoutError }).catch(() => undefined)),
+  );
   return found.find((server) => server !== undefined);
+}
+
+function timeoutError(): Error {
+  return new Error("too late");
 }
 
 function createResolver(): Resolver {
@@ -56,26 +63,6 @@ async function guess(
   const there = await Promise.all(hosts.map(answers));
   const host = hosts.find((_, index) => there[index]);
   return host === undefined ? undefined : { host, port: 993, tls: "implicit", user: address, origin: "its usual name" };
-}
-
-/** What comes too late, or fails, is nothing. */
-async function within<T>(
-  patienceMs: number,
-  way: (signal: AbortSignal) => Promise<T | undefined>,
-): Promise<T | undefined> {
-  const end = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, patienceMs, undefined);
-  });
-  try {
-    return await Promise.race([way(end.signal), late]);
-  } catch {
-    return undefined;
-  } finally {
-    clearTimeout(timer);
-    end.abort();
-  }
 }
 
 /** What is asked of DNS. */

@@ -1,11 +1,7 @@
 import { messageOf } from "../../errors.ts";
+import { createWakeUp } from "../../shared/async.ts";
+import { type Backoff as BackoffLimits, backoffMs } from "../../shared/backoff.ts";
 import { type MailState, needsOperator, type StatusTracker } from "./status.ts";
-
-export interface BackoffLimits {
-  /** The wait after the first failure; it doubles with each further failure. */
-  firstMs: number;
-  maxMs: number;
-}
 
 export interface Backoff {
   /** How long to wait after one more failure, in milliseconds. */
@@ -14,18 +10,11 @@ export interface Backoff {
   reset(): void;
 }
 
-/** Exponential, plus up to a quarter at random, so that parallel failures do not retry in step. */
-export function createBackoff({ firstMs, maxMs }: BackoffLimits): Backoff {
+export function createBackoff(limits: BackoffLimits): Backoff {
   let failures = 0;
   return {
-    next() {
-      const waitMs = Math.min(maxMs, firstMs * 2 ** failures);
-      failures += 1;
-      return Math.round(waitMs * (1 + Math.random() / 4));
-    },
-    reset() {
-      failures = 0;
-    },
+    next: () => backoffMs((failures += 1), limits),
+    reset: () => void (failures = 0),
   };
 }
 
@@ -87,23 +76,14 @@ export interface Pauses {
 }
 
 export function createPauses(signal: AbortSignal): Pauses {
-  const waits = new Set<() => void>();
-  signal.addEventListener("abort", nudge, { once: true });
-  return { wait, nudge };
-
-  async function wait(ms: number): Promise<void> {
-    if (signal.aborted) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
-    waits.add(resolve);
-    await promise;
-    clearTimeout(timer);
-    waits.delete(resolve);
-  }
-
-  function nudge(): void {
-    for (const end of waits) end();
-  }
+  const wakeUp = createWakeUp();
+  return {
+    wait: async (ms) => void (await wakeUp.wait(ms, signal)),
+    nudge() {
+      wakeUp.wake();
+      wakeUp.reset();
+    },
+  };
 }
 
 /** What a retry needs to know. */

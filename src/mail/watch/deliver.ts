@@ -1,3 +1,5 @@
+import { isRetryableStatus } from "../../shared/http-status.ts";
+import { cutText } from "../../shared/text.ts";
 import type { Mail } from "../source.ts";
 import { createBackoff, type RetryContext } from "./backoff.ts";
 import { type HookResponse, type PostMails, toBody } from "./post.ts";
@@ -78,7 +80,7 @@ async function postUntilClassified(mails: Mail[], context: DeliverContext): Prom
 export type Classification = "accepted" | "too-large" | "rejected" | "failed" | "unavailable";
 
 /** Statuses that are the same for any mail: token, address, method, a gateway in between. */
-const SERVICE_STATUSES = [401, 403, 404, 405, 407, 408, 415, 425, 426, 429];
+const SERVICE_STATUSES = [401, 403, 404, 405, 407, 415, 426];
 
 /** What a response says about the `count` mails of its request. */
 export function classifyResponse({ status, code, hookExists }: HookResponse, count: number): Classification {
@@ -89,7 +91,7 @@ export function classifyResponse({ status, code, hookExists }: HookResponse, cou
   if (status === 500 && code === "transform_failed") return "failed";
   // A mapping's `match.where` may ask for a field that a mail lacks: that mail must not stop the others.
   if (status === 404 && hookExists) return "rejected";
-  return status >= 400 && status < 500 && !SERVICE_STATUSES.includes(status) ? "rejected" : "unavailable";
+  return isRetryableStatus(status) || SERVICE_STATUSES.includes(status) ? "unavailable" : "rejected";
 }
 
 /** Below this length the whole text is cut. */
@@ -99,7 +101,5 @@ const MIN_CHARACTERS = 256;
 export function shorten(mail: Mail): Mail | undefined {
   const { length } = mail.body;
   if (length === 0) return undefined;
-  const rest = length > MIN_CHARACTERS ? mail.body.slice(0, length / 4) : "";
-  // Never half of a surrogate pair.
-  return { ...mail, body: rest.replace(/[\uD800-\uDBFF]$/, ""), truncated: true };
+  return { ...mail, body: length > MIN_CHARACTERS ? cutText(mail.body, length / 4) : "", truncated: true };
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "../../errors.ts";
+import { parseRetryAfter } from "../../shared/http-status.ts";
 import { parseObject } from "../../shared/json.ts";
 import { toBearer } from "../../shared/secret.ts";
 import { describeUnreachable } from "../imap/errors.ts";
@@ -115,7 +116,7 @@ function readResponse({ status, ok, headers }: Response, text: string): HookResp
     error: ok ? "" : `the hook answered ${reason}`,
     eventId: eventId || read("requestId") || undefined,
     hookExists: headers.get("hook-exists") === "true",
-    retryAfterMs: toMilliseconds(headers.get("retry-after")),
+    retryAfterMs: readRetryAfter(headers),
   };
 }
 
@@ -123,9 +124,9 @@ function noResponse(status: number, error: string): HookResponse {
   return { status, code: "", error, eventId: undefined, hookExists: false, retryAfterMs: undefined };
 }
 
-function toMilliseconds(retryAfter: string | null): number | undefined {
-  const milliseconds = Number(retryAfter ?? Number.NaN) * 1000;
-  return milliseconds >= 0 ? Math.min(milliseconds, MAX_RETRY_AFTER_MS) : undefined;
+function readRetryAfter(headers: Headers): number | undefined {
+  const milliseconds = parseRetryAfter(headers.get("retry-after"));
+  return milliseconds === undefined ? undefined : Math.min(milliseconds, MAX_RETRY_AFTER_MS);
 }
 
 /** `fetch` puts the reason into the cause of its error. */

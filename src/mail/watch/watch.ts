@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { MailSettings } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
+import { settlesWithin } from "../../shared/async.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { MailSource } from "../source.ts";
 import type { MailStore } from "../store/store.ts";
@@ -120,21 +120,10 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
 
   async function stop(): Promise<void> {
     stopping.abort();
-    if (!(await endsWithin(running, FINISH_MS))) {
+    if (!(await settlesWithin(running, FINISH_MS))) {
       aborting.abort();
-      await endsWithin(running, ABORT_MS);
+      await settlesWithin(running, ABORT_MS);
     }
     store?.close();
-  }
-}
-
-async function endsWithin(running: Promise<unknown>, ms: number): Promise<boolean> {
-  const timer = new AbortController();
-  const ended = running.then(() => true);
-  const timeout = sleep(ms, false, { signal: timer.signal }).catch(() => false);
-  try {
-    return await Promise.race([ended, timeout]);
-  } finally {
-    timer.abort();
   }
 }

@@ -1,3 +1,4 @@
+import { cutText } from "../../shared/text.ts";
 /** A helper that gives a value: `{{truncate body 100}}`, `(eq action "opened")`. */
 export interface Helper {
   /** Least and most parameters. */
@@ -49,8 +50,7 @@ function truncate(value: unknown, length: unknown): string {
   const most = Number(length);
   if (!(text.length > most)) return text;
   if (most < 1) return "";
-  // A cut between the two halves of an emoji would leave a broken character.
-  return `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+  return `${cutText(text, most - 1)}…`;
 }
 
 function join(list: unknown, separator: unknown = ", "): string {

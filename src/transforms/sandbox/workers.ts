@@ -2,12 +2,13 @@ import type { Log } from "../../telemetry/log.ts";
 import type { ChildEnd, ChildHandle } from "./job.ts";
 import { createQuarters, findConfinement, loadPrograms, type Quarters } from "./spawn.ts";
 import { createChild } from "./worker.ts";
+import { backoffMs } from "../../shared/backoff.ts";
 
 /** Isolates of 1 to 2 MB each. The quarantine only sees modules come and go. */
 const MAX_MODULES = 256;
 const MAX_QUARANTINED_MODULES = 16;
 const TIDY_MS = 60_000;
-const MAX_RESTART_DELAY_MS = 5000;
+const RESTART_BACKOFF = { firstMs: 100, maxMs: 5000 };
 
 export interface CrewOptions {
   log: Log;
@@ -104,8 +105,8 @@ function start(state: State, quarters: Quarters, place: number): void {
 
 function startLater(state: State, quarters: Quarters, place: number, reason: string): void {
   state.options.log.warn("a sandbox process is replaced", { reason });
-  const delayMs = state.failedStarts === 0 ? 0 : 50 * 2 ** state.failedStarts;
-  setTimeout(() => start(state, quarters, place), Math.min(delayMs, MAX_RESTART_DELAY_MS)).unref();
+  const delayMs = state.failedStarts === 0 ? 0 : backoffMs(state.failedStarts, RESTART_BACKOFF);
+  setTimeout(() => start(state, quarters, place), delayMs).unref();
 }
 
 function replace(state: State, quarters: Quarters, place: number, end: ChildEnd): void {

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { isRetryableStatus, parseRetryAfter } from "./http-status.ts";
+
+test.each([302, 408, 409, 425, 429, 500, 502, 503, 504])("%i is retryable", (status) => {
+  expect(isRetryableStatus(status)).toBe(true);
+});
+
+test.each([400, 401, 403, 404, 405, 413, 415, 422])("%i is permanent", (status) => {
+  expect(isRetryableStatus(status)).toBe(false);
+});
+
+test.each([
+  [null, undefined],
+  [undefined, undefined],
+  ["", undefined],
+  ["soon", undefined],
+  ["-1", 0],
+  ["1.5", 1500],
+  ["Thu, 01 Jan 1970 00:01:00 GMT", 50_000],
+  ["Thu, 01 Jan 1970 00:00:01 GMT", 0],
+])("Retry-After %j is %j ms", (header, milliseconds) => {
+  expect(parseRetryAfter(header, 10_000)).toBe(milliseconds);
+});
