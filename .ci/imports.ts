@@ -72,7 +72,6 @@ const OWNERS: Record<string, string> = {
   leven: "src/config/did-you-mean.ts",
   "jest-diff": "src/cli/format.ts",
   "node:sqlite": "src/journal/sqlite/database.ts",
-  oauth4webapi: "src/mail/oauth.ts",
   pino: "src/telemetry/log.ts",
   "postal-mime": "src/mail/message/mime.ts",
   re2js: "src/config/schema/linear-regexp.ts",
