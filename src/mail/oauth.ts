@@ -69,7 +69,7 @@ async function refresh(options: RefreshOptions, state: State): Promise<string> {
   });
   const error = cleanLine(typeof answer.error === "string" ? answer.error : `status ${status}`, 100);
   const isTemporary = isRetryableStatus(status) || TEMPORARY_ERRORS.includes(error);
-  if (status === 401 || (answer.error && !isTemporary && status !== 200)) {
+  if (status === 401 || (answer.error && !isTemporary)) {
     throw new MailError("login", `${host} refuses an access token: ${error}. Run \`webhooks mail setup\` again.`);
   }
   const { access_token: token, expires_in: seconds, refresh_token: next } = answer;
