@@ -47,7 +47,7 @@ const ALLOWED: Record<string, string[]> = {
 
 /** The one file of src/ that imports a library. */
 const OWNERS: Record<string, string> = {
-  "@agentclientprotocol/sdk": "src/agents/acp/process.ts",
+  "@agentclientprotocol/sdk": "src/agents/acp/worker.ts",
   "@ai-sdk/anthropic": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai-compatible": "src/agents/ai-sdk.ts",

@@ -41,12 +41,12 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
       never,
     );
 
-  test("names provider and model in the reply", async () => {
+  test("the reply names provider and model", async () => {
     models.reply("ok", { model: "the-model-that-answered" });
     expect((await run()).model).toBe("house/the-model-that-answered");
   });
 
-  test("sends a thinking level over the wire", async () => {
+  test("sends the thinking level", async () => {
     models.reply("ok");
     await run();
     expect(lastBody()).not.toMatch(/reasoning|thinking/);
@@ -55,13 +55,13 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
     expect(reply.warnings).toEqual([]);
   });
 
-  test("says which level was taken for an unknown one", async () => {
+  test("warns about an unknown level", async () => {
     models.reply("ok");
     const reply = await run({ thinking: "ultra" });
-    expect(reply.warnings?.[0]).toBe('Thinking level "ultra" was taken as "max".');
+    expect(reply.warnings?.[0]).toBe('Thinking level "ultra" was replaced by "max".');
   });
 
-  test("keeps the place of an empty turn, which providers refuse", async () => {
+  test("replaces an empty turn, which providers reject", async () => {
     models.reply("ok");
     await run({
       history: [
@@ -73,12 +73,12 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
     expect(JSON.stringify(models.lastMessages()[1])).toContain("(empty)");
   });
 
-  test("takes an empty reply that the model meant", async () => {
+  test("an empty reply is a reply", async () => {
     models.reply("");
     expect((await run()).text).toBe("");
   });
 
-  test("sends the key in a header only, and never tells it", async () => {
+  test("sends the key only in a header and never shows it", async () => {
     proxy.inject({
       kind: "answer",
       status: 401,
@@ -92,7 +92,7 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
     expect(JSON.stringify(proxy.requests.at(-1)?.headers)).toContain(KEY);
   });
 
-  test("takes a page in place of an answer for passing", async () => {
+  test("a web page in place of a response is retryable", async () => {
     proxy.inject({
       kind: "answer",
       status: 200,
@@ -105,7 +105,7 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
     expect(error.message).not.toContain("Welcome");
   });
 
-  test("takes no key from the environment", async () => {
+  test("uses no key from the environment", async () => {
     models.reply("ok");
     vi.stubEnv("OPENAI_API_KEY", "sk-from-the-environment");
     vi.stubEnv("ANTHROPIC_API_KEY", "sk-from-the-environment");
@@ -114,7 +114,7 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
     expect(JSON.stringify(proxy.requests.at(-1)?.headers)).not.toContain("from-the-environment");
   });
 
-  test("refuses a model of another provider without a call", async () => {
+  test("rejects a model of another provider without a call", async () => {
     const before = proxy.requests.length;
     await expect(run({ model: "other/model" })).rejects.toMatchObject({ retryable: false });
     expect(proxy.requests).toHaveLength(before);
@@ -149,7 +149,7 @@ async function open(kind: (typeof KINDS)[number]): Promise<RemoteAgentUnderTest>
 type Result = Parameters<typeof toReply>[1];
 
 describe("toReply", () => {
-  test("takes over text, model and usage", () => {
+  test("has text, model and usage", () => {
     const reply = toReply("house", result({ text: "Hello." }), []);
     expect(reply).toEqual({
       text: "Hello.",
@@ -159,7 +159,7 @@ describe("toReply", () => {
     });
   });
 
-  test("turns each warning into a sentence, the driver's own first", () => {
+  test("has a sentence for each warning, the driver's own first", () => {
     const warnings: Result["warnings"] = [
       { type: "unsupported", feature: "reasoning", details: "Not by this model." },
       { type: "compatibility", feature: "reasoning" },
@@ -176,7 +176,7 @@ describe("toReply", () => {
   });
 
   test.each(["length", "content-filter", "error", "interrupted"] as const)(
-    "keeps a text that ended with %s, and says that it may be incomplete",
+    "a text that ended with %s has a warning",
     (finishReason) => {
       const reply = toReply("house", result({ text: "Half a sen", finishReason }), []);
       expect(reply.text).toBe("Half a sen");
@@ -189,14 +189,10 @@ describe("toReply", () => {
     ["content-filter", false],
     ["error", true],
     ["interrupted", true],
-  ] as const)("without a text, an ending with %s is %s", (finishReason, retryable) => {
+  ] as const)("no text and the reason %s: retryable is %s", (finishReason, retryable) => {
     expect(() => toReply("house", result({ text: " ", finishReason }), [])).toThrow(
       expect.objectContaining({ retryable, constructor: DriverError }),
     );
-  });
-
-  test("takes an empty text for a reply where the model had nothing to say", () => {
-    expect(toReply("house", result({ text: "" }), []).text).toBe("");
   });
 });
 

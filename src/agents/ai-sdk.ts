@@ -4,7 +4,7 @@ import type { Agent } from "undici";
 import type { Provider } from "../config/schema/generated.ts";
 import { DriverError } from "../errors.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
-import { toDriverError } from "./errors.ts";
+import { assertNotAborted, toDriverError } from "./errors.ts";
 import { requireModelId, toReasoning } from "./model.ts";
 
 export interface AiSdkOptions {
@@ -31,19 +31,20 @@ async function run(options: AiSdkOptions, turn: AgentTurn, signal: AbortSignal):
       messages: toMessages(turn),
       reasoning,
       abortSignal: signal,
-      // The dispatcher retries, so that every try stands in the run record.
+      // The dispatcher retries, so that the run record shows every attempt.
       maxRetries: 0,
       telemetry: { isEnabled: false },
     });
     return toReply(options.name, result, warning === undefined ? [] : [warning]);
   } catch (error) {
-    throw toRunError(error, options, signal);
+    assertNotAborted(options.name, signal);
+    throw toRunError(error, options);
   }
 }
 
 async function loadSdk(): Promise<typeof AiSdk> {
   const sdk = await import("ai");
-  // Its warnings go into the run record, not to the console.
+  // Warnings go into the run record, not to the console.
   globalThis.AI_SDK_LOG_WARNINGS = false;
   return sdk;
 }
@@ -73,33 +74,32 @@ interface ProviderSettings {
 }
 
 function toSettings({ baseUrl, apiKey, headers }: Provider): ProviderSettings {
-  // An empty key rather than none: else the SDK takes one from the environment that the config does not name.
+  // Without a key the SDK would use one of the environment that the configuration does not name.
   return { baseURL: baseUrl, apiKey: apiKey ?? "", headers };
 }
 
 function toMessages(turn: AgentTurn): ModelMessage[] {
   const entries = [...turn.history, { role: "user" as const, text: turn.message }];
-  // Providers refuse an empty text, and some refuse two messages of one role in a row: an empty one keeps its place.
+  // Providers reject an empty text, and some reject two messages of one role in a row.
   return entries.map(({ role, text }) => ({ role, content: text.trim() === "" ? "(empty)" : text }));
 }
 
-function toRunError(error: unknown, { name, provider }: AiSdkOptions, signal: AbortSignal): DriverError {
+function toRunError(error: unknown, { name, provider }: AiSdkOptions): DriverError {
   if (error instanceof DriverError) return error;
-  if (signal.aborted) return new DriverError(`The run was stopped before ${name} answered.`, { retryable: true });
   const secrets = [provider.apiKey ?? "", ...Object.values(provider.headers ?? {})];
   return toDriverError(error, { provider: name, secrets });
 }
 
 let dispatcher: Promise<Agent> | undefined;
 
-/** `fetch` without the five minutes after which Node's own gives up: the turn's `timeoutSeconds` may allow more. */
+/** Node's `fetch` gives up after five minutes, but a turn's `timeoutSeconds` may be longer. */
 async function fetchWithoutTimeout(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
   dispatcher ??= import("undici").then((undici) => new undici.Agent({ headersTimeout: 0, bodyTimeout: 0 }));
   const options: RequestInit & { dispatcher: Agent } = { ...init, dispatcher: await dispatcher };
   return fetch(input, options);
 }
 
-/** What a model call gave, as far as a reply is made of it. */
+/** The fields of a model's result that make a reply. */
 interface ModelResult {
   text: string;
   finishReason: FinishReason;
@@ -108,19 +108,21 @@ interface ModelResult {
   response: { modelId: string };
 }
 
-/** Endings that leave a text unfinished. */
-const CUT_SHORT = new Set<FinishReason>(["length", "content-filter", "error", "interrupted"]);
-/** Those among them that the same prompt would meet again. */
-const CUT_SHORT_AGAIN = new Set<FinishReason>(["length", "content-filter"]);
+/** Whether another attempt may end differently, by the reasons that leave a text incomplete. */
+const INCOMPLETE = new Map<FinishReason, boolean>([
+  ["length", false],
+  ["content-filter", false],
+  ["error", true],
+  ["interrupted", true],
+]);
 
-/**
- * The reply in a model's result, with a sentence for each warning. An unfinished text is a reply with a warning; where there is no
- * text at all, throws a `DriverError`, unless the model ended of its own accord: then it had nothing to say.
- */
+/** An incomplete text is a reply with a warning. An empty one is a reply only if the model finished by itself. */
 export function toReply(provider: string, result: ModelResult, warnings: string[]): AgentReply {
   const { text, finishReason, usage } = result;
-  const cutShort = CUT_SHORT.has(finishReason);
-  if (cutShort && text.trim() === "") throw noReply(provider, finishReason);
+  const retryable = INCOMPLETE.get(finishReason);
+  if (retryable !== undefined && text.trim() === "") {
+    throw new DriverError(`${provider} ended with "${finishReason}" before it wrote a reply.`, { retryable });
+  }
   return {
     text,
     model: `${provider}/${result.response.modelId}`,
@@ -128,14 +130,9 @@ export function toReply(provider: string, result: ModelResult, warnings: string[
     warnings: [
       ...warnings,
       ...(result.warnings ?? []).map(toSentence),
-      ...(cutShort ? [`The reply may be incomplete: it ended with "${finishReason}".`] : []),
+      ...(retryable !== undefined ? [`The reply may be incomplete: it ended with "${finishReason}".`] : []),
     ],
   };
-}
-
-function noReply(provider: string, reason: FinishReason): DriverError {
-  const retryable = !CUT_SHORT_AGAIN.has(reason);
-  return new DriverError(`${provider} ended with "${reason}" before it wrote a reply.`, { retryable });
 }
 
 function toSentence(warning: CallWarning): string {

@@ -11,7 +11,7 @@ import type { AgentReply, AgentTurn } from "./driver.ts";
 const never = new AbortController().signal;
 
 describeAgent({ describe, test }, "command", async () => ({
-  agent: createCommand({ name: "own", provider: { kind: "command", command: ["sh", "-c", "echo Hello."] } }),
+  agent: createCommand({ command: ["sh", "-c", "echo Hello."] }, { name: "own", baseDir: "." }),
   model: "own/default",
   close: async () => {},
 }));
@@ -23,8 +23,8 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-describe("what the program is given", () => {
-  test("the prompt on standard input, whole; its output without the last line break is the reply", async () => {
+describe("input", () => {
+  test("the prompt is standard input; standard output without trailing line breaks is the reply", async () => {
     const message = `Grüße $HOME "quoted"\n${"x".repeat(200_000)}`;
     expect(await run(["cat"], { message: `${message}\n\n` })).toEqual({
       text: message,
@@ -32,7 +32,7 @@ describe("what the program is given", () => {
     });
   });
 
-  test("the turn's facts in its environment", async () => {
+  test("the turn is described in the environment", async () => {
     const turn = { sessionKey: "hook:7", model: "own/fast/one", thinking: "high", timeoutSeconds: 9 };
     const { text } = await run(["env"], turn);
     expect(text.split("\n")).toEqual(
@@ -49,17 +49,17 @@ describe("what the program is given", () => {
     );
   });
 
-  test("of the service's own environment no more than it needs to run", async () => {
+  test("only PATH, HOME and LANG of the service's environment are passed on", async () => {
     vi.stubEnv("SLACK_TOKEN", "xoxb-secret");
     const { text } = await run(["env"], {}, { OWN: "1", HOOKLINE_RUN_ID: "forged" });
     const names = text.split("\n").map((line) => line.split("=")[0] ?? "");
-    const mayBeThere = ["HOME", "LANG", "PATH", "OWN"];
+    const allowed = ["HOME", "LANG", "PATH", "OWN"];
     expect(names).toEqual(expect.arrayContaining(["PATH", "OWN"]));
-    expect(names.filter((name) => !name.startsWith("HOOKLINE_") && !mayBeThere.includes(name))).toEqual([]);
+    expect(names.filter((name) => !name.startsWith("HOOKLINE_") && !allowed.includes(name))).toEqual([]);
     expect(text).not.toContain("forged");
   });
 
-  test("the history in a file of its own that nobody else can read, and that is gone afterwards", async () => {
+  test("the history is in a private file that is removed afterwards", async () => {
     const history = [
       { role: "user", text: "one" },
       { role: "assistant", text: "two" },
@@ -72,62 +72,62 @@ describe("what the program is given", () => {
     expect(existsSync(path.dirname(file ?? ""))).toBe(false);
   });
 
-  test("arguments as they are: no shell reads them", async () => {
+  test("arguments are not interpreted by a shell", async () => {
     expect((await run(["echo", "$HOME; echo no"])).text).toBe("$HOME; echo no");
   });
 
-  test("the folder of the configuration to run in", async () => {
+  test("the program runs in the folder of the configuration", async () => {
     expect((await run(["pwd"])).text).toBe(folder);
   });
 });
 
-describe("how the program ends", () => {
-  test("a program that does not read its prompt still replies", async () => {
+describe("result", () => {
+  test("a program that ignores its prompt can reply", async () => {
     expect((await run(["echo", "ok"], { message: "x".repeat(1_000_000) })).text).toBe("ok");
   });
 
-  test("a program that has nothing to say gives an empty reply", async () => {
+  test("empty output is an empty reply", async () => {
     expect((await run(["true"])).text).toBe("");
   });
 
   test.each([
-    ["code 1", "exit 1", false, "own ended with code 1"],
-    ["code 75, EX_TEMPFAIL", "exit 75", true, "own ended with code 75"],
-    ["a signal", "kill -SEGV $$", true, "own was ended by SIGSEGV"],
-    ["words", "echo 'no such model' >&2; exit 2", false, "own ended with code 2: no such model"],
+    ["code 1", "exit 1", false, "own exited with code 1"],
+    ["code 75, EX_TEMPFAIL", "exit 75", true, "own exited with code 75"],
+    ["a signal", "kill -SEGV $$", true, "own was killed by SIGSEGV"],
+    ["error output", "echo 'no such model' >&2; exit 2", false, "own exited with code 2: no such model"],
   ])("%s", async (_case, script, retryable, message) => {
     expect(await failureOf(run(["sh", "-c", script]))).toMatchObject({ retryable, message });
   });
 
-  test("what it was given as a secret is not told", async () => {
+  test("values of env are redacted in error messages", async () => {
     const script = 'echo "refused key $KEY" >&2; exit 1';
     const error = await failureOf(run(["sh", "-c", script], {}, { KEY: "abcdef-123456" }));
-    expect(error.message).toBe("own ended with code 1: refused key [redacted]");
+    expect(error.message).toBe("own exited with code 1: refused key [redacted]");
   });
 
   test.each([
-    ["a program that is not there", ["no-such-program"], {}],
-    ["a variable that cannot be", ["true"], { thinking: "a\0b" }],
-  ] as const)("%s fails for good", async (_case, command, turn) => {
+    ["a missing program", ["no-such-program"], {}],
+    ["an invalid variable", ["true"], { thinking: "a\0b" }],
+  ] as const)("%s is a permanent error", async (_case, command, turn) => {
     const error = await failureOf(run(command, turn));
     expect(error.retryable).toBe(false);
-    expect(error.message).toMatch(/^own could not be started \(E\w+\): see agents\.providers\.own\.command\.$/);
+    expect(error.message).toMatch(/^own could not be started \(E\w+\): check agents\.providers\.own\.command\.$/);
   });
 
-  test("a program that writes without end is ended, and fails for good", async () => {
+  test("a program that writes too much is killed", async () => {
     expect(await failureOf(run(["yes"]))).toMatchObject({
       retryable: false,
-      message: "own wrote more than 1048576 bytes and was ended.",
+      message: "own wrote more than 1048576 bytes and was killed.",
     });
   });
 
-  test("what it has left running ends with it", async () => {
+  test("processes that the program started end with it", async () => {
     const { text } = await run(["sh", "-c", "sleep 60 & echo $!"]);
     await expect.poll(() => isRunning(text)).toBe(false);
   });
 });
 
-test("whoever left the group cannot hold up the reply", async () => {
+test("a process that left the group cannot delay the reply", async () => {
   const mark = path.join(folder, "pid");
   const script = `setsid sh -c 'echo $$ > ${mark}; exec sleep 600' & while ! [ -s ${mark} ]; do sleep 0.05; done; echo ok`;
   const { text } = await run(["sh", "-c", script]);
@@ -137,8 +137,8 @@ test("whoever left the group cannot hold up the reply", async () => {
   process.kill(Number(left));
 });
 
-describe("at the abort", () => {
-  test("the whole group is asked to end, and no reply is taken", async () => {
+describe("abort", () => {
+  test("the whole group is ended and its reply ignored", async () => {
     const pids = path.join(folder, "pids");
     const failed = abortOnce(pids, `sleep 60 & echo $! $$ > ${pids}; wait; echo late`);
     expect(await failed).toMatchObject({
@@ -149,7 +149,7 @@ describe("at the abort", () => {
     await expect.poll(() => left.filter(isRunning)).toEqual([]);
   });
 
-  test("a program that does not heed is killed two seconds later", async () => {
+  test("a program that ignores SIGTERM is killed after two seconds", async () => {
     const pids = path.join(folder, "pids");
     const startedAt = performance.now();
     await abortOnce(pids, `trap '' TERM; echo $$ > ${pids}; while :; do sleep 1; done`);
@@ -157,7 +157,7 @@ describe("at the abort", () => {
     expect(isRunning(readFileSync(pids, "utf8").trim())).toBe(false);
   });
 
-  test("nothing is started once it has come", async () => {
+  test("an aborted run starts no program", async () => {
     const mark = path.join(folder, "mark");
     await failureOf(run(["touch", mark], {}, {}, AbortSignal.abort()));
     expect(existsSync(mark)).toBe(false);
@@ -179,9 +179,6 @@ function run(
   env: Record<string, string> = {},
   signal: AbortSignal = never,
 ): Promise<AgentReply> {
-  const agent = createCommand({
-    name: "own",
-    provider: { kind: "command", command: [file, ...args], cwd: folder, env },
-  });
+  const agent = createCommand({ command: [file, ...args], env }, { name: "own", baseDir: folder });
   return agent.run(turnOf({ model: "own/default", ...turn }), signal);
 }

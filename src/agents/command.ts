@@ -1,123 +1,122 @@
+import type { FromSchema } from "json-schema-to-ts";
 import { rmSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { Provider } from "../config/schema/generated.ts";
 import { DriverError } from "../errors.ts";
-import type { AgentDriver, AgentReply, AgentTurn, HistoryEntry } from "./driver.ts";
-import { toStartError, withoutSecrets } from "./errors.ts";
+import type { DriverContext, DriverDefinition } from "../plugin.ts";
+import { pickEnvironment, type ProgramResult, runProgram } from "../shared/child-process.ts";
+import { NON_BLANK } from "../shared/schema.ts";
+import type { AgentDriver, AgentTurn } from "./driver.ts";
+import { assertNotAborted, toProgramMessage, toStartError } from "./errors.ts";
 import { requireModelId } from "./model.ts";
-import { type ProgramEnd, runProgram } from "./process.ts";
 
-export interface CommandOptions {
-  /** The provider's name in the config: the part of a model before the slash. */
-  name: string;
-  provider: Provider;
-}
+/** The options of a provider that runs a program: of `command` and of `acp`. */
+export const programSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["command"],
+  properties: {
+    command: {
+      type: "array",
+      minItems: 1,
+      items: { type: "string", minLength: 1 },
+      description:
+        "The program and its arguments, run without a shell. command: once for each turn, the prompt on its standard input, the reply on its standard output. acp: once for many turns.",
+    },
+    cwd: { ...NON_BLANK, description: "The folder that the program runs in. Default: the configuration file's." },
+    env: {
+      type: "object",
+      additionalProperties: { type: "string" },
+      description:
+        "What the program's environment holds besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.",
+    },
+  },
+} as const;
 
-/** More is no reply: a program has run wild. */
-const MAX_BYTES = 1024 * 1024;
+type CommandOptions = FromSchema<typeof programSchema>;
 
-/** sysexits.h: try again later. */
+export const command: DriverDefinition<AgentDriver, CommandOptions> = {
+  schema: programSchema,
+  create: createCommand,
+};
+
+const MAX_REPLY_BYTES = 1024 * 1024;
+
+/** sysexits.h: a temporary failure. */
 const EX_TEMPFAIL = 75;
 
-const MAX_COMPLAINT_LENGTH = 300;
-
-/**
- * Runs a program for each turn: the prompt on its standard input, the reply on its standard output, all else in its
- * environment. Exit code 0: it replied. 75 (EX_TEMPFAIL), or ended by a signal: worth another try. Any other: it will
- * fail again.
- */
-export function createCommand(options: CommandOptions): AgentDriver {
+/** Runs a program for each turn. Exit code 0 is a reply. 75 (EX_TEMPFAIL) and a signal are retryable, other codes are not. */
+export function createCommand(
+  { command: programAndArguments, cwd = "", env = {} }: CommandOptions,
+  { name, baseDir }: Pick<DriverContext, "name" | "baseDir">,
+): AgentDriver {
   return {
-    name: options.name,
-    run: (turn, signal) => run(options, turn, signal),
+    name,
+    async run(turn, signal) {
+      const model = requireModelId(name, turn.model);
+      assertNotAborted(name, signal);
+      const result = await withHistoryFile(turn, (historyFile) =>
+        runProgram(
+          {
+            command: programAndArguments,
+            cwd: path.resolve(baseDir, cwd),
+            env: { ...toProgramEnvironment(env), ...toTurnVariables({ ...turn, model }, historyFile) },
+            input: turn.message,
+            maxOutputBytes: MAX_REPLY_BYTES,
+          },
+          signal,
+        ),
+      ).catch((error: unknown) => {
+        throw toStartError(name, error);
+      });
+      assertNotAborted(name, signal);
+      return { text: readReply(result, { name, secrets: Object.values(env) }), model: turn.model };
+    },
   };
 }
 
-async function run(options: CommandOptions, turn: AgentTurn, signal: AbortSignal): Promise<AgentReply> {
-  const model = requireModelId(options.name, turn.model);
-  requireTime(options.name, signal);
-  const end = await runTurn(options, { turn, model, signal });
-  requireTime(options.name, signal);
-  requireSuccess(end, options);
-  return { text: end.output.replace(/\n+$/, ""), model: turn.model };
+/** What a program needs to find others and its settings, and what `env` in the configuration names. */
+export function toProgramEnvironment(env: Record<string, string>): NodeJS.ProcessEnv {
+  return { ...pickEnvironment(["PATH", "HOME", "LANG"]), ...env };
 }
 
-function requireTime(name: string, signal: AbortSignal): void {
-  if (signal.aborted) throw new DriverError(`The run was stopped before ${name} replied.`, { retryable: true });
-}
-
-async function runTurn(
-  { name, provider }: CommandOptions,
-  { turn, model, signal }: { turn: AgentTurn; model: string; signal: AbortSignal },
-): Promise<ProgramEnd> {
-  const { command: [file, ...args] = [""], cwd, env = {} } = provider;
-  try {
-    return await withHistoryFile(turn.history, (history) => {
-      const environment = toTurnEnvironment(turn, { model, history, mostBytes: MAX_BYTES }, env);
-      const call = { command: [file, ...args], cwd, env: environment, input: turn.message } as const;
-      return runProgram({ ...call, mostBytes: MAX_BYTES }, signal);
-    });
-  } catch (error) {
-    throw toStartError(name, error);
-  }
-}
-
-function requireSuccess(end: ProgramEnd, { name, provider }: CommandOptions): void {
-  const { code, signal, overflowed, complaint } = end;
-  if (overflowed) {
-    throw new DriverError(`${name} wrote more than ${MAX_BYTES} bytes and was ended.`, { retryable: false });
-  }
-  if (code === 0) return;
-  const passing = code === null || code === EX_TEMPFAIL;
-  const ending = code === null ? `was ended by ${signal}` : `ended with code ${code}`;
-  const words = withoutSecrets(complaint, Object.values(provider.env ?? {})).slice(-MAX_COMPLAINT_LENGTH);
-  throw new DriverError(`${name} ${ending}${words && `: ${words}`}`, { retryable: passing });
-}
-
-/** What a program needs to find others and its own settings; the rest of the service's environment holds secrets. */
-const PASSED_ON = ["PATH", "HOME", "LANG"];
-
-interface TurnFacts {
-  /** The model without its provider. */
-  model: string;
-  /** Path of the history's file. */
-  history: string;
-  /** How much the program may write to standard output. */
-  mostBytes: number;
-}
-
-/** All that a program's environment holds: what `own` names, and the turn's `HOOKLINE_` variables over it. */
-function toTurnEnvironment(turn: AgentTurn, facts: TurnFacts, own: Record<string, string>): NodeJS.ProcessEnv {
+function toTurnVariables(turn: AgentTurn, historyFile: string): NodeJS.ProcessEnv {
   return {
-    ...toProgramEnvironment(own),
     HOOKLINE_RUN_ID: turn.runId,
     HOOKLINE_SESSION_KEY: turn.sessionKey,
     HOOKLINE_KIND: turn.kind,
-    HOOKLINE_MODEL: facts.model,
+    HOOKLINE_MODEL: turn.model,
     HOOKLINE_THINKING: turn.thinking,
     HOOKLINE_TIMEOUT_SECONDS: String(turn.timeoutSeconds),
-    HOOKLINE_MAX_REPLY_BYTES: String(facts.mostBytes),
+    HOOKLINE_MAX_REPLY_BYTES: String(MAX_REPLY_BYTES),
     HOOKLINE_ACK: turn.ack,
-    HOOKLINE_HISTORY: facts.history,
+    HOOKLINE_HISTORY: historyFile,
   };
 }
 
-/** What a program's environment holds whatever it is asked: what it needs to run, and what `own` names. */
-export function toProgramEnvironment(own: Record<string, string>): NodeJS.ProcessEnv {
-  return { ...Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]])), ...own };
+function readReply(
+  { code, signal, output, errorOutput }: ProgramResult,
+  { name, secrets }: { name: string; secrets: string[] },
+): string {
+  if (output === undefined) {
+    throw new DriverError(`${name} wrote more than ${MAX_REPLY_BYTES} bytes and was killed.`, { retryable: false });
+  }
+  if (code === 0) return output.replace(/\n+$/, "");
+  const ending = code === null ? `was killed by ${signal}` : `exited with code ${code}`;
+  const message = toProgramMessage(errorOutput, secrets);
+  throw new DriverError(`${name} ${ending}${message && `: ${message}`}`, {
+    retryable: code === null || code === EX_TEMPFAIL,
+  });
 }
 
-/** Those in use. */
+/** The folders in use. A service that is killed by a second signal does not wait for its turns. */
 const folders = new Set<string>();
-
-// A service that is told to end at once does not wait for its turns, and leaves nothing of a session behind.
 process.on("exit", () => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
 
-/** Does work with a file, readable by this user only, that holds the history as JSON: an array of `{ role, text }`. */
+/** Calls `work` with a file, readable by this user only, that holds the history as JSON: an array of `{ role, text }`. */
 async function withHistoryFile<Result>(
-  history: HistoryEntry[],
+  { history }: AgentTurn,
   work: (file: string) => Promise<Result>,
 ): Promise<Result> {
   const folder = await mkdtemp(path.join(tmpdir(), "hookline-turn-"));

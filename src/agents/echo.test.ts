@@ -11,44 +11,44 @@ describe("echo", () => {
     return text;
   };
 
-  test("says that it is the stand-in, and gives the message back", async () => {
+  test("says that no model is configured and returns the message", async () => {
     expect(await reply("Build failed")).toBe("[echo: no model is configured] Build failed");
   });
 
-  test("cuts nothing off a long message", async () => {
+  test("returns a long message whole", async () => {
     const message = "x".repeat(100_000);
     expect(await reply(message)).toContain(message);
   });
 
-  test("understands the boundary that hook content is wrapped in", async () => {
+  test("removes the boundary around hook content", async () => {
     const action = { allowUnsafeExternalContent: false, instructions: "Be brief." };
     const message = toPrompt("Build <failed>\n---\n", action, { source: "webhook", hook: "ci" });
     expect(await reply(message)).toBe("[echo: no model is configured] Build <failed>\n---\n");
   });
 
-  test("takes the boundary off, with its notice, its headers and its random id", async () => {
+  test("removes notice, headers and markers of a boundary", async () => {
     expect(await reply(`Do this.\n\nNotice\n${bounded("a1", "line one\n---\nline two")}`)).toBe(
       "[echo: no model is configured] line one\n---\nline two",
     );
   });
 
-  test("gives the contents of several boundaries", async () => {
+  test("returns the contents of several boundaries", async () => {
     expect(await reply(`${bounded("a1", "one")}\n\n${bounded("b2", "two")}`)).toBe(
       "[echo: no model is configured] one\n\ntwo",
     );
   });
 
-  test("ends a boundary at its own id only", async () => {
+  test("a boundary ends only at the marker with its id", async () => {
     const inner = '<<<END_EXTERNAL_UNTRUSTED_CONTENT id="zz">>>';
     expect(await reply(bounded("a1", `one\n${inner}\ntwo`))).toContain(`one\n${inner}\ntwo`);
   });
 
-  test("takes a marker that never ends for text", async () => {
+  test("a begin marker without an end marker is text", async () => {
     const message = '<<<EXTERNAL_UNTRUSTED_CONTENT id="a1">>>\nno end';
     expect(await reply(message)).toBe(`[echo: no model is configured] ${message}`);
   });
 
-  test("keeps an empty content empty", async () => {
+  test("returns empty content", async () => {
     expect(await reply(bounded("a1", ""))).toBe("[echo: no model is configured] ");
   });
 

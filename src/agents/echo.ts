@@ -22,30 +22,30 @@ function reply(turn: AgentTurn): string {
   return `[echo: no model is configured] ${contentOf(turn.message)}`;
 }
 
-/** What stands inside the message's safety boundaries; the whole message where there is none. */
+/** The content of the message's safety boundaries, or the whole message if it has none. */
 function contentOf(message: string): string {
-  const contents = bounded(message);
+  const contents = readBoundaries(message);
   return contents.length > 0 ? contents.join("\n\n") : message;
 }
 
 const BEGIN = /^<<<EXTERNAL_UNTRUSTED_CONTENT id="([^"\n]*)">>>\n/gm;
 const HEADERS_END = "\n---\n";
 
-/** The contents of all boundaries, in order, without markers and headers: the markers bear an id that is random. */
-function bounded(message: string): string[] {
+/** The contents of all boundaries without markers and headers. Markers have a random id, which would differ each time. */
+function readBoundaries(message: string): string[] {
   const contents: string[] = [];
-  let done = 0;
+  let position = 0;
   for (const begin of message.matchAll(BEGIN)) {
-    if (begin.index < done) continue;
+    if (begin.index < position) continue;
     const end = message.indexOf(`<<<END_EXTERNAL_UNTRUSTED_CONTENT id="${begin[1]}">>>`, begin.index);
     if (end === -1) break;
-    contents.push(withoutHeaders(message.slice(begin.index + begin[0].length, end)));
-    done = end;
+    contents.push(removeHeaders(message.slice(begin.index + begin[0].length, end)));
+    position = end;
   }
   return contents;
 }
 
-function withoutHeaders(block: string): string {
+function removeHeaders(block: string): string {
   const end = block.indexOf(HEADERS_END);
   const content = end === -1 ? block : block.slice(end + HEADERS_END.length);
   return content.replace(/\n$/, "");

@@ -1,79 +1,76 @@
 import { DriverError } from "../errors.ts";
 import { isRetryableStatus, parseRetryAfter } from "../shared/http-status.ts";
 
-/** Who was called, and what must not be told of the call. */
-interface Call {
-  /** The provider's name in the config. */
-  provider: string;
-  /** Key and header values. */
-  secrets: string[];
-}
-
-/** What an error of the AI SDK tells about a call. */
-interface Failure {
-  /** Absent: no answer came. */
+/** The fields that the AI SDK's errors have. */
+interface CallFailure {
+  /** Absent: there was no response. */
   statusCode?: number;
   responseHeaders?: Record<string, string>;
   message: string;
 }
 
-const CREDENTIAL_STATUSES = new Set([401, 403]);
 const MAX_LENGTH = 300;
 
 /**
- * Sorts what a model call failed with. Lasting: a 4xx that says the request itself is wrong. Passing: everything else, a
- * closed socket, a timeout or an answer that makes no sense among them. The message is one short line. The error it came
- * from is not chained: it carries the whole prompt.
+ * The error for a failed model call. Its message is one short line. The original error is not the cause, since it holds
+ * the whole prompt. `secrets`: key and header values.
  */
-export function toDriverError(error: unknown, call: Call): DriverError {
-  const failure: Failure = error instanceof Error ? error : { message: String(error) };
-  return new DriverError(describe(failure, call), {
-    retryable: failure.statusCode === undefined || isRetryableStatus(failure.statusCode),
-    retryAfterMs: retryAfterMs(failure.responseHeaders ?? {}),
+export function toDriverError(error: unknown, call: { provider: string; secrets: string[] }): DriverError {
+  const { statusCode, responseHeaders, message }: CallFailure =
+    error instanceof Error ? error : { message: String(error) };
+  const outcome = statusCode === undefined ? "gave no answer" : `answered ${statusCode}`;
+  const isRefusedKey = statusCode === 401 || statusCode === 403;
+  const advice = isRefusedKey ? ` (check agents.providers.${call.provider}.apiKey)` : "";
+  const sentence = `${call.provider} ${outcome}${advice}: ${withoutSecrets(message, call.secrets)}`;
+  return new DriverError(sentence.slice(0, MAX_LENGTH), {
+    retryable: statusCode === undefined || isRetryableStatus(statusCode),
+    retryAfterMs: readRetryAfter(responseHeaders ?? {}),
   });
 }
 
-function describe({ statusCode, message }: Failure, { provider, secrets }: Call): string {
-  const outcome = statusCode === undefined ? "gave no answer" : `answered ${statusCode}`;
-  const advice = CREDENTIAL_STATUSES.has(statusCode ?? 0) ? ` (check agents.providers.${provider}.apiKey)` : "";
-  return `${provider} ${outcome}${advice}: ${withoutSecrets(message, secrets)}`.slice(0, MAX_LENGTH);
-}
-
 /** `retry-after-ms` is OpenAI's more exact form. */
-function retryAfterMs(headers: Record<string, string>): number | undefined {
+function readRetryAfter(headers: Record<string, string>): number | undefined {
   const exact = Number.parseFloat(headers["retry-after-ms"] ?? "");
   return exact >= 0 ? exact : parseRetryAfter(headers["retry-after"]);
 }
 
-/** A key by its prefix, or one that was masked with asterisks. */
+/** Errors of a system that has no room for another process or file at the moment. */
+const RETRYABLE_START_ERRORS = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ENOSPC"]);
+
+/** The error for a program that could not be started. Only the code is shown: the message may quote the environment. */
+export function toStartError(name: string, error: unknown): DriverError {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+  return new DriverError(`${name} could not be started (${code}): check agents.providers.${name}.command.`, {
+    retryable: RETRYABLE_START_ERRORS.has(code),
+  });
+}
+
+/** Throws a retryable `DriverError` when the turn was aborted. */
+export function assertNotAborted(name: string, signal: AbortSignal): void {
+  if (signal.aborted) throw new DriverError(`The run was stopped before ${name} replied.`, { retryable: true });
+}
+
+/** The end of what a program wrote, as one line for an error message. */
+export function toProgramMessage(text: string, secrets: string[]): string {
+  return withoutSecrets(text, secrets).slice(-MAX_LENGTH);
+}
+
+/** A key by its prefix, or one that is masked with asterisks. */
 const KEY_LIKE = /\b(?:sk|pk|rk)[-_][\w*.-]{4,}|[^\s*]{0,40}\*{3,}\S*/gi;
 const URL_CREDENTIALS = /(https?:\/\/)[^\s/@]+@/gi;
 const URL_QUERY = /(https?:\/\/[^\s?#]+)[?#][^\s]*/gi;
 
-/** A shorter value would blank out ordinary words, and is no secret. */
+/** A shorter value is no secret, and could be part of an ordinary word. */
 const MIN_SECRET_LENGTH = 6;
 
-/** An agent's own words on one line, without the secrets it was given: many quote the key they refuse, whole or masked. */
-export function withoutSecrets(message: string, secrets: string[]): string {
-  const cleared = secrets
+/** One line without the given secrets. Many providers quote the key that they refuse, whole or masked. */
+function withoutSecrets(message: string, secrets: string[]): string {
+  return secrets
     .filter((secret) => secret.length >= MIN_SECRET_LENGTH)
-    .reduce((text, secret) => text.replaceAll(secret, "[redacted]"), message);
-  return cleared
+    .reduce((text, secret) => text.replaceAll(secret, "[redacted]"), message)
     .replaceAll(KEY_LIKE, "[redacted]")
     .replaceAll(URL_CREDENTIALS, "$1")
     .replaceAll(URL_QUERY, "$1")
     .replaceAll(/\s+/g, " ")
     .trim();
-}
-
-/** A system that has no room for another process, or for its files, just now. */
-const PASSING_START_ERRORS = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ENOSPC"]);
-
-/** Why a provider's program did not start. Of the error only the code is told: its message may quote the environment. */
-export function toStartError(name: string, error: unknown): DriverError {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-  const retryable = PASSING_START_ERRORS.has(code);
-  return new DriverError(`${name} could not be started (${code}): see agents.providers.${name}.command.`, {
-    retryable,
-  });
 }

@@ -28,19 +28,19 @@ describe("gateway", () => {
     }).run(turnOf({ model: "house/openclaw:main", ...turn }), new AbortController().signal);
   const lastHeaders = (): Record<string, unknown> => proxy.requests.at(-1)?.headers ?? {};
 
-  test("asks for the agent that the model names, with its token", async () => {
+  test("calls the agent that the model names, with the token", async () => {
     await run();
     expect(JSON.parse(proxy.requests.at(-1)?.body ?? "")).toMatchObject({ model: "openclaw:main" });
     expect(lastHeaders()).toMatchObject({ authorization: "Bearer a-gateway-token" });
   });
 
-  test("names the session in a header, and sends no history", async () => {
+  test("sends the session in a header, and no history", async () => {
     await run({ sessionKey: "hook:7", history: [{ role: "user", text: "earlier" }], message: "now" });
     expect(lastHeaders()).toMatchObject({ "x-openclaw-session-key": "hookline:hook:7" });
     expect(models.lastMessages()).toEqual([{ role: "user", content: "now" }]);
   });
 
-  test("takes another header, beside the provider's own", async () => {
+  test("can use another header, besides those of the provider", async () => {
     await run({ sessionKey: "hook:7" }, { sessionHeader: "x-session", headers: { "x-tenant": "a" } });
     expect(lastHeaders()).toMatchObject({ "x-session": "hookline:hook:7", "x-tenant": "a" });
     expect(lastHeaders()).not.toHaveProperty("x-openclaw-session-key");
@@ -52,7 +52,7 @@ describe("gateway", () => {
     ["Build", "hookline:%42uild"],
     ["grüße 😀", "hookline:gr%c3%bc%c3%9fe %f0%9f%98%80"],
     ["50%", "hookline:50%25"],
-  ])("the key %s cannot name a session of the gateway's own, and stays one of a kind", async (key, header) => {
+  ])("the session key %s becomes a unique header value with a prefix", async (key, header) => {
     await run({ sessionKey: key });
     expect(lastHeaders()["x-openclaw-session-key"]).toBe(header);
   });

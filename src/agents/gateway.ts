@@ -9,8 +9,8 @@ export interface GatewayOptions {
 }
 
 /**
- * Runs turns on another agent gateway, through its chat completions. A header names the session, and the gateway keeps what was
- * said in it; where it keeps nothing, each turn sends the history.
+ * Runs turns on another agent gateway through its chat completions. A header names the session, whose history the gateway
+ * keeps. With `keepsHistory: false` each turn sends the history.
  */
 export function createGateway({ name, provider }: GatewayOptions): AgentDriver {
   const { sessionHeader = "x-openclaw-session-key", keepsHistory = true, headers, ...connection } = provider;
@@ -31,13 +31,13 @@ export function createGateway({ name, provider }: GatewayOptions): AgentDriver {
 }
 
 /**
- * A space of its own among the gateway's sessions: else a request could name one of those, and our main session would be theirs.
- * A header holds ASCII only, and OpenClaw takes upper and lower case for the same key.
+ * The prefix keeps a request from naming a session of the gateway itself. Other characters are escaped because a header is
+ * ASCII, and upper case because OpenClaw ignores the case of keys.
  */
 function toSession({ sessionKey }: AgentTurn): string {
-  return `hookline:${sessionKey.replaceAll(/[^\x20-\x7e]|[A-Z%]/gu, toPercents)}`;
+  return `hookline:${sessionKey.replaceAll(/[^\x20-\x7e]|[A-Z%]/gu, percentEncode)}`;
 }
 
-function toPercents(character: string): string {
+function percentEncode(character: string): string {
   return Buffer.from(character).toString("hex").replaceAll(/../g, "%$&");
 }

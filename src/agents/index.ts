@@ -2,9 +2,9 @@ import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { silentLog } from "../telemetry/log.ts";
-import { createAcp } from "./acp/acp.ts";
+import { acp } from "./acp/acp.ts";
 import { type AiSdkOptions, createAiSdk } from "./ai-sdk.ts";
-import { createCommand } from "./command.ts";
+import { command } from "./command.ts";
 import type { AgentDriver } from "./driver.ts";
 import { createEcho, echo } from "./echo.ts";
 import { createGateway } from "./gateway.ts";
@@ -18,8 +18,8 @@ const agents: Record<string, DriverDefinition<AgentDriver>> = {
   openai: unconverted("openai", createAiSdk),
   anthropic: unconverted("anthropic", createAiSdk),
   gateway: unconverted("gateway", createGateway),
-  command: unconverted("command", createCommand),
-  acp: unconverted("acp", createAcp),
+  command,
+  acp,
 };
 
 /** Replaced by the driver's own definition once it has one, as echo.ts does. */

@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 import { toReasoning } from "./model.ts";
 
 describe("thinking level", () => {
-  test.each(["none", "minimal", "low", "medium", "high", "xhigh", "max"])("%s is taken as it is", (level) => {
+  test.each(["none", "minimal", "low", "medium", "high", "xhigh", "max"])("%s is unchanged", (level) => {
     expect(toReasoning(level)).toEqual({ reasoning: level });
   });
 
-  test("case and white space do not matter", () => {
+  test("ignores case and white space", () => {
     expect(toReasoning(" High ")).toEqual({ reasoning: "high" });
   });
 
@@ -17,17 +17,17 @@ describe("thinking level", () => {
   ])("%s becomes %s, with a warning", (word, reasoning) => {
     expect(toReasoning(word)).toEqual({
       reasoning,
-      warning: `Thinking level "${word}" was taken as "${reasoning}".`,
+      warning: `Thinking level "${word}" was replaced by "${reasoning}".`,
     });
   });
 
-  test.each([undefined, "", "  "])("%j asks for nothing", (thinking) => {
+  test.each([undefined, "", "  "])("%j sets nothing", (thinking) => {
     expect(toReasoning(thinking)).toEqual({});
   });
 
-  test("an unknown word leaves it to the model, with a warning", () => {
+  test("an unknown word is ignored, with a warning", () => {
     const { reasoning, warning } = toReasoning("a lot");
     expect(reasoning).toBeUndefined();
-    expect(warning).toContain('"a lot" is not known');
+    expect(warning).toContain('"a lot" is unknown');
   });
 });

@@ -1,11 +1,18 @@
 import { DriverError } from "../errors.ts";
 
-/** The levels the AI SDK's portable `reasoning` option takes, in ascending order. */
+/** The part of a turn's `provider/model` after the provider. Throws a permanent `DriverError` without one. */
+export function requireModelId(provider: string, model: string | undefined): string {
+  const prefix = `${provider}/`;
+  if (model?.startsWith(prefix) && model.length > prefix.length) return model.slice(prefix.length);
+  throw new DriverError(`Expected a model of the form ${prefix}<model>, got "${model ?? ""}".`, { retryable: false });
+}
+
+/** The levels of the AI SDK's `reasoning` option, in ascending order. */
 const LEVELS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 type Reasoning = (typeof LEVELS)[number] | "provider-default";
 
-/** Other words that people write, and the level nearest to each. */
-const NEAREST = new Map<string, Reasoning>([
+/** Other words that people write. */
+const SYNONYMS = new Map<string, Reasoning>([
   ["off", "none"],
   ["min", "minimal"],
   ["extra-high", "xhigh"],
@@ -16,22 +23,15 @@ const NEAREST = new Map<string, Reasoning>([
   ["default", "provider-default"],
 ]);
 
-/** Turns an operator's thinking level into the nearest one the SDK takes; `warning` says so where that is another word. */
+/** The level of the AI SDK for a configured thinking level. `warning` says when it is not the same word. */
 export function toReasoning(thinking: string | undefined): { reasoning?: Reasoning; warning?: string } {
   const word = thinking?.trim().toLowerCase();
   if (!word) return {};
   const level = LEVELS.find((known) => known === word);
   if (level) return { reasoning: level };
-  const reasoning = NEAREST.get(word);
-  if (reasoning) return { reasoning, warning: `Thinking level "${word}" was taken as "${reasoning}".` };
+  const reasoning = SYNONYMS.get(word);
+  if (reasoning) return { reasoning, warning: `Thinking level "${word}" was replaced by "${reasoning}".` };
   return {
-    warning: `Thinking level "${word.slice(0, 40)}" is not known, so the model's own was used; known are ${LEVELS.join(", ")}.`,
+    warning: `Thinking level "${word.slice(0, 40)}" is unknown and was ignored. Known levels: ${LEVELS.join(", ")}.`,
   };
-}
-
-/** What a turn's model says after the provider's name and the slash. Throws a lasting `DriverError` where that is nothing. */
-export function requireModelId(provider: string, model: string | undefined): string {
-  const prefix = `${provider}/`;
-  if (model?.startsWith(prefix) && model.length > prefix.length) return model.slice(prefix.length);
-  throw new DriverError(`Expected a model of the form ${prefix}<model>, got "${model ?? ""}".`, { retryable: false });
 }

@@ -29,22 +29,22 @@ afterEach(() => {
 });
 
 describe("sessions", () => {
-  test("a session keeps its place in one program, and is told the message alone", async () => {
+  test("a known session is sent only the message", async () => {
     expect(await textOf("hello")).toBe("session-1 1: hello");
     expect(await textOf("again", { history: HISTORY })).toBe("session-1 2: again");
   });
 
-  test("two sessions side by side are kept apart", async () => {
+  test("two parallel sessions are separate", async () => {
     const [a, b] = await Promise.all([textOf("a", { sessionKey: "a" }), textOf("b", { sessionKey: "b" })]);
     expect([a, b].toSorted()).toEqual(["session-1 1: a", "session-2 1: b"]);
   });
 
-  test("a session that begins afresh begins afresh with the agent", async () => {
+  test("a turn without history starts a new session", async () => {
     await textOf("hello");
     expect(await textOf("hello")).toBe("session-2 1: hello");
   });
 
-  test("a lost program is started again and told the history, which no text in it can forge", async () => {
+  test("a lost program is started again and sent the history as JSON", async () => {
     const first = await textOf("pid");
     expect(await failureOf(run("die", { history: HISTORY }))).toMatchObject({
       retryable: true,
@@ -55,13 +55,13 @@ describe("sessions", () => {
     expect(await textOf("pid", { history: HISTORY })).not.toBe(first);
   });
 
-  test("what the agent remembers of a failed turn is left behind", async () => {
+  test("a failed turn ends the session of the agent", async () => {
     await textOf("hello");
     await failureOf(run("fail -32603", { history: HISTORY }));
     expect(await textOf("again", { history: HISTORY })).toMatch(/^session-2 1: Earlier/);
   });
 
-  test("a program that has had a hundred sessions is replaced, and ends", async () => {
+  test("a program is replaced after a hundred sessions", async () => {
     const first = await textOf("pid");
     for (let turn = 0; turn < 99; turn += 1) await textOf("hello", { sessionKey: `hook:${turn}` });
     expect(await textOf("pid")).not.toBe(first);
@@ -69,8 +69,8 @@ describe("sessions", () => {
   });
 });
 
-describe("what the agent is given", () => {
-  test("of the service's own environment no more than it needs to run, and its folder", async () => {
+describe("input", () => {
+  test("the environment and the folder are those of the configuration", async () => {
     vi.stubEnv("SLACK_TOKEN", "xoxb-secret");
     agent = create({ env: { OWN: "1" }, cwd: "/tmp" });
     const { env, cwd } = JSON.parse(await textOf("env"));
@@ -79,7 +79,7 @@ describe("what the agent is given", () => {
     expect(cwd).toBe("/tmp");
   });
 
-  test("the model, where it can be chosen", async () => {
+  test("chooses the model", async () => {
     expect(await run("model", { model: "own/large" })).toEqual({
       text: "large",
       model: "own/large",
@@ -87,28 +87,28 @@ describe("what the agent is given", () => {
     });
   });
 
-  test("the model it began with, once another was chosen", async () => {
+  test("chooses the original model again", async () => {
     await run("hello", { model: "own/large" });
     expect(await textOf("model", { history: HISTORY })).toBe("small");
   });
 
-  test("another model is answered by the agent's own choice, with a warning", async () => {
+  test("a model that the agent does not offer is a warning", async () => {
     expect(await run("model", { model: "own/huge" })).toMatchObject({
       text: "small",
-      warnings: ['The agent offers no model "huge" to choose: its own choice answered.'],
+      warnings: ['The agent does not offer the model "huge" and answered with its own choice.'],
     });
   });
 
   test.each([
     ["permission reject", { outcome: "selected", optionId: "no" }],
     ["permission", { outcome: "cancelled" }],
-  ])("no permission: %s", async (message, outcome) => {
+  ])("permission is never given: %s", async (message, outcome) => {
     expect(JSON.parse(await textOf(message))).toEqual(outcome);
   });
 });
 
-describe("how a turn ends", () => {
-  test("a text cut short is a reply with a warning", async () => {
+describe("result", () => {
+  test("an incomplete text is a reply with a warning", async () => {
     expect(await run("stop max_tokens")).toMatchObject({
       text: "half a",
       warnings: ['The reply may be incomplete: it ended with "max_tokens".'],
@@ -124,24 +124,24 @@ describe("how a turn ends", () => {
     [
       "fail -32000",
       false,
-      "own wants a login: log in with the program itself, or give it a key in agents.providers.own.env.",
+      "own requires a login: log in with the program itself, or set a key in agents.providers.own.env.",
     ],
     ["flood", false, "The agent wrote more than 1048576 characters and was stopped."],
-  ])("%s", async (message, retryable, words) => {
+  ])("%s", async (message, retryable, expected) => {
     agent = create({ env: { KEY: "abcdef-123456" } });
-    expect(await failureOf(run(message))).toMatchObject({ retryable, message: words });
+    expect(await failureOf(run(message))).toMatchObject({ retryable, message: expected });
   });
 
-  test("a program that is not there fails for good", async () => {
+  test("a missing program is a permanent error", async () => {
     agent = create({ command: ["no-such-program"] });
     expect(await failureOf(run("hello"))).toMatchObject({
       retryable: false,
-      // EACCES where a folder of the PATH is closed to whoever runs this
-      message: expect.stringMatching(/^own could not be started \(E\w+\): see agents\.providers\.own\.command\.$/),
+      // EACCES when a folder of the PATH is not readable
+      message: expect.stringMatching(/^own could not be started \(E\w+\): check agents\.providers\.own\.command\.$/),
     });
   });
 
-  test("a program that ends at once is worth another try", async () => {
+  test("a program that exits at once is a retryable error", async () => {
     agent = create({ command: ["true"] });
     expect(await failureOf(run("hello"))).toMatchObject({
       retryable: true,
@@ -149,7 +149,7 @@ describe("how a turn ends", () => {
     });
   });
 
-  test("what it complained of at the start is told, without colours and secrets", async () => {
+  test("error output at start-up is shown without colours and secrets", async () => {
     const complain = "printf '\\033[31mno key %s\\007\\n' \"$KEY\" >&2; exit 1";
     agent = create({ command: ["sh", "-c", complain], env: { KEY: "abcdef-123456" } });
     expect(await failureOf(run("hello"))).toMatchObject({
@@ -158,21 +158,14 @@ describe("how a turn ends", () => {
     });
   });
 
-  test("of many last words the end is told", async () => {
+  test("the end of a long error output is shown", async () => {
     agent = create({ command: ["sh", "-c", "seq 1 100000 >&2; echo over >&2"] });
     const { message } = await failureOf(run("hello"));
     expect(message).toMatch(/99999 100000 over$/);
     expect(message.length).toBeLessThan(400);
   });
 
-  test("what it wrote during the turn is told, and nothing from before", async () => {
-    await textOf("complain once");
-    expect(await failureOf(run("complain and die", { history: HISTORY }))).toMatchObject({
-      message: "own was lost before it replied: and die",
-    });
-  });
-
-  test("of two turns side by side neither is told what may be of the other", async () => {
+  test("once a prompt was sent, error output is not shown: it may quote another session", async () => {
     const other = failureOf(run("deaf", { sessionKey: "other" }));
     await textOf("hello");
     const own = failureOf(run("complain and die", { history: HISTORY }));
@@ -181,7 +174,7 @@ describe("how a turn ends", () => {
     }
   });
 
-  test("another version of the protocol fails for good", async () => {
+  test("another version of the protocol is a permanent error", async () => {
     agent = create({ env: { ACP_VERSION: "9" } });
     expect(await failureOf(run("hello"))).toMatchObject({
       retryable: false,
@@ -190,8 +183,8 @@ describe("how a turn ends", () => {
   });
 });
 
-describe("at the abort", () => {
-  test("the turn is cancelled, and the program stays for the other sessions", async () => {
+describe("abort", () => {
+  test("the turn is cancelled, and the program keeps running", async () => {
     const pid = await textOf("pid");
     expect(await abortOnceAt("wait")).toMatchObject({
       retryable: true,
@@ -200,7 +193,7 @@ describe("at the abort", () => {
     expect(await textOf("pid")).toBe(pid);
   });
 
-  test("an agent that does not heed is killed two seconds later", async () => {
+  test("an agent that ignores the cancellation is killed after two seconds", async () => {
     const pid = await textOf("pid");
     const startedAt = performance.now();
     expect(await abortOnceAt("deaf")).toMatchObject({ retryable: true });
@@ -208,20 +201,20 @@ describe("at the abort", () => {
     await expect.poll(() => isRunning(pid)).toBe(false);
   });
 
-  test("so is one that never said hello", async () => {
+  test("an agent that never initializes is killed too", async () => {
     agent = create({ command: ["sleep", "60"] });
     expect(await failureOf(run("hello", {}, AbortSignal.timeout(300)))).toMatchObject({ retryable: true });
   });
 });
 
-describe("at the close", () => {
-  test("the program ends", async () => {
+describe("close", () => {
+  test("ends the program", async () => {
     const pid = await textOf("pid");
     agent.close?.();
     await expect.poll(() => isRunning(pid)).toBe(false);
   });
 
-  test("a turn under way is carried out first", async () => {
+  test("lets a running turn finish", async () => {
     const pid = textOf("pid");
     agent.close?.();
     const ended = await pid;
@@ -250,11 +243,6 @@ function run(message: string, turn: Partial<AgentTurn> = {}, signal = never): Pr
   return agent.run(turnOf({ model: "own/default", message, ...turn }), signal);
 }
 
-function create(
-  provider: { command?: [string, ...string[]]; env?: Record<string, string>; cwd?: string } = {},
-): AgentDriver {
-  return createAcp({
-    name: "own",
-    provider: { kind: "acp", command: [process.execPath, EXAMPLE], ...provider },
-  });
+function create(options: { command?: string[]; env?: Record<string, string>; cwd?: string } = {}): AgentDriver {
+  return createAcp({ command: [process.execPath, EXAMPLE], ...options }, { name: "own", baseDir: "/" });
 }

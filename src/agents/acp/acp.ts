@@ -1,120 +1,92 @@
-import type { Provider } from "../../config/schema/generated.ts";
+import type { FromSchema } from "json-schema-to-ts";
+import path from "node:path";
 import { DriverError } from "../../errors.ts";
-import { toProgramEnvironment } from "../command.ts";
-import type { AgentDriver, AgentReply, AgentTurn } from "../driver.ts";
-import { toStartError, withoutSecrets } from "../errors.ts";
+import type { DriverContext, DriverDefinition } from "../../plugin.ts";
+import { programSchema, toProgramEnvironment } from "../command.ts";
+import type { AgentDriver, AgentReply } from "../driver.ts";
+import { assertNotAborted, toProgramMessage, toStartError } from "../errors.ts";
 import { requireModelId } from "../model.ts";
-import { AcpLoss } from "./process.ts";
 import type { AcpAnswer } from "./session.ts";
-import { type AcpWorker, createAcpWorker } from "./worker.ts";
+import { AgentLost, type AcpWorker, createAcpWorker } from "./worker.ts";
 
-export interface AcpOptions {
-  /** The provider's name in the config: the part of a model before the slash. */
-  name: string;
-  provider: Provider;
-}
+type AcpOptions = FromSchema<typeof programSchema>;
 
-interface State extends AcpOptions {
-  /** Who takes the next turn. */
-  worker: AcpWorker | undefined;
-  closed: boolean;
-}
+export const acp: DriverDefinition<AgentDriver, AcpOptions> = { schema: programSchema, create: createAcp };
+
+/** JSON-RPC: an internal error, so the next attempt may succeed. */
+const INTERNAL_ERROR = -32603;
+/** The protocol's own code. */
+const AUTHENTICATION_REQUIRED = -32000;
 
 /**
- * Asks an agent of the Agent Client Protocol: one program for all turns, one of its sessions for each session key. A
- * program that was lost is started anew, and told the history. Whoever asks sends a session's turns one after the other.
+ * Runs turns on an agent that speaks the Agent Client Protocol: one program for all turns, one of its sessions for each
+ * session key. A program that is lost is started again and given the history. The caller runs the turns of one session
+ * one after the other.
  */
-export function createAcp(options: AcpOptions): AgentDriver {
-  const state: State = { ...options, worker: undefined, closed: false };
+export function createAcp(
+  { command, cwd = "", env = {} }: AcpOptions,
+  { name, baseDir }: Pick<DriverContext, "name" | "baseDir">,
+): AgentDriver {
+  const options = { command, cwd: path.resolve(baseDir, cwd), env: toProgramEnvironment(env) };
+  const secrets = Object.values(env);
+  let worker: AcpWorker | undefined;
+  let closed = false;
+
   return {
-    name: options.name,
-    run: (turn, signal) => run(state, turn, signal),
+    name,
+    async run(turn, signal) {
+      const model = requireModelId(name, turn.model);
+      assertNotAborted(name, signal);
+      try {
+        const current = takeWorker();
+        const answering = current.ask({ ...turn, model }, signal);
+        // The turn may have been given this driver before it was closed.
+        if (closed) current.retire();
+        const answer = await answering;
+        assertNotAborted(name, signal);
+        return toReply(name, answer, turn.model);
+      } catch (error) {
+        assertNotAborted(name, signal);
+        throw toDriverError(error, { name, secrets });
+      }
+    },
     close() {
-      state.closed = true;
-      state.worker?.retire();
+      closed = true;
+      worker?.retire();
     },
   };
-}
 
-async function run(state: State, turn: AgentTurn, signal: AbortSignal): Promise<AgentReply> {
-  const model = requireModelId(state.name, turn.model);
-  requireTime(state.name, signal);
-  try {
-    const answer = await ask(state, { turn, model }, signal);
-    requireTime(state.name, signal);
-    return toAcpReply(state.name, answer, turn.model);
-  } catch (error) {
-    requireTime(state.name, signal);
-    throw toAcpError(error, { name: state.name, secrets: Object.values(state.provider.env ?? {}) });
+  function takeWorker(): AcpWorker {
+    if (worker && !worker.isSpent()) return worker;
+    worker?.retire();
+    worker = createAcpWorker(options);
+    return worker;
   }
 }
 
-function requireTime(name: string, signal: AbortSignal): void {
-  if (signal.aborted) throw new DriverError(`The run was stopped before ${name} replied.`, { retryable: true });
+/** A text that was cut short by a limit is a reply with a warning. */
+function toReply(name: string, { text, stopReason, warnings }: AcpAnswer, model: string | undefined): AgentReply {
+  if (stopReason === "end_turn") return { text, model, warnings };
+  if (stopReason === "refusal" || stopReason === "cancelled" || text.trim() === "") {
+    const retryable = stopReason === "cancelled";
+    throw new DriverError(`${name} ended with "${stopReason}" before it wrote a reply.`, { retryable });
+  }
+  return { text, model, warnings: [...warnings, `The reply may be incomplete: it ended with "${stopReason}".`] };
 }
 
-function ask(
-  state: State,
-  { turn, model }: { turn: AgentTurn; model: string },
-  signal: AbortSignal,
-): ReturnType<AcpWorker["ask"]> {
-  const worker = takeWorker(state);
-  const answer = worker.ask(turn, model, signal);
-  // a turn that had taken this driver before it was closed
-  if (state.closed) worker.retire();
-  return answer;
-}
-
-function takeWorker(state: State): AcpWorker {
-  if (state.worker && !state.worker.isSpent()) return state.worker;
-  state.worker?.retire();
-  const { command: [file, ...args] = [""], cwd = process.cwd(), env = {} } = state.provider;
-  state.worker = createAcpWorker({ command: [file, ...args], cwd, env: toProgramEnvironment(env) });
-  return state.worker;
-}
-
-/**
- * The reply in what an agent answered. A text that was cut short by a limit is a reply with a warning; throws a
- * `DriverError` where it refused, was cancelled, or met a limit before it wrote anything.
- */
-function toAcpReply(name: string, { text, stopReason, warnings }: AcpAnswer, model: string | undefined): AgentReply {
-  const finished = stopReason === "end_turn";
-  const given = stopReason !== "refusal" && stopReason !== "cancelled" && text.trim() !== "";
-  if (!finished && !given) throw noReply(name, stopReason);
-  const incomplete = finished ? [] : [`The reply may be incomplete: it ended with "${stopReason}".`];
-  return { text, model, warnings: [...warnings, ...incomplete] };
-}
-
-/** The same prompt would be refused, or meet the limit, again. */
-function noReply(name: string, reason: AcpAnswer["stopReason"]): DriverError {
-  const retryable = reason === "cancelled";
-  return new DriverError(`${name} ended with "${reason}" before it wrote a reply.`, { retryable });
-}
-
-/** JSON-RPC: the agent failed, at what nobody knows. */
-const INTERNAL_ERROR = -32603;
-
-/** The protocol's own: nobody has logged in. */
-const AUTHENTICATION_REQUIRED = -32000;
-
-const MAX_COMPLAINT_LENGTH = 300;
-
-/** Sorts what went wrong between the service and an agent of the Agent Client Protocol. */
-function toAcpError(error: unknown, { name, secrets }: { name: string; secrets: string[] }): DriverError {
+function toDriverError(error: unknown, { name, secrets }: { name: string; secrets: string[] }): DriverError {
   if (error instanceof DriverError) return error;
-  const words = error instanceof Error ? withoutSecrets(error.message, secrets) : "";
-  if (error instanceof AcpLoss) {
-    const lost = `${name} was lost before it replied`;
-    return new DriverError(words ? `${lost}: ${words.slice(-MAX_COMPLAINT_LENGTH)}` : `${lost}.`, { retryable: true });
+  const message = error instanceof Error ? toProgramMessage(error.message, secrets) : "";
+  if (error instanceof AgentLost) {
+    return new DriverError(`${name} was lost before it replied${message ? `: ${message}` : "."}`, { retryable: true });
   }
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (typeof code === "string") return toStartError(name, error);
   if (code === AUTHENTICATION_REQUIRED) {
     return new DriverError(
-      `${name} wants a login: log in with the program itself, or give it a key in agents.providers.${name}.env.`,
+      `${name} requires a login: log in with the program itself, or set a key in agents.providers.${name}.env.`,
       { retryable: false },
     );
   }
-  const retryable = code === INTERNAL_ERROR;
-  return new DriverError(`${name} failed: ${words.slice(0, MAX_COMPLAINT_LENGTH)}`, { retryable });
+  return new DriverError(`${name} failed: ${message}`, { retryable: code === INTERNAL_ERROR });
 }

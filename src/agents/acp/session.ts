@@ -2,14 +2,14 @@ import type { ActiveSession, ClientContext, ContentBlock, StopReason } from "@ag
 import { DriverError } from "../../errors.ts";
 import type { AgentTurn } from "../driver.ts";
 
-/** One conversation with an agent of the Agent Client Protocol. One turn at a time. */
+/** One conversation with an agent. It takes one turn at a time. */
 export interface AcpSession {
-  /** Sends the turn's message, in a new session behind the history, and resolves with what the agent says. */
-  ask(turn: AgentTurn, model: string): Promise<AcpAnswer>;
-  /** Asks the agent to leave off. */
+  /** Sends the turn's message, in a new session after the history, and resolves to the agent's answer. */
+  ask(turn: AgentTurn & { model: string }): Promise<AcpAnswer>;
+  /** Asks the agent to stop the current turn. */
   cancel(): void;
-  /** Leaves off, and takes nothing more from it. */
-  drop(): void;
+  /** Cancels, and ignores what the agent still sends. */
+  close(): void;
 }
 
 export interface AcpAnswer {
@@ -18,44 +18,45 @@ export interface AcpAnswer {
   warnings: string[];
 }
 
-/** More is no reply, in UTF-16 code units: an agent has run wild. */
-const MAX_LENGTH = 1024 * 1024;
+/** In UTF-16 code units. */
+const MAX_REPLY_LENGTH = 1024 * 1024;
 
-/** Opens a session in the folder `cwd`, absolute. */
+/** `cwd`: absolute path of the session's folder. */
 export async function openAcpSession(agent: ClientContext, cwd: string): Promise<AcpSession> {
   const session = await agent.buildSession(cwd).start();
-  const cancel = (): void => {
-    // an agent that has gone needs no telling
-    agent.notify("session/cancel", { sessionId: session.sessionId }).catch(() => {});
-  };
   let isNew = true;
-  let chosen = "default";
+  let chosenModel = "default";
   return {
-    async ask(turn, model) {
-      const warnings = model === "default" && chosen === model ? [] : await chooseModel(agent, session, model);
-      chosen = model;
-      const prompt = toPrompt(turn, isNew);
+    async ask({ history, message, model }) {
+      const warnings = model === chosenModel && model === "default" ? [] : await chooseModel(agent, session, model);
+      chosenModel = model;
+      const prompt = toPrompt(message, isNew ? history : []);
       isNew = false;
-      const [{ stopReason }, text] = await Promise.all([session.prompt(prompt), collect(session)]);
+      const [{ stopReason }, text] = await Promise.all([session.prompt(prompt), collectText(session)]);
       return { text, stopReason, warnings };
     },
     cancel,
-    drop() {
+    close() {
       cancel();
       session.dispose();
     },
   };
+
+  function cancel(): void {
+    // A program that has ended needs no cancellation.
+    agent.notify("session/cancel", { sessionId: session.sessionId }).catch(() => {});
+  }
 }
 
-function toPrompt({ history, message }: AgentTurn, isNew: boolean): ContentBlock[] {
-  const now: ContentBlock = { type: "text", text: message };
-  if (!isNew || history.length === 0) return [now];
-  // as JSON, so that no text in it can pass for another turn
+/** The history is sent as JSON, so that no text in it can pass for another turn. */
+function toPrompt(message: string, history: AgentTurn["history"]): ContentBlock[] {
+  const prompt: ContentBlock = { type: "text", text: message };
+  if (history.length === 0) return [prompt];
   const earlier = `Earlier turns of this session, oldest first:\n${JSON.stringify(history)}\n\n`;
-  return [{ type: "text", text: earlier }, now];
+  return [{ type: "text", text: earlier }, prompt];
 }
 
-/** `default` is what the agent began with. Gives a sentence where the agent has no such model to choose. */
+/** `default` is the model that the session started with. Returns a warning when the agent does not offer the model. */
 async function chooseModel(agent: ClientContext, session: ActiveSession, model: string): Promise<string[]> {
   const { sessionId, newSessionResponse } = session;
   for (const option of newSessionResponse.configOptions ?? []) {
@@ -66,10 +67,10 @@ async function chooseModel(agent: ClientContext, session: ActiveSession, model: 
     await agent.request("session/set_config_option", { sessionId, configId: option.id, value });
     return [];
   }
-  return model === "default" ? [] : [`The agent offers no model "${model}" to choose: its own choice answered.`];
+  return model === "default" ? [] : [`The agent does not offer the model "${model}" and answered with its own choice.`];
 }
 
-async function collect(session: ActiveSession): Promise<string> {
+async function collectText(session: ActiveSession): Promise<string> {
   let text = "";
   for (;;) {
     const message = await session.nextUpdate();
@@ -77,8 +78,8 @@ async function collect(session: ActiveSession): Promise<string> {
     const { update } = message;
     if (update.sessionUpdate !== "agent_message_chunk" || update.content.type !== "text") continue;
     text += update.content.text;
-    if (text.length > MAX_LENGTH) {
-      throw new DriverError(`The agent wrote more than ${MAX_LENGTH} characters and was stopped.`, {
+    if (text.length > MAX_REPLY_LENGTH) {
+      throw new DriverError(`The agent wrote more than ${MAX_REPLY_LENGTH} characters and was stopped.`, {
         retryable: false,
       });
     }

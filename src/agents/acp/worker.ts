@@ -1,50 +1,66 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ClientContext, RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
+import { Readable, Writable } from "node:stream";
 import { DriverError } from "../../errors.ts";
+import { type ProcessOptions, type RunningProcess, startProcess } from "../../shared/child-process.ts";
 import type { AgentTurn } from "../driver.ts";
-import { type AcpCall, AcpLoss, type AcpProgram, startAcpProgram } from "./process.ts";
 import { type AcpAnswer, type AcpSession, openAcpSession } from "./session.ts";
 
-/** A running agent with the sessions it keeps. */
+/** A running agent and its sessions. */
 export interface AcpWorker {
   /**
-   * Carries out a turn in the session of its key; at the abort it is cancelled, and two seconds later the agent killed.
-   * Rejects with an `AcpLoss` where the agent is lost meanwhile.
+   * Runs a turn in the session of its key. When the signal aborts, the turn is cancelled and the agent killed if it has not
+   * stopped two seconds later. Rejects with `AgentLost` when the program ends or the connection breaks.
    */
-  ask(turn: AgentTurn, model: string, signal: AbortSignal): Promise<AcpAnswer>;
-  /** It takes no turn any more: it has gone, or has had its share. */
+  ask(turn: AgentTurn & { model: string }, signal: AbortSignal): Promise<AcpAnswer>;
+  /** Takes no further turn: the program has ended, or has had its share of sessions. */
   isSpent(): boolean;
-  /** Ends the agent once no turn is under way. */
+  /** Ends the program once no turn is running. */
   retire(): void;
 }
 
+/** The message is what the program wrote to standard error before its first prompt; may be empty. */
+export class AgentLost extends Error {
+  override name = "AgentLost";
+}
+
 interface State {
-  program: AcpProgram;
-  witness: AcpWitness;
+  process: RunningProcess;
+  agent: Promise<ClientContext>;
   cwd: string;
   /** By session key. */
   sessions: Map<string, AcpSession>;
-  /** How many it was ever asked for. */
-  opened: number;
-  /** Turns under way. */
-  turns: number;
+  openedSessions: number;
+  runningTurns: number;
+  /** A prompt was sent, so standard error may quote it. */
+  prompted: boolean;
   retired: boolean;
 }
 
-/** Agents keep what was said in every session: one that has had this many is replaced by a fresh one. */
+/** Agents keep every session in memory, so one that has had this many is replaced. */
 const MAX_SESSIONS = 100;
+const CANCEL_GRACE_MS = 2000;
+/** A longer line ends the connection. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
-/** How long an agent may take to heed a cancelled turn, in milliseconds. */
-const GRACE_MS = 2000;
-
-/** Starts the agent. Throws where its arguments or its environment cannot be. */
-export function createAcpWorker(call: AcpCall): AcpWorker {
-  const program = startAcpProgram(call);
-  const witness = createAcpWitness(program);
-  const sessions = new Map<string, AcpSession>();
-  const state: State = { program, witness, cwd: call.cwd, sessions, opened: 0, turns: 0, retired: false };
+/** Starts the agent. Throws for invalid arguments or environment values. */
+export function createAcpWorker(options: ProcessOptions & { cwd: string }): AcpWorker {
+  const process = startProcess(options);
+  const agent = process.started.then(() => connect(process));
+  // The turns that wait for it see the rejection.
+  agent.catch(process.kill);
+  const state: State = {
+    process,
+    agent,
+    cwd: options.cwd,
+    sessions: new Map(),
+    openedSessions: 0,
+    runningTurns: 0,
+    prompted: false,
+    retired: false,
+  };
   return {
-    ask: (turn, model, signal) => ask(state, { turn, model }, signal),
-    isSpent: () => state.retired || state.opened >= MAX_SESSIONS || program.isGone(),
+    ask: (turn, signal) => ask(state, turn, signal),
+    isSpent: () => state.retired || state.openedSessions >= MAX_SESSIONS || !process.isRunning(),
     retire() {
       state.retired = true;
       endIfIdle(state);
@@ -52,122 +68,80 @@ export function createAcpWorker(call: AcpCall): AcpWorker {
   };
 }
 
-async function ask(
-  state: State,
-  { turn, model }: { turn: AgentTurn; model: string },
-  signal: AbortSignal,
-): Promise<AcpAnswer> {
-  const stopListening = onAbort(signal, () => {
+async function ask(state: State, turn: AgentTurn & { model: string }, signal: AbortSignal): Promise<AcpAnswer> {
+  let grace: NodeJS.Timeout | undefined;
+  const cancel = (): void => {
     state.sessions.get(turn.sessionKey)?.cancel();
-    const grace = setTimeout(state.program.kill, GRACE_MS);
-    return () => clearTimeout(grace);
-  });
-  state.turns += 1;
+    grace = setTimeout(state.process.kill, CANCEL_GRACE_MS);
+  };
+  signal.addEventListener("abort", cancel, { once: true });
+  state.runningTurns += 1;
   try {
-    const session = await state.witness.beforePrompt(() => takeSession(state, turn));
+    const session = await takeSession(state, turn);
     signal.throwIfAborted();
-    return await state.witness.duringPrompt(() => session.ask(turn, model));
+    state.prompted = true;
+    return await session.ask(turn);
   } catch (error) {
-    forget(state, turn.sessionKey);
-    throw error;
+    forgetSession(state, turn.sessionKey);
+    throw await toLoss(state, error);
   } finally {
-    stopListening();
-    if (signal.aborted) forget(state, turn.sessionKey);
-    state.turns -= 1;
+    signal.removeEventListener("abort", cancel);
+    clearTimeout(grace);
+    if (signal.aborted) forgetSession(state, turn.sessionKey);
+    state.runningTurns -= 1;
     endIfIdle(state);
   }
 }
 
-/** A turn without a history begins its session afresh, whatever the agent remembers. */
+/** A turn without a history starts a new session, whatever the agent remembers. */
 async function takeSession(state: State, { sessionKey, history }: AgentTurn): Promise<AcpSession> {
   const known = state.sessions.get(sessionKey);
   if (known && history.length > 0) return known;
-  forget(state, sessionKey);
-  state.opened += 1;
-  const session = await openAcpSession(await state.program.ready, state.cwd);
+  forgetSession(state, sessionKey);
+  state.openedSessions += 1;
+  const session = await openAcpSession(await state.agent, state.cwd);
   state.sessions.set(sessionKey, session);
   return session;
 }
 
-/** What an agent remembers of a turn that failed is not what the session's history says. */
-function forget({ sessions }: State, sessionKey: string): void {
-  sessions.get(sessionKey)?.drop();
+/** After a failed turn the agent's session differs from the stored history. */
+function forgetSession({ sessions }: State, sessionKey: string): void {
+  sessions.get(sessionKey)?.close();
   sessions.delete(sessionKey);
 }
 
-function endIfIdle({ retired, turns, program }: State): void {
-  if (retired && turns === 0) program.end();
-}
-
-/** Calls `act` at the abort. What is given back stops listening, and undoes what `act` gave to undo. */
-function onAbort(signal: AbortSignal, act: () => () => void): () => void {
-  let undo: (() => void) | undefined;
-  const listener = (): void => void (undo = act());
-  signal.addEventListener("abort", listener, { once: true });
-  return () => {
-    signal.removeEventListener("abort", listener);
-    undo?.();
-  };
-}
-
-/** Sees to it that an agent's last words are told of the turn that they belong to. */
-export interface AcpWitness {
-  /** Carries out what comes before a prompt. Rejects with an `AcpLoss` where the agent is lost meanwhile. */
-  beforePrompt<Result>(step: () => Promise<Result>): Promise<Result>;
-  /** Carries out a prompt. Rejects with an `AcpLoss` where the agent is lost meanwhile. */
-  duringPrompt<Result>(step: () => Promise<Result>): Promise<Result>;
-}
-
-interface StderrState {
-  program: AcpProgram;
-  /** Prompts under way. */
-  prompts: number;
-  /** Several prompts were under way together since there was none. */
-  mixed: boolean;
-}
-
-/**
- * All sessions write to one standard error, and what one is told may be quoted there: words that may be of another turn
- * are told of none.
- */
-export function createAcpWitness(program: AcpProgram): AcpWitness {
-  const state: StderrState = { program, prompts: 0, mixed: false };
-  return {
-    async beforePrompt(step) {
-      try {
-        return await step();
-      } catch (error) {
-        throw await toLoss(state, error, state.prompts > 0);
-      }
-    },
-    async duringPrompt(step) {
-      begin(state);
-      try {
-        return await step();
-      } catch (error) {
-        throw await toLoss(state, error, state.mixed);
-      } finally {
-        await end(state);
-      }
-    },
-  };
-}
-
-function begin(state: StderrState): void {
-  state.mixed = state.prompts > 0;
-  if (!state.mixed) state.program.forgetWords();
-  state.prompts += 1;
-}
-
-/** What the agent wrote before its answer has come with that, and may be read after it in the same turn of the loop. */
-async function end(state: StderrState): Promise<void> {
-  await nextTurn();
-  state.prompts -= 1;
-  if (state.prompts === 0) state.program.forgetWords();
-}
-
-async function toLoss({ program }: StderrState, error: unknown, silent: boolean): Promise<unknown> {
-  // what the system, the agent or this service said needs no other words
+/** Errors of this service, of the system and of the agent are kept. Any other means that the connection broke. */
+async function toLoss({ process, prompted }: State, error: unknown): Promise<unknown> {
   if (error instanceof DriverError || (error instanceof Error && "code" in error)) return error;
-  return new AcpLoss(silent ? "" : await program.lastWords(), { cause: error });
+  return new AgentLost(prompted ? "" : await process.stderrTail(), { cause: error });
+}
+
+function endIfIdle({ retired, runningTurns, process }: State): void {
+  if (retired && runningTurns === 0) process.end();
+}
+
+/** Offers the agent neither files nor a terminal. */
+async function connect({ child: { stdin, stdout }, kill }: RunningProcess): Promise<ClientContext> {
+  const { client, methods, ndJsonStream, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
+  const stream = ndJsonStream(Writable.toWeb(stdin), Readable.toWeb(stdout), { maxMessageBytes: MAX_LINE_BYTES });
+  const { agent, closed } = client({ name: "hookline" })
+    .onRequest(methods.client.session.requestPermission, ({ params }) => rejectPermission(params))
+    .connect(stream);
+  void closed.then(kill);
+  const { protocolVersion } = await agent.request(methods.agent.initialize, {
+    protocolVersion: PROTOCOL_VERSION,
+    clientCapabilities: {},
+  });
+  if (protocolVersion === PROTOCOL_VERSION) return agent;
+  throw new DriverError(
+    `The agent speaks version ${protocolVersion} of the Agent Client Protocol; expected ${PROTOCOL_VERSION}.`,
+    { retryable: false },
+  );
+}
+
+/** There is nobody who could approve. */
+function rejectPermission({ options }: RequestPermissionRequest): RequestPermissionResponse {
+  const rejection =
+    options.find(({ kind }) => kind === "reject_once") ?? options.find(({ kind }) => kind === "reject_always");
+  return { outcome: rejection ? { outcome: "selected", optionId: rejection.optionId } : { outcome: "cancelled" } };
 }
