@@ -142,7 +142,7 @@ describe("webhooks test", () => {
     ]);
     expect(await webhooks("test")).toMatchObject({ code: 0 });
     write("transforms/x.ts", "export default () => ({ allowUnsafeExternalContent: true });");
-    expect((await webhooks("test")).stdout).toContain("allowUnsafeExternalContent is for the mapping to say");
+    expect((await webhooks("test")).stdout).toContain("allowUnsafeExternalContent can only be set in the mapping");
   });
 
   test("what cannot be run is told, and the others run", async () => {

@@ -54,19 +54,17 @@ describe("webhooks check", () => {
   });
 });
 
-test("the log is for a person on a terminal, and for programs elsewhere", async () => {
-  const store = { path: "state" };
-  write("webhooks.json5", JSON.stringify(withTokens({ store, log: { level: "warn" } })));
-  mkdirSync(path.join(folder, "state"));
-  chmodSync(path.join(folder, "state"), 0o755);
-  const terminal = openTerminal(folder, ["serve", "--port", "0"]);
-  await terminal.answer("Listening on", INTERRUPT);
-  expect(await terminal.end()).toBe(0);
-  expect(terminal.shown()).toMatch(/^\d\d:\d\d:\d\d WARN {2}others can reach the state folder folder=\S+\r?$/m);
-
-  const piped = await startProcess(path.join(folder, "webhooks.json5"));
-  expect(await piped.end("SIGTERM")).toBe(0);
-  expect(piped.errors()).toMatch(/^\{"level":40,.*"msg":"others can reach the state folder"\}$/m);
+test("a usage error is one line and the next step, with exit code 1", async () => {
+  expect(await webhooks("serve", "--port", "x")).toEqual({
+    code: 1,
+    stdout: "",
+    stderr:
+      "error: option '--port <number>' argument 'x' is invalid. A port is a whole number from 0 to 65535.\nSee --help.\n",
+  });
+  expect(await webhooks("chekc")).toMatchObject({
+    code: 1,
+    stderr: "error: unknown command 'chekc'\n(Did you mean check?)\nSee --help.\n",
+  });
 });
 
 test("webhooks try prints the action that a payload would give", async () => {
@@ -120,8 +118,16 @@ describe("webhooks channels test", () => {
 });
 
 describe("webhooks serve", () => {
-  test.each(["SIGTERM", "SIGINT"] as const)("ends with 0 on %s", async (signal) => {
-    write("webhooks.json5", JSON.stringify(withTokens({})));
+  test("on a terminal the log is for a person, and Ctrl+C ends it", async () => {
+    writeOpenState();
+    const terminal = openTerminal(folder, ["serve", "--port", "0"]);
+    await terminal.answer("Listening on", INTERRUPT);
+    expect(await terminal.end()).toBe(0);
+    expect(terminal.shown()).toMatch(/^\d\d:\d\d:\d\d WARN {2}others can reach the state folder folder=\S+\r?$/m);
+  });
+
+  test("elsewhere the log is JSON, and SIGTERM ends it", async () => {
+    writeOpenState();
     const service = await startProcess(path.join(folder, "webhooks.json5"));
     const response = await fetch(`${service.url}/hooks/wake`, {
       method: "POST",
@@ -129,7 +135,8 @@ describe("webhooks serve", () => {
       body: '{ "text": "x" }',
     });
     expect(response.status).toBe(200);
-    expect(await service.end(signal)).toBe(0);
+    expect(await service.end("SIGTERM")).toBe(0);
+    expect(service.errors()).toMatch(/^\{"level":40,.*"msg":"others can reach the state folder"\}$/m);
   });
 
   test("refuses to start without a hook token, and says which key and why", async () => {
@@ -139,6 +146,13 @@ describe("webhooks serve", () => {
     expect(stderr).toMatch(/hooks\.token/);
   });
 });
+
+/** A configuration whose state folder leads to a warning in the log. */
+function writeOpenState(): void {
+  write("webhooks.json5", JSON.stringify(withTokens({ store: { path: "state" }, log: { level: "warn" } })));
+  mkdirSync(path.join(folder, "state"));
+  chmodSync(path.join(folder, "state"), 0o755);
+}
 
 function write(name: string, text: string): void {
   mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });

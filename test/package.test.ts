@@ -81,7 +81,7 @@ test("the package holds what it needs, and no tests", async () => {
       "dist/cli/webhooks.js",
       "dist/index.d.ts",
       "dist/contracts/index.d.ts",
-      "dist/transforms/sandbox/child.js",
+      "dist/transforms/child/main.js",
       "presets/mail/preset.json",
       "schemas/config.json",
     ]),

@@ -1,15 +1,22 @@
+import path from "node:path";
 import { defineConfig } from "vitest/config";
+
+const root = path.join(import.meta.dirname, "..");
+
+// Workers, and the programs that tests start, compile each file once.
+process.env["NODE_COMPILE_CACHE"] ??= path.join(root, "node_modules/.cache/compile");
 
 export default defineConfig({
   test: {
-    root: new URL("..", import.meta.url).pathname,
+    root,
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-    // They take programs of the system: `npm run test:system`.
+    // These need programs of the system: `npm run test:system`.
     exclude: ["test/system/**"],
     pool: "forks",
-    maxWorkers: 2,
-    // Patience costs nothing where all is well: on a machine ten times slower each test still has its time, and what is
-    // polled for gives up first, with what it saw last.
+    // Most tests wait for something most of the time, so there are more workers than cores. A worker runs many files.
+    maxWorkers: 4,
+    isolate: false,
+    // Generous, for machines ten times slower. `expect.poll` gives up first and shows what it saw last.
     testTimeout: 240_000,
     hookTimeout: 240_000,
     expect: { poll: { timeout: 60_000 } },
