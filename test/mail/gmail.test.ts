@@ -1,4 +1,4 @@
-/** Mails of Gmail on their way to runs, through the whole service. */
+/** Gmail through the whole service. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Mailbox } from "../../src/config/schema/generated.ts";
 import { type GmailServer, startGmail } from "../support/gmail.ts";
@@ -23,7 +23,7 @@ afterEach(async () => {
   await gmail.close();
 });
 
-test("what is announced and pulled, also what came while the service was down, and each mail once", async () => {
+test("runs each pulled mail once, also those that arrived while the service was down", async () => {
   await start(gmail.notified);
   await gmail.deliver(toBytes("g-1"));
   await expect.poll(ids).toEqual(["g-1"]);
@@ -40,7 +40,7 @@ test("what is announced and pulled, also what came while the service was down, a
   });
 });
 
-test("what is moved out of spam, also after it was passed over there", async () => {
+test("runs a mail that is moved out of spam", async () => {
   await start(gmail.notified);
   const spam = await gmail.deliver(toBytes("ham"), { labelIds: ["SPAM"] });
   await gmail.deliver(toBytes("g-1"));
@@ -50,7 +50,7 @@ test("what is moved out of spam, also after it was passed over there", async () 
   await expect.poll(ids).toEqual(["g-1", "g-2", "ham"]);
 });
 
-test("what is pushed with a token, and nothing for those who have none", async () => {
+test("runs pushed mail, with a valid token only", async () => {
   const push = { audience: AUDIENCE, serviceAccount: ACCOUNT, certsUrl: google.certsUrl };
   await start({ topic: gmail.notified.topic, push });
   await gmail.deliver(toBytes("p-1"));
@@ -59,7 +59,7 @@ test("what is pushed with a token, and nothing for those who have none", async (
   await expect.poll(ids).toEqual(["p-1"]);
 });
 
-test("a consent that was withdrawn is said", async () => {
+test("reports a revoked consent", async () => {
   await gmail.revoke();
   await open(gmail.notified);
   await expect.poll(state).toBe("login-refused");
@@ -68,7 +68,7 @@ test("a consent that was withdrawn is said", async () => {
   });
 });
 
-test("without push settings there is nothing at its path", async () => {
+test("has no push path without push settings", async () => {
   await open(gmail.notified);
   expect(await announce(google.sign())).toBe(404);
 });
@@ -80,7 +80,7 @@ async function open(source: Partial<Mailbox>): Promise<void> {
   });
 }
 
-/** What is delivered from then on has to come. */
+/** Resolves when mail is watched. */
 async function start(source: Partial<Mailbox>): Promise<void> {
   await open(source);
   await expect.poll(state).toBe("watching");
@@ -94,7 +94,7 @@ function ids(): Promise<string[]> {
   return idsOfRuns(service);
 }
 
-/** Posts what Pub/Sub would; resolves with the status. */
+/** Posts as Pub/Sub does. Resolves with the status. */
 async function announce(token: string): Promise<number> {
   const data = Buffer.from(JSON.stringify({ emailAddress: gmail.source.user, historyId: 1 })).toString("base64");
   const { status } = await fetch(`${service.url}/mail/push`, {

@@ -3,158 +3,133 @@ import type { CodeChallengeMethod, OAuth2Client } from "google-auth-library";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isRateLimit, readGoogleError, toMailError } from "./errors.ts";
 
-type Message = gmail_v1.Schema$Message;
-
-/** The few requests of Gmail's API that a mailbox is read by. Each rejects with a `MailError`. */
+/** The requests of Gmail's API that reading a mailbox needs. Each rejects with a `MailError`. */
 export interface GmailApi {
   profile(signal: AbortSignal): Promise<gmail_v1.Schema$Profile>;
   labels(signal: AbortSignal): Promise<gmail_v1.Schema$Label[]>;
-  /** Has the mailbox's changes announced on a topic, for some days. */
+  /** Makes Gmail announce changes on a topic, for some days. */
   watch(topicName: string, signal: AbortSignal): Promise<gmail_v1.Schema$WatchResponse>;
-  /** A page of what was added since a record; undefined where Gmail no longer knows it. */
-  history(
-    from: { startHistoryId: string; pageToken: string | undefined },
-    signal: AbortSignal,
-  ): Promise<gmail_v1.Schema$ListHistoryResponse | undefined>;
-  /** A page of the mails that a search finds, newest first, spam and trash among them. */
-  search(
-    query: { q: string; pageToken: string | undefined },
-    signal: AbortSignal,
-  ): Promise<gmail_v1.Schema$ListMessagesResponse>;
-  /** A mail in one of its forms; undefined where there is none any more. */
-  message(id: string, form: MessageForm, signal: AbortSignal): Promise<Message | undefined>;
+  /** One page of what was added since a record. Undefined if Gmail no longer knows the record. */
+  history(from: Page<"startHistoryId">, signal: AbortSignal): Promise<gmail_v1.Schema$ListHistoryResponse | undefined>;
+  /** One page of the mails that a search finds, newest first, with spam and trash. */
+  search(query: Page<"q">, signal: AbortSignal): Promise<gmail_v1.Schema$ListMessagesResponse>;
+  /** Undefined if the mail was deleted. */
+  message(id: string, form: MessageForm, signal: AbortSignal): Promise<gmail_v1.Schema$Message | undefined>;
 }
 
-/** metadata: without headers but its Message-ID · headers: all of them · raw: as it travelled · full: parsed, without attachments. */
-export type MessageForm = "metadata" | "headers" | "raw" | "full";
+type Page<Key extends string> = Record<Key, string> & { pageToken: string | undefined };
 
-export interface GmailApiOptions {
-  auth: OAuth2Client;
-  /** Where the API is. Default: Google's own. */
-  rootUrl: string | undefined;
-}
+const FORMS = {
+  /** Without headers except the Message-ID. */
+  metadata: { format: "metadata", metadataHeaders: ["Message-ID", "Message-Id"] },
+  headers: { format: "metadata" },
+  /** As it was sent. */
+  raw: { format: "raw" },
+  /** Parsed, without attachments. */
+  full: { format: "full" },
+};
+
+export type MessageForm = keyof typeof FORMS;
 
 const ME = { userId: "me" };
 const PAGE_SIZE = 500;
+const TIMEOUT_MS = 30_000;
+/** Waits after a rate limit: together longer than the minute that quotas are counted by. */
+const RATE_LIMIT_WAITS_MS = [1000, 3000, 9000, 20_000, 40_000];
 
-/** Waits before a request that asked too much is tried again, in milliseconds: in all more than the minute that quotas count by. */
-const RATE_WAITS_MS = [1000, 3000, 9000, 20_000, 40_000];
-
-/** Gmail's API for the mailbox of whoever gave the consent. */
-export async function createGmailApi({ auth, rootUrl }: GmailApiOptions): Promise<GmailApi> {
-  // Not before it is needed, as all that takes long to load.
+/** `rootUrl`: where the API is, instead of Google's. */
+export async function createGmailApi(auth: OAuth2Client, rootUrl: string | undefined): Promise<GmailApi> {
+  // Slow to load, so only when it is needed.
   const { gmail } = await import("@googleapis/gmail");
   const { users } = gmail({ version: "v1", auth, ...(rootUrl && { rootUrl }) });
   return {
-    profile: (signal) => ask("open the mailbox", signal, () => users.getProfile(ME, { signal })),
+    profile: (signal) => request("open the mailbox", signal, () => users.getProfile(ME, { signal })),
 
     async labels(signal) {
-      const { labels } = await ask("list the labels", signal, () => users.labels.list(ME, { signal }));
-      return labels ?? [];
+      return (await request("list the labels", signal, () => users.labels.list(ME, { signal }))).labels ?? [];
     },
 
     watch: (topicName, signal) =>
-      ask("have changes announced", signal, () => users.watch({ ...ME, requestBody: { topicName } }, { signal })),
+      request("announce changes", signal, () => users.watch({ ...ME, requestBody: { topicName } }, { signal })),
 
-    history: (from, signal) =>
-      askUnlessGone("read the history", signal, () =>
-        users.history.list(
-          { ...ME, ...from, maxResults: PAGE_SIZE, historyTypes: ["messageAdded", "labelAdded"] },
-          { signal },
-        ),
-      ),
+    history(from, signal) {
+      const query = { ...ME, ...from, maxResults: PAGE_SIZE, historyTypes: ["messageAdded", "labelAdded"] };
+      return unlessGone(request("read the history", signal, () => users.history.list(query, { signal })));
+    },
 
-    search: (query, signal) =>
-      ask("list the mails", signal, () =>
-        users.messages.list({ ...ME, ...query, maxResults: PAGE_SIZE, includeSpamTrash: true }, { signal }),
-      ),
+    search(query, signal) {
+      const all = { ...ME, ...query, maxResults: PAGE_SIZE, includeSpamTrash: true };
+      return request("list the mails", signal, () => users.messages.list(all, { signal }));
+    },
 
     message: (id, form, signal) =>
-      askUnlessGone("read a mail", signal, () => users.messages.get({ ...ME, id, ...FORMS[form] }, { signal })),
+      unlessGone(request("read a mail", signal, () => users.messages.get({ ...ME, id, ...FORMS[form] }, { signal }))),
   };
 }
 
-const FORMS = {
-  metadata: { format: "metadata", metadataHeaders: ["Message-ID", "Message-Id"] },
-  headers: { format: "metadata" },
-  raw: { format: "raw" },
-  full: { format: "full" },
-} satisfies Record<MessageForm, object>;
-
-async function askUnlessGone<Answer>(
+/** The library retries network errors and server errors within seconds, but a rate limit takes longer. */
+async function request<Answer>(
   doing: string,
   signal: AbortSignal,
-  request: () => Promise<{ data: Answer }>,
-): Promise<Answer | undefined> {
-  try {
-    return await ask(doing, signal, request);
-  } catch (error) {
-    const { cause } = toMailError(error, doing);
-    if (readGoogleError(cause).status === 404) return undefined;
-    throw error;
+  send: () => Promise<{ data: Answer }>,
+): Promise<Answer> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return (await send()).data;
+    } catch (error) {
+      const waitMs = RATE_LIMIT_WAITS_MS[attempt];
+      if (waitMs === undefined || !isRateLimit(readGoogleError(error))) throw toMailError(error, doing);
+      await sleep(waitMs, undefined, { signal });
+    }
   }
 }
 
-/** The library tries again what fails for a moment; those who ask too much have to wait for longer than that. */
-async function ask<Answer>(
-  doing: string,
-  signal: AbortSignal,
-  request: () => Promise<{ data: Answer }>,
-  [waitMs, ...laterWaits] = RATE_WAITS_MS,
-): Promise<Answer> {
-  try {
-    return (await request()).data;
-  } catch (error) {
-    if (waitMs === undefined || !isRateLimit(readGoogleError(error))) throw toMailError(error, doing);
-  }
-  await sleep(waitMs, undefined, { signal });
-  return ask(doing, signal, request, laterWaits);
+async function unlessGone<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
+  return answer.catch((error: Error) => {
+    if (readGoogleError(error.cause).status === 404) return undefined;
+    throw error;
+  });
 }
 
 export interface OAuthClientOptions {
   clientId?: string;
-  /** Absent for a client that has none. */
+  /** Absent for a public client. */
   clientSecret?: string;
-  /** Access tokens are got by it as they are needed, once for all who wait. */
   refreshToken?: string;
   redirectUri?: string;
-  /** Where Google's own addresses do not hold. */
+  /** Instead of Google's own addresses. */
   tokenUrl?: string;
   authUrl?: string;
   certsUrl?: string;
 }
 
-/** Longest time for an answer to any request that sets no other, in milliseconds. */
-const TIMEOUT_MS = 30_000;
-
-/** Google's OAuth: asks with access tokens, gets new ones, checks those that others bring. */
+/** Google's OAuth client: gets access tokens as they are needed, and verifies the tokens of others. */
 export async function createOAuthClient(options: OAuthClientOptions): Promise<OAuth2Client> {
-  // Not before it is needed: Google's libraries take a while to load, and most services have no use for them.
+  // Slow to load, so only when it is needed.
   const google = await import("google-auth-library");
-  const { clientId, clientSecret, redirectUri, refreshToken, ...urls } = options;
+  const { clientId, clientSecret, redirectUri, refreshToken, tokenUrl, authUrl, certsUrl } = options;
   const client = new google.OAuth2Client({
     clientId,
     clientSecret,
     redirectUri,
-    // A token can be withdrawn before its time: a refusal is met once with a new one.
+    // An access token can be revoked before its end: the library then gets a new one, once.
     forceRefreshOnFailure: true,
     transporterOptions: {
       timeout: TIMEOUT_MS,
-      // The one that the library brings throws where nobody catches it when a post is aborted before it is sent.
+      // The library's own fetch throws an uncaught error when a POST is aborted before it is sent.
       fetchImplementation: fetch,
     },
     endpoints: {
-      ...(urls.tokenUrl && { oauth2TokenUrl: urls.tokenUrl }),
-      ...(urls.authUrl && { oauth2AuthBaseUrl: urls.authUrl }),
-      ...(urls.certsUrl && { oauth2FederatedSignonPemCertsUrl: urls.certsUrl }),
+      ...(tokenUrl && { oauth2TokenUrl: tokenUrl }),
+      ...(authUrl && { oauth2AuthBaseUrl: authUrl }),
+      ...(certsUrl && { oauth2FederatedSignonPemCertsUrl: certsUrl }),
     },
   });
   if (refreshToken) client.setCredentials({ refresh_token: refreshToken });
   return client;
 }
 
-/** How Google is told that a code challenge is a SHA-256. */
+/** The name of SHA-256 for a code challenge. */
 export async function loadS256(): Promise<CodeChallengeMethod> {
-  const { CodeChallengeMethod: methods } = await import("google-auth-library");
-  return methods.S256;
+  return (await import("google-auth-library")).CodeChallengeMethod.S256;
 }

@@ -24,13 +24,13 @@ async function start(client: object = {}): Promise<{ consent: Consent; asked: UR
   return { consent, asked, back: asked.get("redirect_uri") ?? "" };
 }
 
-/** What a person does who presses the button of Google's page. */
+/** Presses the button of Google's page. */
 async function press(asked: URLSearchParams): Promise<Response> {
   const form = new URLSearchParams([...asked, ["email", server.source.user]]);
   return fetch(await giveConsent(server.url, form));
 }
 
-test("asks for what the mailbox is read with, for good, and with a proof that only this process has", async () => {
+test("asks for lasting access, with a proof that only this process has", async () => {
   const { consent, asked } = await start();
   expect(consent.url).toMatch(`${server.url}/o/oauth2/v2/auth?`);
   expect(Object.fromEntries(asked)).toEqual({
@@ -47,7 +47,7 @@ test("asks for what the mailbox is read with, for good, and with a proof that on
   });
 });
 
-test("gives a refresh token that opens the mailbox", async () => {
+test("returns a refresh token that opens the mailbox", async () => {
   const { consent, asked } = await start();
   const given = consent.wait(signal);
   const page = await press(asked);
@@ -61,7 +61,7 @@ test("gives a refresh token that opens the mailbox", async () => {
   await createGmail({ source: { ...server.source, oauth } }).check(signal);
 });
 
-test("takes no answer without its own state", async () => {
+test("ignores answers without its own state", async () => {
   const { consent, asked, back } = await start();
   const given = consent.wait(signal);
   for (const query of ["?code=forged", "?code=forged&state=guessed", "?error=access_denied", "", "/"]) {
@@ -71,7 +71,7 @@ test("takes no answer without its own state", async () => {
   await expect(given).resolves.toMatchObject({ email: server.source.user });
 });
 
-test("a refusal is a refusal", async () => {
+test("rejects if the consent is refused", async () => {
   const { consent, asked, back } = await start();
   const given = consent.wait(signal);
   const [page] = await Promise.all([
@@ -81,7 +81,7 @@ test("a refusal is a refusal", async () => {
   expect(await page.text()).toMatch("was not given");
 });
 
-test("a code that Google does not know is told", async () => {
+test("rejects if Google refuses the code", async () => {
   const { consent, asked, back } = await start();
   const message = expect.stringMatching(/cannot get a refresh token/);
   await Promise.all([
@@ -90,7 +90,7 @@ test("a code that Google does not know is told", async () => {
   ]);
 });
 
-test("whoever does not want to wait any longer stops listening", async () => {
+test("stops listening when it is aborted", async () => {
   const { consent, back } = await start();
   const end = new AbortController();
   const given = consent.wait(end.signal);

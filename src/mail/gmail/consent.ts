@@ -1,22 +1,22 @@
 import type { OAuth2Client } from "google-auth-library";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { MailError } from "../../errors.ts";
+import { untilAborted } from "../../shared/async.ts";
 import { sameSecret } from "../../shared/secret.ts";
 import { createGmailApi, createOAuthClient, loadS256 } from "./api.ts";
 import { toMailError } from "./errors.ts";
 
-/** What a mailbox is read and its notifications are pulled with. */
+/** To read the mailbox and to pull its notifications. */
 const SCOPES = ["https://www.googleapis.com/auth/gmail.readonly", "https://www.googleapis.com/auth/pubsub"];
 
 export interface ConsentOptions {
-  /** Of a client of the kind "Desktop app". */
+  /** Of an OAuth client of the type "Desktop app". */
   clientId: string;
   clientSecret?: string;
-  /** Port on the loopback that the browser comes back to. Default: a free one. */
-  redirectPort?: number;
-  /** Shown as chosen on Google's page. */
+  /** Preselected on Google's page. */
   user?: string;
   authUrl?: string;
   tokenUrl?: string;
@@ -24,123 +24,84 @@ export interface ConsentOptions {
 }
 
 export interface Consent {
-  /** The page where a person consents: to be opened on this machine. */
+  /** The page where the user consents, to be opened on this machine. */
   url: string;
-  /** Resolves once that is done. Rejects with a `MailError` where it was refused, with the signal's reason where it aborts. Call once. */
+  /** Resolves after the consent. Rejects with a `MailError` if it is refused, or with the signal's reason. Call it once. */
   wait(signal: AbortSignal): Promise<{ refreshToken: string; email: string }>;
-  /** Stops listening; `wait` does it itself. */
+  /** Stops listening. `wait` does it too. */
   close(): void;
 }
 
-/** Asks a person for access to a mailbox, in the browser: with a loopback redirect, a state and PKCE (RFC 8252). */
+/** Asks a user for access to a mailbox in the browser, with a loopback redirect, a state and PKCE (RFC 8252). */
 export async function createConsent(options: ConsentOptions): Promise<Consent> {
-  const { redirectPort = 0, user, apiUrl, ...rest } = options;
-  const redirect = await startRedirectServer(redirectPort);
-  const client = await createOAuthClient({ ...rest, redirectUri: redirect.uri });
+  const { user, apiUrl, ...clientOptions } = options;
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const client = await createOAuthClient({ ...clientOptions, redirectUri: `http://127.0.0.1:${port}` });
   const { codeVerifier, codeChallenge } = await client.generateCodeVerifierAsync();
   const state = randomBytes(32).toString("base64url");
-  return {
-    url: client.generateAuthUrl({
-      access_type: "offline",
-      // Google gives a refresh token at the first consent alone, unless it is asked to ask again.
-      prompt: "consent",
-      scope: SCOPES,
-      state,
-      code_challenge: codeChallenge,
-      code_challenge_method: await loadS256(),
-      ...(user && { login_hint: user }),
-    }),
-    async wait(signal) {
-      try {
-        const code = await redirect.waitForCode(state, signal);
-        return await redeem(client, { code, codeVerifier, apiUrl }, signal);
-      } finally {
-        redirect.close();
-      }
-    },
-    close: redirect.close,
-  };
-}
-
-async function redeem(
-  client: OAuth2Client,
-  { code, codeVerifier, apiUrl }: { code: string; codeVerifier: string; apiUrl: string | undefined },
-  signal: AbortSignal,
-): Promise<{ refreshToken: string; email: string }> {
-  const { tokens } = await client.getToken({ code, codeVerifier }).catch((error: unknown) => {
-    throw toMailError(error, "get a refresh token");
+  const url = client.generateAuthUrl({
+    access_type: "offline",
+    // Without it, Google gives a refresh token only at the first consent.
+    prompt: "consent",
+    scope: SCOPES,
+    state,
+    code_challenge: codeChallenge,
+    code_challenge_method: await loadS256(),
+    ...(user && { login_hint: user }),
   });
-  client.setCredentials(tokens);
-  const api = await createGmailApi({ auth: client, rootUrl: apiUrl });
-  const { emailAddress } = await api.profile(signal);
-  const { refresh_token: refreshToken } = tokens;
-  if (refreshToken && emailAddress) return { refreshToken, email: emailAddress };
-  const advice = "Remove the app at https://myaccount.google.com/permissions and try again.";
-  throw new MailError("login", `Google gave no refresh token. ${advice}`);
+  return { url, wait, close };
+
+  async function wait(signal: AbortSignal): ReturnType<Consent["wait"]> {
+    try {
+      const code = await untilAborted(receiveCode(server, state), signal);
+      return await redeem(client, { code, codeVerifier }, { apiUrl, signal });
+    } finally {
+      close();
+    }
+  }
+
+  function close(): void {
+    server.close();
+    server.closeIdleConnections();
+  }
 }
 
-/** Where the browser comes back to after a consent. */
-interface RedirectServer {
-  uri: string;
-  /** Resolves with the code that comes with this state. Rejects with a `MailError` where the consent was refused, or with the signal's reason. */
-  waitForCode(state: string, signal: AbortSignal): Promise<string>;
-  close(): void;
-}
-
-/** Listens on a port of the loopback: 0 takes a free one. */
-async function startRedirectServer(port: number): Promise<RedirectServer> {
-  const server = createServer();
-  server.listen(port, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    uri: `http://127.0.0.1:${portOf(server)}`,
-    waitForCode: (state, signal) => waitForCode(server, state, signal),
-    close() {
-      server.close();
-      server.closeIdleConnections();
-    },
-  };
-}
-
-function waitForCode(server: Server, state: string, signal: AbortSignal): Promise<string> {
+/** Waits for the browser to come back with a code. Rejects with a `MailError` if the consent was refused. */
+function receiveCode(server: Server, state: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  if (signal.aborted) reject(signal.reason);
-  server.on("request", (request, response) => {
-    const { status, words, code, refusal } = judge(request, state);
-    response.writeHead(status, { "content-type": "text/plain; charset=utf-8", connection: "close" }).end(words);
-    if (code) resolve(code);
-    if (refusal) reject(refusal);
+  server.on("request", ({ url = "" }, response) => {
+    const query = URL.parse(url, "http://127.0.0.1")?.searchParams ?? new URLSearchParams();
+    const answer = (status: number, text: string): unknown =>
+      response.writeHead(status, { "content-type": "text/plain; charset=utf-8", connection: "close" }).end(text);
+    // Another program may know the port, but not the state.
+    if (!sameSecret(query.get("state") ?? "", state)) return void answer(400, "This is not the requested page.");
+    const code = query.get("code");
+    if (code) {
+      answer(200, "Done. You can close this page.");
+      return resolve(code);
+    }
+    answer(200, "The consent was not given. You can close this page.");
+    // `access_denied`. Nothing else from the browser gets into the message.
+    const reason = /^\w{1,40}$/.exec(query.get("error") ?? "")?.[0] ?? "no reason given";
+    reject(new MailError("login", `The consent was not given: ${reason}.`));
   });
   return promise;
 }
 
-interface Verdict {
-  status: number;
-  /** For the person in front of the browser. */
-  words: string;
-  code?: string;
-  refusal?: MailError;
-}
-
-function judge({ url = "" }: IncomingMessage, state: string): Verdict {
-  const query = URL.parse(url, "http://127.0.0.1")?.searchParams;
-  // Whoever else knows the port knows no state.
-  if (!sameSecret(query?.get("state") ?? "", state)) {
-    return { status: 400, words: "This is not the page that was asked for." };
-  }
-  const code = query?.get("code");
-  if (code) return { status: 200, words: "Done. You can close this page.", code };
-  const refusal = new MailError("login", `The consent was not given: ${toName(query?.get("error"))}.`);
-  return { status: 200, words: "The consent was not given. You can close this page.", refusal };
-}
-
-/** `access_denied`: whatever else the browser may bring does not get through. */
-function toName(error: string | null | undefined): string {
-  return /^\w{1,40}$/.exec(error ?? "")?.[0] ?? "no reason given";
-}
-
-function portOf(server: Server): number {
-  const address = server.address();
-  return typeof address === "object" && address ? address.port : 0;
+async function redeem(
+  client: OAuth2Client,
+  proof: { code: string; codeVerifier: string },
+  { apiUrl, signal }: { apiUrl: string | undefined; signal: AbortSignal },
+): Promise<{ refreshToken: string; email: string }> {
+  const { tokens } = await client.getToken(proof).catch((error: unknown) => {
+    throw toMailError(error, "get a refresh token");
+  });
+  client.setCredentials(tokens);
+  const { emailAddress: email } = await (await createGmailApi(client, apiUrl)).profile(signal);
+  const { refresh_token: refreshToken } = tokens;
+  if (refreshToken && email) return { refreshToken, email };
+  const advice = "Remove the app at https://myaccount.google.com/permissions and try again.";
+  throw new MailError("login", `Google gave no refresh token. ${advice}`);
 }

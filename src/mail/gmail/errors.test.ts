@@ -29,10 +29,10 @@ test.each([
   expect(toMailError(thrown, "read the mailbox")).toMatchObject({ name: "MailError", kind, cause: thrown });
 });
 
-test("says what it was for, what Google says, and what to do", () => {
+test("says what failed, Google's reason, and what to do", () => {
   const error = answer(400, { error: "invalid_grant", error_description: "Token has been\n\nrevoked" });
   expect(toMailError(error, "open the mailbox").message).toBe(
-    "Google: cannot open the mailbox: Token has been revoked. The refresh token has ended or was withdrawn: run `webhooks mail setup` again.",
+    "Google: cannot open the mailbox: Token has been revoked. The refresh token has ended or was revoked: run `webhooks mail setup` again.",
   );
 });
 
@@ -41,7 +41,7 @@ test("quotes one short line", () => {
   expect(message).toMatch(/^Google: cannot read a mail: a b{298}\.$/);
 });
 
-test("leaves a mail error as it is", () => {
+test("a MailError stays as it is", () => {
   const error = new MailError("gone", "No such mailbox.");
   expect(toMailError(error, "read")).toBe(error);
 });

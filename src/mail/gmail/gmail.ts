@@ -1,110 +1,97 @@
 import type { Mailbox } from "../../config/schema/generated.ts";
 import { MailError } from "../../errors.ts";
+import { createWakeUp } from "../../shared/async.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
 import { createGmailApi, createOAuthClient, type GmailApi } from "./api.ts";
-import { withTries } from "./fetch.ts";
-import { readBacklog, readHistory, startPosition } from "./history.ts";
-import type { Step } from "./look.ts";
-import { formatPosition, parsePosition, type Position } from "./position.ts";
-import { createNews, createPubsub, type News, type Pubsub, requireSubscription } from "./pubsub-pull.ts";
-import { type GmailSettings, requireSettings, sameAddress } from "./settings.ts";
+import { withHeaderFallback } from "./fetch.ts";
+import { parsePosition, type Position, readBacklog, readHistory, startPosition } from "./history.ts";
+import { checkSubscription, createPubsub, isSameMailbox, type Pubsub, pullUntilChange } from "./pubsub.ts";
 import { createWatchRenewal, requestWatch, type WatchRenewal } from "./watch.ts";
 
 export interface GmailOptions {
   source: Mailbox;
-  /** How often the history is read without any notification, in milliseconds. Default: a minute. */
+  /** How often the history is read without a notification, in milliseconds. Default: a minute. */
   pollMs?: number;
 }
 
-interface State {
-  settings: GmailSettings;
+interface Connection {
   api: GmailApi;
   pubsub: Pubsub;
-  news: News;
-  /** Absent: nobody asked for notifications. */
+  /** Undefined if nothing receives notifications. */
   renewal: WatchRenewal | undefined;
 }
 
-/** All of a mailbox is one lane: Gmail has labels, which each mail brings along. */
-const LANE = "mailbox";
-
+/** Gmail has labels instead of folders. */
+const FOLDER = "mailbox";
 const POLL_MS = 60_000;
-
-/** A position that only says that nothing came is given this often: Gmail forgets old ones after a week or so. */
+/** How often a position is given although nothing has changed. Gmail forgets old ones after about a week. */
 const KEEP_MS = 3_600_000;
 
 /**
- * Follows a mailbox by Gmail's API. The history says what came, notifications only when to read it: one that is lost is made up
- * for at the next poll. Throws a `MailError` where the settings cannot work.
+ * Follows a mailbox by Gmail's API. The history says what arrived; notifications only say when to read it, so that a lost one delays
+ * mail until the next poll.
  */
 export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSource {
-  const settings = requireSettings(source);
-  let opened: Promise<State> | undefined;
-  const open = (): Promise<State> => (opened ??= createState(settings, pollMs));
+  const { user = "", oauth, topic, subscription, push, apiUrl, pubsubUrl } = source;
+  const changes = createWakeUp();
+  let connection: Promise<Connection> | undefined;
+  const connect = (): Promise<Connection> => (connection ??= createConnection());
   return {
     name: "gmail",
-    mailbox: `gmail://${settings.user}`,
-    addresses: [settings.user],
-    folders: [LANE],
-    check: async (signal) => check(await open(), signal),
-    async *follow(_folder, options) {
-      yield* follow(await open(), options);
-    },
-    // Before anything was opened there is nothing to look at again.
-    notify: () =>
-      void opened?.then(
-        ({ news }) => news.ring(),
-        () => undefined,
-      ),
+    mailbox: `gmail://${user.toLowerCase()}`,
+    addresses: [user.toLowerCase()],
+    folders: [FOLDER],
+    check,
+    follow,
+    notify: changes.wake,
   };
-}
 
-async function createState(settings: GmailSettings, pollMs: number): Promise<State> {
-  const { user, oauth, topic, subscription, apiUrl, pubsubUrl } = settings;
-  const auth = await createOAuthClient({ ...oauth });
-  const api = withTries(await createGmailApi({ auth, rootUrl: apiUrl }));
-  const pubsub = createPubsub({ auth, url: pubsubUrl });
-  return {
-    settings,
-    api,
-    pubsub,
-    news: createNews({ user, pollMs, ...(subscription && { pulled: { pubsub, subscription } }) }),
-    renewal: topic ? createWatchRenewal((signal) => requestWatch(api, topic, signal)) : undefined,
-  };
-}
+  async function createConnection(): Promise<Connection> {
+    const auth = await createOAuthClient({ ...oauth });
+    const api = withHeaderFallback(await createGmailApi(auth, apiUrl));
+    const isNotified = subscription !== undefined || push !== undefined;
+    return {
+      api,
+      pubsub: createPubsub(auth, pubsubUrl),
+      renewal: topic && isNotified ? createWatchRenewal((signal) => requestWatch(api, topic, signal)) : undefined,
+    };
+  }
 
-async function check({ api, settings, pubsub, renewal }: State, signal: AbortSignal): Promise<void> {
-  await requireMailbox(api, settings.user, signal);
-  await renewal?.keep(signal);
-  if (settings.subscription) await requireSubscription(pubsub, settings.subscription, signal);
-}
+  async function check(signal: AbortSignal): Promise<void> {
+    const { api, pubsub, renewal } = await connect();
+    await checkMailbox(api, user, signal);
+    await renewal?.keep(signal);
+    if (subscription) await checkSubscription(pubsub, subscription, signal);
+  }
 
-async function* follow(state: State, options: FollowOptions): AsyncGenerator<MailBatch> {
-  const { api, news, renewal, settings } = state;
-  const { signal } = options;
-  await requireMailbox(api, settings.user, signal);
-  let position = parsePosition(options.position) ?? (await startPosition(api, options.since, signal));
-  let given: Position | undefined;
-  for (;;) {
-    for await (const step of nextSteps(api, position, options)) {
-      position = step.position;
-      if (step.mails.length === 0 && !isWorthKeeping(position, given)) continue;
-      yield { ...step, position: formatPosition(position) };
-      given = position;
+  async function* follow(_folder: string, options: FollowOptions): AsyncGenerator<MailBatch> {
+    const { api, pubsub, renewal } = await connect();
+    const { signal } = options;
+    await checkMailbox(api, user, signal);
+    let position = parsePosition(options.position) ?? (await startPosition(api, options.since, signal));
+    let given: Position | undefined;
+    while (!signal.aborted) {
+      const { backlog } = position;
+      const batches = backlog
+        ? readBacklog(api, { ...position, backlog }, options)
+        : readHistory(api, position, options);
+      for await (const batch of batches) {
+        position = batch.position;
+        if (batch.mails.length === 0 && given && !isProgress(given, position)) continue;
+        yield { ...batch, position: JSON.stringify(position) };
+        given = position;
+      }
+      // After a new watch the history is read once more: earlier changes may not have been announced.
+      if (position.backlog || (await renewal?.keep(signal))) continue;
+      if (subscription) await pullUntilChange(pubsub, { subscription, user, timeoutMs: pollMs }, signal);
+      else await changes.wait(pollMs, signal);
+      changes.reset();
     }
-    if (position.backlog || (await renewal?.keep(signal))) continue;
-    await news.wait(signal);
   }
 }
 
-function nextSteps(api: GmailApi, position: Position, options: FollowOptions): AsyncGenerator<Step> {
-  const { backlog } = position;
-  return backlog ? readBacklog(api, { ...position, backlog }, options) : readHistory(api, position, options);
-}
-
-function isWorthKeeping(position: Position, given: Position | undefined): boolean {
+function isProgress(given: Position, position: Position): boolean {
   return (
-    given === undefined ||
     given.historyId !== position.historyId ||
     Boolean(given.backlog) !== Boolean(position.backlog) ||
     given.readAt + KEEP_MS < position.readAt
@@ -112,10 +99,10 @@ function isWorthKeeping(position: Position, given: Position | undefined): boolea
 }
 
 /** Rejects with a `MailError` unless the consent opens this user's mailbox. */
-export async function requireMailbox(api: GmailApi, user: string, signal: AbortSignal): Promise<void> {
+async function checkMailbox(api: GmailApi, user: string, signal: AbortSignal): Promise<void> {
   const { emailAddress } = await api.profile(signal);
   if (!emailAddress) throw new MailError("network", "Google: the answer is not Gmail's.");
-  if (sameAddress(emailAddress, user)) return;
-  const message = `The consent is for ${emailAddress}, and hooks.mail.source.user is ${user}. Run \`webhooks mail setup\` again.`;
+  if (isSameMailbox(emailAddress, user)) return;
+  const message = `The consent is for ${emailAddress}, but hooks.mail.source.user is ${user}. Run \`webhooks mail setup\` again.`;
   throw new MailError("login", message);
 }

@@ -1,14 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { FOLLOW_OPTIONS, GMAIL } from "../../../test/support/gmail/stub.ts";
 import type { GmailApi } from "./api.ts";
-import { readBacklog, readHistory } from "./history.ts";
-import type { Step } from "./look.ts";
-import type { Backlog } from "./position.ts";
+import { type Backlog, type PositionedBatch, parsePosition, readBacklog, readHistory } from "./history.ts";
 
-describe("read history", () => {
+describe("readHistory", () => {
   type Page = Awaited<ReturnType<GmailApi["history"]>>;
 
-  /** Gmail's API with this history, each mail named after its id: records and pages that the emulator never makes. */
+  /** Gmail's API with this history. The emulator does not make such records and pages. */
   function createApi(pages: Record<string, Page>): GmailApi {
     return {
       ...GMAIL,
@@ -22,11 +20,11 @@ describe("read history", () => {
     };
   }
 
-  async function read(pages: Record<string, Page>): Promise<Step[]> {
-    const steps: Step[] = [];
+  async function read(pages: Record<string, Page>): Promise<PositionedBatch[]> {
+    const batches: PositionedBatch[] = [];
     const position = { historyId: "100", readAt: 5 };
-    for await (const step of readHistory(createApi(pages), position, FOLLOW_OPTIONS)) steps.push(step);
-    return steps;
+    for await (const batch of readHistory(createApi(pages), position, FOLLOW_OPTIONS)) batches.push(batch);
+    return batches;
   }
 
   const added = (id: string, ...mails: string[]) => ({
@@ -34,20 +32,20 @@ describe("read history", () => {
     messagesAdded: mails.map((mail) => ({ message: { id: mail } })),
   });
 
-  const summary = ({ mails, position, remaining }: Step) => [
+  const summary = ({ mails, position, remaining }: PositionedBatch) => [
     mails.map(({ mail }) => mail.id).join(""),
     position.historyId,
     remaining,
   ];
 
-  test("a record that several batches share is dealt with after the last of them", async () => {
-    const steps = await read({
+  test("a record that several batches share is processed after the last of them", async () => {
+    const batches = await read({
       first: {
         historyId: "110",
         history: [added("101", "a"), added("102", "b", "c", "d"), added("103", "e")],
       },
     });
-    expect(steps.map(summary)).toEqual([
+    expect(batches.map(summary)).toEqual([
       ["ab", "101", 3],
       ["cd", "102", 1],
       ["e", "103", 0],
@@ -55,23 +53,29 @@ describe("read history", () => {
     ]);
   });
 
-  test("pages are one history, which ends where it did for the first of them", async () => {
-    const steps = await read({
+  test("pages are one history, which ends where the first page says", async () => {
+    const batches = await read({
       first: { historyId: "110", nextPageToken: "2", history: [added("101", "a")] },
       2: { historyId: "120", nextPageToken: "3", history: [] },
       3: { historyId: "130", history: [added("112", "b"), added("113", "a")] },
     });
-    expect(steps.map(summary)).toEqual([
+    expect(batches.map(summary)).toEqual([
       ["ab", "112", 0],
       ["", "113", 0],
     ]);
   });
 
-  test("nothing new moves the position only", async () => {
+  test("compares records as large numbers", async () => {
+    const history = [added("179518051848910062798", "a"), added("179518051848910062797", "b")];
+    const batches = await read({ first: { historyId: "99", history } });
+    expect(batches.at(-1)?.position.historyId).toBe("179518051848910062798");
+  });
+
+  test("moves only the position if nothing is new", async () => {
     expect((await read({ first: { historyId: "104" } })).map(summary)).toEqual([["", "104", 0]]);
   });
 
-  test("a record without an id, a mail without one and labels other than the inbox are passed over", async () => {
+  test("ignores records and mails without an id, and other labels than the inbox", async () => {
     const history = [
       { messagesAdded: [{ message: { id: "x" } }] },
       {
@@ -83,17 +87,17 @@ describe("read history", () => {
     expect((await read({ first: { historyId: "102", history } })).map(summary)).toEqual([["", "102", 0]]);
   });
 
-  test("a position that is not known any more becomes one of now, with what came since the day before it", async () => {
-    const [step] = await read({});
-    expect(step).toMatchObject({
+  test("replaces an unknown position by the current one with a backlog", async () => {
+    const [batch] = await read({});
+    expect(batch).toMatchObject({
       mails: [],
       position: { historyId: "500", backlog: { since: 0, given: [] } },
     });
   });
 });
 
-describe("read backlog", () => {
-  /** Gmail's API with these mails, newest first as it lists them; `at` undefined: it was deleted since. */
+describe("readBacklog", () => {
+  /** Gmail's API with these mails, newest first. `at` undefined: the mail was deleted. */
   function createApi(mails: { id: string; at: number | undefined }[]): GmailApi {
     return {
       ...GMAIL,
@@ -106,16 +110,16 @@ describe("read backlog", () => {
     };
   }
 
-  async function read(api: GmailApi, backlog: Backlog): Promise<Step[]> {
-    const steps: Step[] = [];
+  async function read(api: GmailApi, backlog: Backlog): Promise<PositionedBatch[]> {
+    const batches: PositionedBatch[] = [];
     const position = { historyId: "1", readAt: 5, backlog };
-    for await (const step of readBacklog(api, position, FOLLOW_OPTIONS)) steps.push(step);
-    return steps;
+    for await (const batch of readBacklog(api, position, FOLLOW_OPTIONS)) batches.push(batch);
+    return batches;
   }
 
-  const idsOf = ({ mails }: Step): string[] => mails.map(({ mail }) => mail.id);
+  const idsOf = ({ mails }: PositionedBatch): string[] => mails.map(({ mail }) => mail.id);
 
-  test("a batch of deleted mails changes nothing", async () => {
+  test("ignores a batch of deleted mails", async () => {
     const api = createApi([
       { id: "d", at: 400 },
       { id: "c", at: 300 },
@@ -128,7 +132,7 @@ describe("read backlog", () => {
     expect(last?.position).toEqual({ historyId: "1", readAt: 5 });
   });
 
-  test("what is listed out of order is not lost where the reading stops in between", async () => {
+  test("loses no mail that is listed out of order when it is interrupted", async () => {
     const api = createApi([
       { id: "c", at: 250 },
       { id: "d", at: 400 },
@@ -141,12 +145,34 @@ describe("read backlog", () => {
     expect(rest.flatMap(idsOf)).toEqual(["d", "c"]);
   });
 
-  test("a position stays small, however many mails there are", async () => {
+  test("a position stays small with many mails", async () => {
     const api = createApi(
       Array.from({ length: 1000 }, (_, index) => ({ id: `18c5f7a6b2d9${index}`, at: 2000 - index })),
     );
-    const steps = await read(api, { since: 0, given: [] });
-    expect(steps.flatMap(idsOf)).toHaveLength(1000);
-    for (const { position } of steps) expect(Buffer.byteLength(JSON.stringify(position))).toBeLessThan(4096);
+    const batches = await read(api, { since: 0, given: [] });
+    expect(batches.flatMap(idsOf)).toHaveLength(1000);
+    for (const { position } of batches) expect(Buffer.byteLength(JSON.stringify(position))).toBeLessThan(4096);
+  });
+});
+
+describe("parsePosition", () => {
+  test.each([
+    { historyId: "179518051848910062797", readAt: 5 },
+    { historyId: "1", readAt: 5, backlog: { since: 3, given: ["a"] } },
+  ])("reads %o", (position) => {
+    expect(parsePosition(JSON.stringify(position))).toEqual(position);
+  });
+
+  test.each([
+    undefined,
+    "",
+    "{",
+    "null",
+    "[]",
+    '{"historyId":"1"}',
+    '{"historyId":5,"readAt":5}',
+    '{"historyId":"x","readAt":5}',
+  ])("rejects %s", (text) => {
+    expect(parsePosition(text)).toBeUndefined();
   });
 });

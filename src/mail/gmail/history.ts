@@ -1,154 +1,165 @@
-import type { FollowOptions } from "../source.ts";
+import { isObject, parseObject } from "../../shared/json.ts";
+import type { FollowOptions, MailBatch } from "../source.ts";
 import type { GmailApi } from "./api.ts";
-import { readMails } from "./fetch.ts";
-import type { Look, Step } from "./look.ts";
-import { type Backlog, laterRecord, type Position } from "./position.ts";
+import { type MessageInfo, readMails } from "./fetch.ts";
+
+/** How far a mailbox is read. */
+export interface Position {
+  /** Everything up to this record of the mailbox's history is processed. */
+  historyId: string;
+  /** When the history was last read to its end, in milliseconds since the epoch, by this machine's clock. */
+  readAt: number;
+  /** What must be read before the history continues. */
+  backlog?: Backlog;
+}
+
+export interface Backlog {
+  /** Mails received from then on, in milliseconds since the epoch. */
+  since: number;
+  /** Gmail's ids of the last mails that were given. */
+  given: string[];
+}
+
+/** A batch whose position is not serialised yet. */
+export type PositionedBatch = Omit<MailBatch, "position"> & { position: Position };
 
 const DAY_MS = 24 * 3_600_000;
-
-/** As long as Gmail keeps spam and trash: whoever moves an older mail to the inbox tidies up. */
-const MOVED_MS = 30 * DAY_MS;
-
-/** What is looked through again before the moment that was read up to: clocks differ, and mails are delayed on their way in. */
+/** Gmail keeps spam and trash for this long. An older mail that is moved to the inbox is only being tidied up. */
+const MAX_MOVED_AGE_MS = 30 * DAY_MS;
+/** How much before the last read is searched again: clocks differ, and mail can be delayed on its way in. */
 const OVERLAP_MS = DAY_MS;
+/** As many as one batch can have, so that none is given again. A position has a limited size. */
+const MAX_GIVEN = 100;
 
-/**
- * Gives what came in since a position, and at last the position behind it. Where Gmail no longer knows the position, that is one
- * with a backlog.
- */
-export async function* readHistory(api: GmailApi, position: Position, options: FollowOptions): AsyncGenerator<Step> {
-  const readAt = Date.now();
-  const found = await listChanges(api, position.historyId, options.signal);
-  if (found === undefined) yield await startAgain(api, position, options);
-  else yield* readChanges(api, found.changes, { from: position, to: { historyId: found.historyId, readAt } }, options);
+/** Returns undefined if the text is no position. */
+export function parsePosition(text: string | undefined): Position | undefined {
+  const { historyId, readAt, backlog } = parseObject(text ?? "");
+  if (typeof historyId !== "string" || !/^\d{1,30}$/.test(historyId) || typeof readAt !== "number") return undefined;
+  return { historyId, readAt, ...(isBacklog(backlog) && { backlog }) };
 }
 
-async function* readChanges(
-  api: GmailApi,
-  changes: Change[],
-  { from, to }: { from: Position; to: Position },
-  options: FollowOptions,
-): AsyncGenerator<Step> {
-  let position = from;
-  for (let at = 0; at < changes.length; at += options.batchSize) {
-    const some = changes.slice(at, at + options.batchSize);
-    const behind = changes.slice(at + options.batchSize);
-    const ids = some.map(({ id }) => id);
-    const { mails } = await readMails(api, ids, createIsWanted(some, options), options);
-    // A record that goes on behind these is not dealt with yet.
-    const last = some.findLast(({ record }) => record !== behind[0]?.record);
-    position = { ...position, historyId: last?.record ?? position.historyId };
-    if (mails.length > 0) yield { mails, position, remaining: behind.length };
-  }
-  yield { mails: [], position: to, remaining: 0 };
+function isBacklog(value: unknown): value is Backlog {
+  return isObject(value) && typeof value.since === "number" && Array.isArray(value.given);
 }
 
-async function startAgain(api: GmailApi, { readAt }: Position, options: FollowOptions): Promise<Step> {
-  const since = Math.max(options.since, readAt - OVERLAP_MS);
-  return { mails: [], position: await startPosition(api, since, options.signal), remaining: 0 };
-}
-
-/** The mailbox as it is now, with what came since a moment to be looked through first. */
+/** The mailbox as it is now; what arrived since a moment is its backlog. */
 export async function startPosition(api: GmailApi, since: number, signal: AbortSignal): Promise<Position> {
   const readAt = Date.now();
   const { historyId } = await api.profile(signal);
   return { historyId: historyId ?? "1", readAt, backlog: { since, given: [] } };
 }
 
-function createIsWanted(changes: Change[], { since }: FollowOptions): (looked: Look) => boolean {
-  const moved = new Set(changes.filter((change) => change.moved).map(({ id }) => id));
-  const oldest = Math.max(since, Date.now() - MOVED_MS);
-  return ({ id, receivedAt }) => !moved.has(id) || receivedAt >= oldest;
+/** Gives what arrived since a position. If Gmail no longer knows the position, gives a new one with a backlog. */
+export async function* readHistory(
+  api: GmailApi,
+  from: Position,
+  options: FollowOptions,
+): AsyncGenerator<PositionedBatch> {
+  const readAt = Date.now();
+  const { batchSize, signal, since } = options;
+  const found = await listChanges(api, from.historyId, signal);
+  if (found === undefined) {
+    const position = await startPosition(api, Math.max(since, from.readAt - OVERLAP_MS), signal);
+    yield { mails: [], position, remaining: 0 };
+    return;
+  }
+  const { changes, historyId } = found;
+  const oldest = Math.max(since, readAt - MAX_MOVED_AGE_MS);
+  const moved = new Set(changes.filter((change) => change.isMoved).map(({ id }) => id));
+  const isWanted = ({ id, receivedAt }: MessageInfo): boolean => !moved.has(id) || receivedAt >= oldest;
+  let position = from;
+  while (changes.length > 0) {
+    const batch = changes.splice(0, batchSize);
+    const ids = batch.map(({ id }) => id);
+    const { mails } = await readMails(api, ids, isWanted, options);
+    // A record that continues in the next batch is not processed yet.
+    const last = batch.findLast(({ record }) => record !== changes[0]?.record);
+    position = { ...position, historyId: last?.record ?? position.historyId };
+    if (mails.length > 0) yield { mails, position, remaining: changes.length };
+  }
+  yield { mails: [], position: { historyId, readAt }, remaining: 0 };
 }
 
 /** A mail that the history names. */
 interface Change {
   id: string;
-  /** The record of the history that names it. */
   record: string;
-  /** It was there before, and was moved to the inbox: out of spam or trash, as a rule. */
-  moved: boolean;
+  /** It was moved to the inbox, usually out of spam or trash. */
+  isMoved: boolean;
 }
 
-interface Changes {
-  /** Each mail once, oldest record first. */
-  changes: Change[];
-  /** Where the history ended. */
-  historyId: string;
-}
-
-type Page = NonNullable<Awaited<ReturnType<GmailApi["history"]>>>;
-
-/** What came into the mailbox since a record; undefined where Gmail no longer knows that record. */
-async function listChanges(api: GmailApi, startHistoryId: string, signal: AbortSignal): Promise<Changes | undefined> {
-  const found = new Map<string, Change>();
-  let historyId = startHistoryId;
+/** Lists each mail that arrived since a record once, oldest first. Undefined if Gmail no longer knows the record. */
+async function listChanges(
+  api: GmailApi,
+  startHistoryId: string,
+  signal: AbortSignal,
+): Promise<{ changes: Change[]; historyId: string } | undefined> {
+  const changes = new Map<string, Change>();
+  let historyId = BigInt(startHistoryId);
   let pageToken: string | undefined;
   do {
     const page = await api.history({ startHistoryId, pageToken }, signal);
     if (page === undefined) return undefined;
-    // A later page tells the mailbox's end of a later moment: what came in between may be on none of the pages.
-    if (pageToken === undefined) historyId = laterRecord(historyId, page.historyId ?? startHistoryId);
+    // A later page names a later end: what arrived in between may be on no page.
+    if (pageToken === undefined) historyId = later(historyId, page.historyId ?? startHistoryId);
     for (const change of toChanges(page)) {
-      if (!found.has(change.id)) found.set(change.id, change);
-      historyId = laterRecord(historyId, change.record);
+      if (!changes.has(change.id)) changes.set(change.id, change);
+      historyId = later(historyId, change.record);
     }
     pageToken = page.nextPageToken ?? undefined;
   } while (pageToken !== undefined);
-  return { changes: [...found.values()], historyId };
+  return { changes: [...changes.values()], historyId: String(historyId) };
 }
 
-function toChanges({ history = [] }: Page): Change[] {
+function toChanges({ history = [] }: NonNullable<Awaited<ReturnType<GmailApi["history"]>>>): Change[] {
   return history.flatMap(({ id: record, messagesAdded = [], labelsAdded = [] }) => {
-    if (!record) return [];
-    const added = messagesAdded.map(({ message }) => ({ id: message?.id ?? "", record, moved: false }));
-    const moved = labelsAdded
-      .filter(({ labelIds }) => labelIds?.includes("INBOX"))
-      .map(({ message }) => ({ id: message?.id ?? "", record, moved: true }));
-    return [...added, ...moved].filter(({ id }) => id !== "");
+    const moved = labelsAdded.filter(({ labelIds }) => labelIds?.includes("INBOX"));
+    const toChange = (isMoved: boolean) => (entry: (typeof messagesAdded)[number]) =>
+      record && entry.message?.id ? [{ id: entry.message.id, record, isMoved }] : [];
+    return [...messagesAdded.flatMap(toChange(false)), ...moved.flatMap(toChange(true))];
   });
 }
 
-/** As many as a batch may have, so that none of them is given again: what a position may hold is bounded. */
-const MAX_GIVEN = 100;
+/** Records are numbers, larger than a `number` can hold. */
+function later(one: bigint, other: string): bigint {
+  return one < BigInt(other) ? BigInt(other) : one;
+}
 
-/** Gives the mails of the backlog, oldest first, and at last the position that needs none of them any more. */
+/** Gives the mails of the backlog, oldest first, and at last a position without it. */
 export async function* readBacklog(
   api: GmailApi,
   { backlog: start, ...behind }: Position & { backlog: Backlog },
   options: FollowOptions,
-): AsyncGenerator<Step> {
-  const listed = await listBacklog(api, start.since, options.signal);
+): AsyncGenerator<PositionedBatch> {
+  const { since } = start;
+  const listed = await listReceivedSince(api, since, options.signal);
   const ids = listed.filter((id) => !start.given.includes(id));
   let backlog = start;
   while (ids.length > 0) {
-    const some = ids.splice(0, options.batchSize);
-    const { mails, looks } = await readMails(api, some, ({ receivedAt }) => receivedAt >= start.since, options);
-    backlog = moveOn(backlog, looks);
+    const batch = ids.splice(0, options.batchSize);
+    const { mails, infos } = await readMails(api, batch, ({ receivedAt }) => receivedAt >= since, options);
+    backlog = advance(backlog, infos);
     if (mails.length > 0) yield { mails, position: { ...behind, backlog }, remaining: ids.length };
   }
   yield { mails: [], position: behind, remaining: 0 };
 }
 
-/** To the oldest of them, not to the newest: Gmail promises no exact order. */
-function moveOn({ since, given }: Backlog, looks: Look[]): Backlog {
-  const oldest = looks.length > 0 ? Math.min(...looks.map(({ receivedAt }) => receivedAt)) : since;
-  return {
-    since: Math.max(since, oldest),
-    given: [...given, ...looks.map(({ id }) => id)].slice(-MAX_GIVEN),
-  };
+/** Continues at the oldest of the mails, not at the newest: Gmail promises no exact order. */
+function advance({ since, given }: Backlog, infos: MessageInfo[]): Backlog {
+  const oldest = infos.length > 0 ? Math.min(...infos.map(({ receivedAt }) => receivedAt)) : since;
+  return { since: Math.max(since, oldest), given: [...given, ...infos.map(({ id }) => id)].slice(-MAX_GIVEN) };
 }
 
-/** The ids of all mails that Gmail received since a moment (milliseconds since the epoch) or the second before it, oldest first. */
-async function listBacklog(api: GmailApi, since: number, signal: AbortSignal): Promise<string[]> {
-  // The search knows seconds, and leaves it open whether the one it names is in.
+/** Lists ids, oldest first, including some of the second before. */
+async function listReceivedSince(api: GmailApi, since: number, signal: AbortSignal): Promise<string[]> {
+  // The search works by seconds, and does not say whether the given one is included.
   const q = `after:${Math.max(0, Math.floor(since / 1000) - 1)}`;
-  const ids: string[] = [];
+  const ids = new Set<string>();
   let pageToken: string | undefined;
   do {
     const page = await api.search({ q, pageToken }, signal);
-    ids.push(...(page.messages ?? []).flatMap(({ id }) => id ?? []));
+    for (const { id } of page.messages ?? []) if (id) ids.add(id);
     pageToken = page.nextPageToken ?? undefined;
   } while (pageToken !== undefined);
-  return [...new Set(ids)].toReversed();
+  return [...ids].toReversed();
 }

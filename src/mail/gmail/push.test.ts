@@ -53,7 +53,7 @@ function toPost(said: unknown): object {
 }
 
 describe.each(DOORS)("over a %s", (door) => {
-  test("a post with the right token is taken, and says that the mailbox has changed", async () => {
+  test("a post with a valid token says that the mailbox has changed", async () => {
     const push = await startPush(door);
     const answer = await push.post(google.sign());
     expect({ status: answer.status, body: await answer.text() }).toEqual({ status: 204, body: "" });
@@ -73,22 +73,22 @@ describe("a token", () => {
     ["for another service account", () => google.sign({ email: "mallory@test.iam.gserviceaccount.com" })],
     ["without an address", () => google.sign({ email: undefined })],
     ["whose address is not verified", () => google.sign({ email_verified: false })],
-    ["whose address is verified by a word", () => google.sign({ email_verified: "true" })],
+    ["whose address is verified by a string", () => google.sign({ email_verified: "true" })],
     ["of another issuer", () => google.sign({ iss: "https://accounts.example.com" })],
-    ["that is over", () => google.sign({ iat: now - 7200, exp: now - 3600 })],
+    ["that has expired", () => google.sign({ iat: now - 7200, exp: now - 3600 })],
     ["that is not valid yet", () => google.sign({ iat: now + 3600, exp: now + 7200 })],
-    ["that holds for years", () => google.sign({ exp: now + 10 * 365 * 86_400 })],
+    ["that is valid for years", () => google.sign({ exp: now + 10 * 365 * 86_400 })],
     ["without a signature", () => google.sign({}, { alg: "none" }).replace(/[^.]*$/, "")],
     [
-      "whose signature is another's",
+      "with the signature of another token",
       () => google.sign({}).replace(/[^.]*$/, google.sign({ sub: "1" }).split(".")[2] ?? ""),
     ],
     ["signed with the public key as a secret", () => google.sign({}, { alg: "HS256" }).replace(/[^.]*$/, "AAAA")],
-    ["of a key that Google does not have", () => google.sign({}, { kid: "other" })],
-    ["of a key that every object has", () => google.sign({}, { kid: "constructor" })],
+    ["of an unknown key", () => google.sign({}, { kid: "other" })],
+    ["of a key that every object inherits", () => google.sign({}, { kid: "constructor" })],
     ["that someone else signed", () => google.forge()],
     ["that someone else signed with a server of their own", () => stranger.sign()],
-  ])("%s is refused without saying why", async (_, token) => {
+  ])("%s is refused without a reason", async (_, token) => {
     const push = await startPush();
     const answer = await push.post(token());
     expect(answer.headers.get("www-authenticate")).toBe("Bearer");
@@ -97,12 +97,12 @@ describe("a token", () => {
     expect(JSON.stringify(push.ingress.log)).not.toContain("eyJ");
   });
 
-  test("is taken from either name of the issuer", async () => {
+  test("is accepted with either name of the issuer", async () => {
     const push = await startPush();
     expect((await push.post(google.sign({ iss: "accounts.google.com" }))).status).toBe(204);
   });
 
-  test("that cannot be checked now is asked for again", async () => {
+  test("that cannot be verified now must be sent again", async () => {
     const signer = await startGoogleSigner(AUDIENCE, ACCOUNT);
     await signer.close();
     const settings = { audience: AUDIENCE, serviceAccount: ACCOUNT, certsUrl: signer.certsUrl };
@@ -120,7 +120,7 @@ test.each([
   ["no message", { message: null }],
   ["no JSON inside", { message: { data: "%%%" } }],
   ["a message that inherits", { message: { __proto__: null } }],
-])("a post that speaks of %s is taken, so that it does not come again, and changes nothing", async (_, body) => {
+])("a post with %s is accepted, so that it is not repeated, and ignored", async (_, body) => {
   const push = await startPush();
   expect((await push.post(google.sign(), body)).status).toBe(204);
   expect(push.notified).toBe(0);
@@ -133,14 +133,14 @@ test("a body that is too large is refused", async () => {
   expect(push.notified).toBe(0);
 });
 
-test("without settings there is nothing at the path", async () => {
+test("the path does not exist without push settings", async () => {
   const push = await startPush("process", { push: undefined });
   const answer = await push.post(google.sign());
   expect(answer.status).toBe(404);
   await expectRefusal(answer, 404, "not_found");
 });
 
-test("nor for another method", async () => {
+test("the path does not exist for other methods", async () => {
   const { ingress } = await startPush();
   onTestFinished(() => ingress.server.close());
   expect((await ingress.send("/mail/push", { method: "GET" })).status).toBe(404);

@@ -39,21 +39,21 @@ const PUSH_CONFIG = {
   oidcToken: { audience: PUSH.audience, serviceAccountEmail: PUSH.serviceAccount },
 };
 
-test("makes what a mailbox can be followed with", async () => {
+test("creates a topic and a subscription that a mailbox can be followed with", async () => {
   await preparePubsub(options);
   const { topic, subscription } = options;
   expect(server.pubsub.mayPublish(topic, GMAIL_PUBLISHER)).toBe(true);
-  // A subscription that nobody pulls would else be deleted after a month.
+  // Otherwise a subscription that is not pulled is deleted after a month.
   expect(server.pubsub.subscription(subscription)).toMatchObject({ topic, expirationPolicy: {} });
   await createGmail({ source: { ...server.source, topic, subscription } }).check(signal);
 });
 
-test("makes one that is pushed", async () => {
+test("creates a push subscription", async () => {
   await preparePubsub({ ...options, push: PUSH });
   expect(server.pubsub.subscription(options.subscription)).toMatchObject({ pushConfig: PUSH_CONFIG });
 });
 
-test("may be run again, and then changes what is different", async () => {
+test("can be run again, and changes what differs", async () => {
   await preparePubsub(options);
   await preparePubsub({ ...options, push: PUSH });
   expect(server.pubsub.subscription(options.subscription)).toMatchObject({ pushConfig: PUSH_CONFIG });
@@ -62,7 +62,7 @@ test("may be run again, and then changes what is different", async () => {
   expect(server.requests.filter((request) => request.endsWith(":setIamPolicy"))).toHaveLength(1);
 });
 
-test("keeps who else may publish", async () => {
+test("keeps other publishers", async () => {
   const bindings = [{ role: "roles/pubsub.publisher", members: ["user:ann@example.com"] }];
   await server.pubsub.answer({ method: "PUT", path: options.topic, body: {}, gone: signal });
   const body = { policy: { etag: "BwX", bindings } };
@@ -72,7 +72,7 @@ test("keeps who else may publish", async () => {
   expect(server.pubsub.mayPublish(options.topic, GMAIL_PUBLISHER)).toBe(true);
 });
 
-test("takes no subscription that belongs to another topic", async () => {
+test("refuses a subscription that belongs to another topic", async () => {
   await preparePubsub(options);
   const other = { ...options, topic: `${options.topic}-other` };
   await expect(preparePubsub(other)).rejects.toMatchObject({
@@ -83,10 +83,10 @@ test("takes no subscription that belongs to another topic", async () => {
 
 test.each([
   [/^PUT .*\/topics\//, /cannot create the topic projects\/test\/topics\//],
-  [/:getIamPolicy$/, /cannot let Gmail publish on/],
-  [/:setIamPolicy$/, /cannot let Gmail publish on/],
+  [/:getIamPolicy$/, /cannot allow Gmail to publish on/],
+  [/:setIamPolicy$/, /cannot allow Gmail to publish on/],
   [/^PUT .*\/subscriptions\//, /cannot create the subscription/],
-])("says which step was refused: %s", async (step, message) => {
+])("names the refused step: %s", async (step, message) => {
   server.intercept = (request) =>
     step.test(request)
       ? googleError(403, "PERMISSION_DENIED", "User not authorized to perform this action.")

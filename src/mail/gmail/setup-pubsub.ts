@@ -2,11 +2,11 @@ import type { OAuth2Client } from "google-auth-library";
 import { MailError } from "../../errors.ts";
 import { isObject } from "../../shared/json.ts";
 import { readGoogleError, toMailError } from "./errors.ts";
-import { createPubsub, type Pubsub, type PubsubCall } from "./pubsub-pull.ts";
+import { createPubsub, type PubsubCall } from "./pubsub.ts";
 import { GMAIL_PUBLISHER, PUBLISHER_ROLE } from "./watch.ts";
 
 export interface PreparePubsubOptions {
-  /** Of someone who may administer Pub/Sub in the project. */
+  /** Of a user who may administer Pub/Sub in the project. */
   auth: OAuth2Client;
   pubsubUrl?: string;
   /** `projects/<project>/topics/<name>` */
@@ -18,88 +18,73 @@ export interface PreparePubsubOptions {
     /** `https://hooks.example.com/mail/push` */
     endpoint: string;
     audience: string;
-    /** Address of the service account that Pub/Sub signs its tokens for. */
+    /** The service account that signs the tokens. */
     serviceAccount: string;
   };
   signal: AbortSignal;
 }
 
-type Json = Record<string, unknown>;
+/** Without an expiration policy, a subscription is deleted after 31 days without a pull. */
+const SUBSCRIPTION = { ackDeadlineSeconds: 60, messageRetentionDuration: "86400s", expirationPolicy: {} };
 
 /**
- * Makes the topic that Gmail may publish on and the subscription to it, and leaves what is there already. May be run again.
- * Rejects with a `MailError` that says which step failed.
+ * Creates the topic that Gmail may publish on, and the subscription, unless they exist. Can be run again. Rejects with a `MailError`
+ * that names the failed step.
  */
 export async function preparePubsub(options: PreparePubsubOptions): Promise<void> {
   const { auth, pubsubUrl, topic, subscription, push, signal } = options;
-  const pubsub = createPubsub({ auth, url: pubsubUrl });
-  await createUnlessThere(pubsub, `create the topic ${topic}`, {
-    method: "PUT",
-    path: topic,
-    body: {},
-    signal,
-  });
-  await letGmailPublish(pubsub, topic, signal);
-  const pushConfig = push && toPushConfig(push);
-  const body = { ...SUBSCRIPTION, topic, ...(pushConfig && { pushConfig }) };
-  const doing = `create the subscription ${subscription}`;
-  if (await createUnlessThere(pubsub, doing, { method: "PUT", path: subscription, body, signal })) return;
-  await requireTopic(pubsub, subscription, { topic, signal });
-  const modify = { method: "POST", path: `${subscription}:modifyPushConfig`, signal } as const;
-  await ask(pubsub, `change the subscription ${subscription}`, {
-    ...modify,
+  const pubsub = createPubsub(auth, pubsubUrl);
+
+  await create(`create the topic ${topic}`, topic, {});
+  await allowGmailToPublish();
+  const pushConfig = push && {
+    pushEndpoint: push.endpoint,
+    oidcToken: { serviceAccountEmail: push.serviceAccount, audience: push.audience },
+  };
+  const settings = { ...SUBSCRIPTION, topic, ...(pushConfig && { pushConfig }) };
+  if (await create(`create the subscription ${subscription}`, subscription, settings)) return;
+  const existing = await request(`read ${subscription}`, { method: "GET", path: subscription });
+  if (existing.topic !== topic) {
+    throw new MailError(
+      "login",
+      `The subscription ${subscription} exists and belongs to ${String(existing.topic)}, not to ${topic}. Choose another name, or delete it.`,
+    );
+  }
+  await request(`change the subscription ${subscription}`, {
+    method: "POST",
+    path: `${subscription}:modifyPushConfig`,
     body: { pushConfig: pushConfig ?? {} },
   });
-}
 
-/** Without a policy of its own a subscription is deleted after 31 days without a pull. */
-const SUBSCRIPTION = { ackDeadlineSeconds: 60, messageRetentionDuration: "86400s", expirationPolicy: {} };
+  /** Resolves to false if it exists. */
+  async function create(doing: string, path: string, body: object): Promise<boolean> {
+    try {
+      await pubsub.call({ method: "PUT", path, body, signal });
+      return true;
+    } catch (error) {
+      if (readGoogleError(error).status === 409) return false;
+      throw toMailError(error, doing);
+    }
+  }
 
-/** Whether it was created just now. */
-async function createUnlessThere(pubsub: Pubsub, doing: string, call: PubsubCall): Promise<boolean> {
-  try {
-    await pubsub.call(call);
-    return true;
-  } catch (error) {
-    if (readGoogleError(error).status === 409) return false;
-    throw toMailError(error, doing);
+  async function allowGmailToPublish(): Promise<void> {
+    const doing = `allow Gmail to publish on ${topic}`;
+    const policy = await request(doing, { method: "GET", path: `${topic}:getIamPolicy` });
+    const bindings = Array.isArray(policy.bindings) ? policy.bindings.filter(isObject) : [];
+    if (bindings.some(isGmailPublisher)) return;
+    bindings.push({ role: PUBLISHER_ROLE, members: [GMAIL_PUBLISHER] });
+    // The policy's etag prevents undoing a change that someone else makes at the same time.
+    const body = { policy: { ...policy, bindings } };
+    await request(doing, { method: "POST", path: `${topic}:setIamPolicy`, body });
+  }
+
+  async function request(doing: string, call: Omit<PubsubCall, "signal">): Promise<Record<string, unknown>> {
+    return pubsub.call({ ...call, signal }).catch((error: unknown) => {
+      throw toMailError(error, doing);
+    });
   }
 }
 
-async function letGmailPublish(pubsub: Pubsub, topic: string, signal: AbortSignal): Promise<void> {
-  const doing = `let Gmail publish on ${topic}`;
-  const policy = await ask(pubsub, doing, { method: "GET", path: `${topic}:getIamPolicy`, signal });
-  const bindings = Array.isArray(policy.bindings) ? policy.bindings.filter(isObject) : [];
-  if (bindings.some(mayGmailPublish)) return;
-  const added = { role: PUBLISHER_ROLE, members: [GMAIL_PUBLISHER] };
-  // With its etag, so that a change of someone else in between is not undone.
-  const body = { policy: { ...policy, bindings: [...bindings, added] } };
-  await ask(pubsub, doing, { method: "POST", path: `${topic}:setIamPolicy`, body, signal });
-}
-
-function mayGmailPublish({ role, members, condition }: Json): boolean {
+function isGmailPublisher({ role, members, condition }: Record<string, unknown>): boolean {
   return role === PUBLISHER_ROLE && !condition && Array.isArray(members) && members.includes(GMAIL_PUBLISHER);
-}
-
-async function requireTopic(
-  pubsub: Pubsub,
-  subscription: string,
-  { topic, signal }: { topic: string; signal: AbortSignal },
-): Promise<void> {
-  const there = await ask(pubsub, `read ${subscription}`, { method: "GET", path: subscription, signal });
-  if (there.topic === topic) return;
-  const message = `The subscription ${subscription} is there already and belongs to ${String(there.topic)}, not to ${topic}. Choose another name, or delete it.`;
-  throw new MailError("login", message);
-}
-
-function toPushConfig({ endpoint, audience, serviceAccount }: NonNullable<PreparePubsubOptions["push"]>): object {
-  return { pushEndpoint: endpoint, oidcToken: { serviceAccountEmail: serviceAccount, audience } };
-}
-
-async function ask(pubsub: Pubsub, doing: string, call: PubsubCall): Promise<Json> {
-  try {
-    return await pubsub.call(call);
-  } catch (error) {
-    throw toMailError(error, doing);
-  }
 }

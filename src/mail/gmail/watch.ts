@@ -2,89 +2,66 @@ import { MailError } from "../../errors.ts";
 import type { GmailApi } from "./api.ts";
 import { readGoogleError } from "./errors.ts";
 
-/** Keeps Gmail's watch of a mailbox alive: it ends by itself after some days. */
+/** Keeps alive Gmail's watch of a mailbox, which announces changes on a topic and ends after some days. */
 export interface WatchRenewal {
   /**
-   * Renews the watch where it is time, once for all who ask. Resolves with whether it did: what came before was perhaps not
-   * announced. Rejects with a `MailError` where none holds any more.
+   * Renews the watch if it is due, and resolves with whether it did: earlier changes may not have been announced. Rejects with a
+   * `MailError` if no watch is left.
    */
   keep(signal: AbortSignal): Promise<boolean>;
 }
 
-/** `watch` asks Gmail, and gives when the watch ends, in milliseconds since the epoch. */
-export type RequestWatch = (signal: AbortSignal) => Promise<number>;
+/** Google recommends a renewal once a day. A watch lasts seven days at present. */
+const RENEW_MS = 24 * 3_600_000;
+const MIN_RENEW_MS = 60_000;
+/** The wait after a failure, as long as the watch lasts. */
+const RETRY_MS = 600_000;
 
-interface State {
-  /** Milliseconds since the epoch, as is `dueAt`. Zero: it is not known whether there is one. */
-  endsAt: number;
-  dueAt: number;
-  failures: number;
-  renewing: Promise<boolean> | undefined;
-}
-
-/** Google asks for a renewal once a day; seven days is how long a watch holds today. */
-const RENEW_AFTER_MS = 24 * 3_600_000;
-
-const FIRST_WAIT_MS = 60_000;
-const MAX_WAIT_MS = 3_600_000;
-
-export function createWatchRenewal(watch: RequestWatch): WatchRenewal {
-  const state: State = { endsAt: 0, dueAt: 0, failures: 0, renewing: undefined };
+/** `watch` resolves with the end of the new watch, in milliseconds since the epoch. */
+export function createWatchRenewal(watch: (signal: AbortSignal) => Promise<number>): WatchRenewal {
+  let endsAt = 0;
+  let dueAt = 0;
+  let renewing: Promise<boolean> | undefined;
   return {
     async keep(signal) {
-      if (Date.now() < state.dueAt) return false;
-      state.renewing ??= renew(state, watch, signal).finally(() => (state.renewing = undefined));
-      return state.renewing;
+      if (Date.now() < dueAt) return false;
+      renewing ??= renew(signal).finally(() => (renewing = undefined));
+      return renewing;
     },
   };
-}
 
-async function renew(state: State, watch: RequestWatch, signal: AbortSignal): Promise<boolean> {
-  try {
-    state.endsAt = await watch(signal);
-  } catch (error) {
-    putOff(state, error);
-    return false;
+  async function renew(signal: AbortSignal): Promise<boolean> {
+    try {
+      endsAt = await watch(signal);
+      const halfMs = (endsAt - Date.now()) / 2;
+      dueAt = Date.now() + Math.max(MIN_RENEW_MS, Math.min(RENEW_MS, halfMs));
+      return true;
+    } catch (error) {
+      const isTemporary = error instanceof MailError && error.kind === "network";
+      if (!isTemporary || endsAt < Date.now() + 2 * RETRY_MS) throw error;
+      dueAt = Date.now() + RETRY_MS;
+      return false;
+    }
   }
-  state.failures = 0;
-  const halfMs = (state.endsAt - Date.now()) / 2;
-  state.dueAt = Date.now() + Math.max(FIRST_WAIT_MS, Math.min(RENEW_AFTER_MS, halfMs));
-  return true;
 }
 
-/** While the watch still holds, what fails for a moment is tried again later. */
-function putOff(state: State, error: unknown): void {
-  const passing = error instanceof MailError && error.kind === "network";
-  if (!passing || state.endsAt < Date.now() + MAX_WAIT_MS) throw error;
-  state.dueAt = Date.now() + Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** state.failures);
-  state.failures += 1;
-}
-
-/** Who publishes for Gmail. */
+/** The account that publishes for Gmail. */
 export const GMAIL_PUBLISHER = "serviceAccount:gmail-api-push@system.gserviceaccount.com";
 export const PUBLISHER_ROLE = "roles/pubsub.publisher";
 
-/**
- * Has Gmail announce the mailbox's changes on a topic. Resolves with when that ends, in milliseconds since the epoch; rejects with a
- * `MailError`.
- */
+/** Makes Gmail announce changes on a topic. Resolves with the end, in milliseconds since the epoch. Rejects with a `MailError`. */
 export async function requestWatch(api: GmailApi, topic: string, signal: AbortSignal): Promise<number> {
   try {
-    const { expiration } = await api.watch(topic, signal);
-    return Number(expiration) || 0;
+    return Number((await api.watch(topic, signal)).expiration) || 0;
   } catch (error) {
-    throw toTopicError(error, topic);
+    // Gmail tests the topic at once.
+    if (!(error instanceof MailError) || !/topic|pubsub/i.test(error.message)) throw error;
+    const advice: Record<number, string> = {
+      400: `The topic ${topic} must be in the Google Cloud project of the OAuth client.`,
+      403: `On the topic ${topic}, ${GMAIL_PUBLISHER} needs the role ${PUBLISHER_ROLE}.`,
+      404: `The topic ${topic} does not exist: run \`webhooks mail setup\`, or create it.`,
+    };
+    const sentence = advice[readGoogleError(error.cause).status ?? 0];
+    throw sentence ? new MailError("login", `${error.message} ${sentence}`, { cause: error.cause }) : error;
   }
-}
-
-/** Gmail tries the topic at once: what it says of it is an operator's to mend. */
-function toTopicError(error: unknown, topic: string): unknown {
-  if (!(error instanceof MailError) || !/topic|pubsub/i.test(error.message)) return error;
-  const advice: Record<number, string> = {
-    400: `The topic ${topic} must be in the Google Cloud project of the OAuth client.`,
-    403: `On the topic ${topic}, ${GMAIL_PUBLISHER} needs the role ${PUBLISHER_ROLE}.`,
-    404: `The topic ${topic} is not there: run \`webhooks mail setup\`, or create it.`,
-  };
-  const said = advice[readGoogleError(error.cause).status ?? 0];
-  return said ? new MailError("login", `${error.message} ${said}`, { cause: error.cause }) : error;
 }

@@ -89,14 +89,14 @@ async function* giveMails(
   for (const chunk of toChunks(uids, CHUNK_SIZE)) {
     const chunkEnd = chunk.at(-1) === uids.at(-1) ? end : (chunk.at(-1) ?? end);
     unread -= chunk.length;
-    let found = await findMails(reading, chunk, from.backlog);
-    do {
-      const mails = await readMails(reading, found.slice(0, reading.options.batchSize));
-      const last = found[reading.options.batchSize - 1];
-      found = found.slice(reading.options.batchSize);
-      position = advance(position, found.length > 0 && last ? last.uid : chunkEnd);
-      yield { mails, position: writePosition(position), remaining: found.length + unread };
-    } while (found.length > 0);
+    const found = await findMails(reading, chunk, from.backlog);
+    let left = found.length;
+    for (const batch of toChunks(found, reading.options.batchSize)) {
+      const mails = await readMails(reading, batch);
+      left -= batch.length;
+      position = advance(position, left > 0 ? (batch.at(-1)?.uid ?? chunkEnd) : chunkEnd);
+      yield { mails, position: writePosition(position), remaining: left + unread };
+    }
   }
   return position;
 }

@@ -1,0 +1,118 @@
+import type { OAuth2Client } from "google-auth-library";
+import { setTimeout as sleep } from "node:timers/promises";
+import { MailError } from "../../errors.ts";
+import { isObject, parseObject } from "../../shared/json.ts";
+import { toMailError } from "./errors.ts";
+
+/** Pub/Sub's REST API. */
+export interface Pubsub {
+  /** Sends a request to a path below `/v1/`. Rejects with the library's error. */
+  call(call: PubsubCall): Promise<Record<string, unknown>>;
+  /**
+   * Returns and acknowledges the messages of a subscription, or none after the time. Rejects with a `MailError`.
+   */
+  pull(subscription: string, timeoutMs: number, signal: AbortSignal): Promise<unknown[]>;
+}
+
+export interface PubsubCall {
+  method: "GET" | "PUT" | "POST";
+  path: string;
+  body?: object;
+  timeoutMs?: number;
+  signal: AbortSignal;
+}
+
+const GOOGLE = "https://pubsub.googleapis.com";
+const MAX_MESSAGES = 100;
+/** Pub/Sub usually holds a pull until there is a message, but does not promise it. */
+const PAUSE_MS = 1000;
+const PULL_PERMISSION = "pubsub.subscriptions.consume";
+
+export function createPubsub(auth: OAuth2Client, url: string = GOOGLE): Pubsub {
+  return { call, pull };
+
+  async function call({ method, path, body, timeoutMs, signal }: PubsubCall): Promise<Record<string, unknown>> {
+    const { data } = await auth.request<unknown>({
+      url: new URL(`/v1/${path}`, url),
+      method,
+      ...(body && { data: body }),
+      ...(timeoutMs !== undefined && { timeout: timeoutMs }),
+      signal,
+    });
+    return isObject(data) ? data : {};
+  }
+
+  async function pull(subscription: string, timeoutMs: number, signal: AbortSignal): Promise<unknown[]> {
+    // By a signal of our own: the library would treat its own timeout as a failure.
+    const timeout = AbortSignal.timeout(timeoutMs);
+    try {
+      const { receivedMessages } = await call({
+        method: "POST",
+        path: `${subscription}:pull`,
+        body: { maxMessages: MAX_MESSAGES },
+        timeoutMs: 2 * timeoutMs,
+        signal: AbortSignal.any([signal, timeout]),
+      });
+      const received = Array.isArray(receivedMessages) ? receivedMessages.filter(isObject) : [];
+      const ackIds = received.map(({ ackId }) => ackId);
+      // Messages may be lost: they only say when to read the history, and every start reads it anyway.
+      if (ackIds.length > 0) {
+        await call({ method: "POST", path: `${subscription}:acknowledge`, body: { ackIds }, signal });
+      }
+      return received.map(({ message }) => message);
+    } catch (error) {
+      if (timeout.aborted && !signal.aborted) return [];
+      throw toMailError(error, `pull ${subscription}`);
+    }
+  }
+}
+
+/** Resolves when a message says that the user's mailbox has changed, or after the time. Rejects with a `MailError`. */
+export async function pullUntilChange(
+  pubsub: Pubsub,
+  { subscription, user, timeoutMs }: { subscription: string; user: string; timeoutMs: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const until = performance.now() + timeoutMs;
+  for (let leftMs = timeoutMs; leftMs > 0; leftMs = Math.floor(until - performance.now())) {
+    const messages = await pubsub.pull(subscription, leftMs, signal);
+    if (messages.some((message) => announcesChange(message, user))) return;
+    if (messages.length === 0) await sleep(PAUSE_MS, undefined, { signal });
+  }
+}
+
+/** Whether a message of Pub/Sub is Gmail's notification that this user's mailbox has changed. */
+export function announcesChange(message: unknown, user: string): boolean {
+  const data = isObject(message) ? message.data : undefined;
+  const { emailAddress } = parseObject(typeof data === "string" ? Buffer.from(data, "base64").toString() : "");
+  return typeof emailAddress === "string" && isSameMailbox(emailAddress, user);
+}
+
+/** Gmail ignores case, and in its own domains also dots and the domain's name. */
+export function isSameMailbox(one: string, other: string): boolean {
+  const normalize = (address: string): string => {
+    const [, name = "", domain] = /^(.*)@(.*)$/s.exec(address.toLowerCase()) ?? [];
+    const isGoogle = domain === "gmail.com" || domain === "googlemail.com";
+    return isGoogle ? `${name.replaceAll(".", "")}@gmail.com` : address.toLowerCase();
+  };
+  return normalize(one) === normalize(other);
+}
+
+/** Rejects with a `MailError` unless the subscription can be pulled. */
+export async function checkSubscription(pubsub: Pubsub, subscription: string, signal: AbortSignal): Promise<void> {
+  const call = {
+    method: "POST",
+    path: `${subscription}:testIamPermissions`,
+    body: { permissions: [PULL_PERMISSION] },
+    signal,
+  } as const;
+  const { permissions } = await pubsub.call(call).catch((error: unknown) => {
+    throw toMailError(error, `check ${subscription}`);
+  });
+  if (Array.isArray(permissions) && permissions.includes(PULL_PERMISSION)) return;
+  // Google does not tell a missing subscription from a forbidden one.
+  throw new MailError(
+    "login",
+    `The subscription ${subscription} does not exist or may not be pulled. Check hooks.mail.source.subscription, or run \`webhooks mail setup\` again.`,
+  );
+}
