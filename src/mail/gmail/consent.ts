@@ -2,7 +2,6 @@ import type { OAuth2Client } from "google-auth-library";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { MailError } from "../../errors.ts";
 import { untilAborted } from "../../shared/async.ts";
 import { sameSecret } from "../../shared/secret.ts";
@@ -37,7 +36,8 @@ export async function createConsent(options: ConsentOptions): Promise<Consent> {
   const { user, apiUrl, ...clientOptions } = options;
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
   const client = await createOAuthClient({ ...clientOptions, redirectUri: `http://127.0.0.1:${port}` });
   const { codeVerifier, codeChallenge } = await client.generateCodeVerifierAsync();
   const state = randomBytes(32).toString("base64url");
