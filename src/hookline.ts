@@ -5,7 +5,7 @@ import type { UserConfig } from "./config/schema/generated.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { createGuessGuard, toClient } from "./ingress/auth/throttle.ts";
 import { createServer } from "./ingress/server.ts";
-import { createSqliteJournal } from "./journal/sqlite/sqlite.ts";
+import { openJournal } from "./journal/open.ts";
 import { createSweeper } from "./journal/sweeper.ts";
 import { registerMailPush } from "./mail/gmail/push.ts";
 import { createMailService } from "./mail/watch/service.ts";
@@ -61,7 +61,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   const sandbox = createSandbox({ telemetry });
   const build = (generation: number): Promise<Program> => buildProgram({ generation, load, runner: sandbox });
   const first = await build(1).catch(abandon);
-  const journal = await createSqliteJournal({ folder: store.path, telemetry }).catch(abandon);
+  const journal = await openJournal(store, telemetry).catch(abandon);
   const programs = createReloader({ first, build, watch: options.watch ?? true, replaced, log });
   const current = programs.current;
   const dispatcher = createDispatcher({
@@ -75,7 +75,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     telemetry,
   });
   const sweeper = createSweeper({ journal, retention: () => current().config.store.retention, log });
-  const { receive, replay, record } = createReceiver({ current, sandbox, journal, dispatcher, telemetry });
+  const { receive, replay, record } = createReceiver({ current, sandbox, journal, telemetry });
   const server = createServer({
     config: () => current().config,
     telemetry,
@@ -90,7 +90,6 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
         status,
         tryHook,
         replay,
-        lookForWork: dispatcher.lookForWork,
         requireReady,
       });
       registerMailPush(app, {

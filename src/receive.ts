@@ -1,5 +1,4 @@
 import { toSystemEvent } from "./actions/system-event.ts";
-import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import { HookError } from "./errors.ts";
 import { parseBody, requireBodyKind } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/respond.ts";
@@ -10,13 +9,12 @@ import { toReplayRequest } from "./operator/replay.ts";
 import type { Program } from "./program/build.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 import type { TransformRunner } from "./transforms/runner.ts";
-import type { HookAction, HookRequest, HookResponse, Resolution } from "./types.ts";
+import type { HookRequest, HookResponse, Resolution } from "./types.ts";
 
 export interface ReceiverParts {
   current(): Program;
   sandbox: TransformRunner;
   journal: Journal;
-  dispatcher: Dispatcher;
   telemetry: Telemetry;
 }
 
@@ -30,7 +28,7 @@ export interface Receiver {
 }
 
 /** What stands between the ingress and the dispatcher: nothing is answered 2xx before it is committed. */
-export function createReceiver({ current, sandbox, journal, dispatcher, telemetry }: ReceiverParts): Receiver {
+export function createReceiver({ current, sandbox, journal, telemetry }: ReceiverParts): Receiver {
   const { log } = telemetry;
   const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
   return { receive, replay, record };
@@ -69,17 +67,8 @@ export function createReceiver({ current, sandbox, journal, dispatcher, telemetr
     const { dedupeWindowMs, redact } = config.hooks;
     const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact });
     const result = await journal.accept(event);
-    if (result.kind === "committed") carryOut(resolution.actions);
+    if (result.kind === "committed") backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);
     return toAnswer(result);
-  }
-
-  function carryOut(actions: HookAction[]): void {
-    const runs = actions.filter(({ kind }) => kind === "agent").length;
-    backlog.add(runs);
-    if (runs > 0) dispatcher.notify();
-    if (actions.some((action) => action.kind === "wake" && action.mode === "now")) {
-      dispatcher.requestHeartbeat();
-    }
   }
 
   async function record(request: HookRequest, error: HookError): Promise<void> {

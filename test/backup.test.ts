@@ -112,15 +112,15 @@ test("a backup overwrites nothing, and needs a journal", async () => {
   try {
     expect(await runWebhooks(service.folder, "backup", "webhooks.json5")).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("there already"),
+      stderr: expect.stringContaining("exists already"),
     });
     const gone = await runWebhooks(service.folder, "backup", "no/such/folder/safe.db");
-    expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot be made") });
+    expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot be written") });
     service.write("elsewhere.json", JSON.stringify({ store: { path: "./empty" } }));
     const none = await runWebhooks(service.folder, "backup", "safe.db", "--config", "elsewhere.json");
     expect(none).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("journal.db: there is no such file"),
+      stderr: expect.stringContaining("journal.db: the file does not exist"),
     });
     expect(existsSync(path.join(service.folder, "safe.db"))).toBe(false);
   } finally {

@@ -144,7 +144,6 @@ async function accept(
   const event = sampleEvent({ receivedAt, mapping, idempotency, actions: [{ ...run, window }] });
   await service.journal.accept(event);
   sent.push({ text, session, event });
-  service.dispatcher.notify();
 }
 
 async function duplicate(pick: number, { service, sent }: World): Promise<void> {
@@ -162,7 +161,6 @@ async function mend({ service, sent, mended }: World): Promise<void> {
   for (const { text } of sent) if (isBroken(text)) mended.add(text);
   const dead = await service.journal.listDeadLetters({ limit: 1000 });
   for (const { id } of dead) await service.journal.retryDeadLetter(id, Date.now());
-  service.dispatcher.notify();
 }
 
 async function settle({ service }: World): Promise<void> {

@@ -1,5 +1,5 @@
 import { toPrompt } from "../boundary/boundary.ts";
-import type { NewDelivery, Run, TurnOutcome } from "../journal/journal.ts";
+import type { NewDelivery, TurnOutcome } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
 import { isOnlyAck } from "./heartbeat.ts";
 import { type HookRun, originOf, toSummary } from "./system-event.ts";
@@ -13,13 +13,6 @@ export async function runAgentAction(run: HookRun, context: TurnContext): Promis
     entries: [...turn.entries, toSummary(run, turn.reply, turn.finishedAt)],
     deliveries: toDeliveries(run, turn.reply, context.settings.heartbeat.ack),
   };
-}
-
-/** A claimed run always has an action: heartbeats are recorded, never claimed. */
-export function requireHookRun(run: Run): HookRun {
-  const { action } = run;
-  if (!action) throw new Error(`run ${run.id} was claimed and has no action`);
-  return { ...run, action };
 }
 
 async function runTurn(run: HookRun, context: TurnContext): Promise<TurnResult> {

@@ -50,8 +50,8 @@ test("a delivery whose process ended at each of its tries has failed, and was no
   const delivery = sampleDelivery(run.runId);
   const folder = await leaveBehind(async (journal) => {
     await journal.accept(sampleEvent({ actions: [run] }));
-    await claimRun(journal);
-    await journal.completeRun(run.runId, sampleOutcome({ deliveries: [delivery] }));
+    const [claimed] = await claimRun(journal);
+    await journal.completeRun(claimed!, sampleOutcome({ deliveries: [delivery] }));
   });
   for (let tries = 0; tries < 28; tries += 1) await crashAfter(claimDelivery, folder);
 

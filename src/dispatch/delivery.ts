@@ -1,33 +1,39 @@
-import type { ChannelDriver } from "../channels/driver.ts";
+import type { ChannelDriver, OutgoingMessage } from "../channels/driver.ts";
 import { DriverError } from "../errors.ts";
-import type { Delivery, Journal, Route } from "../journal/journal.ts";
+import type { ClaimedDelivery, Delivery, Journal, Route } from "../journal/journal.ts";
 import { withTimeout } from "../shared/async.ts";
 import { FALLBACK_CHANNEL } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
-import { assertAttemptsLeft, retryDelayMs } from "./retry.ts";
-import { toFailure } from "./run.ts";
+import { assertAttemptsLeft, retryDelayMs, toFailure } from "./retry.ts";
 
-/** Chat services are away for longer than models: eight tries reach over some four minutes. */
+/** Chat services have longer outages than models: eight attempts cover about four minutes. */
 const POLICY = { maxAttempts: 8, firstMs: 2000, maxMs: 300_000 };
 
 const SEND_TIMEOUT_MS = 30_000;
 
-/** Carries out a claimed delivery and records what came of it; rejects only when the service stops meanwhile. */
-export async function carryOutDelivery(delivery: Delivery, context: DispatchContext): Promise<void> {
+/** Executes a claimed delivery and records its result. Rejects only if the service shuts down meanwhile. */
+export async function executeDelivery(delivery: ClaimedDelivery, context: DispatchContext): Promise<void> {
+  const isRecorded = await attempt(delivery, context);
+  if (isRecorded) return;
+  const { id: deliveryId, runId, eventId } = delivery;
+  context.log.info("delivery result dropped: the claim was lost", { deliveryId, runId, eventId });
+}
+
+/** False if the claim was lost. */
+async function attempt(delivery: ClaimedDelivery, context: DispatchContext): Promise<boolean> {
   let route: Route | undefined;
   try {
     assertAttemptsLeft(delivery.attempts, POLICY.maxAttempts);
     route = await resolveRoute(delivery, context.journal);
-    if (route) await deliver(delivery, route, context);
-    else await skip(delivery, context);
+    return await (route ? deliver(delivery, route, context) : skip(delivery, context));
   } catch (error) {
-    // cut off: it goes on behind the last part that is recorded, after the restart
+    // After the restart it continues behind the last recorded part.
     context.signal.throwIfAborted();
-    await recordFailure({ ...delivery, route }, error, context);
+    return recordFailure({ ...delivery, route }, error, context);
   }
 }
 
-async function deliver(delivery: Delivery, route: Route, context: DispatchContext): Promise<void> {
+async function deliver(delivery: ClaimedDelivery, route: Route, context: DispatchContext): Promise<boolean> {
   const { journal, log } = context;
   const { id, runId, eventId, text, partsSent } = delivery;
   const driver = requireDriver(route, context);
@@ -36,17 +42,20 @@ async function deliver(delivery: Delivery, route: Route, context: DispatchContex
     if (index < partsSent) continue;
     await sendPart({ to: route.to, text: part, idempotencyKey: `${id}:${index}` }, driver, context.signal);
     const isLast = index === parts.length - 1;
-    if (!isLast) await journal.progressDelivery(id, index + 1, route);
+    if (!isLast && !(await journal.progressDelivery(delivery, index + 1, route))) return false;
   }
   const end = { state: "sent", at: Date.now(), route, partsSent: parts.length } as const;
-  await journal.finishDelivery(id, end);
-  log.info("delivered", { deliveryId: id, runId, eventId, channel: route.channel, parts: parts.length });
+  const isRecorded = await journal.finishDelivery(delivery, end);
+  if (isRecorded)
+    log.info("delivered", { deliveryId: id, runId, eventId, channel: route.channel, parts: parts.length });
+  return isRecorded;
 }
 
-async function skip({ id, runId, eventId }: Delivery, { journal, log }: DispatchContext): Promise<void> {
-  const error = `no channel has been used yet, and no recipient on ${FALLBACK_CHANNEL} is known: name channel and to`;
-  log.info("delivery skipped", { deliveryId: id, runId, eventId, error });
-  await journal.finishDelivery(id, { state: "skipped", at: Date.now(), error });
+function skip(delivery: ClaimedDelivery, { journal, log }: DispatchContext): Promise<boolean> {
+  const { id: deliveryId, runId, eventId } = delivery;
+  const error = `no channel has been used yet, and no recipient on ${FALLBACK_CHANNEL} is known: set channel and to`;
+  log.info("delivery skipped", { deliveryId, runId, eventId, error });
+  return journal.finishDelivery(delivery, { state: "skipped", at: Date.now(), error });
 }
 
 function requireDriver({ channel, to }: Route, context: DispatchContext): ChannelDriver {
@@ -60,11 +69,7 @@ function requireDriver({ channel, to }: Route, context: DispatchContext): Channe
   return driver;
 }
 
-async function sendPart(
-  message: Parameters<ChannelDriver["send"]>[0],
-  driver: ChannelDriver,
-  signal: AbortSignal,
-): Promise<void> {
+async function sendPart(message: OutgoingMessage, driver: ChannelDriver, signal: AbortSignal): Promise<void> {
   await withTimeout((ended) => driver.send(message, ended), {
     timeoutMs: SEND_TIMEOUT_MS,
     timeoutError: () =>
@@ -73,7 +78,7 @@ async function sendPart(
   });
 }
 
-async function recordFailure(delivery: Delivery, cause: unknown, context: DispatchContext): Promise<void> {
+function recordFailure(delivery: ClaimedDelivery, cause: unknown, context: DispatchContext): Promise<boolean> {
   const { journal, log } = context;
   const { id, runId, eventId, route, attempts } = delivery;
   const error = toFailure(cause).message;
@@ -82,21 +87,21 @@ async function recordFailure(delivery: Delivery, cause: unknown, context: Dispat
   const at = Date.now();
   if (delayMs !== undefined) {
     log.warn("delivery failed, will try again", fields);
-    return journal.retryDelivery(id, at + delayMs, error);
+    return journal.retryDelivery(delivery, at + delayMs, error);
   }
-  log.error("delivery failed for good", fields);
-  return journal.finishDelivery(id, { state: "failed", at, route, error });
+  log.error("delivery failed permanently", fields);
+  return journal.finishDelivery(delivery, { state: "failed", at, route, error });
 }
 
 /**
- * Where a delivery goes. Undefined where it was to go where the last one went, and there was none. Throws a lasting
- * `DriverError` where a channel was named and nobody is known to send it to.
+ * Where a delivery goes. Undefined if it should follow the last route and there is none yet. Throws a permanent
+ * `DriverError` if a channel is named and no recipient is known on it.
  */
 export async function resolveRoute(
   { channel, to, route }: Pick<Delivery, "channel" | "to" | "route">,
   journal: Pick<Journal, "lastRoute">,
 ): Promise<Route | undefined> {
-  // a part of it has gone there already
+  // A part of it was already sent there.
   if (route) return route;
   const last = await journal.lastRoute(channel === "last" ? undefined : channel);
   if (channel === "last" && !last && to === undefined) return undefined;

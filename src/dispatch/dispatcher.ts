@@ -1,100 +1,112 @@
-import type { Delivery, Run } from "../journal/journal.ts";
+import type { ClaimedDelivery, ClaimedRun, JournalChange } from "../journal/journal.ts";
+import { messageOf } from "../errors.ts";
 import { createAlarm, settlesWithin } from "../shared/async.ts";
 import { createContext, type DispatcherOptions } from "./context.ts";
-import { carryOutDelivery } from "./delivery.ts";
+import { executeDelivery } from "./delivery.ts";
 import { createHeartbeat } from "./heartbeat.ts";
-import { carryOutRun } from "./run.ts";
+import { executeRun } from "./run.ts";
 import { createPool } from "./worker-pool.ts";
 
-/** Sends side by side; one recipient never has two. */
+/** How many deliveries are sent at once; never two to one recipient. */
 const MAX_SENDS = 16;
 
-/** When to look again at something that is due and that no free place could take. */
-const LOOK_AGAIN_MS = 1000;
+/** When to claim again if something was due but not claimed. */
+const RECHECK_MS = 1000;
 
-/** How often what waits is looked at again: a reload may have changed the limits. */
+/** How often to check for due work at least: a reload may have changed the limits. */
 const MAX_SLEEP_MS = 60_000;
 
+/** A node that has not renewed its lease for this long is considered dead. */
+const NODE_LEASE_MS = 30_000;
+const RENEW_EVERY_MS = NODE_LEASE_MS / 3;
+
 export interface Dispatcher {
-  /** Carries out what the journal holds, and what was left unfinished when the service last stopped. */
+  /** Executes what the journal holds, including what the last stop interrupted, and everything that is added to it. */
   start(): void;
-  /** A run was committed. */
-  notify(): void;
-  /** Runs or deliveries that had ended are to be tried again. */
-  lookForWork(): void;
-  /** A system event asks for a heartbeat at once. */
-  requestHeartbeat(): void;
   status(): { runningRuns: number; runningDeliveries: number; runningHeartbeat: boolean };
   /**
-   * Takes nothing new and waits for what is under way. What has not ended after `timeoutMs` is cut off; it is carried
-   * out again after the next start. Never rejects.
+   * Claims nothing more and waits for what is in progress. Aborts what has not ended after `timeoutMs`; it is executed
+   * again after the next start. Never rejects.
    */
   close(timeoutMs: number): Promise<void>;
 }
 
-/** Carries out what the journal has accepted: runs, deliveries and heartbeats, each side by side with the others. */
+/** Executes runs, deliveries and heartbeats from the journal, independently of each other. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const stop = new AbortController();
-  const context = createContext(options, stop.signal);
+  const shutdown = new AbortController();
+  const context = createContext(options, shutdown.signal);
   const { journal, log } = context;
-  const alarm = createAlarm(lookForWork);
+  const dueAlarm = createAlarm(claimWork);
+  let unwatch = (): void => undefined;
+  let renewal: NodeJS.Timeout | undefined;
 
-  const deliveries = createPool<Delivery>({
-    size: () => MAX_SENDS,
-    claim: (limit) => journal.claimDeliveries(limit, Date.now()),
-    perform: (delivery) => carryOutDelivery(delivery, context),
-    drained: setAlarm,
-    log,
-  });
-  const heartbeat = createHeartbeat(context, ({ delivers }) => {
-    if (delivers) deliveries.notify();
-  });
-  const runs = createPool<Run>({
+  const runs = createPool<ClaimedRun>({
     size: () => context.settings().maxConcurrent,
     claim: (limit) => journal.claimRuns(limit, Date.now(), context.limits()),
-    perform: async (run) => {
-      const { wakes, delivers } = await carryOutRun(run, context);
-      if (wakes) heartbeat.ask();
-      if (delivers) deliveries.notify();
-    },
-    drained: setAlarm,
+    execute: (run) => executeRun(run, context),
+    onDrained: setDueAlarm,
     log,
   });
-  const parts = [heartbeat, runs, deliveries];
+  const deliveries = createPool<ClaimedDelivery>({
+    size: () => MAX_SENDS,
+    claim: (limit) => journal.claimDeliveries(limit, Date.now()),
+    execute: (delivery) => executeDelivery(delivery, context),
+    onDrained: setDueAlarm,
+    log,
+  });
+  const heartbeat = createHeartbeat(context);
 
   return {
     start() {
-      lookForWork();
+      unwatch = options.journal.watch(onChanges);
+      renewal = setInterval(() => void renewLease(), RENEW_EVERY_MS).unref();
+      claimWork();
       heartbeat.start();
     },
-    notify: () => runs.notify(),
-    lookForWork,
-    requestHeartbeat: () => heartbeat.ask(),
     status: () => ({
       runningRuns: runs.active(),
       runningDeliveries: deliveries.active(),
       runningHeartbeat: heartbeat.isRunning(),
     }),
     async close(timeoutMs) {
-      for (const part of [alarm, ...parts]) part.stop();
-      const idle = Promise.all(parts.map((part) => part.idle()));
+      unwatch();
+      for (const part of [dueAlarm, runs, deliveries, heartbeat]) part.stop();
+      const idle = Promise.all([runs.idle(), deliveries.idle(), heartbeat.idle()]);
       await settlesWithin(idle, timeoutMs);
-      const cutOff = runs.active() + deliveries.active();
-      if (cutOff > 0) log.warn("cut off by the stop", { count: cutOff });
-      stop.abort(new Error("the service stops"));
+      const count = runs.active() + deliveries.active();
+      if (count > 0) log.warn("shutdown timeout: aborted work in flight", { count });
+      shutdown.abort(new Error("the service is shutting down"));
       await idle;
+      clearInterval(renewal);
     },
   };
 
-  function lookForWork(): void {
+  function onChanges(changes: readonly JournalChange[]): void {
+    for (const change of changes) {
+      if (change.kind === "run" && change.state === "ready") runs.notify();
+      else if (change.kind === "delivery" && change.state === "pending") deliveries.notify();
+      else if (change.kind === "entry" && change.urgent) heartbeat.request();
+    }
+  }
+
+  function claimWork(): void {
     runs.notify();
     deliveries.notify();
   }
 
-  /** All that is due is taken: rings when the next retry is. */
-  async function setAlarm(): Promise<void> {
+  /** Everything that is due is claimed: the next claim is when something else becomes due. */
+  async function setDueAlarm(): Promise<void> {
     const dueAt = (await journal.nextDueAt(context.limits())) ?? Infinity;
     const now = Date.now();
-    alarm.set(dueAt > now ? Math.min(dueAt, now + MAX_SLEEP_MS) : now + LOOK_AGAIN_MS);
+    dueAlarm.set(dueAt > now ? Math.min(dueAt, now + MAX_SLEEP_MS) : now + RECHECK_MS);
+  }
+
+  async function renewLease(): Promise<void> {
+    try {
+      const recovered = await options.journal.renewNode(NODE_LEASE_MS);
+      if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
+    } catch (error) {
+      log.warn("lease not renewed, will try again", { error: messageOf(error) });
+    }
   }
 }

@@ -1,42 +1,49 @@
-import { runHeartbeat } from "../actions/heartbeat.ts";
+import { runHeartbeat as runHeartbeatTurn } from "../actions/heartbeat.ts";
 import type { Entry, TurnOutcome } from "../journal/journal.ts";
 import { createAlarm } from "../shared/async.ts";
 import { backoffMs } from "../shared/backoff.ts";
 import { createId } from "../shared/id.ts";
+import { takeWithin } from "../shared/text.ts";
 import { MAIN_SESSION } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
 import { readHistory } from "./history.ts";
-import { toFailure } from "./run.ts";
-import { takeWithin } from "../shared/text.ts";
+import { toFailure } from "./retry.ts";
 
-/** Least time between two heartbeats: under a flood of asks, many become one. */
+/** Minimum time between two heartbeats: many requests become one. */
 const MIN_GAP_MS = 100;
 
-/** After failures. No end to the tries: the events stay pending, and asks wait for the next try. */
+/** Retries never end: the system events stay pending. */
 const BACKOFF = { firstMs: 2000, maxMs: 300_000 };
 
-/** How often the configured period is looked at again: a reload may have changed it. */
+/** How often to check the configured period at least: a reload may have changed it. */
 const MAX_SLEEP_MS = 60_000;
 
+/** How often to try again while another node holds the lease. */
+const LEASE_RETRY_MS = 30_000;
+
+/** Limits of one heartbeat. Further events stay pending for the next, which follows at once. */
+const MAX_EVENTS = 500;
+const MAX_CHARACTERS = 200_000;
+
 export interface Heartbeat {
-  /** Starts the periodic ones, and one at once where a system event still asks for it. */
+  /** Starts the periodic ones, and one at once if a pending system event is urgent. */
   start(): void;
-  /** Asks for one at once. Asks that come before it starts are one. */
-  ask(): void;
+  /** Requests one at once. Requests that come before it starts lead to one heartbeat. */
+  request(): void;
   isRunning(): boolean;
   stop(): void;
-  /** Resolves when none is under way. */
+  /** Resolves when none is running. */
   idle(): Promise<void>;
 }
 
-/** Decides when the main session's heartbeats run: never two at a time. They take no place from the runs. */
-export function createHeartbeat(context: DispatchContext, onEnd: (end: BeatEnd) => void): Heartbeat {
+/** Runs the heartbeats of the main session, one at a time. They do not count against `maxConcurrent`. */
+export function createHeartbeat(context: DispatchContext): Heartbeat {
   const { log } = context;
   const next = createAlarm(begin);
   const period = createAlarm(checkPeriod);
   let lastPeriodAt = Date.now();
   let running: Promise<void> | undefined;
-  let asked = false;
+  let requested = false;
   let stopped = false;
   let failures = 0;
   let notBefore = 0;
@@ -45,9 +52,11 @@ export function createHeartbeat(context: DispatchContext, onEnd: (end: BeatEnd) 
     start() {
       lastPeriodAt = Date.now();
       checkPeriod();
-      askIfUrgent().catch(reportFault);
+      requestIfUrgent().catch((error: unknown) => {
+        if (!context.signal.aborted) log.error("heartbeat: unexpected error", { error: String(error) });
+      });
     },
-    ask,
+    request,
     isRunning: () => running !== undefined,
     stop() {
       stopped = true;
@@ -57,32 +66,31 @@ export function createHeartbeat(context: DispatchContext, onEnd: (end: BeatEnd) 
     idle: async () => running,
   };
 
-  function ask(): void {
-    asked = true;
+  function request(): void {
+    requested = true;
     if (!running) next.set(notBefore);
   }
 
   function begin(): void {
     if (stopped) return;
-    asked = false;
+    requested = false;
     running = run().finally(() => {
       running = undefined;
-      if (asked) ask();
+      if (requested) request();
     });
   }
 
   async function run(): Promise<void> {
     try {
-      const end = await beat(context);
+      const result = await runHeartbeat(context);
       failures = 0;
-      notBefore = Date.now() + MIN_GAP_MS;
-      asked ||= end.more;
-      onEnd(end);
+      notBefore = Date.now() + (result === "leased" ? LEASE_RETRY_MS : MIN_GAP_MS);
+      requested ||= result !== "done";
     } catch (error) {
       if (context.signal.aborted) return;
       failures += 1;
       notBefore = Date.now() + backoffMs(failures, BACKOFF);
-      asked = true;
+      requested = true;
       log.warn("heartbeat failed, will try again", { failures, error: String(error) });
     }
   }
@@ -92,53 +100,41 @@ export function createHeartbeat(context: DispatchContext, onEnd: (end: BeatEnd) 
     const { everyMs } = context.settings().heartbeat;
     if (now - lastPeriodAt >= everyMs) {
       lastPeriodAt = now;
-      ask();
+      request();
     }
     period.set(now + Math.min(lastPeriodAt + everyMs - now, MAX_SLEEP_MS));
   }
 
-  /** What was asked for before the service stopped is not forgotten. A full page may hide an urgent one behind it. */
-  async function askIfUrgent(): Promise<void> {
+  /** For requests from before the last stop. Behind a full page there may be an urgent event. */
+  async function requestIfUrgent(): Promise<void> {
     const pending = await context.journal.pendingSystemEvents(MAX_EVENTS);
-    if (pending.some(({ urgent }) => urgent) || pending.length === MAX_EVENTS) ask();
-  }
-
-  function reportFault(error: unknown): void {
-    if (!context.signal.aborted) log.error("heartbeat fault", { error: String(error) });
+    if (pending.some(({ urgent }) => urgent) || pending.length === MAX_EVENTS) request();
   }
 }
 
-/** What one heartbeat is given at most. What is over stays pending for the next, which follows at once. */
-const MAX_EVENTS = 500;
-const MAX_CHARACTERS = 200_000;
-
-/** What a heartbeat asks of the dispatcher. */
-export interface BeatEnd {
-  /** Another heartbeat: there is more than one could take. */
-  more: boolean;
-  /** A look at the deliveries. */
-  delivers: boolean;
-}
+/** more: events are left for another heartbeat · leased: another node runs the heartbeats. */
+type HeartbeatResult = "done" | "more" | "leased";
 
 /**
- * One heartbeat, recorded: it consumes the system events it was given if the turn succeeds. With none pending there is
- * no turn: the main session learns only from them, and a model that is asked about nothing costs just the same.
- * Rejects with what the turn failed of.
+ * Runs one heartbeat and records it: it consumes the system events it was given if the turn succeeds. Without any there
+ * is no turn: the main session has nothing new, and the model would cost the same. Rejects with the turn's error.
  */
-async function beat(context: DispatchContext): Promise<BeatEnd> {
+async function runHeartbeat(context: DispatchContext): Promise<HeartbeatResult> {
   const { journal, log } = context;
+  const lease = await journal.lease("heartbeat");
+  if (!lease) return "leased";
   const pending = await journal.pendingSystemEvents(MAX_EVENTS);
-  if (pending.length === 0) return { more: false, delivers: false };
+  if (pending.length === 0) return "done";
   const events = takeOldest(pending);
-  const run = { id: createId(), startedAt: Date.now(), consumedSeqs: events.map(({ seq }) => seq) };
-  const outcome = await takeTurn(run, events, context);
-  await journal.completeHeartbeat(run, outcome);
-  log.info("heartbeat done", { runId: run.id, events: events.length, deliveries: outcome.deliveries.length });
-  const more = events.length < pending.length || pending.length === MAX_EVENTS;
-  return { more, delivers: outcome.deliveries.length > 0 };
+  const run = { id: createId(), startedAt: Date.now(), consumedSeqs: events.map(({ seq }) => seq), lease };
+  const outcome = await runTurn(run, events, context);
+  const fields = { runId: run.id, events: events.length, deliveries: outcome.deliveries.length };
+  if (await journal.completeHeartbeat(run, outcome)) log.info("heartbeat done", fields);
+  else log.info("heartbeat result dropped: the lease was lost", fields);
+  return events.length < pending.length || pending.length === MAX_EVENTS ? "more" : "done";
 }
 
-async function takeTurn(
+async function runTurn(
   { id, startedAt }: { id: string; startedAt: number },
   events: Entry[],
   context: DispatchContext,
@@ -148,11 +144,10 @@ async function takeTurn(
   const routeIsKnown = (await journal.lastRoute()) !== undefined;
   try {
     const turn = { agent: context.agent(), settings: context.settings(), history, signal };
-    return await runHeartbeat({ runId: id, events, routeIsKnown }, turn);
+    return await runHeartbeatTurn({ runId: id, events, routeIsKnown }, turn);
   } catch (error) {
     signal.throwIfAborted();
-    const failure = { id, startedAt, finishedAt: Date.now(), error: toFailure(error).message };
-    await journal.failHeartbeat(failure);
+    await journal.failHeartbeat({ id, startedAt, finishedAt: Date.now(), error: toFailure(error).message });
     throw error;
   }
 }

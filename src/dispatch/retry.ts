@@ -33,3 +33,12 @@ export function assertAttemptsLeft(attempts: number, maxAttempts: number): void 
     retryable: false,
   });
 }
+
+const MAX_ERROR_CHARACTERS = 500;
+
+/** An error whose message can be shown and stored: a driver words its own, anything else is unexpected. */
+export function toFailure(cause: unknown): Error {
+  if (cause instanceof DriverError && cause.message.length <= MAX_ERROR_CHARACTERS) return cause;
+  const text = cause instanceof DriverError ? cause.message : `unexpected error: ${String(cause)}`;
+  return new Error(text.slice(0, MAX_ERROR_CHARACTERS), { cause });
+}

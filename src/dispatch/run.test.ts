@@ -7,21 +7,21 @@ test("a message that nothing joined stays as it is", () => {
 
 test("all are there, numbered and in order", () => {
   expect(joinMessages("one", { messages: ["two", "three"], leftOut: 0 })).toBe(
-    "3 messages about one thing, in the order they came:\n\n[1 of 3]\none\n\n[2 of 3]\ntwo\n\n[3 of 3]\nthree",
+    "3 related messages, in order of arrival:\n\n[1 of 3]\none\n\n[2 of 3]\ntwo\n\n[3 of 3]\nthree",
   );
 });
 
 test("what the journal left out is said", () => {
   const text = joinMessages("one", { messages: ["two"], leftOut: 7 });
   expect(text).toContain("[2 of 9]\ntwo");
-  expect(text).toMatch(/\n\n\[The last 7 are left out here: .*\]$/);
+  expect(text).toMatch(/\n\n\[The last 7 messages are omitted .*\]$/);
 });
 
 test("what is too long together is left out from the end, the first never", () => {
   const long = "x".repeat(150_000);
-  const text = joinMessages(long, { messages: ["short", long, "late"], leftOut: 0 });
+  const text = joinMessages(long, { messages: ["short", long, "fourth"], leftOut: 0 });
   expect(text).toContain("[2 of 4]\nshort");
-  expect(text).not.toContain("late");
-  expect(text).toContain("[The last 2 are left out here");
+  expect(text).not.toContain("fourth");
+  expect(text).toContain("[The last 2 messages are omitted");
   expect(joinMessages(long + long, { messages: ["b"], leftOut: 0 })).toContain(`[1 of 2]\n${long}${long}\n`);
 });

@@ -2,29 +2,29 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Log } from "../telemetry/log.ts";
 
 export interface PoolOptions<Item> {
-  /** How many may be under way at once. Read at each claim. */
+  /** How many items may be in progress at once. Read at each claim. */
   size(): number;
-  /** Takes up to `limit` items that are due. */
+  /** Claims up to `limit` items that are due. */
   claim(limit: number): Promise<Item[]>;
-  /** Carries one out, failures included: a rejection is a fault and is only logged. */
-  perform(item: Item): Promise<void>;
-  /** Called when a claim took all that was due. */
-  drained(): Promise<void>;
+  /** Handles failures itself: a rejection is unexpected and only logged. */
+  execute(item: Item): Promise<void>;
+  /** Called when everything that was due is claimed. */
+  onDrained(): Promise<void>;
   log: Log;
 }
 
 export interface Pool {
-  /** Something may be due. Cheap: many calls become one claim. */
+  /** Something may be due. Many calls in one turn of the event loop lead to one claim. */
   notify(): void;
-  /** How many are under way. */
+  /** How many items are in progress. */
   active(): number;
   /** Claims nothing more. */
   stop(): void;
-  /** Resolves when nothing is under way. */
+  /** Resolves when nothing is in progress. */
   idle(): Promise<void>;
 }
 
-/** Keeps up to `size()` items under way side by side, and claims more as they end. */
+/** Keeps up to `size()` items in progress, and claims more as they end. */
 export function createPool<Item>(options: PoolOptions<Item>): Pool {
   const active = new Set<Promise<void>>();
   let filling: Promise<void> | undefined;
@@ -34,9 +34,7 @@ export function createPool<Item>(options: PoolOptions<Item>): Pool {
   return {
     notify,
     active: () => active.size,
-    stop: () => {
-      stopped = true;
-    },
+    stop: () => void (stopped = true),
     async idle() {
       await filling;
       await Promise.all(active);
@@ -45,7 +43,7 @@ export function createPool<Item>(options: PoolOptions<Item>): Pool {
 
   function notify(): void {
     notified = true;
-    // not before the next turn of the loop: what one commit ended is then replaced by one claim
+    // The next turn of the event loop: one claim then replaces all items that ended with the same commit.
     if (!stopped) filling ??= nextTurn().then(fill).catch(report);
   }
 
@@ -53,10 +51,10 @@ export function createPool<Item>(options: PoolOptions<Item>): Pool {
     try {
       while (mayClaim()) {
         notified = false;
-        const limit = room();
+        const limit = freeSlots();
         const items = await options.claim(limit);
         items.forEach(start);
-        if (items.length < limit) await options.drained();
+        if (items.length < limit) await options.onDrained();
       }
     } finally {
       filling = undefined;
@@ -65,7 +63,7 @@ export function createPool<Item>(options: PoolOptions<Item>): Pool {
 
   function start(item: Item): void {
     const task = options
-      .perform(item)
+      .execute(item)
       .catch(report)
       .finally(() => {
         active.delete(task);
@@ -75,14 +73,14 @@ export function createPool<Item>(options: PoolOptions<Item>): Pool {
   }
 
   function mayClaim(): boolean {
-    return notified && !stopped && room() > 0;
+    return notified && !stopped && freeSlots() > 0;
   }
 
-  function room(): number {
+  function freeSlots(): number {
     return options.size() - active.size;
   }
 
   function report(error: unknown): void {
-    if (!stopped) options.log.error("dispatch fault", { error: String(error) });
+    if (!stopped) options.log.error("dispatch: unexpected error", { error: String(error) });
   }
 }

@@ -15,12 +15,12 @@ import type {
 
 export interface EventOptions {
   dedupeWindowMs: number;
-  /** Where in a payload secrets stand that are not kept. */
+  /** Paths of secrets in a payload; they are not stored. */
   redact: readonly PayloadPath[];
   toSystemEvent(action: WakeAction, context: { eventId: string; hook: string; source: string; at: number }): NewEntry;
 }
 
-/** The event that a resolved request becomes: what the journal commits before the answer. */
+/** The event of a resolved request, which the journal commits before the answer. */
 export function toEvent(request: HookRequest, resolution: Resolution, options: EventOptions): NewEvent {
   return {
     id: request.id,
@@ -29,6 +29,8 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
     status: resolution.actions.length > 0 ? "accepted" : "skipped",
     receivedAt: request.receivedAt,
     replayOf: request.replayOf,
+    credential: request.credential,
+    traceparent: toTraceparent(request.headers),
     request: toStoredRequest(request, options.redact),
     actions: resolution.actions.map((action) => toNewAction(action, { request, mapping: resolution.mapping, options })),
     idempotency: toIdempotency(request, resolution, options.dedupeWindowMs),
@@ -37,7 +39,7 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
   };
 }
 
-/** The event that a refused request leaves behind for the operator; it dispatches nothing. */
+/** The event of a refused request, for the operator to see. It has no actions. */
 export function toRefusedEvent(
   request: HookRequest,
   error: HookError,
@@ -50,6 +52,8 @@ export function toRefusedEvent(
     status: error.status < 500 ? "rejected" : "failed",
     receivedAt: request.receivedAt,
     replayOf: request.replayOf,
+    credential: request.credential,
+    traceparent: toTraceparent(request.headers),
     request: toStoredRequest(request, options.redact),
     actions: [],
     warnings: [],
@@ -58,7 +62,7 @@ export function toRefusedEvent(
   };
 }
 
-/** What keys are unique within: one credential's requests to one hook. */
+/** Idempotency keys are unique within one credential and hook. */
 export function idempotencyScope(request: HookRequest): string {
   return `${request.credential} ${request.hook}`;
 }
@@ -81,7 +85,7 @@ function toNewAction(action: HookAction, { request, mapping, options }: ActionOr
   return { action, entry: options.toSystemEvent(action, { eventId, hook, source: `webhook ${hook}`, at }) };
 }
 
-/** What shares a run has one origin, and all of it stands inside the boundary or all of it outside. */
+/** Actions that share a run have one origin, and are all inside the safety boundary or all outside. */
 function toWindow(
   { coalesce, allowUnsafeExternalContent }: AgentAction,
   mapping: string | undefined,
@@ -106,13 +110,20 @@ function toIdempotency(
   };
 }
 
+/** W3C Trace Context, version 00 and later. An id of zeros is invalid. */
+const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/;
+
+function toTraceparent({ traceparent }: HookRequest["headers"]): string | undefined {
+  return traceparent !== undefined && TRACEPARENT.test(traceparent) ? traceparent : undefined;
+}
+
 function toFailure(error: HookError): EventFailure {
   const { message, trace } = detailOf(error);
   // A trace begins with the message.
   return { code: error.code, message: error.message, detail: trace || message };
 }
 
-/** What the mapping step hangs on its errors for the operator. */
+/** What the mapping step attaches to its errors for the operator. */
 interface RefusalDetail {
   mapping?: string;
   message?: string;
@@ -124,7 +135,7 @@ function detailOf(error: HookError): RefusalDetail {
   return typeof error.detail === "object" && error.detail !== null ? error.detail : {};
 }
 
-/** The request as it is kept: without the values of headers and query parameters that bear secrets, or what the paths lead to. */
+/** Without the values of secret headers and query parameters, and without what the paths lead to. */
 function toStoredRequest(request: HookRequest, secrets: readonly PayloadPath[]): StoredRequest {
   return {
     method: request.method,
@@ -136,16 +147,14 @@ function toStoredRequest(request: HookRequest, secrets: readonly PayloadPath[]):
   };
 }
 
-const NOTHING = Buffer.alloc(0);
-
-/** Byte for byte as it came, unless a path leads to something in it: then as JSON. */
+/** The original bytes, unless a path leads to something in the payload: then JSON. */
 function toStoredBody(
   { contentType, rawBody, payload }: HookRequest,
   secrets: readonly PayloadPath[],
 ): Pick<StoredRequest, "contentType" | "body"> {
   if (secrets.length === 0) return { contentType, body: rawBody };
-  // It could not be read, so nobody knows what stands where in it.
-  if (payload === undefined) return { contentType, body: NOTHING };
+  // It was not parsed, so the paths cannot be followed.
+  if (payload === undefined) return { contentType, body: Buffer.alloc(0) };
   const redacted = redactPayload(payload, secrets);
   if (redacted === payload) return { contentType, body: rawBody };
   return { contentType: "application/json", body: Buffer.from(JSON.stringify(redacted)) };

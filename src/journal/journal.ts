@@ -1,12 +1,17 @@
 import type { ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
 import type {
   AcceptResult,
+  Claim,
+  ClaimedDelivery,
+  ClaimedRun,
   DeadLetter,
   Delivery,
   DeliveryEnd,
   Entry,
   EventRecord,
   EventSummary,
+  JournalChange,
+  Lease,
   NewEntry,
   NewEvent,
   Route,
@@ -19,7 +24,6 @@ import type {
 export type * from "./records.ts";
 
 export interface Page {
-  /** At most this many. */
   limit: number;
   /** Only what is older than the item with this id. */
   before?: string;
@@ -28,82 +32,96 @@ export interface Page {
 export interface Retention {
   /** Milliseconds since the epoch, as all times are. */
   now: number;
-  /** What was received, or ended, before this moment may go. */
+  /** What was received, or finished, before this time may be deleted. */
   keepFrom: number;
-  /** While more is kept than this, the oldest may go, however young. */
+  /** While the journal is larger than this, the oldest may be deleted at any age. */
   maxBytes?: number;
-  /** While more idempotency keys are kept than this, the oldest may go, though they have not expired. */
+  /** While there are more idempotency keys than this, the oldest may be deleted before they expire. */
   maxKeys?: number;
 }
 
 export interface JournalStats {
   events: number;
-  /** Runs that are not finished, and deliveries that are not. */
+  /** Unfinished runs and deliveries. */
   pendingRuns: number;
   pendingDeliveries: number;
   pendingSystemEvents: number;
 }
 
 /**
- * The truth: what was answered 2xx is in here. Every write resolves only once it is on the disk (one commit may carry
- * many), or rejects with `JournalUnavailable` and has left nothing behind. Times are milliseconds since the epoch. Ids
- * that sort by time (UUIDv7) keep a large journal as fast as an empty one.
+ * The single source of truth: everything that was answered 2xx is in here. A write resolves once it is on disk (one
+ * commit may carry many writes), or rejects with `JournalUnavailable` and leaves nothing behind. Times are milliseconds
+ * since the epoch. Ids that sort by time (UUIDv7) keep a large journal as fast as an empty one.
+ *
+ * Several nodes (processes) can share one journal. A claimed run or delivery belongs to its node until the node's lease
+ * ends. Each call that ends or retries it passes the claim, and gives false, changing nothing, if the claim is lost:
+ * the caller drops its result.
  */
 export interface Journal {
-  /** Commits the event, its actions' runs and entries together, or recognises it as a repeat. */
+  /** Commits the event with the runs and entries of its actions, or recognises it as a repeat. */
   accept(event: NewEvent): Promise<AcceptResult>;
   /**
-   * The first receipt under an unexpired key, if there is one, without committing anything; `conflict` where the
-   * fingerprint is another.
+   * The first receipt under an unexpired key, if there is one, without a commit; `conflict` if the fingerprint differs.
    */
   findReplay(scope: string, key: string, fingerprint: string): Promise<AcceptResult | undefined>;
 
   /**
-   * Takes up to `limit` runs that are due, oldest first, never two of one session, and of each mapping as many as its
-   * limits let through; each counts one attempt.
+   * Claims up to `limit` runs that are due, oldest first, never two of one session, and of each mapping only as many as
+   * its limits allow. Each claim counts one attempt.
    */
-  claimRuns(limit: number, now: number, limits?: RunLimits): Promise<Run[]>;
-  /**
-   * Ends a run that replied, and lets the next of its session start. The event is done when nothing of it is left. Like
-   * every call that ends or retries a run or a delivery, it changes nothing where that one is not being carried out.
-   */
-  completeRun(runId: string, outcome: TurnOutcome): Promise<void>;
-  /** Lets the run try again at `dueAt`; later ones of its session keep waiting behind it. */
-  retryRun(runId: string, dueAt: number, error: string): Promise<void>;
-  /** Gives back a run that was cut off: it is as if it had not been claimed. */
-  releaseRun(runId: string): Promise<void>;
-  /** Ends a run that failed for good: the event is dead once nothing of it is left, the next of its session starts. */
-  buryRun(runId: string, failure: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<void>;
+  claimRuns(limit: number, now: number, limits?: RunLimits): Promise<ClaimedRun[]>;
+  /** Ends a run that replied; the next of its session can start. The event is done once nothing of it is left. */
+  completeRun(claim: Claim, outcome: TurnOutcome): Promise<boolean>;
+  /** Lets the run try again at `dueAt`; later runs of its session keep waiting behind it. */
+  retryRun(claim: Claim, dueAt: number, error: string): Promise<boolean>;
+  /** Undoes the claim of an interrupted run, its attempt included. */
+  releaseRun(claim: Claim): Promise<boolean>;
+  /** Ends a run that failed permanently; the next of its session can start. The event is dead once nothing of it is left. */
+  deadLetterRun(claim: Claim, failure: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<boolean>;
 
-  /** System events that no heartbeat has been given yet, oldest first; at most `limit` of them. Absent: all. */
+  /** System events that no heartbeat has consumed yet, oldest first. */
   pendingSystemEvents(limit?: number): Promise<Entry[]>;
-  /** Records a heartbeat's turn and consumes just the system events it was given. */
+  /** Records a heartbeat's turn and consumes the system events it was given. False if the lease is lost. */
   completeHeartbeat(
-    run: { id: string; startedAt: number; consumedSeqs: number[] },
+    run: { id: string; startedAt: number; consumedSeqs: number[]; lease: Lease },
     outcome: TurnOutcome,
-  ): Promise<void>;
+  ): Promise<boolean>;
   /** Records that a heartbeat failed; its system events stay pending. */
   failHeartbeat(run: { id: string; startedAt: number; finishedAt: number; error: string }): Promise<void>;
 
-  /** Takes up to `limit` deliveries that are due, oldest first, never two to one recipient; each counts one attempt. */
-  claimDeliveries(limit: number, now: number): Promise<Delivery[]>;
-  /** Remembers that so many parts were taken, and by whom, so that a retry goes on after them to the same recipient. */
-  progressDelivery(id: string, partsSent: number, route?: Route): Promise<void>;
-  retryDelivery(id: string, dueAt: number, error: string): Promise<void>;
+  /** Claims up to `limit` deliveries that are due, oldest first, never two to one recipient. Each claim counts one attempt. */
+  claimDeliveries(limit: number, now: number): Promise<ClaimedDelivery[]>;
+  /** Records how many parts were sent, and where, so that a retry continues after them with the same recipient. */
+  progressDelivery(claim: Claim, partsSent: number, route?: Route): Promise<boolean>;
+  retryDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;
   /** `sent` makes its route the one used last. */
-  finishDelivery(id: string, end: DeliveryEnd): Promise<void>;
+  finishDelivery(claim: Claim, end: DeliveryEnd): Promise<boolean>;
   /** The route used last, on any channel or on this one. */
   lastRoute(channel?: ChannelName): Promise<Route | undefined>;
-  /** The earliest moment at which a claim may find something. Absent where nothing waits, but for the end of a run. */
+  /** The earliest time at which a claim may find something. Undefined if nothing is waiting for a time. */
   nextDueAt(limits?: RunLimits): Promise<number | undefined>;
 
-  /** Turns of a session, oldest first, the newest `limit` of them: what its next turn is given as history. */
+  /**
+   * Extends the lease of this node by `forMs` from now, by the store's own clock. Returns the work of nodes whose lease
+   * has ended to the queue, attempts kept, and says how much that was.
+   */
+  renewNode(forMs: number): Promise<{ runs: number; deliveries: number }>;
+  /**
+   * Acquires a named lease, which lasts as long as this node's own. Gives the same lease again to the node that holds
+   * it; undefined while another node does.
+   */
+  lease(name: string): Promise<Lease | undefined>;
+  releaseLease(lease: Lease): Promise<void>;
+  /** Calls the listener after each commit with what it changed, until the returned function is called. */
+  watch(listener: (changes: readonly JournalChange[]) => void): () => void;
+
+  /** The newest `limit` turns of a session, oldest first. */
   history(sessionKey: string, limit: number): Promise<Entry[]>;
 
   listEvents(page: Page & { hook?: string; status?: EventStatus }): Promise<EventSummary[]>;
   getEvent(id: string): Promise<EventRecord | undefined>;
   listSessions(page: { limit: number }): Promise<SessionSummary[]>;
-  /** Entries oldest first, after the cursor; none while all that a session has is runs unfinished, or failed for good. */
+  /** Entries oldest first, after the cursor. A session whose runs are all unfinished or dead has none. */
   getSession(
     key: string,
     page: { limit: number; after?: number },
@@ -111,24 +129,25 @@ export interface Journal {
   listRuns(page: Page & { state?: RunState }): Promise<Run[]>;
   listDeliveries(page: Page & { state?: DeliveryState }): Promise<Delivery[]>;
 
-  /** Runs of hooks and deliveries that failed for good, the newest first. */
+  /** Runs of hooks and deliveries that failed permanently, newest first. */
   listDeadLetters(page: Page): Promise<DeadLetter[]>;
   /**
-   * Gives a dead letter its tries anew: it is due at `now`, behind what its session or recipient has under way, and its
-   * event is accepted again. A delivery goes on after the parts that were taken. False where there is no such one.
+   * Requeues a dead letter with all its attempts: it is due at `now`, behind what its session or recipient has in
+   * progress, and its event is accepted again. A delivery continues after the parts that were sent. False if unknown.
    */
   retryDeadLetter(id: string, now: number): Promise<boolean>;
-  /** Marks a dead letter as dropped; with the last of them its event is done. False where there is no such one. */
+  /** Marks a dead letter as dropped; with the last of them its event is done. False if unknown. */
   dropDeadLetter(id: string): Promise<boolean>;
 
   stats(): Promise<JournalStats>;
-  /** Rejects with `JournalUnavailable` where a commit would. */
+  /** Rejects with `JournalUnavailable` if a commit would. */
   probe(): Promise<void>;
   /**
-   * Deletes a small part of what need not be kept: finished events with all that came of them, heartbeats, sessions
-   * without entries, idempotency keys that have expired; space is given back. Nothing unfinished goes, no pending system
-   * event, and no key whose event is unfinished. True: there may be more to delete.
+   * Deletes a small batch of what need not be kept: finished events with everything that belongs to them, heartbeats,
+   * sessions without entries, expired idempotency keys. Keeps everything unfinished, pending system events, and the
+   * keys of unfinished events. True if there may be more to delete.
    */
   sweep(retention: Retention): Promise<boolean>;
+  /** Ends this node's lease. */
   close(): Promise<void>;
 }

@@ -10,9 +10,9 @@ import type {
   RunState,
 } from "../types.ts";
 
-/* What the journal keeps, and what it is given to keep. Times are milliseconds since the epoch. */
+/* What the journal stores. Times are milliseconds since the epoch. */
 
-/** A request as it is kept: credentials are gone from `headers` and `query` before it gets here. */
+/** A request as it is stored: credentials are already removed from `headers` and `query`. */
 export interface StoredRequest {
   method: string;
   path: string;
@@ -24,78 +24,74 @@ export interface StoredRequest {
 }
 
 export interface EventFailure {
-  /** snake_case, as the caller heard it. */
+  /** snake_case, as in the response. */
   code: string;
   message: string;
-  /** For the operator only: a transform's stack, say. */
+  /** For the operator only, such as the stack of a transform. */
   detail?: string;
 }
 
 export const ENTRY_ROLES = ["system", "user", "assistant"] as const;
-type EntryRole = (typeof ENTRY_ROLES)[number];
 
-/** A turn of a session, or a system event of the main one. */
+/** One side of a turn in a session, or a system event of the main session. */
 export interface NewEntry {
   sessionKey: string;
-  role: EntryRole;
+  role: (typeof ENTRY_ROLES)[number];
   /** As the agent sees it. */
   text: string;
-  /** Milliseconds since the epoch. */
   at: number;
   eventId?: string;
   runId?: string;
-  /** A system event that no heartbeat has been given yet. */
+  /** A system event that no heartbeat has consumed yet. */
   pending?: boolean;
-  /** With `pending`: asks for a heartbeat at once, also after a restart. */
+  /** With `pending`: requests a heartbeat at once, also after a restart. */
   urgent?: boolean;
 }
 
 export interface Entry extends NewEntry {
-  /** Grows by time across all sessions: the cursor. */
+  /** Grows with time across all sessions: the cursor. */
   seq: number;
 }
 
-/** An accepted action, with what its own kind needs. A wake is carried out by its commit, an agent action by a run. */
+/** An accepted action. A wake is done with its commit, an agent action gets a run. */
 export type NewAction =
   | { action: Extract<HookAction, { kind: "wake" }>; entry: NewEntry }
   | {
       action: AgentAction;
       runId: string;
-      /** Later actions under its key join this one's run. */
+      /** Later actions with the same key join this run. */
       window?: CoalesceWindow;
-      /** It joins a run that waits, and has none of its own. */
+      /** It joins a waiting run instead of getting one. */
       joins?: true;
     };
 
 export interface CoalesceWindow {
-  /** Unique among all mappings. */
+  /** Unique across mappings. */
   key: string;
-  /** When the run starts, in milliseconds since the epoch. */
+  /** When the run starts. */
   closesAt: number;
 }
 
-/** What a mapping's runs may take of the service. */
 export interface RunLimit {
-  /** How many run side by side. */
+  /** How many runs of the mapping may be running at once. */
   concurrency?: number;
-  /** At most `max` start in any `perMs` milliseconds. */
+  /** At most `max` runs start within `perMs` milliseconds. */
   rate?: { max: number; perMs: number };
 }
 
-/** By the mapping's id. */
+/** By mapping id. */
 export type RunLimits = ReadonlyMap<string, RunLimit>;
 
 export interface Idempotency {
   /** Credential and hook name. */
   scope: string;
-  /** One for the event, or (with `perAction`) one an action, in their order. An empty one is none. */
+  /** One key for the event, or with `perAction` one per action in the same order. An empty key is ignored. */
   keys: string[];
   perAction: boolean;
   /** SHA-256 of the content. */
   fingerprint: string;
-  /** Same key, other content: `conflict` instead of the first answer. */
+  /** Same key with different content: `conflict` instead of the first receipt. */
   conflictOnOtherContent: boolean;
-  /** Milliseconds since the epoch. */
   expiresAt: number;
 }
 
@@ -106,11 +102,15 @@ export interface NewEvent {
   /** accepted · skipped (no actions) · rejected · failed (no actions, with `failure`). */
   status: Extract<EventStatus, "accepted" | "skipped" | "rejected" | "failed">;
   receivedAt: number;
-  /** Id of the event that it repeats at an operator's wish. */
+  /** Id of the event that an operator replayed with this one. */
   replayOf?: string;
+  /** Name of the credential that let the request in, such as `token:default`. */
+  credential?: string;
+  /** W3C trace context of the request. */
+  traceparent?: string;
   request: StoredRequest;
   actions: NewAction[];
-  /** Not looked at where the event is rejected or failed: its keys stay free for another try. */
+  /** Ignored if the event is rejected or failed: its keys stay free for another try. */
   idempotency?: Idempotency;
   warnings: string[];
   log: LogLine[];
@@ -123,21 +123,35 @@ export type AcceptResult =
   | { kind: "replayed"; receipt: Receipt }
   | { kind: "conflict" };
 
+/**
+ * Proves that a run or delivery is still claimed by the caller: once the claim is lost and another node has claimed it, the
+ * token is outdated.
+ */
+export interface Claim {
+  id: string;
+  token: number;
+}
+
+export interface Lease {
+  name: string;
+  /** Outdated once another node has acquired the lease. */
+  token: number;
+}
+
 export const RUN_KINDS = ["hook", "heartbeat"] as const;
-type RunKind = (typeof RUN_KINDS)[number];
 
 export interface Run {
   id: string;
-  kind: RunKind;
+  kind: (typeof RUN_KINDS)[number];
   eventId?: string;
   hook?: string;
   sessionKey: string;
   /** Absent on heartbeats. */
   action?: AgentAction;
-  /** What later events added to the action's message, in their order. Known of a claimed run and in an event's record. */
+  /** What later events added to the action's message, in order. Only on claimed runs and in an event's record. */
   joined?: { messages: string[]; leftOut: number };
   state: RunState;
-  /** Tries so far, this one included while running. */
+  /** Includes the current one while running. */
   attempts: number;
   createdAt: number;
   dueAt: number;
@@ -148,6 +162,11 @@ export interface Run {
   usage?: { inputTokens?: number; outputTokens?: number };
   warnings: string[];
   error?: string;
+}
+
+/** Heartbeats are recorded, never claimed: a claimed run always has an action. */
+export interface ClaimedRun extends Run, Claim {
+  action: AgentAction;
 }
 
 export interface NewDelivery {
@@ -164,27 +183,28 @@ export interface Delivery extends NewDelivery {
   attempts: number;
   createdAt: number;
   dueAt: number;
-  /** Parts of the split text that the service has taken. */
+  /** Parts of the split text that were sent. */
   partsSent: number;
-  /** Where it went, `last` resolved. */
+  /** Where it was sent, with `last` resolved. */
   route?: Route;
   sentAt?: number;
   error?: string;
 }
+
+export interface ClaimedDelivery extends Delivery, Claim {}
 
 export interface Route {
   channel: ChannelName;
   to: string;
 }
 
-/** How a delivery ended for good. */
 export type DeliveryEnd =
   | { state: "sent"; at: number; route: Route; partsSent: number }
   | { state: "failed"; at: number; route?: Route; error: string }
-  /** There was nowhere to send it to; nothing is lost by that. */
+  /** There was no recipient; this is not a failure. */
   | { state: "skipped"; at: number; error: string };
 
-/** What failed for good, until an operator retries or drops it. */
+/** What failed permanently, until an operator retries or drops it. */
 export interface DeadLetter {
   /** Of the run or the delivery. */
   id: string;
@@ -193,7 +213,7 @@ export interface DeadLetter {
   hook?: string;
   error: string;
   attempts: number;
-  /** When it was given up. */
+  /** When it failed for the last time. */
   at: number;
 }
 
@@ -202,13 +222,14 @@ export interface EventSummary {
   hook: string;
   mapping?: string;
   receivedAt: number;
-  /** Id of the event that it repeats at an operator's wish. */
   replayOf?: string;
   status: EventStatus;
   actions: ActionReceipt[];
 }
 
 export interface EventRecord extends EventSummary {
+  credential?: string;
+  traceparent?: string;
   request: StoredRequest;
   warnings: string[];
   log: LogLine[];
@@ -225,14 +246,21 @@ export interface SessionSummary {
   entries: number;
 }
 
-/** What came of a finished turn; all of it lands in one commit. */
+/** The result of a finished turn; one commit stores all of it. */
 export interface TurnOutcome {
   finishedAt: number;
   reply: string;
   model?: string;
   usage?: Run["usage"];
   warnings: string[];
-  /** The turn's own entries and the summary in the main session. */
+  /** Of the turn itself, and the summary for the main session. */
   entries: NewEntry[];
   deliveries: NewDelivery[];
 }
+
+/** What a commit added or changed. `seq` is its place among those of its kind, in the order they were added. */
+export type JournalChange =
+  | { kind: "event"; seq: number; id: string; status: EventStatus }
+  | { kind: "run"; seq: number; id: string; state: RunState }
+  | { kind: "delivery"; seq: number; id: string; state: DeliveryState }
+  | { kind: "entry"; seq: number; sessionKey: string; urgent: boolean };

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { HookError } from "../errors.ts";
 import { DELIVERY_STATES, MAIN_SESSION, RUN_STATES } from "../types.ts";
 import { type AuthenticateOptions, createAuthenticate } from "./auth.ts";
-import { type DeadLetterOptions, type EventOptions, registerDeadLetters, registerEvents } from "./events.ts";
+import { type EventOptions, registerDeadLetters, registerEvents } from "./events.ts";
 import { type Query, requireFound, requireOnly, toLimit, toOneOf, toPage, toText } from "./query.ts";
 import type { Trial } from "./trial.ts";
 import {
@@ -14,7 +14,7 @@ import {
   toSessionView,
 } from "./views.ts";
 
-export interface OperatorOptions extends AuthenticateOptions, DeadLetterOptions, EventOptions {
+export interface OperatorOptions extends AuthenticateOptions, EventOptions {
   /** Version, config, sandbox and queue, as JSON. */
   status(): Promise<StatusView>;
   /** Runs one payload through mapping and transform, and dispatches nothing. */

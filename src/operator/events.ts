@@ -69,14 +69,8 @@ async function* exportEvents(
   } while (before !== undefined);
 }
 
-export interface DeadLetterOptions {
-  journal: Journal;
-  /** What was committed by hand may be due. */
-  lookForWork(): void;
-}
-
 /** What failed for good: to look at, to try again, to drop. */
-export function registerDeadLetters(api: FastifyInstance, { journal, lookForWork }: DeadLetterOptions): void {
+export function registerDeadLetters(api: FastifyInstance, { journal }: { journal: Journal }): void {
   api.get<{ Querystring: Query }>("/api/dead-letters", async ({ query }) => {
     requireOnly(query, "limit", "before");
     const deadLetters = await journal.listDeadLetters(toPage(query));
@@ -85,7 +79,6 @@ export function registerDeadLetters(api: FastifyInstance, { journal, lookForWork
 
   api.post<{ Params: { id: string } }>("/api/dead-letters/:id/retry", async ({ params: { id } }) => {
     requireFound((await journal.retryDeadLetter(id, Date.now())) || undefined, "dead letter");
-    lookForWork();
     return { ok: true, id };
   });
 

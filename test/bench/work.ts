@@ -1,4 +1,4 @@
-import type { Delivery, Journal, Run } from "../../src/journal/journal.ts";
+import type { ClaimedDelivery, ClaimedRun, Journal } from "../../src/journal/journal.ts";
 import { MAIN_SESSION } from "../../src/types.ts";
 import { toEvent } from "./event.ts";
 
@@ -26,10 +26,10 @@ export async function carryOut(journal: Journal, limit: number): Promise<number>
 }
 
 /** With the entries and the delivery that a turn leaves behind. */
-async function complete(journal: Journal, run: Run, at: number): Promise<void> {
+async function complete(journal: Journal, run: ClaimedRun, at: number): Promise<void> {
   const { id: runId, eventId, sessionKey } = run;
   const own = { at, eventId, runId };
-  await journal.completeRun(runId, {
+  await journal.completeRun(run, {
     finishedAt: at,
     reply: "Done.",
     warnings: [],
@@ -42,6 +42,7 @@ async function complete(journal: Journal, run: Run, at: number): Promise<void> {
   });
 }
 
-async function finish(journal: Journal, { id, to = "" }: Delivery, at: number): Promise<void> {
-  await journal.finishDelivery(id, { state: "sent", at, route: { channel: "slack", to }, partsSent: 1 });
+async function finish(journal: Journal, delivery: ClaimedDelivery, at: number): Promise<void> {
+  const route = { channel: "slack", to: delivery.to ?? "" } as const;
+  await journal.finishDelivery(delivery, { state: "sent", at, route, partsSent: 1 });
 }

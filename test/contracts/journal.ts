@@ -7,16 +7,15 @@ import { describeHardStop } from "./journal/hard-stop.ts";
 import type { OpenJournal } from "./journal/harness.ts";
 import { describeHeartbeats } from "./journal/heartbeats.ts";
 import { describeIdempotency } from "./journal/idempotency.ts";
+import { describeLeases } from "./journal/leases.ts";
 import { describeLimits } from "./journal/limits.ts";
 import { describeModel } from "./journal/model.ts";
 import { describeReads } from "./journal/reads.ts";
 import { describeRetention } from "./journal/retention.ts";
 import { describeRuns } from "./journal/runs.ts";
+import { describeWatch } from "./journal/watch.ts";
 
-/**
- * What every journal must do, whatever it stands on. `opener` is a module that exports the same `open`, for the process
- * that is killed on the way.
- */
+/** The contract of every journal. `opener` is a module that exports the same `open`, for the process that is killed. */
 export function describeJournal(name: string, open: OpenJournal, opener: URL): void {
   describe(`the ${name} journal`, () => {
     describeAccepting(open);
@@ -27,6 +26,8 @@ export function describeJournal(name: string, open: OpenJournal, opener: URL): v
     describeDeliveries(open);
     describeDeadLetters(open);
     describeHeartbeats(open);
+    describeLeases(open);
+    describeWatch(open);
     describeReads(open);
     describeRetention(open);
     describeModel(open);

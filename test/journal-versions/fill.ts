@@ -1,4 +1,4 @@
-import type { Journal } from "../../src/journal/journal.ts";
+import type { ClaimedRun, Journal } from "../../src/journal/journal.ts";
 import {
   NOW,
   sampleDelivery,
@@ -12,7 +12,7 @@ import {
 
 const ROUTE = { channel: "slack", to: "C1" } as const;
 
-/** Something in every state: a session `done`, and `running`, `waiting`, `dead`, `undelivered` and `failed` as their names say. */
+/** Adds something in every state; the sessions are named after it. */
 export async function fill(journal: Journal): Promise<void> {
   await addDone(journal);
   await addDead(journal);
@@ -34,39 +34,40 @@ export async function fill(journal: Journal): Promise<void> {
   );
   const claimed = await journal.claimRuns(10, NOW);
   const waiting = claimed.find(({ sessionKey }) => sessionKey === "waiting");
-  await journal.retryRun(waiting?.id ?? "", NOW + 5000, "busy");
+  await journal.retryRun(waiting!, NOW + 5000, "busy");
 }
 
 async function addDone(journal: Journal): Promise<void> {
-  const { eventId, runId } = await claimOne(journal, "done");
+  const run = await claimOne(journal, "done");
+  const { id: runId, eventId } = run;
   const own = { sessionKey: "done", eventId, runId };
   const entries = [sampleEntry(own), sampleEntry({ ...own, role: "assistant", text: "Done." })];
   const delivery = sampleDelivery(runId, { eventId });
-  await journal.completeRun(runId, sampleOutcome({ entries, deliveries: [delivery], model: "echo" }));
-  await journal.claimDeliveries(1, NOW + 10);
-  await journal.finishDelivery(delivery.id, { state: "sent", at: NOW + 20, route: ROUTE, partsSent: 1 });
+  await journal.completeRun(run, sampleOutcome({ entries, deliveries: [delivery], model: "echo" }));
+  const [claimed] = await journal.claimDeliveries(1, NOW + 10);
+  await journal.finishDelivery(claimed!, { state: "sent", at: NOW + 20, route: ROUTE, partsSent: 1 });
 }
 
 async function addDead(journal: Journal): Promise<void> {
-  const { runId } = await claimOne(journal, "dead");
-  await journal.buryRun(runId, { finishedAt: NOW + 10, error: "no", entries: [] });
+  const run = await claimOne(journal, "dead");
+  await journal.deadLetterRun(run, { finishedAt: NOW + 10, error: "no", entries: [] });
 }
 
 /** One delivery that failed for good, and one that is under way. */
 async function addUndelivered(journal: Journal): Promise<void> {
-  const { eventId, runId } = await claimOne(journal, "undelivered");
+  const run = await claimOne(journal, "undelivered");
+  const { id: runId, eventId } = run;
   const deliveries = ["C2", "C3"].map((to) => sampleDelivery(runId, { eventId, to }));
-  await journal.completeRun(runId, sampleOutcome({ deliveries }));
-  await journal.claimDeliveries(2, NOW + 10);
-  const [failed, sending] = deliveries.map(({ id }) => id);
-  await journal.finishDelivery(failed ?? "", { state: "failed", at: NOW + 20, error: "gone" });
-  await journal.progressDelivery(sending ?? "", 1, { ...ROUTE, to: "C3" });
+  await journal.completeRun(run, sampleOutcome({ deliveries }));
+  const [failed, sending] = await journal.claimDeliveries(2, NOW + 10);
+  await journal.finishDelivery(failed!, { state: "failed", at: NOW + 20, error: "gone" });
+  await journal.progressDelivery(sending!, 1, { ...ROUTE, to: "C3" });
 }
 
-async function claimOne(journal: Journal, sessionKey: string): Promise<{ eventId: string; runId: string }> {
+async function claimOne(journal: Journal, sessionKey: string): Promise<ClaimedRun> {
   const action = sampleRun(sessionKey);
   const event = sampleEvent({ actions: [action] });
   await journal.accept(event);
-  await journal.claimRuns(1, NOW);
-  return { eventId: event.id, runId: action.runId };
+  const [run] = await journal.claimRuns(1, NOW);
+  return run!;
 }

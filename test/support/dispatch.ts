@@ -31,7 +31,7 @@ export interface DispatchService {
   folder: string;
   journal: Journal;
   dispatcher: Dispatcher;
-  /** Commits one event with these actions and tells the dispatcher; gives the run ids. */
+  /** Commits one event with these actions; gives the run ids. */
   accept(...actions: ActionFields[]): Promise<string[]>;
   /** Closes the dispatcher and the journal and removes the folder; what is not done in two seconds is cut off. */
   close(): Promise<void>;
@@ -69,11 +69,7 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
     journal,
     dispatcher,
     async accept(...actions) {
-      const runIds = await commit(journal, actions);
-      dispatcher.notify();
-      if (actions.some((action) => action.kind === "wake" && action.mode !== "next-heartbeat"))
-        dispatcher.requestHeartbeat();
-      return runIds;
+      return commit(journal, actions);
     },
     async close() {
       await dispatcher.close(2000);

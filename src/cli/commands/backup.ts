@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { existsSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { readConfig } from "../../config/load.ts";
-import { backUpDatabase } from "../../journal/sqlite/backup.ts";
+import { backUpDatabase } from "../../journal/backup.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { type CliIo, print } from "../io.ts";

@@ -4,68 +4,60 @@ import { createJoiner, insertJoined } from "./coalesce.ts";
 import { type Database, integer, text } from "./database.ts";
 import { insertEntry } from "./entries.ts";
 import { insertEventState } from "./event-states.ts";
+import type { Transaction } from "./group-commit.ts";
 import { toDetail } from "./rows.ts";
 import { insertRun } from "./runs.ts";
 
 /*
- * What an accept inserts, it inserts `OR FAIL`: where a statement fails, the whole transaction is undone. To undo just the
- * statement, SQLite would keep a copy of every page that it is about to change.
+ * An accept inserts with `OR FAIL`: if a statement fails, the whole transaction is undone. To undo only the statement,
+ * SQLite would keep a copy of every page that it is about to change.
  */
 
-/** The journal's `accept`, inside a transaction. */
-export function acceptEvent(database: Database, event: NewEvent): AcceptResult {
-  const plan = planEvent(database, event);
+export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptResult {
+  const plan = planEvent(transaction, event);
   if (plan.kind !== "commit") return plan;
-  insertEvent(database, event, plan);
-  for (const action of plan.actions) insertAction(database, event, action);
-  if (event.idempotency) rememberKeys(database, event.idempotency, plan.keys);
+  insertEvent(transaction, event, plan);
+  for (const action of plan.actions) insertAction(transaction, event, action);
+  if (event.idempotency) rememberKeys(transaction, event.idempotency, plan.keys);
   return { kind: "committed", receipt: { ...plan.receipt, replayed: false } };
 }
 
-/** The journal's `findReplay`: reads only. */
-export function findReplay(
-  database: Database,
-  scope: string,
-  key: string,
-  fingerprint: string,
-): AcceptResult | undefined {
-  const first = findKey(database, scope, key, Date.now());
-  if (!first) return undefined;
-  if (first.fingerprint !== fingerprint) return { kind: "conflict" };
-  return { kind: "replayed", receipt: { ...first.receipt, replayed: true } };
-}
-
-function insertEvent(database: Database, event: NewEvent, commit: Commit): void {
-  database.run(
-    `INSERT OR FAIL INTO events (id, hook, mapping, received_at, replay_of, actions, detail, body)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    event.id,
-    event.hook,
+function insertEvent(transaction: Transaction, event: NewEvent, { receipt, actions }: Commit): void {
+  const { id, hook } = event;
+  const seq = transaction.insert(
+    `INSERT OR FAIL INTO events
+       (id, hook, mapping, received_at, replay_of, credential, traceparent, actions, detail, body)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    id,
+    hook,
     event.mapping,
     event.receivedAt,
     event.replayOf,
-    JSON.stringify(commit.receipt.actions),
+    event.credential,
+    event.traceparent,
+    JSON.stringify(receipt.actions),
     toDetail(event),
     event.request.body,
   );
   // Two actions of one event can be in one run.
-  const open = new Set(commit.actions.filter(isRun).map(({ runId }) => runId)).size;
-  // Wakes are carried out by this very commit.
+  const open = new Set(actions.filter(isRun).map(({ runId }) => runId)).size;
+  // Wakes are done with this commit.
   const status = event.status === "accepted" && open === 0 ? "done" : event.status;
-  insertEventState(database, { hook: event.hook, status, open });
+  insertEventState(transaction, { seq, id, hook, status, open });
 }
 
-function insertAction(database: Database, event: NewEvent, accepted: NewAction): void {
-  if (!isRun(accepted)) insertEntry(database, accepted.entry);
-  else if (accepted.joins) insertJoined(database, event.id, accepted);
-  else insertRun(database, event, accepted);
+function insertAction(transaction: Transaction, event: NewEvent, accepted: NewAction): void {
+  if (!isRun(accepted)) insertEntry(transaction, accepted.entry);
+  else if (accepted.joins) insertJoined(transaction, event.id, accepted);
+  else insertRun(transaction, event, accepted);
 }
 
 function isRun(accepted: NewAction): accepted is Extract<NewAction, { runId: string }> {
   return "runId" in accepted;
 }
 
-/** What is to be committed of an event once the actions under known keys are taken out. */
+/* Planning decides what an event adds to what is known. It writes nothing. */
+
 interface Commit {
   kind: "commit";
   receipt: FirstReceipt;
@@ -75,32 +67,33 @@ interface Commit {
   keys: Map<string, FirstReceipt>;
 }
 
+/** The first answer under a key. */
+type FirstReceipt = Omit<Receipt, "replayed">;
+
 type Plan = Commit | Exclude<AcceptResult, { kind: "committed" }>;
 
-/** Decides what an event adds to what is known. Writes nothing. */
+/** Called once for each new action, in order. */
+type Join = (accepted: NewAction) => NewAction;
+
 function planEvent(database: Database, event: NewEvent): Plan {
-  const use = event.idempotency;
-  // A refused request leaves its key free, so that it can be sent again once it is mended.
   const join = createJoiner(database, event.receivedAt);
-  if (!use || event.status === "rejected" || event.status === "failed") return commitWhole(event, join);
+  const { idempotency: use, status } = event;
+  // A refused request leaves its key free, so that it can be sent again once the cause is fixed.
+  if (!use || status === "rejected" || status === "failed") return planCommit(event, join);
   const known = findKnown(database, use, event.receivedAt);
-  if (use.conflictOnOtherContent && isOther(known, use.fingerprint)) return { kind: "conflict" };
+  if (use.conflictOnOtherContent && hasOtherContent(known, use.fingerprint)) return { kind: "conflict" };
   return use.perAction ? planEach(event, { use, known, join }) : planWhole(event, { use, known, join });
 }
 
-type KnownKeys = Map<string, KnownKey>;
-type Join = (accepted: NewAction) => NewAction;
-
 interface Use {
   use: Idempotency;
-  known: KnownKeys;
-  /** Called once for each action that is new, in their order. */
+  known: Map<string, KnownKey>;
   join: Join;
 }
 
-/** The keys that were used before, in the event's order. An empty key is none. */
-function findKnown(database: Database, use: Idempotency, now: number): KnownKeys {
-  const known: KnownKeys = new Map();
+/** The keys that were used before, in the event's order. */
+function findKnown(database: Database, use: Idempotency, now: number): Use["known"] {
+  const known: Use["known"] = new Map();
   for (const key of use.keys) {
     const first = key === "" ? undefined : findKey(database, use.scope, key, now);
     if (first) known.set(key, first);
@@ -108,19 +101,19 @@ function findKnown(database: Database, use: Idempotency, now: number): KnownKeys
   return known;
 }
 
-function isOther(known: KnownKeys, fingerprint: string): boolean {
+function hasOtherContent(known: Use["known"], fingerprint: string): boolean {
   return [...known.values()].some((first) => first.fingerprint !== fingerprint);
 }
 
 function planWhole(event: NewEvent, { use, known, join }: Use): Plan {
   const [first] = known.values();
   if (first) return { kind: "replayed", receipt: { ...first.receipt, replayed: true } };
-  const commit = commitWhole(event, join);
+  const commit = planCommit(event, join);
   for (const key of use.keys) if (key !== "") commit.keys.set(key, commit.receipt);
   return commit;
 }
 
-/** An action whose key was used before, here or in an earlier event, is dropped; the first one's receipt stands in. */
+/** An action whose key was used before, here or in an earlier event, is dropped; it gets the first one's receipt. */
 function planEach(event: NewEvent, { use, known, join }: Use): Plan {
   const commit: Commit = { kind: "commit", receipt: toReceipt(event, []), actions: [], keys: new Map() };
   for (const [index, action] of event.actions.entries()) {
@@ -140,7 +133,7 @@ function planEach(event: NewEvent, { use, known, join }: Use): Plan {
   return { kind: "replayed", receipt: { ...commit.receipt, eventId: first.receipt.eventId, replayed: true } };
 }
 
-function commitWhole(event: NewEvent, join: Join): Commit {
+function planCommit(event: NewEvent, join: Join): Commit {
   const actions = event.actions.map(join);
   return { kind: "commit", receipt: toReceipt(event, actions), actions, keys: new Map() };
 }
@@ -150,27 +143,38 @@ function toReceipt(event: NewEvent, actions: NewAction[]): FirstReceipt {
 }
 
 function toActionReceipt(accepted: NewAction): ActionReceipt {
-  if (!("runId" in accepted)) return { kind: "wake", mode: accepted.action.mode };
+  if (!isRun(accepted)) return { kind: "wake", mode: accepted.action.mode };
   const { runId, action, joins } = accepted;
   return { kind: "agent", runId, sessionKey: action.sessionKey, ...(joins && { coalesced: true }) };
 }
 
-/** Keys deleted by one commit, so that a large sweep does not block the event loop for long. */
-const SWEEP_BATCH = 500;
+/* Idempotency keys */
 
-/** What was first answered under a key. */
-type FirstReceipt = Omit<Receipt, "replayed">;
+/** Most keys that one sweep deletes: it blocks the event loop. */
+const SWEEP_BATCH = 500;
 
 interface KnownKey {
   fingerprint: string;
   receipt: FirstReceipt;
 }
 
-/** The key's first use, unless it has expired by `now`: not while its event is carried out. */
+export function findReplay(
+  database: Database,
+  scope: string,
+  key: string,
+  fingerprint: string,
+): AcceptResult | undefined {
+  const first = findKey(database, scope, key, Date.now());
+  if (!first) return undefined;
+  if (first.fingerprint !== fingerprint) return { kind: "conflict" };
+  return { kind: "replayed", receipt: { ...first.receipt, replayed: true } };
+}
+
+/** The key's first use, unless it has expired by `now`. A key never expires while its event is unfinished. */
 function findKey(database: Database, scope: string, key: string, now: number): KnownKey | undefined {
   const row = database.get(
     `SELECT fingerprint, receipt FROM idempotency_keys
-     WHERE scope = ? AND key = ? AND (expires_at > ? OR ${IS_CARRIED_OUT})`,
+     WHERE scope = ? AND key = ? AND (expires_at > ? OR ${IS_UNFINISHED})`,
     scope,
     key,
     now,
@@ -178,42 +182,37 @@ function findKey(database: Database, scope: string, key: string, now: number): K
   return row && { fingerprint: text(row.fingerprint), receipt: JSON.parse(text(row.receipt)) };
 }
 
-/** Keeps what each key was answered, in the place of an expired use. */
+/** Stores the answer of each key, replacing expired ones. */
 function rememberKeys(
   database: Database,
-  use: { scope: string; fingerprint: string; expiresAt: number },
+  { scope, fingerprint, expiresAt }: Idempotency,
   receipts: Map<string, FirstReceipt>,
 ): void {
   for (const [key, receipt] of receipts) {
     database.run(
-      `INSERT OR REPLACE INTO idempotency_keys (scope, key, fingerprint, expires_at, receipt)
-       VALUES (?, ?, ?, ?, ?)`,
-      use.scope,
+      "INSERT OR REPLACE INTO idempotency_keys (scope, key, fingerprint, expires_at, receipt) VALUES (?, ?, ?, ?, ?)",
+      scope,
       key,
-      use.fingerprint,
-      use.expiresAt,
+      fingerprint,
+      expiresAt,
       JSON.stringify(receipt),
     );
   }
 }
 
-/**
- * Deletes up to `SWEEP_BATCH` keys that have expired, or are the oldest of too many, but for those whose event is
- * unfinished. Gives how many.
- */
+/** Deletes a batch of keys that have expired or exceed `maxKeys`, except those of unfinished events. Gives how many. */
 export function sweepKeys(database: Database, { now, maxKeys = Infinity }: Retention): number {
-  const until = Math.max(now, oldestTooMany(database, maxKeys));
   return database.run(
     `DELETE FROM idempotency_keys WHERE (scope, key) IN
        (SELECT scope, key FROM
          (SELECT * FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ${SWEEP_BATCH})
-        AS idempotency_keys WHERE NOT ${IS_CARRIED_OUT})`,
-    until,
+        AS idempotency_keys WHERE NOT ${IS_UNFINISHED})`,
+    Math.max(now, expiryOfExcess(database, maxKeys)),
   );
 }
 
-/** When the newest of the keys that are too many expires; 0 where there are none. */
-function oldestTooMany(database: Database, maxKeys: number): number {
+/** When the newest key beyond `maxKeys` expires; 0 if there is none. */
+function expiryOfExcess(database: Database, maxKeys: number): number {
   if (maxKeys === Infinity) return 0;
   const row = database.get(
     "SELECT expires_at FROM idempotency_keys ORDER BY expires_at DESC LIMIT 1 OFFSET ?",
@@ -222,5 +221,5 @@ function oldestTooMany(database: Database, maxKeys: number): number {
   return row ? integer(row.expires_at) : 0;
 }
 
-const IS_CARRIED_OUT = `EXISTS (
+const IS_UNFINISHED = `EXISTS (
   SELECT 1 FROM events JOIN event_states USING (seq) WHERE id = idempotency_keys.receipt ->> 'eventId' AND status = 'accepted')`;

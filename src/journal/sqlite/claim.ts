@@ -1,38 +1,47 @@
-import type { Run, RunLimit, RunLimits } from "../journal.ts";
+import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
 import { readRun } from "./coalesce.ts";
-import { type Database, integer, text } from "./database.ts";
+import { type Database, integer, optional, text } from "./database.ts";
+import type { Transaction } from "./group-commit.ts";
 import { SELECT_RUNS } from "./rows.ts";
 
 /*
- * Runs that are ready stand in one queue a mapping: what a mapping's limits hold back is never looked at by a claim, and
- * holds up no other mapping.
+ * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
+ * delays another.
  */
 
-/** The journal's `claimRuns`. */
-export function claimRuns(database: Database, limit: number, now: number, limits?: RunLimits): Run[] {
-  const due = listReadyMappings(database).flatMap((mapping) => {
-    const room = roomOf(database, { mapping, limit: limits?.get(mapping) }, now);
-    return listDue(database, mapping, Math.min(limit, room), now);
+export function claimRuns(transaction: Transaction, limit: number, now: number, limits?: RunLimits): ClaimedRun[] {
+  const due = listReadyMappings(transaction).flatMap((mapping) => {
+    const room = roomOf(transaction, { mapping, limit: limits?.get(mapping) }, now);
+    return listDue(transaction, mapping, Math.min(limit, room), now);
   });
   return due
     .toSorted((a, b) => a.dueAt - b.dueAt || a.seq - b.seq)
     .slice(0, limit)
     .map(({ seq, mapping }) => {
       const rate = limits?.get(mapping)?.rate;
-      if (rate) noteStart(database, { mapping, seq, at: now }, rate);
-      return startRun(database, seq, now);
+      if (rate) noteStart(transaction, { mapping, seq, at: now }, rate);
+      return startRun(transaction, seq, now);
     });
 }
 
-/** When the next run may start. One that waits for the end of another of its mapping is not looked at. */
-export function nextRunAt(database: Database, limits?: RunLimits): number | undefined {
+export function nextDueAt(database: Database, limits?: RunLimits): number | undefined {
+  const delivery = database.get(
+    "SELECT min(due_at) AS due_at FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending'",
+  );
+  const deliveryAt = optional(integer, delivery?.due_at ?? null) ?? Infinity;
+  const next = Math.min(nextRunAt(database, limits), deliveryAt);
+  return next === Infinity ? undefined : next;
+}
+
+/** When the next run may start; ignores runs that wait for another of their mapping to end. */
+function nextRunAt(database: Database, limits?: RunLimits): number {
   const moments = listReadyMappings(database).flatMap((mapping) => {
     const { concurrency, rate } = limits?.get(mapping) ?? {};
     if (placesOf(database, mapping, concurrency) <= 0) return [];
     const [first] = listDue(database, mapping, 1, Number.MAX_SAFE_INTEGER);
     return Math.max(first?.dueAt ?? 0, rate ? nextStartAt(database, mapping, rate) : 0);
   });
-  return moments.length === 0 ? undefined : Math.min(...moments);
+  return Math.min(...moments);
 }
 
 interface Due {
@@ -86,19 +95,25 @@ function placesOf(database: Database, mapping: string, concurrency: number | und
   return concurrency - integer(row?.running);
 }
 
-/** What runs is joined by no one any more. */
-function startRun(database: Database, seq: number, now: number): Run {
-  database.run(
-    "UPDATE runs SET state = 'running', attempts = attempts + 1, started_at = ?, coalesce_key = NULL WHERE seq = ?",
+/** Nothing joins a run that has started. */
+function startRun(transaction: Transaction, seq: number, now: number): ClaimedRun {
+  transaction.run(
+    `UPDATE runs SET state = 'running', attempts = attempts + 1, claims = claims + 1, node = ?, started_at = ?,
+       coalesce_key = NULL WHERE seq = ?`,
+    transaction.node,
     now,
     seq,
   );
-  return readRun(database, database.get(`${SELECT_RUNS} WHERE seq = ?`, seq) ?? {});
+  const row = transaction.get(`${SELECT_RUNS} WHERE seq = ?`, seq) ?? {};
+  const { action, ...run } = readRun(transaction, row);
+  if (!action) throw new Error(`run ${run.id} has no action`);
+  transaction.changed({ kind: "run", seq, id: run.id, state: run.state });
+  return { ...run, action, token: integer(row.claims) };
 }
 
 /*
- * When runs of mappings with a rate limit started: as many as their period holds. A moment after `now` is of a clock
- * that was set back since; it counts for nothing, or it would hold its mapping until it comes again.
+ * Start times of runs whose mapping has a rate limit. A time after `now` comes from a clock that was set back since: it is
+ * ignored, or it would block its mapping until the clock reaches it again.
  */
 
 type Rate = NonNullable<RunLimit["rate"]>;
@@ -114,7 +129,7 @@ function startsLeft(database: Database, mapping: string, { max, perMs }: Rate, n
   return max - integer(row?.starts);
 }
 
-/** The moment from which on the last `max` starts leave room for another; passed where they do. */
+/** When the last `max` starts allow another. */
 function nextStartAt(database: Database, mapping: string, { max, perMs }: Rate): number {
   const row = database.get(
     "SELECT started_at FROM run_starts WHERE mapping = ? ORDER BY started_at DESC LIMIT 1 OFFSET ?",
@@ -124,7 +139,7 @@ function nextStartAt(database: Database, mapping: string, { max, perMs }: Rate):
   return row ? integer(row.started_at) + perMs : 0;
 }
 
-/** Notes a start, and forgets those that count no longer. */
+/** Records a start, and deletes those that no longer count. */
 function noteStart(
   database: Database,
   { mapping, seq, at }: { mapping: string; seq: number; at: number },

@@ -3,16 +3,16 @@ import { type Database, integer, type SqlRow, text } from "./database.ts";
 import { toRun } from "./rows.ts";
 
 /*
- * A run with a window waits for it to close. Until then the actions of later events under the same key join it instead
- * of having runs of their own.
+ * A run with a window waits until it closes. Until then the actions of later events with the same key join it instead of
+ * getting their own runs.
  */
 
-/** How many messages a run keeps of the events that joined it. Of those over it only their number is known. */
+/** How many messages of joined events a run stores; the others are only counted. */
 const MAX_MESSAGES = 100;
 
 type AgentAction = Extract<NewAction, { runId: string }>;
 
-/** For the actions of one event, in their order: each as it is, or as one that joins a run whose window is open at `now`. */
+/** For the actions of one event, in order: gives each unchanged, or joining a run whose window is open at `now`. */
 export function createJoiner(database: Database, now: number): (accepted: NewAction) => NewAction {
   const opened = new Map<string, OpenRun>();
 
@@ -26,7 +26,7 @@ export function createJoiner(database: Database, now: number): (accepted: NewAct
   };
 }
 
-/** Takes the key from a run that is still waiting for its turn, though its window is over. */
+/** Takes the key from a run that is still queued although its window has closed. */
 export function releaseWindow(database: Database, { key }: CoalesceWindow): void {
   database.run("UPDATE runs SET coalesce_key = NULL WHERE coalesce_key = ?", key);
 }
@@ -43,7 +43,7 @@ export function insertJoined(database: Database, eventId: string, { runId, actio
   );
 }
 
-/** The run of a row, with what joined it. */
+/** The run of a row, with the messages that joined it. */
 export function readRun(database: Database, row: SqlRow): Run {
   const run = toRun(row);
   return run.action?.coalesce ? { ...run, joined: listJoined(database, integer(row.seq)) } : run;
@@ -64,7 +64,7 @@ interface OpenRun {
   sessionKey: string;
 }
 
-/** Until its first claim a run is due when its window closes; a claimed one has let go of its key. */
+/** Until its first claim a run is due when its window closes; a claim clears its key. */
 function findOpen(database: Database, key: string, now: number): OpenRun | undefined {
   const row = database.get("SELECT id, session_key FROM runs WHERE coalesce_key = ? AND due_at > ?", key, now);
   return row && { runId: text(row.id), sessionKey: text(row.session_key) };

@@ -1,15 +1,17 @@
-import { JournalUnavailable } from "../../errors.ts";
 import { backup, DatabaseSync, type SQLOutputValue, type StatementSync } from "node:sqlite";
+import { JournalUnavailable } from "../../errors.ts";
 
-type SqlValue = string | number | Uint8Array | null | undefined;
+export type SqlValue = string | number | Uint8Array | null | undefined;
 
-/** Columns by name; `columns.ts` reads them. */
+/** Columns by name. The functions below read them. */
 export type SqlRow = Record<string, SQLOutputValue>;
 
-/** One connection to an SQLite file. Statements are prepared once and kept by their text. Every call blocks. */
+/** One connection to an SQLite file. Statements are prepared once and cached by their text. Every call blocks. */
 export interface Database {
-  /** Gives the number of rows that changed. */
+  /** Gives the number of changed rows. */
   run(sql: string, ...values: SqlValue[]): number;
+  /** Gives the number of the new row. */
+  insert(sql: string, ...values: SqlValue[]): number;
   get(sql: string, ...values: SqlValue[]): SqlRow | undefined;
   all(sql: string, ...values: SqlValue[]): SqlRow[];
   /** Several statements without values. */
@@ -19,7 +21,7 @@ export interface Database {
 }
 
 export interface DatabaseOptions {
-  /** How long a statement waits for another connection's lock, in milliseconds: the event loop waits with it. */
+  /** How long a statement waits for another connection's lock, in milliseconds; it blocks the event loop. */
   busyTimeoutMs: number;
   readOnly?: boolean;
 }
@@ -39,6 +41,7 @@ export function openDatabase(file: string, { busyTimeoutMs, readOnly = false }: 
 
   return {
     run: (sql, ...values) => Number(prepare(sql).run(...values.map(toBound)).changes),
+    insert: (sql, ...values) => Number(prepare(sql).run(...values.map(toBound)).lastInsertRowid),
     get: (sql, ...values) => prepare(sql).get(...values.map(toBound)),
     all: (sql, ...values) => prepare(sql).all(...values.map(toBound)),
     exec: (sql) => connection.exec(sql),
@@ -47,11 +50,29 @@ export function openDatabase(file: string, { busyTimeoutMs, readOnly = false }: 
   };
 }
 
+function toBound(value: SqlValue): Exclude<SqlValue, undefined> {
+  return value ?? null;
+}
+
+/** Runs the work in a transaction: all of it is committed, or nothing. */
+export function transact<Result>(database: Database, work: () => Result): Result {
+  try {
+    database.run("BEGIN IMMEDIATE");
+    const result = work();
+    database.run("COMMIT");
+    return result;
+  } catch (error) {
+    // After a full disk or a failed write SQLite has already rolled back.
+    if (database.inTransaction()) database.run("ROLLBACK");
+    throw error;
+  }
+}
+
 const ALL_PAGES = 2 ** 31 - 1;
 
 /**
- * Copies an SQLite file that others may be writing to, in the state of one moment: all pages in one step, a copy in several
- * would begin anew at each commit.
+ * Copies an SQLite file, which others may be writing to, as of one point in time: all pages in one step, since a copy in
+ * several steps restarts at each commit.
  */
 export async function copyDatabase(file: string, target: string): Promise<void> {
   const source = new DatabaseSync(file, { readOnly: true });
@@ -62,13 +83,58 @@ export async function copyDatabase(file: string, target: string): Promise<void> 
   }
 }
 
-function toBound(value: SqlValue): Exclude<SqlValue, undefined> {
-  return value ?? null;
+export interface Lock {
+  release(): void;
 }
 
-type Column = SqlRow[string] | undefined;
+/**
+ * Locks a file for this process alone; undefined if another process holds it. The lock is SQLite's own: the system
+ * releases it when the process ends in any way. Waits `waitMs` for it, and blocks the event loop. Throws if the file
+ * cannot be created or opened.
+ */
+export function takeLock(file: string, waitMs: number): Lock | undefined {
+  const database = openDatabase(file, { busyTimeoutMs: waitMs });
+  try {
+    database.exec("BEGIN EXCLUSIVE");
+    return { release: () => database.close() };
+  } catch (error) {
+    database.close();
+    if (resultCode(error) === BUSY) return undefined;
+    throw error;
+  }
+}
 
-/* Columns get their types here. One that holds anything else was not written by this program: each of these throws. */
+const BUSY = 5;
+
+/** SQLite's primary result codes that concern the storage, not the statement. */
+const STORAGE_CODES = new Map([
+  [BUSY, "it is locked by another process"],
+  [6, "it is locked"],
+  [7, "out of memory"],
+  [8, "it is read-only"],
+  [10, "the disk reports an error"],
+  [11, "the file is damaged"],
+  [13, "the disk is full"],
+  [14, "the file cannot be opened"],
+  [15, "its lock cannot be taken"],
+  [26, "the file is not a database"],
+]);
+
+/** The error as a `JournalUnavailable` if the storage caused it, else undefined. */
+export function toUnavailable(error: unknown): JournalUnavailable | undefined {
+  const reason = STORAGE_CODES.get(resultCode(error));
+  if (reason === undefined) return undefined;
+  return new JournalUnavailable(`the journal cannot be used: ${reason}`, { cause: error });
+}
+
+/** The low byte of the extended result code; 0 for errors that are not SQLite's. */
+function resultCode(error: unknown): number {
+  return error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
+}
+
+/* Columns get their types here. Each function throws on anything that this program did not write. */
+
+type Column = SqlRow[string] | undefined;
 
 export function text(column: Column): string {
   if (typeof column !== "string") throw unexpected("text", column);
@@ -91,62 +157,11 @@ export function oneOf<Member extends string>(members: readonly Member[], column:
   return found;
 }
 
-/** NULL is undefined outside; anything else is read by `read`. */
+/** NULL is undefined; anything else is read by `read`. */
 export function optional<Value>(read: (column: Column) => Value, column: Column): Value | undefined {
   return column === null ? undefined : read(column);
 }
 
 function unexpected(expected: string, column: Column): TypeError {
-  return new TypeError(`a table holds ${typeof column} where it keeps ${expected}`);
-}
-
-/** SQLite's primary result code, the low byte of the extended one; 0 for errors that are not SQLite's. */
-function resultCode(error: unknown): number {
-  return error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
-}
-
-export interface Lock {
-  release(): void;
-}
-
-/** SQLite's result code for a file that another connection has locked. */
-const LOCKED = 5;
-
-/**
- * Takes a file for this process alone; undefined where another process has it. The lock is SQLite's own: the system
- * releases it when the process ends, however it ends. Waits `waitMs` for a predecessor, and the event loop waits with it.
- * Throws where the file cannot be made or opened.
- */
-export function takeLock(file: string, waitMs: number): Lock | undefined {
-  const database = openDatabase(file, { busyTimeoutMs: waitMs });
-  try {
-    database.exec("BEGIN EXCLUSIVE");
-    return { release: () => database.close() };
-  } catch (error) {
-    database.close();
-    if (resultCode(error) === LOCKED) return undefined;
-    throw error;
-  }
-}
-
-/** SQLite's primary result codes that speak of the storage, not of the statement. */
-const STORAGE_CODES = new Map([
-  [5, "it is locked by another process"],
-  [6, "it is locked"],
-  [7, "memory is short"],
-  [8, "it is read-only"],
-  [10, "the disk reports an error"],
-  [11, "the file is damaged"],
-  [13, "the disk is full"],
-  [14, "the file cannot be opened"],
-  [15, "its lock cannot be taken"],
-  [26, "the file is no database"],
-]);
-
-/** The error as a `JournalUnavailable` where the storage is to blame, else undefined. */
-export function toUnavailable(error: unknown): JournalUnavailable | undefined {
-  const reason = STORAGE_CODES.get(resultCode(error));
-  return reason === undefined
-    ? undefined
-    : new JournalUnavailable(`the journal cannot be used: ${reason}`, { cause: error });
+  return new TypeError(`a column holds ${typeof column}, expected ${expected}`);
 }

@@ -1,43 +1,49 @@
-import type { EventStatus } from "../../types.ts";
-import type { Database } from "./database.ts";
+import { EVENT_STATUSES, type EventStatus } from "../../types.ts";
+import { integer, oneOf, text } from "./database.ts";
+import type { Transaction } from "./group-commit.ts";
 
-/** Counts of an event's runs and deliveries. */
-export interface EventChange {
-  /** By how many the unfinished ones grow; negative where some ended. */
+export interface NewEventState {
+  seq: number;
+  id: string;
+  hook: string;
+  status: EventStatus;
   open: number;
-  /** How many failed for good. */
-  lost: number;
 }
 
-/** Of the event that was inserted just before. */
-export function insertEventState(database: Database, event: { hook: string; status: EventStatus; open: number }): void {
-  database.run(
-    "INSERT OR FAIL INTO event_states (seq, hook, status, open, lost) VALUES (last_insert_rowid(), ?, ?, ?, 0)",
-    event.hook,
-    event.status,
-    event.open,
+export function insertEventState(transaction: Transaction, { seq, id, hook, status, open }: NewEventState): void {
+  transaction.run(
+    "INSERT OR FAIL INTO event_states (seq, hook, status, open, lost) VALUES (?, ?, ?, ?, 0)",
+    seq,
+    hook,
+    status,
+    open,
   );
+  transaction.changed({ kind: "event", seq, id, status });
 }
 
 /**
- * Books what became of a run, or of one of its deliveries, on the run's event and on those that joined it; with the last
- * of an event's the event is done, or dead.
+ * Adds to the counts of a run's event, and of those that joined it: `open` counts unfinished runs and deliveries, `lost`
+ * those that failed permanently. With the last open one the event is done or dead.
  */
-export function bookEvent(
-  database: Database,
-  { eventId, runId }: { eventId: string | undefined; runId: string },
-  change: EventChange,
+export function updateEventCounts(
+  transaction: Transaction,
+  { eventId, runId }: { eventId?: string; runId: string },
+  change: { open: number; lost: number },
 ): void {
   if (eventId === undefined) return;
-  database.run(
+  const rows = transaction.all(
     `UPDATE event_states SET open = open + ?2, lost = lost + ?3,
        status = CASE WHEN open + ?2 > 0 THEN 'accepted' WHEN lost + ?3 > 0 THEN 'dead' ELSE 'done' END
      WHERE seq IN (SELECT seq FROM events WHERE id IN (
        SELECT ?1 UNION
-       SELECT joined_events.event_id FROM joined_events JOIN runs ON seq = run_seq WHERE runs.id = ?4))`,
+       SELECT joined_events.event_id FROM joined_events JOIN runs ON seq = run_seq WHERE runs.id = ?4))
+     RETURNING seq, status, (SELECT id FROM events WHERE events.seq = event_states.seq) AS id`,
     eventId,
     change.open,
     change.lost,
     runId,
   );
+  for (const { seq, id, status } of rows) {
+    transaction.changed({ kind: "event", seq: integer(seq), id: text(id), status: oneOf(EVENT_STATUSES, status) });
+  }
 }

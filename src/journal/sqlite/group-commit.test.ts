@@ -62,7 +62,7 @@ describe("group commit", () => {
     expect(await add("small")).toBe(1);
     database.exec("PRAGMA max_page_count = 1000000");
     await add("x".repeat(100_000));
-    expect(logged).toEqual(["error: journal refuses writes", "info: journal takes writes again"]);
+    expect(logged).toEqual(["error: journal refuses writes", "info: journal accepts writes again"]);
   });
 
   test("a locked file refuses every group at once, not one after the other", async () => {

@@ -1,48 +1,63 @@
+import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Database } from "./database.ts";
-import { toUnavailable } from "./database.ts";
-import { JournalUnavailable } from "../../errors.ts";
+import type { JournalChange } from "../journal.ts";
+import { type Database, toUnavailable, transact } from "./database.ts";
 
-/** Operations of one commit, at most: together they block the event loop. */
+/** Most operations in one commit: together they block the event loop. */
 const MAX_GROUP = 256;
+
+/**
+ * A commit costs about the same for one operation as for many. While each turn of the event loop brings more, the commit
+ * waits for the next turn, at most this often. A wait in which nothing arrives takes microseconds.
+ */
+const MAX_WAITS = 8;
 
 export interface GroupCommit {
   /**
-   * Runs the operation inside a transaction that it shares with others, and resolves with its result once the commit
-   * is on the disk. An operation that throws is undone alone. Rejects with `JournalUnavailable` where nothing can be
-   * committed. The operation may be run twice; only the last run counts.
+   * Runs the operation in a transaction that it shares with others, and resolves with its result once the commit is on
+   * disk. An operation that throws is undone alone. Rejects with `JournalUnavailable` if nothing can be committed. The
+   * operation may run twice; only the last run counts.
    */
   write<Result>(operation: () => Result): Promise<Result>;
-  /** Commits what waits; every later write is refused. */
+  /** Called by an operation: watchers learn of the change after the commit. */
+  changed(change: JournalChange): void;
+  watch(listener: ChangeListener): () => void;
+  /** Commits what is queued; later writes are rejected. */
   close(): void;
 }
 
-interface Waiting {
+/** The connection as the operations of a commit use it. */
+export interface Transaction extends Database {
+  /** Id of this process. */
+  node: string;
+  changed: GroupCommit["changed"];
+}
+
+type ChangeListener = (changes: readonly JournalChange[]) => void;
+
+interface QueuedWrite {
   operation(): unknown;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
 
-/**
- * While each turn of the event loop brings more, the commit waits for the next turn, at most so many times: a commit
- * costs about the same for one as for many. When nothing more comes it waits for one turn, which takes microseconds.
- */
-const MAX_WAITS = 8;
-
 interface State {
   database: Database;
   log: Log;
-  queue: Waiting[];
+  queue: QueuedWrite[];
   scheduled: boolean;
-  /** How many were in the queue one turn ago, and how often the commit has waited for more. */
+  /** Length of the queue one turn ago, and how often the commit has waited. */
   seen: number;
   waits: number;
   closed: boolean;
-  /** True from a commit that the storage refused to the next one that it took. */
+  /** From a commit that the storage refused until the next one that succeeds. */
   failing: boolean;
+  listeners: Set<ChangeListener>;
+  /** Of the current transaction. */
+  changes: JournalChange[];
 }
 
-/** One fsync for everything that arrived in the same turn of the event loop. */
+/** One fsync for everything that arrives in the same turn of the event loop. */
 export function createGroupCommit(database: Database, log: Log): GroupCommit {
   const state: State = {
     database,
@@ -53,28 +68,40 @@ export function createGroupCommit(database: Database, log: Log): GroupCommit {
     waits: 0,
     closed: false,
     failing: false,
+    listeners: new Set(),
+    changes: [],
   };
   return {
     write: (operation) => new Promise((resolve, reject) => enqueue(state, { operation, resolve, reject })),
-    close: () => close(state),
+    changed(change) {
+      if (state.listeners.size > 0) state.changes.push(change);
+    },
+    watch(listener) {
+      state.listeners.add(listener);
+      return () => state.listeners.delete(listener);
+    },
+    close() {
+      state.closed = true;
+      while (state.queue.length > 0) commit(state, state.queue.splice(0, MAX_GROUP));
+    },
   };
 }
 
-function enqueue(state: State, waiting: Waiting): void {
-  if (state.closed) return waiting.reject(new JournalUnavailable("the journal is closed"));
-  state.queue.push(waiting);
+function enqueue(state: State, write: QueuedWrite): void {
+  if (state.closed) return write.reject(new JournalUnavailable("the journal is closed"));
+  state.queue.push(write);
   schedule(state);
 }
 
 function schedule(state: State): void {
   if (state.scheduled) return;
   state.scheduled = true;
-  // Immediates come after the poll phase, when all requests of this turn have been read.
+  // Immediates run after the poll phase, when all requests of this turn have been read.
   setImmediate(flush, state);
 }
 
 function flush(state: State): void {
-  if (grows(state)) {
+  if (shouldWait(state)) {
     setImmediate(flush, state);
     return;
   }
@@ -84,7 +111,7 @@ function flush(state: State): void {
   if (state.queue.length > 0) schedule(state);
 }
 
-function grows(state: State): boolean {
+function shouldWait(state: State): boolean {
   const { length } = state.queue;
   const waits = length > state.seen && length < MAX_GROUP && state.waits < MAX_WAITS;
   state.seen = waits ? length : 0;
@@ -92,50 +119,41 @@ function grows(state: State): boolean {
   return waits;
 }
 
-function close(state: State): void {
-  state.closed = true;
-  while (state.queue.length > 0) commit(state, state.queue.splice(0, MAX_GROUP));
-}
-
-/** Settles everyone in the group. */
-function commit(state: State, group: Waiting[]): void {
+function commit(state: State, group: QueuedWrite[]): void {
+  state.changes = [];
   try {
-    const results = transact(state.database, group);
-    noteRecovery(state);
-    for (const [index, waiting] of group.entries()) waiting.resolve(results[index]);
+    const results = transact(state.database, () => group.map(({ operation }) => operation()));
+    if (state.failing) state.log.info("journal accepts writes again");
+    state.failing = false;
+    for (const [index, write] of group.entries()) write.resolve(results[index]);
   } catch (error) {
     fail(state, group, error);
+    return;
   }
+  publish(state);
 }
 
-function transact(database: Database, group: Waiting[]): unknown[] {
-  try {
-    database.run("BEGIN IMMEDIATE");
-    const results = group.map((waiting) => waiting.operation());
-    database.run("COMMIT");
-    return results;
-  } catch (error) {
-    // A full disk or a failed write has rolled back by itself.
-    if (database.inTransaction()) database.run("ROLLBACK");
-    throw error;
-  }
-}
-
-function fail(state: State, group: Waiting[], error: unknown): void {
+function fail(state: State, group: QueuedWrite[], error: unknown): void {
   const unavailable = toUnavailable(error);
-  if (unavailable) refuse(state, [...group, ...state.queue.splice(0)], unavailable);
-  else if (group.length > 1) for (const waiting of group) commit(state, [waiting]);
+  if (unavailable) rejectAll(state, group, unavailable);
+  else if (group.length > 1) for (const write of group) commit(state, [write]);
   else group[0]?.reject(error);
 }
 
-/** Everyone who waits is refused: each further group would wait for the same lock, and the event loop with it. */
-function refuse(state: State, waiting: Waiting[], error: JournalUnavailable): void {
+/** The queue is rejected too: each further group would wait for the same lock, and block the event loop. */
+function rejectAll(state: State, group: QueuedWrite[], error: JournalUnavailable): void {
   if (!state.failing) state.log.error("journal refuses writes", { reason: error.message });
   state.failing = true;
-  for (const each of waiting) each.reject(error);
+  for (const write of [...group, ...state.queue.splice(0)]) write.reject(error);
 }
 
-function noteRecovery(state: State): void {
-  if (state.failing) state.log.info("journal takes writes again");
-  state.failing = false;
+function publish({ listeners, changes, log }: State): void {
+  if (changes.length === 0) return;
+  for (const listener of listeners) {
+    try {
+      listener(changes);
+    } catch (error) {
+      log.error("journal watcher failed", { error: messageOf(error) });
+    }
+  }
 }

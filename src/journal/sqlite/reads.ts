@@ -8,13 +8,12 @@ import type {
   JournalStats,
   Page,
   Run,
-  RunLimits,
   SessionSummary,
 } from "../journal.ts";
-import { nextRunAt } from "./claim.ts";
 import { readRun } from "./coalesce.ts";
-import { type Database, integer, optional, text } from "./database.ts";
-import { dropDelivery, reviveDelivery } from "./deliveries.ts";
+import { type Database, text } from "./database.ts";
+import { dropDelivery, requeueDelivery } from "./deliveries.ts";
+import type { Transaction } from "./group-commit.ts";
 import {
   SELECT_RUNS,
   toDeadLetter,
@@ -26,11 +25,10 @@ import {
   toSession,
   toStats,
 } from "./rows.ts";
-import { dropRun, reviveRun } from "./runs.ts";
+import { dropRun, requeueRun } from "./runs.ts";
 
-/* The operator's lists, newest first. */
+/* What the operator sees: lists are newest first. */
 
-/** The journal's `listEvents`. */
 export function listEvents(database: Database, page: Page & { hook?: string; status?: EventStatus }): EventSummary[] {
   const filter = where([
     ["state.hook = ?", page.hook],
@@ -47,13 +45,11 @@ export function listEvents(database: Database, page: Page & { hook?: string; sta
   return rows.map(toEventSummary);
 }
 
-/** The journal's `getEvent`. */
 export function getEvent(database: Database, id: string): EventRecord | undefined {
   const row = database.get("SELECT events.*, status FROM events JOIN event_states USING (seq) WHERE id = ?", id);
   return row && toEventRecord(row, partsOf(database, id, text(row.actions)));
 }
 
-/** The journal's `listRuns`. */
 export function listRuns(database: Database, page: Page & { state?: RunState }): Run[] {
   const filter = where([
     ["state = ?", page.state],
@@ -64,7 +60,6 @@ export function listRuns(database: Database, page: Page & { state?: RunState }):
     .map(toRun);
 }
 
-/** The journal's `listDeliveries`. */
 export function listDeliveries(database: Database, page: Page & { state?: DeliveryState }): Delivery[] {
   const filter = where([
     ["state = ?", page.state],
@@ -75,12 +70,11 @@ export function listDeliveries(database: Database, page: Page & { state?: Delive
     .map(toDelivery);
 }
 
-/** The journal's `listSessions`: the one with the newest entry first. */
+/** The one with the newest entry first. */
 export function listSessions(database: Database, { limit }: { limit: number }): SessionSummary[] {
   return database.all("SELECT * FROM sessions ORDER BY updated_at DESC LIMIT ?", limit).map(toSession);
 }
 
-/** The journal's `getSession`. */
 export function getSession(
   database: Database,
   key: string,
@@ -98,7 +92,7 @@ export function getSession(
   return { session: toSession(session), entries: rows.map(toEntry) };
 }
 
-/** What a run that is unfinished, or failed for good, tells of its session. */
+/** A session whose runs are all unfinished or dead. */
 const SESSION_WITHOUT_ENTRIES = `
   SELECT session_key AS key, created_at, created_at AS updated_at, 0 AS entries FROM runs
   WHERE session_key = ?1 AND finished_at IS NULL
@@ -107,22 +101,11 @@ const SESSION_WITHOUT_ENTRIES = `
   WHERE session_key = ?1 AND state = 'dead' AND kind = 'hook'
   LIMIT 1`;
 
-/** The journal's `stats`. */
 export function readStats(database: Database): JournalStats {
   return toStats(database.get("SELECT * FROM totals") ?? {});
 }
 
-/** The journal's `nextDueAt`. */
-export function nextDueAt(database: Database, limits?: RunLimits): number | undefined {
-  const row = database.get(
-    "SELECT min(due_at) AS due_at FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending'",
-  );
-  const run = nextRunAt(database, limits) ?? Infinity;
-  const next = Math.min(run, optional(integer, row?.due_at ?? null) ?? Infinity);
-  return next === Infinity ? undefined : next;
-}
-
-/** What an event led to, in the order it happened. `receipts` is its `actions` column. */
+/** What resulted from an event, in order. `receipts` is its `actions` column. */
 function partsOf(
   database: Database,
   id: string,
@@ -137,7 +120,7 @@ function partsOf(
       id,
     )
     .map((row) => readRun(database, row));
-  // What came of a run that it joined bears the id of that run's event.
+  // Entries and deliveries of a run that it joined have the id of that run's event.
   const events = JSON.stringify([id, ...runs.map((run) => run.eventId)]);
   const ofRuns = JSON.stringify(runs.map((run) => run.id));
   const theirs = `event_id IN (SELECT value FROM json_each(?1))
@@ -157,11 +140,10 @@ function where(conditions: [sql: string, value: string | undefined][]): { sql: s
 }
 
 /*
- * What failed for good: dead runs of hooks and failed deliveries. A dead heartbeat is none, its system events come up
- * again with the next one.
+ * Dead letters are dead runs of hooks and failed deliveries. A failed heartbeat is not one: the next heartbeat gets its
+ * system events.
  */
 
-/** The journal's `listDeadLetters`. */
 export function listDeadLetters(database: Database, { limit, before }: Page): DeadLetter[] {
   // No id sorts after this one.
   const values = [before ?? "~", limit];
@@ -172,14 +154,12 @@ export function listDeadLetters(database: Database, { limit, before }: Page): De
   return rows.map(toDeadLetter);
 }
 
-/** The journal's `retryDeadLetter`. */
-export function retryDeadLetter(database: Database, id: string, now: number): boolean {
-  return reviveRun(database, id, now) || reviveDelivery(database, id, now);
+export function retryDeadLetter(transaction: Transaction, id: string, now: number): boolean {
+  return requeueRun(transaction, id, now) || requeueDelivery(transaction, id, now);
 }
 
-/** The journal's `dropDeadLetter`. */
-export function dropDeadLetter(database: Database, id: string): boolean {
-  return dropRun(database, id) || dropDelivery(database, id);
+export function dropDeadLetter(transaction: Transaction, id: string): boolean {
+  return dropRun(transaction, id) || dropDelivery(transaction, id);
 }
 
 const DEAD_RUNS = `

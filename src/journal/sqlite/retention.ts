@@ -3,31 +3,30 @@ import { sweepKeys } from "./accept.ts";
 import { type Database, integer, type SqlRow, text } from "./database.ts";
 import { deleteEntries, detachPending } from "./entries.ts";
 
-/** Events, or rows of another kind, that one commit deletes, and bytes of bodies: the event loop waits for it. */
+/** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
 const BATCH = 100;
 const BATCH_BYTES = 4_000_000;
 
-/** Pages that one commit hands back to the file system; about a megabyte. */
+/** Most pages that one commit returns to the file system: about a megabyte. */
 const BATCH_PAGES = 256;
 
-/** The journal's `sweep`. */
 export function sweep(database: Database, retention: Retention): boolean {
   const deleted =
     sweepKeys(database, retention) + sweepEvents(database, retention) + sweepHeartbeats(database, retention.keepFrom);
-  return deleted > 0 || givesBackPages(database);
+  return deleted > 0 || freesPages(database);
 }
 
-/** Over the size the oldest go, however young they are. */
+/** While the file is too large, age does not matter. */
 function sweepEvents(database: Database, { keepFrom, maxBytes = Infinity }: Retention): number {
   const isTooLarge = usedBytes(database) > maxBytes;
   const oldest = database.all(OLDEST_FINISHED, BATCH);
-  const doomed = oldest.filter((row) => isTooLarge || integer(row.received_at) < keepFrom);
-  const batch = withinBytes(doomed);
+  const expired = oldest.filter((row) => isTooLarge || integer(row.received_at) < keepFrom);
+  const batch = withinBytes(expired);
   for (const row of batch) deleteEvent(database, text(row.id), text(row.actions));
   return batch.length;
 }
 
-/** The first of them, at least one. */
+/** The first events within `BATCH_BYTES`, at least one. */
 function withinBytes(events: SqlRow[]): SqlRow[] {
   let bytes = 0;
   return events.filter((row, index) => {
@@ -36,7 +35,6 @@ function withinBytes(events: SqlRow[]): SqlRow[] {
   });
 }
 
-/** A system event that no heartbeat has been given yet stays, without its event. */
 function deleteEvent(database: Database, id: string, receipts: string): void {
   deleteRuns(database, id, receipts);
   database.run("DELETE FROM deliveries WHERE event_id = ?", id);
@@ -46,7 +44,7 @@ function deleteEvent(database: Database, id: string, receipts: string): void {
   database.run("DELETE FROM events WHERE id = ?", id);
 }
 
-/** A receipt may also name a run of an earlier event, under whose key the action was known. */
+/** A receipt can also name a run of an earlier event with the same idempotency key. */
 function deleteRuns(database: Database, eventId: string, receipts: string): void {
   const rows = database.all(
     `DELETE FROM runs WHERE id IN (SELECT value ->> 'runId' FROM json_each(?)) AND event_id = ? RETURNING seq`,
@@ -56,7 +54,7 @@ function deleteRuns(database: Database, eventId: string, receipts: string): void
   for (const { seq } of rows) database.run("DELETE FROM run_actions WHERE run_seq = ?", integer(seq));
 }
 
-/** What stands under no event: heartbeats, what they said and sent, and system events whose event has gone. */
+/** What belongs to no event: heartbeats with their entries and deliveries, and system events of deleted events. */
 function sweepHeartbeats(database: Database, keepFrom: number): number {
   const entries = deleteEntries(
     database,
@@ -79,8 +77,8 @@ function usedBytes(database: Database): number {
   return (readPragma(database, "page_count") - freePages(database)) * readPragma(database, "page_size");
 }
 
-/** Cuts free pages off the end of the file. False where none is left. */
-function givesBackPages(database: Database): boolean {
+/** Truncates free pages at the end of the file. False if there are none. */
+function freesPages(database: Database): boolean {
   const before = freePages(database);
   if (before > 0) database.exec(`PRAGMA incremental_vacuum(${BATCH_PAGES})`);
   return freePages(database) < before;
@@ -94,7 +92,7 @@ function readPragma(database: Database, name: "page_count" | "page_size" | "free
   return integer(database.get(`PRAGMA ${name}`)?.[name]);
 }
 
-/** Each status from its own end of the index, so that a backlog of unfinished events is not walked through. */
+/** Each status from its own range of the index, so that a backlog of unfinished events is not scanned. */
 const OLDEST_FINISHED = `
   SELECT id, received_at, actions, length(body) AS body_bytes FROM events WHERE seq IN (
     SELECT seq FROM (${["done", "skipped", "rejected", "failed", "dead"]

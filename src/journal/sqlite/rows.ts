@@ -17,7 +17,7 @@ import {
 } from "../records.ts";
 import { bytes, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
 
-/* What a row is outside. Parts that are only ever read whole stand in one column, as JSON. */
+/* Rows as records. Parts that are only read whole are stored as JSON in one column. */
 
 type Detail = Pick<NewEvent, "warnings" | "log" | "failure"> & { request: Omit<StoredRequest, "body"> };
 type Outcome = Pick<Run, "reply" | "model" | "usage" | "warnings">;
@@ -48,10 +48,17 @@ export function toEventSummary(row: SqlRow): EventSummary {
 
 export function toEventRecord(row: SqlRow, parts: Pick<EventRecord, "runs" | "entries" | "deliveries">): EventRecord {
   const { request, ...detail }: Detail = JSON.parse(text(row.detail));
-  return { ...toEventSummary(row), ...detail, request: { ...request, body: bytes(row.body) }, ...parts };
+  return {
+    ...toEventSummary(row),
+    credential: optional(text, row.credential),
+    traceparent: optional(text, row.traceparent),
+    ...detail,
+    request: { ...request, body: bytes(row.body) },
+    ...parts,
+  };
 }
 
-/** Gives the rows that `toRun` takes. */
+/** Rows for `toRun`. */
 export const SELECT_RUNS = "SELECT runs.*, action FROM runs LEFT JOIN run_actions ON run_seq = seq";
 
 export function toRun(row: SqlRow): Run {

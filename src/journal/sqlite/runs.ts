@@ -1,27 +1,31 @@
-import { type AgentAction, MAIN_SESSION } from "../../types.ts";
-import type { CoalesceWindow, NewEntry, TurnOutcome } from "../journal.ts";
+import { type AgentAction, MAIN_SESSION, RUN_STATES } from "../../types.ts";
+import type { Claim, CoalesceWindow, Lease, NewEntry, TurnOutcome } from "../journal.ts";
 import { releaseWindow } from "./coalesce.ts";
-import { type Database, optional, text } from "./database.ts";
+import { integer, oneOf, optional, type SqlRow, type SqlValue, text } from "./database.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { consumeSystemEvents, insertEntries } from "./entries.ts";
-import { bookEvent } from "./event-states.ts";
+import { updateEventCounts } from "./event-states.ts";
+import type { Transaction } from "./group-commit.ts";
+import { isLeaseHeld } from "./leases.ts";
 import { toOutcome } from "./rows.ts";
 
 /*
- * Of a session's unfinished runs the oldest is its head: ready or running. The others are queued, so that a claim never
- * looks at them.
+ * The oldest unfinished run of a session is ready or running. The others are queued, so that a claim never looks at
+ * them.
  */
 
 export function insertRun(
-  database: Database,
+  transaction: Transaction,
   event: { id: string; hook: string; mapping?: string; receivedAt: number },
   { runId, action, window }: { runId: string; action: AgentAction; window?: CoalesceWindow },
 ): void {
-  if (window) releaseWindow(database, window);
-  database.run(
+  if (window) releaseWindow(transaction, window);
+  const row = changeRun(
+    transaction,
     `INSERT OR FAIL INTO runs (id, kind, event_id, hook, mapping, session_key, coalesce_key, state, attempts, created_at, due_at)
      VALUES (?1, 'hook', ?2, ?3, ?4, ?5, ?6,
-       iif(EXISTS (SELECT 1 FROM runs WHERE session_key = ?5 AND finished_at IS NULL), 'queued', 'ready'), 0, ?7, ?8)`,
+       iif(EXISTS (SELECT 1 FROM runs WHERE session_key = ?5 AND finished_at IS NULL), 'queued', 'ready'), 0, ?7, ?8)
+     RETURNING seq, id, state`,
     runId,
     event.id,
     event.hook,
@@ -31,81 +35,84 @@ export function insertRun(
     event.receivedAt,
     window?.closesAt ?? event.receivedAt,
   );
-  database.run("INSERT INTO run_actions (run_seq, action) VALUES (last_insert_rowid(), ?)", JSON.stringify(action));
+  const seq = integer(row?.seq);
+  transaction.run("INSERT INTO run_actions (run_seq, action) VALUES (?, ?)", seq, JSON.stringify(action));
 }
 
-/** The journal's `completeRun`. Nothing where the run is not running. */
-export function completeRun(database: Database, runId: string, outcome: TurnOutcome): void {
-  const run = endRun(database, runId, {
-    state: "done",
-    finishedAt: outcome.finishedAt,
-    outcome: toOutcome(outcome),
-  });
-  if (!run) return;
-  insertEntries(database, outcome.entries);
-  insertDeliveries(database, outcome.deliveries, outcome.finishedAt);
+export function completeRun(transaction: Transaction, claim: Claim, outcome: TurnOutcome): boolean {
+  const { finishedAt, entries, deliveries } = outcome;
+  const run = endRun(transaction, claim, { state: "done", finishedAt, outcome: toOutcome(outcome) });
+  if (!run) return false;
+  insertEntries(transaction, entries);
+  insertDeliveries(transaction, deliveries, finishedAt);
   // After its deliveries, which keep the event open.
-  bookEvent(database, run, { open: -1, lost: 0 });
+  updateEventCounts(transaction, run, { open: -1, lost: 0 });
+  return true;
 }
 
-/** The journal's `buryRun`. Nothing where the run is not running. */
-export function buryRun(
-  database: Database,
-  runId: string,
-  failure: { finishedAt: number; error: string; entries: NewEntry[] },
-): void {
-  const run = endRun(database, runId, {
-    state: "dead",
-    finishedAt: failure.finishedAt,
-    error: failure.error,
-  });
-  if (!run) return;
-  insertEntries(database, failure.entries);
-  bookEvent(database, run, { open: -1, lost: 1 });
+export function deadLetterRun(
+  transaction: Transaction,
+  claim: Claim,
+  { finishedAt, error, entries }: { finishedAt: number; error: string; entries: NewEntry[] },
+): boolean {
+  const run = endRun(transaction, claim, { state: "dead", finishedAt, error });
+  if (!run) return false;
+  insertEntries(transaction, entries);
+  updateEventCounts(transaction, run, { open: -1, lost: 1 });
+  return true;
 }
 
-/** The journal's `retryRun`. The run stays its session's head. */
-export function retryRun(database: Database, runId: string, dueAt: number, error: string): void {
-  database.run(
-    "UPDATE runs SET state = 'ready', due_at = ?, error = ? WHERE id = ? AND state = 'running'",
+export function retryRun(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
+  const row = changeRun(
+    transaction,
+    `UPDATE runs SET state = 'ready', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'running'
+     RETURNING seq, id, state`,
     Math.ceil(dueAt),
     error,
-    runId,
+    id,
+    token,
   );
+  return row !== undefined;
 }
 
-/** Gives a dead run of a hook its tries anew, behind what its session has under way. False where there is none. */
-export function reviveRun(database: Database, runId: string, now: number): boolean {
-  const row = database.get(
+export function releaseRun(transaction: Transaction, { id, token }: Claim): boolean {
+  const row = changeRun(
+    transaction,
+    `UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND claims = ? AND state = 'running'
+     RETURNING seq, id, state`,
+    id,
+    token,
+  );
+  return row !== undefined;
+}
+
+/** Gives a dead run of a hook all its attempts again, behind what its session has in progress. False if there is none. */
+export function requeueRun(transaction: Transaction, runId: string, now: number): boolean {
+  const row = changeRun(
+    transaction,
     `UPDATE runs SET attempts = 0, due_at = ?2, started_at = NULL, finished_at = NULL, error = NULL,
        state = iif(EXISTS (SELECT 1 FROM runs AS other
          WHERE other.session_key = runs.session_key AND other.finished_at IS NULL), 'queued', 'ready')
-     WHERE id = ?1 AND state = 'dead' AND kind = 'hook' RETURNING event_id`,
+     WHERE id = ?1 AND state = 'dead' AND kind = 'hook' RETURNING seq, id, state, event_id`,
     runId,
     now,
   );
-  if (row) bookEvent(database, { eventId: optional(text, row.event_id), runId }, { open: 1, lost: -1 });
-  return row !== undefined;
+  if (!row) return false;
+  updateEventCounts(transaction, toOwner(row), { open: 1, lost: -1 });
+  return true;
 }
 
-/** Counts a dead run of a hook as lost no longer. False where there is none. */
-export function dropRun(database: Database, runId: string): boolean {
-  const row = database.get(
-    "UPDATE runs SET state = 'dropped' WHERE id = ? AND state = 'dead' AND kind = 'hook' RETURNING event_id",
+/** Drops a dead run of a hook. False if there is none. */
+export function dropRun(transaction: Transaction, runId: string): boolean {
+  const row = changeRun(
+    transaction,
+    `UPDATE runs SET state = 'dropped' WHERE id = ? AND state = 'dead' AND kind = 'hook'
+     RETURNING seq, id, state, event_id`,
     runId,
   );
-  if (row) bookEvent(database, { eventId: optional(text, row.event_id), runId }, { open: 0, lost: -1 });
-  return row !== undefined;
-}
-
-/** The journal's `releaseRun`. */
-export function releaseRun(database: Database, runId: string): void {
-  database.run("UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND state = 'running'", runId);
-}
-
-/** Runs that a process left behind may start again. Their tries count: one of them may have ended it. */
-export function releaseRuns(database: Database): number {
-  return database.run("UPDATE runs SET state = 'ready' WHERE state = 'running'");
+  if (!row) return false;
+  updateEventCounts(transaction, toOwner(row), { open: 0, lost: -1 });
+  return true;
 }
 
 interface End {
@@ -115,85 +122,88 @@ interface End {
   outcome?: string;
 }
 
-/** Ends a running run and makes the next of its session ready. Gives undefined where it is not running. */
-function endRun(
-  database: Database,
-  runId: string,
-  end: End,
-): { eventId: string | undefined; runId: string } | undefined {
-  const row = database.get(
-    `UPDATE runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE id = ? AND state = 'running'
-     RETURNING event_id, session_key`,
+/** Ends a claimed run and makes the next of its session ready. Undefined if the claim is lost. */
+function endRun(transaction: Transaction, { id, token }: Claim, end: End): Owner | undefined {
+  const row = changeRun(
+    transaction,
+    `UPDATE runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE id = ? AND claims = ? AND state = 'running'
+     RETURNING seq, id, state, event_id, session_key`,
     end.state,
     end.finishedAt,
     end.error,
     end.outcome,
-    runId,
+    id,
+    token,
   );
   if (!row) return undefined;
-  promoteNext(database, text(row.session_key));
-  return { eventId: optional(text, row.event_id), runId };
+  promoteNext(transaction, text(row.session_key));
+  return toOwner(row);
 }
 
-function promoteNext(database: Database, sessionKey: string): void {
-  database.run(
+function promoteNext(transaction: Transaction, sessionKey: string): void {
+  changeRun(
+    transaction,
     `UPDATE runs SET state = 'ready' WHERE seq =
-       (SELECT seq FROM runs WHERE session_key = ? AND finished_at IS NULL ORDER BY seq LIMIT 1)`,
+       (SELECT seq FROM runs WHERE session_key = ? AND finished_at IS NULL ORDER BY seq LIMIT 1)
+     RETURNING seq, id, state`,
     sessionKey,
   );
 }
 
-/*
- * A heartbeat waits in no queue: its run is recorded when it has ended. One that is recorded already is left as it is.
- */
+/* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
 
-/** The journal's `completeHeartbeat`. */
 export function completeHeartbeat(
-  database: Database,
-  run: { id: string; startedAt: number; consumedSeqs: number[] },
+  transaction: Transaction,
+  { lease, consumedSeqs, ...run }: { id: string; startedAt: number; consumedSeqs: number[]; lease: Lease },
   outcome: TurnOutcome,
-): void {
-  const added = insertHeartbeat(database, {
-    ...run,
-    state: "done",
-    finishedAt: outcome.finishedAt,
-    outcome: toOutcome(outcome),
-  });
-  if (!added) return;
-  insertEntries(database, outcome.entries);
-  insertDeliveries(database, outcome.deliveries, outcome.finishedAt);
-  consumeSystemEvents(database, run.consumedSeqs);
+): boolean {
+  if (!isLeaseHeld(transaction, lease)) return false;
+  const { finishedAt, entries, deliveries } = outcome;
+  const added = insertHeartbeat(transaction, { ...run, state: "done", finishedAt, outcome: toOutcome(outcome) });
+  if (!added) return false;
+  insertEntries(transaction, entries);
+  insertDeliveries(transaction, deliveries, finishedAt);
+  consumeSystemEvents(transaction, consumedSeqs);
+  return true;
 }
 
-/** The journal's `failHeartbeat`. */
 export function failHeartbeat(
-  database: Database,
+  transaction: Transaction,
   run: { id: string; startedAt: number; finishedAt: number; error: string },
 ): void {
-  insertHeartbeat(database, { ...run, state: "dead" });
+  insertHeartbeat(transaction, { ...run, state: "dead" });
 }
 
-interface Heartbeat {
-  id: string;
-  state: "done" | "dead";
-  startedAt: number;
-  finishedAt: number;
-  error?: string;
-  outcome?: string;
-}
-
-/** Gives false where the heartbeat was recorded before. */
-function insertHeartbeat(database: Database, heartbeat: Heartbeat): boolean {
-  const added = database.run(
+/** False if the heartbeat was recorded before. */
+function insertHeartbeat(transaction: Transaction, run: End & { id: string; startedAt: number }): boolean {
+  const row = changeRun(
+    transaction,
     `INSERT INTO runs
        (id, kind, session_key, state, attempts, created_at, due_at, started_at, finished_at, error, outcome)
-     VALUES (?1, 'heartbeat', '${MAIN_SESSION}', ?2, 1, ?3, ?3, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
-    heartbeat.id,
-    heartbeat.state,
-    heartbeat.startedAt,
-    heartbeat.finishedAt,
-    heartbeat.error,
-    heartbeat.outcome,
+     VALUES (?1, 'heartbeat', '${MAIN_SESSION}', ?2, 1, ?3, ?3, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING
+     RETURNING seq, id, state`,
+    run.id,
+    run.state,
+    run.startedAt,
+    run.finishedAt,
+    run.error,
+    run.outcome,
   );
-  return added > 0;
+  return row !== undefined;
+}
+
+interface Owner {
+  eventId: string | undefined;
+  runId: string;
+}
+
+function toOwner(row: SqlRow): Owner {
+  return { eventId: optional(text, row.event_id), runId: text(row.id) };
+}
+
+/** Executes a statement that returns `seq`, `id` and `state` of the one run that it adds or changes, if any. */
+function changeRun({ get, changed }: Transaction, sql: string, ...values: SqlValue[]): SqlRow | undefined {
+  const row = get(sql, ...values);
+  if (row) changed({ kind: "run", seq: integer(row.seq), id: text(row.id), state: oneOf(RUN_STATES, row.state) });
+  return row;
 }

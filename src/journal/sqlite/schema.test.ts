@@ -58,7 +58,7 @@ describe("a file of version 1", () => {
 
     const [run] = await journal.claimRuns(10, NOW);
     expect(run).toMatchObject({ sessionKey: "running", attempts: 2 });
-    await journal.completeRun(run!.id, sampleOutcome());
+    await journal.completeRun(run!, sampleOutcome());
     expect(await journal.claimRuns(10, NOW + 5000)).toMatchObject([{ attempts: 1 }, { attempts: 2 }]);
     expect(await journal.claimDeliveries(10, NOW + 10)).toMatchObject([{ to: "C3", partsSent: 1 }]);
     const letters = await journal.listDeadLetters({ limit: 10 });

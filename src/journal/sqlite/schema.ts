@@ -1,24 +1,24 @@
 import { ConfigError } from "../../errors.ts";
 import { type Database, integer } from "./database.ts";
 
-/** Brings the file to the last of the versions, all in one transaction: where it throws, closing the file undoes it. */
+/** Migrates the file to the last version in one transaction. If it throws, closing the file undoes it. */
 export function migrate(database: Database, migrations = MIGRATIONS): void {
   const version = readVersion(database);
   if (version >= migrations.length) return;
-  // Only a file without tables can be given it, and only outside a transaction: retention hands pages back by it.
+  // Retention needs it to free pages. It can only be set outside a transaction, on a file without tables.
   if (version === 0) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
   database.exec("BEGIN IMMEDIATE");
   for (const statements of migrations.slice(version)) database.exec(statements);
   database.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`);
 }
 
-/** Throws a `ConfigError` where a later program wrote the file. Reads only. */
+/** Throws a `ConfigError` if a newer program wrote the file. Only reads. */
 export function requireKnownVersion(database: Database, file: string): void {
   const version = readVersion(database);
   if (version <= MIGRATIONS.length) return;
   const message =
-    `the journal has schema version ${version}, this program knows ${MIGRATIONS.length} and older; ` +
-    "start the newer program, or name another folder";
+    `the journal has schema version ${version}, but this program supports ${MIGRATIONS.length} at most; ` +
+    "start the newer program, or set another folder";
   throw new ConfigError([{ message, file, key: "store.path" }]);
 }
 
@@ -27,9 +27,9 @@ function readVersion(database: Database): number {
 }
 
 /*
- * What never changes and may be wide (events, run_actions) stands apart from what changes (event_states, runs):
- * SQLite rewrites a row whole at each update. An index ends with the number of its row, which takes a few bytes: rows of
- * one value stand in their order without a column for it.
+ * Wide data that never changes (events, run_actions) is kept apart from what changes (event_states, runs), since SQLite
+ * rewrites a whole row at each update. An index ends with the row number, so that rows with equal values are in order
+ * without another column.
  */
 const VERSION_1 = `
   CREATE TABLE events (
@@ -165,7 +165,7 @@ const VERSION_1 = `
   CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_at);
 `;
 
-/** What triggers keep, so that no figure is counted over a million rows. */
+/** Kept by triggers, so that no total is counted over a million rows. */
 const VERSION_1_TOTALS = `
   CREATE TABLE totals (
     events INTEGER NOT NULL,
@@ -193,5 +193,24 @@ const VERSION_1_TOTALS = `
     BEGIN UPDATE totals SET pending_system_events = pending_system_events - OLD.pending + NEW.pending; END;
 `;
 
-/** One text a version; `user_version` says how many the file has had. A text that was ever released never changes. */
-const MIGRATIONS: readonly string[] = [VERSION_1 + VERSION_1_TOTALS];
+const VERSION_2 = `
+  ALTER TABLE events ADD COLUMN credential TEXT;   -- its name
+  ALTER TABLE events ADD COLUMN traceparent TEXT;
+  ALTER TABLE runs ADD COLUMN claims INTEGER NOT NULL DEFAULT 0;  -- the token of the last claim
+  ALTER TABLE runs ADD COLUMN node TEXT;                          -- that made it
+  ALTER TABLE deliveries ADD COLUMN claims INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE deliveries ADD COLUMN node TEXT;
+  CREATE TABLE nodes (
+    id TEXT PRIMARY KEY,
+    until INTEGER NOT NULL            -- what it holds is free after this
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE leases (
+    name TEXT PRIMARY KEY,
+    node TEXT NOT NULL,               -- empty: released
+    token INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  UPDATE idempotency_keys SET scope = 'token:default' || substr(scope, 6) WHERE scope LIKE 'token %';
+`;
+
+/** One text per version; `user_version` is the number of those applied. A released text never changes. */
+const MIGRATIONS: readonly string[] = [VERSION_1 + VERSION_1_TOTALS, VERSION_2];

@@ -1,22 +1,17 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import path from "node:path";
-import { ConfigError, JournalUnavailable } from "../../errors.ts";
+import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
+import { createNonce } from "../../shared/id.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { type Journal } from "../journal.ts";
+import type { Journal } from "../journal.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
-import { claimRuns } from "./claim.ts";
-import { type Database, type Lock, openDatabase, takeLock, toUnavailable } from "./database.ts";
-import {
-  claimDeliveries,
-  finishDelivery,
-  lastRoute,
-  progressDelivery,
-  releaseDeliveries,
-  retryDelivery,
-} from "./deliveries.ts";
+import { claimRuns, nextDueAt } from "./claim.ts";
+import { type Database, type Lock, openDatabase, takeLock, toUnavailable, transact } from "./database.ts";
+import { claimDeliveries, finishDelivery, lastRoute, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { listPendingSystemEvents, listTurns } from "./entries.ts";
-import { createGroupCommit, type GroupCommit } from "./group-commit.ts";
+import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
+import { acquireLease, endNode, endOtherNodes, releaseLease, renewNode } from "./leases.ts";
 import {
   dropDeadLetter,
   getEvent,
@@ -26,107 +21,23 @@ import {
   listEvents,
   listRuns,
   listSessions,
-  nextDueAt,
   readStats,
   retryDeadLetter,
 } from "./reads.ts";
 import { sweep } from "./retention.ts";
-import { buryRun, completeHeartbeat, completeRun, failHeartbeat, releaseRun, releaseRuns, retryRun } from "./runs.ts";
+import { completeHeartbeat, completeRun, deadLetterRun, failHeartbeat, releaseRun, retryRun } from "./runs.ts";
 import { migrate, requireKnownVersion } from "./schema.ts";
 
-/**
- * The journal in one SQLite file, `journal.db` in the folder. One process owns the folder; others may read the file.
- * Rejects with a `ConfigError` where the folder or the file cannot be used.
- */
-export async function createSqliteJournal({
-  folder,
-  telemetry,
-}: {
-  folder: string;
-  telemetry: Telemetry;
-}): Promise<Journal> {
-  const { log } = telemetry;
-  const store = openStore(folder, log);
-  const state: State = { store, commits: createGroupCommit(store.database, log), closed: false };
-  return { ...writes(state), ...reads(state), close: async () => close(state) };
-}
-
-interface State {
-  store: Store;
-  commits: GroupCommit;
-  closed: boolean;
-}
-
-function writes(state: State) {
-  const write = <Result>(operation: (database: Database) => Result): Promise<Result> =>
-    state.commits.write(() => operation(state.store.database));
-  return {
-    accept: (event) => write((database) => acceptEvent(database, event)),
-    claimRuns: (limit, now, limits) => write((database) => claimRuns(database, limit, now, limits)),
-    completeRun: (runId, outcome) => write((database) => completeRun(database, runId, outcome)),
-    retryRun: (runId, dueAt, error) => write((database) => retryRun(database, runId, dueAt, error)),
-    releaseRun: (runId) => write((database) => releaseRun(database, runId)),
-    buryRun: (runId, failure) => write((database) => buryRun(database, runId, failure)),
-    completeHeartbeat: (run, outcome) => write((database) => completeHeartbeat(database, run, outcome)),
-    failHeartbeat: (run) => write((database) => failHeartbeat(database, run)),
-    claimDeliveries: (limit, now) => write((database) => claimDeliveries(database, limit, now)),
-    progressDelivery: (id, partsSent, route) => write((database) => progressDelivery(database, id, partsSent, route)),
-    retryDelivery: (id, dueAt, error) => write((database) => retryDelivery(database, id, dueAt, error)),
-    finishDelivery: (id, end) => write((database) => finishDelivery(database, id, end)),
-    retryDeadLetter: (id, now) => write((database) => retryDeadLetter(database, id, now)),
-    dropDeadLetter: (id) => write((database) => dropDeadLetter(database, id)),
-    probe: () => write(probe),
-    sweep: (retention) => write((database) => sweep(database, retention)),
-  } satisfies Partial<Journal>;
-}
-
-/** Between two commits the connection sees what is committed, and nothing else. */
-function reads(state: State) {
-  const read = async <Result>(operation: (database: Database) => Result): Promise<Result> => {
-    if (state.closed) throw new JournalUnavailable("the journal is closed");
-    try {
-      return operation(state.store.database);
-    } catch (error) {
-      throw toUnavailable(error) ?? error;
-    }
-  };
-  return {
-    findReplay: (scope, key, fingerprint) => read((database) => findReplay(database, scope, key, fingerprint)),
-    pendingSystemEvents: (limit) => read((database) => listPendingSystemEvents(database, limit)),
-    lastRoute: (channel) => read((database) => lastRoute(database, channel)),
-    nextDueAt: (limits) => read((database) => nextDueAt(database, limits)),
-    history: (sessionKey, limit) => read((database) => listTurns(database, sessionKey, limit)),
-    listEvents: (page) => read((database) => listEvents(database, page)),
-    getEvent: (id) => read((database) => getEvent(database, id)),
-    listSessions: (page) => read((database) => listSessions(database, page)),
-    getSession: (key, page) => read((database) => getSession(database, key, page)),
-    listRuns: (page) => read((database) => listRuns(database, page)),
-    listDeliveries: (page) => read((database) => listDeliveries(database, page)),
-    listDeadLetters: (page) => read((database) => listDeadLetters(database, page)),
-    stats: () => read(readStats),
-  } satisfies Partial<Journal>;
-}
-
-/** A write that changes something, so that it meets what every commit meets. */
-function probe(database: Database): void {
-  database.run("UPDATE totals SET probes = probes + 1");
-}
-
-function close(state: State): void {
-  if (state.closed) return;
-  state.closed = true;
-  state.commits.close();
-  state.store.close();
-}
-
-/** How long a write waits for another process's lock. Short: the event loop waits with it. */
+/** How long a write waits for another process's lock. Short, since it blocks the event loop. */
 const BUSY_TIMEOUT_MS = 100;
-/** How long a predecessor that was just killed may take to let go of the folder. */
+/** How long to wait for the lock of a process that was just killed. */
 const HANDOVER_MS = 500;
+/** The first lease of this node, until the dispatcher renews it. */
+const FIRST_LEASE_MS = 60_000;
 
 /**
- * FULL: a commit returns once the log is on the disk. The cache is in KiB. The limit, in bytes, is what a log that a
- * burst made long is cut back to.
+ * FULL: a commit returns once the write-ahead log is on disk. The cache size is in KiB. The limit, in bytes, is the size
+ * that a log is truncated to after a burst.
  */
 const PRAGMAS = `
   PRAGMA journal_mode = WAL;
@@ -135,24 +46,120 @@ const PRAGMAS = `
   PRAGMA journal_size_limit = 67108864;
 `;
 
-interface Store {
-  database: Database;
-  close(): void;
+export interface SqliteJournalOptions {
+  /** The state folder. */
+  folder: string;
+  telemetry: Telemetry;
+  /** Do not lock the folder: other journals may be open on it, as nodes of their own. For tests of the leases. */
+  shared?: boolean;
 }
 
 /**
- * Makes the folder, takes it for this process alone, and opens `journal.db` in it: brought to this version, and what a
- * former process left half done ready to start again. Throws a `ConfigError` where any of that cannot be.
+ * The journal in one SQLite file, `journal.db` in the folder. One process owns the folder; others may read the file.
+ * Rejects with a `ConfigError` if the folder or the file cannot be used.
  */
-function openStore(folder: string, log: Log): Store {
+export async function createSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
+  const store = openStore(options);
+  const commits = createGroupCommit(store.database, options.telemetry.log);
+  const transaction: Transaction = { ...store.database, node: store.node, changed: commits.changed };
+  let closed = false;
+  return {
+    ...createWrites(transaction, commits),
+    ...createReads(store.database, () => closed),
+    async close() {
+      if (closed) return;
+      closed = true;
+      commits.close();
+      store.close(transaction);
+    },
+  };
+}
+
+function createWrites(transaction: Transaction, commits: GroupCommit) {
+  const write = <Result>(operation: (transaction: Transaction) => Result): Promise<Result> =>
+    commits.write(() => operation(transaction));
+  return {
+    accept: (event) => write((tx) => acceptEvent(tx, event)),
+    claimRuns: (limit, now, limits) => write((tx) => claimRuns(tx, limit, now, limits)),
+    completeRun: (claim, outcome) => write((tx) => completeRun(tx, claim, outcome)),
+    retryRun: (claim, dueAt, error) => write((tx) => retryRun(tx, claim, dueAt, error)),
+    releaseRun: (claim) => write((tx) => releaseRun(tx, claim)),
+    deadLetterRun: (claim, failure) => write((tx) => deadLetterRun(tx, claim, failure)),
+    completeHeartbeat: (run, outcome) => write((tx) => completeHeartbeat(tx, run, outcome)),
+    failHeartbeat: (run) => write((tx) => failHeartbeat(tx, run)),
+    claimDeliveries: (limit, now) => write((tx) => claimDeliveries(tx, limit, now)),
+    progressDelivery: (claim, partsSent, route) => write((tx) => progressDelivery(tx, claim, partsSent, route)),
+    retryDelivery: (claim, dueAt, error) => write((tx) => retryDelivery(tx, claim, dueAt, error)),
+    finishDelivery: (claim, end) => write((tx) => finishDelivery(tx, claim, end)),
+    renewNode: (forMs) => write((tx) => renewNode(tx, forMs)),
+    lease: (name) => write((tx) => acquireLease(tx, name)),
+    releaseLease: (lease) => write((tx) => releaseLease(tx, lease)),
+    watch: commits.watch,
+    retryDeadLetter: (id, now) => write((tx) => retryDeadLetter(tx, id, now)),
+    dropDeadLetter: (id) => write((tx) => dropDeadLetter(tx, id)),
+    probe: () => write(probe),
+    sweep: (retention) => write((tx) => sweep(tx, retention)),
+  } satisfies Partial<Journal>;
+}
+
+/** Between two commits the connection sees exactly what is committed. */
+function createReads(database: Database, isClosed: () => boolean) {
+  const read = async <Result>(operation: (database: Database) => Result): Promise<Result> => {
+    if (isClosed()) throw new JournalUnavailable("the journal is closed");
+    try {
+      return operation(database);
+    } catch (error) {
+      throw toUnavailable(error) ?? error;
+    }
+  };
+  return {
+    findReplay: (scope, key, fingerprint) => read((db) => findReplay(db, scope, key, fingerprint)),
+    pendingSystemEvents: (limit) => read((db) => listPendingSystemEvents(db, limit)),
+    lastRoute: (channel) => read((db) => lastRoute(db, channel)),
+    nextDueAt: (limits) => read((db) => nextDueAt(db, limits)),
+    history: (sessionKey, limit) => read((db) => listTurns(db, sessionKey, limit)),
+    listEvents: (page) => read((db) => listEvents(db, page)),
+    getEvent: (id) => read((db) => getEvent(db, id)),
+    listSessions: (page) => read((db) => listSessions(db, page)),
+    getSession: (key, page) => read((db) => getSession(db, key, page)),
+    listRuns: (page) => read((db) => listRuns(db, page)),
+    listDeliveries: (page) => read((db) => listDeliveries(db, page)),
+    listDeadLetters: (page) => read((db) => listDeadLetters(db, page)),
+    stats: () => read(readStats),
+  } satisfies Partial<Journal>;
+}
+
+/** A write that changes something, so that it fails whenever a commit would. */
+function probe({ run }: Transaction): void {
+  run("UPDATE totals SET probes = probes + 1");
+}
+
+interface Store {
+  database: Database;
+  node: string;
+  close(transaction: Transaction): void;
+}
+
+/** Creates the folder, locks it, and opens `journal.db` in it: migrated, and with interrupted work returned to the queue. */
+function openStore({ folder, telemetry: { log }, shared = false }: SqliteJournalOptions): Store {
   makeFolder(folder, log);
-  const lock = takeFolder(folder);
+  const lock = shared ? undefined : lockFolder(folder);
   const file = path.join(folder, "journal.db");
+  const node = createNonce().slice(0, 12);
   try {
-    const database = openJournal(file, log);
-    return { database, close: () => closeAll(database, lock) };
+    const database = openJournalFile(file);
+    recover({ ...database, node, changed() {} }, { isOnlyNode: !shared, log });
+    return {
+      database,
+      node,
+      close(transaction) {
+        endLease(transaction, log);
+        database.close();
+        lock?.release();
+      },
+    };
   } catch (error) {
-    lock.release();
+    lock?.release();
     throw error instanceof ConfigError ? error : toConfigError(file, "the journal cannot be opened", error);
   }
 }
@@ -162,18 +169,18 @@ function makeFolder(folder: string, log: Log): void {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     accessSync(folder, constants.W_OK);
   } catch (error) {
-    throw toConfigError(folder, "the state folder cannot be made, or not be written to", error);
+    throw toConfigError(folder, "the state folder cannot be created or written to", error);
   }
-  // A folder that was there before keeps its mode: it may be shared on purpose.
-  if ((statSync(folder).mode & 0o077) !== 0) log.warn("others can reach the state folder", { folder });
+  // An existing folder keeps its mode: it may be shared on purpose.
+  if ((statSync(folder).mode & 0o077) !== 0) log.warn("other users can access the state folder", { folder });
 }
 
-/** Two processes would claim the same runs. The lock stands beside `journal.db`, which stays readable for others. */
-function takeFolder(folder: string): Lock {
+/** The lock is a file beside `journal.db`, so that other processes can still read the journal. */
+function lockFolder(folder: string): Lock {
   const file = path.join(folder, "owner.lock");
   const lock = openLock(file);
   if (lock) return lock;
-  const message = "another process owns this state folder; stop it, or name another folder";
+  const message = "another process owns this state folder; stop it, or set another folder";
   throw new ConfigError([{ message, file, key: "store.path" }]);
 }
 
@@ -185,13 +192,22 @@ function openLock(file: string): Lock | undefined {
   }
 }
 
-function openJournal(file: string, log: Log): Database {
-  if (existsSync(file)) inspect(file);
-  const database = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS });
-  try {
+function openJournalFile(file: string): Database {
+  // Checked over a read-only connection: the file of a newer program is not touched.
+  if (existsSync(file)) prepare(openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS, readOnly: true }), check).close();
+  return prepare(openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS }), (database) => {
     migrate(database);
     database.exec(PRAGMAS);
-    recover(database, log);
+  });
+
+  function check(database: Database): void {
+    requireKnownVersion(database, file);
+  }
+}
+
+function prepare(database: Database, work: (database: Database) => void): Database {
+  try {
+    work(database);
     return database;
   } catch (error) {
     database.close();
@@ -199,28 +215,24 @@ function openJournal(file: string, log: Log): Database {
   }
 }
 
-/** Through a connection that cannot write: a later program's file is left as it is. */
-function inspect(file: string): void {
-  const database = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS, readOnly: true });
+/** The lock proves that the nodes of earlier processes are dead: their leases end now, not when their time is over. */
+function recover(transaction: Transaction, { isOnlyNode, log }: { isOnlyNode: boolean; log: Log }): void {
+  const { runs, deliveries } = transact(transaction, () => {
+    if (isOnlyNode) endOtherNodes(transaction);
+    return renewNode(transaction, FIRST_LEASE_MS);
+  });
+  if (runs + deliveries > 0) log.info("recovered interrupted work", { runs, deliveries });
+}
+
+/** Without it, other nodes would wait for the lease to end. */
+function endLease(transaction: Transaction, log: Log): void {
   try {
-    requireKnownVersion(database, file);
-  } finally {
-    database.close();
+    endNode(transaction);
+  } catch (error) {
+    log.warn("the lease of this process could not be ended", { error: messageOf(error) });
   }
 }
 
-function recover(database: Database, log: Log): void {
-  const runs = releaseRuns(database);
-  const deliveries = releaseDeliveries(database);
-  if (runs + deliveries > 0) log.info("taking up what was left half done", { runs, deliveries });
-}
-
-function closeAll(database: Database, lock: Lock): void {
-  database.close();
-  lock.release();
-}
-
 function toConfigError(file: string, what: string, error: unknown): ConfigError {
-  const reason = error instanceof Error ? error.message : String(error);
-  return new ConfigError([{ message: `${what} (${reason})`, file, key: "store.path" }]);
+  return new ConfigError([{ message: `${what} (${messageOf(error)})`, file, key: "store.path" }]);
 }

@@ -66,6 +66,8 @@ export function describeAccepting(open: OpenJournal): void {
       const event = sampleEvent({
         log: [{ level: "warn", text: "odd" }],
         warnings: ["the field x is not known"],
+        credential: "token:default",
+        traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
       });
       event.request.body = Buffer.from([0, 255, 128, 10]);
       await journal.accept(event);
@@ -74,6 +76,8 @@ export function describeAccepting(open: OpenJournal): void {
         id: event.id,
         hook: event.hook,
         mapping: event.mapping,
+        credential: event.credential,
+        traceparent: event.traceparent,
         receivedAt: NOW,
         status: "accepted",
         request: event.request,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Journal, NewAction, NewEvent } from "../../../src/journal/journal.ts";
-import { useJournals, type OpenJournal } from "./harness.ts";
+import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, receiptOf, sampleDelivery, sampleEvent, sampleKeys, sampleOutcome, sampleRun } from "./samples.ts";
 
 const CLOSES_AT = NOW + 1000;
@@ -41,7 +41,7 @@ export function describeCoalescing(open: OpenJournal): void {
       const journal = await start();
       await journal.accept(sample("one"));
       const [run] = await journal.claimRuns(10, CLOSES_AT);
-      await journal.retryRun(run!.id, CLOSES_AT + 5000, "busy");
+      await journal.retryRun(claimOf(run!.id), CLOSES_AT + 5000, "busy");
       const next = receiptOf(await journal.accept(sample("two")));
       expect(next.actions[0]?.runId).not.toBe(run?.id);
     });
@@ -64,7 +64,7 @@ export function describeCoalescing(open: OpenJournal): void {
 
       const [run] = await journal.claimRuns(10, CLOSES_AT);
       const delivery = sampleDelivery(run!.id, { eventId: run!.eventId });
-      await journal.completeRun(run!.id, sampleOutcome({ deliveries: [delivery] }));
+      await journal.completeRun(claimOf(run!.id), sampleOutcome({ deliveries: [delivery] }));
       expect(await statuses(journal, events)).toEqual(["accepted", "accepted", "accepted"]);
       for (const { id } of events) {
         expect(await journal.getEvent(id)).toMatchObject({
@@ -73,7 +73,7 @@ export function describeCoalescing(open: OpenJournal): void {
         });
       }
       await journal.claimDeliveries(10, NOW + 20);
-      await journal.finishDelivery(delivery.id, { state: "failed", at: NOW + 30, error: "gone" });
+      await journal.finishDelivery(claimOf(delivery.id), { state: "failed", at: NOW + 30, error: "gone" });
       expect(await statuses(journal, events)).toEqual(["dead", "dead", "dead"]);
     });
 
@@ -84,7 +84,7 @@ export function describeCoalescing(open: OpenJournal): void {
       expect(actions[1]).toEqual({ ...actions[0], coalesced: true });
       const [run] = await journal.claimRuns(10, CLOSES_AT);
       expect(run).toMatchObject({ action: { message: "one" }, joined: { messages: ["two"] } });
-      await journal.completeRun(run!.id, sampleOutcome());
+      await journal.completeRun(claimOf(run!.id), sampleOutcome());
       expect(await statuses(journal, [event])).toEqual(["done"]);
     });
 
@@ -119,7 +119,7 @@ export function describeCoalescing(open: OpenJournal): void {
       const [run] = await journal.claimRuns(10, CLOSES_AT);
       expect(run?.joined?.messages).toEqual(Array.from({ length: 100 }, (_, index) => `message ${index + 1}`));
       expect(run?.joined?.leftOut).toBe(30);
-      await journal.completeRun(run!.id, sampleOutcome());
+      await journal.completeRun(claimOf(run!.id), sampleOutcome());
       expect(new Set(await statuses(journal, events))).toEqual(new Set(["done"]));
     });
 

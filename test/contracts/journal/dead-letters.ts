@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Journal } from "../../../src/journal/journal.ts";
-import { useJournals, type OpenJournal } from "./harness.ts";
+import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, nextId, sampleDelivery, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 
 const ROUTE = { channel: "slack", to: "C1" } as const;
@@ -36,7 +36,7 @@ export function describeDeadLetters(open: OpenJournal): void {
       const [run] = await journal.claimRuns(10, NOW + 100);
       expect(run).toMatchObject({ id, attempts: 1 });
       expect(run?.error).toBeUndefined();
-      await journal.completeRun(id, sampleOutcome());
+      await journal.completeRun(claimOf(id), sampleOutcome());
       expect(await journal.getEvent(eventId)).toMatchObject({ status: "done", runs: [{ state: "done" }] });
       expect(await journal.stats()).toMatchObject({ pendingRuns: 0 });
     });
@@ -50,9 +50,9 @@ export function describeDeadLetters(open: OpenJournal): void {
       await journal.retryDeadLetter(id, NOW);
 
       expect(await journal.claimRuns(10, NOW)).toEqual([]);
-      await journal.completeRun(running.runId, sampleOutcome());
+      await journal.completeRun(claimOf(running.runId), sampleOutcome());
       expect(await journal.claimRuns(10, NOW)).toMatchObject([{ id }]);
-      await journal.completeRun(id, sampleOutcome());
+      await journal.completeRun(claimOf(id), sampleOutcome());
       expect(await journal.claimRuns(10, NOW)).toMatchObject([{ id: waiting.runId }]);
     });
 
@@ -66,9 +66,9 @@ export function describeDeadLetters(open: OpenJournal): void {
 
       expect(await journal.claimDeliveries(10, NOW + 30)).toEqual([]);
       const sent = { state: "sent", at: NOW + 40, route: ROUTE, partsSent: 2 } as const;
-      await journal.finishDelivery(other.id, sent);
+      await journal.finishDelivery(claimOf(other.id), sent);
       expect(await journal.claimDeliveries(10, NOW + 30)).toMatchObject([{ id, attempts: 1, partsSent: 1 }]);
-      await journal.finishDelivery(id, sent);
+      await journal.finishDelivery(claimOf(id), sent);
       expect(await journal.getEvent(eventId)).toMatchObject({ status: "done" });
     });
 
@@ -127,15 +127,15 @@ async function addDeadRun(journal: Journal, session = nextId()): Promise<{ id: s
   return { id: runId, eventId: event.id };
 }
 
-function bury(journal: Journal, runId: string): Promise<void> {
-  return journal.buryRun(runId, { finishedAt: NOW + 10, error: "no", entries: [] });
+function bury(journal: Journal, runId: string): Promise<boolean> {
+  return journal.deadLetterRun(claimOf(runId), { finishedAt: NOW + 10, error: "no", entries: [] });
 }
 
 async function addFailedDelivery(journal: Journal): Promise<{ id: string; eventId: string }> {
   const added = await addDelivery(journal);
   await journal.claimDeliveries(10, NOW + 10);
-  await journal.progressDelivery(added.id, 1, ROUTE);
-  await journal.finishDelivery(added.id, { state: "failed", at: NOW + 20, error: "gone" });
+  await journal.progressDelivery(claimOf(added.id), 1, ROUTE);
+  await journal.finishDelivery(claimOf(added.id), { state: "failed", at: NOW + 20, error: "gone" });
   return added;
 }
 
@@ -145,6 +145,6 @@ async function addDelivery(journal: Journal): Promise<{ id: string; eventId: str
   const delivery = sampleDelivery(action.runId, { eventId: event.id });
   await journal.accept(event);
   await journal.claimRuns(1, NOW);
-  await journal.completeRun(action.runId, sampleOutcome({ deliveries: [delivery] }));
+  await journal.completeRun(claimOf(action.runId), sampleOutcome({ deliveries: [delivery] }));
   return { id: delivery.id, eventId: event.id };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Journal, NewDelivery } from "../../../src/journal/journal.ts";
-import { useJournals, type OpenJournal } from "./harness.ts";
+import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, nextId, sampleDelivery, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 
 const ROUTE = { channel: "slack", to: "C1" } as const;
@@ -21,8 +21,9 @@ export function describeDeliveries(open: OpenJournal): void {
         createdAt: NOW + 10,
         dueAt: NOW + 10,
         partsSent: 0,
+        token: expect.any(Number),
       });
-      expect(await journal.listDeliveries({ limit: 1 })).toEqual([claimed]);
+      expect([claimed]).toMatchObject(await journal.listDeliveries({ limit: 1 }));
     });
 
     test("one recipient is served in order, others side by side, up to the limit", async () => {
@@ -35,7 +36,7 @@ export function describeDeliveries(open: OpenJournal): void {
       ]);
       expect(await claimedIds(journal, 2)).toEqual([one?.id, elsewhere?.id]);
       expect(await claimedIds(journal, 2)).toEqual([nobody?.id]);
-      await journal.finishDelivery(one!.id, SENT);
+      await journal.finishDelivery(claimOf(one!.id), SENT);
       expect(await claimedIds(journal, 2)).toEqual([two?.id]);
     });
 
@@ -49,8 +50,8 @@ export function describeDeliveries(open: OpenJournal): void {
       const journal = await start();
       const [first] = await addDeliveries(journal, [{}, {}]);
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.progressDelivery(first!.id, 1, ROUTE);
-      await journal.retryDelivery(first!.id, NOW + 500, "slow down");
+      await journal.progressDelivery(claimOf(first!.id), 1, ROUTE);
+      await journal.retryDelivery(claimOf(first!.id), NOW + 500, "slow down");
 
       expect(await claimedIds(journal, 10)).toEqual([]);
       expect(await journal.nextDueAt()).toBe(NOW + 500);
@@ -63,9 +64,9 @@ export function describeDeliveries(open: OpenJournal): void {
       const journal = await start();
       const [delivery] = await addDeliveries(journal, [{ channel: "last", to: undefined }]);
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.retryDelivery(delivery!.id, NOW + 10, "slow down");
+      await journal.retryDelivery(claimOf(delivery!.id), NOW + 10, "slow down");
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.finishDelivery(delivery!.id, SENT);
+      await journal.finishDelivery(claimOf(delivery!.id), SENT);
       const [sent] = await journal.listDeliveries({ limit: 1 });
       expect(sent).toMatchObject({ state: "sent", sentAt: NOW + 20, route: ROUTE, partsSent: 2 });
       expect(sent?.error).toBeUndefined();
@@ -75,8 +76,8 @@ export function describeDeliveries(open: OpenJournal): void {
       const journal = await start();
       const [first, second] = await addDeliveries(journal, [{}, {}]);
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.progressDelivery(first!.id, 1);
-      await journal.finishDelivery(first!.id, { state: "failed", at: NOW + 20, error: "gone" });
+      await journal.progressDelivery(claimOf(first!.id), 1);
+      await journal.finishDelivery(claimOf(first!.id), { state: "failed", at: NOW + 20, error: "gone" });
       const [failed] = await journal.listDeliveries({ limit: 10, state: "failed" });
       expect(failed).toMatchObject({ id: first!.id, error: "gone", partsSent: 1 });
       expect(failed?.sentAt).toBeUndefined();
@@ -87,7 +88,7 @@ export function describeDeliveries(open: OpenJournal): void {
       const journal = await start();
       const [first, second] = await addDeliveries(journal, [{}, {}]);
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.finishDelivery(first!.id, { state: "skipped", at: NOW + 20, error: "nowhere" });
+      await journal.finishDelivery(claimOf(first!.id), { state: "skipped", at: NOW + 20, error: "nowhere" });
       expect(await journal.listDeliveries({ limit: 10, state: "skipped" })).toMatchObject([
         { id: first!.id, error: "nowhere" },
       ]);
@@ -98,15 +99,15 @@ export function describeDeliveries(open: OpenJournal): void {
     test("ending one that is unknown, waiting or finished changes nothing", async () => {
       const journal = await start();
       const [delivery] = await addDeliveries(journal, [{}]);
-      await journal.finishDelivery(delivery!.id, SENT);
-      await journal.finishDelivery(nextId(), SENT);
+      await journal.finishDelivery(claimOf(delivery!.id), SENT);
+      await journal.finishDelivery(claimOf(nextId()), SENT);
       expect(await journal.lastRoute()).toBeUndefined();
 
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.finishDelivery(delivery!.id, { state: "failed", at: NOW, error: "gone" });
-      await journal.finishDelivery(delivery!.id, SENT);
-      await journal.retryDelivery(delivery!.id, NOW, "late");
-      await journal.progressDelivery(delivery!.id, 7);
+      await journal.finishDelivery(claimOf(delivery!.id), { state: "failed", at: NOW, error: "gone" });
+      await journal.finishDelivery(claimOf(delivery!.id), SENT);
+      await journal.retryDelivery(claimOf(delivery!.id), NOW, "late");
+      await journal.progressDelivery(claimOf(delivery!.id), 7);
       expect(await journal.listDeliveries({ limit: 1 })).toMatchObject([{ state: "failed", partsSent: 0 }]);
       expect(await journal.lastRoute()).toBeUndefined();
     });
@@ -122,7 +123,7 @@ export function describeDeliveries(open: OpenJournal): void {
       for (const route of routes) {
         const [delivery] = await addDeliveries(journal, [{ ...route }]);
         await journal.claimDeliveries(10, NOW + 10);
-        await journal.finishDelivery(delivery!.id, { ...SENT, route });
+        await journal.finishDelivery(claimOf(delivery!.id), { ...SENT, route });
         expect(await journal.lastRoute()).toEqual(route);
       }
       expect(await journal.lastRoute("telegram")).toEqual(routes[1]);
@@ -135,7 +136,7 @@ export function describeDeliveries(open: OpenJournal): void {
       const first = await start(at);
       const [delivery] = await addDeliveries(first, [{}, {}]);
       await first.claimDeliveries(10, NOW + 10);
-      await first.progressDelivery(delivery!.id, 1);
+      await first.progressDelivery(claimOf(delivery!.id), 1);
       await first.close();
       const second = await start(at);
       expect(await second.claimDeliveries(10, NOW + 10)).toMatchObject([
@@ -152,7 +153,7 @@ async function addDeliveries(journal: Journal, parts: Partial<NewDelivery>[]): P
   const deliveries = parts.map((part) => sampleDelivery(action.runId, { eventId: event.id, ...part }));
   await journal.accept(event);
   await journal.claimRuns(1, NOW);
-  await journal.completeRun(action.runId, sampleOutcome({ deliveries }));
+  await journal.completeRun(claimOf(action.runId), sampleOutcome({ deliveries }));
   return deliveries;
 }
 

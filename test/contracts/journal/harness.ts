@@ -2,19 +2,26 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach } from "vitest";
-import type { Journal } from "../../../src/journal/journal.ts";
+import type { Claim, Journal } from "../../../src/journal/journal.ts";
 
-/** How a driver is opened on a state folder. */
-export type OpenJournal = (folder: string) => Promise<Journal>;
+/** Opens a driver on a state folder. `shared`: beside other open journals of the folder, each a node. */
+export type OpenJournal = (folder: string, options?: { shared: boolean }) => Promise<Journal>;
 
 export interface Harness {
-  /** A folder of its own, gone after the test. */
+  /** Creates a folder that is removed after the test. */
   folder: () => string;
-  /** A journal in a folder of its own, or in this one; closed after the test. */
-  start: (folder?: string) => Promise<Journal>;
+  /** Opens a journal in a new folder, or in this one. It is closed after the test. */
+  start: (folder?: string, options?: { shared: boolean }) => Promise<Journal>;
 }
 
-/** For one `describe`: what its tests open is closed and removed after each of them. */
+const claims = new Map<string, Claim>();
+
+/** The last claim of a run or delivery that a journal of `start` gave; one with an invalid token if there is none. */
+export function claimOf(id: string): Claim {
+  return claims.get(id) ?? { id, token: 0 };
+}
+
+/** For one `describe`: closes and removes after each test what it opened. */
 export function useJournals(open: OpenJournal): Harness {
   const folders: string[] = [];
   const journals: Journal[] = [];
@@ -30,11 +37,20 @@ export function useJournals(open: OpenJournal): Harness {
     return made;
   }
 
-  async function start(at: string = folder()): Promise<Journal> {
-    const journal = await open(at);
+  async function start(at: string = folder(), options?: { shared: boolean }): Promise<Journal> {
+    const journal = await open(at, options);
     journals.push(journal);
-    return journal;
+    return {
+      ...journal,
+      claimRuns: async (...args) => remember(await journal.claimRuns(...args)),
+      claimDeliveries: async (...args) => remember(await journal.claimDeliveries(...args)),
+    };
   }
 
   return { folder, start };
+}
+
+function remember<Claimed extends Claim>(claimed: Claimed[]): Claimed[] {
+  for (const { id, token } of claimed) claims.set(id, { id, token });
+  return claimed;
 }

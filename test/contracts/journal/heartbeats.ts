@@ -1,7 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { Journal } from "../../../src/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
-import { NOW, nextId, sampleDelivery, sampleEntry, sampleEvent, sampleOutcome, sampleWake } from "./samples.ts";
+import {
+  NOW,
+  nextId,
+  sampleDelivery,
+  sampleEntry,
+  sampleEvent,
+  sampleHeartbeat,
+  sampleOutcome,
+  sampleWake,
+} from "./samples.ts";
 
 export function describeHeartbeats(open: OpenJournal): void {
   describe("heartbeats", () => {
@@ -15,7 +24,7 @@ export function describeHeartbeats(open: OpenJournal): void {
       expect(await journal.pendingSystemEvents(2)).toEqual(pending.slice(0, 2));
 
       const consumedSeqs = pending.slice(0, 2).map((entry) => entry.seq);
-      await journal.completeHeartbeat({ id: nextId(), startedAt: NOW, consumedSeqs }, sampleOutcome());
+      await journal.completeHeartbeat(await sampleHeartbeat(journal, { consumedSeqs }), sampleOutcome());
       expect(await journal.pendingSystemEvents()).toEqual(pending.slice(2));
       expect(await journal.stats()).toMatchObject({ pendingSystemEvents: 1 });
     });
@@ -28,7 +37,8 @@ export function describeHeartbeats(open: OpenJournal): void {
         sampleEntry({ sessionKey: "main", role: "assistant", runId: id }),
       ];
       const deliveries = [sampleDelivery(id)];
-      await journal.completeHeartbeat({ id, startedAt: NOW, consumedSeqs: [] }, sampleOutcome({ entries, deliveries }));
+      const outcome = sampleOutcome({ entries, deliveries });
+      expect(await journal.completeHeartbeat(await sampleHeartbeat(journal, { id }), outcome)).toBe(true);
 
       expect(await journal.listRuns({ limit: 10 })).toEqual([
         {
@@ -51,7 +61,7 @@ export function describeHeartbeats(open: OpenJournal): void {
 
     test("recording one twice writes nothing twice", async () => {
       const journal = await start();
-      const run = { id: nextId(), startedAt: NOW, consumedSeqs: [] };
+      const run = await sampleHeartbeat(journal);
       const outcome = sampleOutcome({ entries: [sampleEntry({ sessionKey: "main" })] });
       await journal.completeHeartbeat(run, outcome);
       await journal.completeHeartbeat(run, outcome);

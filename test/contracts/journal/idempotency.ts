@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { useJournals, type OpenJournal } from "./harness.ts";
+import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, receiptOf, sampleEvent, sampleKeys, sampleOutcome, sampleRun, sampleWake, sweepAll } from "./samples.ts";
 
 export function describeIdempotency(open: OpenJournal): void {
@@ -29,7 +29,7 @@ export function describeIdempotency(open: OpenJournal): void {
     test("a key is known in its own scope only", async () => {
       const journal = await start();
       await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }));
-      const other = sampleEvent({ idempotency: sampleKeys(["a"], { scope: "token gitlab" }) });
+      const other = sampleEvent({ idempotency: sampleKeys(["a"], { scope: "token:default gitlab" }) });
       expect(await journal.accept(other)).toMatchObject({ kind: "committed" });
     });
 
@@ -70,7 +70,7 @@ export function describeIdempotency(open: OpenJournal): void {
       expect(await journal.accept(repeat())).toMatchObject({ kind: "replayed" });
 
       await journal.claimRuns(1, NOW);
-      await journal.completeRun(runId, sampleOutcome());
+      await journal.completeRun(claimOf(runId), sampleOutcome());
       expect(await journal.accept(repeat())).toMatchObject({ kind: "committed" });
     });
 
@@ -108,7 +108,7 @@ export function describeIdempotency(open: OpenJournal): void {
       const journal = await start();
       const event = sampleEvent({ idempotency: sampleKeys(["a"], { expiresAt: Date.now() + 60_000 }) });
       const receipt = receiptOf(await journal.accept(event));
-      const scope = "token github";
+      const scope = "token:default github";
       expect(await journal.findReplay(scope, "a", "content")).toEqual({
         kind: "replayed",
         receipt: { ...receipt, replayed: true },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Journal, RunLimits } from "../../../src/journal/journal.ts";
-import { useJournals, type OpenJournal } from "./harness.ts";
+import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, nextId, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 
 export function describeLimits(open: OpenJournal): void {
@@ -16,7 +16,7 @@ export function describeLimits(open: OpenJournal): void {
       expect(await claimedIds(journal, NOW, one)).toEqual([first, other]);
       expect(await claimedIds(journal, NOW, one)).toEqual([]);
       expect(await journal.nextDueAt(one)).toBeUndefined();
-      await journal.completeRun(first!, sampleOutcome());
+      await journal.completeRun(claimOf(first!), sampleOutcome());
       expect(await claimedIds(journal, NOW, one)).toEqual([second]);
     });
 
@@ -45,7 +45,7 @@ export function describeLimits(open: OpenJournal): void {
       const before = await start(at);
       const ids = await acceptRuns(before, ["slow", "slow", "slow"]);
       for (const run of await before.claimRuns(10, NOW, twoASecond)) {
-        await before.completeRun(run.id, sampleOutcome());
+        await before.completeRun(claimOf(run.id), sampleOutcome());
       }
       await before.close();
       const after = await start(at);

@@ -1,7 +1,7 @@
 import * as fc from "../../support/property.ts";
 import { describe, expect, test } from "vitest";
 import type { EventSummary, Journal, Run } from "../../../src/journal/journal.ts";
-import { useJournals, type OpenJournal } from "./harness.ts";
+import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 
 /** The queue of runs as simply as it can be said. */
@@ -101,9 +101,9 @@ async function claim(journal: Journal, model: Model): Promise<void> {
 async function end({ kind, pick }: End, journal: Journal, model: Model): Promise<void> {
   const runId = [...model.attempts.keys()].at(pick % model.attempts.size);
   if (runId === undefined) return;
-  if (kind === "complete") await journal.completeRun(runId, sampleOutcome());
-  if (kind === "bury") await journal.buryRun(runId, { finishedAt: NOW, error: "no", entries: [] });
-  if (kind === "retry") await journal.retryRun(runId, NOW, "busy");
+  if (kind === "complete") await journal.completeRun(claimOf(runId), sampleOutcome());
+  if (kind === "bury") await journal.deadLetterRun(claimOf(runId), { finishedAt: NOW, error: "no", entries: [] });
+  if (kind === "retry") await journal.retryRun(claimOf(runId), NOW, "busy");
   if (!model.running.delete(runId) || kind === "retry") return;
   model.ended.set(runId, kind === "complete" ? "done" : "dead");
   for (const ids of model.sessions.values()) if (ids[0] === runId) ids.shift();

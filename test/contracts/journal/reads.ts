@@ -1,8 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { EventStatus } from "../../../src/types.ts";
 import type { Journal } from "../../../src/journal/journal.ts";
-import { useJournals, type OpenJournal } from "./harness.ts";
-import { NOW, nextId, sampleDelivery, sampleEntry, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
+import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
+import {
+  NOW,
+  nextId,
+  sampleDelivery,
+  sampleEntry,
+  sampleEvent,
+  sampleHeartbeat,
+  sampleOutcome,
+  sampleRun,
+} from "./samples.ts";
 
 export function describeReads(open: OpenJournal): void {
   describe("lists", () => {
@@ -59,7 +68,7 @@ export function describeReads(open: OpenJournal): void {
       await journal.claimRuns(10, NOW);
       const [one, two, three] = actions.map((action) => action.runId);
       const deliveries = [sampleDelivery(one!), sampleDelivery(one!), sampleDelivery(one!, { to: "C2" })];
-      await journal.completeRun(one!, sampleOutcome({ deliveries }));
+      await journal.completeRun(claimOf(one!), sampleOutcome({ deliveries }));
 
       const runIds = async (page: object) => (await journal.listRuns({ limit: 10, ...page })).map((run) => run.id);
       expect(await runIds({})).toEqual([three, two, one]);
@@ -87,7 +96,7 @@ export function describeReads(open: OpenJournal): void {
         sampleEntry({ sessionKey: "main", role: "system", ...own }),
       ];
       await journal.completeRun(
-        runId,
+        claimOf(runId),
         sampleOutcome({ entries, deliveries: [sampleDelivery(runId, { eventId: event.id })] }),
       );
       expect(await journal.getEvent(event.id)).toMatchObject({
@@ -108,9 +117,9 @@ export function describeReads(open: OpenJournal): void {
       expect(await journal.stats()).toEqual({ ...empty, events: 1, pendingRuns: 2 });
 
       const delivery = sampleDelivery(actions[0]!.runId);
-      await journal.completeRun(actions[0]!.runId, sampleOutcome({ deliveries: [delivery] }));
+      await journal.completeRun(claimOf(actions[0]!.runId), sampleOutcome({ deliveries: [delivery] }));
       const entries = [sampleEntry({ sessionKey: "main", role: "system", pending: true })];
-      await journal.buryRun(actions[1]!.runId, { finishedAt: NOW, error: "no", entries });
+      await journal.deadLetterRun(claimOf(actions[1]!.runId), { finishedAt: NOW, error: "no", entries });
       expect(await journal.stats()).toEqual({
         ...empty,
         events: 1,
@@ -119,7 +128,7 @@ export function describeReads(open: OpenJournal): void {
       });
 
       await journal.claimDeliveries(1, NOW + 10);
-      await journal.finishDelivery(delivery.id, { state: "failed", at: NOW, error: "no" });
+      await journal.finishDelivery(claimOf(delivery.id), { state: "failed", at: NOW, error: "no" });
       expect(await journal.stats()).toEqual({ ...empty, events: 1, pendingSystemEvents: 1 });
     });
 
@@ -165,7 +174,7 @@ export function describeReads(open: OpenJournal): void {
       const [waiting, failed] = [sampleRun("waiting"), sampleRun("failed")];
       await journal.accept(sampleEvent({ actions: [failed] }));
       await journal.claimRuns(1, NOW);
-      await journal.buryRun(failed.runId, { finishedAt: NOW + 10, error: "no", entries: [] });
+      await journal.deadLetterRun(claimOf(failed.runId), { finishedAt: NOW + 10, error: "no", entries: [] });
       await journal.accept(sampleEvent({ actions: [waiting] }));
       for (const key of ["waiting", "failed"]) {
         expect(await journal.getSession(key, { limit: 2 })).toEqual({
@@ -201,5 +210,5 @@ async function addEntries(journal: Journal, entries: Parameters<typeof sampleEnt
   const outcome = sampleOutcome({
     entries: entries.map((entry) => sampleEntry({ sessionKey: "s", ...entry })),
   });
-  await journal.completeHeartbeat({ id: nextId(), startedAt: NOW, consumedSeqs: [] }, outcome);
+  await journal.completeHeartbeat(await sampleHeartbeat(journal), outcome);
 }

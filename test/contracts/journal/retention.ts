@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { Journal } from "../../../src/journal/journal.ts";
-import { useJournals, type OpenJournal } from "./harness.ts";
+import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import {
   NOW,
   nextId,
   sampleDelivery,
   sampleEntry,
   sampleEvent,
+  sampleHeartbeat,
   sampleKeys,
   sampleOutcome,
   sampleRun,
@@ -27,7 +28,7 @@ export function describeRetention(open: OpenJournal): void {
       await journal.claimDeliveries(1, NOW + 10);
       const [delivery] = await journal.listDeliveries({ limit: 1 });
       const route = { channel: "slack", to: "C1" } as const;
-      await journal.finishDelivery(delivery!.id, { state: "sent", at: NOW + 20, route, partsSent: 1 });
+      await journal.finishDelivery(claimOf(delivery!.id), { state: "sent", at: NOW + 20, route, partsSent: 1 });
 
       await sweepAll(journal, { now: NOW + 100, keepFrom: NOW });
       expect(await journal.getEvent(eventId)).toMatchObject({ runs: [{ id: runId }], entries: [{}, {}] });
@@ -49,7 +50,7 @@ export function describeRetention(open: OpenJournal): void {
       const action = sampleRun("s");
       await journal.accept(sampleEvent({ actions: [action] }));
       await journal.claimRuns(1, NOW);
-      await journal.buryRun(action.runId, { finishedAt: NOW, error: "no", entries: [] });
+      await journal.deadLetterRun(claimOf(action.runId), { finishedAt: NOW, error: "no", entries: [] });
       await sweepAll(journal, ALL);
       expect(await journal.listDeadLetters({ limit: 10 })).toEqual([]);
       expect(await journal.listEvents({ limit: 10 })).toEqual([]);
@@ -63,7 +64,7 @@ export function describeRetention(open: OpenJournal): void {
       await journal.accept(partly);
       await journal.claimRuns(1, NOW);
       const entries = [sampleEntry({ sessionKey: "a", eventId: partly.id, runId: done.runId })];
-      await journal.completeRun(done.runId, sampleOutcome({ entries }));
+      await journal.completeRun(claimOf(done.runId), sampleOutcome({ entries }));
 
       await sweepAll(journal, { ...ALL, maxBytes: 1 });
       expect(await journal.getEvent(partly.id)).toMatchObject({
@@ -84,8 +85,8 @@ export function describeRetention(open: OpenJournal): void {
       const [pending] = await journal.pendingSystemEvents();
       expect(pending).toMatchObject({ text: "Disk is full." });
 
-      const beat = { id: nextId(), startedAt: NOW, consumedSeqs: [pending!.seq] };
-      await journal.completeHeartbeat(beat, sampleOutcome());
+      const heartbeat = await sampleHeartbeat(journal, { consumedSeqs: [pending!.seq] });
+      await journal.completeHeartbeat(heartbeat, sampleOutcome());
       await sweepAll(journal, ALL);
       expect(await readAll(journal)).toEqual({ events: [], runs: [], deliveries: [], sessions: [] });
     });
@@ -97,12 +98,12 @@ export function describeRetention(open: OpenJournal): void {
         const entries = [sampleEntry({ sessionKey: "main", at: finishedAt })];
         const deliveries = [sampleDelivery(id, { to: id })];
         await journal.completeHeartbeat(
-          { id, startedAt: NOW, consumedSeqs: [] },
+          await sampleHeartbeat(journal, { id }),
           sampleOutcome({ finishedAt, entries, deliveries }),
         );
       }
       for (const { id } of await journal.claimDeliveries(10, NOW + 200)) {
-        await journal.finishDelivery(id, { state: "skipped", at: NOW + 90, error: "nowhere" });
+        await journal.finishDelivery(claimOf(id), { state: "skipped", at: NOW + 90, error: "nowhere" });
       }
       await sweepAll(journal, ALL);
       expect(await journal.listRuns({ limit: 10 })).toHaveLength(1);
@@ -167,7 +168,7 @@ async function completeEvent(
   const own = { sessionKey, eventId: event.id, runId };
   const entries = [sampleEntry(own), sampleEntry({ ...own, role: "assistant" })];
   const deliveries = delivers ? [sampleDelivery(runId, { eventId: event.id })] : [];
-  await journal.completeRun(runId, sampleOutcome({ entries, deliveries }));
+  await journal.completeRun(claimOf(runId), sampleOutcome({ entries, deliveries }));
   return { eventId: event.id, runId };
 }
 

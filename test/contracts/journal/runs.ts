@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Journal } from "../../../src/journal/journal.ts";
-import { useJournals, type OpenJournal } from "./harness.ts";
+import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, nextId, sampleDelivery, sampleEntry, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 
 export function describeRuns(open: OpenJournal): void {
@@ -41,7 +41,7 @@ export function describeRuns(open: OpenJournal): void {
       await acceptRuns(journal, ["s"]);
       const [run] = await journal.claimRuns(1, NOW + 5);
       expect(run).toMatchObject({ state: "running", attempts: 1, startedAt: NOW + 5 });
-      expect(await journal.listRuns({ limit: 1 })).toEqual([run]);
+      expect([run]).toMatchObject(await journal.listRuns({ limit: 1 }));
     });
 
     test("nothing is claimed before it is due", async () => {
@@ -55,7 +55,7 @@ export function describeRuns(open: OpenJournal): void {
       const journal = await start();
       const [first, second, other] = await acceptRuns(journal, ["s", "s", "t"]);
       await journal.claimRuns(1, NOW);
-      await journal.retryRun(first!, NOW + 499.5, "busy");
+      await journal.retryRun(claimOf(first!), NOW + 499.5, "busy");
 
       expect(await claimedIds(journal, 10)).toEqual([other]);
       expect(await journal.nextDueAt()).toBe(NOW + 500);
@@ -69,8 +69,8 @@ export function describeRuns(open: OpenJournal): void {
       const journal = await start();
       const [first] = await acceptRuns(journal, ["s", "s"]);
       await journal.claimRuns(1, NOW);
-      await journal.releaseRun(first!);
-      await journal.releaseRun(first!);
+      await journal.releaseRun(claimOf(first!));
+      await journal.releaseRun(claimOf(first!));
       expect(await journal.claimRuns(10, NOW)).toMatchObject([{ id: first, attempts: 1 }]);
     });
 
@@ -78,10 +78,10 @@ export function describeRuns(open: OpenJournal): void {
       const journal = await start();
       await acceptRuns(journal, ["s"]);
       const [run] = await journal.claimRuns(1, NOW);
-      await journal.retryRun(run!.id, NOW, "busy");
+      await journal.retryRun(claimOf(run!.id), NOW, "busy");
       await journal.claimRuns(1, NOW);
       const outcome = sampleOutcome({ model: "echo/echo", usage: { inputTokens: 3 }, warnings: ["lowered"] });
-      await journal.completeRun(run!.id, outcome);
+      await journal.completeRun(claimOf(run!.id), outcome);
 
       const [done] = await journal.listRuns({ limit: 1 });
       expect(done).toMatchObject({ state: "done", attempts: 2, finishedAt: NOW + 10, reply: "Done." });
@@ -97,12 +97,12 @@ export function describeRuns(open: OpenJournal): void {
       const entries = [sampleEntry({ sessionKey: "s" }), sampleEntry({ sessionKey: "s", role: "assistant" })];
       const broken = sampleOutcome({ entries, deliveries: [delivery, delivery] });
 
-      await expect(journal.completeRun(id!, broken)).rejects.toBeInstanceOf(Error);
+      await expect(journal.completeRun(claimOf(id!), broken)).rejects.toBeInstanceOf(Error);
       expect(await journal.listRuns({ limit: 1 })).toMatchObject([{ state: "running" }]);
       expect((await journal.getSession("s", { limit: 10 }))?.entries).toEqual([]);
       expect(await journal.listDeliveries({ limit: 10 })).toEqual([]);
 
-      await journal.completeRun(id!, sampleOutcome({ entries, deliveries: [delivery] }));
+      await journal.completeRun(claimOf(id!), sampleOutcome({ entries, deliveries: [delivery] }));
       expect((await journal.getSession("s", { limit: 10 }))?.entries).toHaveLength(2);
       expect(await journal.listDeliveries({ limit: 10 })).toHaveLength(1);
     });
@@ -112,7 +112,7 @@ export function describeRuns(open: OpenJournal): void {
       const [first, second] = await acceptRuns(journal, ["s", "s"]);
       await journal.claimRuns(1, NOW);
       const entries = [sampleEntry({ sessionKey: "main", role: "system", text: "Hook (error): no.", pending: true })];
-      await journal.buryRun(first!, { finishedAt: NOW + 1, error: "no", entries });
+      await journal.deadLetterRun(claimOf(first!), { finishedAt: NOW + 1, error: "no", entries });
 
       expect(await journal.listRuns({ limit: 10, state: "dead" })).toMatchObject([
         { id: first, error: "no", finishedAt: NOW + 1 },
@@ -127,15 +127,15 @@ export function describeRuns(open: OpenJournal): void {
       const outcome = sampleOutcome({ entries: [sampleEntry()], deliveries: [sampleDelivery(id!)] });
       const failure = { finishedAt: NOW, error: "no", entries: [sampleEntry()] };
 
-      await journal.completeRun(id!, outcome);
-      await journal.buryRun(nextId(), failure);
+      await journal.completeRun(claimOf(id!), outcome);
+      await journal.deadLetterRun(claimOf(nextId()), failure);
       expect(await journal.listSessions({ limit: 10 })).toEqual([]);
 
       await journal.claimRuns(1, NOW);
-      await journal.completeRun(id!, sampleOutcome());
-      await journal.completeRun(id!, outcome);
-      await journal.buryRun(id!, failure);
-      await journal.retryRun(id!, NOW, "late");
+      await journal.completeRun(claimOf(id!), sampleOutcome());
+      await journal.completeRun(claimOf(id!), outcome);
+      await journal.deadLetterRun(claimOf(id!), failure);
+      await journal.retryRun(claimOf(id!), NOW, "late");
       expect(await journal.listRuns({ limit: 10 })).toMatchObject([{ state: "done", reply: "Done." }]);
       expect(await journal.listSessions({ limit: 10 })).toEqual([]);
       expect(await journal.listDeliveries({ limit: 10 })).toEqual([]);
@@ -167,14 +167,14 @@ export function describeRuns(open: OpenJournal): void {
       await journal.claimRuns(10, NOW);
       const delivery = sampleDelivery(actions[0]!.runId, { eventId: event.id });
 
-      await journal.completeRun(actions[0]!.runId, sampleOutcome({ deliveries: [delivery] }));
+      await journal.completeRun(claimOf(actions[0]!.runId), sampleOutcome({ deliveries: [delivery] }));
       expect(await statusOf(journal, event.id)).toBe("accepted");
-      await journal.completeRun(actions[1]!.runId, sampleOutcome());
+      await journal.completeRun(claimOf(actions[1]!.runId), sampleOutcome());
       expect(await statusOf(journal, event.id)).toBe("accepted");
 
       await journal.claimDeliveries(10, NOW + 10);
       const route = { channel: "slack", to: "C1" } as const;
-      await journal.finishDelivery(delivery.id, { state: "sent", at: NOW + 20, route, partsSent: 1 });
+      await journal.finishDelivery(claimOf(delivery.id), { state: "sent", at: NOW + 20, route, partsSent: 1 });
       expect(await statusOf(journal, event.id)).toBe("done");
     });
 
@@ -184,9 +184,9 @@ export function describeRuns(open: OpenJournal): void {
       const event = sampleEvent({ actions });
       await journal.accept(event);
       await journal.claimRuns(10, NOW);
-      await journal.buryRun(actions[0]!.runId, { finishedAt: NOW, error: "no", entries: [] });
+      await journal.deadLetterRun(claimOf(actions[0]!.runId), { finishedAt: NOW, error: "no", entries: [] });
       expect(await statusOf(journal, event.id)).toBe("accepted");
-      await journal.completeRun(actions[1]!.runId, sampleOutcome());
+      await journal.completeRun(claimOf(actions[1]!.runId), sampleOutcome());
       expect(await statusOf(journal, event.id)).toBe("dead");
     });
 
@@ -197,9 +197,9 @@ export function describeRuns(open: OpenJournal): void {
       await journal.accept(event);
       await journal.claimRuns(10, NOW);
       const delivery = sampleDelivery(action.runId, { eventId: event.id });
-      await journal.completeRun(action.runId, sampleOutcome({ deliveries: [delivery] }));
+      await journal.completeRun(claimOf(action.runId), sampleOutcome({ deliveries: [delivery] }));
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.finishDelivery(delivery.id, { state: "failed", at: NOW + 20, error: "no such channel" });
+      await journal.finishDelivery(claimOf(delivery.id), { state: "failed", at: NOW + 20, error: "no such channel" });
       expect(await statusOf(journal, event.id)).toBe("dead");
     });
   });
@@ -217,7 +217,7 @@ async function claimedIds(journal: Journal, limit: number): Promise<string[]> {
 }
 
 async function completeAll(journal: Journal, runs: { id: string }[]): Promise<void> {
-  await Promise.all(runs.map((run) => journal.completeRun(run.id, sampleOutcome())));
+  await Promise.all(runs.map((run) => journal.completeRun(claimOf(run.id), sampleOutcome())));
 }
 
 async function statusOf(journal: Journal, eventId: string): Promise<string | undefined> {

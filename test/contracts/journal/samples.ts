@@ -84,7 +84,7 @@ export function sampleEntry(parts: Partial<NewEntry> = {}): NewEntry {
 /** Keys of a `dedupe` template: the first one stands. */
 export function sampleKeys(keys: string[], parts: Partial<Idempotency> = {}): Idempotency {
   return {
-    scope: "token github",
+    scope: "token:default github",
     keys,
     perAction: false,
     fingerprint: "content",
@@ -100,6 +100,16 @@ export function sampleOutcome(parts: Partial<TurnOutcome> = {}): TurnOutcome {
 
 export function sampleDelivery(runId: string, parts: Partial<NewDelivery> = {}): NewDelivery {
   return { id: nextId(), runId, channel: "slack", to: "C1", text: "Done.", ...parts };
+}
+
+/** A heartbeat of the node that holds the lease. */
+export async function sampleHeartbeat(
+  journal: Journal,
+  parts: { id?: string; consumedSeqs?: number[] } = {},
+): Promise<Parameters<Journal["completeHeartbeat"]>[0]> {
+  const lease = await journal.lease("heartbeat");
+  if (!lease) throw new Error("another node holds the lease");
+  return { id: nextId(), startedAt: NOW, consumedSeqs: [], lease, ...parts };
 }
 
 /** The receipt of a commit or a replay; fails on a conflict. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { silentLog } from "../telemetry/log.ts";
-import { persist } from "./retrying-journal.ts";
+import { retryWhileUnavailable } from "./context.ts";
 import { JournalUnavailable } from "../errors.ts";
 
 const waiting = { log: silentLog, signal: new AbortController().signal };
@@ -12,7 +12,7 @@ test("repeats a write until the journal takes it", async () => {
     if (tries < 3) throw new JournalUnavailable("the disk is full");
     return tries;
   };
-  await expect(persist(write, waiting)).resolves.toBe(3);
+  await expect(retryWhileUnavailable(write, waiting)).resolves.toBe(3);
 });
 
 test("does not repeat what failed for another reason", async () => {
@@ -21,7 +21,7 @@ test("does not repeat what failed for another reason", async () => {
     tries += 1;
     throw new TypeError("oops");
   };
-  await expect(persist(write, waiting)).rejects.toThrow("oops");
+  await expect(retryWhileUnavailable(write, waiting)).rejects.toThrow("oops");
   expect(tries).toBe(1);
 });
 
@@ -31,5 +31,5 @@ test("gives up when the service stops", async () => {
     stop.abort(new Error("stopped"));
     throw new JournalUnavailable("the disk is full");
   };
-  await expect(persist(write, { ...waiting, signal: stop.signal })).rejects.toThrow("stopped");
+  await expect(retryWhileUnavailable(write, { ...waiting, signal: stop.signal })).rejects.toThrow("stopped");
 });

@@ -1,0 +1,78 @@
+import type { Lease } from "../journal.ts";
+import { integer, text } from "./database.ts";
+import type { Transaction } from "./group-commit.ts";
+
+/*
+ * Everything a node holds (claimed runs and deliveries, named leases) lasts as long as its one row in `nodes`, so that
+ * renewing it is one write for all of it.
+ */
+
+export function renewNode(transaction: Transaction, forMs: number): { runs: number; deliveries: number } {
+  const now = Date.now();
+  transaction.run(
+    "INSERT INTO nodes (id, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = ?2",
+    transaction.node,
+    now + forMs,
+  );
+  const runs = returnRuns(transaction, now);
+  const deliveries = returnDeliveries(transaction, now);
+  transaction.run("DELETE FROM nodes WHERE until <= ? AND id <> ?", now, transaction.node);
+  return { runs, deliveries };
+}
+
+/** For a process that knows that all others are dead. The next `renewNode` returns their work. */
+export function endOtherNodes({ run, node }: Transaction): void {
+  run("DELETE FROM nodes WHERE id <> ?", node);
+}
+
+export function endNode({ run, node }: Transaction): void {
+  run("DELETE FROM nodes WHERE id = ?", node);
+}
+
+export function acquireLease({ get, node }: Transaction, name: string): Lease | undefined {
+  const row = get(
+    `INSERT INTO leases (name, node, token) VALUES (?1, ?2, 1)
+     ON CONFLICT DO UPDATE SET token = token + (node <> ?2), node = ?2
+     WHERE node = ?2 OR NOT EXISTS (SELECT 1 FROM nodes WHERE id = leases.node AND until > ?3)
+     RETURNING token`,
+    name,
+    node,
+    Date.now(),
+  );
+  return row && { name, token: integer(row.token) };
+}
+
+/** The row stays, so that the token keeps growing. */
+export function releaseLease({ run, node }: Transaction, { name, token }: Lease): void {
+  run("UPDATE leases SET node = '' WHERE name = ? AND token = ? AND node = ?", name, token, node);
+}
+
+export function isLeaseHeld({ get, node }: Transaction, { name, token }: Lease): boolean {
+  return get("SELECT 1 FROM leases WHERE name = ? AND token = ? AND node = ?", name, token, node) !== undefined;
+}
+
+/** Attempts are kept: one of them may have crashed the process. */
+function returnRuns({ all, changed, node }: Transaction, now: number): number {
+  const rows = all(
+    `UPDATE runs INDEXED BY runs_running SET state = 'ready' WHERE state = 'running' AND ${IS_ABANDONED}
+     RETURNING seq, id`,
+    node,
+    now,
+  );
+  for (const { seq, id } of rows) changed({ kind: "run", seq: integer(seq), id: text(id), state: "ready" });
+  return rows.length;
+}
+
+function returnDeliveries({ all, changed, node }: Transaction, now: number): number {
+  const rows = all(
+    `UPDATE deliveries INDEXED BY deliveries_state SET state = 'pending' WHERE state = 'sending' AND ${IS_ABANDONED}
+     RETURNING seq, id`,
+    node,
+    now,
+  );
+  for (const { seq, id } of rows) changed({ kind: "delivery", seq: integer(seq), id: text(id), state: "pending" });
+  return rows.length;
+}
+
+/** Claimed by another node that has no valid lease. */
+const IS_ABANDONED = "node IS NOT ?1 AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = node AND until > ?2)";
