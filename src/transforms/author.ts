@@ -2,31 +2,34 @@ import type { ActionOverride } from "../config/schema/generated.ts";
 
 /** What a transform is called with. Everything in `payload`, `headers`, `query` and `item` comes from outside. */
 export interface TransformInput<Payload = unknown, Item = unknown> {
-  /** The parsed body; under `forEach` with `forEachNarrows`, holding just the item. */
+  /** The parsed body; under `forEach` with `forEachNarrows`, its array holds only the item. */
   payload: Payload;
   /** The body as text. */
   rawBody: string;
-  /** Header names in lower case; without credentials. */
+  /** Names in lower case; credentials are removed. */
   headers: Record<string, string>;
   query: Record<string, string>;
   path: string;
   method: string;
-  /** When the request came, ISO 8601; `new Date()` gives the same moment. */
+  /** When the request arrived, in ISO 8601; `new Date()` gives the same time. */
   now: string;
   /** The action that the mapping's templates give. */
   base: ActionOverride;
   /** The mapping's own secrets, by name. */
   secrets: Record<string, string>;
-  /** The item of this call, where the mapping has `forEach`; undefined elsewhere. */
+  /** The item of this call if the mapping has `forEach`, else undefined. */
   item: Item;
-  /** The item's place, from 0. */
+  /** The position of the item, from 0. */
   index?: number;
 }
 
 /** Fields over the base, several actions, `null` to skip, `undefined` to keep the base. */
 export type TransformResult = ActionOverride | (ActionOverride | null)[] | null | undefined | void;
 
-/** The function that a transform module exports as `default` or `transform`. `Item` is for a mapping with `forEach`. */
+/**
+ * The function that a transform module exports as `default` or `transform`. `Item` is for a mapping with `forEach`.
+ * Annotate the function's result with `TransformResult`, so that the compiler finds misspelled fields.
+ */
 export type Transform<Payload = unknown, Item = unknown> = (
   input: TransformInput<Payload, Item>,
 ) => TransformResult | Promise<TransformResult>;

@@ -188,8 +188,8 @@ describe("the compile boundary", () => {
     expect((await refuse(`export default ${JSON.stringify("x".repeat(1024 * 1024))}`)).message).toContain("limit");
   });
 
-  test("refuses files that are no code", async () => {
+  test("refuses files that are not code", async () => {
     folder.write("key.pem", "hunter2");
-    expect((await refuse('import x from "./key.pem";\nexport default x;')).message).toContain("no code");
+    expect((await refuse('import x from "./key.pem";\nexport default x;')).message).toContain("not code");
   });
 });

@@ -7,12 +7,11 @@ const IDLE_MS = 3000;
 let running = 0;
 let idleTimer: NodeJS.Timeout | undefined;
 
-/** What a build gives: its output, or the errors that kept it from one. */
 export type BuildOutcome =
   | { result: BuildResult<{ write: false; metafile: true }>; errors: [] }
   | { result: undefined; errors: Message[] };
 
-/** Builds in memory. esbuild keeps a process of its own alive between builds: it is ended once nothing was built for a while. */
+/** Builds in memory. Between builds esbuild keeps a process alive, which is stopped after a while without builds. */
 export async function runEsbuild(options: BuildOptions): Promise<BuildOutcome> {
   running++;
   clearTimeout(idleTimer);
@@ -40,7 +39,7 @@ function isBuildFailure(error: unknown): error is BuildFailure {
 
 const MAX_WIDTH = 160;
 
-/** A source line with a caret under a column, both 1-based; of a long line the part around the column. */
+/** A source line with a caret under a column, both 1-based; a long line is cut to the part around the column. */
 export function showLine(text: string, line: number, column: number): string {
   const start = column > MAX_WIDTH ? column - MAX_WIDTH / 2 : 0;
   const shown = text.slice(start, start + MAX_WIDTH).replaceAll("\t", " ");

@@ -2,14 +2,14 @@ import type { ConfigProblem } from "../errors.ts";
 import type { LogLine } from "../types.ts";
 import type { TransformInput } from "./author.ts";
 
-/** `request`: one realm, frozen, a fresh module closure a call · `strict`: a fresh context a call. */
+/** `request`: calls share a frozen realm, with new module variables per call · `strict`: a new realm per call. */
 export type Isolation = "request" | "strict";
 
-/** A transform as a mapping names it, paths absolute. */
+/** A mapping's transform, with absolute paths. */
 export interface TransformSpec {
   /** The module file. */
   file: string;
-  /** Imports and the file itself must stay inside, after symlinks. */
+  /** The file and its imports must be inside, after resolving symlinks. */
   root: string;
   /** Named export to call; absent: `default`, else `transform`. */
   export?: string;
@@ -19,15 +19,15 @@ export interface TransformSpec {
   secrets: Record<string, string>;
 }
 
-/** A compiled transform: everything a sandbox needs, and nothing else. */
+/** A compiled transform. */
 export interface TransformBundle {
   spec: TransformSpec;
-  /** SHA-256 of code and export: names the module version. */
+  /** SHA-256 of code and export: identifies the version of the module. */
   id: string;
   code: string;
-  /** JSON text of the source map; stays with the supervisor. */
+  /** The source map as JSON; it stays with the supervisor. */
   sourceMap: string;
-  /** Every file that went in, absolute: what to watch. */
+  /** Absolute paths of every file in the bundle, to be watched. */
   inputs: string[];
 }
 
@@ -57,15 +57,15 @@ export interface SandboxStatus {
   inFlight: number;
   calls: number;
   failures: number;
-  /** Children ended because of a timeout, a crash, memory or age. */
+  /** Child processes that were replaced, because of a timeout, a crash, memory or age. */
   recycled: number;
 }
 
 /** Runs transforms outside the gateway process. */
 export interface TransformRunner {
-  /** Evaluates the module once; resolves with what is wrong with it, empty when it can serve. */
+  /** Evaluates the module once; resolves with its problems, empty if it can serve. */
   check(bundle: TransformBundle): Promise<ConfigProblem[]>;
-  /** Rejects with a `TransformError`, never with anything else. */
+  /** Rejects only with a `TransformError`. */
   run(bundle: TransformBundle, call: TransformCall): Promise<TransformOutcome>;
   status(): SandboxStatus;
   close(): Promise<void>;

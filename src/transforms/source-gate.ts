@@ -6,8 +6,8 @@ import type { Loader, OnResolveArgs, PartialMessage, Plugin } from "./esbuild.ts
 const OWN_RESOLUTION = Symbol("own resolution");
 
 /**
- * An esbuild plugin that holds the compile boundary: every import is judged where it is written, so that the error has its
- * line, and every file again where it is read, because glob imports come to no resolver. Adds each file to `inputs`.
+ * An esbuild plugin that enforces the compile boundary. It checks every import where it is written, so that the error has a
+ * line, and every file again when it is read, because glob imports bypass the resolver. Adds each file to `inputs`.
  */
 export function createSourceGate(root: string, inputs: Set<string>): Plugin {
   return {
@@ -25,17 +25,17 @@ export function createSourceGate(root: string, inputs: Set<string>): Plugin {
           pluginData: OWN_RESOLUTION,
         });
         if (found.errors.length > 0) return { errors: [explainMissing(args, inputs)] };
-        // What a package leaves out on purpose has no file.
+        // A module that a package excludes on purpose has no file.
         if (!path.isAbsolute(found.path)) return undefined;
-        const { problem } = await judgeSource(found.path, root);
+        const { problem } = await checkSource(found.path, root);
         return problem === undefined ? undefined : { errors: [{ text: problem }] };
       });
 
       build.onLoad({ filter: /.*/, namespace: "file" }, async (args) => {
-        const verdict = await judgeSource(args.path, root);
-        if (verdict.problem !== undefined) return { errors: [{ text: verdict.problem }] };
-        inputs.add(verdict.file);
-        return { contents: await readFile(verdict.file, "utf8"), loader: toLoader(verdict.file) };
+        const { file, problem } = await checkSource(args.path, root);
+        if (problem !== undefined) return { errors: [{ text: problem }] };
+        inputs.add(file);
+        return { contents: await readFile(file, "utf8"), loader: toLoader(file) };
       });
     },
   };
@@ -49,13 +49,13 @@ function refuseSpecifier({ path: specifier, with: attributes }: OnResolveArgs): 
   return undefined;
 }
 
-/** A file that is missing today is watched too: it may be there tomorrow. */
+/** A missing file is watched too, because it may be created later. */
 function explainMissing(args: OnResolveArgs, inputs: Set<string>): PartialMessage {
   if (args.path.startsWith(".")) {
     inputs.add(path.resolve(args.resolveDir, args.path));
     return { text: `The file "${args.path}" does not exist.` };
   }
-  // Only now: a package may bring its own module under such a name, or leave it out.
+  // This comes last because a package may bring or exclude a module of such a name.
   if (isBuiltin(args.path)) return { text: refuseBuiltin(args.path) };
   return {
     text: `The package "${args.path}" is not installed: run "npm install ${args.path}" beside the transform.`,
@@ -63,7 +63,7 @@ function explainMissing(args: OnResolveArgs, inputs: Set<string>): PartialMessag
 }
 
 function refuseBuiltin(specifier: string): string {
-  return `"${specifier}" is a part of Node: a transform sees no files, network or processes.`;
+  return `"${specifier}" is part of Node: a transform has no access to files, network or processes.`;
 }
 
 function toLoader(file: string): Loader {
@@ -75,27 +75,27 @@ function toLoader(file: string): Loader {
 const MAX_SOURCE_BYTES = 1024 * 1024;
 const EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs", ".json"];
 
-/** A file that may be read into a bundle, or why it may not. */
-export type SourceVerdict = { file: string; problem?: undefined } | { file?: undefined; problem: string };
+/** A file that is allowed in a bundle, or the reason why it is not. */
+type CheckedSource = { file: string; problem?: undefined } | { file?: undefined; problem: string };
 
 /**
- * Says whether a file may become part of a bundle: code or JSON, a regular file of bounded size, inside `root` (a real
- * path) or in a `node_modules` in or above it, all after symlinks. esbuild by itself inlines whatever an import names.
+ * Checks whether a file may be part of a bundle: code or JSON, a regular file of limited size, inside `root` (a real path)
+ * or in a `node_modules` in or above it, all after resolving symlinks. esbuild itself would inline any file.
  */
-export async function judgeSource(file: string, root: string): Promise<SourceVerdict> {
+export async function checkSource(file: string, root: string): Promise<CheckedSource> {
   const real = await realpath(file).catch(() => undefined);
   if (real === undefined) return { problem: `The file ${file} does not exist or cannot be read.` };
   if (!isInside(real, root) && !isInstalledAbove(real, root)) {
-    return { problem: `${real} is outside of ${root}: a transform can only be made of files inside it.` };
+    return { problem: `${real} is outside ${root}: a transform can only import files inside it.` };
   }
   if (!EXTENSIONS.includes(path.extname(real))) {
-    return { problem: `${real} is no code: expected one of ${EXTENSIONS.join(", ")}.` };
+    return { problem: `${real} is not code: expected one of ${EXTENSIONS.join(", ")}.` };
   }
-  const { size, isFile } = await stat(real).then((found) => ({ size: found.size, isFile: found.isFile() }));
-  // A pipe or a device would block the build for good.
-  if (!isFile) return { problem: `${real} is not a regular file.` };
-  if (size > MAX_SOURCE_BYTES) {
-    return { problem: `${real} has ${size} bytes, over the limit of ${MAX_SOURCE_BYTES} for one file.` };
+  const found = await stat(real);
+  // A pipe or a device would block the build forever.
+  if (!found.isFile()) return { problem: `${real} is not a regular file.` };
+  if (found.size > MAX_SOURCE_BYTES) {
+    return { problem: `${real} has ${found.size} bytes; the limit for one file is ${MAX_SOURCE_BYTES}.` };
   }
   return { file: real };
 }

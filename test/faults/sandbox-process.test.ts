@@ -34,7 +34,7 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
   test.runIf(confined)("has no network", async () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
     const [child] = childrenOf(process.pid);
-    // the one that ran is there, another one may be about to leave it
+    // The process that ran has left the network; another one may be about to.
     const network = () => readlinkSync(`/proc/${child}/ns/net`);
     await expect.poll(network).not.toBe(readlinkSync("/proc/self/ns/net"));
   });
@@ -55,17 +55,17 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
     await once(supervisor.stdout, "data");
     const children = childrenOf(supervisor.pid!);
     expect(children.length).toBeGreaterThan(0);
-    const quarters = path.dirname(readlinkSync(`/proc/${children[0]}/cwd`));
+    const dir = path.dirname(readlinkSync(`/proc/${children[0]}/cwd`));
     supervisor.kill("SIGKILL");
     await once(supervisor, "exit");
     await expect.poll(() => children.filter(isAlive)).toEqual([]);
-    // What a killed supervisor cannot do itself, the next one does.
+    // A killed supervisor cannot clean up, so the next one does.
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    expect(existsSync(quarters)).toBe(false);
+    expect(existsSync(dir)).toBe(false);
   });
 });
 
-test("a child killed from outside costs no call", async () => {
+test("no call is lost when a child is killed from outside", async () => {
   const bundle = await folder.bundle("export default ({ payload }: any) => payload.n");
   await runner.run(bundle, toInput({ n: 0 }));
   const calls = Array.from({ length: 300 }, (_, n) => runner.run(bundle, toInput({ n })));
@@ -75,7 +75,7 @@ test("a child killed from outside costs no call", async () => {
   expect(results.map(({ value }) => value)).toEqual(calls.map((_, n) => n));
 });
 
-test("more waiting calls than the queue holds are turned away, the others served", async () => {
+test("calls beyond the queue limit are refused, the others served", async () => {
   const bundle = await folder.bundle("export default () => 1");
   await runner.run(bundle, toInput({}));
   const calls = Array.from({ length: 1200 }, () =>
@@ -86,15 +86,15 @@ test("more waiting calls than the queue holds are turned away, the others served
   );
   const outcomes = await Promise.all(calls);
   const { served = [], [TOO_MANY]: refused = [], [TOO_LATE]: late = [] } = Object.groupBy(outcomes, String);
-  // beside the thousand that wait, each of the two children may hold sixteen
+  // Besides the thousand that wait, each of the two children may hold sixteen.
   expect(refused.length).toBeGreaterThanOrEqual(168);
   expect(refused.length).toBeLessThanOrEqual(200);
   expect(served.length).toBeGreaterThan(0);
-  // of those that waited, a slow machine may not come to all in time
+  // A slow machine may not get to all of those that waited in time.
   expect(served.length + late.length).toBe(1200 - refused.length);
 });
 
-test("after close there is no sandbox", async () => {
+test("after close the sandbox is unavailable", async () => {
   const bundle = await folder.bundle("export default () => 1");
   await runner.close();
   await expect(runner.run(bundle, toInput({}))).rejects.toMatchObject({ kind: "unavailable" });
@@ -125,7 +125,7 @@ function readProcess(pid: number, name: string): string {
   }
 }
 
-/** Starts a call that never ends, and says so once it is under way. */
+/** Starts a call that never ends, and reports that it is running. */
 function superviseScript(file: string, root: string): string {
   const from = (name: string): string => JSON.stringify(path.resolve(import.meta.dirname, "../../src", name));
   return `

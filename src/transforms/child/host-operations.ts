@@ -1,4 +1,5 @@
 import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import { messageOf } from "../../errors.ts";
 import type { HostReply } from "../realm/host.ts";
 
 type Operation = (...args: string[]) => string;
@@ -21,7 +22,7 @@ const MAX_RANDOM_BYTES = 65_536;
 
 /**
  * What a child computes for its isolates, because a bare isolate cannot: pure functions of strings, and random numbers.
- * Bytes are binary text, one character a byte. Nothing in here touches a file, a process or the network.
+ * Bytes are binary text, one character per byte. No operation may touch a file, a process or the network.
  */
 const OPERATIONS: Record<string, Operation> = {
   encode: (text) => Buffer.from(text, "utf8").toString("latin1"),
@@ -45,19 +46,17 @@ const OPERATIONS: Record<string, Operation> = {
   equal: (one, other) => String(one.length === other.length && timingSafeEqual(toBytes(one), toBytes(other))),
 };
 
-/** Runs one operation for an isolate. Never throws: an error that crosses into an isolate carries more than its text. */
+/** Runs one operation for an isolate. Never throws, because an error that crosses into an isolate reveals more than text. */
 export function runHostOperation(operation: string, args: string): string {
-  return JSON.stringify(attempt(operation, args));
-}
-
-function attempt(operation: string, args: string): HostReply {
+  let reply: HostReply;
   try {
-    if (!Object.hasOwn(OPERATIONS, operation)) return { error: "There is no such operation." };
+    if (!Object.hasOwn(OPERATIONS, operation)) throw new TypeError("Unknown operation.");
     const values: string[] = JSON.parse(args);
-    return { value: OPERATIONS[operation]!(...values) };
+    reply = { value: OPERATIONS[operation]!(...values) };
   } catch (error) {
-    return { error: error instanceof Error ? error.message : "The operation failed." };
+    reply = { error: messageOf(error) };
   }
+  return JSON.stringify(reply);
 }
 
 function toParts(url: URL): string {

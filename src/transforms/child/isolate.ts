@@ -1,4 +1,5 @@
 import ivm from "isolated-vm";
+import { messageOf } from "../../errors.ts";
 import type { LogLine } from "../../types.ts";
 import type { Enter } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
@@ -6,58 +7,90 @@ import type { FailedAnswer } from "../sandbox/answer.ts";
 import { BUNDLE_FILE, type ModuleHead } from "../sandbox/protocol.ts";
 import { runHostOperation } from "./host-operations.ts";
 
-/** A job for a module: the names of `Enter`, and what goes with them. */
-export interface IsolateJob {
+interface IsolateJob {
   operation: "call" | "check";
   text: string;
   body: string;
   timeoutMs: number;
 }
 
-/** One version of a module in an isolate of its own. */
+/** The modules of a child process. Each version of a module has its own isolate, created at its first job. */
+export interface Modules {
+  load(head: ModuleHead, code: string): void;
+  unload(module: string): void;
+  /** Runs a job and gives an `Answer` as JSON. Never throws. */
+  run(module: string, job: IsolateJob): string;
+}
+
+interface LoadedModule {
+  head: ModuleHead;
+  code: string;
+  isolate?: ModuleIsolate;
+}
+
+export function createModules(realmCode: string): Modules {
+  const modules = new Map<string, LoadedModule>();
+  return {
+    load: (head, code) => void modules.set(head.module, { head, code }),
+    unload(module) {
+      modules.get(module)?.isolate?.dispose();
+      modules.delete(module);
+    },
+    run(module, job) {
+      const loaded = modules.get(module);
+      return loaded ? runJob(loaded, realmCode, job) : crashed("its code is not loaded.");
+    },
+  };
+}
+
+function runJob(loaded: LoadedModule, realmCode: string, job: IsolateJob): string {
+  try {
+    loaded.isolate ??= createModuleIsolate(loaded.head, loaded.code, realmCode);
+    return loaded.isolate.run(job);
+  } catch (error) {
+    return crashed(messageOf(error));
+  } finally {
+    if (loaded.isolate?.isUsable() === false) {
+      loaded.isolate.dispose();
+      loaded.isolate = undefined;
+    }
+  }
+}
+
+function crashed(reason: string): string {
+  const message = `The sandbox could not run the transform: ${reason}`;
+  return JSON.stringify({ kind: "crashed", message, log: [] } satisfies FailedAnswer);
+}
+
 export interface ModuleIsolate {
-  /** Runs to the end, on this thread; gives the JSON of an `Answer`. */
+  /** Runs synchronously on this thread; gives an `Answer` as JSON. */
   run(job: IsolateJob): string;
-  /** False once a timeout or the memory limit has spoilt it: it must be disposed of. */
+  /** False after a timeout or an exceeded memory limit. */
   isUsable(): boolean;
   dispose(): void;
 }
 
-interface Scripts {
-  isolate: ivm.Isolate;
-  realm: ivm.Script;
-  bundle: ivm.Script;
-  exportName: string | undefined;
-  /** True where several calls are to run in one realm. */
-  shared: boolean;
-}
-
-/** A realm that is ready to be entered. */
+/** A realm that a transform can be called in. */
 interface Room {
   context: ivm.Context;
   enter: ivm.Reference<Enter>;
 }
 
-/** Throws where the code does not compile or the realm cannot be set up. */
+/** Throws if the code does not compile or the realm cannot be set up. */
 export function createModuleIsolate(head: ModuleHead, code: string, realmCode: string): ModuleIsolate {
   const isolate = new ivm.Isolate({ memoryLimit: Math.max(8, head.memoryMb), onCatastrophicError: abort });
-  const scripts: Scripts = {
-    isolate,
-    realm: isolate.compileScriptSync(realmCode, { filename: "hookline:realm" }),
-    bundle: isolate.compileScriptSync(wrap(code), { filename: BUNDLE_FILE, lineOffset: -1 }),
-    exportName: head.export,
-    shared: !head.strict,
-  };
-  let kept: Room | undefined;
+  const realm = isolate.compileScriptSync(realmCode, { filename: "hookline:realm" });
+  const bundle = isolate.compileScriptSync(wrap(code), { filename: BUNDLE_FILE, lineOffset: -1 });
+  let shared: Room | undefined;
   let usable = true;
 
   return {
     isUsable: () => usable && !isolate.isDisposed,
     run(job) {
-      const room = kept ?? openRoom(scripts);
-      if (!head.strict) kept = room;
+      const room = shared ?? openRoom();
+      if (!head.strict) shared = room;
       try {
-        return runIn(room, job);
+        return enterRoom(room, job);
       } catch (error) {
         usable = false;
         return JSON.stringify(toAnswer(error, isolate.isDisposed ? [] : rescueLog(room), job.timeoutMs));
@@ -69,28 +102,28 @@ export function createModuleIsolate(head: ModuleHead, code: string, realmCode: s
       if (!isolate.isDisposed) isolate.dispose();
     },
   };
+
+  function openRoom(): Room {
+    const context = isolate.createContextSync();
+    realm.runSync(context);
+    bundle.runSync(context);
+    const enter: ivm.Reference<Enter> = context.evalClosureSync(
+      `return ${REALM_GLOBAL}.seal($0, $1, $2)`,
+      [runHostOperation, head.export, !head.strict],
+      { result: { reference: true } },
+    );
+    return { context, enter };
+  }
 }
 
-/** V8 has lost control of an isolate: the whole process is to be thrown away, and the supervisor starts another. */
+/** V8 has lost control of an isolate, so the process must end. The supervisor starts another one. */
 function abort(): never {
   process.abort();
 }
 
-/** The value of a script must not be a function: its context could never be freed. */
+/** The script's value must not be a function: its context could then never be freed. */
 function wrap(code: string): string {
   return `${REALM_GLOBAL}.define(function (module, exports, globalThis) { "use strict";\n${code}\n});0`;
-}
-
-function openRoom({ isolate, realm, bundle, exportName, shared }: Scripts): Room {
-  const context = isolate.createContextSync();
-  realm.runSync(context);
-  bundle.runSync(context);
-  const enter: ivm.Reference<Enter> = context.evalClosureSync(
-    `return ${REALM_GLOBAL}.seal($0, $1, $2)`,
-    [runHostOperation, exportName, shared],
-    { result: { reference: true } },
-  );
-  return { context, enter };
 }
 
 function closeRoom({ context, enter }: Room): void {
@@ -98,19 +131,19 @@ function closeRoom({ context, enter }: Room): void {
   context.release();
 }
 
-/** A pending promise is settled by the microtasks, which run between one entry and the next, or by nothing at all. */
-function runIn({ enter }: Room, { operation, text, body, timeoutMs }: IsolateJob): string {
+/** Promises settle in the microtasks that run between the first entry and the second, or never. */
+function enterRoom({ enter }: Room, { operation, text, body, timeoutMs }: IsolateJob): string {
   const deadline = performance.now() + timeoutMs;
   const answer = enter.applySync(undefined, [operation, text, body], { timeout: timeUntil(deadline) });
   return answer || enter.applySync(undefined, ["settle", "", ""], { timeout: timeUntil(deadline) });
 }
 
-/** In whole milliseconds, at least one: zero would mean no limit. */
+/** In whole milliseconds, at least 1, because 0 would mean no limit. */
 function timeUntil(deadline: number): number {
   return Math.max(1, Math.ceil(deadline - performance.now()));
 }
 
-/** What the call had logged before it was stopped; nothing where the isolate no longer answers. */
+/** What the call logged before it was stopped; empty if the isolate no longer answers. */
 function rescueLog({ enter }: Room): LogLine[] {
   try {
     const log: LogLine[] = JSON.parse(enter.applySync(undefined, ["log", "", ""], { timeout: 20 }));
@@ -121,12 +154,12 @@ function rescueLog({ enter }: Room): LogLine[] {
 }
 
 function toAnswer(error: unknown, log: LogLine[], timeoutMs: number): FailedAnswer {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (message.includes("timed out")) {
     return { kind: "timeout", message: `The transform ran longer than ${timeoutMs} ms.`, log };
   }
   if (message.includes("memory limit")) {
-    return { kind: "memory", message: "The transform needed more memory than it may have.", log };
+    return { kind: "memory", message: "The transform exceeded its memory limit.", log };
   }
-  return { kind: "crashed", message: `The sandbox could not go on: ${message}`, log };
+  return { kind: "crashed", message: `The sandbox failed: ${message}`, log };
 }

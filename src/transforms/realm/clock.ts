@@ -1,6 +1,6 @@
 import { defineGlobal } from "./harden.ts";
 
-/** Replaces `Date` by one whose clock stands still, and gives the function that sets it. */
+/** Replaces `Date` by one with a fixed clock, and gives the function that sets the clock. */
 export function installClock(): (milliseconds: number) => void {
   const NativeDate = Date;
   let now = 0;
@@ -22,7 +22,7 @@ export function installClock(): (milliseconds: number) => void {
   };
 }
 
-/** A `DateTimeFormat` that is given no date asks the system's clock. */
+/** Without a date, a `DateTimeFormat` would use the system clock. */
 function fixFormat(now: () => number): void {
   const { prototype } = Intl.DateTimeFormat;
   const { get } = Object.getOwnPropertyDescriptor(prototype, "format")!;

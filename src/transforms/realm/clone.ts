@@ -1,13 +1,13 @@
 import { defineGlobal } from "./harden.ts";
 
-/** Adds `structuredClone` for what a transform holds: plain data, Map, Set, Date, RegExp, Error and bytes, cycles too. */
+/** Adds `structuredClone` for plain data, Map, Set, Date, RegExp, Error and bytes, with cycles. */
 export function installStructuredClone(): void {
   defineGlobal("structuredClone", function structuredClone(value: unknown): unknown {
     return clone(value, new Map());
   });
 }
 
-/** Copies by what each object was copied to before, so that a cycle ends. */
+/** The copy of each object so far, so that a cycle ends. */
 type Copies = Map<object, object>;
 
 function clone(value: unknown, copies: Copies): unknown {
@@ -39,22 +39,19 @@ function cloneObject(value: object, copies: Copies): object {
   return copy;
 }
 
-/** The copy of an object that holds no others. */
+/** The copy of an object that contains no others. */
 function cloneLeaf(value: object): object | undefined {
   if (value instanceof Date) return new Date(value.getTime());
   if (value instanceof RegExp) return new RegExp(value.source, value.flags);
   if (value instanceof ArrayBuffer) return value.slice(0);
   if (value instanceof DataView) return new DataView(value.buffer.slice(0), value.byteOffset, value.byteLength);
   if (value instanceof Uint8Array) return value.slice();
-  if (value instanceof Error) return cloneError(value);
-  if (ArrayBuffer.isView(value)) throw new TypeError("Of typed arrays, only a Uint8Array can be cloned in here.");
+  if (value instanceof Error) {
+    const name = { value: value.name, writable: true, configurable: true };
+    return Object.defineProperty(new Error(value.message), "name", name);
+  }
+  if (ArrayBuffer.isView(value)) throw new TypeError("The only typed array that can be cloned here is Uint8Array.");
   return undefined;
-}
-
-function cloneError(error: Error): Error {
-  const copy = new Error(error.message);
-  Object.defineProperty(copy, "name", { value: error.name, writable: true, configurable: true });
-  return copy;
 }
 
 function remember<Copy extends object>(value: object, copy: Copy, copies: Copies): Copy {

@@ -6,7 +6,7 @@ const LEVELS = ["debug", "log", "info", "warn", "error"] as const;
 const MAX_LINES = 100;
 const MAX_CHARACTERS = 16 * 1024;
 
-/** Replaces `console` by one that keeps its lines, and gives the function that takes them away. */
+/** Replaces `console` by one that keeps its lines, and gives the function that takes them. */
 export function installConsole(): () => LogLine[] {
   let lines: LogLine[] = [];
   let room = MAX_CHARACTERS;
@@ -34,25 +34,18 @@ export function installConsole(): () => LogLine[] {
 
 const FULL: LogLine = {
   level: "warn",
-  text: `The rest of the log was dropped: a call may write ${MAX_LINES} lines and ${MAX_CHARACTERS} characters.`,
+  text: `The rest of the log was dropped: a call can write ${MAX_LINES} lines and ${MAX_CHARACTERS} characters.`,
 };
 
-/** One argument of `console.log` as text. Never throws. */
+/** Never throws. */
 function printValue(value: unknown): string {
-  if (typeof value === "string") return value;
   try {
-    return printOther(value);
+    if (typeof value === "function") return `[function ${value.name || "(anonymous)"}]`;
+    if (typeof value !== "object" || value === null) return String(value);
+    if (value instanceof Error) return describeThrown(value).message;
+    if (value instanceof Map || value instanceof Set) return `${value.constructor.name} ${JSON.stringify([...value])}`;
+    return JSON.stringify(value);
   } catch {
     return `[${typeof value} that cannot be printed]`;
   }
-}
-
-function printOther(value: unknown): string {
-  if (typeof value === "function") return `[function ${value.name || "(anonymous)"}]`;
-  if (typeof value !== "object" || value === null) return String(value);
-  if (value instanceof Error) return describeThrown(value).message;
-  if (value instanceof Map || value instanceof Set) {
-    return `${value.constructor.name} ${JSON.stringify([...value])}`;
-  }
-  return JSON.stringify(value);
 }

@@ -62,5 +62,5 @@ function hashOf(algorithm: Algorithm): string {
 
 function requireHmac(algorithm: Algorithm): void {
   const name = nameOf(algorithm);
-  if (name.toUpperCase() !== "HMAC") throw new TypeError(`Only HMAC keys are supported in here, not ${name}.`);
+  if (name.toUpperCase() !== "HMAC") throw new TypeError(`Only HMAC keys are supported here, not ${name}.`);
 }

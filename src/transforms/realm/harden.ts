@@ -1,6 +1,6 @@
 const PARTS = ["value", "get", "set"] as const;
 
-/** Freezes everything that code in this realm can reach without having made it. */
+/** Freezes everything that code in this realm can reach without creating it. */
 export function freezeRealm(): void {
   allowOverride().forEach(freezeAll);
   hiddenIntrinsics().forEach(freezeAll);
@@ -15,7 +15,7 @@ function freezeAll(value: unknown): void {
   freezeParts(value);
 }
 
-/** Leaves little garbage behind: an isolate keeps the pages that its start-up has filled. */
+/** Plain loops leave little garbage: an isolate keeps the memory pages that its start-up has filled. */
 function freezeParts(value: object): void {
   freezeAll(Object.getPrototypeOf(value));
   const keys = Reflect.ownKeys(value);
@@ -37,9 +37,9 @@ const PROTOTYPES: object[] = [
 ];
 
 /**
- * An object cannot be given, by plain assignment, a property that is frozen on its prototype: `this.name = …` in a
- * subclass of Error would throw. Accessors in their place take the assignment and define it on the object itself.
- * Gives the values that went behind the accessors.
+ * A plain assignment fails for a property that is frozen on the prototype: `this.name = …` in a subclass of Error would
+ * throw. Accessors take the assignment instead and define the property on the object itself. Gives the values that the
+ * accessors now hide.
  */
 function allowOverride(): unknown[] {
   return PROTOTYPES.flatMap((prototype) => Reflect.ownKeys(prototype).map((key) => replaceByAccessor(prototype, key)));
@@ -61,7 +61,7 @@ function replaceByAccessor(prototype: object, key: PropertyKey): unknown {
   return value;
 }
 
-/** Objects that the realm shares but no path of properties leads to: each is reached through a value of its kind. */
+/** Shared objects that no path of properties reaches: each is reached through a value of its kind. */
 function hiddenIntrinsics(): object[] {
   const segments = new Intl.Segmenter("en").segment("a");
   const iterators: unknown = Reflect.get(globalThis, "Iterator");
@@ -79,7 +79,7 @@ function hiddenIntrinsics(): object[] {
     "".matchAll(/a/g),
     segments,
     segments[Symbol.iterator](),
-    // Iterator helpers, and what `Iterator.from` puts around an iterator that is not one of the language's own.
+    // Iterator helpers, and the wrapper of `Iterator.from` around a custom iterator.
     callMethod(numbers, "map", (each: unknown) => each),
     callMethod(iterators, "from", { next: () => ({ done: true, value: undefined }) }),
     // The accessors behind `stack`.
@@ -88,21 +88,21 @@ function hiddenIntrinsics(): object[] {
   ];
 }
 
-/** Calls a method that the compiler's library does not know yet. */
+/** Calls a method that TypeScript's library does not know yet. */
 function callMethod(target: unknown, name: string, argument: unknown): object {
   const method: Function = Reflect.get(Object(target), name);
   return Reflect.apply(method, target, [argument]);
 }
 
-/** Their `callee` accessor is shared by all strict functions. */
+/** All strict functions share the accessor of `callee`. */
 function strictArguments(): object {
   return arguments;
 }
 
-/** What lets a call run on later, tells one about another, or reaches past the memory limit. */
+/** Globals that let a call run later, reveal one call to another, or escape the memory limit. */
 const GLOBALS = ["WebAssembly", "SharedArrayBuffer", "Atomics", "WeakRef", "FinalizationRegistry"];
 
-/** `RegExp.$1`, `RegExp.lastMatch` and their kin hold pieces of the last text matched: another request's, maybe. */
+/** `RegExp.$1`, `RegExp.lastMatch` and the like hold pieces of the last matched text, perhaps of another request. */
 const REGEXP_STATICS =
   "$1 $2 $3 $4 $5 $6 $7 $8 $9 $_ $& $+ $` $' input lastMatch lastParen leftContext rightContext".split(" ");
 
@@ -111,10 +111,10 @@ export function removeLeaks(): void {
   for (const name of REGEXP_STATICS) Reflect.deleteProperty(RegExp, name);
 }
 
-/** Adds or replaces a global the way the language's own are: writable until the realm is frozen, not enumerable. */
+/** Adds or replaces a global like a built-in one: not enumerable, writable until the realm is frozen. */
 export function defineGlobal(name: string, value: unknown): void {
   Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
 }
 
-/** The global under which the realm stands until it is sealed: no code of a transform has run by then. */
+/** The global that holds the realm until it is sealed, which is before any code of a transform runs. */
 export const REALM_GLOBAL = "__hooklineRealm";

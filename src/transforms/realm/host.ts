@@ -1,12 +1,14 @@
-/** The only way out of an isolate: the name of an operation of the child and its arguments as JSON, strings both ways. */
+import { defineGlobal } from "./harden.ts";
+
+/** The only way out of an isolate: the name of a child's operation and its arguments as JSON, strings both ways. */
 export type HostCall = (operation: string, args: string) => string;
 
-/** What the child says to an operation, as JSON. */
+/** The child's reply to an operation; it crosses as JSON. */
 export type HostReply = { value: string } | { error: string };
 
 const MAX_ARGUMENT_LENGTH = 4 * 1024 * 1024;
 
-/** Calls an operation of the child; throws a TypeError with the child's sentence where it refuses. */
+/** Calls an operation of the child; throws a TypeError with the child's message if it fails. */
 export type Ask = (operation: string, ...args: (string | boolean)[]) => string;
 
 export function createAsk(call: HostCall): Ask {
@@ -19,11 +21,43 @@ export function createAsk(call: HostCall): Ask {
   };
 }
 
-/** Bytes cross as text, one character of U+0000 to U+00FF a byte. */
+/** Adds `TextEncoder`, `TextDecoder` (without streaming), `atob` and `btoa`. */
+export function installEncoding(ask: Ask): void {
+  class TextEncoder {
+    readonly encoding = "utf-8";
+
+    encode(text: unknown = ""): Uint8Array {
+      return fromBinary(ask("encode", String(text)));
+    }
+  }
+
+  class TextDecoder {
+    readonly encoding: string;
+    readonly fatal: boolean;
+    readonly ignoreBOM: boolean;
+
+    constructor(label: unknown = "utf-8", options: { fatal?: boolean; ignoreBOM?: boolean } = {}) {
+      this.fatal = Boolean(options.fatal);
+      this.ignoreBOM = Boolean(options.ignoreBOM);
+      this.encoding = ask("encodingName", String(label));
+    }
+
+    decode(bytes: unknown = new Uint8Array()): string {
+      return ask("decode", this.encoding, this.fatal, this.ignoreBOM, toBinary(bytes));
+    }
+  }
+
+  defineGlobal("TextEncoder", TextEncoder);
+  defineGlobal("TextDecoder", TextDecoder);
+  defineGlobal("atob", (text: unknown) => ask("atob", String(text)));
+  defineGlobal("btoa", (text: unknown) => ask("btoa", String(text)));
+}
+
+/** Bytes cross as text, one character of U+0000 to U+00FF per byte. */
 export function toBinary(source: unknown): string {
   const bytes = toBytes(source);
   let text = "";
-  // As many at a time as a call may have arguments without exhausting the stack.
+  // More arguments per call could exhaust the stack.
   for (let start = 0; start < bytes.length; start += 8192) {
     text += String.fromCharCode(...bytes.subarray(start, start + 8192));
   }

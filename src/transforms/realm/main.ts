@@ -3,19 +3,18 @@ import { installClock } from "./clock.ts";
 import { installStructuredClone } from "./clone.ts";
 import { installConsole } from "./console.ts";
 import { installCrypto } from "./crypto.ts";
-import { installEncoding } from "./encoding.ts";
 import { freezeRealm, REALM_GLOBAL, removeLeaks } from "./harden.ts";
-import { createAsk, type HostCall } from "./host.ts";
+import { createAsk, type HostCall, installEncoding } from "./host.ts";
 import { installUrl } from "./url.ts";
 
 /**
- * The script that turns a bare context into the realm a transform runs in. It is bundled by itself and run inside the
- * isolate, before any code of a transform: first this script, then the bundle (which calls `define`), then `seal`.
+ * Turns a bare context into the realm of a transform. This script is bundled separately and runs in the isolate before any
+ * code of a transform: first this script, then the bundle, which calls `define`, then `seal`.
  */
 export interface Realm {
   /** Takes the bundle's code. */
   define(factory: Factory): void;
-  /** Furnishes the realm, freezes it where several calls are to share it, and gives the way in. */
+  /** Adds the globals, freezes the realm if several calls share it, and gives the way in. */
   seal(call: HostCall, exportName: string | undefined, shared: boolean): Enter;
 }
 
@@ -48,12 +47,12 @@ function createRealm(): Realm {
 }
 
 /**
- * Takes the collector away from the realm, and gives the function that runs it. Setting up a realm fills pages that are
- * kept: giving them back costs 1.5 ms once, and nearly halves what an isolate holds.
+ * Removes the garbage collector from the realm and gives a function that runs it. Setting up a realm fills memory pages
+ * that stay; collecting them costs 1.5 ms once and nearly halves the size of an isolate.
  */
-export function takeCollector(): () => void {
+function takeCollector(): () => void {
   const collect = globalThis.gc;
-  // It was declared in a way that cannot be deleted.
+  // It is declared in a way that cannot be deleted.
   globalThis.gc = undefined;
   return () => collect?.({ type: "major", flavor: "last-resort" });
 }

@@ -1,86 +1,84 @@
-import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { TransformBundle } from "../runner.ts";
-import type { Answer, FailedAnswer } from "./answer.ts";
-import type { Progress } from "./protocol.ts";
+import type { Answer } from "./answer.ts";
 
 /**
- * proven: the module has answered before · untried: it has not · suspect: it failed hard again and again. Only proven
- * jobs run where others wait behind them; suspects come last.
+ * proven: the module has answered before · untried: it has not yet · suspect: it failed several times in a row. Other
+ * jobs wait only behind proven ones; suspects come last.
  */
 export type Trust = "proven" | "untried" | "suspect";
 
-/** One check or call, as it is asked for. */
+/** One check or call. */
 export interface JobRequest {
   operation: "check" | "call";
   bundle: TransformBundle;
-  /** Names the module version together with its limits: what a child keeps an isolate for. */
+  /** Identifies the version of the module with its limits: what a child keeps an isolate for. */
   module: string;
-  /** The input as JSON, as it crosses. */
+  /** The input as JSON. */
   text: string;
   body: Buffer;
   timeoutMs: number;
   trust: Trust;
 }
 
-/** The same on its way through the pool. */
+/** A request in the pool. */
 export interface Job extends JobRequest {
   /** In milliseconds of `performance.now()`. */
   queuedAt: number;
-  /** Children that ended by themselves while it ran in them. */
-  deaths: number;
+  /** How many child processes ended on their own while they ran it. */
+  crashes: number;
   settle(answer: Answer): void;
 }
 
-/** How a child ended, and what it leaves behind. */
-export interface ChildEnd {
-  reason: FailedAnswer;
-  /** True where the job that ran is to blame for certain; else an earlier one may have spoilt the process. */
-  blamed: boolean;
-  /** False where it never came to be ready. */
-  wasReady: boolean;
-  running: Job | undefined;
-  /** Jobs it was given and had not begun. */
-  waiting: Job[];
+/** A job given to a worker. If it is taken back, it may come again as another entry. */
+export interface JobEntry {
+  id: number;
+  job: Job;
+  /** How long it may exceed its own deadline, in milliseconds. */
+  graceMs: number;
+  takenBack: boolean;
 }
 
-export interface ChildOptions {
-  process: ChildProcessWithoutNullStreams;
-  progress: Progress;
-  quarantine: boolean;
-  /** How many modules it may hold. */
-  maxModules: number;
-  /** The code of the realm. */
-  realm: string;
-  /** It may take a job that it could not take before. */
-  onFree(): void;
-  onEnd(end: ChildEnd): void;
+/** The jobs that a worker was given and has not answered, in order. */
+export interface JobQueue {
+  size(): number;
+  first(): JobEntry | undefined;
+  /** Gives the id of the new entry: 1, 2, 3, … */
+  add(job: Job, graceMs: number): number;
+  /** Removes the first entry; throws if it has another id. */
+  answer(id: number): JobEntry;
+  running(): JobEntry | undefined;
+  /** All but the running one and those taken back. */
+  waiting(): JobEntry[];
 }
 
-/** A sandbox process as the supervisor sees it. It carries out what it is given in order. */
-export interface ChildHandle {
-  /** True where jobs go that nobody should have to wait for. */
-  isQuarantine: boolean;
-  isReady(): boolean;
-  /** True while the job that runs takes so long that what waits behind it is better off elsewhere. */
-  isSlow(): boolean;
-  /** True while nobody should be put behind the job that runs. */
-  isHeld(): boolean;
-  /** How many jobs it was given and has not answered. */
-  backlog(): number;
-  /** How long a job would wait for those before it, in milliseconds, at the pace of the last ones. */
-  expectedWait(): number;
-  give(job: Job): void;
-  /** Takes back what has not begun. */
-  takeBack(): Job[];
-  /** Counts time for the job that runs, and ends the child where that is over its limits. */
-  tick(elapsedMs: number): void;
-  /** True once it has grown or served so much that a fresh one is better. */
-  isWorn(): boolean;
-  /** Takes no more jobs, and ends once it has answered those it has. */
-  retire(): void;
-  /** Forgets modules that were not used for long. */
-  tidy(): void;
-  kill(): void;
-  /** Resolves once the process is gone. */
-  readonly ended: Promise<void>;
+/** `readProgress` gives the id that the child has noted. */
+export function createJobQueue(readProgress: () => number): JobQueue {
+  const entries: JobEntry[] = [];
+  let lastId = 0;
+
+  return {
+    size: () => entries.length,
+    first: () => entries[0],
+    add(job, graceMs) {
+      entries.push({ id: ++lastId, job, graceMs, takenBack: false });
+      return lastId;
+    },
+    answer(id) {
+      const entry = entries.shift();
+      if (entry?.id !== id) throw new Error("An answer came out of order.");
+      return entry;
+    },
+    running: findRunning,
+    waiting() {
+      const running = findRunning();
+      return entries.filter((entry) => entry !== running && !entry.takenBack);
+    },
+  };
+
+  /** The child notes nothing while it has no unsent answers, because then it runs the first one. */
+  function findRunning(): JobEntry | undefined {
+    if (entries.length < 2) return entries[0];
+    const noted = readProgress();
+    return entries.find(({ id }) => id === noted) ?? entries[0];
+  }
 }

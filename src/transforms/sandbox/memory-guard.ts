@@ -3,26 +3,26 @@ import { readFileSync } from "node:fs";
 import { PROGRESS_BYTES } from "./protocol.ts";
 
 const MIB = 1024 * 1024;
-/** How much address space a child may take beyond what it has when it is ready. */
+/** Address space that a child may take beyond what it has when it is ready. */
 const ADDRESS_SPACE_BYTES = 2048 * MIB;
-/** What each loaded module may hold at rest: its isolate is 1 to 2 MB. */
+/** Memory of a loaded module at rest: its isolate takes 1 to 2 MB. */
 const MODULE_BYTES = 4 * MIB;
-/** Growth beyond that from which on a child is better replaced. */
+/** Growth beyond the modules from which a child should be replaced. */
 const BLOAT_BYTES = 128 * MIB;
-/** Growth beyond that which ends the child, beside what the job that runs may have. */
+/** Growth beyond the modules and the running job's limit that ends the child. */
 const BURST_BYTES = 192 * MIB;
 const FRESH_MS = 40;
 
 /**
- * Watches what a child holds: V8's own limit for an isolate is not asked by every allocator. Where the system does not
- * tell (only Linux does) it watches nothing, and V8's limit stands alone.
+ * Watches the memory of a child, because not every allocation counts towards V8's limit of an isolate. Only Linux reports
+ * it; elsewhere V8's limit is the only one.
  */
 export interface MemoryGuard {
-  /** The child is ready: what it holds now is its measure. */
+  /** Takes the present memory as the baseline. */
   begin(): void;
-  /** True where the child holds more than its modules and a job that may have `memoryMb` can explain. */
+  /** The child has more memory than its modules and a job that may have `memoryMb` explain. */
   isExceeded(modules: number, memoryMb: number): boolean;
-  /** True where the child has grown beyond what its modules explain. */
+  /** The child has more memory than its modules explain. */
   isBloated(modules: number): boolean;
 }
 
@@ -31,7 +31,7 @@ export function createMemoryGuard(pid: number | undefined): MemoryGuard {
   let growth = 0;
   let readAt = 0;
 
-  /** Growth since `begin` in bytes, not older than `FRESH_MS`; 0 where it cannot be told. */
+  /** In bytes since `begin`, at most `FRESH_MS` old; 0 if it is unknown. */
   function readGrowth(): number {
     const now = performance.now();
     if (pid === undefined || baseline === undefined || now - readAt < FRESH_MS) return growth;
@@ -64,10 +64,7 @@ function readKib(status: string, name: string): number {
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]);
 }
 
-/**
- * The kernel then refuses what the watch would come too late for, and writes no core files of what was refused.
- * A system without the tool goes without.
- */
+/** The kernel stops growth that polling would notice too late, and writes no core files. Does nothing without `prlimit`. */
 function limitAddressSpace(pid: number, bytes: number): void {
   execFile("prlimit", ["--pid", String(pid), `--as=${bytes}`, `--fsize=${PROGRESS_BYTES}`, "--core=0"], () => {});
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import type { ChildHandle, Job, Trust } from "./job.ts";
-import { pickChild } from "./pool.ts";
+import type { Job, Trust } from "./job.ts";
+import { pickWorker } from "./pool.ts";
+import type { Worker } from "./worker.ts";
 
 interface Situation {
   backlog: number;
@@ -8,8 +9,7 @@ interface Situation {
   held: boolean;
 }
 
-/** A child in a situation: the pick looks at nothing else. */
-function toChild(isQuarantine: boolean, situation: Partial<Situation>): ChildHandle {
+function toWorker(isQuarantine: boolean, situation: Partial<Situation>): Worker {
   const { backlog = 0, wait = 0, held = false } = situation;
   return {
     isQuarantine,
@@ -23,7 +23,7 @@ function toChild(isQuarantine: boolean, situation: Partial<Situation>): ChildHan
     tick() {},
     isWorn: () => false,
     retire() {},
-    tidy() {},
+    unloadIdleModules() {},
     kill() {},
     ended: Promise.resolve(),
   };
@@ -33,30 +33,30 @@ function pick(
   trust: Trust,
   front: Partial<Situation>,
   quarantine: Partial<Situation>,
-  waits: Trust[] = [trust],
+  waiting: Trust[] = [trust],
 ): string | undefined {
-  const ready = [toChild(false, front), toChild(true, quarantine)];
+  const ready = [toWorker(false, front), toWorker(true, quarantine)];
   const bundle = { spec: SPEC, id: "a", code: "", sourceMap: "{}", inputs: [] };
-  const job: Job = { ...REQUEST, bundle, trust, queuedAt: 0, deaths: 0, settle() {} };
-  const picked = pickChild(ready, job, new Set(waits));
+  const job: Job = { ...REQUEST, bundle, trust, queuedAt: 0, crashes: 0, settle() {} };
+  const picked = pickWorker(ready, job, new Set(waiting));
   return picked && (picked.isQuarantine ? "quarantine" : "front");
 }
 
-test("a proven job goes to the first child, as long as its wait is short", () => {
+test("a proven job goes to the first worker as long as the wait is short", () => {
   expect(pick("proven", { backlog: 8, wait: 1 }, {})).toBe("front");
   expect(pick("proven", { backlog: 8, wait: 9 }, { backlog: 1, wait: 4 })).toBe("quarantine");
   expect(pick("proven", { backlog: 2, wait: 9 }, { backlog: 9, wait: 12 })).toBe("front");
   expect(pick("proven", { backlog: 16, wait: 1 }, {})).toBe("quarantine");
 });
 
-test("a proven job is put behind none that holds its child, and in no one's way", () => {
+test("a proven job is not put behind a job that holds its worker, and keeps the quarantine free for others", () => {
   expect(pick("proven", { held: true }, { held: true })).toBeUndefined();
   expect(pick("proven", { held: true }, {})).toBe("quarantine");
   expect(pick("proven", { held: true }, {}, ["proven", "suspect"])).toBeUndefined();
   expect(pick("proven", { held: true }, {}, ["proven", "untried"])).toBeUndefined();
 });
 
-test("any other has the quarantine to itself, and a suspect lets the untried go first", () => {
+test("other jobs run alone in the quarantine, untried ones before suspects", () => {
   for (const trust of ["untried", "suspect"] as const) {
     expect(pick(trust, {}, {})).toBe("quarantine");
     expect(pick(trust, {}, { backlog: 1 })).toBeUndefined();

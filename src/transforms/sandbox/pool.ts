@@ -1,7 +1,8 @@
 import type { Log } from "../../telemetry/log.ts";
 import type { Answer, FailedAnswer } from "./answer.ts";
-import type { ChildEnd, ChildHandle, Job, JobRequest, Trust } from "./job.ts";
-import { createCrew, type Crew } from "./workers.ts";
+import type { Job, JobRequest, Trust } from "./job.ts";
+import type { Worker, WorkerExit } from "./worker.ts";
+import { createWorkers, type Workers } from "./workers.ts";
 
 const MAX_WAITING = 1000;
 const MAX_WAITING_MS = 10_000;
@@ -13,30 +14,22 @@ export interface PoolOptions {
   children: number;
 }
 
-interface PoolFigures {
-  /** False where no child can take a job, though they should be there. */
-  ready: boolean;
-  children: number;
-  inFlight: number;
-  recycled: number;
-}
-
-/** Hands jobs to child processes. */
+/** Gives jobs to workers. */
 export interface Pool {
-  /** Never rejects. Jobs of a child that ends are run again in another, but for the one that ended it. */
+  /** Never rejects. If a worker ends, its jobs run again in another one, except for the job that ended it. */
   run(request: JobRequest): Promise<Answer>;
-  figures(): PoolFigures;
+  status(): { ready: boolean; children: number; inFlight: number; recycled: number };
   close(): Promise<void>;
 }
 
 interface State {
   log: Log;
-  crew: Crew;
-  /** broken: the children could not be prepared; the next job is another try. */
-  phase: "asleep" | "open" | "broken" | "closed";
+  workers: Workers;
+  /** broken: the processes could not be prepared; the next job tries again. */
+  phase: "idle" | "open" | "broken" | "closed";
   waiting: Job[];
   inFlight: number;
-  /** Runs while jobs do. */
+  /** Set while there are jobs. */
   ticker: NodeJS.Timeout | undefined;
   tickedAt: number;
 }
@@ -44,13 +37,13 @@ interface State {
 export function createPool({ log, children }: PoolOptions): Pool {
   const state: State = {
     log,
-    crew: createCrew({
+    workers: createWorkers({
       log,
       size: children,
       onFree: () => distribute(state),
-      onEnd: (end) => inherit(state, end),
+      onWorkerExit: (exit) => onWorkerExit(state, exit),
     }),
-    phase: "asleep",
+    phase: "idle",
     waiting: [],
     inFlight: 0,
     ticker: undefined,
@@ -58,8 +51,17 @@ export function createPool({ log, children }: PoolOptions): Pool {
   };
   return {
     run: (request) => run(state, request),
-    figures: () => figures(state),
-    close: () => close(state),
+    status: () => ({
+      ready: state.phase === "idle" || state.workers.ready().length > 0,
+      children: state.workers.all().length,
+      inFlight: state.inFlight,
+      recycled: state.workers.recycled(),
+    }),
+    async close() {
+      state.phase = "closed";
+      refuse(state, "The sandbox is closed.");
+      await state.workers.close();
+    },
   };
 }
 
@@ -70,7 +72,7 @@ async function run(state: State, request: JobRequest): Promise<Answer> {
   state.inFlight++;
   startTicking(state);
   const answer = await new Promise<Answer>((settle) => {
-    state.waiting.push({ ...request, queuedAt: performance.now(), deaths: 0, settle });
+    state.waiting.push({ ...request, queuedAt: performance.now(), crashes: 0, settle });
     distribute(state);
   });
   state.inFlight--;
@@ -81,34 +83,31 @@ async function run(state: State, request: JobRequest): Promise<Answer> {
 async function open(state: State): Promise<void> {
   state.phase = "open";
   try {
-    await state.crew.wake();
+    await state.workers.start();
   } catch (error) {
     if (state.phase === "open") state.phase = "broken";
     state.log.error("the sandbox cannot be set up", { reason: String(error) });
-    refuseAll(state, "The sandbox cannot be set up.");
+    refuse(state, "The sandbox cannot be set up.");
   }
 }
 
-/**
- * Sees to what a child leaves behind. A job that may have ended it gets one more try, for an earlier one may have spoilt
- * the process; those that waited behind it have nothing to do with it.
- */
-function inherit(state: State, { running, waiting, reason, blamed }: ChildEnd): void {
+/** The job that may have ended the worker gets a second attempt: an earlier one may have damaged the process. */
+function onWorkerExit(state: State, { running, waiting, reason, isJobsFault }: WorkerExit): void {
   state.waiting.unshift(...waiting);
-  if (running && (blamed || ++running.deaths > 1)) running.settle(reason);
+  if (running && (isJobsFault || ++running.crashes > 1)) running.settle(reason);
   else if (running) state.waiting.unshift({ ...running, trust: "suspect" });
-  if (state.phase === "closed") refuseAll(state, "The sandbox is closed.");
+  if (state.phase === "closed") refuse(state, "The sandbox is closed.");
   else distribute(state);
 }
 
 function distribute(state: State): void {
   if (state.waiting.length === 0) return;
-  const ready = state.crew.ready();
-  const waits = new Set(state.waiting.map((job) => job.trust));
+  const ready = state.workers.ready();
+  const waitingTrusts = new Set(state.waiting.map((job) => job.trust));
   state.waiting = state.waiting.filter((job) => {
-    const child = pickChild(ready, job, waits);
-    child?.give(job);
-    return child === undefined;
+    const worker = pickWorker(ready, job, waitingTrusts);
+    worker?.give(job);
+    return worker === undefined;
   });
 }
 
@@ -125,33 +124,19 @@ function stopTicking(state: State): void {
 
 function tick(state: State): void {
   const now = performance.now();
-  for (const child of state.crew.all()) {
-    child.tick(now - state.tickedAt);
-    if (child.isSlow()) state.waiting.unshift(...child.takeBack());
+  for (const worker of state.workers.all()) {
+    worker.tick(now - state.tickedAt);
+    if (worker.isSlow()) state.waiting.unshift(...worker.takeBack());
   }
   state.tickedAt = now;
-  refuseAll(state, "The transform waited too long for its turn.", (job) => now - job.queuedAt > MAX_WAITING_MS);
+  refuse(state, "The transform waited too long for its turn.", (job) => now - job.queuedAt > MAX_WAITING_MS);
   distribute(state);
-  state.crew.renew();
+  state.workers.replaceWorn();
 }
 
-function figures({ crew, phase, inFlight }: State): PoolFigures {
-  return {
-    ready: phase === "asleep" || crew.ready().length > 0,
-    children: crew.all().length,
-    inFlight,
-    recycled: crew.recycled(),
-  };
-}
-
-async function close(state: State): Promise<void> {
-  state.phase = "closed";
-  refuseAll(state, "The sandbox is closed.");
-  await state.crew.close();
-}
-
-function refuseAll(state: State, reason: string, applies: (job: Job) => boolean = () => true): void {
+function refuse(state: State, reason: string, applies: (job: Job) => boolean = () => true): void {
   const refused = state.waiting.filter(applies);
+  if (refused.length === 0) return;
   state.waiting = state.waiting.filter((job) => !applies(job));
   for (const job of refused) job.settle(unavailable(reason));
 }
@@ -160,30 +145,29 @@ function unavailable(message: string): FailedAnswer {
   return { kind: "unavailable", message, log: [] };
 }
 
-/** Jobs a child is given ahead, so that it never waits for the pipe. */
+/** Jobs given to a worker in advance, so that it never waits for the pipe. */
 const MAX_BACKLOG = 16;
-/** Below this nobody gains from being sent elsewhere, and jobs that go together cost less. */
+/** Below this, moving a job elsewhere gains nothing, and jobs that go together cost less. */
 const SHORT_WAIT_MS = 2;
 
 /**
- * The child that takes a job, if one can now. What is not proven has the quarantine to itself, one job at a time; while
- * such a job is among those that wait, others keep off it. The rest go to the first child where they need not wait,
- * else where the wait is the shortest: the second child stays empty, a spare, for as long as one is enough.
+ * The worker that can take the job now, if any. A job that is not proven goes to the quarantine, and only while that is
+ * empty; while such a job waits, proven ones keep away from it. Proven jobs go to the first worker with a short wait, else
+ * to the one with the shortest: as long as one worker is enough, the other stays empty as a spare.
  */
-export function pickChild(ready: ChildHandle[], job: Job, waits: ReadonlySet<Trust>): ChildHandle | undefined {
-  if (job.trust === "suspect" && waits.has("untried")) return undefined;
-  if (job.trust !== "proven") return ready.find((child) => child.isQuarantine && child.backlog() === 0);
-  const isWanted = waits.has("untried") || waits.has("suspect");
+export function pickWorker(ready: Worker[], job: Job, waitingTrusts: ReadonlySet<Trust>): Worker | undefined {
+  if (job.trust === "suspect" && waitingTrusts.has("untried")) return undefined;
+  if (job.trust !== "proven") return ready.find((worker) => worker.isQuarantine && worker.backlog() === 0);
+  const isQuarantineNeeded = ready.length > 1 && (waitingTrusts.has("untried") || waitingTrusts.has("suspect"));
   const available = ready.filter(
-    (child) =>
-      !child.isHeld() && child.backlog() < MAX_BACKLOG && !(isWanted && child.isQuarantine && ready.length > 1),
+    (worker) => !worker.isHeld() && worker.backlog() < MAX_BACKLOG && !(isQuarantineNeeded && worker.isQuarantine),
   );
-  return available.find((child) => child.expectedWait() < SHORT_WAIT_MS) ?? findShortestWait(available);
+  return available.find((worker) => worker.expectedWait() < SHORT_WAIT_MS) ?? findShortestWait(available);
 }
 
-function findShortestWait(available: ChildHandle[]): ChildHandle | undefined {
-  return available.reduce<ChildHandle | undefined>(
-    (best, child) => (best && best.expectedWait() <= child.expectedWait() ? best : child),
+function findShortestWait(workers: Worker[]): Worker | undefined {
+  return workers.reduce<Worker | undefined>(
+    (best, worker) => (best && best.expectedWait() <= worker.expectedWait() ? best : worker),
     undefined,
   );
 }

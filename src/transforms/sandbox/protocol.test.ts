@@ -23,7 +23,7 @@ describe("frames", () => {
     encodeFrame([toMessage(ORDER, "x".repeat(100_000))]),
   ]);
 
-  test.each([1, 7, 12, 13, 4096, bytes.length])("come whole out of chunks of %d bytes", (size) => {
+  test.each([1, 7, 12, 13, 4096, bytes.length])("are read from chunks of %d bytes", (size) => {
     const { push, messages } = collect();
     for (let start = 0; start < bytes.length; start += size) push(bytes.subarray(start, start + size));
     expect(messages.map(({ head }) => head)).toEqual([ORDER, UNLOAD, ORDER, ORDER]);
@@ -31,12 +31,12 @@ describe("frames", () => {
     expect(messages.map(({ body }) => [...body])).toEqual([[0, 255, 128], [], [7], []]);
   });
 
-  test("over the limit are refused before they are read", () => {
+  test("over the limit are refused before they are complete", () => {
     const { push } = collect(1000);
-    expect(() => push(encodeFrame([toMessage(ORDER, "x".repeat(2000))]).subarray(0, 12))).toThrow(/over the limit/);
+    expect(() => push(encodeFrame([toMessage(ORDER, "x".repeat(2000))]).subarray(0, 12))).toThrow(/exceeds the limit/);
   });
 
-  test("whose heads are no JSON are refused", () => {
+  test("with heads that are not JSON are refused", () => {
     const { push } = collect();
     const frame = encodeFrame([toMessage(ORDER)]);
     frame.write("!", 12);

@@ -1,16 +1,14 @@
 import { closeSync, ftruncateSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import path from "node:path";
 
-/**
- * The pipe between the supervisor and a child. A frame carries several messages, because waking the other side costs
- * more than a message: three u32 lengths (little endian), then as many bytes of each: the heads (small JSON, read on
- * both sides), the texts of all messages (passed on unread) and their bodies (raw bytes).
- */
+// The pipe between the supervisor and a child. A frame carries several messages, because waking the other side costs more
+// than a message: three u32 lengths (little endian), then the heads (small JSON, read on both sides), the texts of all
+// messages (passed on unread) and their bodies (raw bytes).
 
-/** The name of a bundle in stacks: what a child reports, the supervisor maps back to the author's files by it. */
+/** The name of a bundle in stacks. The supervisor maps positions in it back to the author's files. */
 export const BUNDLE_FILE = "hookline:transform";
 
-/** How a module is to be kept: everything an isolate is made from, but for the code, which is the message's text. */
+/** Everything that an isolate is made from, except for the code. */
 export interface ModuleHead {
   module: string;
   memoryMb: number;
@@ -26,7 +24,7 @@ export type Order =
   /** text: the bundle's code. */
   | ({ kind: "load" } & ModuleHead)
   | { kind: "unload"; module: string }
-  /** The job is no longer wanted: unless it has begun, it is answered at once, in its turn. */
+  /** The job is no longer wanted: unless it has started, it is answered at once, in its turn. */
   | { kind: "cancel"; job: number }
   | { kind: "check"; job: number; module: string; timeoutMs: number }
   /** text: the input as JSON, body: the request's bytes. */
@@ -38,22 +36,25 @@ export type Report =
   /** text: an `Answer` as JSON, as the isolate wrote it; `micros`: how long the job ran. */
   | { kind: "answer"; job: number; micros: number };
 
+/** A child sends its reports when their texts have this length together, in UTF-16 code units. */
+export const BATCH_LENGTH = 64 * 1024;
+
 export interface Message<Head> {
   head: Head;
   text: string;
   body: Buffer;
 }
 
+export const NO_BODY = Buffer.alloc(0);
+
 /** A message's head, and the lengths of its text (UTF-16 code units) and its body (bytes). */
-type Entry = [head: unknown, textLength: number, bodyBytes: number];
+type Entry<Head> = [head: Head, textLength: number, bodyBytes: number];
 
 const PREFIX_BYTES = 12;
 
-export const NO_BODY = Buffer.alloc(0);
-
-/** One buffer, so that it takes one write. */
+/** Gives one buffer, so that it takes one write. */
 export function encodeFrame(messages: Message<Order | Report>[]): Buffer {
-  const entries = messages.map(({ head, text, body }): Entry => [head, text.length, body.length]);
+  const entries = messages.map(({ head, text, body }): Entry<unknown> => [head, text.length, body.length]);
   const heads = Buffer.from(JSON.stringify(entries));
   const texts = Buffer.from(messages.map((message) => message.text).join(""));
   const bodies = messages.map((message) => message.body);
@@ -68,9 +69,8 @@ export function encodeFrame(messages: Message<Order | Report>[]): Buffer {
 }
 
 /**
- * Gives a function that takes chunks as they come and calls `onMessage` for each message of each whole frame.
- * That function throws where a frame is over `maxBytes` or its heads make no sense: the other side is not to be trusted
- * further.
+ * Gives a function that takes chunks and calls `onMessage` for each message of each complete frame. It throws if a frame
+ * exceeds `maxBytes` or its heads are invalid; the other side must not be trusted after that.
  */
 export function createFrameReader<Head>(
   onMessage: (message: Message<Head>) => void,
@@ -87,7 +87,7 @@ export function createFrameReader<Head>(
       let buffer = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, available);
       chunks = [buffer];
       const size = frameBytes(buffer);
-      if (size > maxBytes) throw new RangeError(`A frame of ${size} bytes is over the limit of ${maxBytes}.`);
+      if (size > maxBytes) throw new RangeError(`A frame of ${size} bytes exceeds the limit of ${maxBytes}.`);
       needed = size;
       if (available < size) return;
       readMessages<Head>(buffer).forEach(onMessage);
@@ -107,7 +107,7 @@ function readMessages<Head>(buffer: Buffer): Message<Head>[] {
   const textsStart = PREFIX_BYTES + buffer.readUInt32LE(0);
   const bodiesStart = textsStart + buffer.readUInt32LE(4);
   const texts = buffer.toString("utf8", textsStart, bodiesStart);
-  const entries: [Head, number, number][] = JSON.parse(buffer.toString("utf8", PREFIX_BYTES, textsStart));
+  const entries: Entry<Head>[] = JSON.parse(buffer.toString("utf8", PREFIX_BYTES, textsStart));
   let textStart = 0;
   let bodyStart = bodiesStart;
   return entries.map(([head, textLength, bodyBytes]) => ({
@@ -117,18 +117,18 @@ function readMessages<Head>(buffer: Buffer): Message<Head>[] {
   }));
 }
 
-/** The file a child is given open, beside its three pipes. */
+/** The file descriptor that a child gets beside its three pipes. */
 const PROGRESS_FD = 3;
 export const PROGRESS_BYTES = 4;
 
 /**
- * Four bytes in a file without a name that both sides have open: the job a child is at while answers to earlier ones
- * are not sent yet. A child that is stuck can send nothing, and an innocent job must not be blamed for it.
+ * Four bytes in an unnamed file that both sides have open: the job that the child runs while it has unsent answers. A
+ * stuck child cannot send anything, and no other job must be blamed for it.
  */
 export interface Progress {
-  /** To be handed to the child. */
+  /** For the child. */
   fd: number;
-  /** The job noted last, 0 where none was. Whoever broke out of an isolate could have written it. */
+  /** The job noted last, 0 if none. Code that broke out of an isolate could have written it. */
   read(): number;
   close(): void;
 }
@@ -151,7 +151,7 @@ export function createProgress(folder: string): Progress {
 
 const note = Buffer.alloc(PROGRESS_BYTES);
 
-/** The child's side. */
+/** Called by the child. */
 export function noteProgress(job: number): void {
   note.writeUInt32LE(job, 0);
   writeSync(PROGRESS_FD, note, 0, PROGRESS_BYTES, 0);

@@ -1,16 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createTransformFolder, toInput, type TransformFolder } from "../../../test/contracts/transform-folder.ts";
 import { describeTransformRunner } from "../../../test/contracts/transform-runner.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import { silentTelemetry, withLog } from "../../telemetry/telemetry.ts";
 import type { TransformRunner } from "../runner.ts";
-import { type Breaker, createBreaker, createSandbox } from "./sandbox.ts";
+import { createSandbox } from "./sandbox.ts";
 
-describe("supervisor", () => {
+describe("sandbox", () => {
   describeTransformRunner("sandbox", () => createSandbox({ telemetry: silentTelemetry }), "request");
   describeTransformRunner("sandbox", () => createSandbox({ telemetry: silentTelemetry }), "strict");
 
-  describe("what went wrong is told", () => {
+  describe("a failure is reported", () => {
     let folder: TransformFolder;
     let runner: TransformRunner;
     let warnings: unknown[] = [];
@@ -31,7 +31,7 @@ describe("supervisor", () => {
       folder.remove();
     });
 
-    test("in the log by its place, without the message, which may hold a piece of the payload", async () => {
+    test("in the log with its place and without the message, which may contain a piece of the payload", async () => {
       const bundle = await folder.bundle(
         "export default ({ payload }: any) => {\n  throw new Error(payload.secret);\n};\n",
       );
@@ -40,49 +40,12 @@ describe("supervisor", () => {
       expect(warnings).toEqual([{ message: "transform failed", reason: "threw", file, line: 2, column: 9 }]);
     });
 
-    test("on loading by the line and what was logged before it", async () => {
+    test("when a module is loaded, with the line and what was logged before it", async () => {
       const bundle = await folder.bundle(
         'console.info("starting");\nconst a: any = {};\na.b.c();\nexport default a;\n',
       );
       const [problem] = await runner.check(bundle);
       expect(problem).toMatchObject({ line: 3, excerpt: "  3 | a.b.c();\n    |     ^\ninfo: starting" });
     });
-  });
-});
-
-describe("breaker", () => {
-  let breaker: Breaker;
-  beforeEach(() => {
-    vi.useFakeTimers();
-    breaker = createBreaker();
-  });
-  afterEach(() => vi.useRealTimers());
-
-  function fail(times: number): void {
-    for (let time = 0; time < times; time++) breaker.record("m", { kind: "timeout", message: "", log: [] });
-  }
-
-  test("two hard failures make a suspect, a good call clears it", () => {
-    fail(1);
-    expect(breaker.isSuspect("m")).toBe(false);
-    fail(1);
-    expect(breaker.isSuspect("m")).toBe(true);
-    expect(breaker.isSuspect("other")).toBe(false);
-    breaker.record("m", { kind: "unchanged", log: [] });
-    expect(breaker.isSuspect("m")).toBe(false);
-  });
-
-  test("five in a row fence it off for five seconds, one more at once after that", () => {
-    fail(5);
-    expect(breaker.fence("m")).toMatchObject({ kind: "timeout", message: expect.stringContaining("5 s") });
-    vi.advanceTimersByTime(5001);
-    expect(breaker.fence("m")).toBeUndefined();
-    fail(1);
-    expect(breaker.fence("m")).toBeDefined();
-  });
-
-  test("an error of the transform's own is not hard", () => {
-    for (let time = 0; time < 9; time++) breaker.record("m", { kind: "threw", message: "", log: [] });
-    expect(breaker.fence("m")).toBeUndefined();
   });
 });

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true }));
 
-test("folders of processes that are gone are cleared away, and no others", async () => {
+test("only the folders of ended processes are removed", async () => {
   const gone = spawn(process.execPath, ["--version"]);
   await once(gone, "exit");
   const mine = createTemporaryFolder(parent);

@@ -13,31 +13,31 @@ import { promisify } from "node:util";
 import { type BuildOptions, runEsbuild } from "../esbuild.ts";
 import { createProgress, type Progress } from "./protocol.ts";
 
-/** Where children live: their program, and an empty folder to work in. Theirs alone, and gone at the end. */
-export interface Quarters {
-  launch(): { process: ChildProcessWithoutNullStreams; progress: Progress };
-  remove(): void;
-}
-
 const NODE_OPTIONS = [
   // isolated-vm needs it: https://github.com/laverdet/isolated-vm#requirements
   "--no-node-snapshot",
-  // No executable memory, no WebAssembly, a smaller address space; transforms are too short to miss the compiler.
+  // No executable memory, no WebAssembly, a smaller address space. Transforms are too short to need the compiler.
   "--jitless",
-  // What a call leaves behind is small and short-lived: every isolate can do with the smallest nursery.
+  // The garbage of a call is small and short-lived, so the smallest nursery is enough for every isolate.
   "--max-semi-space-size=1",
-  // For the realm, which uses it once and takes it away: see `realm/collector.ts`.
+  // For the realm, which uses it once and removes it: see `realm/main.ts`.
   "--expose-gc",
   "--permission",
   "--allow-addons",
   "--disable-warning=SecurityWarning",
 ];
 
+/** The folder of the children: their program, and an empty folder to work in. */
+export interface SandboxDir {
+  launch(): { process: ChildProcessWithoutNullStreams; progress: Progress };
+  remove(): void;
+}
+
 /**
- * Makes the folders. A child started there has no environment, and may read its program and the native module, no more.
- * `confinement` are the words that go before its command.
+ * Creates the folder. A child has no environment, and can read its program and the native module, nothing else.
+ * `confinement` is put before its command.
  */
-export function createQuarters(program: string, confinement: string[]): Quarters {
+export function createSandboxDir(program: string, confinement: string[]): SandboxDir {
   const folder = realpathSync(createTemporaryFolder());
   const entry = path.join(folder, "child.cjs");
   const work = path.join(folder, "work");
@@ -50,7 +50,7 @@ export function createQuarters(program: string, confinement: string[]): Quarters
       const progress = createProgress(folder);
       const stdio: StdioOptions = ["pipe", "pipe", "pipe", progress.fd];
       const child = spawn(command[0]!, command.slice(1), { cwd: work, env: {}, stdio });
-      if (!isPiped(child)) throw new Error("The system gives no more pipes.");
+      if (!isPiped(child)) throw new Error("The system refuses more pipes.");
       return { process: child, progress };
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
@@ -61,55 +61,56 @@ function isPiped(child: ChildProcess): child is ChildProcessWithoutNullStreams {
   return child.stdin !== null && child.stdout !== null && child.stderr !== null;
 }
 
+/** The path of the native module: a child has no folder in which it could look for it. */
+export const ISOLATED_VM = createRequire(import.meta.url).resolve("isolated-vm");
+
 function nativePackages(): string[] {
   const loader = createRequire(ISOLATED_VM).resolve("node-gyp-build");
-  // The loader looks at the last one to tell which C library there is.
+  // The loader looks for the last one to find out which C library there is.
   return [path.dirname(ISOLATED_VM), path.dirname(loader), "/etc/alpine-release"];
 }
 
-const run = promisify(execFile);
-
-/** Commands of Linux that start another one with less; each is used where it works without more rights than we have. */
-const STEPS = [
-  // No network: a namespace of its own, in which there is none.
+/** Linux commands that start another one with fewer rights. Each is used if it works without special rights. */
+const CONFINEMENT = [
+  // A network namespace without a network.
   ["unshare", "--user", "--map-current-user", "--net", "--"],
-  // The child ends with its supervisor, also where both are too busy to tell each other.
+  // Ends the child with its supervisor, even if both are too busy to notice.
   ["setpriv", "--pdeathsig", "KILL", "--"],
 ];
 
-let found: Promise<string[]> | undefined;
+let confinement: Promise<string[]> | undefined;
 
-/** The words to put before a command so that it runs confined; none where the system offers nothing. Found once a process. */
+/** The words to put before a command to confine it, empty if the system offers nothing. Determined once per process. */
 export function findConfinement(): Promise<string[]> {
-  found ??= Promise.all(STEPS.map(tryStep)).then((steps) => steps.flat());
-  return found;
+  confinement ??= Promise.all(CONFINEMENT.map(tryCommand)).then((commands) => commands.flat());
+  return confinement;
 }
 
-async function tryStep(step: string[]): Promise<string[]> {
-  const [command, ...rest] = [...step, "true"];
+async function tryCommand(words: string[]): Promise<string[]> {
+  const [command = "", ...args] = words;
   try {
-    // With no PATH of ours, as the child will be started.
-    await run(command, rest, { env: {} });
-    return step;
+    // Without an environment, as the child will be started.
+    await promisify(execFile)(command, [...args, "true"], { env: {} });
+    return words;
   } catch {
     return [];
   }
 }
 
-const NAME = /^hookline-(\d+)-(\d+)-/;
+const FOLDER_NAME = /^hookline-(\d+)-(\d+)-/;
 
-/** Makes a folder of this process's own, and clears away those of processes that were killed before they could. */
+/** Creates this process's folder, and removes those of processes that were killed before they could. */
 export function createTemporaryFolder(parent = tmpdir()): string {
-  const space = readProcessSpace();
+  const own = readPidNamespace();
   for (const name of readdirSync(parent)) {
-    const [, itsSpace, pid] = NAME.exec(name) ?? [];
-    if (itsSpace === space && !isAlive(Number(pid))) clear(path.join(parent, name));
+    const [, namespace, pid] = FOLDER_NAME.exec(name) ?? [];
+    if (namespace === own && !isAlive(Number(pid))) removeIfAllowed(path.join(parent, name));
   }
-  return mkdtempSync(path.join(parent, `hookline-${space}-${process.pid}-`));
+  return mkdtempSync(path.join(parent, `hookline-${own}-${process.pid}-`));
 }
 
-/** Containers may share a folder, but not their numbers of processes: which numbering ours is; 0 where there is but one. */
-function readProcessSpace(): string {
+/** Containers may share a folder, but number their processes separately. 0 if there is only one numbering. */
+function readPidNamespace(): string {
   try {
     return /\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0] ?? "0";
   } catch {
@@ -121,20 +122,20 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // Someone else's may not be signalled, but is there.
+    // Another user's process cannot be signalled, but it exists.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 
-function clear(folder: string): void {
+function removeIfAllowed(folder: string): void {
   try {
     rmSync(folder, { recursive: true, force: true });
   } catch {
-    // Another user's.
+    // It belongs to another user.
   }
 }
 
-/** The scripts that stand around a transform, each in one piece. */
+/** The sandbox's own scripts, each bundled into one file. */
 export interface Programs {
   /** Runs in a child process, as CommonJS. */
   child: string;
@@ -142,15 +143,12 @@ export interface Programs {
   realm: string;
 }
 
-/** Where the native module lies: a child has no folder from which it would find it. */
-export const ISOLATED_VM = createRequire(import.meta.url).resolve("isolated-vm");
+let programs: Promise<Programs> | undefined;
 
-let bundled: Promise<Programs> | undefined;
-
-/** Bundles them from the sources beside this file, once a process: `--jitless` cannot strip types, and one file starts faster. */
+/** Bundled from source once per process: `--jitless` cannot strip types, and a single file starts faster. */
 export function loadPrograms(): Promise<Programs> {
-  bundled ??= bundlePrograms();
-  return bundled;
+  programs ??= bundlePrograms();
+  return programs;
 }
 
 async function bundlePrograms(): Promise<Programs> {

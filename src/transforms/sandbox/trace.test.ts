@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-/** The line of a stack that stands for the throw, as V8 writes it in the bundle. */
+/** The stack line of the throw, as V8 writes it for the bundle. */
 function frame(name: string, before = ""): string {
   const lines = bundle.code.split("\n");
   const line = lines.findIndex((text) => text.includes('Error("here")'));
@@ -19,39 +19,39 @@ function frame(name: string, before = ""): string {
 }
 
 describe("a stack", () => {
-  test("is told in the author's lines, with the source and a caret", () => {
+  test("is shown in the author's lines, with the source and a caret", () => {
     const { text, place } = traceStack(bundle, "Error: here", `Error: here\n${frame("go")}`);
     expect(text).toMatch(/^Error: here\n {4}at go \(transform-1\.ts:3:9\)\n\n {2}3 \| {3}throw new Error\('here'\);\n/);
     expect(place).toMatchObject({ file: bundle.spec.file, line: 3, column: 9 });
   });
 
-  test("leaves out a name that only the bundle has", () => {
+  test("omits a name that only the bundle has", () => {
     const { text } = traceStack(bundle, "Error: here", `Error: here\n${frame("transform_1_default")}`);
     expect(text).toMatch(/^Error: here\n {4}at transform-1\.ts:3:9\n/);
   });
 
-  test("leaves out frames of the sandbox", () => {
+  test("omits frames of the sandbox", () => {
     const stack = `Error: here\n    at enter (hookline:realm:1:5)\n${frame("go")}\n    at <anonymous>`;
     expect(traceStack(bundle, "Error: here", stack).text).not.toContain("realm");
   });
 
-  test("finds the author's line behind generated code", () => {
+  test("finds the author's line in generated code", () => {
     const stack = `Error: here\n${frame("eval", "eval at go (")}`;
     expect(traceStack(bundle, "Error: here", stack).place.line).toBe(3);
   });
 
   test.each(["", "no stack at all", "    at x (hookline:other:1:1)"])(
-    "that says nothing leaves just the message: %j",
+    "without a known frame gives just the message: %j",
     (stack) => {
       expect(traceStack(bundle, "Error: here", stack)).toEqual({ text: "Error: here", place: {} });
     },
   );
 
-  test("made to keep the reader busy does not", () => {
+  test("with a very long line is read quickly", () => {
     const stack = `    at ${" (".repeat(200_000)}`;
     const startedAt = performance.now();
     traceStack(bundle, "Error: here", stack);
-    // linear takes some milliseconds, quadratic minutes
+    // Linear takes milliseconds, quadratic minutes.
     expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 });

@@ -1,4 +1,4 @@
-import { SourceMap, type SourceMapPayload } from "node:module";
+import { SourceMap } from "node:module";
 import path from "node:path";
 import type { ConfigProblem } from "../../errors.ts";
 import { showLine } from "../esbuild.ts";
@@ -7,10 +7,10 @@ import { BUNDLE_FILE } from "./protocol.ts";
 
 const FRAME = new RegExp(`^\\s*at (?:(.*?) \\()?.*?${BUNDLE_FILE}:(\\d+):(\\d+)`);
 const MAX_FRAMES = 10;
-/** A stack is written by whoever throws: the pattern must not be made to work on much. */
+/** A transform can write the stack itself, and the pattern must not become slow on a long line. */
 const MAX_LINE_LENGTH = 500;
 
-/** A place in a file of the author's. */
+/** A position in one of the author's files. */
 interface Frame {
   name: string;
   file: string;
@@ -18,7 +18,6 @@ interface Frame {
   column: number;
 }
 
-/** An error of a transform in the author's own terms. */
 export interface Trace {
   /** Message, stack and the source line with a caret, for a terminal. */
   text: string;
@@ -26,25 +25,23 @@ export interface Trace {
   place: Pick<ConfigProblem, "file" | "line" | "column" | "excerpt">;
 }
 
-/** Maps a stack in bundle positions back to the author's files; frames of packages and of the sandbox are left out. */
+/** Maps a stack of the bundle back to the author's files. Frames of packages and of the sandbox are left out. */
 export function traceStack(bundle: TransformBundle, message: string, stack: string): Trace {
   const map = loadSourceMap(bundle);
   const frames = toFrames(map, stack);
   const top = frames[0];
   if (!top) return { text: message, place: {} };
-  const excerpt = quoteSource(map.payload, top);
-  const lines = frames.map(({ name, file, line, column }) => {
-    const place = `${file}:${line}:${column}`;
-    return `    at ${name ? `${name} (${place})` : place}`;
-  });
   const { file, line, column } = top;
+  const { sources, sourcesContent } = map.payload;
+  const source = sourcesContent?.[sources.indexOf(file)]?.split("\n")[line - 1];
+  const excerpt = source === undefined ? undefined : showLine(source, line, column);
   return {
-    text: [message, ...lines, ...(excerpt ? ["", excerpt] : [])].join("\n"),
+    text: [message, ...frames.map(toLine), ...(excerpt ? ["", excerpt] : [])].join("\n"),
     place: { file: path.resolve(bundle.spec.root, file), line, column, ...(excerpt ? { excerpt } : {}) },
   };
 }
 
-/** Maps of bundles that have failed before: a big one takes milliseconds to read. */
+/** Maps of bundles that have failed before: parsing a big one takes milliseconds. */
 const loaded = new WeakMap<TransformBundle, SourceMap>();
 
 function loadSourceMap(bundle: TransformBundle): SourceMap {
@@ -67,13 +64,12 @@ function toFrame(map: SourceMap, text: string): Frame | undefined {
   if (line === undefined) return undefined;
   const entry = map.findEntry(Number(line) - 1, Number(column) - 1);
   if (!("originalSource" in entry) || entry.originalSource.includes("node_modules/")) return undefined;
-  // A default export without a name gets one from esbuild, after its file.
+  // esbuild names an anonymous default export after its file.
   const name = called.endsWith("_default") ? "" : called;
   return { name, file: entry.originalSource, line: entry.originalLine + 1, column: entry.originalColumn + 1 };
 }
 
-function quoteSource(payload: SourceMapPayload, { file, line, column }: Frame): string | undefined {
-  const source = payload.sourcesContent?.[payload.sources.indexOf(file)];
-  const text = source?.split("\n")[line - 1];
-  return text === undefined ? undefined : showLine(text, line, column);
+function toLine({ name, file, line, column }: Frame): string {
+  const place = `${file}:${line}:${column}`;
+  return `    at ${name ? `${name} (${place})` : place}`;
 }

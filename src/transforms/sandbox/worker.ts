@@ -1,223 +1,223 @@
-import { createLoadedModules, type LoadedModules, toModuleHead } from "../child/jobs.ts";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { type FailedAnswer, parseAnswer } from "./answer.ts";
-import type { ChildEnd, ChildHandle, ChildOptions, Job } from "./job.ts";
+import { createJobQueue, type Job, type JobEntry, type JobQueue } from "./job.ts";
 import { createMemoryGuard, type MemoryGuard } from "./memory-guard.ts";
-import type { Order, Report } from "./protocol.ts";
-import { connectChild, explainDeath } from "./worker-pipe.ts";
+import { connectChild, explainExit, type SendOrder } from "./pipe.ts";
+import type { ModuleHead, Progress, Report } from "./protocol.ts";
 
-/** How long a job may go on after its own deadline, which the child keeps as long as it can. */
+/** How long a job may exceed its own deadline, which the child itself enforces as long as it can. */
 const GRACE_MS = 200;
-/** The same for a job that has to wait for its module's isolate to be made. */
+/** The same for a job whose module has no isolate yet. */
 const LOADING_GRACE_MS = 500;
-/** A job that runs so long may be stuck. */
+/** A job that runs longer may be stuck. */
 const SLOW_MS = 10;
-/** The most of a tick that counts: in a longer one this process was held up itself, and the answer may be here unread. */
+/** The longest tick that counts: in a longer one this process itself was blocked, and the answer may be here unread. */
 const MAX_TICK_MS = 50;
-/** How much of the pace the newest job makes. */
-const PACE_WEIGHT = 0.1;
-/** After so many jobs it is replaced, whatever it looks like. */
+/** The weight of the newest job in the average duration. */
+const NEWEST_WEIGHT = 0.1;
+/** A worker is replaced after this many jobs. */
 const MAX_JOBS = 1_000_000;
 /** A child that is not ready by then never will be. */
 const START_MS = 10_000;
+/** A module that was not used for so long is unloaded. */
+const MODULE_IDLE_MS = 10 * 60_000;
 
-type AnswerReport = Extract<Report, { kind: "answer" }>;
-
-interface State {
-  options: ChildOptions;
-  send: (order: Order, text?: string, body?: Buffer) => void;
-  modules: LoadedModules;
-  memory: MemoryGuard;
-  ready: boolean;
-  retired: boolean;
-  row: JobRow;
-  /** How many jobs it was ever given. */
-  given: number;
-  /** How long the running one has run, or the child has taken to start, in milliseconds. */
-  age: number;
-  /** What a job takes in there, in milliseconds, smoothed. */
-  pace: number;
-  /** Why this side ended it, if it did. */
-  verdict: FailedAnswer | undefined;
+/** A sandbox process as the supervisor sees it. It executes its jobs in order. */
+export interface Worker {
+  /** Takes the jobs that no other job should wait behind. */
+  isQuarantine: boolean;
+  isReady(): boolean;
+  /** The running job takes so long that the jobs behind it should go elsewhere. */
+  isSlow(): boolean;
+  /** No other job should be put behind the running one. */
+  isHeld(): boolean;
+  /** How many jobs it was given and has not answered. */
+  backlog(): number;
+  /** How long a new job would wait, in milliseconds, judging by the last ones. */
+  expectedWait(): number;
+  give(job: Job): void;
+  /** Takes back the jobs that have not started. */
+  takeBack(): Job[];
+  /** Adds to the running job's time, and ends the process if the job exceeds a limit. */
+  tick(elapsedMs: number): void;
+  /** It has grown or served so much that it should be replaced. */
+  isWorn(): boolean;
+  /** Ends the process after the jobs it has. */
+  retire(): void;
+  unloadIdleModules(): void;
+  kill(): void;
+  /** Resolves when the process is gone. */
+  readonly ended: Promise<void>;
 }
 
-export function createChild(options: ChildOptions): ChildHandle {
+/** How a worker ended, and the jobs it leaves. */
+export interface WorkerExit {
+  reason: FailedAnswer;
+  /** The running job is certainly to blame. If not, an earlier one may have damaged the process. */
+  isJobsFault: boolean;
+  wasReady: boolean;
+  running: Job | undefined;
+  /** Jobs that had not started. */
+  waiting: Job[];
+}
+
+export interface WorkerOptions {
+  process: ChildProcessWithoutNullStreams;
+  progress: Progress;
+  quarantine: boolean;
+  maxModules: number;
+  /** The code of the realm. */
+  realm: string;
+  /** It may take more jobs than before. */
+  onFree(): void;
+  onExit(exit: WorkerExit): void;
+}
+
+interface State {
+  options: WorkerOptions;
+  send: SendOrder;
+  /** When each loaded module was last used; the least recently used comes first. */
+  modules: Map<string, number>;
+  memory: MemoryGuard;
+  queue: JobQueue;
+  ready: boolean;
+  retired: boolean;
+  /** How many jobs it was ever given. */
+  given: number;
+  /** How long the running job has run or the child has been starting, in milliseconds. */
+  age: number;
+  /** The average duration of a job, in milliseconds. */
+  averageMs: number;
+  /** Why the supervisor ended the process, if it did. */
+  reason: FailedAnswer | undefined;
+}
+
+export function createWorker(options: WorkerOptions): Worker {
   const child = options.process;
+  const send = connectChild(child, {
+    onReport: (report, text) => receive(state, report, text),
+    onIdle: () => options.onFree(),
+    onBroken: () => end(state, "crashed", "The sandbox process sent invalid data."),
+    onClose: (stderrTail) => finish(state, stderrTail),
+  });
   const state: State = {
     options,
-    send: connectChild({
-      process: child,
-      onReport: (report, text) => receive(state, report, text),
-      onPause: () => options.onFree(),
-      onBroken: () => end(state, "crashed", "The sandbox process no longer makes sense."),
-      onClose: (lastWords) => finish(state, lastWords),
-    }),
-    modules: createLoadedModules(options.maxModules),
+    send,
+    modules: new Map(),
     memory: createMemoryGuard(child.pid),
+    queue: createJobQueue(() => options.progress.read()),
     ready: false,
     retired: false,
-    row: createJobRow(() => options.progress.read()),
     given: 0,
     age: 0,
-    pace: 0,
-    verdict: undefined,
+    averageMs: 0,
+    reason: undefined,
   };
   return {
     isQuarantine: options.quarantine,
     isReady: () => state.ready && !state.retired && !child.killed,
     isSlow: () => state.age > SLOW_MS,
-    isHeld: () => state.age > SLOW_MS || (state.row.first()?.job.trust ?? "proven") !== "proven",
-    backlog: () => state.row.count(),
-    expectedWait: () => state.row.count() * state.pace,
+    isHeld: () => state.age > SLOW_MS || (state.queue.first()?.job.trust ?? "proven") !== "proven",
+    backlog: () => state.queue.size(),
+    expectedWait: () => state.queue.size() * state.averageMs,
     give: (job) => give(state, job),
     takeBack: () => takeBack(state),
     tick: (elapsedMs) => tick(state, elapsedMs),
-    isWorn: () => state.given > MAX_JOBS || state.memory.isBloated(state.modules.count()),
+    isWorn: () => state.given > MAX_JOBS || state.memory.isBloated(state.modules.size),
     retire: () => retire(state),
-    tidy: () => tidy(state),
+    unloadIdleModules: () => unloadSurplus(state),
     kill: () => void child.kill("SIGKILL"),
     ended: new Promise((resolve) => child.once("close", () => resolve())),
   };
 }
 
 function receive(state: State, report: Report, text: string): void {
+  state.age = 0;
   if (report.kind === "ready") {
     state.ready = true;
-    state.age = 0;
     state.memory.begin();
     state.send({ kind: "realm" }, state.options.realm);
-  } else {
-    answer(state, report, text);
+    return;
   }
-}
-
-function answer(state: State, { job: ticket, micros }: AnswerReport, text: string): void {
-  const { job, takenBack } = state.row.answer(ticket);
-  state.age = 0;
-  state.pace += PACE_WEIGHT * (micros / 1000 - state.pace);
+  const { job, takenBack } = state.queue.answer(report.job);
+  state.averageMs += NEWEST_WEIGHT * (report.micros / 1000 - state.averageMs);
   if (!takenBack) job.settle(parseAnswer(text));
   if (state.retired) retire(state);
 }
 
 function retire(state: State): void {
   state.retired = true;
-  if (state.row.count() === 0) end(state, "crashed", "The sandbox process was worn out.");
+  if (state.queue.size() === 0) end(state, "crashed", "The sandbox process was worn out.");
 }
 
 function give(state: State, job: Job): void {
-  const isNew = state.modules.use(job.module, Date.now());
+  const { operation: kind, module, timeoutMs } = job;
+  // Deleting first moves the module to the end of the map, behind those used less recently.
+  const isNew = !state.modules.delete(module);
+  state.modules.set(module, Date.now());
   if (isNew) {
-    tidy(state);
+    unloadSurplus(state);
     state.send({ kind: "load", ...toModuleHead(job) }, job.bundle.code);
   }
-  const { operation: kind, module, timeoutMs } = job;
-  const ticket = state.row.add(job, isNew ? LOADING_GRACE_MS : GRACE_MS);
-  state.send({ kind, job: ticket, module, timeoutMs }, job.text, job.body);
+  const id = state.queue.add(job, isNew ? LOADING_GRACE_MS : GRACE_MS);
+  state.send({ kind, job: id, module, timeoutMs }, job.text, job.body);
   state.given++;
 }
 
+function toModuleHead({ module, bundle: { spec } }: Job): ModuleHead {
+  return { module, memoryMb: spec.memoryMb, strict: spec.isolation === "strict", export: spec.export };
+}
+
+/** Unloads modules over the limit and idle ones. The newest always stays. */
+function unloadSurplus({ modules, options, send }: State): void {
+  const idleSince = Date.now() - MODULE_IDLE_MS;
+  for (const [module, usedAt] of modules) {
+    if (usedAt >= idleSince && modules.size <= options.maxModules) return;
+    modules.delete(module);
+    send({ kind: "unload", module });
+  }
+}
+
 function takeBack(state: State): Job[] {
-  const waiting = state.row.waiting();
+  const waiting = state.queue.waiting();
   for (const entry of waiting) {
     entry.takenBack = true;
-    state.send({ kind: "cancel", job: entry.ticket });
+    state.send({ kind: "cancel", job: entry.id });
   }
   return waiting.map((entry) => entry.job);
 }
 
 function tick(state: State, elapsedMs: number): void {
-  if (state.row.count() === 0 && state.ready) return;
+  if (state.queue.size() === 0 && state.ready) return;
   state.age += Math.min(elapsedMs, MAX_TICK_MS);
-  const running = state.row.running();
+  const running = state.queue.running();
   if (running) limitJob(state, running);
   else if (state.age > START_MS) end(state, "crashed", "The sandbox process did not start.");
 }
 
-function limitJob(state: State, { job, graceMs }: JobEntry): void {
-  const { timeoutMs, bundle } = job;
+function limitJob(state: State, { job: { timeoutMs, bundle }, graceMs }: JobEntry): void {
+  const { memoryMb } = bundle.spec;
   if (state.age > timeoutMs + graceMs) {
     end(state, "timeout", `The transform ran longer than ${timeoutMs} ms and could not be interrupted.`);
-  } else if (state.memory.isExceeded(state.modules.count(), bundle.spec.memoryMb)) {
-    end(state, "memory", `The transform needed far more memory than its ${bundle.spec.memoryMb} MB.`);
+  } else if (state.memory.isExceeded(state.modules.size, memoryMb)) {
+    end(state, "memory", `The transform needed far more memory than its ${memoryMb} MB.`);
   }
-}
-
-function tidy(state: State): void {
-  for (const module of state.modules.takeSurplus(Date.now())) state.send({ kind: "unload", module });
 }
 
 function end(state: State, kind: FailedAnswer["kind"], message: string): void {
-  state.verdict ??= { kind, message, log: [] };
+  state.reason ??= { kind, message, log: [] };
   state.options.process.kill("SIGKILL");
 }
 
-function finish(state: State, lastWords: string): void {
-  const left = toEnd(state, lastWords);
-  state.options.progress.close();
-  state.options.onEnd(left);
-}
-
-function toEnd({ row, verdict, ready }: State, lastWords: string): ChildEnd {
-  const running = row.running();
-  return {
-    reason: verdict ?? explainDeath(lastWords),
-    blamed: verdict?.kind === "timeout",
+function finish({ options, queue, reason, ready }: State, stderrTail: string): void {
+  const running = queue.running();
+  const exit: WorkerExit = {
+    reason: reason ?? explainExit(stderrTail),
+    isJobsFault: reason?.kind === "timeout",
     wasReady: ready,
     running: running && !running.takenBack ? running.job : undefined,
-    waiting: row.waiting().map((entry) => entry.job),
+    waiting: queue.waiting().map((entry) => entry.job),
   };
-}
-
-/** A job as it was handed over: one that was taken back may come again, under another ticket. */
-interface JobEntry {
-  ticket: number;
-  job: Job;
-  /** How long it may go on after its own deadline, in milliseconds. */
-  graceMs: number;
-  takenBack: boolean;
-}
-
-/** The jobs that a child was given and has not answered, in order. */
-export interface JobRow {
-  count(): number;
-  first(): JobEntry | undefined;
-  /** Gives the new one's ticket: 1, 2, 3, … */
-  add(job: Job, graceMs: number): number;
-  /** The first one is answered; throws where that is another. */
-  answer(ticket: number): JobEntry;
-  /** The one the child is at. */
-  running(): JobEntry | undefined;
-  /** Those beside the running one that nobody took back yet. */
-  waiting(): JobEntry[];
-}
-
-/** `readProgress` gives the ticket that the child has noted. */
-export function createJobRow(readProgress: () => number): JobRow {
-  const entries: JobEntry[] = [];
-  let lastTicket = 0;
-
-  /** A child notes nothing where it is clear that it is at the first one: while no answer waits to be sent. */
-  function running(): JobEntry | undefined {
-    if (entries.length < 2) return entries[0];
-    const noted = readProgress();
-    return entries.find(({ ticket }) => ticket === noted) ?? entries[0];
-  }
-
-  return {
-    count: () => entries.length,
-    first: () => entries[0],
-    add(job, graceMs) {
-      entries.push({ ticket: ++lastTicket, job, graceMs, takenBack: false });
-      return lastTicket;
-    },
-    answer(ticket) {
-      const entry = entries.shift();
-      if (entry?.ticket !== ticket) throw new Error("An answer came out of turn.");
-      return entry;
-    },
-    running,
-    waiting() {
-      const current = running();
-      return entries.filter((entry) => entry !== current && !entry.takenBack);
-    },
-  };
+  options.progress.close();
+  options.onExit(exit);
 }

@@ -1,147 +1,148 @@
-import type { Log } from "../../telemetry/log.ts";
-import type { ChildEnd, ChildHandle } from "./job.ts";
-import { createQuarters, findConfinement, loadPrograms, type Quarters } from "./spawn.ts";
-import { createChild } from "./worker.ts";
 import { backoffMs } from "../../shared/backoff.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { createSandboxDir, findConfinement, loadPrograms, type SandboxDir } from "./spawn.ts";
+import { createWorker, type Worker, type WorkerExit } from "./worker.ts";
 
-/** Isolates of 1 to 2 MB each. The quarantine only sees modules come and go. */
+/** Isolates take 1 to 2 MB each. The modules of the quarantine change all the time. */
 const MAX_MODULES = 256;
 const MAX_QUARANTINED_MODULES = 16;
-const TIDY_MS = 60_000;
+const UNLOAD_EVERY_MS = 60_000;
 const RESTART_BACKOFF = { firstMs: 100, maxMs: 5000 };
 
-export interface CrewOptions {
+export interface WorkersOptions {
   log: Log;
-  /** How many child processes; the last one is the quarantine. */
+  /** How many child processes. The last one is the quarantine. */
   size: number;
-  /** A child may take a job that it could not take before. */
+  /** A worker may take more jobs than before. */
   onFree(): void;
-  /** A child ended; another one is on its way. */
-  onEnd(end: ChildEnd): void;
+  /** A worker ended; its replacement is on the way. */
+  onWorkerExit(exit: WorkerExit): void;
 }
 
-/** The child processes: as many as there should be, from the first `wake` to `close`. */
-export interface Crew {
-  /** Starts the children, if that was not done yet. Rejects where they cannot even be prepared. */
-  wake(): Promise<void>;
+/** The child processes: a fixed number, from `start` to `close`. */
+export interface Workers {
+  /** Starts the processes if they are not started. Rejects if they cannot be prepared. */
+  start(): Promise<void>;
   /** Those that take jobs. */
-  ready(): ChildHandle[];
-  /** All of them, those too that start or have retired. */
-  all(): ChildHandle[];
-  /** Has a child that is worn out replaced: one at a time, and never the last one that serves. */
-  renew(): void;
+  ready(): Worker[];
+  /** All, including those that are starting or retired. */
+  all(): Worker[];
+  /** Replaces a worn-out worker, one at a time and never the last that serves. */
+  replaceWorn(): void;
   /** How many were replaced. */
   recycled(): number;
   close(): Promise<void>;
 }
 
 interface State {
-  options: CrewOptions;
-  phase: "asleep" | "awake" | "closed";
-  /** By their place; a hole where the next one is not started yet. */
-  children: (ChildHandle | undefined)[];
+  options: WorkersOptions;
+  phase: "stopped" | "started" | "closed";
+  /** By slot; undefined until the slot's next worker is started. */
+  slots: (Worker | undefined)[];
   recycled: number;
-  /** Starts in a row that came to nothing. */
+  /** Starts in a row without a ready worker. */
   failedStarts: number;
-  quarters: Quarters | undefined;
+  dir: SandboxDir | undefined;
   realm: string;
-  tidier: NodeJS.Timeout | undefined;
+  unloader: NodeJS.Timeout | undefined;
   onExit: () => void;
 }
 
-export function createCrew(options: CrewOptions): Crew {
+export function createWorkers(options: WorkersOptions): Workers {
   const state: State = {
     options,
-    phase: "asleep",
-    children: [],
+    phase: "stopped",
+    slots: [],
     recycled: 0,
     failedStarts: 0,
-    quarters: undefined,
+    dir: undefined,
     realm: "",
-    tidier: undefined,
-    onExit: () => vacate(state),
+    unloader: undefined,
+    onExit: () => dispose(state),
   };
   return {
-    wake: () => wake(state),
+    start: () => start(state),
     ready: () => listReady(state),
     all: () => listAll(state),
-    renew: () => renew(state),
+    replaceWorn: () => replaceWorn(state),
     recycled: () => state.recycled,
     close: () => close(state),
   };
 }
 
-async function wake(state: State): Promise<void> {
+async function start(state: State): Promise<void> {
   const [programs, confinement] = await Promise.all([loadPrograms(), findConfinement()]);
-  if (state.phase !== "asleep") return;
-  const quarters = createQuarters(programs.child, confinement);
+  if (state.phase !== "stopped") return;
+  const dir = createSandboxDir(programs.child, confinement);
   if (!confinement.includes("--net")) state.options.log.info("sandbox processes have the service's network");
-  state.phase = "awake";
+  state.phase = "started";
   state.realm = programs.realm;
-  state.quarters = quarters;
+  state.dir = dir;
   process.once("exit", state.onExit);
-  state.tidier = setInterval(() => listAll(state).forEach((child) => child.tidy()), TIDY_MS).unref();
-  for (let place = 0; place < state.options.size; place++) start(state, quarters, place);
+  state.unloader = setInterval(() => {
+    for (const worker of listAll(state)) worker.unloadIdleModules();
+  }, UNLOAD_EVERY_MS).unref();
+  for (let slot = 0; slot < state.options.size; slot++) startWorker(state, dir, slot);
 }
 
-function start(state: State, quarters: Quarters, place: number): void {
-  if (state.phase !== "awake") return;
+function startWorker(state: State, dir: SandboxDir, slot: number): void {
+  if (state.phase !== "started") return;
   try {
-    const isLast = place === state.options.size - 1;
-    state.children[place] = createChild({
-      ...quarters.launch(),
+    const isLast = slot === state.options.size - 1;
+    state.slots[slot] = createWorker({
+      ...dir.launch(),
       quarantine: isLast,
-      maxModules: isLast && place > 0 ? MAX_QUARANTINED_MODULES : MAX_MODULES,
+      maxModules: isLast && slot > 0 ? MAX_QUARANTINED_MODULES : MAX_MODULES,
       realm: state.realm,
       onFree: () => state.options.onFree(),
-      onEnd: (end) => replace(state, quarters, place, end),
+      onExit: (exit) => replace(state, dir, slot, exit),
     });
   } catch (error) {
-    // A system at its limits may refuse another process.
+    // At its limits, the system may refuse another process.
     state.failedStarts++;
-    startLater(state, quarters, place, String(error));
+    restartLater(state, dir, slot, String(error));
   }
 }
 
-function startLater(state: State, quarters: Quarters, place: number, reason: string): void {
-  state.options.log.warn("a sandbox process is replaced", { reason });
+function restartLater(state: State, dir: SandboxDir, slot: number, reason: string): void {
+  state.options.log.warn("replacing a sandbox process", { reason });
   const delayMs = state.failedStarts === 0 ? 0 : backoffMs(state.failedStarts, RESTART_BACKOFF);
-  setTimeout(() => start(state, quarters, place), delayMs).unref();
+  setTimeout(() => startWorker(state, dir, slot), delayMs).unref();
 }
 
-function replace(state: State, quarters: Quarters, place: number, end: ChildEnd): void {
-  state.children[place] = undefined;
+function replace(state: State, dir: SandboxDir, slot: number, exit: WorkerExit): void {
+  state.slots[slot] = undefined;
   state.recycled++;
-  state.failedStarts = end.wasReady ? 0 : state.failedStarts + 1;
-  if (state.phase === "awake") startLater(state, quarters, place, end.reason.message);
-  state.options.onEnd(end);
+  state.failedStarts = exit.wasReady ? 0 : state.failedStarts + 1;
+  if (state.phase === "started") restartLater(state, dir, slot, exit.reason.message);
+  state.options.onWorkerExit(exit);
 }
 
-function listAll({ children }: State): ChildHandle[] {
-  return children.filter((child) => child !== undefined);
+function listAll({ slots }: State): Worker[] {
+  return slots.filter((worker) => worker !== undefined);
 }
 
-function listReady(state: State): ChildHandle[] {
-  return listAll(state).filter((child) => child.isReady());
+function listReady(state: State): Worker[] {
+  return listAll(state).filter((worker) => worker.isReady());
 }
 
-function renew(state: State): void {
+function replaceWorn(state: State): void {
   const ready = listReady(state);
   if (ready.length < 2 || ready.length < state.options.size) return;
-  ready.find((child) => child.isWorn())?.retire();
+  ready.find((worker) => worker.isWorn())?.retire();
 }
 
 async function close(state: State): Promise<void> {
   state.phase = "closed";
   process.off("exit", state.onExit);
-  clearInterval(state.tidier);
-  const ended = listAll(state).map((child) => child.ended);
-  vacate(state);
+  clearInterval(state.unloader);
+  const ended = listAll(state).map((worker) => worker.ended);
+  dispose(state);
   await Promise.all(ended);
 }
 
 /** Leaves no process and no folder behind. */
-function vacate(state: State): void {
-  for (const child of listAll(state)) child.kill();
-  state.quarters?.remove();
+function dispose(state: State): void {
+  for (const worker of listAll(state)) worker.kill();
+  state.dir?.remove();
 }
