@@ -4,24 +4,24 @@ import { type Checks, describeContract, type TestRunner, type UnderTest, settles
 import { MailError, messageOf } from "../errors.ts";
 import type { FollowOptions, Mail, MailBatch, MailSource } from "../mail/source.ts";
 
-/** A source whose first folder is empty, and what its server can be made to do. */
+/** A source whose first folder is empty, and control over its server. */
 export interface MailSourceUnderTest extends UnderTest {
   source: MailSource;
-  /** Of the same mailbox, with a credential that is refused. */
+  /** The same mailbox with a credential that is refused. */
   refused: MailSource;
-  /** Of a mailbox or a folder that is not there. */
+  /** A mailbox or a folder that does not exist. */
   missing: MailSource;
-  /** Of a server that nobody answers for. */
+  /** A server that does not answer. */
   unreachable: MailSource;
-  /** Puts a mail into the first folder, as it travels. Received now, or at a time in whole seconds. */
+  /** Puts a raw mail into the first folder, received now or at a time in whole seconds. */
   deliver(mail: string, receivedAt?: Date): Promise<void>;
-  /** Breaks every connection that is open. New ones are answered. */
+  /** Breaks all open connections. New ones work. */
   cut(): Promise<void>;
-  /** What the positions so far stand for is no more: the same mails, under other numbers. */
+  /** Makes all positions so far invalid: the same mails get new numbers. */
   forgetPositions(): Promise<void>;
 }
 
-/** What every source of mail must do. */
+/** Registers the tests that every mail source must pass. */
 export function describeMailSource(runner: TestRunner, name: string, open: () => Promise<MailSourceUnderTest>): void {
   describeContract(runner, { title: `mail source contract: ${name}`, open, checks: CHECKS });
 }
@@ -35,24 +35,24 @@ const BROKEN = [
 ];
 
 const CHECKS: Checks<MailSourceUnderTest> = {
-  async "says which mailbox it is"({ source }) {
+  async "names its mailbox"({ source }) {
     assert.match(source.name, /^[a-z0-9-]+$/);
     assert.notEqual(source.mailbox, "");
     assert.ok(source.folders.length > 0);
     for (const address of source.addresses) assert.equal(address, address.toLowerCase());
   },
 
-  async "has nothing to say against a mailbox that is there"({ source }) {
+  async "accepts a mailbox that exists"({ source }) {
     await source.check(new AbortController().signal);
   },
 
-  async "begins with a batch as soon as the folder is open"({ source }) {
+  async "gives a first batch as soon as the folder is open"({ source }) {
     const { batches, mails } = await followMail(source, () => true);
     assert.equal(batches.length, 1);
     assert.deepEqual(mails, []);
   },
 
-  async "gives what comes in, in its order"({ source, deliver }) {
+  async "gives new mail in order"({ source, deliver }) {
     let delivered = 0;
     const { mails } = await followMail(source, async (followed) => {
       if (followed.mails.length === delivered && delivered < 3) await deliver(mailOf(++delivered));
@@ -63,7 +63,7 @@ const CHECKS: Checks<MailSourceUnderTest> = {
 
   async "reads a mail"({ source, deliver }) {
     await deliver(mailOf(1));
-    const { mails } = await followMail(source, hasCome(1));
+    const { mails } = await followMail(source, hasMails(1));
     const [mail] = mails;
     assert.equal(mail?.from, "Ann Lee <Ann@Example.com>");
     assert.equal(mail.sender, "ann@example.com");
@@ -73,18 +73,18 @@ const CHECKS: Checks<MailSourceUnderTest> = {
     assert.equal(mail.truncated, false);
   },
 
-  async "leaves out what was received before"({ source, deliver }) {
+  async "leaves out mail received before `since`"({ source, deliver }) {
     const since = Math.floor(Date.now() / 1000) * 1000 - HOUR_MS;
     await deliver(mailOf(1), new Date(since - 24 * HOUR_MS));
     await deliver(mailOf(2), new Date(since - 60_000));
     await deliver(mailOf(3), new Date(since + 60_000));
-    const { mails } = await followMail(source, hasCome(1), { since });
+    const { mails } = await followMail(source, hasMails(1), { since });
     assert.deepEqual(toIds(mails), toIds([3]));
   },
 
-  async "gives no more than was asked for at once, and says how many wait"({ source, deliver }) {
+  async "limits a batch and says how many mails wait"({ source, deliver }) {
     for (const number of [1, 2, 3, 4, 5]) await deliver(mailOf(number));
-    const { batches, mails } = await followMail(source, hasCome(5), { batchSize: 2 });
+    const { batches, mails } = await followMail(source, hasMails(5), { batchSize: 2 });
     assert.deepEqual(toIds(mails), toIds([1, 2, 3, 4, 5]));
     let waiting = 5;
     for (const batch of batches) {
@@ -95,27 +95,27 @@ const CHECKS: Checks<MailSourceUnderTest> = {
     assert.equal(batches.at(-1)?.remaining, 0);
   },
 
-  async "goes on from a position, with what came meanwhile"({ source, deliver }) {
+  async "continues from a position, with mail that arrived meanwhile"({ source, deliver }) {
     for (const number of [1, 2, 3]) await deliver(mailOf(number));
-    const { position } = await followMail(source, hasCome(2), { batchSize: 2 });
+    const { position } = await followMail(source, hasMails(2), { batchSize: 2 });
     assert.ok(Buffer.byteLength(position) <= 4096);
     await deliver(mailOf(4));
-    const { mails } = await followMail(source, hasCome(2), { position });
+    const { mails } = await followMail(source, hasMails(2), { position });
     assert.deepEqual(toIds(mails), toIds([3, 4]));
   },
 
-  async "gives from a position what was received before `since`"({ source, deliver }) {
+  async "ignores `since` after a valid position"({ source, deliver }) {
     const { position } = await followMail(source, () => true);
     await deliver(mailOf(1), new Date(Date.now() - HOUR_MS));
-    const { mails } = await followMail(source, hasCome(1), { position, since: Date.now() });
+    const { mails } = await followMail(source, hasMails(1), { position, since: Date.now() });
     assert.deepEqual(toIds(mails), toIds([1]));
   },
 
-  async "where positions have lost their meaning, gives what is not known"({ source, deliver, forgetPositions }) {
+  async "gives unknown mail after a position became invalid"({ source, deliver, forgetPositions }) {
     const since = Math.floor(Date.now() / 1000) * 1000 - HOUR_MS;
     await deliver(mailOf(1), new Date(since - HOUR_MS));
     for (const number of [2, 3]) await deliver(mailOf(number));
-    const { position } = await followMail(source, hasCome(2), { since });
+    const { position } = await followMail(source, hasMails(2), { since });
     await deliver(mailOf(4));
     await forgetPositions();
     const isKnown = (id: string): boolean => toIds([2, 3]).includes(id);
@@ -123,35 +123,35 @@ const CHECKS: Checks<MailSourceUnderTest> = {
     assert.deepEqual(toIds(mails), toIds([4]));
   },
 
-  async "gives a mail that nobody can understand as far as it can, and goes on"({ source, deliver }) {
+  async "gives malformed mail as far as possible, and continues"({ source, deliver }) {
     for (const mail of BROKEN) await deliver(mail);
     await deliver(mailOf(1));
-    const { mails } = await followMail(source, hasCome(BROKEN.length + 1));
+    const { mails } = await followMail(source, hasMails(BROKEN.length + 1));
     assert.equal(mails.at(-1)?.id, toId(1));
     assert.equal(new Set(toIds(mails)).size, BROKEN.length + 1);
   },
 
   async "cuts a long text"({ source, deliver }) {
     await deliver(mailOf(1, "ä".repeat(5000)));
-    const { mails } = await followMail(source, hasCome(1), { maxBytes: 99 });
+    const { mails } = await followMail(source, hasMails(1), { maxBytes: 99 });
     assert.equal(mails[0]?.body, "ä".repeat(49));
     assert.equal(mails[0].truncated, true);
   },
 
-  async "loses nothing with a connection, and gives nothing twice"({ source, deliver, cut }) {
+  async "loses and repeats nothing when connections break"({ source, deliver, cut }) {
     for (const number of [1, 2, 3, 4]) await deliver(mailOf(number));
     let cuts = 0;
     const afterBatch = async (): Promise<void> => {
       if (cuts === 4) return;
       await cut();
-      // Once it goes on before it has noticed, and once after.
+      // The source continues once before it notices, and once after.
       if (cuts++ % 2 === 1) await sleep(100);
     };
     const mails = await followThrough(source, 4, { batchSize: 1, afterBatch });
     assert.deepEqual(toIds(mails), toIds([1, 2, 3, 4]));
   },
 
-  async "goes on after a connection that was lost while nothing came"({ source, deliver, cut }) {
+  async "notices a connection that breaks while it waits"({ source, deliver, cut }) {
     let hasBegun = false;
     const afterBatch = async (): Promise<void> => {
       if (hasBegun) return;
@@ -162,30 +162,27 @@ const CHECKS: Checks<MailSourceUnderTest> = {
     assert.deepEqual(toIds(await followThrough(source, 1, { afterBatch })), toIds([1]));
   },
 
-  async "ends soon after the abort"({ source }) {
+  async "ends soon after an abort"({ source }) {
     const abort = new AbortController();
-    const waits = (): boolean => {
-      // By then the next batch has been asked for.
+    const abortLater = (): boolean => {
+      // By then the next batch is requested.
       setTimeout(() => abort.abort(), 100);
       return false;
     };
-    const ended = followMail(source, waits, { signal: abort.signal }).catch(() => undefined);
+    const ended = followMail(source, abortLater, { signal: abort.signal }).catch(() => undefined);
     await settlesSoon(ended, "The source continued after the abort.");
   },
 
-  async "gives nothing once it is aborted"({ source, deliver }) {
+  async "gives nothing after an abort"({ source, deliver }) {
     await deliver(mailOf(1));
-    const followed = followMail(source, hasCome(1), { signal: AbortSignal.abort() });
-    const mails = await followed.then(
-      (given) => given.mails,
-      () => [],
-    );
+    const followed = followMail(source, hasMails(1), { signal: AbortSignal.abort() });
+    const { mails } = await followed.catch(() => ({ mails: [] }));
     assert.deepEqual(mails, []);
   },
 
-  "says where the login is refused": ({ refused }) => requireFails(refused, "login"),
-  "says where there is no such mailbox": ({ missing }) => requireFails(missing, "gone"),
-  "says where the server cannot be reached": ({ unreachable }) => requireFails(unreachable, "network"),
+  "reports a refused login": ({ refused }) => requireFails(refused, "login"),
+  "reports a missing mailbox": ({ missing }) => requireFails(missing, "gone"),
+  "reports an unreachable server": ({ unreachable }) => requireFails(unreachable, "network"),
 };
 
 async function requireFails(source: MailSource, kind: string): Promise<void> {
@@ -193,7 +190,7 @@ async function requireFails(source: MailSource, kind: string): Promise<void> {
   assert.equal((await mailFailureOf(followMail(source, () => false))).kind, kind);
 }
 
-function hasCome(count: number) {
+function hasMails(count: number) {
   return ({ mails }: Followed): boolean => mails.length >= count;
 }
 
@@ -201,15 +198,15 @@ function toIds(mails: (Mail | number)[]): string[] {
   return mails.map((mail) => (typeof mail === "number" ? toId(mail) : mail.id));
 }
 
-/** What came of following a folder for a while. */
+/** The result of following a folder for a while. */
 export interface Followed {
   batches: MailBatch[];
   mails: Mail[];
-  /** That of the last batch. */
+  /** Of the last batch. */
   position: string;
 }
 
-/** Follows a source's first folder until `isEnough` says so of what has come; then aborts it. Rejects as the source does. */
+/** Follows the first folder until `isEnough`, then aborts. Rejects as the source does. */
 export async function followMail(
   source: MailSource,
   isEnough: (followed: Followed) => boolean | Promise<boolean>,
@@ -231,7 +228,7 @@ export async function followMail(
   return followed;
 }
 
-/** Follows until so many mails have come, and again from the last position wherever the connection is lost. */
+/** Follows until this many mails arrived, and again from the last position after each lost connection. */
 export async function followThrough(
   source: MailSource,
   count: number,
@@ -256,7 +253,7 @@ export async function followThrough(
   return mails;
 }
 
-/** Everything that is there, nothing of it known. */
+/** Defaults to all mail, none of it known. */
 function toOptions(options: Partial<FollowOptions>): FollowOptions {
   return {
     position: undefined,
@@ -270,7 +267,7 @@ function toOptions(options: Partial<FollowOptions>): FollowOptions {
   };
 }
 
-/** A mail of this number, as it travels. Below 10. */
+/** A raw mail. `number`: one digit. */
 function mailOf(number: number, text = `This is mail ${number}.`): string {
   return [
     `Message-ID: <${toId(number)}>`,
@@ -284,18 +281,17 @@ function mailOf(number: number, text = `This is mail ${number}.`): string {
   ].join("\r\n");
 }
 
-/** Its Message-ID. */
 function toId(number: number): string {
   return `mail-${number}@example.com`;
 }
 
-/** The `MailError` that a promise rejects with; throws where it resolves, or rejects with anything else. */
+/** The `MailError` that a promise rejects with. Throws when it resolves or rejects with something else. */
 export async function mailFailureOf(promise: Promise<unknown>): Promise<MailError> {
   try {
     await promise;
   } catch (error) {
     if (error instanceof MailError) return error;
-    throw new Error(`Expected a MailError, not: ${messageOf(error)}`, { cause: error });
+    throw new Error(`Expected a MailError, got: ${messageOf(error)}`, { cause: error });
   }
-  throw new Error("Expected a MailError, but nothing failed.");
+  throw new Error("Expected a MailError, but the call succeeded.");
 }

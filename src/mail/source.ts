@@ -1,34 +1,34 @@
-/** One mail as the hook is given it: decoded, bounded, plain text. Strings are empty where the mail says nothing. */
+/** A mail as the hook receives it: decoded, bounded, plain text. Strings are empty if the mail says nothing. */
 export interface Mail {
   /**
-   * The Message-ID without its angle brackets, else `sha256:` and a digest of the mail: the same wherever and whenever it is
-   * read, since it is what repeats are known by. At most 512 characters.
+   * The Message-ID without angle brackets, or `sha256:` and a digest of the mail. Always the same for the same mail, since it
+   * identifies repeats. At most 512 characters.
    */
   id: string;
-  /** The From header as a person reads it: `Ann Lee <ann@example.com>`. */
+  /** The From header, decoded: `Ann Lee <ann@example.com>`. */
   from: string;
-  /** Its address alone, in lower case. */
+  /** Only the address, in lower case. */
   sender: string;
-  /** As `from`, one entry a recipient. */
+  /** Like `from`, one entry per recipient. */
   to: string[];
   cc: string[];
   subject: string;
-  /** When it was written, or, where its Date header says nothing usable, received: ISO 8601. */
+  /** ISO 8601. The Date header, or the time of receipt if the header is unusable. */
   date: string;
   /** The beginning of the text on one line, at most 200 characters. */
   snippet: string;
-  /** The text, at most `maxBytes` of UTF-8, never cut within a character. Of a mail in HTML alone: its text. */
+  /** The text, of an HTML mail as plain text. At most `maxBytes` of UTF-8, never cut within a character. */
   body: string;
   /** Whether `body` was cut. */
   truncated: boolean;
   attachments: MailAttachment[];
-  /** The provider's own thread, else the id of the mail that began it. */
+  /** The provider's thread, or the id of the mail that began the thread. */
   threadId: string;
-  /** The mailing list, as its List-Id says without angle brackets. */
+  /** The mailing list: the List-Id without angle brackets. */
   listId: string;
-  /** Where it lies. Of a provider that has labels only: empty. */
+  /** Empty if the provider has only labels. */
   folder: string;
-  /** Keywords or labels by their names. */
+  /** Names of keywords or labels. */
   labels: string[];
   authentication: MailAuthentication;
 }
@@ -41,16 +41,16 @@ export interface MailAttachment {
   size: number;
 }
 
-/** What the receiving server says of the sender, in its own words (`pass`, `fail`, `softfail` …); absent: it says nothing. */
+/** What the receiving server says about the sender, in its own words (`pass`, `fail`, `softfail` …). Absent: it says nothing. */
 export interface MailAuthentication {
-  /** The server that says so: a name that the sender may have made up, unless `hooks.mail.authservId` names it. */
+  /** The server that says so. The sender can forge the name, unless `hooks.mail.authservId` is set. */
   server?: string;
   spf?: string;
   dkim?: string;
   dmarc?: string;
 }
 
-/** What a filter asks about a mail beyond what the hook is given. */
+/** What a filter needs to know about a mail and the hook does not. */
 export interface MailMarks {
   spam: boolean;
   trash: boolean;
@@ -62,53 +62,50 @@ export interface ReceivedMail {
   marks: MailMarks;
 }
 
-/** Some mails in the order they came, and how far the mailbox is read once they are dealt with. */
+/** Some mails in the order of their arrival, and how far the mailbox is read after them. */
 export interface MailBatch {
   mails: ReceivedMail[];
-  /** For the next `follow`. Only the source that gave it understands it. At most 4 KiB. */
+  /** For the next `follow`. Only the source understands it. At most 4 KiB. */
   position: string;
-  /** How many mails are known to wait behind these. */
+  /** How many more mails are known to wait. */
   remaining: number;
 }
 
 export interface FollowOptions {
-  /** Where the last `follow` of this folder had come to; undefined: this is the first. */
+  /** Of the last batch of an earlier `follow`; undefined for the first one. */
   position: string | undefined;
-  /**
-   * Milliseconds since the epoch. What came before is left out, at the first `follow` and wherever a position has lost its
-   * meaning.
-   */
+  /** Milliseconds since the epoch. Without a valid position, mail received before is left out. */
   since: number;
-  /** Whether the mail of this id was dealt with. Asked before a mail is fetched where a position has lost its meaning. */
+  /** Whether a mail was processed already. Without a valid position, it is asked before a mail is fetched. */
   isKnown(id: string): boolean;
-  /** Most mails of a batch. */
+  /** Maximum number of mails in a batch. */
   batchSize: number;
-  /** Most bytes of `Mail.body`. */
+  /** Maximum size of `Mail.body`. */
   maxBytes: number;
-  /** Whose authentication results count; undefined: those of the topmost header. */
+  /** The server whose authentication results count; undefined: those of the topmost header. */
   authservId: string | undefined;
-  /** Ends the iteration: it is then done, or rejects with anything. */
+  /** Ends the iteration, or makes it reject with anything. */
   signal: AbortSignal;
 }
 
-/** Reads a mailbox. Write one: a function from options to this object, and a line in `index.ts`. */
+/** Reads a mailbox. To add one, write a `DriverDefinition` for it, and a line in `index.ts` or a plugin. */
 export interface MailSource {
-  /** `imap`, `gmail`: the `source` of what the hook is given. */
+  /** `imap`, `gmail`: the `source` in the hook's payload. */
   readonly name: string;
-  /** Which mailbox it is, the same at every start: `imap://ann@mail.example.com`. */
+  /** Identifies the mailbox, the same at every start: `imap://ann@mail.example.com`. */
   readonly mailbox: string;
-  /** The addresses that mails of one's own come from, in lower case, as far as the settings tell. */
+  /** The user's own addresses, in lower case, as far as the settings tell. */
   readonly addresses: readonly string[];
-  /** What is followed side by side, each with a position of its own. At least one. */
+  /** Followed in parallel, each with its own position. At least one. */
   readonly folders: readonly string[];
-  /** Logs in and looks whether the folders are there. Rejects with a `MailError`. */
+  /** Logs in and checks that the folders exist. Rejects with a `MailError`. */
   check(signal: AbortSignal): Promise<void>;
   /**
-   * Gives what a folder holds and what comes in, batch after batch, for as long as it can. The next batch is asked for when
-   * the last one is dealt with. A batch may be empty and only move the position. The first one comes as soon as the folder
-   * is open. Rejects with a `MailError`. A mail that cannot be understood is given as far as it can; none ends the iteration.
+   * Gives the mail of a folder, and new mail as it arrives. The next batch is requested when the last one is processed. The first
+   * batch comes as soon as the folder is open; a batch may be empty and only move the position. Rejects with a `MailError`. Gives
+   * malformed mail as far as possible.
    */
   follow(folder: string, options: FollowOptions): AsyncIterable<MailBatch>;
-  /** Where something outside can tell that the mailbox has changed: look now. It may never be called, or for nothing. */
+  /** Called when the mailbox may have changed, if something outside can tell. */
   notify?(): void;
 }
