@@ -4,7 +4,7 @@ import { createWakeUp } from "../../shared/async.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
 import { createGmailApi, createOAuthClient, type GmailApi } from "./api.ts";
 import { withHeaderFallback } from "./fetch.ts";
-import { parsePosition, type Position, readBacklog, readHistory, startPosition } from "./history.ts";
+import { parsePosition, readBacklog, readHistory, startPosition } from "./history.ts";
 import { checkSubscription, createPubsub, isSameMailbox, type Pubsub, pullUntilChange } from "./pubsub.ts";
 import { createWatchRenewal, requestWatch, type WatchRenewal } from "./watch.ts";
 
@@ -24,8 +24,6 @@ interface Connection {
 /** Gmail has labels instead of folders. */
 const FOLDER = "mailbox";
 const POLL_MS = 60_000;
-/** How often a position is given although nothing has changed. Gmail forgets old ones after about a week. */
-const KEEP_MS = 3_600_000;
 
 /**
  * Follows a mailbox by Gmail's API. The history says what arrived; notifications only say when to read it, so that a lost one delays
@@ -69,7 +67,6 @@ export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSou
     const { signal } = options;
     await checkMailbox(api, user, signal);
     let position = parsePosition(options.position) ?? (await startPosition(api, options.since, signal));
-    let given: Position | undefined;
     while (!signal.aborted) {
       const { backlog } = position;
       const batches = backlog
@@ -77,9 +74,7 @@ export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSou
         : readHistory(api, position, options);
       for await (const batch of batches) {
         position = batch.position;
-        if (batch.mails.length === 0 && given && !isProgress(given, position)) continue;
         yield { ...batch, position: JSON.stringify(position) };
-        given = position;
       }
       // After a new watch the history is read once more: earlier changes may not have been announced.
       if (position.backlog || (await renewal?.keep(signal))) continue;
@@ -88,14 +83,6 @@ export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSou
       changes.reset();
     }
   }
-}
-
-function isProgress(given: Position, position: Position): boolean {
-  return (
-    given.historyId !== position.historyId ||
-    Boolean(given.backlog) !== Boolean(position.backlog) ||
-    given.readAt + KEEP_MS < position.readAt
-  );
 }
 
 /** Rejects with a `MailError` unless the consent opens this user's mailbox. */
