@@ -4,15 +4,14 @@ import { Document, isMap, isSeq, visit } from "yaml";
 import * as fc from "../../../test/support/property.ts";
 import { tokenize } from "../parse/json5.ts";
 import { parseSource } from "../parse/source.ts";
-import { editConfig } from "./edit-config.ts";
-import { applyChange, type Change } from "./splice.ts";
+import { applyEdit, type Change, diffValues, type Edit, editConfig } from "./edit-config.ts";
 
-const put = (...changes: [path: string, value: unknown][]): Change[] =>
-  changes.map(([path, value]) => ({ path: path.split("."), value }));
+const set = (path: string, value: unknown): Edit => ({ kind: "set", path: path.split("."), value });
+const remove = (path: string): Edit => ({ kind: "remove", path: path.split(".") });
 
-const SOURCE = put(["hooks.mail", { source: { kind: "imap", folders: ["INBOX", "A b"] } }]);
+const MAIL = { source: { kind: "imap", folders: ["INBOX", "A b"] } };
 
-describe("JSON5 is added to as a person would", () => {
+describe("a change in JSON5 follows the style of the file", () => {
   test.each([
     [
       "nothing",
@@ -34,24 +33,28 @@ describe("JSON5 is added to as a person would", () => {
     ["Windows line breaks", "{\r\n  b: 2\r\n}\r\n", "{\r\n  b: 2,\r\n  a: 1\r\n}\r\n"],
     ["a byte order mark", "\uFEFF{ b: 2 }", "\uFEFF{ b: 2, a: 1 }"],
   ])("%s", (_what, text, expected) => {
-    expect(editConfig("x.json5", text, text === "" ? SOURCE : put(["a", 1]))).toBe(expected);
+    expect(editConfig("x.json5", text, [text === "" ? set("hooks.mail", MAIL) : set("a", 1)])).toBe(expected);
   });
 
-  test("strings are quoted as the file's first one is", () => {
-    expect(editConfig("x.json5", "{ b: 'x' }", put(["a", `it's "so"\n`]))).toBe(`{ b: 'x', a: 'it\\'s "so"\\n' }`);
+  test("strings have the quotes of the first one", () => {
+    expect(editConfig("x.json5", "{ b: 'x' }", [set("a", `it's "so"\n`)])).toBe(`{ b: 'x', a: 'it\\'s "so"\\n' }`);
   });
 
   test("JSON stays JSON", () => {
-    const edited = editConfig("x.json", "{}", SOURCE);
-    expect(JSON.parse(edited)).toEqual({ hooks: { mail: SOURCE[0]?.value } });
-    expect(() => JSON.parse(editConfig("x.json", '{\n  "b": {\n    "c": 1\n  }\n}', SOURCE))).not.toThrow();
+    const edited = editConfig("x.json", "{}", [set("hooks.mail", MAIL)]);
+    expect(JSON.parse(edited)).toEqual({ hooks: { mail: MAIL } });
+    expect(() => JSON.parse(editConfig("x.json", '{\n  "b": {\n    "c": 1\n  }\n}', [set("a", MAIL)]))).not.toThrow();
   });
 
-  test("a value is changed where it stands, and a list is appended to", () => {
+  test("a value is changed in place, a list gets items anywhere", () => {
     const text = "{\n  a: [ 'x', // one\n  ], /* a */ b: 'old', // b\n}";
-    expect(editConfig("x.json5", text, [...put(["b", "new"]), { path: ["a", 1], value: "y" }])).toBe(
-      "{\n  a: [ 'x', 'y', // one\n  ], /* a */ b: 'new', // b\n}",
+    const insert: Change = { kind: "insert", path: ["a"], index: 0, value: "w" };
+    expect(editConfig("x.json5", text, [set("b", "new"), { kind: "append", path: ["a"], value: "y" }, insert])).toBe(
+      "{\n  a: [ 'w', 'x', 'y', // one\n  ], /* a */ b: 'new', // b\n}",
     );
+    const lines = "{\n  a: [\n    1, // one\n  ],\n}";
+    expect(editConfig("x.json5", lines, [{ ...insert, value: 0 }])).toBe("{\n  a: [\n    0,\n    1, // one\n  ],\n}");
+    expect(editConfig("x.json5", "{ b: 1 }", [{ kind: "append", path: ["a"], value: 1 }])).toBe("{ b: 1, a: [1] }");
   });
 
   test.each([
@@ -61,59 +64,61 @@ describe("JSON5 is added to as a person would", () => {
     ["{\n  a: 1,\n  b: 2,\n  c: 3,\n}", "{\n  a: 1,\n  c: 3,\n}"],
     ["{\n  a: 1, // one\n  b: 2 // two\n}", "{\n  a: 1 // one\n  // two\n}"],
   ])("%j without b is %j", (text, expected) => {
-    expect(editConfig("x.json5", text, put(["b", undefined]))).toBe(expected);
+    expect(editConfig("x.json5", text, [remove("b")])).toBe(expected);
   });
 });
 
-describe("YAML is added to as a person would", () => {
+describe("a change in YAML follows the style of the file", () => {
   test.each([
     ["nothing", "", "a: 1\n"],
-    ["a comment alone", "# mine", "# mine\na: 1"],
+    ["a comment alone", "# mine", "# mine\n\na: 1\n"],
     ["an empty map", "{}\n", "a: 1\n"],
-    ["lines", "b: 2 # two\n# end\n", "b: 2 # two\na: 1\n# end\n"],
-    ["no last line break", "b:\n  c: 2", "b:\n  c: 2\na: 1"],
+    ["lines", "b: 2 # two\n# end\n", "b: 2 # two\na: 1\n\n# end\n"],
+    ["no last line break", "b:\n  c: 2", "b:\n  c: 2\na: 1\n"],
     ["a text block", "b: |\n  x\n\n  y\n", "b: |\n  x\n\n  y\na: 1\n"],
     ["braces", "{ b: 2 } # two\n", "{ b: 2, a: 1 } # two\n"],
-    ["braces with a trailing comma", "{ b: 2,\n}\n", "{ b: 2, a: 1,\n}\n"],
-    ["Windows line breaks", "b: 2\r\n# end\r\n", "b: 2\r\na: 1\r\n# end\r\n"],
+    ["braces with a trailing comma", "{ b: 2,\n}\n", "{ b: 2, a: 1 }\n"],
+    ["Windows line breaks", "b: 2\r\n# end\r\n", "b: 2\r\na: 1\r\n\r\n# end\r\n"],
     ["a byte order mark", "\uFEFFb: 2\n", "\uFEFFb: 2\na: 1\n"],
     ["a document marker", "---\nb: 2\n...\n", "---\nb: 2\na: 1\n...\n"],
   ])("%s", (_what, text, expected) => {
-    expect(editConfig("x.yaml", text, put(["a", 1]))).toBe(expected);
+    expect(editConfig("x.yaml", text, [set("a", 1)])).toBe(expected);
   });
 
   test.each([
-    ["hooks: # none yet\nb: 2\n", "hooks: # none yet\n    a: 1\nb: 2\n"],
+    ["hooks: # none yet\nb: 2\n", "hooks:\n    # none yet\n    a: 1\nb: 2\n"],
     ["hooks: {}\n", "hooks:\n  a: 1\n"],
-    ["hooks: null # x\n", "hooks: # x\n  a: 1\n"],
+    ["hooks: null # x\n", "hooks:\n  # x\n  a: 1\n"],
     ["b: 2\n", "b: 2\nhooks:\n  a: 1\n"],
     ["hooks:\n    b: 2\n", "hooks:\n    b: 2\n    a: 1\n"],
   ])("%j below a key", (text, expected) => {
     const indented = text.includes("none yet") ? `x:\n    y: 1\n${text}` : text;
     const all = text.includes("none yet") ? `x:\n    y: 1\n${expected}` : expected;
-    expect(editConfig("x.yaml", indented, put(["hooks.a", 1]))).toBe(all);
+    expect(editConfig("x.yaml", indented, [set("hooks.a", 1)])).toBe(all);
   });
 
-  test("a value is changed where it stands, and a list is appended to", () => {
+  test("a value is changed in place, a list gets items anywhere", () => {
     const text = "a:\n- x # one\nb: 'old' # b\nc: [ y ]\nd: |\n  long\ne: 1\n";
-    const changes = [...put(["b", "it's"], ["d", "s"]), { path: ["a", 1], value: "y" }, { path: ["c", 1], value: "z" }];
-    expect(editConfig("x.yaml", text, changes)).toBe(
-      "a:\n- x # one\n- y\nb: 'it''s' # b\nc: [ y, \"z\" ]\nd: \"s\"\ne: 1\n",
-    );
+    const changes = [
+      set("b", "it's"),
+      set("d", "s"),
+      { kind: "append", path: ["a"], value: "y" } as const,
+      { kind: "insert", path: ["c"], index: 0, value: "z" } as const,
+    ];
+    expect(editConfig("x.yaml", text, changes)).toBe("a:\n- x # one\n- y\nb: 'it''s' # b\nc: [ z, y ]\nd: s\ne: 1\n");
   });
 
   test.each([
-    ["a: 1\nb: 2 # two\nc: 3\n", "a: 1\n# two\nc: 3\n"],
+    ["a: 1\nb: 2 # two\nc: 3\n", "a: 1\nc: 3\n"],
     ["a: 1\nb: |\n  x\nc: 3\n", "a: 1\nc: 3\n"],
-    ["{ a: 1, b: 2, c: 3 }", "{ a: 1, c: 3 }"],
-    ["{ a: 1, b: 2 }", "{ a: 1 }"],
+    ["{ a: 1, b: 2, c: 3 }", "{ a: 1, c: 3 }\n"],
   ])("%j without b is %j", (text, expected) => {
-    expect(editConfig("x.yaml", text, put(["b", undefined]))).toBe(expected);
+    expect(editConfig("x.yaml", text, [remove("b")])).toBe(expected);
   });
 
-  test("what would change something else is refused", () => {
+  test("a change that would change something else is refused", () => {
     const text = "base: &base { enabled: true }\nhooks: *base\n";
-    expect(() => editConfig("x.yaml", text, put(["hooks.a", 1]))).toThrow(/hooks\.a: this cannot be changed/);
+    expect(() => editConfig("x.yaml", text, [set("hooks.a", 1)])).toThrow(/hooks\.a: cannot be changed/);
   });
 });
 
@@ -142,40 +147,42 @@ const arbitraryValue = fc.letrec<{ value: unknown; object: Record<string, unknow
   object: fc.dictionary(fc.constantFrom(...KEYS), tie("value"), { maxKeys: 4, noNullPrototype: true }),
 }));
 
-const arbitraryChange = fc.record({
+const arbitraryChange: fc.Arbitrary<Edit> = fc.record({
+  kind: fc.constant("set" as const),
   path: fc.array(fc.constantFrom(...KEYS), { minLength: 1, maxLength: 3 }),
   value: arbitraryValue.value,
 });
 
-describe("whatever the text looks like", () => {
-  test("JSON5 gets the wanted value, and loses nothing else", () => {
+describe("for any text", () => {
+  test("JSON5 gets the wanted value and loses nothing else", () => {
     const arbitraryText = fc.tuple(arbitraryValue.object, fc.array(fc.nat(), { minLength: 40, maxLength: 40 }));
     const property = fc.property(arbitraryText, arbitraryChange, ([value, dice], change) => {
       const text = toRandomJson5(value, createDice(dice));
-      const edited = editConfig("x.json5", text, [change]);
-      expect(parseSource("x.json5", edited).value).toEqual(applyChange(value, change));
+      const edited = tryToEdit("x.json5", text, change);
+      if (edited === undefined) return void expect(isNew(value, change.path)).toBe(false);
+      expect(parseSource("x.json5", edited).value).toEqual(applyEdit(value, change));
       if (isNew(value, change.path)) {
         expect(isWithin(squeeze(text), squeeze(edited))).toBe(true);
-        const back = editConfig("x.json5", edited, [{ ...change, value: undefined }]);
+        const back = editConfig("x.json5", edited, [{ kind: "remove", path: change.path }]);
         expect(commentsOf(back)).toEqual(commentsOf(text));
       }
     });
     fc.assert(property, { numRuns: 500 });
   });
 
-  test("JSON5 loses no comment when a key goes", () => {
+  test("JSON5 loses no comment when a key is removed", () => {
     const arbitraryText = fc.tuple(arbitraryValue.object, fc.array(fc.nat(), { minLength: 40, maxLength: 40 }));
     const property = fc.property(arbitraryText, fc.constantFrom(...KEYS), ([value, dice], key) => {
       const scalars = Object.fromEntries(Object.keys(value).map((name) => [name, 1]));
       const text = toRandomJson5(scalars, createDice(dice));
-      const edited = editConfig("x.json5", text, [{ path: [key], value: undefined }]);
+      const edited = editConfig("x.json5", text, [remove(key)]);
       expect(commentsOf(edited).length).toBeGreaterThanOrEqual(commentsOf(text).length - 1);
       expect(isWithin(edited, text)).toBe(true);
     });
     fc.assert(property, { numRuns: 500 });
   });
 
-  test("YAML gets the wanted value, or is refused where something stands in its place", () => {
+  test("YAML gets the wanted value and loses no comment", () => {
     const property = fc.property(
       arbitraryValue.object,
       arbitraryChange,
@@ -185,10 +192,10 @@ describe("whatever the text looks like", () => {
         const text = toRandomYaml(value, createDice(dice), indent);
         // The library writes lists that it cannot read again.
         fc.pre(canBeRead(text, value));
-        const edited = tryToEdit(text, change);
-        if (edited === undefined) expect(isNew(value, change.path)).toBe(false);
-        else expect(parseSource("x.yaml", edited).value).toEqual(applyChange(value, change));
-        if (isNew(value, change.path)) expect(isWithin(squeeze(text), squeeze(edited ?? ""))).toBe(true);
+        const edited = tryToEdit("x.yaml", text, change);
+        if (edited === undefined) return void expect(isNew(value, change.path)).toBe(false);
+        expect(parseSource("x.yaml", edited).value).toEqual(applyEdit(value, change));
+        if (isNew(value, change.path)) expect(countComments(edited)).toBe(countComments(text));
       },
     );
     fc.assert(property, { numRuns: 500 });
@@ -203,11 +210,11 @@ function canBeRead(text: string, value: unknown): boolean {
   }
 }
 
-function tryToEdit(text: string, change: Change): string | undefined {
+function tryToEdit(file: string, text: string, change: Change): string | undefined {
   try {
-    return editConfig("x.yaml", text, [change]);
+    return editConfig(file, text, [change]);
   } catch (error) {
-    expect(error).toMatchObject({ message: expect.stringContaining("please do it by hand") });
+    expect(error).toMatchObject({ message: expect.stringContaining("edit it by hand") });
     return undefined;
   }
 }
@@ -255,6 +262,10 @@ function isNew(value: unknown, [first, ...rest]: readonly unknown[]): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const child = Object.entries(value).find(([key]) => key === first)?.[1];
   return child === undefined || (rest.length > 0 && isNew(child, rest));
+}
+
+function countComments(yaml: string): number {
+  return yaml.match(/# ?[cd]$/gm)?.length ?? 0;
 }
 
 function squeeze(text: string): string {

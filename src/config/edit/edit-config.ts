@@ -1,43 +1,92 @@
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ConfigError } from "../../errors.ts";
-import { toKeyPath } from "../../shared/json.ts";
+import { isObject, readPath, replaceAt, type Segment, toKeyPath } from "../../shared/json.ts";
 import { isYaml, parseSource } from "../parse/source.ts";
 import { editJson5, withRoot } from "./json5.ts";
-import { applyChange, type Change } from "./splice.ts";
 import { editYaml } from "./yaml.ts";
+
+/** One change at a key path such as `["hooks", "presets", 0]`. */
+export type Change = Edit | Append;
+
+/** A change that the editors of both formats understand. */
+export type Edit =
+  /** Sets a value. Missing objects on the way are created; an index must exist. */
+  | { kind: "set"; path: readonly Segment[]; value: unknown }
+  /** Inserts an item into an existing list, before the item at `index`. */
+  | { kind: "insert"; path: readonly Segment[]; index: number; value: unknown }
+  /** Removes a key or an item. A missing one is not an error. */
+  | { kind: "remove"; path: readonly Segment[] };
+
+/** Adds an item to the end of a list. A missing list is created. */
+interface Append {
+  kind: "append";
+  path: readonly Segment[];
+  value: unknown;
+}
 
 const BOM = "\uFEFF";
 
 /**
- * Carries changes out on a configuration's text, YAML or JSON5 by the name of its file, as a person would: comments, order and
- * format of all else stay byte for byte. Throws a `ConfigError` on bad syntax, and where a change cannot be made in its
- * place alone (behind an alias, say).
+ * Makes changes in a configuration's text, in order, and keeps its comments, its order and its format. YAML or JSON5 by the
+ * extension of `file`, which is only a name here. Throws a `ConfigError` on bad syntax, and if a change would also change
+ * something else (behind an alias, say).
  */
 export function editConfig(file: string, text: string, changes: readonly Change[]): string {
   const bom = text.startsWith(BOM) ? BOM : "";
-  return bom + changes.reduce((edited, change) => editOnce(file, edited, change), text.slice(bom.length));
+  const start = text.slice(bom.length);
+  return bom + changes.reduce((edited, change) => makeChange(file, edited, change), start);
 }
 
-function editOnce(file: string, text: string, change: Change): string {
-  const start = isYaml(file) ? text : withRoot(text);
-  const wanted = applyChange(parseSource(file, start).value ?? {}, change);
-  const edited = isYaml(file) ? editYaml(start, change) : editJson5(start, change, isJson(file));
-  if (edited !== undefined && isDeepStrictEqual(valueOf(file, edited), wanted)) return edited;
-  const message = "this cannot be changed without changing something else: please do it by hand";
+/** The fewest changes that turn one value into another: objects key by key, lists as a whole. */
+export function diffValues(before: unknown, after: unknown, at: readonly Segment[] = []): Change[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (after === undefined) return [{ kind: "remove", path: at }];
+  if (!isObject(before) || !isObject(after)) return [{ kind: "set", path: at, value: after }];
+  const keys = new Set([...Object.keys(after), ...Object.keys(before)]);
+  return [...keys].flatMap((key) => diffValues(before[key], after[key], [...at, key]));
+}
+
+function makeChange(file: string, original: string, change: Change): string {
+  const text = isYaml(file) ? original : withRoot(original);
+  const value = parseSource(file, text).value ?? {};
+  const edit = toEdit(value, change);
+  if (edit.kind === "remove" && readPath(value, edit.path.map(String)) === undefined) return original;
+  try {
+    const edited = isYaml(file) ? editYaml(text, edit) : editJson5(text, edit, isJson(file));
+    if (isDeepStrictEqual(parseSource(file, edited).value, applyEdit(value, edit))) return edited;
+  } catch {
+    // The text has no place for this change.
+  }
+  const message = "cannot be changed without changing something else: edit it by hand";
   throw new ConfigError([{ file, key: toKeyPath(change.path), message }]);
+}
+
+function toEdit(value: unknown, change: Change): Edit {
+  if (change.kind !== "append") return change;
+  const list = readPath(value, change.path.map(String));
+  if (!Array.isArray(list)) return { kind: "set", path: change.path, value: [change.value] };
+  return { ...change, kind: "insert", index: list.length };
+}
+
+/** A copy of the value with the change made. */
+export function applyEdit(value: unknown, edit: Edit): unknown {
+  const keys = edit.path.map(String);
+  if (edit.kind === "set") return replaceAt(value, keys, edit.value);
+  const parentKeys = edit.kind === "remove" ? keys.slice(0, -1) : keys;
+  const parent = readPath(value, parentKeys);
+  return replaceAt(value, parentKeys, edit.kind === "insert" ? withItem(parent, edit) : without(parent, keys.at(-1)));
+}
+
+function withItem(list: unknown, { index, value }: { index: number; value: unknown }): unknown {
+  return Array.isArray(list) ? list.toSpliced(index, 0, value) : [value];
+}
+
+function without(parent: unknown, key: string | undefined): unknown {
+  if (Array.isArray(parent)) return parent.toSpliced(Number(key), 1);
+  return Object.fromEntries(Object.entries(isObject(parent) ? parent : {}).filter(([name]) => name !== key));
 }
 
 function isJson(file: string): boolean {
   return path.extname(file).toLowerCase() === ".json";
-}
-
-/** undefined: the edit has broken the text. */
-function valueOf(file: string, text: string): unknown {
-  try {
-    return parseSource(file, text).value;
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return undefined;
-  }
 }

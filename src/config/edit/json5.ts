@@ -1,5 +1,4 @@
 import type {
-  AnyNode,
   ArrayNode,
   DocumentNode,
   ElementNode,
@@ -8,128 +7,18 @@ import type {
   Token,
   ValueNode,
 } from "@humanwhocodes/momoa";
-import { isObject, type Segment } from "../../shared/json.ts";
+import { isObject, replaceAt, type Segment } from "../../shared/json.ts";
 import { parse, tokenize } from "../parse/json5.ts";
-import { type Change, indentOf, insertion, lineBefore, nest, removal, type Splice, splice } from "./splice.ts";
+import type { Edit } from "./edit-config.ts";
 
-/**
- * Changes a JSON5 text at one place, in its own style. `json`: it must stay JSON. Comments and all else stay as they are.
- */
-export function editJson5(text: string, { path, value }: Change, json: boolean): string {
-  const edit = readJson5(text, json);
-  const place = findPlace(edit.root, path);
-  if (value !== undefined) return splice(text, put(edit, place, value));
-  return place.rest.length > 0 || !place.owner ? text : splice(text, removeJson5(edit, place.owner));
+/** Makes one change in a JSON5 text, in its own style. All else stays as it is. `json`: the result must be JSON. */
+export function editJson5(text: string, edit: Edit, json: boolean): string {
+  const document = readDocument(text, json);
+  const place = findPlace(document.root, edit.path);
+  return splice(text, toSplices(document, place, edit));
 }
 
-function put(edit: Json5Text, { node, rest }: Json5Place, value: unknown): Splice[] {
-  const { style } = edit;
-  const [next, ...further] = rest;
-  const nested = nest(further, value);
-  if (node.type === "Object" && typeof next === "string") {
-    return insertJson5(edit, node, (indent) => memberToJson5(next, nested, style, indent));
-  }
-  if (node.type === "Array" && next === node.elements.length) {
-    return insertJson5(edit, node, (indent) => toJson5(nested, style, indent));
-  }
-  return [replace(edit, node, nest(rest, value))];
-}
-
-function replace({ text, style }: Json5Text, node: ValueNode, value: unknown): Splice {
-  const { from, to } = rangeOf(node);
-  const isOneLine = node.type === "Object" && node.members.length > 0 && !text.slice(from, to).includes("\n");
-  return { from, to, text: toJson5(value, style, isOneLine ? undefined : indentOf(text, from)) };
-}
-
-/** The text of the item, for a line of that indentation. */
-type Render = (indent: Indent) => string;
-
-/** Puts an item behind the last one, as that one stands: on a line of its own, or beside the others. */
-function insertJson5(edit: Json5Text, node: Container, render: Render): Splice[] {
-  const last = itemsOf(node).at(-1);
-  if (last === undefined) return [fill(edit, node, render)];
-  const { from, to } = rangeOf(last);
-  const isOnOwnLine = lineBefore(edit.text, from).trim() === "";
-  const comma = commaAfter(edit, last)?.to;
-  if (!isOnOwnLine) return [insertBeside(to, comma, render(undefined))];
-  const indent = indentOf(edit.text, from);
-  return insertLine(edit, { end: to, comma }, `\n${indent}${render(indent)}`);
-}
-
-function insertBeside(end: number, comma: number | undefined, item: string): Splice {
-  return comma === undefined ? insertion(end, `, ${item}`) : insertion(comma, ` ${item},`);
-}
-
-function insertLine(
-  edit: Json5Text,
-  { end, comma }: { end: number; comma: number | undefined },
-  line: string,
-): Splice[] {
-  const at = afterComments(edit, comma ?? end);
-  if (comma !== undefined) return [insertion(at, `${line},`)];
-  return at === end ? [insertion(end, `,${line}`)] : [insertion(end, ","), insertion(at, line)];
-}
-
-/** Behind the comments on the rest of the line, which are about what stands before them. */
-function afterComments(edit: Json5Text, offset: number): number {
-  const next = edit.tokens.find(({ loc }) => loc.start.offset >= offset);
-  if (!next?.type.endsWith("Comment")) return offset;
-  const { from, to } = rangeOf(next);
-  return edit.text.slice(offset, from).includes("\n") ? offset : afterComments(edit, to);
-}
-
-/** Puts the first item in. */
-function fill(edit: Json5Text, node: Container, render: Render): Splice {
-  const from = rangeOf(node).from + 1;
-  const to = rangeOf(node).to - 1;
-  if (edit.text.slice(from, to).trim() !== "") return fillAfterComments(edit, to, render);
-  if (node.type === "Array") return { from, to, text: render(undefined) };
-  const outer = indentOf(edit.text, from);
-  return { from, to, text: `\n${toLine(edit, outer, render)}${outer}` };
-}
-
-function fillAfterComments(edit: Json5Text, end: number, render: Render): Splice {
-  const before = lineBefore(edit.text, end);
-  if (before.trim() !== "") return insertion(end, `${render(undefined)} `);
-  return insertion(end - before.length, toLine(edit, before, render));
-}
-
-function toLine({ style }: Json5Text, outer: string, render: Render): string {
-  const indent = outer + style.unit;
-  return `${indent}${render(indent)}${style.trailingComma ? "," : ""}\n`;
-}
-
-/** Takes an item out with its comma, or as the last one with the comma before it. */
-function removeJson5(edit: Json5Text, { items, index }: NonNullable<Json5Place["owner"]>): Splice[] {
-  const item = items[index];
-  const previous = items[index - 1];
-  if (item === undefined) return [];
-  const { from, to } = rangeOf(item);
-  const after = commaAfter(edit, item);
-  if (after) return removeWithNext(edit.text, { from, to }, after);
-  const before = previous && commaAfter(edit, previous);
-  return before ? removeWithPrevious(edit.text, { from, to }, before) : [removal(edit.text, from, to)];
-}
-
-interface Range {
-  from: number;
-  to: number;
-}
-
-function removeWithNext(text: string, { from, to }: Range, comma: Range): Splice[] {
-  if (text.slice(to, comma.from).trim() !== "") return [removal(text, from, to), { ...comma, text: "" }];
-  const cut = removal(text, from, comma.to);
-  // Beside others: the space in front of the next one goes too.
-  const gap = cut.from === from ? /^[ \t]*/.exec(text.slice(cut.to))?.[0].length : 0;
-  return [{ ...cut, to: cut.to + (gap ?? 0) }];
-}
-
-function removeWithPrevious(text: string, { from, to }: Range, comma: Range): Splice[] {
-  const isBeside = /^[ \t]*$/.test(text.slice(comma.to, from));
-  return isBeside ? [{ from: comma.from, to, text: "" }] : [{ ...comma, text: "" }, removal(text, from, to)];
-}
-
-/** A JSON5 text that holds nothing, or comments only, with an empty object behind them. */
+/** A text that is empty or holds only comments, with an empty object added. */
 export function withRoot(text: string): string {
   if (!isEmpty(text)) return text;
   const lineBreak = /\r?\n/.exec(text)?.[0] ?? "\n";
@@ -138,9 +27,9 @@ export function withRoot(text: string): string {
 
 function isEmpty(text: string): boolean {
   try {
-    return tokenize(text, { mode: "json5" }).every(({ type }) => type.endsWith("Comment"));
+    return tokenize(text, { mode: "json5" }).every(isComment);
   } catch {
-    // Bad syntax is reported where the text is parsed.
+    // Bad syntax is reported when the text is parsed.
     return false;
   }
 }
@@ -148,31 +37,58 @@ function isEmpty(text: string): boolean {
 type Container = ObjectNode | ArrayNode;
 type Item = MemberNode | ElementNode;
 
-/** A text to be edited. */
-interface Json5Text {
+/** How a file is written, as far as it can be told. */
+interface Style {
+  /** One step of indentation. */
+  unit: string;
+  quote: '"' | "'";
+  quoteKeys: boolean;
+  /** Whether the last line of an object or a list ends with a comma. */
+  trailingComma: boolean;
+}
+
+interface Json5Document {
   text: string;
   root: ValueNode;
   tokens: Token[];
-  style: Json5Style;
+  style: Style;
 }
 
-/** How far a path leads into a text. */
-interface Json5Place {
+/** The deepest existing node on a path. */
+interface Place {
   node: ValueNode;
-  /** The item whose value it is, among its neighbours. */
+  /** The item that holds the node, among its neighbours. */
   owner: { items: Item[]; index: number } | undefined;
-  /** What of the path is not there. */
+  /** The rest of the path, which does not exist. */
   rest: readonly Segment[];
 }
 
-/** Reads a text that holds no bad syntax. */
-function readJson5(text: string, json: boolean): Json5Text {
-  const tree: DocumentNode = parse(text, { mode: "json5", tokens: true });
-  return { text, root: tree.body, tokens: tree.tokens ?? [], style: detectJson5Style(text, tree, json) };
+interface Range {
+  from: number;
+  to: number;
 }
 
-/** Follows a path as far as it is there. */
-function findPlace(node: ValueNode, path: readonly Segment[], owner?: Json5Place["owner"]): Json5Place {
+interface Splice extends Range {
+  text: string;
+}
+
+/** Renders an item for a line with this indentation; undefined: all on one line. */
+type Render = (indent: string | undefined) => string;
+
+function readDocument(text: string, json: boolean): Json5Document {
+  const { body, tokens = [] }: DocumentNode = parse(text, { mode: "json5", tokens: true });
+  const firstString = tokens.find(({ type }) => type === "String");
+  const firstName = body.type === "Object" ? body.members[0]?.name.type : undefined;
+  const style: Style = {
+    unit: /^([ \t]+)["'\w$]/m.exec(text)?.[1] ?? "  ",
+    quote: !json && firstString && text.charAt(firstString.loc.start.offset) === "'" ? "'" : '"',
+    quoteKeys: json || firstName === "String",
+    trailingComma: !json && /,\s*[}\]]/.test(text),
+  };
+  return { text, root: body, tokens, style };
+}
+
+function findPlace(node: ValueNode, path: readonly Segment[], owner?: Place["owner"]): Place {
   const [first, ...rest] = path;
   const items = node.type === "Object" || node.type === "Array" ? itemsOf(node) : [];
   const index = items.findLastIndex((item, place) => nameOf(item, place) === first);
@@ -180,19 +96,96 @@ function findPlace(node: ValueNode, path: readonly Segment[], owner?: Json5Place
   return item === undefined ? { node, owner, rest: path } : findPlace(item.value, rest, { items, index });
 }
 
+function toSplices(document: Json5Document, { node, owner, rest }: Place, edit: Edit): Splice[] {
+  const { text, style } = document;
+  if (edit.kind === "remove") return owner && rest.length === 0 ? removeItem(document, owner) : [];
+  if (edit.kind === "insert") {
+    if (node.type !== "Array") return [];
+    return insertItem(document, node, edit.index, (indent) => render(edit.value, style, indent));
+  }
+  const [key, ...further] = rest.map(String);
+  if (key !== undefined && node.type === "Object") {
+    const value = replaceAt(undefined, further, edit.value);
+    return insertItem(document, node, node.members.length, (indent) => renderMember(key, value, style, indent));
+  }
+  const { from, to } = rangeOf(node);
+  const isOneLine = node.type === "Object" && node.members.length > 0 && !text.slice(from, to).includes("\n");
+  const value = replaceAt(undefined, rest.map(String), edit.value);
+  return [{ from, to, text: render(value, style, isOneLine ? undefined : indentOf(text, from)) }];
+}
+
+/** Inserts an item where the others are: on its own line, or beside them. */
+function insertItem(document: Json5Document, node: Container, index: number, renderItem: Render): Splice[] {
+  const { text } = document;
+  const items = itemsOf(node);
+  const neighbour = items[index] ?? items.at(-1);
+  if (neighbour === undefined) return [insertFirst(document, node, renderItem)];
+  const { from, to } = rangeOf(neighbour);
+  const hasOwnLine = lineBefore(text, from).trim() === "";
+  const indent = hasOwnLine ? indentOf(text, from) : undefined;
+  const item = renderItem(indent);
+  if (index < items.length) return [insertion(from, hasOwnLine ? `${item},\n${indent}` : `${item}, `)];
+
+  const comma = commaAfter(document, neighbour)?.to;
+  if (!hasOwnLine) return [comma === undefined ? insertion(to, `, ${item}`) : insertion(comma, ` ${item},`)];
+  // A comment on the last line belongs to the last item.
+  const end = afterComments(document, comma ?? to);
+  const line = `\n${indent}${item}`;
+  if (comma !== undefined) return [insertion(end, `${line},`)];
+  return end === to ? [insertion(to, `,${line}`)] : [insertion(to, ","), insertion(end, line)];
+}
+
+/** The end of the comments on the rest of the line. */
+function afterComments(document: Json5Document, offset: number): number {
+  const next = document.tokens.find(({ loc }) => loc.start.offset >= offset);
+  if (!next || !isComment(next)) return offset;
+  const { from, to } = rangeOf(next);
+  return document.text.slice(offset, from).includes("\n") ? offset : afterComments(document, to);
+}
+
+function insertFirst({ text, style }: Json5Document, node: Container, renderItem: Render): Splice {
+  const range = rangeOf(node);
+  const from = range.from + 1;
+  const to = range.to - 1;
+  const before = lineBefore(text, to);
+  const toLine = (outer: string): string => {
+    const indent = outer + style.unit;
+    return `${indent}${renderItem(indent)}${style.trailingComma ? "," : ""}\n`;
+  };
+  if (text.slice(from, to).trim() !== "") {
+    // There are comments: the item follows them.
+    return before.trim() === ""
+      ? insertion(to - before.length, toLine(before))
+      : insertion(to, `${renderItem(undefined)} `);
+  }
+  if (node.type === "Array") return { from, to, text: renderItem(undefined) };
+  const outer = indentOf(text, from);
+  return { from, to, text: `\n${toLine(outer)}${outer}` };
+}
+
+/** Removes an item with the comma behind it, or, if it is the last one, with the comma before it. */
+function removeItem(document: Json5Document, { items, index }: NonNullable<Place["owner"]>): Splice[] {
+  const { text } = document;
+  const item = items[index];
+  const previous = items[index - 1];
+  if (item === undefined) return [];
+  const { from, to } = rangeOf(item);
+  const after = commaAfter(document, item);
+  if (after) {
+    if (text.slice(to, after.from).trim() !== "") return [removal(text, from, to), { ...after, text: "" }];
+    const cut = removal(text, from, after.to);
+    // Beside other items the space before the next one goes too.
+    const gap = cut.from === from ? (/^[ \t]*/.exec(text.slice(cut.to))?.[0].length ?? 0) : 0;
+    return [{ ...cut, to: cut.to + gap }];
+  }
+  const before = previous && commaAfter(document, previous);
+  if (!before) return [removal(text, from, to)];
+  const isBeside = /^[ \t]*$/.test(text.slice(before.to, from));
+  return isBeside ? [{ from: before.from, to, text: "" }] : [{ ...before, text: "" }, removal(text, from, to)];
+}
+
 function itemsOf(node: Container): Item[] {
   return node.type === "Object" ? node.members : node.elements;
-}
-
-function rangeOf({ loc }: ValueNode | Item | Token): { from: number; to: number } {
-  return { from: loc.start.offset, to: loc.end.offset };
-}
-
-/** Where the comma behind an item stands, comments in between or not. */
-function commaAfter({ tokens }: Json5Text, item: Item): { from: number; to: number } | undefined {
-  const { to } = rangeOf(item);
-  const next = tokens.find(({ type, loc }) => loc.start.offset >= to && !type.endsWith("Comment"));
-  return next?.type === "Comma" ? rangeOf(next) : undefined;
 }
 
 function nameOf(item: Item, index: number): Segment {
@@ -200,117 +193,80 @@ function nameOf(item: Item, index: number): Segment {
   return item.name.type === "Identifier" ? item.name.name : item.name.value;
 }
 
-/** How a file is written, as far as it can be told. */
-interface Json5Style {
-  /** One step of indentation. */
-  unit: string;
-  quote: '"' | "'";
-  quoteKeys: boolean;
-  /** Whether what stands on lines of its own ends with a comma, the last one too. */
-  trailingComma: boolean;
+function rangeOf({ loc }: ValueNode | Item | Token): Range {
+  return { from: loc.start.offset, to: loc.end.offset };
 }
 
-/** `json`: it may hold nothing but JSON, since its name says so. */
-function detectJson5Style(text: string, tree: DocumentNode, json: boolean): Json5Style {
-  const objects = objectsOf(tree.body);
-  const names = objects.flatMap(({ members }) => members.map(({ name }) => name));
-  return {
-    unit: objects.map((object) => unitOf(text, object)).find(Boolean) ?? "  ",
-    quote: !json && startsSingle(text, tree.tokens ?? []) ? "'" : '"',
-    quoteKeys: json || (names.length > 0 && names.every(({ type }) => type === "String")),
-    trailingComma: !json && hasTrailingComma(tree.tokens ?? []),
-  };
+/** The comma behind an item, comments in between or not. */
+function commaAfter({ tokens }: Json5Document, item: Item): Range | undefined {
+  const { to } = rangeOf(item);
+  const next = tokens.find((token) => token.loc.start.offset >= to && !isComment(token));
+  return next?.type === "Comma" ? rangeOf(next) : undefined;
 }
 
-/** Outer ones first. */
-function objectsOf(node: AnyNode): ObjectNode[] {
-  if (node.type === "Array") return node.elements.flatMap(({ value }) => objectsOf(value));
-  if (node.type !== "Object") return [];
-  return [node, ...node.members.flatMap(({ value }) => objectsOf(value))];
+function isComment({ type }: Token): boolean {
+  return type.endsWith("Comment");
 }
 
-/** How much further in its members stand than the line that it begins on. */
-function unitOf(text: string, { loc, members: [first] }: ObjectNode): string {
-  if (first === undefined || !startsLine(text, first)) return "";
-  const outer = indentOf(text, loc.start.offset);
-  const nested = indentOf(text, first.loc.start.offset);
-  return nested.startsWith(outer) ? nested.slice(outer.length) : "";
+/** A longer list is written over several lines. */
+const MAX_LIST_LENGTH = 80;
+
+function render(value: unknown, style: Style, indent: string | undefined): string {
+  if (typeof value === "string") return quote(value, style);
+  const isList = Array.isArray(value);
+  if (!isList && !isObject(value)) return JSON.stringify(value);
+  const renderAll = (inner: string | undefined): string[] =>
+    isList
+      ? value.map((item) => render(item, style, inner))
+      : Object.entries(value).map(([key, child]) => renderMember(key, child, style, inner));
+  const oneLine = renderAll(undefined).join(", ");
+  if (oneLine === "") return isList ? "[]" : "{}";
+  if (isList && (indent === undefined || oneLine.length <= MAX_LIST_LENGTH)) return `[${oneLine}]`;
+  if (indent === undefined) return `{ ${oneLine} }`;
+  const inner = indent + style.unit;
+  const lines = renderAll(inner).join(`,\n${inner}`) + (style.trailingComma ? "," : "");
+  return isList ? `[\n${inner}${lines}\n${indent}]` : `{\n${inner}${lines}\n${indent}}`;
 }
 
-function startsLine(text: string, { loc }: MemberNode): boolean {
-  return lineBefore(text, loc.start.offset).trim() === "";
-}
-
-function startsSingle(text: string, tokens: Token[]): boolean {
-  const first = tokens.find(({ type }) => type === "String");
-  return first !== undefined && text.charAt(first.loc.start.offset) === "'";
-}
-
-function hasTrailingComma(tokens: Token[]): boolean {
-  const telling = tokens.filter(({ type }) => !type.endsWith("Comment"));
-  return telling.some(({ type }, index) => type === "Comma" && isClosing(telling[index + 1]));
-}
-
-function isClosing(token: Token | undefined): boolean {
-  return token?.type === "RBrace" || token?.type === "RBracket";
-}
-
-/** A list of plain values that is longer than this stands on lines of its own. */
-const MAX_CHARACTERS = 80;
-
-/** Where a value is written: the indentation of its line, or undefined: all on one line. */
-type Indent = string | undefined;
-
-/** A value as text in a file's own style. */
-function toJson5(value: unknown, style: Json5Style, indent: Indent): string {
-  if (Array.isArray(value)) return listToJson5(value, style, indent);
-  if (isObject(value)) {
-    const members = Object.entries(value).map(([key, child]) => memberToJson5(key, child, style, inner(style, indent)));
-    return enclose(members, { open: "{", close: "}", space: " " }, style, indent);
-  }
-  return typeof value === "string" ? quote(value, style) : JSON.stringify(value);
-}
-
-/** `key: value`. */
-function memberToJson5(key: string, value: unknown, style: Json5Style, indent: Indent): string {
+function renderMember(key: string, value: unknown, style: Style, indent: string | undefined): string {
   const name = style.quoteKeys || !/^[A-Za-z_$][\w$]*$/.test(key) ? quote(key, style) : key;
-  return `${name}: ${toJson5(value, style, indent)}`;
+  return `${name}: ${render(value, style, indent)}`;
 }
 
-function listToJson5(items: unknown[], style: Json5Style, indent: Indent): string {
-  const brackets = { open: "[", close: "]", space: "" };
-  const short = enclose(
-    items.map((item) => toJson5(item, style, undefined)),
-    brackets,
-    style,
-    undefined,
-  );
-  if (indent === undefined || short.length <= MAX_CHARACTERS) return short;
-  return enclose(
-    items.map((item) => toJson5(item, style, inner(style, indent))),
-    brackets,
-    style,
-    indent,
-  );
-}
-
-function enclose(
-  parts: string[],
-  { open, close, space }: { open: string; close: string; space: string },
-  style: Json5Style,
-  indent: Indent,
-): string {
-  if (parts.length === 0) return open + close;
-  if (indent === undefined) return `${open}${space}${parts.join(", ")}${space}${close}`;
-  const lines = parts.join(`,\n${indent}${style.unit}`);
-  return `${open}\n${indent}${style.unit}${lines}${style.trailingComma ? "," : ""}\n${indent}${close}`;
-}
-
-function inner({ unit }: Json5Style, indent: Indent): Indent {
-  return indent === undefined ? undefined : indent + unit;
-}
-
-function quote(text: string, { quote: mark }: Json5Style): string {
+function quote(text: string, style: Style): string {
   const json = JSON.stringify(text);
-  return mark === '"' ? json : `'${json.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
+  return style.quote === '"' ? json : `'${json.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
+}
+
+/** Makes splices that do not overlap. Their line breaks become those of the text. */
+function splice(text: string, splices: readonly Splice[]): string {
+  const lineBreak = /\r?\n/.exec(text)?.[0] ?? "\n";
+  return splices
+    .toSorted((one, other) => other.from - one.from)
+    .reduce((edited, { from, to, text: piece }) => {
+      return edited.slice(0, from) + piece.replaceAll("\n", lineBreak) + edited.slice(to);
+    }, text);
+}
+
+function insertion(at: number, text: string): Splice {
+  return { from: at, to: at, text };
+}
+
+/** Removes a piece, and the line that it leaves empty. */
+function removal(text: string, from: number, to: number): Splice {
+  const before = lineBefore(text, from);
+  const after = /[^\r\n]*/.exec(text.slice(to))?.[0] ?? "";
+  if (before.trim() !== "") return { from, to, text: "" };
+  if (after.trim() !== "") return { from, to: to + after.length - after.trimStart().length, text: "" };
+  const lineBreak = /^\r?\n/.exec(text.slice(to + after.length))?.[0] ?? "";
+  return { from: from - before.length, to: to + after.length + lineBreak.length, text: "" };
+}
+
+/** The text before an offset on its line. */
+function lineBefore(text: string, offset: number): string {
+  return text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
+}
+
+function indentOf(text: string, offset: number): string {
+  return /^[ \t]*/.exec(lineBefore(text, offset))?.[0] ?? "";
 }

@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test("a file keeps its permissions, and nothing is left beside it", () => {
+test("a file keeps its permissions, and no other file remains", () => {
   writeFileSync(file, "old");
   chmodSync(file, 0o640);
   replaceFile(file, "new", { expected: "old" });
@@ -31,7 +31,7 @@ test("a file keeps its permissions, and nothing is left beside it", () => {
   expect(readdirSync(folder)).toEqual(["webhooks.json5"]);
 });
 
-test("a link leads where it led", () => {
+test("a link is followed", () => {
   writeFileSync(path.join(folder, "real"), "old");
   symlinkSync("real", file);
   replaceFile(file, "new", { expected: "old" });
@@ -39,15 +39,15 @@ test("a link leads where it led", () => {
   expect(readFileSync(path.join(folder, "real"), "utf8")).toBe("new");
 });
 
-test("a file that was changed meanwhile is left as it is", () => {
+test("a file that has changed is not replaced", () => {
   writeFileSync(file, "changed");
-  expect(() => replaceFile(file, "new", { expected: "old" })).toThrow(/changed meanwhile/);
-  expect(() => replaceFile(file, "new", { expected: null })).toThrow(/changed meanwhile/);
+  expect(() => replaceFile(file, "new", { expected: "old" })).toThrow(/changed in the meantime/);
+  expect(() => replaceFile(file, "new", { expected: null })).toThrow(/changed in the meantime/);
   expect(readFileSync(file, "utf8")).toBe("changed");
   expect(readdirSync(folder)).toEqual(["webhooks.json5"]);
 });
 
-test("a secret's file is for its user alone, and so is the folder made for it", () => {
+test("a secret file and its new folder are for the user alone", () => {
   const secret = path.join(folder, ".webhooks/mail-password");
   replaceFile(secret, "first", { mode: 0o600 });
   chmodSync(secret, 0o644);

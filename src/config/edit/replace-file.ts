@@ -11,7 +11,6 @@ import {
   realpathSync,
   renameSync,
   rmSync,
-  type Stats,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -19,55 +18,43 @@ import path from "node:path";
 import { ConfigError } from "../../errors.ts";
 
 export interface ReplaceOptions {
-  /** What it was read as; null: it was not there; undefined: whatever it is. */
+  /** The text that the file must still have; null: there must be no file. Default: anything. */
   expected?: string | null;
-  /** Permissions. Default: those that it has, of a new file 0666 less the umask. */
+  /** Default: the existing file's permissions, or 0666 less the umask. */
   mode?: number;
 }
 
 /**
- * Writes a file whole or not at all, and to the disk; its owner stays, and a link leads where it led. A folder that is made
- * for it is its user's alone. Throws a `ConfigError` where the file is not the expected one any more.
+ * Replaces a file atomically and durably. Keeps its owner, and follows a link. A missing folder is created for the user
+ * alone. Throws a `ConfigError` if the file is not the expected one.
  */
 export function replaceFile(file: string, text: string, { expected, mode }: ReplaceOptions = {}): void {
   const target = existsSync(file) ? realpathSync(file) : file;
-  mkdirSync(path.dirname(target), { recursive: true, mode: 0o700 });
+  const folder = path.dirname(target);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const stats = statSync(target, { throwIfNoEntry: false });
+  const permissions = mode ?? stats?.mode;
   const temporary = `${target}.${randomUUID()}.tmp`;
   try {
-    write(temporary, text, { stats: statSync(target, { throwIfNoEntry: false }), mode });
+    // Nobody else may open the file before its permissions are set.
+    writeFileSync(temporary, text, { flag: "wx", mode: permissions === undefined ? 0o666 : 0o600, flush: true });
+    const { uid, gid } = statSync(temporary);
+    if (stats && (stats.uid !== uid || stats.gid !== gid)) chownSync(temporary, stats.uid, stats.gid);
+    if (permissions !== undefined) chmodSync(temporary, permissions & 0o7777);
     requireUnchanged(target, expected);
     renameSync(temporary, target);
   } finally {
     rmSync(temporary, { force: true });
   }
-  flush(path.dirname(target));
-}
-
-function write(
-  file: string,
-  text: string,
-  { stats, mode = stats?.mode }: { stats: Stats | undefined; mode: number | undefined },
-): void {
-  // Nobody else may open it before its permissions are right.
-  writeFileSync(file, text, { flag: "wx", mode: mode === undefined ? 0o666 : 0o600, flush: true });
-  const own = statSync(file);
-  if (stats && (stats.uid !== own.uid || stats.gid !== own.gid)) chownSync(file, stats.uid, stats.gid);
-  if (mode !== undefined) chmodSync(file, mode & 0o7777);
+  // The rename becomes durable with its folder.
+  const handle = openSync(folder, "r");
+  fsyncSync(handle);
+  closeSync(handle);
 }
 
 function requireUnchanged(file: string, expected: string | null | undefined): void {
   if (expected === undefined) return;
   const found = existsSync(file) ? readFileSync(file, "utf8") : null;
   if (found === expected) return;
-  throw new ConfigError([{ file, message: "it was changed meanwhile: nothing was written; try again" }]);
-}
-
-/** A rename reaches the disk with its folder. */
-function flush(folder: string): void {
-  const handle = openSync(folder, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
+  throw new ConfigError([{ file, message: "the file has changed in the meantime: nothing was written, try again" }]);
 }

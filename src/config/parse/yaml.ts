@@ -1,13 +1,12 @@
 import {
   type Document,
+  isCollection,
   isMap,
   isNode,
-  isPair,
   isScalar,
   isSeq,
   LineCounter,
   parseDocument,
-  stringify,
   visit,
 } from "yaml";
 import { appendSegment } from "../../shared/json.ts";
@@ -101,4 +100,4 @@ function toPosition(lines: LineCounter, offset: number): Position {
 }
 
 /** The YAML parser and writer. */
-export { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify };
+export { type Document, isCollection, isNode, isScalar, isSeq, parseDocument };
