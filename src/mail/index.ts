@@ -4,6 +4,14 @@ import type { DriverDefinition } from "../plugin.ts";
 import { silentLog } from "../telemetry/log.ts";
 import type { MailSource } from "./source.ts";
 
+export { registerMailPush } from "./gmail/push.ts";
+export { openMailStore } from "./store/sqlite.ts";
+export type { ProcessedMail } from "./watch/deliver.ts";
+export { createMailPost } from "./watch/post.ts";
+export { createMailService } from "./watch/service.ts";
+export type { FolderStatus, MailState } from "./watch/status.ts";
+export { createMailWatch } from "./watch/watch.ts";
+
 /** Replaced by the driver's own schema once it has one, as src/channels/slack.ts does. */
 const schema = { type: "object" } as const;
 

@@ -1,4 +1,4 @@
-/** `serve` and `mail run` as processes of their own: killed, side by side, and one after the other. */
+/** `serve` and `mail run` as separate processes: killed, in parallel, and one after the other. */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -55,7 +55,7 @@ test("mail run posts to a service that may come later, and tells of each mail", 
   const run = mailRun();
   await expect.poll(run.output).toContain("INBOX  watching");
   send("a-1");
-  await expect.poll(run.output).toContain(`the service takes no mail: nothing listens at 127.0.0.1:${port};`);
+  await expect.poll(run.output).toContain(`the service accepts no mail: nothing listens at 127.0.0.1:${port};`);
   await serve(port);
   await expect.poll(ids).toEqual(["a-1"]);
   const sent = numbered("b", 45);
@@ -88,7 +88,7 @@ test("one mailbox has one watch: serve waits for mail run to end, and mail run f
   await serve(port);
   await expect.poll(() => folderStatus(client)).toMatchObject({ state: "locked" });
   const second = await runWebhooks(folder, "mail", "run");
-  expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining("is watched already") });
+  expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining("already watches") });
 
   send("d-1");
   await expect.poll(ids).toEqual(["d-1"]);

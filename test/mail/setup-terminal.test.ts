@@ -18,22 +18,22 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("a person is led through it, and sees the change before it is written", { timeout: 120_000 }, async () => {
+test("guides a person, and shows the change before it is written", { timeout: 120_000 }, async () => {
   const terminal = openTerminal(folder, ["mail", "setup", "--host", server.host]);
   await terminal.answer("Mail address", `${server.user}${ENTER}`);
   await terminal.answer("Encryption", DOWN + DOWN + ENTER);
   await terminal.answer("Port", `${"\u007f".repeat(3)}${server.port}${ENTER}`);
   await terminal.answer("Login name", ENTER);
-  await terminal.answer("How does it log in?", ENTER);
+  await terminal.answer("Login method", ENTER);
   await terminal.answer("Password: where is it?", ENTER);
-  await terminal.answer("Password (it is not shown)", `wrong horse${ENTER}`);
+  await terminal.answer("Password (hidden)", `wrong horse${ENTER}`);
   await terminal.answer("refuses the login", "");
-  await terminal.answer("once more", ENTER);
-  await terminal.answer("How does it log in?", ENTER);
+  await terminal.answer("another login", ENTER);
+  await terminal.answer("Login method", ENTER);
   await terminal.answer("Password: where is it?", ENTER);
-  await terminal.answer("Password (it is not shown)", `${server.password}${ENTER}`);
-  await terminal.answer("Which folders count?", `${DOWN} ${ENTER}`);
-  await terminal.answer("Your own words to the agent", `Be brief.${ENTER}`);
+  await terminal.answer("Password (hidden)", `${server.password}${ENTER}`);
+  await terminal.answer("Which folders should be watched?", `${DOWN} ${ENTER}`);
+  await terminal.answer("Your instructions for the agent", `Be brief.${ENTER}`);
   await terminal.answer('instructions: "Be brief."', "");
   await terminal.answer("Write /", ENTER);
   expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
@@ -47,7 +47,7 @@ test("a person is led through it, and sees the change before it is written", { t
   expect(terminal.shown() + text).not.toContain(server.password);
 });
 
-test("a person consents in the browser, for Gmail's own API", { timeout: 120_000 }, async () => {
+test("gets consent for Gmail's own API in the browser", { timeout: 120_000 }, async () => {
   const gmail = await startGmail();
   try {
     const { apiUrl, pubsubUrl, user } = gmail.source;
@@ -58,18 +58,18 @@ test("a person consents in the browser, for Gmail's own API", { timeout: 120_000
 
     const terminal = openTerminal(folder, ["mail", "setup"]);
     await terminal.answer("Mail address", ENTER);
-    await terminal.answer("How is the mailbox read?", ENTER);
+    await terminal.answer("How should the mailbox be read?", ENTER);
     await terminal.answer("Mailbox", ENTER);
     await terminal.answer("Id of the OAuth client", ENTER);
     await terminal.answer("Client secret: where is it?", ENTER);
-    await terminal.answer("How is access given?", ENTER);
+    await terminal.answer("How is access granted?", ENTER);
     await terminal.answer("code_challenge_method", "");
     await terminal.answer("Waiting for the consent", "");
     const [page = ""] = /https:\/\/accounts\.google\.com\/\S+/.exec(terminal.shown()) ?? [];
     const form = new URLSearchParams([...new URL(page).searchParams, ["email", user]]);
     await fetch(await giveConsent(gmail.url, form));
     await terminal.answer("How is new mail noticed?", ENTER);
-    await terminal.answer("Your own words to the agent", ENTER);
+    await terminal.answer("Your instructions for the agent", ENTER);
     await terminal.answer("Write /", ENTER);
     expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
 
@@ -84,11 +84,11 @@ test("a person consents in the browser, for Gmail's own API", { timeout: 120_000
   }
 });
 
-test("whoever leaves in the middle finds everything as it was", { timeout: 120_000 }, async () => {
+test("writes nothing after Ctrl-C", { timeout: 120_000 }, async () => {
   writeFileSync(path.join(folder, "webhooks.yaml"), "# mine\n");
   const terminal = openTerminal(folder, ["mail", "setup"]);
   await terminal.answer("Mail address", `ann@gmail.com${ENTER}`);
-  await terminal.answer("How is the mailbox read?", ENTER);
+  await terminal.answer("How should the mailbox be read?", ENTER);
   await terminal.answer("Use imap.gmail.com?", INTERRUPT);
   expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 1 });
   expect(terminal.shown()).toContain("Nothing was written.");

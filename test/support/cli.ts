@@ -1,5 +1,4 @@
 import { execFile } from "node:child_process";
-import path from "node:path";
 import { Readable, Writable } from "node:stream";
 import { onTestFailed } from "vitest";
 import type { CliIo } from "../../src/cli/io.ts";
@@ -31,8 +30,6 @@ export interface RunningCommand {
 
 /** Runs `webhooks` in this process, as if it was called in a folder, without a terminal. */
 export function runWebhooks(folder: string, ...args: string[]): Promise<CliResult> {
-  // The mail commands still write to the console.
-  if (args[0] === "mail") return run(folder, process.execPath, [entry, ...args]);
   return startWebhooks(folder, args).ended;
 }
 
@@ -42,6 +39,17 @@ export function startWebhooks(
   args: string[],
   { input = "", env = {} }: Surroundings = {},
 ): RunningCommand {
+  const { io, stdout, stderr, stop } = createTestIo(folder, { input, env });
+  const ended = runCli(args, io).then((code) => ({ code, stdout: stdout(), stderr: stderr() }));
+  onTestFailed(async () => console.error(["webhooks", ...args].join(" "), await ended));
+  return { stdout, stderr, stop, ended };
+}
+
+/** A `CliIo` without a terminal, and what was written to it. */
+export function createTestIo(
+  folder: string,
+  { input = "", env = {} }: Surroundings = {},
+): { io: CliIo } & Omit<RunningCommand, "ended"> {
   const stdout = createCapture();
   const stderr = createCapture();
   const stopping = new AbortController();
@@ -54,9 +62,7 @@ export function startWebhooks(
     exitCode: 0,
     stopSignal: () => stopping.signal,
   };
-  const ended = runCli(args, io).then((code) => ({ code, stdout: stdout.text(), stderr: stderr.text() }));
-  onTestFailed(async () => console.error(["webhooks", ...args].join(" "), await ended));
-  return { stdout: stdout.text, stderr: stderr.text, stop: () => stopping.abort(), ended };
+  return { io, stdout: stdout.text, stderr: stderr.text, stop: () => stopping.abort() };
 }
 
 function createCapture(): Writable & { text(): string } {
@@ -71,15 +77,13 @@ function createCapture(): Writable & { text(): string } {
   return Object.assign(stream, { text: () => written });
 }
 
-const entry = path.join(import.meta.dirname, "../../src/cli/webhooks.ts");
-
 /** Runs `webhooks mail setup` in a folder without a terminal. `answer`: what it printed, when that is JSON. */
 export async function setUpMail(
   folder: string,
   flags: string[],
   surroundings?: Surroundings,
 ): Promise<CliResult & { answer: unknown }> {
-  const result = await run(folder, process.execPath, [entry, "mail", "setup", ...flags], surroundings);
+  const result = await startWebhooks(folder, ["mail", "setup", ...flags], surroundings).ended;
   return { ...result, answer: result.stdout.startsWith("{") ? JSON.parse(result.stdout) : undefined };
 }
 

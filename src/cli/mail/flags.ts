@@ -1,45 +1,41 @@
 import type { Command } from "commander";
 
-/** What can be answered on the command line. */
-export interface SetupFlags {
-  config?: string;
-  address?: string;
-  kind?: string;
-  host?: string;
-  port?: string;
-  tls?: string;
-  user?: string;
-  login?: string;
-  passwordEnv?: string;
-  passwordFile?: string;
-  passwordStdin?: boolean;
-  oauthTokenUrl?: string;
-  oauthClientId?: string;
-  oauthScope?: string;
-  oauthClientSecretEnv?: string;
-  oauthClientSecretFile?: string;
-  oauthClientSecretStdin?: boolean;
-  oauthRefreshTokenEnv?: string;
-  oauthRefreshTokenFile?: string;
-  oauthRefreshTokenStdin?: boolean;
-  folder?: string[];
-  news?: string;
-  topic?: string;
-  subscription?: string;
-  preparePubsub?: boolean;
-  pushAudience?: string;
-  pushServiceAccount?: string;
-  channel?: string;
-  to?: string;
-  model?: string;
-  thinking?: string;
-  instructions?: string;
-  /** False with --no-check. */
-  check: boolean;
-  yes: boolean;
-  dryRun: boolean;
-  json: boolean;
-}
+/** The flags of `webhooks mail setup`: one for each question, so that the command also runs without a terminal. */
+export type SetupFlags = Partial<Record<TextFlag | `${SecretFlag}Env` | `${SecretFlag}File`, string>> &
+  Partial<Record<`${SecretFlag}Stdin`, boolean>> & {
+    config?: string;
+    folder?: string[];
+    preparePubsub?: boolean;
+    /** False with --no-check. */
+    check: boolean;
+    yes: boolean;
+    dryRun: boolean;
+    json: boolean;
+  };
+
+type TextFlag =
+  | "address"
+  | "kind"
+  | "host"
+  | "port"
+  | "tls"
+  | "user"
+  | "login"
+  | "oauthTokenUrl"
+  | "oauthClientId"
+  | "oauthScope"
+  | "news"
+  | "topic"
+  | "subscription"
+  | "pushAudience"
+  | "pushServiceAccount"
+  | "channel"
+  | "to"
+  | "model"
+  | "thinking"
+  | "instructions";
+
+export type SecretFlag = "password" | "oauthClientSecret" | "oauthRefreshToken";
 
 const SECRETS = [
   ["password", "the password"],
@@ -47,14 +43,14 @@ const SECRETS = [
   ["oauth-refresh-token", "the OAuth refresh token"],
 ] as const;
 
-/** Adds the flags: one for each question, so that the command runs without a terminal. No flag takes a secret itself. */
+/** Adds the flags. None takes a secret itself, since other users of the machine can see command lines. */
 export function addSetupFlags(command: Command, configHelp: string): Command {
   command
-    .option("--config <file>", `${configHelp}; it is made where there is none`)
+    .option("--config <file>", `${configHelp}; created if missing`)
     .option("--address <address>", "the mail address")
     .option("--kind <kind>", "imap, or gmail for Gmail's own API")
     .option("--host <name>", "imap: the server (default: found from the address)")
-    .option("--port <number>", "imap: its port")
+    .option("--port <number>", "imap: the port")
     .option("--tls <how>", "imap: implicit, starttls, or none for a server on this machine")
     .option("--user <name>", "the login name (default: the address)")
     .option("--login <how>", "imap: password or oauth");
@@ -62,30 +58,30 @@ export function addSetupFlags(command: Command, configHelp: string): Command {
     command
       .option(`--${name}-env <NAME>`, `the environment variable that holds ${what}`)
       .option(`--${name}-file <file>`, `the file that holds ${what}`)
-      .option(`--${name}-stdin`, `read ${what} from standard input, and keep it in a file of the state folder`);
+      .option(`--${name}-stdin`, `read ${what} from standard input, and store it in a file of the state folder`);
   }
   return command
     .option("--oauth-token-url <url>", "imap: where access tokens come from")
     .option("--oauth-client-id <id>", "the OAuth client")
-    .option("--oauth-scope <scopes>", "imap: scopes to ask for, separated by spaces")
-    .option("--folder <name>", "imap: a folder to follow; may stand several times (default: INBOX)", addTo)
-    .option("--news <how>", "gmail: poll once a minute, pull from Pub/Sub, or have it push")
+    .option("--oauth-scope <scopes>", "imap: scopes to request, separated by spaces")
+    .option("--folder <name>", "imap: a folder to watch; can be repeated (default: INBOX)", append)
+    .option("--news <how>", "gmail: poll once a minute, pull from Pub/Sub, or push by Pub/Sub")
     .option("--topic <name>", "gmail: projects/<project>/topics/<name>")
     .option("--subscription <name>", "gmail: projects/<project>/subscriptions/<name>")
-    .option("--prepare-pubsub", "gmail: make topic and subscription where they are not there yet")
+    .option("--prepare-pubsub", "gmail: create the topic and the subscription if they do not exist")
     .option("--push-audience <audience>", "gmail: the audience of the push subscription")
-    .option("--push-service-account <address>", "gmail: the service account that signs what is pushed")
+    .option("--push-service-account <address>", "gmail: the service account that signs pushed messages")
     .option("--channel <name>", "messaging channel for replies")
     .option("--to <recipient>", "recipient on the channel")
     .option("--model <name>", "provider/model or an alias")
     .option("--thinking <level>", "low, medium, high")
-    .option("--instructions <text>", "your own words to the agent")
-    .option("--no-check", "write without trying the login")
-    .option("--yes", "write without asking", false)
+    .option("--instructions <text>", "your own instructions for the agent")
+    .option("--no-check", "write without a test login")
+    .option("--yes", "write without a question", false)
     .option("--dry-run", "show the change and write nothing", false)
-    .option("--json", "ask nothing, print one JSON object", false);
+    .option("--json", "no questions; print one JSON object", false);
 }
 
-function addTo(value: string, values: string[] = []): string[] {
+function append(value: string, values: string[] = []): string[] {
   return [...values, value];
 }

@@ -1,28 +1,24 @@
-import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createTestIo } from "../../../test/support/cli.ts";
 import { toMail } from "../../../test/support/mailbox.ts";
+import type { FolderStatus, ProcessedMail } from "../../mail/index.ts";
 import type { Mail } from "../../mail/source.ts";
-import type { ProcessedMail } from "../../mail/watch/deliver.ts";
-import type { FolderStatus } from "../../mail/watch/status.ts";
-import { createMailPrinter } from "./run.ts";
+import { createJsonPrinter, createLinePrinter } from "./run.ts";
 
-let lines: string[];
+let output: ReturnType<typeof createTestIo>;
 beforeEach(() => {
-  lines = [];
-  vi.spyOn(console, "log").mockImplementation((line: string) => {
-    lines.push(stripVTControlCharacters(line).replace(/^\d\d:\d\d:\d\d {2}/, ""));
-  });
+  output = createTestIo("/");
 });
-afterEach(() => void vi.restoreAllMocks());
+afterEach(() => void vi.useRealTimers());
 
-test("a line for each mail, and how far a backlog is", () => {
-  const { mail, change } = createMailPrinter({ json: false });
+test("a line for each mail, and the progress in a backlog", () => {
+  const { mail, change } = createLinePrinter(output.io);
   change(status({ state: "catching-up", remaining: 4980 }));
   mail(processed({ subject: "One" }), status({ state: "catching-up", remaining: 4979 }));
   mail(processed({ subject: "" }), status({ state: "catching-up", remaining: 4978 }));
   change(status({}));
   mail(processed({ subject: "Three" }), status({}));
-  expect(lines).toEqual([
+  expect(lines()).toEqual([
     "INBOX  catching up; 4,980 mails wait",
     "INBOX  Ann Lee <ann@example.com>  One  202  (1 of 4,980)",
     "INBOX  Ann Lee <ann@example.com>  (no subject)  202  (2 of 4,980)",
@@ -31,19 +27,16 @@ test("a line for each mail, and how far a backlog is", () => {
   ]);
 });
 
-test("nothing that a mail says can move the cursor or begin a line", () => {
-  const { mail } = createMailPrinter({ json: false });
-  vi.restoreAllMocks();
-  const log = vi.spyOn(console, "log").mockImplementation(() => {});
+test("the text of a mail cannot move the cursor or begin a line", () => {
+  const { mail } = createLinePrinter(output.io);
   mail(processed({ from: "\u001B[2J\u202Eevil", subject: "a\r\nb\u0007" }), status({}));
-  expect(String(log.mock.lastCall?.[0])).toContain(String.raw`\u001b[2J\u202eevil  a\u000d b\u0007`);
+  expect(output.stdout()).toContain(String.raw`\u001b[2J\u202eevil  a\u000d b\u0007`);
 });
 
-test("a mail that is set aside, and how it is tried again", () => {
-  const { mail } = createMailPrinter({ json: false });
+test("a mail that is set aside, and how to replay it", () => {
   const response = { status: 400, code: "invalid_payload", eventId: "e-1" };
-  mail(processed({}, { response, setAside: true }), status({}));
-  expect(lines[0]).toMatch(/ set aside: 400 invalid_payload; `webhooks events replay e-1` tries it again$/);
+  createLinePrinter(output.io).mail(processed({}, { response, setAside: true }), status({}));
+  expect(lines()[0]).toMatch(/ set aside: 400 invalid_payload; replay it with `webhooks events replay e-1`$/);
 });
 
 test.each<[Partial<FolderStatus>, RegExp]>([
@@ -52,40 +45,39 @@ test.each<[Partial<FolderStatus>, RegExp]>([
   [{ state: "tls-failed", error: "no" }, /^INBOX {2}NO SAFE CONNECTION: no; next try in 5 min$/],
   [
     { state: "rejected", error: "nothing listens at 127.0.0.1:1" },
-    /^INBOX {2}the service takes no mail: nothing listens at 127.0.0.1:1; it wants `webhooks serve` up,/,
+    /^INBOX {2}the service accepts no mail: nothing listens at 127.0.0.1:1; check that `webhooks serve` runs/,
   ],
   [{ state: "network", error: "Lost." }, /^INBOX {2}the mailbox cannot be reached: Lost; next try in 5 min$/],
   [{ state: "stopped", nextTryAt: undefined }, /^INBOX {2}stopped$/],
 ])("%j", (change, line) => {
   vi.useFakeTimers();
-  createMailPrinter({ json: false }).change(status({ nextTryAt: Date.now() + 300_000, ...change }));
-  vi.useRealTimers();
-  expect(lines[0]).toMatch(line);
+  createLinePrinter(output.io).change(status({ nextTryAt: Date.now() + 300_000, ...change }));
+  expect(lines()[0]).toMatch(line);
 });
 
-test("what further tries come to is not said again, unless it is something else", () => {
-  const { change } = createMailPrinter({ json: false });
-  const refuses = { state: "rejected", error: "nothing listens" } as const;
-  change(status(refuses));
-  change(status({ ...refuses, nextTryAt: Date.now() + 240_000 }));
-  change(status({ ...refuses, error: "the hook answered 401" }));
+test("a repeated failure is not described again", () => {
+  const { change } = createLinePrinter(output.io);
+  const rejected = { state: "rejected", error: "nothing listens" } as const;
+  change(status(rejected));
+  change(status({ ...rejected, nextTryAt: Date.now() + 240_000 }));
+  change(status({ ...rejected, error: "the hook answered 401" }));
   change(status({}));
-  change(status(refuses));
-  expect(lines).toEqual([
-    expect.stringContaining("nothing listens; it wants"),
-    "INBOX  still so; next try in 4 min",
-    expect.stringContaining("401; it wants"),
+  change(status(rejected));
+  expect(lines()).toEqual([
+    expect.stringContaining("nothing listens; check"),
+    "INBOX  no change; next try in 4 min",
+    expect.stringContaining("401; check"),
     "INBOX  watching",
-    lines[0],
+    lines()[0],
   ]);
 });
 
-test("an object of JSON for each", () => {
-  const { start, mail, change } = createMailPrinter({ json: true });
-  start("Hookline");
+test("one JSON object for each mail and each change", () => {
+  const { mail, change } = createJsonPrinter(output.io);
   change(status({ state: "network", error: "lost", nextTryAt: 0 }));
   mail(processed({ id: "m-1", subject: "One" }), status({}));
-  expect(lines.map((line) => JSON.parse(line))).toEqual([
+  const objects = output.stdout().trim().split("\n");
+  expect(objects.map((line) => JSON.parse(line))).toEqual([
     {
       type: "state",
       at: expect.any(String),
@@ -108,6 +100,15 @@ test("an object of JSON for each", () => {
     },
   ]);
 });
+
+/** Without the time of each line. */
+function lines(): string[] {
+  return output
+    .stdout()
+    .trim()
+    .split("\n")
+    .map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, ""));
+}
 
 function processed(
   mail: Partial<Mail>,

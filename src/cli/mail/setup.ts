@@ -1,93 +1,177 @@
+import { stripVTControlCharacters } from "node:util";
 import { readConfigText } from "../../config/load.ts";
 import { ConfigError, MailError, messageOf, toSentence } from "../../errors.ts";
 import { createMailSource } from "../../mail/index.ts";
-import { isDone, planSetup, readTarget, type SetupPlan, writeSetup } from "../../mail/setup/plan.ts";
-import { findHint } from "../../mail/setup/providers.ts";
+import {
+  findHint,
+  hideSecrets,
+  isDone,
+  loginSignal,
+  planSetup,
+  readTarget,
+  type SetupPlan,
+  type Target,
+  writeSetup,
+} from "../../mail/setup/index.ts";
 import type { MailSource } from "../../mail/source.ts";
 import { buildProgram, type Program } from "../../program/build.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { createTelemetry } from "../../telemetry/telemetry.ts";
 import { createSandbox } from "../../transforms/sandbox/sandbox.ts";
 import { describeError, locateNewConfig } from "../context.ts";
-import type { CliIo } from "../io.ts";
+import { formatDiff } from "../format.ts";
+import { type CliIo, print, printError } from "../io.ts";
 import { askMailbox, askSettings } from "./ask-mailbox.ts";
 import type { SetupFlags } from "./flags.ts";
-import { type Asker, Cancelled, createAsker, MissingAnswer } from "./prompts.ts";
-import { printReport, type SetupReport, showChange, toReport } from "./report.ts";
-import { loginTimeout } from "./session.ts";
-import { createTerminal } from "./terminal.ts";
+import { createPrompter, MissingAnswer, type Prompter } from "./prompter.ts";
+import { Cancelled, createTerminal } from "./terminal.ts";
 
-/** Finds a mailbox, tries its login, and writes it into the configuration; with a person at the terminal step by step. */
+/** The result, as `--json` prints it. */
+interface SetupReport {
+  ok: true;
+  /** The configuration, absolute. */
+  file: string;
+  /** Whether anything differs from the present state. */
+  changed: boolean;
+  written: boolean;
+  /** `imap://ann@mail.example.com` */
+  mailbox: string;
+  folders: readonly string[];
+  /** Its files with secrets, absolute. */
+  secretFiles: string[];
+  /** The change to the configuration, with secrets hidden. */
+  diff?: string;
+  warnings: string[];
+}
+
+/** Finds a mailbox, tests its login, and writes it into the configuration. On a terminal it asks step by step. */
 export async function setUpMail(flags: SetupFlags, io: CliIo): Promise<void> {
   const isAttended = io.stdin.isTTY && io.stdout.isTTY && !flags.json;
-  const asker = createAsker(flags, isAttended ? createTerminal() : undefined);
   try {
-    printReport(await setUp(asker, io), flags.json);
+    const report = await setUp(createPrompter(flags, io, isAttended ? createTerminal(io) : undefined));
+    if (flags.json) print(io, JSON.stringify(report));
+    else printReport(report, io);
   } catch (error) {
-    failSetup(error, flags.json, io);
+    // Exit code 2: an answer is missing.
+    io.exitCode = error instanceof MissingAnswer ? 2 : 1;
+    const { code, sentence } = describe(error);
+    if (flags.json) print(io, JSON.stringify({ ok: false, error: sentence, code }));
+    else printError(io, toPrintable(sentence), "Nothing was written.");
   }
 }
 
-async function setUp(asker: Asker, io: CliIo): Promise<SetupReport> {
-  const { flags } = asker;
-  const target = await readTarget(locateNewConfig(flags.config, io));
-  const answer = await askMailbox(asker, target);
-  const plan = planSetup(target, { ...answer, settings: await askSettings(asker, target) });
-  const program = await loadPlan(plan, !flags.check);
-  const { mail } = program.config.hooks;
-  const source = await createMailSource(mail.source, program.config.plugged.mailSource);
+async function setUp(prompter: Prompter): Promise<SetupReport> {
+  const { flags, io } = prompter;
+  const target = await readTarget(locateNewConfig(flags.config, io), io.env);
+  const answer = await askMailbox(prompter, target);
+  const plan = planSetup(target, { ...answer, settings: await askSettings(prompter, target) });
+  const program = await loadPlan(plan, target, flags.check);
+  const { hooks, plugged } = program.config;
+  const source = await createMailSource(hooks.mail.source, plugged.mailSource);
   if (!source) throw new Error("The plan has no mailbox.");
-  if (flags.check) await requireLogin(asker, source, mail.source?.host);
+  if (flags.check) await testLogin(prompter, source, hooks.mail.source?.host);
 
-  const report = toReport(plan, source, await findWarnings(plan, program));
+  const hasDiff = plan.before !== plan.after;
+  const report: SetupReport = {
+    ok: true,
+    file: plan.file,
+    changed: false,
+    written: false,
+    mailbox: source.mailbox,
+    folders: source.folders,
+    secretFiles: [...plan.secretFiles.keys()],
+    ...(hasDiff && { diff: stripVTControlCharacters(showChange(plan)) }),
+    warnings: await findWarnings(plan, target, program),
+  };
   if (isDone(plan)) return report;
-  if (!flags.json && plan.before !== plan.after) console.log(showChange(plan));
+  if (!flags.json && hasDiff) print(io, showChange(plan));
   if (flags.dryRun) return { ...report, changed: true };
-  await requireConsent(asker, plan);
+  await confirmWrite(prompter, plan.file);
   writeSetup(plan);
   return { ...report, changed: true, written: true };
 }
 
-async function requireLogin(asker: Asker, source: MailSource, host = ""): Promise<void> {
+/**
+ * Builds what `serve` would serve after the change. Throws a `ConfigError` with all problems. Without `strict`, variables that
+ * are not set here count as set, for a service that runs elsewhere.
+ */
+async function loadPlan({ file, after, secretFiles }: SetupPlan, target: Target, strict: boolean): Promise<Program> {
+  const names = [...after.matchAll(/\$\{([A-Za-z_]\w*)\}/g)].map(([, name = ""]) => name);
+  // Long enough for a token.
+  const placeholders = Object.fromEntries(names.map((name) => [name, `not-set-in-this-environment-${name}`]));
+  const env = strict ? target.env : { ...placeholders, ...target.env };
+  const runner = createSandbox({ telemetry: createTelemetry("error") });
   try {
-    await asker.during("Trying the login", () => source.check(loginTimeout()));
+    const load = () => readConfigText(file, after, { env, unwritten: secretFiles });
+    return await buildProgram({ generation: 1, load, runner });
+  } finally {
+    await runner.close();
+  }
+}
+
+async function testLogin(prompter: Prompter, source: MailSource, host = ""): Promise<void> {
+  try {
+    await prompter.withSpinner("Testing the login", () => source.check(loginSignal()));
   } catch (error) {
     const hint = error instanceof MailError && error.kind === "login" ? findHint(host) : undefined;
     throw hint ? new MailError("login", `${messageOf(error)} ${hint}`, { cause: error }) : error;
   }
 }
 
-async function requireConsent({ flags, person }: Asker, { file }: SetupPlan): Promise<void> {
+async function confirmWrite({ flags, terminal }: Prompter, file: string): Promise<void> {
   if (flags.yes) return;
-  if (!person)
-    throw new MissingAnswer("--yes", `nobody is asked whether ${file} is to be written (--dry-run shows the change)`);
-  if (!(await person.confirm(`Write ${file}?`))) throw new Cancelled();
+  if (!terminal) throw new MissingAnswer("--yes", `cannot ask whether to write ${file} (--dry-run shows the change)`);
+  if (!(await terminal.confirm(`Write ${file}?`))) throw new Cancelled();
 }
 
-/**
- * Builds what `serve` would serve once the plan is carried out. Throws a `ConfigError` with everything that stands in its way.
- * `tolerant`: variables that are not set here count as if they were, for a service that runs elsewhere.
- */
-export async function loadPlan({ file, after, unwritten }: SetupPlan, tolerant: boolean): Promise<Program> {
-  const env = tolerant ? { ...placeholders(after), ...process.env } : process.env;
-  const runner = createSandbox({ telemetry: createTelemetry("error") });
+const NO_CHANNEL =
+  "No channel is configured: the agent's replies reach nobody until one is (“Agents and channels” in the README).";
+
+/** What the person should know although the plan works. */
+async function findWarnings(
+  { file, after, secretFiles }: SetupPlan,
+  { env }: Target,
+  { config, warnings }: Program,
+): Promise<string[]> {
+  const ofMail = warnings.filter(({ key }) => key?.startsWith("hooks.mail"));
+  // With --no-check there may be variables that are not set here.
+  const { problems } = await readConfigText(file, after, { env, unwritten: secretFiles });
+  const channels = Object.keys(config.channels).length + config.plugged.channels.size;
+  return [...[...ofMail, ...problems].map(toSentence), ...(channels > 0 ? [] : [NO_CHANNEL])];
+}
+
+/** The change for a terminal, with secrets hidden. */
+function showChange({ file, before = "", after }: SetupPlan): string {
   try {
-    return await buildProgram({
-      generation: 1,
-      load: () => readConfigText(file, after, { env, unwritten }),
-      runner,
-    });
-  } finally {
-    await runner.close();
+    const [old, changed] = [before, after].map((text) => toPrintableLines(hideSecrets(file, text)));
+    return formatDiff(old ?? [], changed ?? [], { expected: "before", given: "after" }).join("\n");
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return "(The change is not shown: a secret in this file cannot be hidden.)";
   }
 }
 
-/** Long enough for a token. */
-const PLACEHOLDER = "not-set-in-this-environment";
+function toPrintableLines(text: string): string[] {
+  return text === "" ? [] : toPrintable(text.trimEnd().replaceAll("\r\n", "\n")).split("\n");
+}
 
-function placeholders(text: string): NodeJS.ProcessEnv {
-  const names = [...text.matchAll(/\$\{([A-Za-z_]\w*)\}/g)].map(([, name = ""]) => name);
-  return Object.fromEntries(names.map((name) => [name, `${PLACEHOLDER}-${name}`]));
+function printReport({ mailbox, folders, warnings, ...report }: SetupReport, io: CliIo): void {
+  print(io, `Mailbox ${toPrintable(mailbox)}: ${folders.map(toPrintable).join(", ")}`, ...describeOutcome(report));
+  for (const warning of warnings) printError(io, `warning: ${toPrintable(warning)}`);
+}
+
+function describeOutcome({
+  file,
+  changed,
+  written,
+  secretFiles,
+}: Pick<SetupReport, "file" | "changed" | "written" | "secretFiles">): string[] {
+  if (!changed) return [`${file} is up to date: nothing was changed.`];
+  if (!written) return ["Nothing was written."];
+  const secrets = secretFiles.map((secret) => `  ${secret} (a secret, readable only by your user)`);
+  const next =
+    "Next: start `webhooks serve`, which watches the mailbox. With hooks.mail.autoStart: false run `webhooks mail run`.";
+  return ["Written:", `  ${file}`, ...secrets, next];
 }
 
 const MAIL_CODES: Record<MailError["kind"], string> = {
@@ -97,34 +181,10 @@ const MAIL_CODES: Record<MailError["kind"], string> = {
   gone: "mailbox_gone",
 };
 
-/** The way out where nothing was written: exit code 2 where an answer is missing, else 1. */
-function failSetup(error: unknown, json: boolean, io: CliIo): void {
-  io.exitCode = error instanceof MissingAnswer ? 2 : 1;
-  const { code, sentence } = describe(error);
-  if (json) console.log(JSON.stringify({ ok: false, error: sentence, code }));
-  else console.error(`${toPrintable(sentence)}\nNothing was written.`);
-}
-
 function describe(error: unknown): { code: string; sentence: string } {
   if (error instanceof MissingAnswer) return { code: "missing_answer", sentence: error.message };
   if (error instanceof Cancelled) return { code: "cancelled", sentence: "Cancelled." };
   if (error instanceof MailError) return { code: MAIL_CODES[error.kind], sentence: error.message };
   if (error instanceof ConfigError) return { code: "config", sentence: describeError(error) };
   return { code: "fault", sentence: messageOf(error) };
-}
-
-/** What a person should know of a plan that can be carried out all the same, in sentences. */
-export async function findWarnings(plan: SetupPlan, { config, warnings }: Program): Promise<string[]> {
-  const ofMail = warnings.filter(({ key }) => key?.startsWith("hooks.mail"));
-  const sentences = [...ofMail, ...(await findUnset(plan))].map(toSentence);
-  const channels = Object.keys(config.channels).length + config.plugged.channels.size;
-  return channels > 0 ? sentences : [...sentences, NO_CHANNEL];
-}
-
-const NO_CHANNEL =
-  "No channel is configured: the agent's replies reach nobody until one is (“Agents and channels” in the README).";
-
-/** With --no-check a plan may count on what is not set here; whoever serves it needs it. */
-async function findUnset({ file, after, unwritten }: SetupPlan): Promise<Program["warnings"]> {
-  return (await readConfigText(file, after, { env: process.env, unwritten })).problems;
 }

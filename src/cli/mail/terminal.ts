@@ -11,48 +11,83 @@ import {
   text,
 } from "@clack/prompts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { Cancelled, type Person } from "./prompts.ts";
+import { type CliIo, print } from "../io.ts";
 
-/** Asks the person at the terminal. */
-export function createTerminal(): Person {
+export interface TextPrompt {
+  message: string;
+  initial?: string;
+  /** May be left empty. */
+  optional?: true;
+  /** What is wrong with an answer; undefined: nothing. */
+  check?(answer: string): string | undefined;
+}
+
+export interface ChoicePrompt<Value extends string> {
+  message: string;
+  choices: Choice<Value>[];
+  initial?: Value;
+}
+
+export interface Choice<Value extends string> {
+  value: Value;
+  label: string;
+  hint?: string;
+}
+
+/** A terminal with a person at it. Each prompt rejects with `Cancelled` on Ctrl-C. */
+export interface Terminal {
+  text(prompt: TextPrompt): Promise<string>;
+  choose<Value extends string>(prompt: ChoicePrompt<Value>): Promise<Value>;
+  chooseSeveral(prompt: { message: string; choices: string[]; initial: string[] }): Promise<string[]>;
+  secret(message: string): Promise<string>;
+  confirm(message: string): Promise<boolean>;
+  note(text: string): void;
+  /** Prints text without a frame, so that it can be copied. */
+  show(text: string): void;
+  warn(text: string): void;
+  withSpinner<Result>(message: string, work: () => Promise<Result>): Promise<Result>;
+}
+
+/** The person has cancelled. */
+export class Cancelled extends Error {
+  override name = "Cancelled";
+}
+
+export function createTerminal(io: CliIo): Terminal {
+  const streams = { input: io.stdin, output: io.stdout };
   return {
     async text({ message, initial, optional, check }) {
-      const answer = await text({
-        message,
-        initialValue: initial,
-        validate: (given = "") => (optional && given === "" ? undefined : (check?.(given) ?? requireSome(given))),
-      });
-      return requireAnswer(answer);
+      const validate = (given = ""): string | undefined =>
+        optional && given === "" ? undefined : (check?.(given) ?? requireText(given));
+      return requireAnswer(await text({ ...streams, message, initialValue: initial, validate }));
     },
     async choose({ message, choices, initial }) {
-      const values = choices.map(({ value }) => value);
-      // By its place: the library's types do not take a choice among unknown strings.
-      const answer = requireAnswer(
-        await select({
-          message,
-          options: choices.map(({ label, hint }, index) => ({ value: index, label, hint })),
-          initialValue: initial === undefined ? 0 : Math.max(values.indexOf(initial), 0),
-        }),
+      const initialValue = Math.max(
+        choices.findIndex(({ value }) => value === initial),
+        0,
       );
-      const value = values[answer];
-      if (value === undefined) throw new Cancelled();
-      return value;
+      // By index, since the library's types do not accept a generic value.
+      const options = choices.map(({ label, hint }, index) => ({ value: index, label, hint }));
+      const index = requireAnswer(await select({ ...streams, message, options, initialValue }));
+      const chosen = choices[index];
+      if (!chosen) throw new Cancelled();
+      return chosen.value;
     },
-    async several({ message, choices, initial }) {
+    async chooseSeveral({ message, choices, initial }) {
       const options = choices.map((value) => ({ value, label: toPrintable(value) }));
-      return requireAnswer(await multiselect({ message, options, initialValues: initial, required: true }));
+      return requireAnswer(await multiselect({ ...streams, message, options, initialValues: initial, required: true }));
     },
     async secret(message) {
-      return requireAnswer(await password({ message, validate: (given = "") => requireSome(given) }));
+      return requireAnswer(await password({ ...streams, message, validate: requireText }));
     },
     async confirm(message) {
-      return requireAnswer(await confirm({ message }));
+      return requireAnswer(await confirm({ ...streams, message }));
     },
-    note: (shown) => note(toPrintable(shown)),
-    show: (shown) => console.log(toPrintable(shown)),
-    warn: (shown) => log.warn(toPrintable(shown)),
-    async during(message, work) {
-      const busy = spinner();
+    note: (shown) => note(toPrintable(shown), undefined, streams),
+    show: (shown) => print(io, toPrintable(shown)),
+    warn: (shown) => log.warn(toPrintable(shown), streams),
+    async withSpinner(message, work) {
+      const busy = spinner(streams);
       busy.start(message);
       try {
         const result = await work();
@@ -71,6 +106,6 @@ function requireAnswer<Answer>(answer: Answer | typeof CANCEL_SYMBOL): Answer {
   return answer;
 }
 
-function requireSome(given: string): string | undefined {
-  return given.trim() === "" ? "Please say something." : undefined;
+function requireText(given = ""): string | undefined {
+  return given.trim() === "" ? "An answer is required." : undefined;
 }

@@ -4,7 +4,7 @@ import { Document, isMap, isSeq, visit } from "yaml";
 import * as fc from "../../../test/support/property.ts";
 import { tokenize } from "../parse/json5.ts";
 import { parseSource } from "../parse/source.ts";
-import { applyEdit, type Change, diffValues, type Edit, editConfig } from "./edit-config.ts";
+import { applyEdit, type Change, type Edit, editConfig } from "./edit-config.ts";
 
 const set = (path: string, value: unknown): Edit => ({ kind: "set", path: path.split("."), value });
 const remove = (path: string): Edit => ({ kind: "remove", path: path.split(".") });
@@ -159,7 +159,10 @@ describe("for any text", () => {
     const property = fc.property(arbitraryText, arbitraryChange, ([value, dice], change) => {
       const text = toRandomJson5(value, createDice(dice));
       const edited = tryToEdit("x.json5", text, change);
-      if (edited === undefined) return void expect(isNew(value, change.path)).toBe(false);
+      if (edited === undefined) {
+        expect(isNew(value, change.path)).toBe(false);
+        return;
+      }
       expect(parseSource("x.json5", edited).value).toEqual(applyEdit(value, change));
       if (isNew(value, change.path)) {
         expect(isWithin(squeeze(text), squeeze(edited))).toBe(true);
@@ -193,7 +196,10 @@ describe("for any text", () => {
         // The library writes lists that it cannot read again.
         fc.pre(canBeRead(text, value));
         const edited = tryToEdit("x.yaml", text, change);
-        if (edited === undefined) return void expect(isNew(value, change.path)).toBe(false);
+        if (edited === undefined) {
+          expect(isNew(value, change.path)).toBe(false);
+          return;
+        }
         expect(parseSource("x.yaml", edited).value).toEqual(applyEdit(value, change));
         if (isNew(value, change.path)) expect(countComments(edited)).toBe(countComments(text));
       },

@@ -8,7 +8,7 @@ export function editYaml(text: string, edit: Edit): string {
   if (edit.kind === "set") setValue(document, edit.path, edit.value);
   else if (edit.kind === "remove") document.deleteIn(edit.path);
   else insertItem(document, edit);
-  const edited = document.toString({ ...detectIndent(text), lineWidth: 0 });
+  const edited = document.toString({ ...detectStyle(text), lineWidth: 0 });
   return text.includes("\r\n") ? edited.replaceAll("\n", "\r\n") : edited;
 }
 
@@ -37,8 +37,12 @@ function hasItems(node: unknown): boolean {
   return isCollection(node) && node.items.length > 0;
 }
 
-/** The indentation of the first nested map, and whether lists are indented below their key. */
-function detectIndent(text: string): { indent: number; indentSeq: boolean } {
+/** The indentation of the first nested map, whether lists are indented below their key, and spaces inside brackets. */
+function detectStyle(text: string): { indent: number; indentSeq: boolean; flowCollectionPadding: boolean } {
   const indent = /^[^\s#-].*:[ \t]*(?:#.*)?\r?\n(?:[ \t]*(?:#.*)?\r?\n)*( +)[^\s#-]/m.exec(text)?.[1]?.length ?? 2;
-  return { indent, indentSeq: !/^( *)[^\s#-].*:[ \t]*(?:#.*)?\r?\n\1- /m.test(text) };
+  return {
+    indent,
+    indentSeq: !/^( *)[^\s#-].*:[ \t]*(?:#.*)?\r?\n\1- /m.test(text),
+    flowCollectionPadding: !/(?<!\$)[[{][^\s[\]{}]/.test(text),
+  };
 }

@@ -1,14 +1,4 @@
-import {
-  type Document,
-  isCollection,
-  isMap,
-  isNode,
-  isScalar,
-  isSeq,
-  LineCounter,
-  parseDocument,
-  visit,
-} from "yaml";
+import { type Document, isCollection, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
 import { appendSegment } from "../../shared/json.ts";
 import type { ParsedText, Position } from "./parsed-text.ts";
 

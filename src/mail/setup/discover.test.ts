@@ -1,15 +1,13 @@
 import { once } from "node:events";
 import { createServer, get, type RequestListener, type Server } from "node:http";
-import type { AddressInfo, LookupFunction } from "node:net";
+import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
-import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
-import { CERTIFICATE } from "../../../test/support/certificate.ts";
 import { type DnsRecords, startDns } from "../../../test/support/dns.ts";
-import { type FindOptions, findServer, parseAutoconfig, probeImap } from "./discover.ts";
+import { type FindOptions, findServer, parseAutoconfig } from "./discover.ts";
 import { parseMailAddress } from "./providers.ts";
 
-describe("find server", () => {
+describe("findServer", () => {
   const closers: (() => unknown)[] = [];
   afterEach(async () => {
     for (const close of closers.splice(0)) await close();
@@ -20,16 +18,16 @@ describe("find server", () => {
       ["ann@gmail.com", { host: "imap.gmail.com", user: "ann@gmail.com", gmail: true }],
       ["ann@icloud.com", { host: "imap.mail.me.com", user: "ann" }],
       ["Ann@GMX.de", { host: "imap.gmx.net", user: "Ann@gmx.de" }],
-    ])("of %s is known without asking anyone", async (address, server) => {
+    ])("of %s is known without a lookup", async (address, server) => {
       expect(await find(address, { fetch: () => Promise.reject(new Error("asked")) })).toMatchObject(server);
     });
 
-    test("is what the domain's own configuration says first", async () => {
+    test("comes first from the domain's own autoconfig", async () => {
       const { asked, ...web } = await startWeb((request, response) => {
         const isOwn = request.headers.host === "autoconfig.example.org";
         response.writeHead(isOwn ? 200 : 404).end(config("imap.example.org", "993", "SSL", "%EMAILLOCALPART%"));
       });
-      expect(await find("ann@example.org", { ...web, probe: () => Promise.resolve(true) })).toEqual({
+      expect(await find("ann@example.org", { ...web })).toEqual({
         host: "imap.example.org",
         port: 993,
         tls: "implicit",
@@ -42,7 +40,7 @@ describe("find server", () => {
       );
     });
 
-    test("follows redirects, but never away from TLS", async () => {
+    test("is found behind redirects, but only over https", async () => {
       const web = await startWeb((request, response) => {
         const { host = "" } = request.headers;
         const to = {
@@ -56,7 +54,7 @@ describe("find server", () => {
       expect(web.asked.filter((url) => url.includes("evil"))).toEqual([]);
     });
 
-    test("may stand in DNS", async () => {
+    test("comes from SRV records", async () => {
       const dns = {
         "_imaps._tcp.example.org": {
           srv: [
@@ -80,12 +78,12 @@ describe("find server", () => {
       ["imap.fastmail.com", undefined],
       ["mx.example.org.evil.example", true],
       ["evilexample.org", true],
-    ])("%s, which DNS alone names, is foreign: %s", async (target, isForeign) => {
+    ])("%s from DNS is foreign: %s", async (target, isForeign) => {
       const dns = { "_imaps._tcp.example.org": { srv: [{ target, port: 993 }] } };
       expect((await find("ann@example.org", { dns }))?.isForeign).toBe(isForeign);
     });
 
-    test("with STARTTLS, where DNS names nothing else", async () => {
+    test("has STARTTLS if DNS names nothing else", async () => {
       const dns = {
         "_imaps._tcp.example.org": { srv: [{ target: ".", port: 0 }] },
         "_imap._tcp.example.org": { srv: [{ target: "mx.example.org", port: 143 }] },
@@ -93,7 +91,7 @@ describe("find server", () => {
       expect(await find("ann@example.org", { dns })).toMatchObject({ port: 143, tls: "starttls" });
     });
 
-    test("is that of the provider which takes the domain's mail", async () => {
+    test("is that of the provider that receives the domain's mail", async () => {
       const dns = {
         "example.org": {
           mx: [
@@ -105,18 +103,13 @@ describe("find server", () => {
       expect(await find("ann@example.org", { dns })).toMatchObject({ host: "imap.gmail.com", gmail: true });
     });
 
-    test("has one of the usual names, where a server answers there", async () => {
-      const probe = (host: string): Promise<boolean> => Promise.resolve(host === "mail.example.org");
-      expect(await find("ann@example.org", { probe })).toMatchObject({ host: "mail.example.org", port: 993 });
-    });
-
-    test("is not found where nobody answers, and nothing is waited for", async () => {
+    test("is undefined when no lookup answers in time", async () => {
       const never = (): Promise<never> => new Promise(() => undefined);
-      const options = { fetch: never, resolver: { resolveMx: never, resolveSrv: never }, probe: never };
-      expect(await find("ann@example.org", { ...options, patienceMs: 20 })).toBeUndefined();
+      const options = { fetch: never, resolver: { resolveMx: never, resolveSrv: never } };
+      expect(await find("ann@example.org", { ...options, timeoutMs: 20 })).toBeUndefined();
     });
 
-    test("a configuration without an end is read no further than 64 KiB", async () => {
+    test("an endless autoconfig is read up to 64 KiB", async () => {
       const web = await startWeb((_request, response) => {
         response.write(config("imap.example.org", "993", "SSL").replace("</clientConfig>", ""));
         const more = (): void => {
@@ -125,7 +118,7 @@ describe("find server", () => {
         };
         more();
       });
-      expect(await find("ann@example.org", { ...web, patienceMs: 20_000 })).toMatchObject({
+      expect(await find("ann@example.org", { ...web, timeoutMs: 20_000 })).toMatchObject({
         host: "imap.example.org",
       });
     });
@@ -147,11 +140,11 @@ describe("find server", () => {
     `ann@${"a".repeat(64)}.example`,
     `ann@${"a.".repeat(200)}org`,
     "ann\r\n@example.org",
-  ])("%s is no address to look for", (text) => {
+  ])("%s is not a valid address", (text) => {
     expect(parseMailAddress(text)).toBeUndefined();
   });
 
-  test("a domain in any script is asked for in ASCII", () => {
+  test("a domain is converted to ASCII", () => {
     expect(parseMailAddress(" ann@BÜCHER.example ")).toMatchObject({ address: "ann@xn--bcher-kva.example" });
   });
 
@@ -164,12 +157,9 @@ describe("find server", () => {
   async function find(address: string, { dns = {}, ...options }: FindOptions & { dns?: Record<string, DnsRecords> }) {
     const { resolver, close } = await startDns(dns);
     closers.push(close);
-    const none = {
-      fetch: () => Promise.resolve(new Response(null, { status: 404 })),
-      probe: () => Promise.resolve(false),
-    };
+    const notFound = (): Promise<Response> => Promise.resolve(new Response(null, { status: 404 }));
     const parsed = parseMailAddress(address);
-    return parsed && findServer(parsed, { resolver, ...none, patienceMs: 20_000, ...options });
+    return parsed && findServer(parsed, { resolver, fetch: notFound, timeoutMs: 20_000, ...options });
   }
 
   /** A web server that answers for every host. */
@@ -209,7 +199,7 @@ describe("find server", () => {
   }
 });
 
-describe("parse autoconfig", () => {
+describe("parseAutoconfig", () => {
   const ann = { address: "ann@example.org", local: "ann", domain: "example.org" };
   const parse = (xml: string) => parseAutoconfig(xml, ann, "a test");
 
@@ -220,7 +210,7 @@ describe("parse autoconfig", () => {
 
   const GOOD = { hostname: "imap.%EMAILDOMAIN%", port: "993", socketType: "SSL", username: "%EMAILADDRESS%" };
 
-  test("TLS from the first byte is preferred to STARTTLS, and IMAP alone counts", () => {
+  test("implicit TLS is preferred to STARTTLS, other protocols are ignored", () => {
     const xml = [
       server("pop3", { ...GOOD, hostname: "pop.example.org" }),
       server("imap", { ...GOOD, port: "143", socketType: "STARTTLS" }),
@@ -235,7 +225,7 @@ describe("parse autoconfig", () => {
     });
   });
 
-  test("a server without a login name takes the address", () => {
+  test("the login name defaults to the address", () => {
     expect(parse(server("imap", { ...GOOD, username: "" }))).toMatchObject({ user: "ann@example.org" });
   });
 
@@ -261,54 +251,15 @@ describe("parse autoconfig", () => {
     `<!-- ${server("imap", GOOD)} -->`,
     '<!-- <incomingServer type="imap">',
     "not found",
-  ])("%j holds none", (xml) => {
+  ])("%j has no server", (xml) => {
     expect(parse(xml)).toBeUndefined();
   });
 
-  test("$-signs of an address are its own", () => {
+  test("dollar signs in an address have no special meaning", () => {
     const dollar = { address: "$&@example.org", local: "$&", domain: "example.org" };
     expect(parseAutoconfig(server("imap", { ...GOOD, username: "%EMAILLOCALPART%" }), dollar, "x")).toBeUndefined();
     expect(
       parseAutoconfig(server("imap", { ...GOOD, username: "%EMAILLOCALPART%" }), { ...dollar, local: "$$" }, "x"),
     ).toMatchObject({ user: "$$" });
   });
-});
-
-describe("probe imap", () => {
-  const { signal } = new AbortController();
-  const ca = CERTIFICATE.cert;
-  const lookup: LookupFunction = (_host, _options, found) => found(null, [{ address: "127.0.0.1", family: 4 }]);
-
-  test("an IMAP server with a certificate for its name is one", async () => {
-    const port = await greet("* OK ready\r\n");
-    expect(await probeImap("localhost", port, { signal, ca, lookup })).toBe(true);
-  });
-
-  test.each([
-    ["another name", "* OK ready\r\n", "mail.example.org", true],
-    ["nobody's certificate", "* OK ready\r\n", "localhost", false],
-    ["another protocol", "220 smtp ready\r\n", "localhost", true],
-  ])("%s: none", async (_what, greeting, host, trusted) => {
-    const port = await greet(greeting);
-    expect(await probeImap(host, port, { signal, lookup, ...(trusted && { ca }) })).toBe(false);
-  });
-
-  test("nobody there, or nothing said until the signal: none", async () => {
-    const port = await greet("");
-    expect(await probeImap("localhost", port, { signal: AbortSignal.timeout(20), ca, lookup })).toBe(false);
-    expect(await probeImap("localhost", 1, { signal, ca, lookup })).toBe(false);
-  });
-
-  async function greet(greeting: string): Promise<number> {
-    const server = createTlsServer(CERTIFICATE, (socket: TLSSocket) => {
-      socket.on("error", () => undefined);
-      if (greeting) socket.write(greeting);
-    });
-    server
-      .on("tlsClientError", () => undefined)
-      .listen(0, "127.0.0.1")
-      .unref();
-    await once(server, "listening");
-    return (server.address() as AddressInfo).port;
-  }
 });

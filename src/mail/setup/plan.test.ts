@@ -6,11 +6,11 @@ import { parseSource } from "../../config/parse/source.ts";
 import {
   hideSecrets,
   isDone,
-  nameSecret,
   planSetup,
   readTarget,
   type SetupPlan,
-  type Wanted,
+  toReference,
+  type WantedMail,
   writeSetup,
 } from "./plan.ts";
 
@@ -31,48 +31,48 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-describe("what is planned", () => {
+describe("planSetup", () => {
   test.each([
-    ["none", `{ hooks: { token: "${TOKEN}" } }`, ["mail"]],
-    ["others", `{ hooks: { token: "${TOKEN}", presets: ["github"] } }`, ["github", "mail"]],
-    ["it by its name", `{ hooks: { token: "${TOKEN}", presets: ["mail"] } }`, ["mail"]],
+    ["no presets", `{ hooks: { token: "${TOKEN}" } }`, ["mail"]],
+    ["other presets", `{ hooks: { token: "${TOKEN}", presets: ["github"] } }`, ["github", "mail"]],
+    ["mail", `{ hooks: { token: "${TOKEN}", presets: ["mail"] } }`, ["mail"]],
     [
-      "it with parameters",
+      "mail with parameters",
       `{ hooks: { token: "${TOKEN}", presets: [{ use: "mail", with: {} }] } }`,
       [{ use: "mail", with: {} }],
     ],
-  ])("enables the preset where the configuration has %s", async (_what, text, presets) => {
+  ])("enables the preset in a configuration with %s", async (_what, text, presets) => {
     writeFileSync(file, text);
     expect(valueOf(await plan()).hooks.presets).toEqual(presets);
   });
 
-  test("turns the hooks on where nothing is said, and leaves off what is off", async () => {
+  test("enables hooks unless they are disabled", async () => {
     expect(valueOf(await plan()).hooks).toMatchObject({ enabled: true });
     writeFileSync(file, `{ hooks: { enabled: false, token: "${TOKEN}" } }`);
     expect(valueOf(await plan()).hooks).toMatchObject({ enabled: false, token: TOKEN });
   });
 
-  test("takes what an earlier run made as the tokens", async () => {
+  test("uses the tokens of an earlier run", async () => {
     mkdirSync(path.join(folder, ".webhooks"));
     for (const name of ["hook-token", "gateway-token"])
       writeFileSync(path.join(folder, ".webhooks", name), `${TOKEN}\n`);
-    const { after, unwritten } = await plan();
+    const { after, secretFiles } = await plan();
     expect(after).toContain('token: "${file:.webhooks/hook-token}"');
-    expect([...unwritten.keys()]).toEqual([]);
+    expect([...secretFiles.keys()]).toEqual([]);
   });
 
-  test("gives the operator a token where the configuration begins, and leaves one that is there alone", async () => {
-    const { after, unwritten } = await plan();
+  test("adds a gateway token to a new configuration only", async () => {
+    const { after, secretFiles } = await plan();
     expect(parseSource(file, after).value).toMatchObject({
       gateway: { auth: { token: "${file:.webhooks/gateway-token}" } },
     });
-    expect([...unwritten.keys()].map((secret) => path.basename(secret))).toEqual(["hook-token", "gateway-token"]);
-    expect(new Set(unwritten.values()).size).toBe(2);
+    expect([...secretFiles.keys()].map((secret) => path.basename(secret))).toEqual(["gateway-token", "hook-token"]);
+    expect(new Set(secretFiles.values()).size).toBe(2);
     writeFileSync(file, "{ log: {} }");
     expect(parseSource(file, (await plan()).after).value).not.toHaveProperty("gateway");
   });
 
-  test("changes the mailbox alone, key by key, and nothing the second time", async () => {
+  test("changes single keys of the mailbox, and nothing the second time", async () => {
     const old =
       '{ hooks: { enabled: true, token: "x", presets: ["mail"], mail: { lookback: "1d", source: { kind: "imap", /* a */ host: "old.example", port: 1, user: "ann", password: "${file:secret}" } } } }';
     writeFileSync(file, old);
@@ -83,21 +83,21 @@ describe("what is planned", () => {
   });
 });
 
-describe("what is written", () => {
-  test("is refused whole where the file was changed meanwhile", async () => {
+describe("writeSetup", () => {
+  test("writes nothing if the file has changed", async () => {
     writeFileSync(file, "{}");
     const secret = path.join(folder, "secret");
-    const planned = await plan({ unwritten: new Map([[secret, "x\n"]]) });
+    const planned = await plan({ secretFiles: new Map([[secret, "x\n"]]) });
     writeFileSync(file, "{ }");
-    expect(() => writeSetup(planned)).toThrow(/changed meanwhile/);
+    expect(() => writeSetup(planned)).toThrow(/changed in the meantime/);
     expect(readFileSync(file, "utf8")).toBe("{ }");
     expect(() => readFileSync(secret)).toThrow(/ENOENT/);
   });
 
-  test("is a secret alone where only that is new", async () => {
+  test("writes only the secret if only that is new", async () => {
     const secret = path.join(folder, "secret");
-    writeSetup(await plan({ unwritten: new Map([[secret, "one\n"]]) }));
-    const next = await plan({ unwritten: new Map([[secret, "two\n"]]) });
+    writeSetup(await plan({ secretFiles: new Map([[secret, "one\n"]]) }));
+    const next = await plan({ secretFiles: new Map([[secret, "two\n"]]) });
     expect([isDone(next), next.before === next.after]).toEqual([false, true]);
     writeSetup(next);
     expect(readFileSync(secret, "utf8")).toBe("two\n");
@@ -109,18 +109,15 @@ test.each([
   [{ kind: "file", file: "/etc/secrets/pw" } as const, "${file:/etc/secrets/pw}"],
   [{ kind: "file", file: "/srv/hooks/secrets/pw" } as const, "${file:secrets/pw}"],
   [{ kind: "file", file: "/srv/hooks2/pw" } as const, "${file:/srv/hooks2/pw}"],
-  [{ kind: "text", text: "hunter2" } as const, "${file:.webhooks/pw}"],
-])("a secret of %j is named %s", (place, reference) => {
-  const named = nameSecret(place, { baseDir: "/srv/hooks", ownFile: "/srv/hooks/.webhooks/pw" });
-  expect(named.reference).toBe(reference);
-  expect(named.unwritten).toEqual(place.kind === "text" ? ["/srv/hooks/.webhooks/pw", "hunter2\n"] : undefined);
+])("the reference to %j is %s", (place, reference) => {
+  expect(toReference(place, "/srv/hooks")).toBe(reference);
 });
 
-test.each(["A B", "1A", "A}", "A}${file:/etc/passwd", ""])("%j is no name of a variable", (name) => {
-  expect(() => nameSecret({ kind: "env", name }, { baseDir: "/", ownFile: "/x" })).toThrow(/no name/);
+test.each(["A B", "1A", "A}", "A}${file:/etc/passwd", ""])("%j is not a valid variable name", (name) => {
+  expect(() => toReference({ kind: "env", name }, "/")).toThrow(/not the name/);
 });
 
-test("what a configuration keeps secret is hidden, whatever is called so", () => {
+test("hideSecrets hides every secret of a configuration", () => {
   const text = `{
   gateway: { auth: { token: "s1" } }, hooks: { token: "\${TOKEN}", mail: { source: { password: 's2\\x41', oauth: { clientSecret: "s3", refreshToken: "s4", tokenUrl: "https://shown" } } },
     presets: [{ use: "github", with: { secret: ["s5", "s6"] } }], mappings: [{ transform: { module: "shown", secrets: { ANY: "s7" } } }] },
@@ -132,8 +129,13 @@ test("what a configuration keeps secret is hidden, whatever is called so", () =>
   expect(shown).toContain("${TOKEN}");
 });
 
-async function plan(wanted: Partial<Wanted> = {}): Promise<SetupPlan> {
-  return planSetup(await readTarget(file), { source: SOURCE, settings: {}, unwritten: new Map(), ...wanted });
+async function plan(wanted: Partial<WantedMail> = {}): Promise<SetupPlan> {
+  return planSetup(await readTarget(file, process.env), {
+    source: SOURCE,
+    settings: {},
+    secretFiles: new Map(),
+    ...wanted,
+  });
 }
 
 function valueOf({ after }: SetupPlan): { hooks: Record<string, unknown> } {

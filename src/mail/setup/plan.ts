@@ -5,6 +5,7 @@ import { type Change, diffValues, editConfig } from "../../config/edit/edit-conf
 import { replaceFile } from "../../config/edit/replace-file.ts";
 import { readConfigText } from "../../config/load.ts";
 import { parseSource } from "../../config/parse/source.ts";
+import type { Mailbox } from "../../config/schema/generated.ts";
 import { DEFAULTS } from "../../config/resolve.ts";
 import { ConfigError } from "../../errors.ts";
 import { isObject, type Segment } from "../../shared/json.ts";
@@ -20,6 +21,8 @@ export interface Target {
   written: Record<string, unknown>;
   /** The state folder, absolute. Secrets are stored there. */
   stateDir: string;
+  /** The values of `${NAME}`. */
+  env: NodeJS.ProcessEnv;
 }
 
 /** What the configuration must contain. */
@@ -41,14 +44,14 @@ export interface SetupPlan {
 }
 
 /** Reads a configuration as it is written. Throws a `ConfigError` on bad syntax. */
-export async function readTarget(file: string): Promise<Target> {
+export async function readTarget(file: string, env: NodeJS.ProcessEnv): Promise<Target> {
   const stateDir = path.resolve(path.dirname(file), DEFAULTS.store.path);
-  if (!existsSync(file)) return { file, text: undefined, written: {}, stateDir };
+  if (!existsSync(file)) return { file, text: undefined, written: {}, stateDir, env };
   const text = readFileSync(file, "utf8");
-  if (text.trim() === "") return { file, text, written: {}, stateDir };
+  if (text.trim() === "") return { file, text, written: {}, stateDir, env };
   const { value } = parseSource(file, text);
-  const { config } = await readConfigText(file, text, { env: process.env });
-  return { file, text, written: isObject(value) ? value : {}, stateDir: config.store.path };
+  const { config } = await readConfigText(file, text, { env });
+  return { file, text, written: isObject(value) ? value : {}, stateDir: config.store.path, env };
 }
 
 /**
@@ -68,7 +71,7 @@ export function planSetup(target: Target, { source, settings, secretFiles }: Wan
   if (hooks["enabled"] === undefined) set(["hooks", "enabled"], true);
   if (hooks["token"] === undefined) set(["hooks", "token"], nameToken(target, "hook-token", files));
   if (!hasPreset(hooks["presets"])) changes.push({ kind: "append", path: ["hooks", "presets"], value: "mail" });
-  const wanted = { ...mail, ...withoutUndefined({ ...settings, source: withoutUndefined(source) }) };
+  const wanted = { ...mail, ...withoutUndefined({ source: withoutUndefined(source), ...settings }) };
   changes.push(...diffValues(mail, wanted, ["hooks", "mail"]));
   return {
     file: target.file,
@@ -98,6 +101,22 @@ export function writeSetup({ file, before, after, secretFiles }: SetupPlan): voi
     for (const secret of added) rmSync(secret, { force: true });
     throw error;
   }
+}
+
+/** How long a login may take. */
+const LOGIN_MS = 60_000;
+
+export function loginSignal(): AbortSignal {
+  return AbortSignal.timeout(LOGIN_MS);
+}
+
+/** The mailbox with its secrets. Throws a `ConfigError` if the configuration would not be valid. */
+export async function loadMailbox(target: Target, wanted: Omit<WantedMail, "settings">): Promise<Mailbox> {
+  const { file, after, secretFiles } = planSetup(target, { ...wanted, settings: {} });
+  const { config, problems } = await readConfigText(file, after, { env: target.env, unwritten: secretFiles });
+  const ofMail = problems.filter(({ key }) => key?.startsWith("hooks.mail"));
+  if (ofMail.length === 0 && config.hooks.mail.source) return config.hooks.mail.source;
+  throw new ConfigError(ofMail.length > 0 ? ofMail : problems);
 }
 
 /** A nested object; empty if there is none. */

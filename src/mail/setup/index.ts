@@ -1,0 +1,22 @@
+/** What `webhooks mail setup` uses of mail. */
+export { createOAuthClient } from "../gmail/api.ts";
+export { createConsent } from "../gmail/consent.ts";
+export { preparePubsub } from "../gmail/setup-pubsub.ts";
+export { listFolders } from "../imap/imap.ts";
+export { findServer } from "./discover.ts";
+export {
+  hideSecrets,
+  isDone,
+  isReference,
+  loadMailbox,
+  loginSignal,
+  partOf,
+  planSetup,
+  readTarget,
+  type SecretPlace,
+  type SetupPlan,
+  type Target,
+  toReference,
+  writeSetup,
+} from "./plan.ts";
+export { findHint, findObstacle, findProvider, type FoundServer, parseMailAddress } from "./providers.ts";
