@@ -22,8 +22,8 @@ function problemsOf(mapping: MappingInput): ConfigProblem[] {
 describe("a mapping that cannot be used", () => {
   test.each<[string, MappingInput, string, string]>([
     ["template", { messageTemplate: "{{#if x}}" }, "messageTemplate", "does not parse"],
-    ["helper", { name: "{{shout x}}" }, "name", 'no helper "shout"'],
-    ["second line", { messageTemplate: "a\n{{shout x}}" }, "messageTemplate", "Line 2 of the template: There is no"],
+    ["helper", { name: "{{shout x}}" }, "name", 'Unknown helper "shout"'],
+    ["second line", { messageTemplate: "a\n{{shout x}}" }, "messageTemplate", "Line 2 of the template: Unknown"],
     ["dedupe", { dedupe: "{{}}" }, "dedupe", "does not parse"],
     ["coalesce", { coalesce: { key: "{{}}", windowMs: 1 } }, "coalesce.key", "does not parse"],
     ["expression", { match: { headers: { "X-A": "/(/" } } }, "match.headers.X-A", "regular expression is not valid"],

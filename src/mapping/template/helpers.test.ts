@@ -43,7 +43,7 @@ describe("helpers", () => {
     expect(HELPERS["date"]?.run(value)).toBe(expected);
   });
 
-  test("date takes a form", () => {
+  test("date takes a format", () => {
     expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "DD.MM.YYYY HH:mm:ss")).toBe("20.11.2026 09:08:07");
     expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "yyyy-MM-dd")).toBe("2026-11-20");
   });

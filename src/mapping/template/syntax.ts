@@ -1,16 +1,29 @@
 import { HELPERS } from "./helpers.ts";
 
-/**
- * What a template may hold, checked and prepared on its syntax tree before it is compiled. The types of the tree are
- * handlebars' own, global under `hbs`.
- */
+// Checks and prepares the syntax tree of a template before it is compiled. The types of the tree are Handlebars' own, global
+// under `hbs`.
 
-/** Name of the helper that every `{{…}}` goes through; no template can write it. */
+/** The helper that every `{{…}}` goes through. No template can write this name. */
 export const TEXT_HELPER = "@text";
 
+/** A template that cannot be used; the message is for its author. */
+export class TemplateError extends Error {
+  override name = "TemplateError";
+  /** 1-based, within the template. */
+  readonly line: number;
+  /** The place with a caret below it, if it is known. */
+  readonly excerpt: string | undefined;
+
+  constructor(message: string, line: number, excerpt?: string) {
+    super(message);
+    this.line = line;
+    this.excerpt = excerpt;
+  }
+}
+
 /**
- * Throws a `TemplateError` for what no template may hold; else makes the tree ready, in place, and gives the names of the
- * context's own fields that it reads.
+ * Prepares the tree in place and gives the names of the context's own fields that it reads. Throws a `TemplateError` for
+ * anything that a template must not contain.
  */
 export function prepareSyntax(program: hbs.AST.Program): Set<string> {
   const fields = new Set<string>();
@@ -18,16 +31,15 @@ export function prepareSyntax(program: hbs.AST.Program): Set<string> {
   return fields;
 }
 
-/** True where nothing of the template depends on the request. */
+/** True if nothing in the template depends on the request. */
 export function isStatic(program: hbs.AST.Program): boolean {
   return program.body.every((statement) => isLiteralText(statement));
 }
 
-/** Where the walk through the tree is. */
 interface Scope {
-  /** How many `../` lead from here to the root. */
+  /** How many `../` lead to the root. */
   depth: number;
-  /** The root's fields that were read so far. */
+  /** The root's fields that have been read so far. */
   fields: Set<string>;
 }
 
@@ -40,17 +52,15 @@ interface Nodes {
   PathExpression: hbs.AST.PathExpression;
 }
 type Block = hbs.AST.BlockStatement;
-type Call = hbs.AST.SubExpression | Block;
 
-/** What can be called, by name: how many parameters it takes. */
+/** What can be called, with its minimum and maximum number of parameters. */
 type Callables = Record<string, { takes: readonly [number, number] }>;
 
-/** `scopes`: has another `this` inside. */
-const BLOCKS: Record<string, { takes: readonly [number, number]; scopes: boolean }> = {
-  if: { takes: [1, 1], scopes: false },
-  unless: { takes: [1, 1], scopes: false },
-  each: { takes: [1, 1], scopes: true },
-  with: { takes: [1, 1], scopes: true },
+const BLOCKS: Callables = {
+  if: { takes: [1, 1] },
+  unless: { takes: [1, 1] },
+  each: { takes: [1, 1] },
+  with: { takes: [1, 1] },
 };
 const VALUES: Callables = { ...HELPERS, lookup: { takes: [2, 2] } };
 
@@ -62,16 +72,17 @@ function prepareStatement(statement: hbs.AST.Statement, scope: Scope): hbs.AST.S
   if (isLiteralText(statement)) return statement;
   if (is(statement, "MustacheStatement")) return throughText(statement, scope);
   if (is(statement, "BlockStatement")) return prepareBlock(statement, scope);
-  throw new TemplateError("Partials and decorators cannot be used here.", statement.loc.start.line);
+  throw new TemplateError("Partials and decorators are not supported.", statement.loc.start.line);
 }
 
-/** `{{x}}` as `{{@text x}}`: so a field wins over a helper of its name, and every value becomes text in one place. */
+/** `{{x}}` as `{{@text x}}`: then a field takes precedence over a helper of its name, and one place converts all values. */
 function throughText(mustache: hbs.AST.MustacheStatement, scope: Scope): hbs.AST.MustacheStatement {
   const { path, params, hash, loc } = mustache;
   const isCall = params.length > 0 || hasNamedValues(hash);
   const value = isCall ? { type: "SubExpression", path, params, hash, loc } : path;
   prepareExpression(value, scope);
-  return { ...mustache, path: toPath(TEXT_HELPER, loc), params: [value] };
+  const helper = { type: "PathExpression", data: false, depth: 0, parts: [TEXT_HELPER], original: TEXT_HELPER, loc };
+  return { ...mustache, path: helper, params: [value] };
 }
 
 /** `{{#each …}}`, or the section `{{#field}}…{{/field}}`. */
@@ -80,8 +91,9 @@ function prepareBlock(block: Block, scope: Scope): Block {
   const isSection = block.params.length === 0 && !(Object.hasOwn(BLOCKS, original) || Object.hasOwn(VALUES, original));
   if (isSection) prepareExpression(block.path, scope);
   else prepareCall(block, BLOCKS, scope);
-  const scopes = isSection || BLOCKS[original]?.scopes === true;
-  prepareProgram(block.program, scopes ? { ...scope, depth: scope.depth + 1 } : scope);
+  // These blocks have another `this` inside.
+  const isScope = isSection || original === "each" || original === "with";
+  prepareProgram(block.program, isScope ? { ...scope, depth: scope.depth + 1 } : scope);
   prepareProgram(block.inverse, scope);
   return block;
 }
@@ -91,39 +103,37 @@ function prepareExpression(node: hbs.AST.Expression, scope: Scope): void {
   if (is(node, "PathExpression")) preparePath(node, scope);
 }
 
-function prepareCall(call: Call, callables: Callables, scope: Scope): void {
-  requireCallable(call, callables);
-  for (const param of call.params) prepareExpression(param, scope);
-}
-
-function requireCallable({ path, params, hash, loc }: Call, callables: Callables): void {
+function prepareCall(call: hbs.AST.SubExpression | Block, callables: Callables, scope: Scope): void {
+  const { path, params, hash, loc } = call;
   const name = path.original;
   const callable = Object.hasOwn(callables, name) ? callables[name] : undefined;
-  if (!callable) throw new TemplateError(toUnknownMessage(name, callables), loc.start.line);
+  if (!callable) throw new TemplateError(explainUnknown(name, callables), loc.start.line);
   if (callables === VALUES && hasNamedValues(hash)) {
     throw new TemplateError(`"${name}" takes no named values.`, loc.start.line);
   }
-  const [least, most] = callable.takes;
-  if (params.length >= least && params.length <= most) return;
-  const expected = least === most ? `${least}` : `${least} ${most === Infinity ? "or more" : `to ${most}`}`;
-  const message = `"${name}" takes ${expected} ${most === 1 ? "value" : "values"}, not ${params.length}.`;
-  throw new TemplateError(message, loc.start.line);
+  const [min, max] = callable.takes;
+  if (params.length < min || params.length > max) {
+    const expected = min === max ? `${min}` : `${min} ${max === Infinity ? "or more" : `to ${max}`}`;
+    const message = `"${name}" takes ${expected} ${max === 1 ? "value" : "values"}, not ${params.length}.`;
+    throw new TemplateError(message, loc.start.line);
+  }
+  for (const param of params) prepareExpression(param, scope);
 }
 
-/** `length=5`. The parser leaves the hash out where there is none, whatever its type says. */
+/** `length=5`. The parser omits the hash if there is none, whatever its type says. */
 function hasNamedValues(hash: hbs.AST.Hash | undefined): boolean {
   return hash !== undefined && hash.pairs.length > 0;
 }
 
-function toUnknownMessage(name: string, callables: Callables): string {
+function explainUnknown(name: string, callables: Callables): string {
   if (callables === VALUES && Object.hasOwn(BLOCKS, name)) {
     return `"${name}" is a block: write {{#${name} …}}…{{/${name}}}.`;
   }
-  if (callables === BLOCKS && Object.hasOwn(VALUES, name)) return `"${name}" is no block: write {{${name} …}}.`;
-  return `There is no helper "${name}"; there are ${Object.keys(callables).toSorted().join(", ")}.`;
+  if (callables === BLOCKS && Object.hasOwn(VALUES, name)) return `"${name}" is not a block: write {{${name} …}}.`;
+  return `Unknown helper "${name}". Known: ${Object.keys(callables).toSorted().join(", ")}.`;
 }
 
-/** Header names are lower-cased on both sides: `headers.X-GitHub-Event`, `@root.headers.[X-GitHub-Event]`. */
+/** Makes header names lower case: `headers.X-GitHub-Event`, `@root.headers.[X-GitHub-Event]`. */
 function preparePath(path: hbs.AST.PathExpression, { depth, fields }: Scope): void {
   const isFromRoot = path.data ? path.parts[0] === "root" : path.depth === depth;
   const at = path.data ? 1 : 0;
@@ -134,10 +144,6 @@ function preparePath(path: hbs.AST.PathExpression, { depth, fields }: Scope): vo
   path.parts = path.parts.map((part, index) => (index === at + 1 ? part.toLowerCase() : part));
 }
 
-function toPath(name: string, loc: hbs.AST.SourceLocation): hbs.AST.PathExpression {
-  return { type: "PathExpression", data: false, depth: 0, parts: [name], original: name, loc };
-}
-
 function isLiteralText(node: hbs.AST.Node): boolean {
   return is(node, "ContentStatement") || is(node, "CommentStatement");
 }
@@ -145,54 +151,3 @@ function isLiteralText(node: hbs.AST.Node): boolean {
 function is<Type extends keyof Nodes>(node: hbs.AST.Node, type: Type): node is Nodes[Type] {
   return node.type === type;
 }
-
-/** A template that cannot be used; the message is a sentence for whoever wrote it. */
-export class TemplateError extends Error {
-  override name = "TemplateError";
-  /** 1-based, within the template. */
-  readonly line: number;
-  /** The place with a caret below it, where it is known. */
-  readonly excerpt: string | undefined;
-
-  constructor(message: string, line: number, excerpt?: string) {
-    super(message);
-    this.line = line;
-    this.excerpt = excerpt;
-  }
-}
-
-/**
- * Why the parser stopped, as the end of a sentence. What it says itself is a list of token names:
- * `Expecting 'OPEN_ENDBLOCK', 'CONTENT', got 'EOF'`.
- */
-export function toParseReason(source: string, expectation: string): string {
-  const [, wanted = "", got = ""] = /^Expecting (.*), got '(\w+)'$/.exec(expectation) ?? [];
-  if (got === "EOF" && wanted.includes("OPEN_ENDBLOCK")) return toUnclosedBlock(source);
-  if (source.lastIndexOf("{{") > source.lastIndexOf("}}")) return "a {{ is not closed: its }} is missing";
-  return REASONS[got]?.(wanted) ?? "what stands at the mark does not belong there";
-}
-
-/** By the token that came, what may be said of those that were wanted. */
-const REASONS: Record<string, (wanted: string) => string> = {
-  OPEN_ENDBLOCK: () => "it closes a block that is not open",
-  INVERSE: () => "an {{else}} stands outside of a block, or is its second",
-  CLOSE: (wanted) => {
-    if (wanted.includes("CLOSE_SEXPR")) return "a ) is missing";
-    if (wanted.includes("CLOSE_UNESCAPED")) return "{{{ is closed by }}}";
-    return "a name or a value is missing before the }}";
-  },
-  CLOSE_UNESCAPED: () => "{{ is closed by }}, not by }}}",
-  CLOSE_SEXPR: () => "a ) stands there without its (",
-};
-
-function toUnclosedBlock(source: string): string {
-  const open: string[] = [];
-  for (const [, mark, name = ""] of source.matchAll(BLOCK_MARKS)) {
-    if (mark === "/") open.pop();
-    else open.push(name);
-  }
-  const name = open.at(-1);
-  return name === undefined ? "a block is not closed" : `{{#${name}}} is not closed: its {{/${name}}} is missing`;
-}
-
-const BLOCK_MARKS = /\{\{~?([#/])\s*([^\s{}~]*)/g;

