@@ -3,25 +3,19 @@ import type { HookAction, WakeMode } from "../types.ts";
 import type { CompiledMapping, TemplateField } from "./compile.ts";
 import type { Budget } from "./template/template.ts";
 
-/** An action under construction, before defaults and policy. It can still become either kind. */
-export interface Draft {
+/**
+ * An action under construction, before defaults and policy. It can still become either kind, so it may hold fields of both;
+ * `mode` is the `mode` of a wake or the `wakeMode` of an agent action.
+ */
+export interface Draft extends Settings {
   kind: HookAction["kind"];
-  /** Only of a wake. */
-  text?: string;
-  /** This and the fields up to `timeoutSeconds`: only of an agent action. */
-  message?: string;
-  name?: string;
-  sessionKey?: string;
-  deliver?: boolean;
+  /** Any text, because a template can render anything. */
   channel?: string;
-  to?: string;
-  model?: string;
-  thinking?: string;
-  timeoutSeconds?: number;
-  /** `mode` of a wake, `wakeMode` of an agent action. */
   mode?: WakeMode;
-  allowUnsafeExternalContent?: boolean;
 }
+
+type Settings = { [Field in Exclude<keyof Fields, "channel">]?: NonNullable<Fields[Field]> };
+type Fields = Omit<ActionOverride, "kind" | "mode" | "wakeMode">;
 
 /** A draft with the defaults that need no configuration. No field is blank, except the text or the message. */
 export type FilledDraft = Draft &
@@ -82,8 +76,6 @@ export function mergeOverride(base: Draft, { kind, mode, wakeMode, ...fields }: 
   const given = own === undefined ? other : own;
   return given === undefined ? merged : { ...merged, mode: given ?? undefined };
 }
-
-type Fields = Omit<ActionOverride, "kind" | "mode" | "wakeMode">;
 
 function nullsToUndefined(fields: Fields): { [Field in keyof Fields]: NonNullable<Fields[Field]> | undefined } {
   const cleared: Record<string, unknown> = fields;

@@ -1,10 +1,7 @@
 import { createEnter, type Enter, type Factory } from "./call.ts";
-import { installClock } from "./clock.ts";
-import { installStructuredClone } from "./clone.ts";
-import { installConsole } from "./console.ts";
-import { installCrypto } from "./crypto.ts";
+import { installClock, installConsole, installStructuredClone } from "./globals.ts";
 import { freezeRealm, REALM_GLOBAL, removeLeaks } from "./harden.ts";
-import { createAsk, type HostCall, installEncoding } from "./host.ts";
+import { createAsk, type HostCall, installCrypto, installEncoding } from "./host.ts";
 import { installUrl } from "./url.ts";
 
 /**
