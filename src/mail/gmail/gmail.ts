@@ -6,7 +6,7 @@ import { createGmailApi, createOAuthClient, type GmailApi } from "./api.ts";
 import { withHeaderFallback } from "./fetch.ts";
 import { parsePosition, readBacklog, readHistory, startPosition } from "./history.ts";
 import { checkSubscription, createPubsub, isSameMailbox, type Pubsub, pullUntilChange } from "./pubsub.ts";
-import { createWatchRenewal, requestWatch, type WatchRenewal } from "./watch.ts";
+import { createWatchRenewal, requestWatch, type RenewWatch } from "./watch.ts";
 
 export interface GmailOptions {
   source: Mailbox;
@@ -18,7 +18,7 @@ interface Connection {
   api: GmailApi;
   pubsub: Pubsub;
   /** Undefined if nothing receives notifications. */
-  renewal: WatchRenewal | undefined;
+  renewWatch: RenewWatch | undefined;
 }
 
 /** Gmail has labels instead of folders. */
@@ -51,19 +51,19 @@ export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSou
     return {
       api,
       pubsub: createPubsub(auth, pubsubUrl),
-      renewal: topic && isNotified ? createWatchRenewal((signal) => requestWatch(api, topic, signal)) : undefined,
+      renewWatch: topic && isNotified ? createWatchRenewal((signal) => requestWatch(api, topic, signal)) : undefined,
     };
   }
 
   async function check(signal: AbortSignal): Promise<void> {
-    const { api, pubsub, renewal } = await connect();
+    const { api, pubsub, renewWatch } = await connect();
     await checkMailbox(api, user, signal);
-    await renewal?.keep(signal);
+    await renewWatch?.(signal);
     if (subscription) await checkSubscription(pubsub, subscription, signal);
   }
 
   async function* follow(_folder: string, options: FollowOptions): AsyncGenerator<MailBatch> {
-    const { api, pubsub, renewal } = await connect();
+    const { api, pubsub, renewWatch } = await connect();
     const { signal } = options;
     await checkMailbox(api, user, signal);
     let position = parsePosition(options.position) ?? (await startPosition(api, options.since, signal));
@@ -77,7 +77,7 @@ export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSou
         yield { ...batch, position: JSON.stringify(position) };
       }
       // After a new watch the history is read once more: earlier changes may not have been announced.
-      if (position.backlog || (await renewal?.keep(signal))) continue;
+      if (position.backlog || (await renewWatch?.(signal))) continue;
       if (subscription) await pullUntilChange(pubsub, { subscription, user, timeoutMs: pollMs }, signal);
       else await changes.wait(pollMs, signal);
       changes.reset();

@@ -14,12 +14,12 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function createWatch(days = 7): { request(): Promise<number>; asked: number[]; failure: MailError | undefined } {
+function createWatch(days = 7): { request(): Promise<number>; requests: number[]; failure: MailError | undefined } {
   const watch = {
-    asked: [] as number[],
+    requests: [] as number[],
     failure: undefined as MailError | undefined,
     async request() {
-      watch.asked.push(Date.now());
+      watch.requests.push(Date.now());
       if (watch.failure) throw watch.failure;
       return Date.now() + days * DAY;
     },
@@ -27,67 +27,67 @@ function createWatch(days = 7): { request(): Promise<number>; asked: number[]; f
   return watch;
 }
 
-/** Calls `keep` once a minute. */
-async function keepUntil(keep: () => Promise<boolean>, moment: number): Promise<void> {
-  for (; Date.now() < moment; vi.setSystemTime(Date.now() + MINUTE)) await keep();
+/** Calls `renew` once a minute. */
+async function renewUntil(renew: () => Promise<boolean>, moment: number): Promise<void> {
+  for (; Date.now() < moment; vi.setSystemTime(Date.now() + MINUTE)) await renew();
 }
 
 test("a watch is requested at once, and renewed once a day", async () => {
   const watch = createWatch();
-  const renewal = createWatchRenewal(watch.request);
-  await keepUntil(() => renewal.keep(signal), 3 * DAY);
-  expect(watch.asked).toEqual([0, DAY, 2 * DAY]);
+  const renewWatch = createWatchRenewal(watch.request);
+  await renewUntil(() => renewWatch(signal), 3 * DAY);
+  expect(watch.requests).toEqual([0, DAY, 2 * DAY]);
 });
 
 test("a short watch is renewed after half of its time", async () => {
   const watch = createWatch(0.5);
-  const renewal = createWatchRenewal(watch.request);
-  await keepUntil(() => renewal.keep(signal), DAY);
-  expect(watch.asked).toEqual([0, DAY / 4, DAY / 2, (DAY / 4) * 3]);
+  const renewWatch = createWatchRenewal(watch.request);
+  await renewUntil(() => renewWatch(signal), DAY);
+  expect(watch.requests).toEqual([0, DAY / 4, DAY / 2, (DAY / 4) * 3]);
 });
 
 test("simultaneous calls share one request", async () => {
   const watch = createWatch();
-  const renewal = createWatchRenewal(watch.request);
-  const kept = await Promise.all([renewal.keep(signal), renewal.keep(signal), renewal.keep(signal)]);
-  expect(watch.asked).toHaveLength(1);
-  expect(kept).toEqual([true, true, true]);
-  expect(await renewal.keep(signal)).toBe(false);
+  const renewWatch = createWatchRenewal(watch.request);
+  const renewed = await Promise.all([renewWatch(signal), renewWatch(signal), renewWatch(signal)]);
+  expect(watch.requests).toHaveLength(1);
+  expect(renewed).toEqual([true, true, true]);
+  expect(await renewWatch(signal)).toBe(false);
 });
 
 test("a temporary failure is retried every ten minutes, and reported when the watch nearly ends", async () => {
   const watch = createWatch(2);
-  const renewal = createWatchRenewal(watch.request);
-  await renewal.keep(signal);
+  const renewWatch = createWatchRenewal(watch.request);
+  await renewWatch(signal);
   watch.failure = new MailError("network", "Out of reach.");
-  await expect(keepUntil(() => renewal.keep(signal), 3 * DAY)).rejects.toBe(watch.failure);
-  expect(watch.asked.slice(1, 4)).toEqual([DAY, DAY + 10 * MINUTE, DAY + 20 * MINUTE]);
+  await expect(renewUntil(() => renewWatch(signal), 3 * DAY)).rejects.toBe(watch.failure);
+  expect(watch.requests.slice(1, 4)).toEqual([DAY, DAY + 10 * MINUTE, DAY + 20 * MINUTE]);
   expect(Date.now()).toBeGreaterThan(2 * DAY - HOUR);
   expect(Date.now()).toBeLessThan(2 * DAY);
 });
 
 test("returns to once a day after a success", async () => {
   const watch = createWatch();
-  const renewal = createWatchRenewal(watch.request);
-  await renewal.keep(signal);
+  const renewWatch = createWatchRenewal(watch.request);
+  await renewWatch(signal);
   watch.failure = new MailError("network", "Out of reach.");
-  await keepUntil(() => renewal.keep(signal), DAY + MINUTE);
+  await renewUntil(() => renewWatch(signal), DAY + MINUTE);
   watch.failure = undefined;
-  await keepUntil(() => renewal.keep(signal), 3 * DAY);
-  expect(watch.asked).toEqual([0, DAY, DAY + 10 * MINUTE, 2 * DAY + 10 * MINUTE]);
+  await renewUntil(() => renewWatch(signal), 3 * DAY);
+  expect(watch.requests).toEqual([0, DAY, DAY + 10 * MINUTE, 2 * DAY + 10 * MINUTE]);
 });
 
 test.each(["login", "gone"] as const)("a refusal is reported at once: %s", async (kind) => {
   const watch = createWatch();
-  const renewal = createWatchRenewal(watch.request);
-  await renewal.keep(signal);
+  const renewWatch = createWatchRenewal(watch.request);
+  await renewWatch(signal);
   watch.failure = new MailError(kind, "No.");
-  await expect(keepUntil(() => renewal.keep(signal), 2 * DAY)).rejects.toBe(watch.failure);
-  expect(watch.asked).toEqual([0, DAY]);
+  await expect(renewUntil(() => renewWatch(signal), 2 * DAY)).rejects.toBe(watch.failure);
+  expect(watch.requests).toEqual([0, DAY]);
 });
 
 test("any failure is reported while no watch is known", async () => {
   const watch = createWatch();
   watch.failure = new MailError("network", "Out of reach.");
-  await expect(createWatchRenewal(watch.request).keep(signal)).rejects.toBe(watch.failure);
+  await expect(createWatchRenewal(watch.request)(signal)).rejects.toBe(watch.failure);
 });

@@ -2,14 +2,11 @@ import { MailError } from "../../errors.ts";
 import type { GmailApi } from "./api.ts";
 import { readGoogleError } from "./errors.ts";
 
-/** Keeps alive Gmail's watch of a mailbox, which announces changes on a topic and ends after some days. */
-export interface WatchRenewal {
-  /**
-   * Renews the watch if it is due, and resolves with whether it did: earlier changes may not have been announced. Rejects with a
-   * `MailError` if no watch is left.
-   */
-  keep(signal: AbortSignal): Promise<boolean>;
-}
+/**
+ * Renews Gmail's watch of a mailbox if it is due. Resolves with whether it did: earlier changes may not have been announced. Rejects
+ * with a `MailError` if no watch is left.
+ */
+export type RenewWatch = (signal: AbortSignal) => Promise<boolean>;
 
 /** Google recommends a renewal once a day. A watch lasts seven days at present. */
 const RENEW_MS = 24 * 3_600_000;
@@ -18,16 +15,14 @@ const MIN_RENEW_MS = 60_000;
 const RETRY_MS = 600_000;
 
 /** `watch` resolves with the end of the new watch, in milliseconds since the epoch. */
-export function createWatchRenewal(watch: (signal: AbortSignal) => Promise<number>): WatchRenewal {
+export function createWatchRenewal(watch: (signal: AbortSignal) => Promise<number>): RenewWatch {
   let endsAt = 0;
   let dueAt = 0;
   let renewing: Promise<boolean> | undefined;
-  return {
-    async keep(signal) {
-      if (Date.now() < dueAt) return false;
-      renewing ??= renew(signal).finally(() => (renewing = undefined));
-      return renewing;
-    },
+  return async function renewIfDue(signal) {
+    if (Date.now() < dueAt) return false;
+    renewing ??= renew(signal).finally(() => (renewing = undefined));
+    return renewing;
   };
 
   async function renew(signal: AbortSignal): Promise<boolean> {
