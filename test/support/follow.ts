@@ -8,20 +8,20 @@ export interface Following {
   subjects(): string[];
   /** Of the last batch. */
   position(): string | undefined;
-  /** Why it ended by itself. */
+  /** Why the iteration failed. */
   error(): unknown;
   /** Resolves when the iteration has ended. */
   end(): Promise<void>;
 }
 
-/** Follows the source, and resolves once that has begun: whatever comes in from then on has to come. */
+/** Follows the source, and resolves after the first batch: mail that arrives later must be given. */
 export async function openSource(source: MailSource, options: Partial<FollowOptions> = {}): Promise<Following> {
   const following = followSource(source, options);
   await expect.poll(() => following.batches.length || following.error()).toBeTruthy();
   return following;
 }
 
-/** Follows the source's first folder as the watch does, and keeps what it gives; what was given is known. Ends with the test. */
+/** Follows the first folder and collects the batches, whose mails become known. Ends with the test. */
 function followSource(source: MailSource, options: Partial<FollowOptions> = {}): Following {
   const end = new AbortController();
   const batches: MailBatch[] = [];

@@ -3,36 +3,36 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import type { Mailbox } from "../../src/config/schema/generated.ts";
-import { answerOurs, type Ours } from "./gmail/answer.ts";
+import { answerExtra, type Extras } from "./gmail/answer.ts";
 import { askEmulator } from "./gmail/ask-emulator.ts";
 import { GMAIL_CLIENT, openMailbox, toSeed } from "./gmail/mailbox.ts";
 import { createPubsubDouble, type PubsubDouble } from "./gmail/pubsub.ts";
 import type { JsonAnswer } from "./json-server.ts";
 
 export interface GmailServer {
-  /** Where all of it is: Gmail, Pub/Sub, OAuth. */
+  /** Of Gmail, Pub/Sub and OAuth. */
   url: string;
-  /** What `hooks.mail.source` is set to, without notifications. */
+  /** For `hooks.mail.source`, without notifications. */
   source: Mailbox & { user: string };
   oauth: NonNullable<Mailbox["oauth"]>;
-  /** What it is set to beside that for notifications. */
+  /** In addition, for notifications. */
   notified: { topic: string; subscription: string };
   pubsub: PubsubDouble;
-  /** Puts a mail into the mailbox, and announces it where that is asked for. Resolves with Gmail's id. */
+  /** Puts a mail into the mailbox, and announces it if that was requested. Resolves with Gmail's id. */
   deliver(raw: string | Uint8Array, options?: Delivery): Promise<string>;
-  /** A label of the user's own; resolves with its id. */
+  /** Resolves with the id. */
   createLabel(name: string): Promise<string>;
   modify(id: string, change: { addLabelIds?: string[]; removeLabelIds?: string[] }): Promise<void>;
   remove(id: string): Promise<void>;
-  /** From now on Gmail knows no record of the history that it has given so far. */
+  /** Forgets all records of the history so far. */
   forgetHistory(): Promise<void>;
-  /** Breaks every connection that is open. */
+  /** Drops all connections. */
   cut(): void;
-  /** Withdraws the consent. */
+  /** Revokes the consent. */
   revoke(): Promise<void>;
-  /** Answers in the server's place; undefined lets a request pass. It gets `GET /gmail/v1/users/me/profile`. */
+  /** Answers instead of the server, or returns undefined. `request`: `GET /gmail/v1/users/me/profile`. */
   intercept: (request: string) => JsonAnswer | undefined;
-  /** Every request so far, as `intercept` gets it. */
+  /** All requests so far, in the form of `intercept`. */
   requests: string[];
   close(): Promise<void>;
 }
@@ -45,20 +45,20 @@ interface Delivery {
 }
 
 /**
- * Gmail for tests: the Google of `emulate` behind a server of our own, which adds what that one lacks. Ours are `users.getProfile`,
- * that an old `startHistoryId` is refused, that `users.watch` looks at the topic and mails are announced there, and Pub/Sub.
+ * Gmail for tests: the Google of `emulate` behind a server that adds what it lacks: `users.getProfile`, refusing an old
+ * `startHistoryId`, announcing mail on the topic of `users.watch`, and Pub/Sub.
  */
 export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise<GmailServer> {
   const emulator = await createEmulator({ service: "google", port: 0, seed: { google: toSeed(user) } });
   const google = `http://127.0.0.1:${new URL(emulator.url).port}`;
   const mailbox = await openMailbox(google, user);
   const pubsub = createPubsubDouble();
-  const ours: Ours = { user, mailbox, pubsub, forgotten: 0n, watched: undefined };
+  const extras: Extras = { user, mailbox, pubsub, forgotten: 0n, watched: undefined };
   const server = createServer((request, response) => {
-    // Whoever closes the server in the middle of a request wants no answer.
+    // The server was closed during the request.
     serve(request, response).catch(() => response.destroy());
   });
-  // A connection that is idle stays, so that none ends just when the next request comes.
+  // Otherwise an idle connection may end just when the next request arrives.
   server.keepAliveTimeout = 0;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -79,8 +79,8 @@ export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise
         internalDate: String(receivedAt),
       };
       const { id } = await mailbox.call("POST", "messages", body);
-      if (ours.watched !== undefined && isAnnounced) {
-        pubsub.publish(ours.watched, { emailAddress: user, historyId: await mailbox.currentRecord() });
+      if (extras.watched !== undefined && isAnnounced) {
+        pubsub.publish(extras.watched, { emailAddress: user, historyId: await mailbox.currentRecord() });
       }
       return String(id);
     },
@@ -92,7 +92,7 @@ export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise
       await mailbox.call("DELETE", `messages/${id}`);
     },
     async forgetHistory() {
-      ours.forgotten = BigInt(await mailbox.currentRecord());
+      extras.forgotten = BigInt(await mailbox.currentRecord());
     },
     cut: () => server.closeAllConnections(),
     async revoke() {
@@ -116,14 +116,14 @@ export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise
     gmail.requests.push(name);
     const gone = new AbortController();
     response.on("close", () => gone.abort());
-    const answer = gmail.intercept(name) ?? (await answerOurs(ours, request, { body, gone: gone.signal }));
+    const answer = gmail.intercept(name) ?? (await answerExtra(extras, request, { body, gone: gone.signal }));
     if (answer)
       response.writeHead(answer.status, { "content-type": "application/json" }).end(JSON.stringify(answer.body));
     else await pass(`${google}${target}`, request, { body, response });
   }
 }
 
-/** A mail as it travels; its id is its subject's. */
+/** A raw mail. Its id is derived from its subject. */
 export function toMail(subject: string): string {
   return `From: Bob <bob@example.org>\r\nSubject: ${subject}\r\nMessage-ID: <${subject}@example.org>\r\n\r\nHello.\r\n`;
 }

@@ -2,18 +2,18 @@ import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { startJsonServer } from "./json-server.ts";
 
 export interface GoogleSigner {
-  /** Where the certificates are, as `push.certsUrl` is set to. */
+  /** For `push.certsUrl`. */
   certsUrl: string;
-  /** A token as Google makes them for Pub/Sub, but for what is told otherwise. */
+  /** A token like Google's for Pub/Sub, with these changes. */
   sign(claims?: Record<string, unknown>, header?: Record<string, unknown>): string;
-  /** The same from a key that nobody published. */
+  /** Signed with an unpublished key. */
   forge(claims?: Record<string, unknown>): string;
   close(): Promise<void>;
 }
 
 const KEY_ID = "key-1";
 
-/** A double of Google's keys at https://www.googleapis.com/oauth2/v1/certs: names of keys, and each in PEM. */
+/** Stands in for https://www.googleapis.com/oauth2/v1/certs: keys in PEM by their names. */
 export async function startGoogleSigner(audience: string, email: string): Promise<GoogleSigner> {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const certs = { [KEY_ID]: publicKey.export({ type: "spki", format: "pem" }) };

@@ -11,7 +11,7 @@ export interface ImapMailbox {
   source: MailSource;
 }
 
-/** A mailbox on a server of its own, and the source that reads it. Ends with the test. */
+/** A mailbox on a new server, and a source for it. Closed after the test. */
 export async function openImapMailbox(
   options: ImapServerOptions = {},
   { timing, ...settings }: Partial<Mailbox> & { timing?: Partial<Timing> } = {},

@@ -10,50 +10,50 @@ import {
 import { injectFaults } from "./imap/inject-faults.ts";
 
 export interface ImapServerOptions extends Omit<HoodiecrowOptions, "users"> {
-  /** TLS from the first byte, or after STARTTLS where that is among the extensions. Without it plain text. */
+  /** For implicit TLS, or for STARTTLS if that is among the extensions. Without it: plain text. */
   certificate?: { key: string; cert: string };
-  /** Folders beside INBOX, with their special use where they have one: `{ Junk: "\\Junk", Lists: "" }`. */
+  /** Folders besides INBOX, with their special use or an empty string: `{ Junk: "\\Junk", Lists: "" }`. */
   folders?: Record<string, string>;
 }
 
 export interface AppendOptions {
   flags?: string[];
-  /** When it was received, in whole seconds. */
+  /** In whole seconds. */
   receivedAt?: Date;
-  /** Where X-GM-EXT-1 is spoken. */
+  /** With X-GM-EXT-1. */
   labels?: string[];
 }
 
-/** hoodiecrow-imap on a free loopback port of this process, and what it cannot be asked over the wire. */
+/** hoodiecrow-imap on a free loopback port of this process, and control over it. */
 export interface ImapServer {
   host: string;
   port: number;
   user: string;
   password: string;
-  /** What XOAUTH2 takes. */
+  /** For XOAUTH2. */
   accessToken: string;
-  /** Delivers a mail. Gives its uid. */
+  /** Delivers a mail and returns its uid. */
   append(folder: string, bytes: Uint8Array | string, options?: AppendOptions): number;
   expunge(folder: string, uid: number): void;
-  /** INBOX cannot be deleted. Whoever has the folder open is told nothing, as some servers do. */
+  /** Not INBOX. Clients that have the folder open are not notified, as with some servers. */
   deleteFolder(folder: string): void;
-  /** The same mails under other uids, in the same order. Cuts the connections, as servers do. */
+  /** Gives the mails other uids, in the same order. Drops the connections, as servers do. */
   newUidValidity(folder: string): void;
-  /** Cuts every connection without a word. */
+  /** Drops all connections without a BYE. */
   dropConnections(): void;
-  /** The connections that are open stay so, and nothing is answered on them any more. */
+  /** Keeps the connections open, but no longer answers on them. */
   muteConnections(): void;
   refuseLogins(refuse: boolean): void;
-  /** The next times that this mail's text is asked for, the connection is cut in the middle of the answer. */
+  /** Drops the connection in the middle of this mail's text, for the next requests. */
   cutWithin(folder: string, uid: number, times?: number): void;
-  /** This mail's text is never given. */
+  /** Refuses this mail's text. */
   failOn(folder: string, uid: number): void;
-  /** Nothing of this mail is ever given. */
+  /** Refuses everything about this mail. */
   hide(folder: string, uid: number): void;
   connectionCount(): number;
   /** How many clients are in IDLE. */
   idleCount(): number;
-  /** The commands so far, without their tags; of a login only its name. */
+  /** The commands so far, without tags and credentials. */
   commands(): string[];
   close(): Promise<void>;
 }

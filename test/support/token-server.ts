@@ -3,11 +3,11 @@ import { type JsonAnswer, startJsonServer } from "./json-server.ts";
 
 export interface TokenServer {
   tokenUrl: string;
-  /** What came, oldest first. */
+  /** Oldest first. */
   requests: Record<string, unknown>[];
 }
 
-/** A token endpoint (RFC 6749, 3.2) that answers what it is told to, the last answer again and again. Ends with the test. */
+/** A token endpoint (RFC 6749, 3.2) that gives these answers, and then repeats the last one. Closed after the test. */
 export async function startTokenServer(...answers: (JsonAnswer | object)[]): Promise<TokenServer> {
   const requests: Record<string, unknown>[] = [];
   const { url, close } = await startJsonServer(({ body }) => {

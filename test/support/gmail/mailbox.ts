@@ -1,9 +1,9 @@
 import { askEmulator } from "./ask-emulator.ts";
 
-/** Gmail's side of a mailbox, as the `emulate` server keeps it: what a person or a sender does with it. */
+/** A mailbox of the `emulate` server, as its owner and senders use it. */
 export interface EmulatedMailbox {
   call(method: string, path: string, body?: object): Promise<Record<string, unknown>>;
-  /** The latest record of its history. */
+  /** The last record of its history. */
   currentRecord(): Promise<string>;
   refreshToken: string;
 }
@@ -15,7 +15,7 @@ export const GMAIL_CLIENT = {
 
 const REDIRECT = "http://127.0.0.1";
 
-/** What `emulate` starts its Google with. */
+/** The initial state of the emulator. */
 export function toSeed(user: string): object {
   const { clientId: client_id, clientSecret: client_secret } = GMAIL_CLIENT;
   return {
@@ -41,13 +41,13 @@ export async function openMailbox(google: string, user: string): Promise<Emulate
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       ...(body && { body: JSON.stringify(body) }),
     });
-    const said = await answer.text();
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${said}`);
-    return said === "" ? {} : JSON.parse(said);
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+    return text === "" ? {} : JSON.parse(text);
   }
 }
 
-/** Presses the button of the emulator's page, and redeems the code. */
+/** Consents on the emulator's page, and redeems the code. */
 async function consent(google: string, email: string): Promise<Record<string, string>> {
   const code = await giveConsent(
     google,
@@ -65,7 +65,7 @@ async function consent(google: string, email: string): Promise<Record<string, st
   return JSON.parse(await answer.text());
 }
 
-/** What a person does on Google's page. Resolves with the address that the browser is sent back to. */
+/** Consents on Google's page. Resolves with the URL that the browser is sent back to. */
 export async function giveConsent(google: string, form: URLSearchParams): Promise<URL> {
   const answer = await askEmulator(`${google}/o/oauth2/v2/auth/callback`, {
     method: "POST",

@@ -1,17 +1,16 @@
 import type { JsonAnswer } from "../json-server.ts";
 
 export interface PubsubDouble {
-  /** Answers a request below `/v1/`; a pull waits for a message or for the end of the signal. */
+  /** Answers a request below `/v1/`. A pull waits for a message or for the signal. */
   answer(request: { method: string; path: string; body: Json; gone: AbortSignal }): Promise<JsonAnswer>;
-  /** A topic that Gmail may publish on, with a subscription. */
+  /** Creates a topic that Gmail may publish on, and a subscription. */
   prepare(): { topic: string; subscription: string };
   publish(topic: string, data: unknown): void;
   hasTopic(topic: string): boolean;
-  /** Whether the member may publish on it. */
   mayPublish(topic: string, member: string): boolean;
-  /** The subscription as it was made; undefined where there is none. */
+  /** The settings of a subscription. */
   subscription(name: string): Json | undefined;
-  /** How many messages of a subscription were not acknowledged. */
+  /** The number of messages that are not acknowledged. */
   unacknowledged(subscription: string): number;
 }
 
@@ -40,8 +39,8 @@ export const GMAIL_PUBLISHER = "serviceAccount:gmail-api-push@system.gserviceacc
 const PUBLISHER_ROLE = "roles/pubsub.publisher";
 
 /**
- * A double of Pub/Sub's REST API, written from its reference, https://docs.cloud.google.com/pubsub/docs/reference/rest: no
- * package of npm brings one. Messages that are not acknowledged do not come again.
+ * A double of Pub/Sub's REST API, written after https://docs.cloud.google.com/pubsub/docs/reference/rest, since no npm package has
+ * one. Messages that are not acknowledged are not repeated.
  */
 export function createPubsubDouble(): PubsubDouble {
   const state: State = { policies: new Map(), subscriptions: new Map(), count: 0 };
@@ -80,7 +79,7 @@ export function createPubsubDouble(): PubsubDouble {
   };
 }
 
-/** An error as Google's APIs give all of them. */
+/** An error in the form of Google's APIs. */
 export function googleError(code: number, status: string, message: string, reason = status): JsonAnswer {
   return { status: code, body: { error: { code, message, status, errors: [{ message, reason }] } } };
 }

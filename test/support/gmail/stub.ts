@@ -2,10 +2,10 @@ import type { GmailApi } from "../../../src/mail/gmail/api.ts";
 import type { FollowOptions } from "../../../src/mail/source.ts";
 
 async function refuse(): Promise<never> {
-  throw new Error("This was not to be asked.");
+  throw new Error("This request is not expected.");
 }
 
-/** Gmail's API of nobody: for answers that the emulator never gives. */
+/** Gmail's API without a mailbox, for answers that the emulator does not give. */
 export const GMAIL: GmailApi = {
   profile: refuse,
   labels: async () => [],

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import type { Server, Socket } from "node:net";
 
-/** What the server can do beyond IMAP4rev1, by default the first line. */
+/** Extensions of IMAP4rev1. The first list is the default. */
 const USUAL = ["ENABLE", "ID", "IDLE", "CONDSTORE", "NAMESPACE", "SPECIAL-USE", "UIDPLUS", "SASL-IR"] as const;
 const SPECIAL = ["XOAUTH2", "STARTTLS", "LOGINDISABLED", "X-GM-EXT-1"] as const;
 
@@ -35,7 +35,7 @@ export interface FetchItem {
 
 export type FetchHandler = (connection: Connection, message: Message, item: FetchItem) => unknown;
 
-/** What is used of the package, which has no types of its own. */
+/** The used part of the package, which has no types. */
 export interface Hoodiecrow {
   server: Server;
   users: Record<string, unknown>;
@@ -50,7 +50,6 @@ export interface Hoodiecrow {
   listen(port: number, host: string): void;
 }
 
-/** What it is started with. */
 export interface HoodiecrowOptions {
   users: object;
   certificate?: { key: string; cert: string };
@@ -62,7 +61,7 @@ export interface HoodiecrowOptions {
 const require = createRequire(import.meta.url);
 const hoodiecrow = require("hoodiecrow-imap") as (options: object) => Hoodiecrow;
 
-/** A server that does not listen yet, where it is at odds with today's clients put right. */
+/** A server that does not listen yet, with fixes for current clients. */
 export function createHoodiecrow({
   users,
   certificate,
@@ -84,7 +83,7 @@ export function createHoodiecrow({
   return server;
 }
 
-/** It keeps quiet about X-GM-EXT-1, and has no threads. */
+/** The package does not announce X-GM-EXT-1, and has no threads. */
 function speakGmail(server: Hoodiecrow): void {
   server.capabilities["X-GM-EXT-1"] = () => true;
   server.fetchHandlers["X-GM-THRID"] = (_connection, message) => ({
@@ -93,7 +92,7 @@ function speakGmail(server: Hoodiecrow): void {
   });
 }
 
-/** It says BAD of a folder or a mail that is not there, which RFC 3501 keeps for commands that are not understood. */
+/** The package answers BAD for a missing folder or mail. RFC 3501 reserves BAD for unknown commands. */
 function answerNo(server: Hoodiecrow): void {
   server.outputHandlers.push((_connection, response, description) => {
     if (/^(SELECT|EXAMINE|STATUS|FETCH|UID FETCH) FAILED$/.test(description)) response.command = "NO";
@@ -102,10 +101,10 @@ function answerNo(server: Hoodiecrow): void {
 
 function settleConnections(server: Hoodiecrow): void {
   server.connectionHandlers.push((connection) => {
-    // It writes line by line: without this each one waits for the client to confirm the last.
+    // The package writes line by line, and each line would wait for an acknowledgement.
     connection.socket?.setNoDelay(true);
     connection.socket?.once("close", () => {
-      // Its IDLE has a timer of half an hour that nothing else ends.
+      // Only DONE ends the timer of half an hour that IDLE starts.
       if (connection.inputHandler) connection.inputHandler("DONE");
     });
   });

@@ -4,17 +4,17 @@ import type { Connection, FetchHandler, FetchItem, Hoodiecrow, Message } from ".
 const require = createRequire(import.meta.url);
 const FETCH = require("hoodiecrow-imap/lib/commands/handlers/fetch.js") as Record<string, FetchHandler>;
 
-/** What comes of it when a mail is asked for. */
+/** What happens when a mail is fetched. */
 type Fault = { kind: "cut"; times: number } | { kind: "fail" } | { kind: "hide" };
 
-/** Gives the mails that cannot be had as usual; those that are put in are none of them from then on. */
+/** Returns the map of faulty mails, to which a test adds. */
 export function injectFaults(server: Hoodiecrow): Map<Message, Fault> {
   const faults = new Map<Message, Fault>();
   for (const [name, answer] of Object.entries(FETCH)) {
     server.fetchHandlers[name] = (connection, message, item) => {
       const fault = faults.get(message);
-      if (fault && (fault.kind === "hide" || isText(name, item))) meet(fault, connection, message);
-      // A range of bytes is used up as it is read: the next mail would get none.
+      if (fault && (fault.kind === "hide" || isText(name, item))) inject(fault, connection, message);
+      // The handler empties the range of bytes: the next mail would get none.
       const own = { ...item, ...(item.partial && { partial: [...item.partial] }) };
       return answer(connection, message, own);
     };
@@ -26,7 +26,7 @@ function isText(name: string, { section }: FetchItem): boolean {
   return /^BODY(\.PEEK)?$/.test(name) && section !== undefined && !/^HEADER/i.test(section[0]?.value ?? "");
 }
 
-function meet(fault: Fault, { socket }: Connection, { uid, raw }: Message): void {
+function inject(fault: Fault, { socket }: Connection, { uid, raw }: Message): void {
   if (fault.kind === "cut") {
     if (fault.times <= 0) return;
     fault.times -= 1;
