@@ -1,71 +1,81 @@
 import type { REST } from "@discordjs/rest";
+import type { FromSchema } from "json-schema-to-ts";
 import { hash } from "node:crypto";
 import { DriverError } from "../errors.ts";
-import { isRetryableStatus, parseRetryAfter } from "../shared/http-status.ts";
+import type { DriverDefinition } from "../plugin.ts";
 import { isObject } from "../shared/json.ts";
-import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
-import { toLine, toNoAnswer } from "./http.ts";
+import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
+import { type ChannelDriver, recipientCheck } from "./driver.ts";
+import { toNoAnswer, toRefusal, toUnreadable } from "./http.ts";
 
-export interface DiscordOptions {
-  /** Bot token. Travels in the `Authorization` header only. */
-  token: string;
-  /** Without the version. Default: https://discord.com/api. */
-  baseUrl?: string;
-}
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["token"],
+  properties: {
+    token: { ...NON_BLANK, description: "Bot token." },
+    baseUrl: {
+      ...HTTP_URL,
+      description: "For tests and proxies, without the version. Default: https://discord.com/api.",
+    },
+  },
+} as const;
 
-/** Posts to Discord as a bot. Discord drops a repeat that comes within a few minutes. */
+type DiscordOptions = FromSchema<typeof schema>;
+
+export const discord: DriverDefinition<ChannelDriver, DiscordOptions> = { schema, create: createDiscord };
+
+/** A Discord message flag: no previews of links. */
+const SUPPRESS_EMBEDS = 1 << 2;
+
+/** By status or by code: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json. */
+const ADVICE = new Map<unknown, string>([
+  [401, "Check channels.discord.token."],
+  [10_003, "Check the recipient: it is a channel's id, not a user's."],
+  [50_001, "Let the bot see the channel."],
+  [50_007, "The recipient accepts no messages from the bot."],
+  [50_013, "Give the bot the permission to send messages in the channel."],
+]);
+
+/** Posts to Discord as a bot. Discord ignores a repeat that arrives within a few minutes. */
 export function createDiscord(options: DiscordOptions): ChannelDriver {
   return {
     name: "discord",
     limit: 2000,
-    checkRecipient,
-    send: (message, signal) => send(options, message, signal),
+    checkRecipient: recipientCheck(
+      // A snowflake: milliseconds since 2015 and some bits, as a decimal number.
+      /^\d{15,20}$/,
+      "the id of a Discord channel, a number such as 175928847299117063 (Developer Mode: Copy Channel ID)",
+    ),
+    async send({ to, text, idempotencyKey }, signal) {
+      try {
+        const rest = await openRest(options, signal);
+        const body = {
+          content: text,
+          // Discord's limit for a nonce is 25 characters.
+          nonce: hash("sha256", idempotencyKey, "base64url").slice(0, 25),
+          enforce_nonce: true,
+          // The text of a reply must not notify anyone.
+          allowed_mentions: { parse: [] },
+          // A preview would fetch an untrusted link and show what it says.
+          flags: SUPPRESS_EMBEDS,
+        };
+        const message = await rest.post(`/channels/${to}/messages`, { body });
+        if (!isObject(message) || typeof message["id"] !== "string") throw toUnreadable("Discord");
+        return { messageId: message["id"] };
+      } catch (error) {
+        throw toDriverError(error, signal);
+      }
+    },
   };
 }
 
-/** A snowflake: milliseconds since 2015 and some bits, as a decimal number. */
-const RECIPIENT = /^\d{15,20}$/;
-
-function checkRecipient(to: string): void {
-  if (RECIPIENT.test(to)) return;
-  throw new DriverError(
-    "Expected the id of a Discord channel, a number such as 175928847299117063 (Developer Mode: Copy Channel ID).",
-    { retryable: false },
-  );
-}
-
-/** The message is shown without previews of its links. */
-const SUPPRESS_EMBEDS = 1 << 2;
-
-async function send(
-  options: DiscordOptions,
-  { to, text, idempotencyKey }: OutgoingMessage,
-  signal: AbortSignal,
-): Promise<{ messageId?: string }> {
-  checkRecipient(to);
-  try {
-    const rest = await openRest(options, signal);
-    const body = {
-      content: text,
-      nonce: toNonce(idempotencyKey),
-      enforce_nonce: true,
-      // The text of a reply must not be able to notify anyone.
-      allowed_mentions: { parse: [] },
-      // A preview would show what an untrusted link says of itself, and fetch it.
-      flags: SUPPRESS_EMBEDS,
-    };
-    return readId(await rest.post(`/channels/${to}/messages`, { body }));
-  } catch (error) {
-    throw toDriverError(error, signal);
-  }
-}
-
-/** A client for one call: one that lives on waits for rate limits by itself. The package is loaded at the first one. */
+/** One client per call, since a client that is kept waits for rate limits by itself. */
 async function openRest({ token, baseUrl }: DiscordOptions, signal: AbortSignal): Promise<REST> {
   const { REST } = await import("@discordjs/rest");
   return new REST({
     ...(baseUrl && { api: baseUrl.replace(/\/$/, "") }),
-    // Retries and waits are the dispatcher's: it records them, and they survive a restart.
+    // The dispatcher retries: it records the attempts, and they survive a restart.
     retries: 0,
     hashSweepInterval: 0,
     handlerSweepInterval: 0,
@@ -73,7 +83,7 @@ async function openRest({ token, baseUrl }: DiscordOptions, signal: AbortSignal)
   }).setToken(token);
 }
 
-/** By Node's own `fetch`, whose types are not those of the release that the client comes with. Rejects on a 429. */
+/** Uses Node's `fetch`, whose types differ from those of the client's own. Rejects on a 429. */
 async function postJson(
   url: string,
   { headers, body, signal }: { headers: object | undefined; body: unknown; signal: AbortSignal },
@@ -83,7 +93,7 @@ async function postJson(
     headers: Object.entries(headers ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
     body: String(body),
     signal,
-    // Followed, the POST would become a GET.
+    // A followed redirect would turn the POST into a GET.
     redirect: "manual",
   });
   // The client would wait by itself.
@@ -91,61 +101,29 @@ async function postJson(
   return response;
 }
 
-/** Of the length that Discord takes. */
-function toNonce(idempotencyKey: string): string {
-  return hash("sha256", idempotencyKey, "base64url").slice(0, 25);
+/** The body has the exact time. A proxy's answer may have only the header. */
+export async function readRateLimit(response: Response): Promise<DriverError> {
+  const body: unknown = await response.json().catch(() => undefined);
+  const seconds = isObject(body) ? body["retry_after"] : undefined;
+  return toRefusal("Discord", response, {
+    retryAfterMs: typeof seconds === "number" ? Math.ceil(seconds * 1000) : undefined,
+  });
 }
 
-function readId(message: unknown): { messageId: string } {
-  if (!isObject(message) || typeof message["id"] !== "string") throw toUnreadable();
-  return { messageId: message["id"] };
-}
-
-/** What the errors of Discord's client tell. */
+/** The fields that the errors of Discord's client have. */
 interface Failure {
   status?: number;
-  /** Discord's own code, beside a 4xx. */
+  /** Discord's own code of a 4xx. */
   code?: unknown;
   message: string;
 }
 
-/** By status, or by code: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json. */
-const ADVICE = new Map<unknown, string>([
-  [401, "Check channels.discord.token."],
-  [10_003, "Check the recipient: it is a channel's id, not a user's."],
-  [50_001, "Let the bot see the channel."],
-  [50_007, "The recipient takes no messages from the bot."],
-  [50_013, "Give the bot the permission to send messages in the channel."],
-]);
-
-/** Sorts what a call to Discord failed with by whether another try can help. */
 export function toDriverError(error: unknown, signal: AbortSignal): DriverError {
   if (error instanceof DriverError) return error;
-  const failure: Failure = error instanceof Error ? error : { message: String(error) };
-  if (failure.status !== undefined) return fromStatus(failure.status, failure);
-  if (error instanceof SyntaxError) return toUnreadable();
+  const { status, code, message }: Failure = error instanceof Error ? error : { message: String(error) };
+  if (status !== undefined) {
+    return toRefusal("Discord", { status }, { reason: message, advice: ADVICE.get(status) ?? ADVICE.get(code) });
+  }
+  if (error instanceof SyntaxError) return toUnreadable("Discord");
   return toNoAnswer("Discord", error, signal);
-}
-
-/** For a 429. Its body is the more exact one about the time, its header what a proxy sends. */
-export async function readRateLimit(response: Response): Promise<DriverError> {
-  const body: unknown = await response.json().catch(() => undefined);
-  const seconds = isObject(body) ? body["retry_after"] : undefined;
-  return new DriverError("Discord asked to wait (429).", {
-    retryable: true,
-    retryAfterMs:
-      typeof seconds === "number" ? Math.ceil(seconds * 1000) : parseRetryAfter(response.headers.get("retry-after")),
-  });
-}
-
-/** For an answer of anything but Discord: a proxy's page, say. */
-function toUnreadable(): DriverError {
-  return new DriverError("Discord's answer could not be read.", { retryable: true });
-}
-
-function fromStatus(status: number, { code, message }: Failure): DriverError {
-  const reason = toLine(message);
-  const sentence = `Discord answered ${status}${reason && `: ${reason}`}.`;
-  const advice = ADVICE.get(status) ?? ADVICE.get(code) ?? "";
-  return new DriverError(`${sentence} ${advice}`.trim(), { retryable: isRetryableStatus(status) });
 }

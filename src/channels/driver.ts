@@ -1,26 +1,31 @@
+import { DriverError } from "../errors.ts";
 import type { ChannelName } from "../types.ts";
 
 /** One message that fits the channel's limit. */
 export interface OutgoingMessage {
-  /** Recipient in the channel's own form. */
+  /** The recipient in the channel's own form. It has passed `checkRecipient`. */
   to: string;
   text: string;
-  /** The same on every try of this message: channels that can recognise a repeat are given it. */
+  /** The same for each attempt of this message, so that a service that supports it can ignore a repeat. */
   idempotencyKey: string;
 }
 
-/** Sends messages to one messaging service. Write one: a function from options to this object, and a line in `index.ts`. */
+/** Sends messages through one messaging service. */
 export interface ChannelDriver {
   readonly name: ChannelName;
   /** The longest text of one message, in units of `measure`. */
   readonly limit: number;
-  /** Length of a text as the service counts it. Absent: UTF-16 code units. */
+  /** The length of a text as the service counts it. Default: UTF-16 code units. */
   measure?(text: string): number;
-  /** Throws a lasting `DriverError` that shows the expected form where `to` cannot be a recipient. */
+  /** Throws a permanent `DriverError` that shows the expected form when `to` cannot be a recipient. */
   checkRecipient(to: string): void;
-  /**
-   * Resolves once the service has taken the message, or rejects with a `DriverError`: passing (with `retryAfterMs`
-   * where the service named a time) or lasting.
-   */
+  /** Resolves when the service has accepted the message. Rejects with a `DriverError`. */
   send(message: OutgoingMessage, signal: AbortSignal): Promise<{ messageId?: string }>;
+}
+
+/** A `checkRecipient` for recipients that match a pattern. `expected` completes "Expected …". */
+export function recipientCheck(pattern: RegExp, expected: string): ChannelDriver["checkRecipient"] {
+  return (to) => {
+    if (!pattern.test(to)) throw new DriverError(`Expected ${expected}.`, { retryable: false });
+  };
 }

@@ -1,11 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
 import { type HttpAnswer, post, toLine, toRefusal } from "./http.ts";
 
 const { signal } = new AbortController();
 
-test("posts JSON, or a form, with the headers", async () => {
+test("posts JSON or a form with the headers", async () => {
   const proxy = await startFaultProxy("http://127.0.0.1/");
   proxy.inject({ kind: "answer", status: 200, body: '{"a":1}' });
   const request = { service: "Test", url: proxy.url, headers: { authorization: "Bearer x" }, signal };
@@ -18,7 +18,7 @@ test("posts JSON, or a form, with the headers", async () => {
   await proxy.close();
 });
 
-test("follows no redirect", async () => {
+test("does not follow redirects", async () => {
   const proxy = await startFaultProxy("http://127.0.0.1/");
   proxy.inject({ kind: "answer", status: 302, headers: { location: "/elsewhere" } });
   const answer = await post({ service: "Test", url: proxy.url, body: {}, signal });
@@ -27,24 +27,22 @@ test("follows no redirect", async () => {
   await proxy.close();
 });
 
-test("a header that cannot be sent is lasting, and not told", async () => {
+test("an invalid header is a permanent error that does not show it", async () => {
   const headers = { authorization: "Bearer sec\nret" };
   const error = await failureOf(post({ service: "Test", url: "http://127.0.0.1:1/", headers, body: {}, signal }));
   expect(error).toMatchObject({
     retryable: false,
-    message: "The request to Test could not be made. Check its token and baseUrl.",
+    message: "The request to Test could not be sent. Check its token and baseUrl.",
   });
 });
 
-describe("a refusal", () => {
-  test("tells the reason, the advice and the wait", () => {
-    const answer = answerOf(429, { "retry-after": "2" });
-    expect(toRefusal("Test", answer, { reason: "Too fast.\n", advice: "Slow down." })).toMatchObject({
-      message: "Test answered 429: Too fast. Slow down.",
-      retryAfterMs: 2000,
-    });
-    expect(toRefusal("Test", answer, { retryAfterMs: 500 }).retryAfterMs).toBe(500);
+test("a refusal shows the reason, the advice and the time to wait", () => {
+  const answer = answerOf(429, { "retry-after": "2" });
+  expect(toRefusal("Test", answer, { reason: "Too fast.\n", advice: "Slow down." })).toMatchObject({
+    message: "Test answered 429: Too fast. Slow down.",
+    retryAfterMs: 2000,
   });
+  expect(toRefusal("Test", answer, { retryAfterMs: 500 }).retryAfterMs).toBe(500);
 });
 
 test.each([
@@ -52,7 +50,7 @@ test.each([
   [{ a: 1 }, ""],
   [" a\r\n\u0007b. ", "a b"],
   ["x".repeat(300), "x".repeat(200)],
-])("%j in a line is %j", (text, line) => {
+])("toLine(%j) is %j", (text, line) => {
   expect(toLine(text)).toBe(line);
 });
 

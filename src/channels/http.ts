@@ -3,82 +3,93 @@ import { isRetryableStatus, parseRetryAfter } from "../shared/http-status.ts";
 import { parseObject } from "../shared/json.ts";
 
 export interface HttpRequest {
-  /** The service as error messages name it. */
+  /** The name of the service in error messages. */
   service: string;
-  /** No place for a credential: addresses end up in logs. */
+  /** Without a credential, since URLs end up in logs. */
   url: string;
   headers?: Record<string, string>;
-  /** Sent as a form where it is `URLSearchParams`, else as JSON. */
+  /** Sent as a form if it is `URLSearchParams`, else as JSON. */
   body: unknown;
   signal: AbortSignal;
 }
 
 export interface HttpAnswer {
-  /** A redirect is an answer like any other. */
+  /** Redirects are not followed. */
   status: number;
   headers: Headers;
-  /** Empty where it is no JSON object. */
+  /** Empty if the body is not a JSON object. */
   body: Record<string, unknown>;
 }
 
-export interface Refusal {
-  /** The service's own words. Shortened to one line. */
-  reason?: unknown;
-  /** What the operator can do, a sentence. */
-  advice?: string;
-  /** Where the service said otherwise than by `Retry-After`, in milliseconds. */
-  retryAfterMs?: number;
-  /** Where a code of the service's own tells more than the status. */
-  retryable?: boolean;
-}
-
-/** Posts once. Resolves to the answer, whatever its status; rejects with a passing `DriverError` where none came. */
+/** Sends a POST once. Resolves for any status. Rejects with a `DriverError` when there is no answer. */
 export async function post({ service, url, headers, body, signal }: HttpRequest): Promise<HttpAnswer> {
   try {
     const response = await fetch(url, {
       method: "POST",
       ...encode(body, headers),
       signal,
-      // Followed, a POST would become a GET, or take its credential along.
+      // A followed redirect would turn the POST into a GET, or leak its credential.
       redirect: "manual",
     });
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: parseObject(await response.text()),
-    };
+    return { status: response.status, headers: response.headers, body: parseObject(await response.text()) };
   } catch (error) {
     throw toNoAnswer(service, error, signal);
   }
 }
 
-/** The error for a response that is not the expected one. Whether it is retryable follows from its status. */
-export function toRefusal(service: string, answer: HttpAnswer, refusal: Refusal = {}): DriverError {
-  const reason = toLine(refusal.reason);
-  const message = `${service} answered ${answer.status}${reason && `: ${reason}`}.`;
-  const retryable = refusal.retryable ?? isRetryableStatus(answer.status);
-  return new DriverError([message, refusal.advice].filter(Boolean).join(" "), {
-    retryable,
-    retryAfterMs: refusal.retryAfterMs ?? parseRetryAfter(answer.headers.get("retry-after")),
-  });
+function encode(body: unknown, headers: Record<string, string> = {}): Pick<RequestInit, "headers" | "body"> {
+  if (body instanceof URLSearchParams) return { headers, body };
+  return { headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
 }
 
-/** The error for a call that ended without an answer. Its message holds nothing of what was sent. */
+export interface Refusal {
+  /** What the service said. It is shortened to one line. */
+  reason?: unknown;
+  /** What the operator can do, a sentence. */
+  advice?: string;
+  /** When the service says it other than by `Retry-After`, in milliseconds. */
+  retryAfterMs?: number;
+  /** When a code of the service says more than the status. */
+  retryable?: boolean;
+}
+
+/** The error for an answer that is a refusal. */
+export function toRefusal(
+  service: string,
+  { status, headers }: { status: number; headers?: Headers },
+  {
+    reason,
+    advice = "",
+    retryable = isRetryableStatus(status),
+    retryAfterMs = parseRetryAfter(headers?.get("retry-after")),
+  }: Refusal = {},
+): DriverError {
+  const line = toLine(reason);
+  const message = `${service} answered ${status}${line && `: ${line}`}. ${advice}`.trim();
+  return new DriverError(message, { retryable, retryAfterMs });
+}
+
+/** The error for an answer of something else than the service, a proxy for example. */
+export function toUnreadable(service: string): DriverError {
+  return new DriverError(`The answer of ${service} could not be read.`, { retryable: true });
+}
+
+/** The error for a request that was aborted or failed without an answer. Its message shows nothing of the request. */
 export function toNoAnswer(service: string, error: unknown, signal: AbortSignal): DriverError {
   if (signal.aborted) {
     return new DriverError(`The delivery was stopped before ${service} answered.`, { retryable: true });
   }
   const cause = error instanceof Error ? error.cause : undefined;
-  // What `fetch` refuses by itself has no cause, and its message may quote a header with its credential.
+  // Without a cause it is a request that `fetch` rejects, and the message may quote a header with its credential.
   if (!(cause instanceof Error)) {
-    return new DriverError(`The request to ${service} could not be made. Check its token and baseUrl.`, {
+    return new DriverError(`The request to ${service} could not be sent. Check its token and baseUrl.`, {
       retryable: false,
     });
   }
   return new DriverError(`${service} gave no answer: ${toLine(cause.message || codeOf(cause))}.`, { retryable: true });
 }
 
-/** Foreign text as part of a sentence: one line, at most 200 characters, no full stop; empty for anything but text. */
+/** Text of a service as part of a sentence: one line of at most 200 characters without a full stop, "" for other values. */
 export function toLine(text: unknown): string {
   if (typeof text !== "string") return "";
   return text
@@ -88,15 +99,7 @@ export function toLine(text: unknown): string {
     .replace(/\.$/, "");
 }
 
-function encode(
-  body: unknown,
-  headers: Record<string, string> = {},
-): { headers: Record<string, string>; body: string | URLSearchParams } {
-  if (body instanceof URLSearchParams) return { headers, body };
-  return { headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
-}
-
-/** Of a connection that failed on several addresses, the message is empty. */
+/** An error for several addresses has an empty message. */
 function codeOf(error: Error): string {
   return "code" in error && typeof error.code === "string" ? error.code : error.name;
 }

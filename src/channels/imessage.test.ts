@@ -24,15 +24,15 @@ describe("imessage", () => {
     await imsg.close();
   });
 
-  test("where there is no imsg, says what it needs", async () => {
+  test("without imsg the error says what is needed", async () => {
     const channel = createImessage({ command: ["no-imsg-here", "rpc"] });
     const error = await failureOf(channel.send(message, never));
     expect(error.retryable).toBe(false);
-    // EACCES where a folder of the PATH is closed to whoever runs this
+    // EACCES when a folder of the PATH is not readable
     expect(error.message).toMatch(/^no-imsg-here could not be started: E\w+\. iMessage needs a Mac/);
   });
 
-  test("its environment holds none of the service's secrets", async () => {
+  test("the environment contains none of the service's secrets", async () => {
     vi.stubEnv("HOOK_TOKEN", "s3cret");
     const script = "console.log(JSON.stringify({ id: '1', result: { guid: Object.keys(process.env).join() } }))";
     const { messageId } = await createImessage({ command: [process.execPath, "-e", script] }).send(message, never);
@@ -41,7 +41,7 @@ describe("imessage", () => {
     vi.unstubAllEnvs();
   });
 
-  test("a program that is no imsg is passing", async () => {
+  test("a program other than imsg is a retryable error", async () => {
     for (const command of [["true"], ["echo", "hello"], ["cat"]]) {
       expect(await failureOf(createImessage({ command }).send(message, never))).toMatchObject({
         retryable: true,
@@ -84,14 +84,14 @@ test.each([
   [-32_601, false],
   [-32_602, false],
   [-32_603, true],
-])("code %i is %s", (code, retryable) => {
+])("code %i: retryable is %s", (code, retryable) => {
   expect(toDriverError({ code, message: "It did not work." }).retryable).toBe(retryable);
 });
 
-test("what may have been sent is not sent again", () => {
+test("a message that may have been sent has advice", () => {
   expect(toDriverError({ code: -32_001 }).message).toContain("It may have been sent");
 });
 
-test("an answer that is none is passing", () => {
+test("an unreadable answer is retryable", () => {
   for (const error of [undefined, null, "no", { code: "x" }]) expect(toDriverError(error).retryable).toBe(true);
 });

@@ -11,7 +11,7 @@ describeRemoteChannel({ describe, test }, "mattermost", open);
 describe("mattermost", () => {
   const never = new AbortController().signal;
 
-  test("works where the base URL has a path and no trailing slash, and sends the token in a header only", async () => {
+  test("sends the token only in a header; the base URL may have a path and no final slash", async () => {
     const mattermost = await startMattermost();
     const proxy = await startFaultProxy(mattermost.baseUrl);
     proxy.inject({ kind: "answer", status: 201, body: '{"id":"p1"}' });
@@ -25,7 +25,7 @@ describe("mattermost", () => {
     await mattermost.close();
   });
 
-  test("a repeat of a message is posted once", async () => {
+  test("a repeated message is posted once", async () => {
     const mattermost = await startMattermost();
     const channel = createMattermost(mattermost);
     const message = { to: mattermost.channel, text: "Hello.", idempotencyKey: "delivery-1:0" };
@@ -35,7 +35,7 @@ describe("mattermost", () => {
     await mattermost.close();
   });
 
-  test("tells what the server says, and never its own token", async () => {
+  test("the error shows what the server says, and not the token", async () => {
     const mattermost = await startMattermost();
     const channel = createMattermost({ ...mattermost, token: "mm-secret" });
     const error = await failureOf(channel.send({ to: mattermost.channel, text: "Hello.", idempotencyKey: "1" }, never));
@@ -47,7 +47,7 @@ describe("mattermost", () => {
     await mattermost.close();
   });
 
-  test("counts a surrogate pair as one character", () => {
+  test("measures code points", () => {
     const { measure } = createMattermost({ token: "t", baseUrl: "http://chat.test" });
     expect(measure?.("a😀")).toBe(2);
   });

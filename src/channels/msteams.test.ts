@@ -28,7 +28,7 @@ describe("msteams", () => {
       },
     );
 
-    test("a new token is fetched where the old one was withdrawn", async () => {
+    test("gets a new token after the old one was revoked", async () => {
       const teams = await startMsteams();
       const channel = createMsteams(teams);
       const message = { to: teams.conversation, text: "Hello.", idempotencyKey: "1" };
@@ -40,7 +40,7 @@ describe("msteams", () => {
       await teams.close();
     });
 
-    test("names the service's code", async () => {
+    test("the error shows the code of the service", async () => {
       const teams = await startMsteams();
       const channel = createMsteams(teams);
       const error = await failureOf(
@@ -50,7 +50,7 @@ describe("msteams", () => {
       await teams.close();
     });
 
-    test("never tells its password, not even where the sign-in quotes it", async () => {
+    test("the error does not show the password, even when the sign-in quotes it", async () => {
       const teams = await startMsteams();
       const channel = createMsteams({ ...teams, appPassword: "teams-secret" });
       const error = await failureOf(
@@ -72,7 +72,7 @@ describe("msteams", () => {
     return openTeams(teams, { ...teams, messages });
   }
 
-  /** The playground has no sign-in of its own. */
+  /** The playground has no sign-in. */
   async function openPlayground({ messages, ...playground }: TeamsPlayground): Promise<RemoteChannelUnderTest> {
     const earlier = (await messages()).length;
     const ownMessages = async (): Promise<string[]> => (await messages()).slice(earlier);
@@ -125,14 +125,14 @@ describe("msteams token", () => {
 
   const open = () => createTokenSource({ ...teams, tokenUrl: proxy.url });
 
-  test("all who ask at once get the same token, and those after them", async () => {
+  test("parallel and later callers get the same token", async () => {
     const tokens = open();
     const got = await Promise.all([tokens.get(never), tokens.get(never), tokens.get(never)]);
     expect([...got, await tokens.get(never)]).toEqual(Array(4).fill("token-0"));
     expect(teams.tokenCount()).toBe(1);
   });
 
-  test("a token that soon ends is not used again", async () => {
+  test("a token that expires soon is not used again", async () => {
     const tokens = open();
     teams.setLifetime(299);
     expect(await tokens.get(never)).toBe("token-0");
@@ -141,7 +141,7 @@ describe("msteams token", () => {
     expect(await tokens.get(never)).toBe("token-1");
   });
 
-  test("a token that was forgotten is not given again; another's is kept", async () => {
+  test("a forgotten token is not used again", async () => {
     const tokens = open();
     await tokens.get(never);
     tokens.forget("another");
@@ -150,7 +150,7 @@ describe("msteams token", () => {
     expect(await tokens.get(never)).toBe("token-1");
   });
 
-  test("a failure is not kept", async () => {
+  test("a failure is not cached", async () => {
     const tokens = open();
     proxy.inject({ kind: "answer", status: 503 });
     expect(await failureOf(tokens.get(never))).toMatchObject({ retryable: true });
@@ -158,7 +158,7 @@ describe("msteams token", () => {
     expect(await tokens.get(never)).toBe("token-0");
   });
 
-  test("who gives up takes the token from nobody else", async () => {
+  test("an aborted caller does not affect the others", async () => {
     const tokens = open();
     const abort = new AbortController();
     const first = failureOf(tokens.get(abort.signal));
@@ -168,7 +168,7 @@ describe("msteams token", () => {
     expect(await second).toBe("token-0");
   });
 
-  test("gives up at once while the sign-in is silent", async () => {
+  test("an abort ends the wait for the sign-in", async () => {
     const tokens = open();
     proxy.inject({ kind: "hang" });
     expect(await failureOf(tokens.get(AbortSignal.timeout(50)))).toMatchObject({ retryable: true });

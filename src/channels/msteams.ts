@@ -1,60 +1,36 @@
-import { DriverError } from "../errors.ts";
+import type { FromSchema } from "json-schema-to-ts";
+import type { DriverError } from "../errors.ts";
+import type { DriverDefinition } from "../plugin.ts";
 import { untilAborted } from "../shared/async.ts";
 import { isObject } from "../shared/json.ts";
-import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
+import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
+import { type ChannelDriver, recipientCheck } from "./driver.ts";
 import { type HttpAnswer, post, toNoAnswer, toRefusal } from "./http.ts";
 
-export interface MsteamsOptions extends BotCredentials {
-  /** The service URL that activities of the bot bear. */
-  baseUrl?: string;
-}
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  description: "Microsoft Teams, through the Bot Framework's connector.",
+  required: ["appId", "appPassword"],
+  properties: {
+    appId: { ...NON_BLANK, description: "Application id of the bot's registration." },
+    appPassword: { ...NON_BLANK, description: "Its client secret." },
+    tenantId: { type: "string", pattern: "^[\\w.-]+$", description: "The tenant of a single-tenant bot." },
+    baseUrl: {
+      ...HTTP_URL,
+      description: "The service URL in the bot's activities. Default: https://smba.trafficmanager.net/teams.",
+    },
+    tokenUrl: {
+      ...HTTP_URL,
+      description:
+        "For tests and other clouds. Default: the sign-in of the tenant at https://login.microsoftonline.com.",
+    },
+  },
+} as const;
 
-/**
- * Posts to Microsoft Teams through the Bot Framework's connector. It knows no idempotency key: a message whose answer was
- * lost may come twice.
- */
-export function createMsteams(options: MsteamsOptions): ChannelDriver {
-  const tokens = createTokenSource(options);
-  return {
-    name: "msteams",
-    // Teams takes about 28 KB of UTF-16, two bytes a unit, everything around the text among them.
-    limit: 14_000,
-    checkRecipient,
-    send: (message, signal) => send({ ...options, tokens }, message, signal),
-  };
-}
+type MsteamsOptions = FromSchema<typeof schema>;
 
-/** `19:…` is a channel or a group chat, `a:…` a chat with one person; `;messageid=…` at the end is a thread. */
-const CONVERSATION = /^(?:19|a):[\w.:;=@+~-]{3,500}$/;
-
-function checkRecipient(to: string): void {
-  if (CONVERSATION.test(to)) return;
-  throw new DriverError(
-    "Expected the id of a Teams conversation such as 19:…@thread.tacv2 or a:…, as activities of the bot bear it.",
-    { retryable: false },
-  );
-}
-
-async function send(
-  { tokens, baseUrl = "https://smba.trafficmanager.net/teams" }: MsteamsOptions & { tokens: TokenSource },
-  { to, text }: OutgoingMessage,
-  signal: AbortSignal,
-): Promise<{ messageId?: string }> {
-  checkRecipient(to);
-  const token = await tokens.get(signal);
-  const answer = await post({
-    service: "Teams",
-    url: `${baseUrl.replace(/\/$/, "")}/v3/conversations/${encodeURIComponent(to)}/activities`,
-    headers: { authorization: `Bearer ${token}` },
-    body: { type: "message", textFormat: "plain", text },
-    signal,
-  });
-  const { id } = answer.body;
-  // A 2xx of anything but the service, a proxy's sign-in page say, has no id in it.
-  if ([200, 201, 202].includes(answer.status) && typeof id === "string") return { messageId: id };
-  if (answer.status === 401) tokens.forget(token);
-  throw toDriverError(answer);
-}
+export const msteams: DriverDefinition<ChannelDriver, MsteamsOptions> = { schema, create: createMsteams };
 
 const ADVICE = new Map([
   [401, "Check channels.msteams.appId and tenantId."],
@@ -62,31 +38,54 @@ const ADVICE = new Map([
   [404, "Check the recipient and channels.msteams.baseUrl."],
 ]);
 
+/**
+ * Posts to Microsoft Teams through the Bot Framework's connector. It has no idempotency keys, so a message whose answer was
+ * lost may arrive twice.
+ */
+export function createMsteams(options: MsteamsOptions): ChannelDriver {
+  const { baseUrl = "https://smba.trafficmanager.net/teams" } = options;
+  const tokens = createTokenSource(options);
+  return {
+    name: "msteams",
+    // Teams accepts about 28 KB of UTF-16 for the whole message.
+    limit: 14_000,
+    // `19:…` is a channel or group chat, `a:…` a chat with one person, `;messageid=…` at the end a thread.
+    checkRecipient: recipientCheck(
+      /^(?:19|a):[\w.:;=@+~-]{3,500}$/,
+      "the id of a Teams conversation such as 19:…@thread.tacv2 or a:…, as in the bot's activities",
+    ),
+    async send({ to, text }, signal) {
+      const token = await tokens.get(signal);
+      const answer = await post({
+        service: "Teams",
+        url: `${baseUrl.replace(/\/$/, "")}/v3/conversations/${encodeURIComponent(to)}/activities`,
+        headers: { authorization: `Bearer ${token}` },
+        body: { type: "message", textFormat: "plain", text },
+        signal,
+      });
+      const { status, body } = answer;
+      // Without an id it is another server's answer, a proxy's sign-in page for example.
+      if ([200, 201, 202].includes(status) && typeof body["id"] === "string") return { messageId: body["id"] };
+      if (status === 401) tokens.forget(token);
+      throw toDriverError(answer);
+    },
+  };
+}
+
 function toDriverError(answer: HttpAnswer): DriverError {
   const { error } = answer.body;
   return toRefusal("Teams", answer, {
     reason: isObject(error) ? error["code"] : undefined,
     advice: ADVICE.get(answer.status),
-    // A token may be withdrawn before its time: the next try gets a new one.
-    retryable: answer.status === 401 ? true : undefined,
+    // A token may be revoked early. The next attempt gets a new one.
+    retryable: answer.status === 401 || undefined,
   });
 }
 
-export interface BotCredentials {
-  /** Of the bot's registration. */
-  appId: string;
-  /** Its client secret. Travels to the token endpoint only. */
-  appPassword: string;
-  /** The tenant of a single-tenant bot. */
-  tenantId?: string;
-  /** For tests and other clouds. */
-  tokenUrl?: string;
-}
-
 export interface TokenSource {
-  /** A token that still holds for a while. All who ask while one is fetched get the same. */
+  /** A token that is valid for a while. Parallel callers share one request. */
   get(signal: AbortSignal): Promise<string>;
-  /** The next one to ask does not get this token. */
+  /** Does not return this token again. */
   forget(token: string): void;
 }
 
@@ -96,20 +95,24 @@ interface Token {
   expiresAt: number;
 }
 
-/** A token that ends sooner than this is not used: it has to hold until it arrives. */
+/** A token that expires sooner is not used. */
 const MARGIN_MS = 300_000;
-
 const FETCH_TIMEOUT_MS = 15_000;
+const SIGN_IN = "Microsoft's sign-in";
 
-/** Bearer tokens of a bot, by its client credentials; each is kept until shortly before it ends. */
-export function createTokenSource(options: BotCredentials): TokenSource {
+/** Gets the bot's access tokens with its client credentials, and keeps each until shortly before it expires. */
+export function createTokenSource(options: MsteamsOptions): TokenSource {
   let kept: Token | undefined;
   let fetching: Promise<Token> | undefined;
   return {
     async get(signal) {
       if (kept && kept.expiresAt - MARGIN_MS > Date.now()) return kept.token;
       fetching ??= fetchToken(options).finally(() => (fetching = undefined));
-      kept = await unlessAborted(fetching, signal);
+      try {
+        kept = await untilAborted(fetching, signal);
+      } catch (error) {
+        throw signal.aborted ? toNoAnswer(SIGN_IN, error, signal) : error;
+      }
       return kept.token;
     },
     forget(token) {
@@ -118,15 +121,15 @@ export function createTokenSource(options: BotCredentials): TokenSource {
   };
 }
 
-/** Has a time limit of its own: whoever asked first may give up while others still wait. */
+/** Has its own timeout: the caller that started it may give up while others wait. */
 async function fetchToken({
   appId,
   appPassword,
   tenantId = "botframework.com",
   tokenUrl = `https://login.microsoftonline.com/${tenantId}/oauth2/v2.0/token`,
-}: BotCredentials): Promise<Token> {
+}: MsteamsOptions): Promise<Token> {
   const answer = await post({
-    service: "Microsoft's sign-in",
+    service: SIGN_IN,
     url: tokenUrl,
     body: new URLSearchParams({
       grant_type: "client_credentials",
@@ -140,16 +143,8 @@ async function fetchToken({
   if (answer.status === 200 && typeof token === "string") {
     return { token, expiresAt: Date.now() + Number(seconds) * 1000 };
   }
-  throw toRefusal("Microsoft's sign-in", answer, {
+  throw toRefusal(SIGN_IN, answer, {
     reason: error,
     advice: "Check channels.msteams.appId, appPassword and tenantId.",
   });
-}
-
-async function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  try {
-    return await untilAborted(promise, signal);
-  } catch (error) {
-    throw signal.aborted ? toNoAnswer("Microsoft's sign-in", error, signal) : error;
-  }
 }

@@ -3,7 +3,7 @@ import { signalError, startSignal } from "../../test/support/signal.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
-import { createSignal, toDriverError, wasTaken } from "./signal.ts";
+import { createSignal, toDriverError, wasDelivered } from "./signal.ts";
 
 describeRemoteChannel({ describe, test }, "signal", open);
 
@@ -28,7 +28,7 @@ describe("signal", () => {
     },
   );
 
-  test("an account that the daemon does not have is lasting", async () => {
+  test("an account that the daemon does not have is a permanent error", async () => {
     const daemon = await startSignal();
     const channel = createSignal({ ...daemon, account: "+15550000000" });
     const message = { to: daemon.recipients.number, text: "Hello.", idempotencyKey: "1" };
@@ -39,7 +39,7 @@ describe("signal", () => {
     await daemon.close();
   });
 
-  test("counts bytes", () => {
+  test("measures bytes", () => {
     expect(createSignal({}).measure?.("ü😀")).toBe(6);
   });
 });
@@ -81,7 +81,7 @@ test.each([
   [-32_600, false],
   [-32_602, false],
   [-32_603, true],
-])("code %i is %s", (code, retryable) => {
+])("code %i: retryable is %s", (code, retryable) => {
   expect(toDriverError({ code, data: null }).retryable).toBe(retryable);
 });
 
@@ -91,27 +91,27 @@ test.each([
   ["UNREGISTERED_FAILURE", false],
   ["IDENTITY_FAILURE", false],
   ["INVALID_PRE_KEY_FAILURE", false],
-])("under a user error %s is %s, and is told", (type, retryable) => {
+])("result %s: retryable is %s", (type, retryable) => {
   const error = toDriverError({ code: -1, data: failed({ type }) });
   expect(error.retryable).toBe(retryable);
   expect(error.message).toContain(`signal-cli refused the message: ${type}.`);
 });
 
-test("the longest wait of all recipients counts", () => {
+test("the longest wait of all recipients is used", () => {
   const waits = [1, 30, 2].map((retryAfterSeconds) => ({ type: "RATE_LIMIT_FAILURE", retryAfterSeconds }));
   expect(toDriverError({ code: -5, data: failed(...waits) }).retryAfterMs).toBe(30_000);
   expect(toDriverError({ code: -5, data: null }).retryAfterMs).toBeUndefined();
 });
 
-test("the words of the error, which may hold the recipient, are not told", () => {
+test("the error does not show the daemon's message, which may contain the recipient", () => {
   const message = "The user +15551234567 is not registered.";
   expect(toDriverError({ code: -1, message, data: null }).message).not.toContain("+1555");
 });
 
-test("a message that some of a group got was taken", () => {
-  expect(wasTaken({ timestamp: 1 })).toBe(true);
-  expect(wasTaken({ results: [{ type: "SUCCESS" }, { type: "NETWORK_FAILURE" }] })).toBe(true);
-  expect(wasTaken({ results: [{ type: "NETWORK_FAILURE" }] })).toBe(false);
+test("a message that some of a group received was delivered", () => {
+  expect(wasDelivered({ timestamp: 1 })).toBe(true);
+  expect(wasDelivered({ results: [{ type: "SUCCESS" }, { type: "NETWORK_FAILURE" }] })).toBe(true);
+  expect(wasDelivered({ results: [{ type: "NETWORK_FAILURE" }] })).toBe(false);
 });
 
 function failed(...results: Record<string, unknown>[]) {

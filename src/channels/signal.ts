@@ -1,26 +1,69 @@
+import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../errors.ts";
+import type { DriverDefinition } from "../plugin.ts";
 import { isObject } from "../shared/json.ts";
-import type { ChannelDriver, OutgoingMessage } from "./driver.ts";
-import { type HttpAnswer, post, toRefusal } from "./http.ts";
+import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
+import type { ChannelDriver } from "./driver.ts";
+import { type HttpAnswer, post, toRefusal, toUnreadable } from "./http.ts";
 
-export interface SignalOptions {
-  /** Where `signal-cli daemon --http` listens. It knows no credentials: it should be reachable from here only. */
-  baseUrl?: string;
-  /** The sending account's number or id. Needed where the daemon has several. */
-  account?: string;
-}
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  description: "The daemon of signal-cli, started with `signal-cli daemon --http`.",
+  properties: {
+    account: {
+      ...NON_BLANK,
+      description: "Number or id of the account that sends: +15551234567. Required if the daemon has several.",
+    },
+    baseUrl: {
+      ...HTTP_URL,
+      description:
+        "Where the daemon listens. It asks for no credential, so nobody else should reach it. Default: http://127.0.0.1:8080.",
+    },
+  },
+} as const;
 
-/**
- * Sends through the daemon of signal-cli. Signal knows no idempotency key: a message whose answer was lost may come
- * twice.
- */
-export function createSignal(options: SignalOptions): ChannelDriver {
+type SignalOptions = FromSchema<typeof schema>;
+
+export const signalCli: DriverDefinition<ChannelDriver, SignalOptions> = { schema, create: createSignal };
+
+const ADVICE = new Map<unknown, string>([
+  [404, "Check channels.signal.baseUrl."],
+  [421, "signal-cli must be called by the name in its --http option."],
+  [-1, "Check the recipient, and that the account may write to it."],
+  [-4, "The recipient's safety number has changed: trust it with `signal-cli trust`."],
+  [-32_602, "Check channels.signal.account."],
+  ["IDENTITY_FAILURE", "The recipient's safety number has changed: trust it with `signal-cli trust`."],
+  ["UNREGISTERED_FAILURE", "The recipient is not on Signal."],
+  ["RATE_LIMIT_FAILURE", "Signal may require a captcha: see `signal-cli submitRateLimitChallenge`."],
+]);
+
+/** Codes of signal-cli and JSON-RPC that say nothing against the message: https://github.com/AsamK/signal-cli. */
+const RETRYABLE_CODES = new Set([
+  -3, // input or output error
+  -5, // rate limit
+  -32_603, // anything unexpected, also when Signal's servers cannot be reached
+]);
+
+const RETRYABLE_RESULTS = new Set(["NETWORK_FAILURE", "RATE_LIMIT_FAILURE"]);
+
+/** Sends through the daemon of signal-cli. Signal has no idempotency keys, so a message whose answer was lost may come twice. */
+export function createSignal({ baseUrl = "http://127.0.0.1:8080", account }: SignalOptions): ChannelDriver {
   return {
     name: "signal",
     limit: 2000,
     measure: (text) => Buffer.byteLength(text),
     checkRecipient: (to) => void toRecipient(to),
-    send: (message, signal) => send(options, message, signal),
+    async send({ to, text, idempotencyKey }, signal) {
+      const params = { account, ...toRecipient(to), message: text };
+      const answer = await post({
+        service: "signal-cli",
+        url: `${baseUrl.replace(/\/$/, "")}/api/v1/rpc`,
+        body: { jsonrpc: "2.0", id: idempotencyKey, method: "send", params },
+        signal,
+      });
+      return { messageId: readMessageId(answer) };
+    },
   };
 }
 
@@ -43,88 +86,45 @@ function toRecipient(to: string): Recipient {
   );
 }
 
-async function send(
-  { baseUrl = "http://127.0.0.1:8080", account }: SignalOptions,
-  { to, text, idempotencyKey }: OutgoingMessage,
-  signal: AbortSignal,
-): Promise<{ messageId?: string }> {
-  const params = { account, ...toRecipient(to), message: text };
-  const answer = await post({
-    service: "signal-cli",
-    url: `${baseUrl.replace(/\/$/, "")}/api/v1/rpc`,
-    body: { jsonrpc: "2.0", id: idempotencyKey, method: "send", params },
-    signal,
-  });
-  return { messageId: readMessageId(answer) };
-}
-
-/** The time of sending is what Signal knows a message by. */
+/** Signal identifies a message by its timestamp. */
 function readMessageId(answer: HttpAnswer): string {
   const { error, result } = answer.body;
   if (answer.status !== 200) throw toRefusal("signal-cli", answer, { advice: ADVICE.get(answer.status) });
   if (isObject(error)) throw toDriverError(error);
-  if (!isObject(result) || !("timestamp" in result)) {
-    throw new DriverError("The answer of signal-cli could not be read.", { retryable: true });
-  }
-  if (!wasTaken(result)) throw toDriverError({ data: { response: result } });
+  if (!isObject(result) || !("timestamp" in result)) throw toUnreadable("signal-cli");
+  if (!wasDelivered(result)) throw toDriverError({ data: { response: result } });
   return String(result["timestamp"]);
 }
 
-const ADVICE = new Map([
-  [404, "Check channels.signal.baseUrl."],
-  [421, "signal-cli wants to be called by the name that its --http option says."],
-]);
+/** Whether any recipient got the message. If only some of a group did, a retry would send it to them again. */
+export function wasDelivered(result: Record<string, unknown>): boolean {
+  const results = readResults(result);
+  return results.length === 0 || results.some(({ type }) => type === "SUCCESS");
+}
 
-/** What became of the message for one of its recipients: https://github.com/AsamK/signal-cli, JsonSendMessageResult. */
-interface Outcome {
+/** The error for a JSON-RPC error, by the results of its recipients or else by its code. */
+export function toDriverError({ code, data }: Record<string, unknown>): DriverError {
+  const results = readResults(isObject(data) ? data["response"] : undefined);
+  const retryable = results.find(({ type }) => RETRYABLE_RESULTS.has(type));
+  const reason = (retryable ?? results[0])?.type ?? code;
+  const waits = results.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
+  // The error's own message may contain the recipient.
+  return new DriverError(`signal-cli refused the message: ${String(reason)}. ${ADVICE.get(reason) ?? ""}`.trim(), {
+    retryable: retryable !== undefined || RETRYABLE_CODES.has(Number(code)),
+    retryAfterMs: waits.length > 0 ? Math.max(...waits) * 1000 : undefined,
+  });
+}
+
+/** What happened to the message for one recipient: https://github.com/AsamK/signal-cli, JsonSendMessageResult. */
+interface SendResult {
   type: string;
   retryAfterSeconds: number | undefined;
 }
 
-/** Codes of signal-cli's own and of JSON-RPC that say nothing against the message: https://github.com/AsamK/signal-cli. */
-const PASSING_CODES = new Set([
-  -3, // an error of input or output
-  -5, // a rate limit
-  -32_603, // anything unforeseen, Signal's servers out of reach among them
-]);
-
-const PASSING_OUTCOMES = new Set(["NETWORK_FAILURE", "RATE_LIMIT_FAILURE"]);
-
-const RECIPIENT_ADVICE = new Map<unknown, string>([
-  ["IDENTITY_FAILURE", "The recipient's safety number has changed: trust it with `signal-cli trust`."],
-  ["UNREGISTERED_FAILURE", "The recipient is not on Signal."],
-  ["RATE_LIMIT_FAILURE", "Signal may want a captcha solved: see `signal-cli submitRateLimitChallenge`."],
-  [-1, "Check the recipient, and that the account may write to it."],
-  [-4, "The recipient's safety number has changed: trust it with `signal-cli trust`."],
-  [-32_602, "Check channels.signal.account."],
-]);
-
-/** Whether anyone got it. Where some of a group did not, another try would reach the others twice. */
-export function wasTaken(result: Record<string, unknown>): boolean {
-  const outcomes = readOutcomes(result);
-  return outcomes.length === 0 || outcomes.some(({ type }) => type === "SUCCESS");
-}
-
-/** Sorts a JSON-RPC error by whether another try can help: by what became of each recipient, else by its code. */
-export function toDriverError(error: Record<string, unknown>): DriverError {
-  const outcomes = readOutcomes(isObject(error["data"]) ? error["data"]["response"] : undefined);
-  const passing = outcomes.find(({ type }) => PASSING_OUTCOMES.has(type));
-  const reason = (passing ?? outcomes[0])?.type ?? error["code"];
-  const retryable = passing !== undefined || PASSING_CODES.has(Number(error["code"]));
-  // The words of the error may hold the recipient.
-  const message = `signal-cli refused the message: ${String(reason)}. ${RECIPIENT_ADVICE.get(reason) ?? ""}`.trim();
-  return new DriverError(message, { retryable, retryAfterMs: longestWaitMs(outcomes) });
-}
-
-function longestWaitMs(outcomes: Outcome[]): number | undefined {
-  const seconds = outcomes.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
-  return seconds.length > 0 ? Math.max(...seconds) * 1000 : undefined;
-}
-
-function readOutcomes(result: unknown): Outcome[] {
-  const outcomes: unknown = isObject(result) ? result["results"] : undefined;
-  if (!Array.isArray(outcomes)) return [];
-  return outcomes.filter(isObject).map(({ type, retryAfterSeconds }) => ({
+function readResults(response: unknown): SendResult[] {
+  const results: unknown = isObject(response) ? response["results"] : undefined;
+  if (!Array.isArray(results)) return [];
+  return results.filter(isObject).map(({ type, retryAfterSeconds }) => ({
     type: String(type),
     retryAfterSeconds: typeof retryAfterSeconds === "number" ? retryAfterSeconds : undefined,
   }));

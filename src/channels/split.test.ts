@@ -5,11 +5,11 @@ import { findFences, splitText } from "./split.ts";
 const bytes = (text: string): number => Buffer.byteLength(text);
 
 describe("splitText", () => {
-  test("leaves a text that fits as it is", () => {
+  test("does not change a text that fits", () => {
     expect(splitText("  short\n", { limit: 100 })).toEqual(["  short\n"]);
   });
 
-  test("has no part for a blank text, and no blank part", () => {
+  test("has no blank parts", () => {
     expect(splitText(" \n ", { limit: 100 })).toEqual([]);
     expect(splitText(`a${"\n".repeat(500)}b`, { limit: 10 })).toEqual(["a", "b"]);
   });
@@ -29,11 +29,11 @@ describe("splitText", () => {
     expect(splitText(text, { limit: 20 })).toEqual(parts);
   });
 
-  test("fills a part to its end where a word ends there", () => {
+  test("fills a part completely if a word ends there", () => {
     expect(splitText("twelve chars and more", { limit: 12 })).toEqual(["twelve chars", "and more"]);
   });
 
-  test("keeps a long word whole rather than fill the part before it", () => {
+  test("keeps a long word whole", () => {
     const url = `https://x.test/${"a".repeat(80)}`;
     expect(splitText(`See:\n\n${url}`, { limit: 100 })).toEqual(["See:", url]);
   });
@@ -59,27 +59,27 @@ describe("splitText", () => {
     expect(parts.join("")).toBe(text);
   });
 
-  test("cuts a character only where it alone is too long, between its code points", () => {
+  test("cuts a character that is too long between its code points", () => {
     const text = "👩‍👩‍👧‍👦👩‍👩‍👧‍👦";
     const parts = splitText(text, { limit: 5 });
     expect(parts.join("")).toBe(text);
     expect(parts.every((part) => part.isWellFormed())).toBe(true);
   });
 
-  test("counts as the service does", () => {
+  test("uses the measure of the service", () => {
     const parts = splitText("ééé ééé ééé", { limit: 7, measure: bytes });
     expect(parts).toEqual(["ééé", "ééé", "ééé"]);
   });
 
-  test("gets on where not even one character fits", () => {
+  test("makes progress if not even one character fits", () => {
     expect(splitText("😀😀", { limit: 1, measure: bytes })).toEqual(["😀", "😀"]);
   });
 });
 
-describe("splitText and fenced code", () => {
+describe("splitText with fenced code", () => {
   const code = (lines: number): string => Array.from({ length: lines }, (_, line) => `  line ${line};`).join("\n");
 
-  test("keeps a block whole that fits a part", () => {
+  test("keeps a block whole that fits into a part", () => {
     const block = `\`\`\`ts\n${code(5)}\n\`\`\``;
     expect(splitText(`Some words before.\n${block}\nAnd after.`, { limit: 65 })).toEqual([
       "Some words before.",
@@ -88,7 +88,7 @@ describe("splitText and fenced code", () => {
     ]);
   });
 
-  test("keeps a blank line in a block from breaking it", () => {
+  test("does not cut at a blank line in a block", () => {
     const block = "```\none\n\ntwo\n```";
     expect(splitText(`${"word ".repeat(8)}\n${block}`, { limit: 45 })).toEqual(["word ".repeat(8).trim(), block]);
   });
@@ -107,27 +107,27 @@ describe("splitText and fenced code", () => {
     expect(parts.join("").replaceAll(/[^x]/g, "")).toHaveLength(100);
   });
 
-  test("breaks such a line behind a word, and keeps its spaces", () => {
+  test("cuts such a line after a word and keeps the spaces", () => {
     const line = "one  two three four five six seven";
     const parts = splitText(`\`\`\`\n${line}\n\`\`\``, { limit: 25 });
     expect(parts.map((part) => part.slice("```\n".length, -"\n```".length)).join("")).toBe(line);
     expect(parts[0]).toBe("```\none  two three \n```");
   });
 
-  test("takes a block whose own lines leave no room for text", () => {
+  test("splits a block whose own lines leave no room for text", () => {
     const parts = splitText("```typescript\nabc\ndef\n```", { limit: 10 });
     expect(parts.every((part) => part.length <= 10)).toBe(true);
   });
 });
 
-describe("splitText, for any text", () => {
+describe("splitText with any text", () => {
   const measures = fc.constantFrom(undefined, bytes, (text: string) => text.replaceAll("&", "&amp;").length);
   const spaced = fc.array(
     fc.oneof(fc.string({ unit: "grapheme" }), fc.constantFrom(" ", "\n", "\n\n", "&", "```\n", "~~~x\n")),
   );
   const options = fc.record({ limit: fc.integer({ min: 12, max: 60 }), measure: measures });
 
-  test("every part fits, and none is blank", () => {
+  test("each part fits and is not blank", () => {
     fc.assert(
       fc.property(spaced, options, (pieces, { limit, measure = (text: string) => text.length }) => {
         for (const part of splitText(pieces.join(""), { limit, measure })) {
@@ -150,7 +150,7 @@ describe("splitText, for any text", () => {
     );
   });
 
-  test("with fences, every word is there, in order and whole", () => {
+  test("with fences, all words are kept whole and in order", () => {
     const words = fc.array(fc.tuple(fc.stringMatching(/^[a-z]{1,8}$/), fc.constantFrom(" ", "\n", "\n\n")), {
       maxLength: 40,
     });
@@ -167,11 +167,11 @@ describe("splitText, for any text", () => {
     );
   });
 
-  test("a quarter of a megabyte is split in a moment", () => {
+  test("splits a large text in linear time", () => {
     const startedAt = performance.now();
     splitText("word ".repeat(50_000), { limit: 2000, measure: bytes });
     splitText(`\`\`\`\n${"some code\n".repeat(25_000)}`, { limit: 2000 });
-    // linear takes some 100 ms
+    // Linear time is about 100 ms.
     expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 });
@@ -187,37 +187,37 @@ function wordsOf(text: string): string[] {
 const blocks = (text: string): string[] => findFences(text).map(({ start, end }) => text.slice(start, end));
 
 describe("findFences", () => {
-  test("finds blocks with what opens and closes them", () => {
+  test("finds blocks with their opening and closing lines", () => {
     const text = "before\n```ts\ncode\n```\nafter";
     expect(findFences(text)).toEqual([{ start: 7, bodyStart: 13, end: 21, open: "```ts", close: "```" }]);
   });
 
-  test("ends a block only at a fence of its kind, at least as long", () => {
+  test("a block ends at a fence of its kind that is at least as long", () => {
     expect(blocks("````\n```\n~~~~\n````\nx")).toEqual(["````\n```\n~~~~\n````"]);
     expect(blocks("~~~\n```\n~~~")).toEqual(["~~~\n```\n~~~"]);
     expect(blocks("```\na\n`````\nx")).toEqual(["```\na\n`````"]);
   });
 
-  test("does not end a block at a fence with words behind it", () => {
+  test("a block does not end at a fence with text after it", () => {
     expect(blocks("```\n```ts\n```")).toEqual(["```\n```ts\n```"]);
   });
 
-  test("lets an open block run to the end", () => {
+  test("an open block ends with the text", () => {
     expect(blocks("x\n```\ncode")).toEqual(["```\ncode"]);
   });
 
-  test("takes code within a line for text", () => {
+  test("ignores code within a line", () => {
     expect(blocks("```like this``` and\nthat")).toEqual([]);
     expect(blocks("    ```\nindented too far")).toEqual([]);
   });
 
-  test("looks no further than it is asked to, but to the end of a block", () => {
+  test("stops at `until`, but completes a block", () => {
     const text = "```\na\n```\n```\nb\n```";
     expect(findFences(text, 5)).toHaveLength(1);
     expect(findFences(text, 5)[0]?.end).toBe(9);
   });
 
-  test("finds several", () => {
+  test("finds several blocks", () => {
     expect(blocks("```\na\n```\nx\n```\nb\n```")).toEqual(["```\na\n```", "```\nb\n```"]);
   });
 });

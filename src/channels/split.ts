@@ -1,16 +1,18 @@
+import { cutText } from "../shared/text.ts";
+
 export interface SplitOptions {
   /** The longest part, in units of `measure`. */
   limit: number;
-  /** Length of a text as the service counts it; must not shrink as the text grows. Default: UTF-16 code units. */
+  /** The length of a text as the service counts it. It must not shrink as the text grows. Default: UTF-16 code units. */
   measure?: (text: string) => number;
 }
 
 /**
- * Splits a text into parts within the limit: at a paragraph, else a line, a sentence, a word, and inside a character only
- * where one alone is too long. A fenced code block that fits a part stays whole, a longer one is closed and opened again.
- * Nothing is lost but white space at the cuts; a blank text has no parts.
+ * Splits a text into parts within the limit: between paragraphs, else lines, sentences or words, and inside a character
+ * only if it alone is too long. A fenced code block stays whole if it fits into a part; a longer one is closed and opened
+ * again. Only white space at the cuts is lost. A blank text has no parts.
  */
-export function splitText(text: string, { limit, measure = utf16Length }: SplitOptions): string[] {
+export function splitText(text: string, { limit, measure = (part) => part.length }: SplitOptions): string[] {
   const fits: Fits = (part) => measure(part) <= limit;
   const parts: string[] = [];
   let rest = text;
@@ -32,21 +34,49 @@ interface Cut {
 function cutOnce(text: string, fits: Fits): Cut {
   const end = longestPrefix(text, fits);
   const fences = findFences(text, end).filter((fence) => leavesRoom(fence, fits));
-  // A cut that leaves more than half of a part unused comes last: parts should not become slivers.
-  const full = naturalCut(text, { from: end / 2, end, fences });
-  if (full !== undefined) return cutAt(text, full);
+  // A cut that leaves more than half of a part empty comes last.
+  const late = naturalCut(text, { from: end / 2, end, fences });
+  if (late !== undefined) return cutAt(text, late);
   const open = fences.find((fence) => fence.start < end && end < fence.end);
   const inside = open && cutInside(text, open, fits);
   if (inside) return inside;
   return cutAt(text, naturalCut(text, { from: 0, end, fences }) ?? characterBoundary(text, end));
 }
 
-/** The last cut between `from` and `end` of the kind a reader likes best, outside of fences. */
+/** Length of the longest prefix that fits, by binary search. */
+function longestPrefix(text: string, fits: Fits): number {
+  let tooLong = 1;
+  while (tooLong <= text.length && fits(text.slice(0, tooLong))) tooLong *= 2;
+  let fitting = Math.floor(tooLong / 2);
+  tooLong = Math.min(tooLong, text.length + 1);
+  while (tooLong - fitting > 1) {
+    const middle = Math.floor((fitting + tooLong) / 2);
+    if (fits(text.slice(0, middle))) fitting = middle;
+    else tooLong = middle;
+  }
+  return fitting;
+}
+
+const sentences = new Intl.Segmenter(undefined, { granularity: "sentence" });
+
+/** Offsets of paragraphs, lines, sentences and words, in order of preference. */
+const NATURAL_CUTS: ((text: string) => number[])[] = [
+  (text) => offsetsOf(text, /\n[^\S\n]*\n/g),
+  (text) => offsetsOf(text, /\n/g),
+  (text) => Array.from(sentences.segment(text), (sentence) => sentence.index).slice(1),
+  (text) => offsetsOf(text, /\s+/g),
+];
+
+function offsetsOf(text: string, separator: RegExp): number[] {
+  return Array.from(text.matchAll(separator), (match) => match.index);
+}
+
+/** The last cut between `from` and `end`, outside of fences, of the most preferred kind. */
 function naturalCut(
   text: string,
   { from, end, fences }: { from: number; end: number; fences: Fence[] },
 ): number | undefined {
-  // One character more than fits, since the white space at a cut goes.
+  // One character more than fits, since white space at a cut is dropped.
   const window = text.slice(0, end + 1);
   const isCut = (at: number): boolean =>
     at >= from && at <= end && !fences.some((fence) => fence.start < at && at < fence.end);
@@ -62,7 +92,7 @@ function cutAt(text: string, at: number): Cut {
   return { head: text.slice(0, at).trimEnd(), tail: text.slice(at).replace(/^(?:\s*\n|\s+)/, "") };
 }
 
-/** Closes a fence that is too long for a part behind the last line that fits, and opens it again for what is left. */
+/** Closes a fence that is too long for a part after the last line that fits, and opens it again for the rest. */
 function cutInside(text: string, fence: Fence, fits: Fits): Cut | undefined {
   if (fits(text.slice(fence.start, fence.end))) return undefined;
   const end = longestPrefix(text, (prefix) => fits(`${prefix}\n${fence.close}`));
@@ -73,7 +103,7 @@ function cutInside(text: string, fence: Fence, fits: Fits): Cut | undefined {
   return reopen(text, fence, { end: at, next: at });
 }
 
-/** For a line of code that is itself too long: behind a space, which stays. */
+/** Cuts a long line of code after a space, which is kept. */
 function cutInLine(code: string, end: number): number {
   return code.lastIndexOf(" ", end - 1) + 1 || characterBoundary(code, end);
 }
@@ -85,75 +115,30 @@ function reopen(text: string, fence: Fence, { end, next }: { end: number; next: 
   };
 }
 
-/** A fence whose own two lines would take most of a part is treated as any other text. */
-function leavesRoom(fence: Fence, fits: Fits): boolean {
-  return fits(`${fence.open}\n${fence.close}\n`.repeat(3));
-}
-
-function utf16Length(text: string): number {
-  return text.length;
-}
-
-/** Where a text can be cut. All offsets are UTF-16 code units; a cut stands at the end of what goes before it. */
-
 const characters = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-const sentences = new Intl.Segmenter(undefined, { granularity: "sentence" });
-
-/** Length of the longest prefix that fits. `fits` must not turn true again as the text grows. */
-function longestPrefix(text: string, fits: (prefix: string) => boolean): number {
-  let tooLong = 1;
-  while (tooLong <= text.length && fits(text.slice(0, tooLong))) tooLong *= 2;
-  let fitting = Math.floor(tooLong / 2);
-  tooLong = Math.min(tooLong, text.length + 1);
-  while (tooLong - fitting > 1) {
-    const middle = Math.floor((fitting + tooLong) / 2);
-    if (fits(text.slice(0, middle))) fitting = middle;
-    else tooLong = middle;
-  }
-  return fitting;
-}
-
-/** Paragraphs, lines, sentences and words, in this order of preference; each finds its cuts in ascending order. */
-const NATURAL_CUTS: ((text: string) => number[])[] = [
-  (text) => offsetsOf(text, /\n[^\S\n]*\n/g),
-  (text) => offsetsOf(text, /\n/g),
-  (text) => Array.from(sentences.segment(text), (sentence) => sentence.index).slice(1),
-  (text) => offsetsOf(text, /\s+/g),
-];
 
 /**
- * The last place up to `wanted` that is not inside a character as a reader sees it: an emoji with its modifiers, a letter
- * with its marks. Where the first one alone goes further, not inside a code point.
+ * The last offset up to `wanted` that is not inside a character as a reader sees it, such as an emoji with modifiers. If the
+ * first character is longer, an offset between its code points.
  */
 function characterBoundary(text: string, wanted: number): number {
-  // The text behind may be long, and a character that goes on further than this is no character.
+  // No real character is longer than this, and the rest of the text may be long.
   const near = text.slice(0, wanted + 64);
   const start = characters.segment(near).containing(wanted)?.index ?? wanted;
-  return start > 0 ? start : codePointBoundary(text, wanted);
-}
-
-/** At least one code point, so that whoever cuts there gets on. */
-function codePointBoundary(text: string, wanted: number): number {
-  const first = String.fromCodePoint(text.codePointAt(0) ?? 0).length;
-  const splitsPair = /^[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text.slice(wanted - 1, wanted + 1));
-  return Math.max(first, splitsPair ? wanted - 1 : wanted);
-}
-
-function offsetsOf(text: string, separator: RegExp): number[] {
-  return Array.from(text.matchAll(separator), (match) => match.index);
+  if (start > 0) return start;
+  const firstCodePoint = String.fromCodePoint(text.codePointAt(0) ?? 0);
+  return Math.max(firstCodePoint.length, cutText(text, wanted).length);
 }
 
 /** A fenced code block in a text. Offsets are UTF-16 code units. */
 export interface Fence {
-  /** Where its opening line begins. */
   start: number;
-  /** After its opening line and the newline. */
+  /** After the opening line and its newline. */
   bodyStart: number;
-  /** After its closing line, without the newline; the end of the text where it is never closed. */
+  /** After the closing line, without its newline; the end of the text if the block is never closed. */
   end: number;
-  /** The opening line, without the newline. */
+  /** The opening line, without its newline. */
   open: string;
-  /** What closes it. */
   close: string;
 }
 
@@ -164,45 +149,24 @@ export function findFences(text: string, until: number = text.length): Fence[] {
   const fences: Fence[] = [];
   let current: Fence | undefined;
   for (const match of text.matchAll(FENCE_LINE)) {
-    const line = toLine(match);
-    if (!current) {
-      if (line.start >= until) break;
-      current = openFence(line, text.length);
-      if (current) fences.push(current);
-    } else if (closes(line, current)) {
-      current.end = line.end;
+    const [line, indent = "", marks = "", info = ""] = match;
+    const end = match.index + line.length;
+    if (current) {
+      if (info.trim() !== "" || !marks.startsWith(current.close.trimStart())) continue;
+      current.end = end;
       current = undefined;
+    } else if (match.index >= until) {
+      break;
+    } else if (marks.startsWith("~") || !info.includes("`")) {
+      // The condition excludes "```code```", which is code within a line.
+      current = { start: match.index, bodyStart: end + 1, end: text.length, open: line, close: indent + marks };
+      fences.push(current);
     }
   }
   return fences;
 }
 
-interface FenceLine {
-  start: number;
-  end: number;
-  text: string;
-  indent: string;
-  marks: string;
-  info: string;
-}
-
-function toLine(match: RegExpExecArray): FenceLine {
-  const [text, indent = "", marks = "", info = ""] = match;
-  return { start: match.index, end: match.index + text.length, text, indent, marks, info };
-}
-
-function openFence(line: FenceLine, textEnd: number): Fence | undefined {
-  // "```like this```" is code within a line, not a fence.
-  if (line.marks.startsWith("`") && line.info.includes("`")) return undefined;
-  return {
-    start: line.start,
-    bodyStart: line.end + 1,
-    end: textEnd,
-    open: line.text,
-    close: line.indent + line.marks,
-  };
-}
-
-function closes(line: FenceLine, fence: Fence): boolean {
-  return line.info.trim() === "" && line.marks.startsWith(fence.close.trimStart());
+/** A fence whose own lines would fill most of a part is treated as text. */
+function leavesRoom(fence: Fence, fits: Fits): boolean {
+  return fits(`${fence.open}\n${fence.close}\n`.repeat(3));
 }

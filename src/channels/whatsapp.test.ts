@@ -16,7 +16,7 @@ describe("whatsapp", () => {
       expect(() => createWhatsapp({ token: "t", phoneNumberId: "1" }).checkRecipient(to)).not.toThrow();
     });
 
-    test("names version and number in the path, and sends the token in a header only", async () => {
+    test("sends version and number in the path, and the token only in a header", async () => {
       const whatsapp = await startWhatsapp();
       const proxy = await startFaultProxy(whatsapp.baseUrl);
       const channel = createWhatsapp({ ...whatsapp, version: "v25.0", baseUrl: proxy.url });
@@ -30,7 +30,7 @@ describe("whatsapp", () => {
       await whatsapp.close();
     });
 
-    test("never tells its token, not even where the service quotes it", async () => {
+    test("the error does not show the token, even when the service quotes it", async () => {
       const whatsapp = await startWhatsapp();
       const channel = createWhatsapp({ ...whatsapp, token: "wa-secret" });
       const error = await failureOf(
@@ -44,7 +44,7 @@ describe("whatsapp", () => {
       await whatsapp.close();
     });
 
-    test("a page in place of an answer is passing", async () => {
+    test("a web page in place of an answer is retryable", async () => {
       const proxy = await startFaultProxy("http://127.0.0.1/");
       proxy.inject({ kind: "answer", status: 200, body: "<html>Sign in</html>" });
       const channel = createWhatsapp({ token: "t", phoneNumberId: "1", baseUrl: proxy.url });
@@ -65,7 +65,7 @@ describe("whatsapp", () => {
       received: async () => whatsapp.messages(),
       inject: (fault) => proxy.inject(fault),
       faults: {
-        // What Meta says of a rate limit is a code under HTTP 400, without a time.
+        // Meta reports a rate limit as a code with HTTP status 400, without a time.
         rateLimited: refusal(400, 131_056),
         retryAfterMs: undefined,
         refusedForGood: refusal(400, 131_047),
@@ -87,28 +87,28 @@ describe("whatsapp", () => {
 
 describe("whatsapp errors", () => {
   test.each([1, 2, 4, 80_007, 130_429, 131_000, 131_016, 131_056, 131_057, 133_004])(
-    "code %i is passing under any status",
+    "code %i is retryable with any status",
     (code) => {
       expect(toDriverError(refusal(400, code)).retryable).toBe(true);
       expect(toDriverError(refusal(403, code)).retryable).toBe(true);
     },
   );
 
-  test.each([0, 10, 100, 190, 200, 368, 131_026, 131_030, 131_047, 131_048])("code %i is lasting", (code) => {
+  test.each([0, 10, 100, 190, 200, 368, 131_026, 131_030, 131_047, 131_048])("code %i is permanent", (code) => {
     expect(toDriverError(refusal(400, code)).retryable).toBe(false);
   });
 
-  test("the next step stands beside the common ones", () => {
+  test("common errors have advice", () => {
     expect(toDriverError(refusal(400, 131_047)).message).toContain("24 hours");
     expect(toDriverError(refusal(400, 190)).message).toContain("Check channels.whatsapp.token.");
   });
 
-  test("the status decides where there is no code", () => {
+  test("without a code the status decides", () => {
     expect(toDriverError({ status: 502, headers: new Headers(), body: {} }).retryable).toBe(true);
     expect(toDriverError({ status: 404, headers: new Headers(), body: { error: "no" } }).retryable).toBe(false);
   });
 
-  test("a wait that the service names is kept", () => {
+  test("a Retry-After is kept", () => {
     const headers = new Headers({ "retry-after": "7" });
     expect(toDriverError({ ...refusal(429, 130_429), headers }).retryAfterMs).toBe(7000);
   });

@@ -4,11 +4,11 @@ import { type Checks, describeContract, failureOf, assertAborts, type TestRunner
 
 export interface AgentUnderTest extends UnderTest {
   agent: AgentDriver;
-  /** A model it knows, `provider/model`. */
+  /** A model that the agent knows, as `provider/model`. */
   model?: string;
 }
 
-/** What every agent must do. `open` gives one that replies. */
+/** What each agent must do. `open` returns an agent that replies. */
 export function describeAgent(runner: TestRunner, name: string, open: () => Promise<AgentUnderTest>): void {
   describeContract(runner, { title: `agent contract: ${name}`, open, checks: CHECKS });
 }
@@ -18,11 +18,11 @@ const CHECKS: Checks<AgentUnderTest> = {
 
   "replies to a heartbeat turn": (subject) => reply(subject, { kind: "heartbeat" }),
 
-  async "takes turns of two sessions side by side"(subject) {
+  async "runs turns of two sessions in parallel"(subject) {
     await Promise.all([reply(subject, { sessionKey: "hook:1" }), reply(subject, { sessionKey: "hook:2" })]);
   },
 
-  async "settles where it is aborted at once"({ agent, model }) {
+  async "settles when it is aborted before the start"({ agent, model }) {
     const run = agent.run(turnOf({ model }), AbortSignal.abort());
     await run.catch(() => failureOf(run));
   },
@@ -35,31 +35,31 @@ async function reply({ agent, model }: AgentUnderTest, turn: Partial<AgentTurn>)
   assert.match(typeof named, /^(string|undefined)$/);
 }
 
-/** An agent whose replies come from a server that the suite can steer. */
+/** An agent whose replies come from a server that the suite controls. */
 export interface RemoteAgentUnderTest extends AgentUnderTest {
-  /** From now on the model replies with this. */
+  /** Makes the model reply with this text. */
   reply(text: string): void;
-  /** From now on every request is refused. */
+  /** Makes the server refuse requests. */
   refuse(status: number, retryAfterSeconds?: number): void;
-  /** From now on every connection is cut without an answer. */
+  /** Makes the server close connections without an answer. */
   cut(): void;
-  /** From now on no answer ever comes. */
+  /** Makes the server never answer. */
   hang(): void;
-  /** What the model was given last, oldest first. */
+  /** The messages of the last request, oldest first. */
   conversation(): { role: string; content: unknown }[];
-  /** How many requests the server has had. */
+  /** How many requests the server has received. */
   requestCount(): number;
 }
 
-/** What an agent must do that reaches its model over a network. `open` gives one that replies. */
+/** What each agent must do that calls its model over a network. `open` returns one that replies. */
 export function describeRemoteAgent(runner: TestRunner, name: string, open: () => Promise<RemoteAgentUnderTest>): void {
   describeAgent(runner, name, open);
-  const checks = { ...REMOTE_CHECKS, ...PASSING_CHECKS, ...LASTING_CHECKS };
+  const checks = { ...REMOTE_CHECKS, ...STATUS_CHECKS };
   describeContract(runner, { title: `remote agent contract: ${name}`, open, checks });
 }
 
 const REMOTE_CHECKS: Checks<RemoteAgentUnderTest> = {
-  async "gives the model's reply and its usage"(subject) {
+  async "returns the model's reply and its usage"(subject) {
     subject.reply("Nothing much.");
     const { text, usage } = await runTurn(subject);
     assert.equal(text, "Nothing much.");
@@ -67,7 +67,7 @@ const REMOTE_CHECKS: Checks<RemoteAgentUnderTest> = {
     assert.equal(typeof usage?.outputTokens, "number");
   },
 
-  async "sends the history before the message, in order"(subject) {
+  async "sends the history in order, then the message"(subject) {
     subject.reply("ok");
     const history: AgentTurn["history"] = [
       { role: "user", text: "one" },
@@ -84,18 +84,18 @@ const REMOTE_CHECKS: Checks<RemoteAgentUnderTest> = {
     );
   },
 
-  async "tells how long a rate limit asks to wait"(subject) {
+  async "a rate limit is a retryable error with the time to wait"(subject) {
     subject.refuse(429, 7);
     const { retryable, retryAfterMs } = await failureOf(runTurn(subject));
     assert.deepEqual({ retryable, retryAfterMs }, { retryable: true, retryAfterMs: 7000 });
   },
 
-  async "takes a closed socket for passing, and does not retry by itself"(subject) {
+  async "a closed connection is a retryable error, and the driver does not retry by itself"(subject) {
     subject.cut();
-    await requirePassing(subject);
+    await assertFailure(subject, true);
   },
 
-  async "settles soon after the abort while the server is silent"(subject) {
+  async "rejects soon after an abort while the server does not answer"(subject) {
     subject.hang();
     await assertAborts(
       (signal) => runTurn(subject, {}, signal),
@@ -103,38 +103,29 @@ const REMOTE_CHECKS: Checks<RemoteAgentUnderTest> = {
     );
   },
 
-  async "asks for nothing once it is aborted"(subject) {
+  async "sends no request after an abort"(subject) {
     await failureOf(runTurn(subject, {}, AbortSignal.abort()));
     assert.equal(subject.requestCount(), 0);
   },
 };
 
-const PASSING_CHECKS = toChecks([408, 409, 429, 500, 503], {
-  name: (status) => `takes a ${status} for passing, and does not retry by itself`,
-  check: requirePassing,
-});
+const RETRYABLE = [408, 409, 429, 500, 503];
+const PERMANENT = [400, 401, 403, 404, 422];
 
-const LASTING_CHECKS = toChecks([400, 401, 403, 404, 422], {
-  name: (status) => `takes a ${status} for lasting`,
-  async check(subject) {
-    assert.equal((await failureOf(runTurn(subject))).retryable, false);
-  },
-});
+const STATUS_CHECKS: Checks<RemoteAgentUnderTest> = Object.fromEntries(
+  [...RETRYABLE, ...PERMANENT].map((status) => {
+    const retryable = RETRYABLE.includes(status);
+    const check = async (subject: RemoteAgentUnderTest): Promise<void> => {
+      subject.refuse(status);
+      await assertFailure(subject, retryable);
+    };
+    return [`status ${status} is a ${retryable ? "retryable" : "permanent"} error`, check];
+  }),
+);
 
-/** A check for each status that the server refuses with. */
-function toChecks(
-  statuses: number[],
-  { name, check }: { name(status: number): string; check(subject: RemoteAgentUnderTest): Promise<void> },
-): Checks<RemoteAgentUnderTest> {
-  const refused = (status: number) => async (subject: RemoteAgentUnderTest) => {
-    subject.refuse(status);
-    await check(subject);
-  };
-  return Object.fromEntries(statuses.map((status) => [name(status), refused(status)]));
-}
-
-async function requirePassing(subject: RemoteAgentUnderTest): Promise<void> {
-  assert.equal((await failureOf(runTurn(subject))).retryable, true);
+async function assertFailure(subject: RemoteAgentUnderTest, retryable: boolean): Promise<void> {
+  assert.equal((await failureOf(runTurn(subject))).retryable, retryable);
+  // The dispatcher retries, not the driver.
   assert.equal(subject.requestCount(), 1);
 }
 
@@ -151,7 +142,7 @@ function textOf(content: unknown): unknown {
   return content.map((part: { text?: string }) => part.text).join("");
 }
 
-/** A turn with everything filled in that a test does not care about. */
+/** A turn with defaults for the fields that a test does not set. */
 export function turnOf(turn: Partial<AgentTurn> = {}): AgentTurn {
   return {
     runId: "run-1",

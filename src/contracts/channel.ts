@@ -1,77 +1,80 @@
 import assert from "node:assert/strict";
+import { inspect } from "node:util";
 import type { ChannelDriver, OutgoingMessage } from "../channels/driver.ts";
 import { DriverError } from "../errors.ts";
 import type { Fault } from "./fault-proxy.ts";
-import { type Checks, describeContract, failureOf, assertAborts, type TestRunner, type UnderTest } from "./harness.ts";
+import { assertAborts, type Checks, describeContract, failureOf, type TestRunner, type UnderTest } from "./harness.ts";
 
 export interface ChannelUnderTest extends UnderTest {
   channel: ChannelDriver;
-  /** A recipient that takes messages. */
+  /** A recipient that accepts messages. */
   to: string;
-  /** Texts that are no recipient. */
+  /** Texts that cannot be a recipient. */
   malformed: string[];
-  /** What the recipient got, as people read it, oldest first. */
+  /** The texts that the recipient has received, oldest first. */
   received(): Promise<string[]>;
 }
 
-/** What every channel must do. `open` gives one whose recipient has got nothing yet. */
+/** What each channel must do. `open` returns a channel whose recipient has received nothing yet. */
 export function describeChannel(runner: TestRunner, name: string, open: () => Promise<ChannelUnderTest>): void {
   describeContract(runner, { title: `channel contract: ${name}`, open, checks: CHECKS });
 }
 
 const CHECKS: Checks<ChannelUnderTest> = {
-  "delivers what it is given": (subject) => requireDelivers(subject, "Hello, *you*."),
+  "delivers a text": (subject) => assertDelivers(subject, "Hello, *you*."),
 
-  "delivers text as it is, whatever it would mean to the service": (subject) =>
-    requireDelivers(subject, 'a < b && c > d; <!channel> <https://x.test|click> & &amp; "q" 👩‍👩‍👧 Ünïcödé\nline two'),
+  "delivers markup, mentions and emoji as plain text": (subject) =>
+    assertDelivers(subject, 'a < b && c > d; <!channel> <https://x.test|click> & &amp; "q" 👩‍👩‍👧 Ünïcödé\nline two'),
 
-  async "delivers a message as long as its limit"(subject) {
+  async "delivers a text as long as the limit"(subject) {
     const { channel } = subject;
     const text = "x".repeat(channel.limit);
     assert.equal(channel.measure?.(text) ?? text.length, channel.limit);
-    await requireDelivers(subject, text);
+    await assertDelivers(subject, text);
   },
 
-  async "knows a recipient by its form"({ channel, to, malformed }) {
+  async "rejects malformed recipients with a permanent error"({ channel, to, malformed }) {
     channel.checkRecipient(to);
-    for (const text of malformed) assert.throws(() => channel.checkRecipient(text), isLasting, text);
+    for (const text of malformed) assert.throws(() => channel.checkRecipient(text), isPermanent, text);
   },
 
-  async "sends nothing once it is aborted"(subject) {
+  async "sends nothing after an abort"(subject) {
     await failureOf(sendTo(subject, { signal: AbortSignal.abort() }));
     assert.deepEqual(await subject.received(), []);
   },
 };
 
-async function requireDelivers(subject: ChannelUnderTest, text: string): Promise<void> {
+async function assertDelivers(subject: ChannelUnderTest, text: string): Promise<void> {
   const { messageId } = await sendTo(subject, { text });
   assert.match(typeof messageId, /^(string|undefined)$/);
   assert.deepEqual(await subject.received(), [text]);
 }
 
-function isLasting(error: unknown): boolean {
+function isPermanent(error: unknown): boolean {
   return error instanceof DriverError && !error.retryable;
 }
 
-/** A channel whose messages go to a server that the suite can break. */
+/** A channel that sends to a server in which the suite can cause failures. */
 export interface RemoteChannelUnderTest extends ChannelUnderTest {
-  /** A recipient of the right form that does not exist. */
+  /** A well-formed recipient that does not exist. */
   unknown: string;
-  /** What the service does to the next messages, as it comes over the wire: `startFaultProxy` can. */
+  /** The driver's credential, which no error may show. */
+  secret?: string;
+  /** Makes the next requests for messages fail. `startFaultProxy` can do it. */
   inject(fault: Fault): void;
-  /** A service's own way to say these. */
+  /** The answers with which this service says these things. */
   faults: {
     rateLimited: Fault;
-    /** How long `rateLimited` asks to wait; undefined where the service does not say. */
+    /** How long `rateLimited` asks to wait; undefined if the service does not say. */
     retryAfterMs: number | undefined;
     refusedForGood: Fault;
     brokenDown: Fault;
   };
-  /** How many requests for messages the service has had. */
+  /** How many requests for messages the server has received. */
   requestCount(): number;
 }
 
-/** What a channel must do that reaches its service over a network. `open` gives one whose service works. */
+/** What each channel must do that sends over a network. `open` returns one whose server works. */
 export function describeRemoteChannel(
   runner: TestRunner,
   name: string,
@@ -82,16 +85,16 @@ export function describeRemoteChannel(
 }
 
 const REMOTE_CHECKS: Checks<RemoteChannelUnderTest> = {
-  async "tells the message's id"(subject) {
+  async "returns the message's id"(subject) {
     assert.equal(typeof (await sendTo(subject)).messageId, "string");
   },
 
-  async "gives up on an unknown recipient"(subject) {
+  async "an unknown recipient is a permanent error"(subject) {
     subject.channel.checkRecipient(subject.unknown);
     assert.equal((await failureOf(sendTo(subject, { to: subject.unknown }))).retryable, false);
   },
 
-  async "leaves the wait of a rate limit to the caller"(subject) {
+  async "a rate limit is a retryable error with the time to wait"(subject) {
     const { rateLimited, retryAfterMs } = subject.faults;
     subject.inject(rateLimited);
     const failure = await failureOf(sendTo(subject));
@@ -100,18 +103,18 @@ const REMOTE_CHECKS: Checks<RemoteChannelUnderTest> = {
     assert.equal(subject.requestCount(), 1);
   },
 
-  "takes a service that broke down for passing, and does not retry by itself": (subject) =>
-    requirePassing(subject, subject.faults.brokenDown),
+  "a failure of the service is a retryable error, and the driver does not retry by itself": (subject) =>
+    assertRetryable(subject, subject.faults.brokenDown),
 
-  "takes a closed socket for passing, and does not retry by itself": (subject) =>
-    requirePassing(subject, { kind: "cut" }),
+  "a closed connection is a retryable error, and the driver does not retry by itself": (subject) =>
+    assertRetryable(subject, { kind: "cut" }),
 
-  async "gives up where the service refuses for good"(subject) {
+  async "a refusal is a permanent error"(subject) {
     subject.inject(subject.faults.refusedForGood);
     assert.equal((await failureOf(sendTo(subject))).retryable, false);
   },
 
-  async "settles soon after the abort while the service is silent"(subject) {
+  async "rejects soon after an abort while the service does not answer"(subject) {
     subject.inject({ kind: "hang" });
     await assertAborts(
       (signal) => sendTo(subject, { signal }),
@@ -119,19 +122,21 @@ const REMOTE_CHECKS: Checks<RemoteChannelUnderTest> = {
     );
   },
 
-  async "asks for nothing once it is aborted"(subject) {
+  async "sends no request after an abort"(subject) {
     await failureOf(sendTo(subject, { signal: AbortSignal.abort() }));
     assert.equal(subject.requestCount(), 0);
   },
 };
 
-async function requirePassing(subject: RemoteChannelUnderTest, fault: Fault): Promise<void> {
+async function assertRetryable(subject: RemoteChannelUnderTest, fault: Fault): Promise<void> {
   subject.inject(fault);
-  assert.equal((await failureOf(sendTo(subject))).retryable, true);
+  const failure = await failureOf(sendTo(subject));
+  assert.equal(failure.retryable, true);
   assert.equal(subject.requestCount(), 1);
+  const { secret } = subject;
+  if (secret) assert.ok(!inspect(failure, { depth: null }).includes(secret), "The error shows the credential.");
 }
 
-/** Sends a message through a driver, to the recipient unless another is named. */
 function sendTo(
   { channel, to }: { channel: ChannelDriver; to: string },
   { signal = new AbortController().signal, ...message }: Partial<OutgoingMessage> & { signal?: AbortSignal } = {},

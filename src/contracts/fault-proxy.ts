@@ -1,25 +1,25 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 
-/** What is done to a request instead of passing it on. */
+/** How a request fails instead of being forwarded. */
 export type Fault =
   | { kind: "answer"; status: number; headers?: Record<string, string>; body?: string }
-  /** The connection is cut without an answer. */
+  /** The connection is closed without an answer. */
   | { kind: "cut" }
-  /** No answer ever comes. */
+  /** There is never an answer. */
   | { kind: "hang" };
 
 export interface FaultProxy {
-  /** Stands for the target's URL. */
+  /** Use it in place of the target's URL. */
   url: string;
-  /** What came, oldest first. */
+  /** The requests so far, oldest first. */
   requests: { path: string | undefined; headers: Record<string, unknown>; body: string }[];
-  /** From now on every request, or those whose body holds `marker`, meets this fault; without one it is passed on again. */
+  /** Makes requests fail, or those whose body contains `marker`. Without a fault they are forwarded again. */
   inject(fault?: Fault, marker?: string): void;
   close(): Promise<void>;
 }
 
-/** Stands between a client and a real server, to make the network and the server fail in ways that the server cannot. */
+/** Starts a proxy between a client and a real server that can make requests fail. */
 export async function startFaultProxy(target: string): Promise<FaultProxy> {
   const requests: FaultProxy["requests"] = [];
   let current: { fault: Fault | undefined; marker: string } = { fault: undefined, marker: "" };
@@ -27,8 +27,8 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     const body = await buffer(request);
     requests.push({ path: request.url, headers: request.headers, body: body.toString() });
     const { fault, marker } = current;
-    if (fault && body.includes(marker)) meet(fault, request, response);
-    else await passOn(new URL(target), { request, body }, response).catch(() => request.socket.destroy());
+    if (fault && body.includes(marker)) fail(fault, request, response);
+    else await forward(new URL(target), { request, body }, response).catch(() => request.socket.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
@@ -44,29 +44,29 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   };
 }
 
-function meet(fault: Fault, request: IncomingMessage, response: ServerResponse): void {
+function fail(fault: Fault, request: IncomingMessage, response: ServerResponse): void {
   if (fault.kind === "answer") response.writeHead(fault.status, fault.headers).end(fault.body);
   if (fault.kind === "cut") request.socket.destroy();
 }
 
-async function passOn(
+async function forward(
   target: URL,
   { request, body }: { request: IncomingMessage; body: Buffer },
   response: ServerResponse,
 ): Promise<void> {
   const answer = await fetch(new URL(request.url ?? "/", target), {
     method: request.method,
-    headers: endToEnd(Object.entries(request.headers)),
+    headers: withoutHopHeaders(Object.entries(request.headers)),
     body: new Uint8Array(body),
   });
-  response.writeHead(answer.status, Object.fromEntries(endToEnd(answer.headers)));
+  response.writeHead(answer.status, Object.fromEntries(withoutHopHeaders(answer.headers)));
   response.end(await answer.text());
 }
 
-/** Headers that speak of one connection or of the bytes on it. */
+/** Headers that belong to one connection or to the bytes on it. */
 const HOP_HEADERS = new Set(["host", "connection", "content-length", "content-encoding", "transfer-encoding"]);
 
-function endToEnd(headers: Iterable<[string, unknown]>): [string, string][] {
+function withoutHopHeaders(headers: Iterable<[string, unknown]>): [string, string][] {
   return Array.from(headers, ([name, value]): [string, string] => [name, String(value)]).filter(
     ([name]) => !HOP_HEADERS.has(name),
   );

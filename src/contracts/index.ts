@@ -1,15 +1,11 @@
-/** What proves a driver: the suites that the service's own drivers pass, for the tests of a plugin's. */
-export { describeAgent } from "./agent.ts";
-export type { AgentUnderTest } from "./agent.ts";
-export { describeRemoteAgent } from "./agent.ts";
-export type { RemoteAgentUnderTest } from "./agent.ts";
-export { describeChannel } from "./channel.ts";
-export type { ChannelUnderTest } from "./channel.ts";
-export { describeRemoteChannel } from "./channel.ts";
-export type { RemoteChannelUnderTest } from "./channel.ts";
-export { describeMailSource } from "./mail.ts";
-export type { MailSourceUnderTest } from "./mail.ts";
-export { startFaultProxy } from "./fault-proxy.ts";
-export type { Fault, FaultProxy } from "./fault-proxy.ts";
-export { turnOf } from "./agent.ts";
+/** The contract suites that the built-in drivers pass, for the tests of your own drivers. */
+export { type AgentUnderTest, describeAgent, describeRemoteAgent, type RemoteAgentUnderTest, turnOf } from "./agent.ts";
+export {
+  type ChannelUnderTest,
+  describeChannel,
+  describeRemoteChannel,
+  type RemoteChannelUnderTest,
+} from "./channel.ts";
+export { type Fault, type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 export type { TestRunner } from "./harness.ts";
+export { describeMailSource, type MailSourceUnderTest } from "./mail.ts";
