@@ -103,8 +103,8 @@ describe("a plugin's own tests, with the package as it is published", () => {
   test("a wrong one does not", async () => {
     const { code, stdout } = await runTests(home, "wrong.test.js");
     expect(failuresIn(stdout)).toEqual([
-      "gives up on an unknown recipient",
-      "gives up where the service refuses for good",
+      "an unknown recipient is a permanent error",
+      "a refusal is a permanent error",
       "remote channel contract: wrong pigeon",
       "replies to a heartbeat turn",
       "agent contract: wrong parrot",

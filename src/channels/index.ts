@@ -2,29 +2,26 @@ import type { ResolvedConfig } from "../config/types.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { silentLog } from "../telemetry/log.ts";
 import { CHANNEL_NAMES, type ChannelName } from "../types.ts";
-import { createDiscord } from "./discord.ts";
+import { discord } from "./discord.ts";
 import type { ChannelDriver } from "./driver.ts";
-import { createImessage } from "./imessage.ts";
-import { createMattermost } from "./mattermost.ts";
-import { createMsteams } from "./msteams.ts";
-import { createSignal } from "./signal.ts";
+import { imessage } from "./imessage.ts";
+import { mattermost } from "./mattermost.ts";
+import { msteams } from "./msteams.ts";
+import { signalCli } from "./signal.ts";
 import { slack } from "./slack.ts";
-import { createTelegram } from "./telegram.ts";
-import { createWhatsapp } from "./whatsapp.ts";
-
-/** Replaced by the driver's own schema once it has one, as slack.ts does. */
-const schema = { type: "object" } as const;
+import { telegram } from "./telegram.ts";
+import { whatsapp } from "./whatsapp.ts";
 
 /** The built-in channels, by name. */
 const channels: Record<string, DriverDefinition<ChannelDriver>> = {
-  whatsapp: { schema, create: createWhatsapp },
-  signal: { schema, create: createSignal },
-  telegram: { schema, create: createTelegram },
-  discord: { schema, create: createDiscord },
+  whatsapp,
+  signal: signalCli,
+  telegram,
+  discord,
   slack,
-  mattermost: { schema, create: createMattermost },
-  imessage: { schema, create: createImessage },
-  msteams: { schema, create: createMsteams },
+  mattermost,
+  imessage,
+  msteams,
 };
 
 /** The channels that have a block in the config; `plugged` are those that plugins answer for. */
