@@ -3,13 +3,12 @@ import { type ReadConfig, readConfig } from "./config/load.ts";
 import { packageVersion } from "./config/package.ts";
 import type { UserConfig } from "./config/schema/generated.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
-import { createGuessGuard, toClient } from "./ingress/auth/throttle.ts";
 import { createServer } from "./ingress/server.ts";
 import { openJournal } from "./journal/open.ts";
 import { createSweeper } from "./journal/sweeper.ts";
-import { createMailService, registerMailPush } from "./mail/index.ts";
+import { createMailPush, createMailService } from "./mail/index.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
-import { registerOperator } from "./operator/api.ts";
+import { createOperatorRoutes } from "./operator/api.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
 import { type StatusView, toStatusView } from "./operator/views.ts";
 import { buildProgram, type Program } from "./program/build.ts";
@@ -76,25 +75,23 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   const sweeper = createSweeper({ journal, retention: () => current().config.store.retention, log });
   const { receive, replay, record } = createReceiver({ current, sandbox, journal, telemetry });
   const server = createServer({
-    config: () => current().config,
+    current,
     telemetry,
     receive,
     refused: record,
-    register(app) {
-      registerOperator(app, {
-        token,
-        guard: createGuessGuard(),
-        toClient,
+    routes: {
+      ...createOperatorRoutes({
+        token: () => current().config.gateway.token,
         journal,
         status,
         tryHook,
         replay,
         requireReady,
-      });
-      registerMailPush(app, {
+      }),
+      "POST /mail/push": createMailPush({
         source: () => current().config.hooks.mail.source,
         notify: () => mail.notify(),
-      });
+      }),
     },
   });
   const mail = createMailService({ folder: store.path, send: server.handle, telemetry });
@@ -142,10 +139,6 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   async function abandon(error: unknown): Promise<never> {
     await sandbox.close();
     throw error;
-  }
-
-  function token(): string | undefined {
-    return current().config.gateway.token;
   }
 
   async function status(): Promise<StatusView> {

@@ -9,7 +9,7 @@ import { toReplayRequest } from "./operator/replay.ts";
 import type { Program } from "./program/build.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 import type { TransformRunner } from "./transforms/runner.ts";
-import type { HookRequest, HookResponse, Resolution } from "./types.ts";
+import type { HookRequest, HttpResponse, Resolution } from "./types.ts";
 
 export interface ReceiverParts {
   current(): Program;
@@ -20,9 +20,9 @@ export interface ReceiverParts {
 
 export interface Receiver {
   /** The whole way of a request that was let in: a repeat or a mapping, the journal, the answer. */
-  receive(request: HookRequest): Promise<HookResponse>;
+  receive(request: HookRequest): Promise<HttpResponse>;
   /** A stored request runs again: through the mappings of now, and under no idempotency key. */
-  replay(event: EventRecord): Promise<HookResponse>;
+  replay(event: EventRecord): Promise<HttpResponse>;
   /** Keeps a refused request for the operator. That it was refused does not depend on it: never rejects. */
   record(request: HookRequest, error: HookError): Promise<void>;
 }
@@ -33,7 +33,7 @@ export function createReceiver({ current, sandbox, journal, telemetry }: Receive
   const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
   return { receive, replay, record };
 
-  async function receive(request: HookRequest): Promise<HookResponse> {
+  async function receive(request: HookRequest): Promise<HttpResponse> {
     backlog.requireRoom();
     const program = current();
     const known = await findReplay(request);
@@ -41,7 +41,7 @@ export function createReceiver({ current, sandbox, journal, telemetry }: Receive
     return commit(request, await resolve(request, program), program);
   }
 
-  async function replay(event: EventRecord): Promise<HookResponse> {
+  async function replay(event: EventRecord): Promise<HttpResponse> {
     backlog.requireRoom();
     const program = current();
     const request = toReplayRequest(event, (type, body) => parseBody(requireBodyKind(type), body));
@@ -63,7 +63,7 @@ export function createReceiver({ current, sandbox, journal, telemetry }: Receive
     }
   }
 
-  async function commit(request: HookRequest, resolution: Resolution, { config }: Program): Promise<HookResponse> {
+  async function commit(request: HookRequest, resolution: Resolution, { config }: Program): Promise<HttpResponse> {
     const { dedupeWindowMs, redact } = config.hooks;
     const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact });
     const result = await journal.accept(event);
@@ -84,7 +84,7 @@ export function createReceiver({ current, sandbox, journal, telemetry }: Receive
 }
 
 /** The journal's word as an answer. */
-function toAnswer(result: AcceptResult): HookResponse {
+function toAnswer(result: AcceptResult): HttpResponse {
   if (result.kind !== "conflict") return receiptToResponse(result.receipt);
   throw new HookError("idempotency_conflict");
 }

@@ -1,7 +1,7 @@
 /**
  * The way through the house, as types. Data goes down and never back up:
  *
- *   POST ──ingress──▶ HookRequest ──mapping──▶ Resolution (HookAction[]) ──journal──▶ Receipt ──respond──▶ HookResponse
+ *   POST ──ingress──▶ HookRequest ──mapping──▶ Resolution (HookAction[]) ──journal──▶ Receipt ──respond──▶ HttpResponse
  *                                                                             │
  *                                                     what the journal holds is carried out:
  *                                                     dispatch ──▶ actions ──▶ channels
@@ -140,10 +140,11 @@ export interface Receipt {
   replayed: boolean;
 }
 
-/** What goes back over the wire. `body` undefined: no body at all. */
-export interface HookResponse {
+/** An answer over HTTP. */
+export interface HttpResponse {
   status: number;
   headers: Record<string, string>;
+  /** Sent as JSON, a `Readable` as it is; undefined: no body. */
   body?: unknown;
 }
 

@@ -37,6 +37,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
     hooks: {
       enabled: false,
       token: "",
+      tokens: [{ name: "default", secrets: [] }],
       path: "/hooks",
       maxBodyBytes: 262_144,
       bodyTimeoutMs: 30_000,

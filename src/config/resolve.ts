@@ -2,7 +2,14 @@ import path from "node:path";
 import { takePlugged } from "./plugins/drivers.ts";
 import type { Plugin } from "../plugin.ts";
 import type { MappingInput, Provider, UserConfig } from "./schema/generated.ts";
-import type { AllowedModel, MappingSource, PresetUse, ResolvedConfig } from "./types.ts";
+import {
+  type AllowedModel,
+  DEFAULT_TOKEN,
+  type HookToken,
+  type MappingSource,
+  type PresetUse,
+  type ResolvedConfig,
+} from "./types.ts";
 
 /** Where a configuration comes from. */
 export interface Origin {
@@ -40,10 +47,11 @@ function resolveGateway(user: UserConfig["gateway"]): ResolvedConfig["gateway"] 
 function resolveHooks(user: UserConfig["hooks"], origin: Origin): ResolvedConfig["hooks"] {
   const { bodyTimeoutSeconds, dedupeWindow, ...hooks } = { ...DEFAULTS.hooks, ...user };
   const transformsDir = path.resolve(origin.baseDir, hooks.transformsDir);
+  const tokens = resolveTokens(hooks);
   return {
     ...hooks,
-    // A secret read from a file or a shell tends to end in a line break, which no header can hold.
-    token: hooks.token?.trim() ?? "",
+    token: tokens[0]?.secrets[0] ?? "",
+    tokens,
     path: hooks.path.replace(/\/$/, ""),
     bodyTimeoutMs: bodyTimeoutSeconds * 1000,
     dedupeWindowMs: parseDuration(dedupeWindow),
@@ -54,6 +62,17 @@ function resolveHooks(user: UserConfig["hooks"], origin: Origin): ResolvedConfig
     mail: resolveMail(user?.mail),
     defaultSessionKey: hooks.defaultSessionKey,
   };
+}
+
+function resolveTokens({ token, tokens = {} }: NonNullable<UserConfig["hooks"]>): HookToken[] {
+  // A secret read from a file or a shell tends to end in a line break, which no header can hold.
+  const toSecrets = (secret: string | string[] = []): string[] => [secret].flat().map((text) => text.trim());
+  const named = Object.entries(tokens).map(([name, { secret, hooks }]) => ({
+    name,
+    secrets: toSecrets(secret),
+    hooks,
+  }));
+  return [{ name: DEFAULT_TOKEN, secrets: toSecrets(token) }, ...named];
 }
 
 function resolveMail(user: NonNullable<UserConfig["hooks"]>["mail"]): ResolvedConfig["hooks"]["mail"] {

@@ -20,6 +20,18 @@ export interface MappingSource {
   baseDir: string;
 }
 
+/** The name of `hooks.token`. */
+export const DEFAULT_TOKEN = "default";
+
+/** What lets a request in to a hook. The name stays the same when the secret is rotated. */
+export interface HookToken {
+  name: string;
+  /** The first is current. Without white space around them. */
+  secrets: string[];
+  /** The hooks that it is limited to. */
+  hooks?: string[];
+}
+
 export interface AllowedModel {
   id: string;
   alias?: string;
@@ -51,8 +63,10 @@ export interface ResolvedConfig {
   gateway: { host: string; port: number; token: string | undefined; trustedProxies: string[] };
   hooks: {
     enabled: boolean;
-    /** Without white space around it; empty where none is set. */
+    /** The current secret of `tokens.default`, for requests of our own; empty when none is set. */
     token: string;
+    /** The first is named `default`. */
+    tokens: HookToken[];
     /** With a leading slash, without a trailing one. */
     path: string;
     maxBodyBytes: number;

@@ -1,46 +1,83 @@
-import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate as inflateZlib, inflateRaw } from "node:zlib";
 import { HookError } from "../errors.ts";
+import type { Exchange } from "./exchange.ts";
+import { parseBody, requireBodyKind } from "./parse-body.ts";
 
-/**
- * Reads the body as it comes over the wire. Undefined: the client went away before it was whole. The rest of a body that
- * is refused stays unread.
- */
-export function readBody(
-  req: IncomingMessage,
-  limits: { maxBytes: number; timeoutMs: number },
-): Promise<Buffer | undefined> {
+export interface BodyLimits {
+  /** Counted before and after decompression. */
+  maxBytes: number;
+  timeoutMs: number;
+}
+
+/** Reads the body and decompresses it. Throws the 4xx of a body that is refused, or `ClientGone`. */
+export async function readBody(exchange: Exchange, limits: BodyLimits): Promise<Buffer> {
+  requireDeclaredSize(exchange, limits.maxBytes);
+  const codings = parseCodings(exchange.headers["content-encoding"] ?? "");
+  exchange.sendContinue();
+  const body = await receiveBody(exchange, limits);
+  return codings.length > 0 ? inflate(body, codings, limits.maxBytes) : body;
+}
+
+/** The limits of a JSON body that is sent to any route but a hook. */
+const JSON_LIMITS: BodyLimits = { maxBytes: 1024 * 1024, timeoutMs: 30_000 };
+
+/** Reads and parses a JSON body; undefined when it is empty. */
+export async function readJson(exchange: Exchange, maxBytes = JSON_LIMITS.maxBytes): Promise<unknown> {
+  if (requireBodyKind(exchange.headers["content-type"] ?? "") !== "json") throw new HookError("unsupported_media_type");
+  const body = await readBody(exchange, { ...JSON_LIMITS, maxBytes });
+  return body.length === 0 ? undefined : parseBody("json", body).payload;
+}
+
+/** Refuses a body that is declared over the limit, before any of it is read. */
+export function requireDeclaredSize({ headers }: Exchange, maxBytes: number): void {
+  if (Number(headers["content-length"] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
+}
+
+/** The client broke the connection before its body was complete, so nobody is there to answer. */
+export class ClientGone extends Error {
+  override name = "ClientGone";
+}
+
+/** The rest of a body that is refused stays unread. */
+function receiveBody({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    const timer = setTimeout(() => settle(tooSlow()), limits.timeoutMs);
+    const timer = setTimeout(() => fail(tooSlow()), timeoutMs);
 
     function onData(chunk: Buffer): void {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > limits.maxBytes) settle(bodyTooLarge(limits.maxBytes));
+      if (size > maxBytes) fail(bodyTooLarge(maxBytes));
     }
     function onEnd(): void {
-      settle(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, size));
+      stop();
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size));
+    }
+    function onError(cause: Error): void {
+      fail(new ClientGone("the body broke off", { cause }));
     }
     function onClose(): void {
-      settle(undefined);
+      fail(new ClientGone("the connection was closed"));
     }
-    function settle(outcome: Buffer | HookError | undefined): void {
+    function fail(error: Error): void {
+      stop();
+      body.pause();
+      reject(error);
+    }
+    function stop(): void {
       clearTimeout(timer);
-      req.off("data", onData).off("end", onEnd).off("close", onClose);
-      if (!(outcome instanceof HookError)) return resolve(outcome);
-      req.pause();
-      reject(outcome);
+      body.off("data", onData).off("end", onEnd).off("close", onClose);
     }
 
-    req.on("data", onData).on("end", onEnd).on("close", onClose);
+    // The error listener stays: an error after the answer concerns nobody.
+    body.on("data", onData).on("end", onEnd).on("error", onError).on("close", onClose);
   });
 }
 
-/** The rest of the body is not worth reading: the connection closes behind the answer. */
-export function bodyTooLarge(maxBytes: number): HookError {
+/** The rest of the body is not read, so the connection closes after the answer. */
+function bodyTooLarge(maxBytes: number): HookError {
   return new HookError("body_too_large", {
     message: `The body is over the limit of ${maxBytes} bytes.`,
     headers: { Connection: "close" },
@@ -57,7 +94,7 @@ function tooSlow(): HookError {
 const CODINGS = ["gzip", "x-gzip", "deflate", "br"] as const;
 type Coding = (typeof CODINGS)[number];
 
-/** More layers than any sender has a reason for. */
+/** More than any sender has a reason for. */
 const MAX_LAYERS = 3;
 
 const DECODERS = {
@@ -68,7 +105,7 @@ const DECODERS = {
   br: promisify(brotliDecompress),
 };
 
-/** Reads `Content-Encoding` (`gzip, br`: in the order they were applied); throws 415 for what cannot be undone here. */
+/** Reads `Content-Encoding` (`gzip, br`: in the order they were applied). Throws a 415 for an unknown one. */
 export function parseCodings(contentEncoding: string): Coding[] {
   const names = contentEncoding
     .toLowerCase()
@@ -79,7 +116,7 @@ export function parseCodings(contentEncoding: string): Coding[] {
   return names;
 }
 
-/** Undoes the codings, last one first. No layer may grow over `maxBytes`: a small bomb stays small. */
+/** Decompresses, the last coding first. No layer may grow over `maxBytes`, so a decompression bomb stays small. */
 export async function inflate(body: Buffer, codings: Coding[], maxBytes: number): Promise<Buffer> {
   let inflated = body;
   for (const coding of codings.toReversed()) inflated = await undo(coding, inflated, maxBytes);
@@ -96,7 +133,7 @@ async function undo(coding: Coding, body: Buffer, maxBytes: number): Promise<Buf
   }
 }
 
-/** Some senders leave out the zlib header that `deflate` calls for (RFC 1950, 2.2). */
+/** Some senders omit the zlib header that `deflate` requires (RFC 1950, 2.2). */
 function hasZlibHeader(body: Buffer): boolean {
   return body.length >= 2 && (body.readUInt8(0) & 0x0f) === 8 && body.readUInt16BE(0) % 31 === 0;
 }

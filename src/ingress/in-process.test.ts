@@ -8,7 +8,11 @@ test("a request that is aborted before its answer has begun rejects, whatever be
     body: "{}",
     signal: abort.signal,
   });
-  const handled = handleInProcess(() => new Promise(() => {}), request);
+  const handled = handleInProcess(
+    request,
+    () => new Promise(() => {}),
+    () => "192.0.2.1",
+  );
   abort.abort(new Error("enough"));
   await expect(handled).rejects.toThrow("enough");
 });

@@ -1,62 +1,59 @@
-import { Readable } from "node:stream";
+import { PassThrough, pipeline, Readable } from "node:stream";
 import { untilAborted } from "../shared/async.ts";
+import { createId } from "../shared/id.ts";
+import type { HttpResponse } from "../types.ts";
+import { ClientGone } from "./body.ts";
+import type { ClientResolver } from "./client-address.ts";
+import type { Exchange } from "./exchange.ts";
+import { toWire } from "./write-response.ts";
 
-/** What goes in: a request without a socket. */
-interface Injection {
-  method: string;
-  url: string;
-  headers: Record<string, string>;
-  payload?: Readable;
-  payloadAsStream: true;
-  signal: AbortSignal;
+/** Serves a web-standard request without a socket. Rejects when the request is aborted or its body breaks off. */
+export async function handleInProcess(
+  request: Request,
+  answer: (exchange: Exchange) => Promise<HttpResponse>,
+  clientOf: ClientResolver,
+): Promise<Response> {
+  const exchange = toExchange(request, clientOf);
+  // Whoever reads the body hears of its errors; nobody else needs to.
+  exchange.body.on("error", () => {});
+  try {
+    return toResponse(exchange, await untilAborted(answer(exchange), request.signal));
+  } catch (error) {
+    throw error instanceof ClientGone ? (error.cause ?? error) : error;
+  } finally {
+    // After the answer the rest of the body is not needed: this tells its source to stop.
+    exchange.body.destroy();
+  }
 }
 
-/** What comes out, as soon as its head is written. */
-interface Injected {
-  statusCode: number;
-  headers: Record<string, number | string | string[] | undefined>;
-  stream(): Readable;
+function toExchange(request: Request, clientOf: ClientResolver): Exchange {
+  const { pathname, search, host } = new URL(request.url);
+  return {
+    id: createId(),
+    method: request.method,
+    path: pathname,
+    search: search.slice(1),
+    httpVersion: "1.1",
+    headers: { host, ...Object.fromEntries(request.headers) },
+    client: clientOf("127.0.0.1", request.headers.get("x-forwarded-for") ?? undefined),
+    body: request.body ? Readable.fromWeb(request.body) : Readable.from([]),
+    sendContinue() {},
+    answerHeaders: {},
+  };
 }
 
-/** Headers that speak about a connection, of which there is none. */
-const CONNECTION_HEADERS = new Set(["connection", "keep-alive", "transfer-encoding"]);
-type ResponseBody = ConstructorParameters<typeof Response>[0];
-
+/** Statuses for which a `Response` must not have a body. */
 const BODILESS = new Set([204, 205, 304]);
 
-/** Sends a web-standard request through the server without a socket. Rejects when the request is aborted. */
-export async function handleInProcess(
-  inject: (injection: Injection) => Promise<Injected>,
-  request: Request,
-): Promise<Response> {
-  const { pathname, search } = new URL(request.url);
-  const payload = request.body ? Readable.fromWeb(request.body) : undefined;
-  const answer = inject({
-    method: request.method,
-    url: pathname + search,
-    headers: Object.fromEntries(request.headers),
-    ...(payload && { payload }),
-    payloadAsStream: true,
-    signal: request.signal,
-  });
-  // The signal given along ends only what is being read or written.
-  const injected = await untilAborted(answer, request.signal);
-  // Once answered, the rest of the request is not wanted: its source is told to stop.
-  injected.stream().once("close", () => payload?.destroy());
-  return new Response(toBody(request, injected), {
-    status: injected.statusCode,
-    headers: toHeaders(injected.headers),
-  });
-}
-
-function toBody(request: Request, injected: Injected): ResponseBody {
-  if (request.method === "HEAD" || BODILESS.has(injected.statusCode)) return null;
-  return Readable.toWeb(injected.stream()) as ResponseBody;
-}
-
-function toHeaders(headers: Injected["headers"]): [string, string][] {
-  return Object.entries(headers).flatMap(([name, value]) => {
-    if (value === undefined || CONNECTION_HEADERS.has(name)) return [];
-    return [value].flat().map((one): [string, string] => [name, String(one)]);
+function toResponse(exchange: Exchange, response: HttpResponse): Response {
+  const { headers, body } = toWire(exchange, response);
+  // It speaks of a connection, and there is none.
+  delete headers["Connection"];
+  const isBodiless = exchange.method === "HEAD" || BODILESS.has(response.status);
+  // A `Response` takes bytes, the stream may give text.
+  const content = body instanceof Readable ? Readable.toWeb(pipeline(body, new PassThrough(), () => {})) : body;
+  return new Response(isBodiless ? null : (content as ConstructorParameters<typeof Response>[0]), {
+    status: response.status,
+    headers,
   });
 }

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { matchRoute } from "./route.ts";
+import { splitTarget } from "./exchange.ts";
+import { matchHook } from "./route.ts";
+
+function match(target: string, prefix = "/hooks") {
+  return matchHook(splitTarget(target).path, prefix);
+}
 
 describe("a path under the prefix", () => {
   test.each([
@@ -12,7 +17,7 @@ describe("a path under the prefix", () => {
     ["/hooks/...", "..."],
     ["http://gateway.test/hooks/wake?x=1", "wake"],
   ])("%s names the hook %s", (target, hook) => {
-    expect(matchRoute(target, "/hooks")?.hook).toBe(hook);
+    expect(match(target)).toEqual({ hook });
   });
 
   test.each([
@@ -30,25 +35,21 @@ describe("a path under the prefix", () => {
     "/hooks/%zz",
     "/hooks/%ff",
   ])("%s names no hook", (target) => {
-    expect(matchRoute(target, "/hooks")).toMatchObject({ hook: undefined });
-  });
-
-  test("keeps the path as it came and takes the query apart from it", () => {
-    expect(matchRoute("/hooks/a%20b/?x=1?y", "/hooks")).toEqual({
-      path: "/hooks/a%20b/",
-      search: "x=1?y",
-      hook: "a b",
-    });
+    expect(match(target)).toEqual({ hook: undefined });
   });
 });
 
 test.each(["/", "/hook", "/hooksy/wake", "/HOOKS/wake", "//hooks/wake", "*", "http://gateway.test", "wake"])(
   "%s is not under the prefix",
   (target) => {
-    expect(matchRoute(target, "/hooks")).toBeUndefined();
+    expect(match(target)).toBeUndefined();
   },
 );
 
 test("a prefix may have several segments", () => {
-  expect(matchRoute("/in/bound/wake", "/in/bound")?.hook).toBe("wake");
+  expect(match("/in/bound/wake", "/in/bound")).toEqual({ hook: "wake" });
+});
+
+test("the query is split from the path, which stays encoded", () => {
+  expect(splitTarget("/hooks/a%20b/?x=1?y")).toEqual({ path: "/hooks/a%20b/", search: "x=1?y" });
 });

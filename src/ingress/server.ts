@@ -1,155 +1,197 @@
-import {
-  fastify,
-  type FastifyHttpOptions,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from "fastify";
-import type { Server, ServerResponse } from "node:http";
+import http, { type IncomingMessage, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { ConfigError, HookError, messageOf } from "../errors.ts";
 import { createId } from "../shared/id.ts";
-import { toClient } from "./auth/throttle.ts";
-import { createInFlight, type InFlight } from "./drain.ts";
-import { type Exchange, sendContinue } from "./exchange.ts";
-import { createServeHook, type HookOptions } from "./handler.ts";
+import type { HttpResponse } from "../types.ts";
+import { ClientGone } from "./body.ts";
+import { createClientResolver } from "./client-address.ts";
+import { type Exchange, splitTarget } from "./exchange.ts";
 import { handleInProcess } from "./in-process.ts";
-import { errorToResponse, reportError } from "./respond.ts";
+import { reportError } from "./respond.ts";
+import { matchHook } from "./route.ts";
+import { createRouter, type Routes } from "./router.ts";
+import { createServeHook, type HookOptions, type IngressProgram } from "./serve-hook.ts";
 import { createClientErrorHandler, writeResponse } from "./write-response.ts";
 
 export interface IngressOptions extends HookOptions {
-  /** Adds the operator's routes: they take precedence over hooks. A request's id is a UUIDv7. */
-  register?(app: FastifyInstance): void;
-  /** How long `close` waits for what is in flight, in milliseconds. */
+  /** Read once per request, so that a reload counts from the next request on. */
+  current(): IngressProgram;
+  /** Everything that is not a hook. Routes take precedence over hooks. */
+  routes?: Routes;
+  /** How long `close` waits for requests in flight, in milliseconds. */
   drainMs?: number;
 }
 
 export interface IngressServer {
-  /** Accepts connections on `gateway.host` and `gateway.port`; resolves with where that really is. */
-  listen: () => Promise<{ url: string; port: number }>;
+  /** Accepts connections on `gateway.host` and `gateway.port`; resolves with the real address. */
+  listen(): Promise<{ url: string; port: number }>;
   /** The same service without a socket. */
-  handle: (request: Request) => Promise<Response>;
-  /** Takes nothing new, finishes what is in flight, closes every connection. */
-  close: () => Promise<void>;
+  handle(request: Request): Promise<Response>;
+  /** Refuses new requests, finishes those in flight, closes every connection. */
+  close(): Promise<void>;
 }
 
 const DRAIN_MS = 10_000;
 
-/** Fastify parses no hook and logs nothing: each of its conveniences costs what a hook has no use for. */
-const FRAMEWORK_OPTIONS = {
-  logger: false,
-  genReqId: createId,
-  // Nothing merges a payload into an object of ours, and a trial must take what the hook would.
-  onProtoPoisoning: "ignore",
-  onConstructorPoisoning: "ignore",
-  return503OnClosing: false,
-  // Over the longest `hooks.bodyTimeoutSeconds`: this one ends requests that nobody waits for any more.
+const SERVER_OPTIONS: http.ServerOptions = {
+  // Longer than the largest `hooks.bodyTimeoutSeconds`: this one only ends connections that nobody waits for.
   requestTimeout: 330_000,
-  http: { headersTimeout: 30_000, connectionsCheckingInterval: 5_000, requireHostHeader: false },
-} satisfies FastifyHttpOptions<Server>;
+  headersTimeout: 30_000,
+  connectionsCheckingInterval: 5_000,
+  keepAliveTimeout: 72_000,
+  // Checked here instead, so that the answer has a body.
+  requireHostHeader: false,
+};
 
+/** Serves hooks and all other routes over HTTP and in process. */
 export function createServer(options: IngressOptions): IngressServer {
+  const { current, telemetry, routes = {}, drainMs = DRAIN_MS } = options;
+  const router = createRouter(routes);
+  const serveHook = createServeHook(options);
+  const clientOf = createClientResolver(current().config.gateway.trustedProxies);
   const inFlight = createInFlight();
+  /** The latest response of each connection. */
+  const newest = new WeakMap<Socket, ServerResponse>();
   let closing: Promise<void> | undefined;
-  const draining = (): boolean => closing !== undefined;
-  const serveHook = createServeHook(options, draining);
-  const app = createApp(options.config().gateway.trustedProxies, inFlight, {
-    begin: (res) => inFlight.begin(res),
-    draining,
-    serve: (exchange) => inFlight.track(serveHook(exchange)),
-    fail: (exchange, error) => writeResponse(exchange, reportError(options.telemetry.log, exchange, error)),
-  });
-  options.register?.(app);
+
+  const server = http.createServer(SERVER_OPTIONS, onRequest);
+  server.on(
+    "clientError",
+    createClientErrorHandler((socket) => newest.get(socket)),
+  );
+  // A client that sends `Expect: 100-continue` waits before it sends the body: the head is checked first.
+  server.on("checkContinue", onRequest).on("checkExpectation", onRequest);
 
   return {
     async listen() {
-      const { host, port } = options.config().gateway;
-      const url = await app.listen({ host, port }).catch((error: unknown) => {
-        const message = `cannot listen on ${host}, port ${port}: ${messageOf(error)}`;
-        throw new ConfigError([{ key: "gateway.port", message }]);
-      });
-      const address = app.server.address();
-      return { url, port: typeof address === "object" && address ? address.port : port };
+      const { host, port } = current().config.gateway;
+      await listenOn(server, host, port);
+      const address = server.address();
+      const realPort = typeof address === "object" && address ? address.port : port;
+      return { url: toUrl(host, realPort), port: realPort };
     },
-
-    async handle(request) {
-      if (closing) return toClosedResponse();
-      return handleInProcess((injection) => app.inject(injection), request);
-    },
-
-    close() {
-      closing ??= drain(app, inFlight, options.drainMs ?? DRAIN_MS);
-      return closing;
-    },
+    handle: (request) => handleInProcess(request, answer, clientOf),
+    close: () => (closing ??= drain()),
   };
-}
 
-function createApp(trustedProxies: string[], inFlight: InFlight, handlers: Handlers): FastifyInstance {
-  const app = fastify({
-    ...FRAMEWORK_OPTIONS,
-    trustProxy: trustedProxies.length > 0 && trustedProxies,
-    clientErrorHandler: createClientErrorHandler((socket) => inFlight.newest(socket)),
-    // A path that cannot be decoded comes here instead of to `takeOver`.
-    frameworkErrors: (_error, request, reply) => {
-      handlers.begin(reply.raw);
-      takeRequest(request, reply, handlers.serve);
-    },
-  });
-  takeOver(app, handlers);
-  return app;
-}
+  function onRequest(req: IncomingMessage, res: ServerResponse): void {
+    newest.set(req.socket, res);
+    inFlight.enter();
+    res.once("close", inFlight.leave);
+    void respond(req, res);
+  }
 
-/** As long as anything is in flight, whoever comes new is told so by a 503, not left with a refused connection. */
-async function drain(app: FastifyInstance, inFlight: InFlight, limitMs: number): Promise<void> {
-  app.server.closeIdleConnections();
-  await inFlight.idle(limitMs);
-  const closed = app.close();
-  // What is still open has nothing in flight, or has had its time.
-  app.server.closeAllConnections();
-  await closed;
-}
+  async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const forwarded = req.headers["x-forwarded-for"];
+    const exchange: Exchange = {
+      id: createId(),
+      method: req.method ?? "",
+      ...splitTarget(req.url ?? ""),
+      httpVersion: req.httpVersion,
+      headers: req.headers,
+      client: clientOf(req.socket.remoteAddress, typeof forwarded === "string" ? forwarded : undefined),
+      body: req,
+      sendContinue() {
+        if (req.headers.expect?.toLowerCase() === "100-continue") res.writeContinue();
+      },
+      answerHeaders: {},
+    };
+    try {
+      writeResponse(exchange, await answer(exchange), res);
+    } catch (error) {
+      // Nobody is there to answer, or no answer can be written.
+      res.destroy();
+      if (!(error instanceof ClientGone)) reportError(telemetry.log, exchange, error);
+    }
+  }
 
-function toClosedResponse(): Response {
-  const { status, headers, body } = errorToResponse(new HookError("draining"), createId());
-  return Response.json(body, { status, headers });
-}
+  /** Rejects only with `ClientGone`. */
+  async function answer(exchange: Exchange): Promise<HttpResponse> {
+    inFlight.enter();
+    try {
+      return closeWhenDraining(await dispatch(exchange));
+    } catch (error) {
+      if (error instanceof ClientGone) throw error;
+      return closeWhenDraining(reportError(telemetry.log, exchange, error));
+    } finally {
+      inFlight.leave();
+    }
+  }
 
-type Answer = (exchange: Exchange) => void;
+  async function dispatch(exchange: Exchange): Promise<HttpResponse> {
+    if (closing) throw new HookError("draining");
+    if (exchange.headers.host === undefined && exchange.httpVersion === "1.1") {
+      throw new HookError("bad_request", { message: "The Host header is missing." });
+    }
+    const routed = router.serve(exchange);
+    if (routed) return routed;
+    const program = current();
+    const { enabled, path } = program.config.hooks;
+    const route = enabled ? matchHook(exchange.path, path) : undefined;
+    if (!route) throw new HookError("not_found");
+    return serveHook(exchange, route.hook, program);
+  }
 
-interface Handlers {
-  /** Called for every request before its body is read. */
-  begin: (res: ServerResponse) => void;
-  /** True while nothing new is taken on. */
-  draining: () => boolean;
-  /** Answers a request that no route was added for. */
-  serve: Answer;
-  /** Answers a request whose route failed. */
-  fail: (exchange: Exchange, error: unknown) => void;
-}
+  function closeWhenDraining(response: HttpResponse): HttpResponse {
+    return closing ? { ...response, headers: { ...response.headers, Connection: "close" } } : response;
+  }
 
-/** Leaves the framework the routes that were added to it, and takes everything else, before it parses a body. */
-function takeOver(app: FastifyInstance, { begin, draining, serve, fail }: Handlers): void {
-  app.addHook("onRequest", (request, reply, next) => {
-    begin(reply.raw);
-    if (request.is404) return takeRequest(request, reply, serve);
-    if (draining()) throw new HookError("draining");
-    sendContinue(request.raw, reply.raw);
-    next();
-  });
-  app.setErrorHandler((error, request, reply) => {
-    takeRequest(request, reply, (exchange) => fail(exchange, error));
-  });
-  app.setNotFoundHandler((request, reply) => {
-    const error = new HookError("not_found");
-    takeRequest(request, reply, (exchange) => fail(exchange, error));
-  });
-  // A client that sends `Expect: 100-continue` asks before it sends the body: the head is judged first.
-  for (const event of ["checkContinue", "checkExpectation"]) {
-    app.server.on(event, (req, res) => app.routing(req, res));
+  /** While anything is in flight, new connections get a 503 instead of being refused. */
+  async function drain(): Promise<void> {
+    server.closeIdleConnections();
+    await inFlight.idle(drainMs);
+    const closed = new Promise((resolve) => server.close(resolve));
+    // Nothing is in flight on these, or it took too long.
+    server.closeAllConnections();
+    await closed;
   }
 }
 
-/** From here on the framework leaves the request alone, and sends no answer of its own. */
-function takeRequest(request: FastifyRequest, reply: FastifyReply, answer: Answer): void {
-  reply.hijack();
-  answer({ id: request.id, req: request.raw, res: reply.raw, client: toClient(request.ip) });
+async function listenOn(server: http.Server, host: string, port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host, port }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  }).catch((error: unknown) => {
+    const message = `cannot listen on ${host}, port ${port}: ${messageOf(error)}`;
+    throw new ConfigError([{ key: "gateway.port", message }]);
+  });
+}
+
+/** An address under which this machine reaches the server. */
+function toUrl(host: string, port: number): string {
+  const reachable = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
+  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+}
+
+interface InFlight {
+  enter(): void;
+  leave(): void;
+  /** Resolves when nothing is in flight, or after `limitMs`. */
+  idle(limitMs: number): Promise<void>;
+}
+
+/** Counts responses until they are sent, and work until it is done, also when its client has gone. */
+function createInFlight(): InFlight {
+  let count = 0;
+  let onIdle: () => void = () => {};
+  return {
+    enter: () => void count++,
+    leave() {
+      count--;
+      if (count === 0) onIdle();
+    },
+    idle(limitMs) {
+      if (count === 0) return Promise.resolve();
+      return new Promise((resolve) => {
+        const timer = setTimeout(resolve, limitMs);
+        onIdle = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    },
+  };
 }

@@ -1,8 +1,9 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
-import { Socket } from "node:net";
+import type { Socket } from "node:net";
+import { pipeline, Readable } from "node:stream";
 import { HookError } from "../errors.ts";
 import { createId } from "../shared/id.ts";
-import type { HookResponse } from "../types.ts";
+import type { HttpResponse } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
 import { errorToResponse } from "./respond.ts";
 
@@ -10,33 +11,34 @@ import { errorToResponse } from "./respond.ts";
 const LINGER_IDLE_MS = 1_000;
 const LINGER_BYTES = 64 * 1024 * 1024;
 
-/** Writes an answer. One with `Connection: close` reaches also a client that is still sending. */
-export function writeResponse(exchange: Exchange, response: HookResponse): void {
-  const { id, req, res } = exchange;
-  if (res.destroyed) return;
-  const body = response.body === undefined ? undefined : JSON.stringify(response.body);
-  res.writeHead(response.status, { ...response.headers, "X-Request-Id": id, ...describe(body) });
-  const closesEarly = response.headers["Connection"] === "close" && isStillSent(req);
-  if (!closesEarly || body === undefined) {
-    res.end(body);
-    return;
-  }
-  // Closing while bytes come in makes the kernel reset the connection, and the answer is lost with it.
-  res.write(body);
-  discardRest(req, () => res.end());
+/** Writes a response. One with `Connection: close` also reaches a client that is still sending. */
+export function writeResponse(exchange: Exchange, response: HttpResponse, res: ServerResponse): void {
+  const { headers, body } = toWire(exchange, response);
+  if (!res.destroyed) res.writeHead(response.status, headers);
+  if (body instanceof Readable) pipeline(body, res, () => {});
+  else if (body !== undefined && headers["Connection"] === "close" && !res.req.complete) {
+    // Closing while bytes come in makes the kernel reset the connection, and the answer is lost with it.
+    res.write(body);
+    discardRest(res.req, () => res.end());
+  } else res.end(body);
 }
 
-function describe(body: string | undefined): Record<string, string | number> {
-  if (body === undefined) return {};
-  return { "Content-Type": "application/json; charset=utf-8", "Content-Length": Buffer.byteLength(body) };
+interface WireResponse {
+  headers: Record<string, string>;
+  body: string | Readable | undefined;
 }
 
-/** In process nothing is sent: there is no connection that could be reset. */
-function isStillSent(req: IncomingMessage): boolean {
-  return !req.complete && req.socket instanceof Socket;
+/** The response with all its headers and its body as text. */
+export function toWire({ id, answerHeaders }: Exchange, response: HttpResponse): WireResponse {
+  const headers: Record<string, string> = { ...answerHeaders, ...response.headers, "X-Request-Id": id };
+  if (response.body === undefined || response.body instanceof Readable) return { headers, body: response.body };
+  const body = JSON.stringify(response.body);
+  headers["Content-Type"] = "application/json; charset=utf-8";
+  headers["Content-Length"] = String(Buffer.byteLength(body));
+  return { headers, body };
 }
 
-/** Who sends on and on, ever so slowly, is ended by the server's `requestTimeout`. */
+/** A client that sends on very slowly is stopped by the server's `requestTimeout`. */
 function discardRest(req: IncomingMessage, done: () => void): void {
   let discarded = 0;
   const timer = setTimeout(stop, LINGER_IDLE_MS);
@@ -55,14 +57,17 @@ function discardRest(req: IncomingMessage, done: () => void): void {
   req.on("data", onData).on("end", stop).on("close", stop).resume();
 }
 
-/** How long a client that was refused may take to read the answer while it still sends. */
+/** How long a client may take to read the answer while it still sends. */
 const LINGER_MS = 2_000;
 
 type ClientErrorHandler = (error: NodeJS.ErrnoException, socket: Socket) => void;
 
-/** Answers bytes that are no HTTP request, then closes the connection. `newest` gives the answer begun last on it. */
+/**
+ * Answers bytes that are not an HTTP request, then closes the connection. `newest` gives the connection's latest
+ * response.
+ */
 export function createClientErrorHandler(newest: (socket: Socket) => ServerResponse | undefined): ClientErrorHandler {
-  /** The parser reports every further piece of a broken stream again. */
+  /** The parser reports each further piece of a broken stream again. */
   const refused = new WeakSet<Socket>();
 
   return function handleClientError(error, socket): void {
@@ -70,9 +75,9 @@ export function createClientErrorHandler(newest: (socket: Socket) => ServerRespo
     refused.add(socket);
     const answer = newest(socket);
     const isBodyBroken = answer !== undefined && !answer.req.complete;
-    // A second answer to the same request would be taken for the answer to the next one.
+    // The client would take a second answer to this request for the answer to its next one.
     if (!socket.writable || (isBodyBroken && answer.headersSent)) socket.destroy();
-    // The request before the broken bytes was whole: it gets its own answer first.
+    // The request before the broken bytes was complete: it gets its own answer first.
     else if (answer && !isBodyBroken && !answer.writableFinished) answer.once("close", () => refuse(socket, error));
     else refuse(socket, error);
   };

@@ -4,7 +4,7 @@ import type { DriverDefinition } from "../plugin.ts";
 import { silentLog } from "../telemetry/log.ts";
 import type { MailSource } from "./source.ts";
 
-export { registerMailPush } from "./gmail/push.ts";
+export { createMailPush } from "./gmail/push.ts";
 export { openMailStore } from "./store/sqlite.ts";
 export type { ProcessedMail } from "./watch/deliver.ts";
 export { createMailPost } from "./watch/post.ts";

@@ -1,100 +1,159 @@
-import type { FastifyInstance } from "fastify";
+import { Readable } from "node:stream";
 import { HookError } from "../errors.ts";
-import { DELIVERY_STATES, MAIN_SESSION, RUN_STATES } from "../types.ts";
-import { type AuthenticateOptions, createAuthenticate } from "./auth.ts";
-import { type EventOptions, registerDeadLetters, registerEvents } from "./events.ts";
-import { type Query, requireFound, requireOnly, toLimit, toOneOf, toPage, toText } from "./query.ts";
+import { createAuthRateLimit } from "../ingress/auth-rate-limit.ts";
+import type { Exchange } from "../ingress/exchange.ts";
+import { createRouter, json, type RouteRequest, type Routes } from "../ingress/router.ts";
+import type { EventRecord, Journal } from "../journal/journal.ts";
+import { bearerOf, sameSecret } from "../shared/secret.ts";
+import { DELIVERY_STATES, EVENT_STATUSES, type HttpResponse, MAIN_SESSION, RUN_STATES } from "../types.ts";
+import { exportEvents } from "./export.ts";
+import { requireFound, requireOnly, toCursor, toLimit, toMoment, toOneOf, toPage, toText } from "./query.ts";
 import type { Trial } from "./trial.ts";
 import {
   type OperatorAnswers,
   type StatusView,
+  toDeadLetterView,
   toDeliveryView,
+  toEventTimeline,
+  toEventView,
   toRunView,
   toSessionTimeline,
   toSessionView,
 } from "./views.ts";
 
-export interface OperatorOptions extends AuthenticateOptions, EventOptions {
-  /** Version, config, sandbox and queue, as JSON. */
+export interface OperatorOptions {
+  /** `gateway.auth.token`; without one, the API is off. */
+  token(): string | undefined;
+  journal: Journal;
   status(): Promise<StatusView>;
   /** Runs one payload through mapping and transform, and dispatches nothing. */
   tryHook(trial: unknown): Promise<Trial>;
-  /** Rejects with the reason where the service could not accept a hook. */
+  /** Runs the event's request again as a new one, and gives the answer that its sender would get. */
+  replay(event: EventRecord): Promise<HttpResponse>;
+  /** Rejects with the reason when the service cannot accept hooks. */
   requireReady(): Promise<void>;
 }
 
-/** The operator's side: what was received, what became of it, and whether the service is well. */
-export function registerOperator(app: FastifyInstance, options: OperatorOptions): void {
-  const { journal } = options;
+const API_HEADERS = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
 
-  app.get("/healthz", async () => ({ ok: true }));
-  app.get("/readyz", async (_request, reply) => {
-    const ready = await options.requireReady().then(
-      () => true,
-      () => false,
-    );
-    return reply.code(ready ? 200 : 503).send({ ok: ready });
-  });
+/** Health checks and the operator API: what was received, what became of it, and whether the service works. */
+export function createOperatorRoutes(options: OperatorOptions): Routes {
+  const authenticate = createAuthenticate(options.token);
+  const api = createRouter({ ...rawRoutes(options), ...jsonRoutes(options) });
 
-  app.register(async (api) => {
-    api.addHook("onRequest", createAuthenticate(options));
-    acceptNoBody(api);
-    api.get("/api/status", () => options.status());
-    api.post("/api/try", async ({ body }, reply) => {
-      const trial = await options.tryHook(body);
-      return reply.code(trial.ok ? 200 : trial.status).send(trial);
-    });
+  return {
+    "GET /healthz": () => json({ ok: true }),
+    "GET /readyz": () =>
+      options.requireReady().then(
+        () => json({ ok: true }),
+        () => json({ ok: false }, 503),
+      ),
+    "* /api/:rest*": ({ exchange }) => {
+      Object.assign(exchange.answerHeaders, API_HEADERS);
+      // Before the route: without the token nobody learns which exist.
+      authenticate(exchange);
+      return requireFound(api.serve(exchange), "path");
+    },
+  };
+}
 
-    // Without the token nobody learns what there is.
-    for (const url of ["/api", "/api/*"]) api.all(url, async () => requireFound(undefined, "path"));
+function createAuthenticate(token: OperatorOptions["token"]): (exchange: Exchange) => void {
+  // Not shared with the hooks: their token must not reset the count of failures here.
+  const rateLimit = createAuthRateLimit();
 
-    registerEvents(api, options);
-    registerDeadLetters(api, options);
+  return function authenticate({ headers, client }) {
+    const expected = token();
+    if (expected === undefined) throw new HookError("not_found");
+    const bearer = bearerOf(headers.authorization);
+    if (bearer && sameSecret(bearer, expected)) return rateLimit.succeed(client);
+    rateLimit.fail(client);
+    throw new HookError("unauthorized", { message: "The gateway token is missing or wrong." });
+  };
+}
 
-    api.get<{ Querystring: Query; Reply: OperatorAnswers["GET /api/sessions"] }>("/api/sessions", async ({ query }) => {
+/** Routes whose answers are not simply JSON with status 200. */
+function rawRoutes({ journal, tryHook, replay }: OperatorOptions): Routes {
+  return {
+    "GET /api/events/export": ({ query }) => {
+      requireOnly(query, "hook", "status", "since", "until");
+      const lines = exportEvents(journal, {
+        hook: toText(query, "hook"),
+        status: toOneOf(query, "status", EVENT_STATUSES),
+        since: toMoment(query, "since"),
+        until: toMoment(query, "until"),
+      });
+      return { status: 200, headers: { "Content-Type": "application/x-ndjson" }, body: Readable.from(lines) };
+    },
+    "POST /api/events/:id/replay": async ({ params: { id = "" } }) =>
+      replay(requireFound(await journal.getEvent(id), "event")),
+    "POST /api/try": async ({ readJson }) => {
+      const trial = await tryHook(await readJson());
+      return json(trial, trial.ok ? 200 : trial.status);
+    },
+  };
+}
+
+type JsonHandlers = Omit<
+  { [Route in keyof OperatorAnswers]: (request: RouteRequest) => Promise<OperatorAnswers[Route]> },
+  "POST /api/try"
+>;
+
+function jsonRoutes({ journal, status }: OperatorOptions): Routes {
+  const handlers: JsonHandlers = {
+    "GET /api/status": () => status(),
+
+    "GET /api/events": async ({ query }) => {
+      requireOnly(query, "limit", "before", "hook", "status");
+      const filter = { hook: toText(query, "hook"), status: toOneOf(query, "status", EVENT_STATUSES) };
+      const events = await journal.listEvents({ ...toPage(query), ...filter });
+      return { events: events.map(toEventView) };
+    },
+    "GET /api/events/:id": async ({ params: { id = "" } }) =>
+      toEventTimeline(requireFound(await journal.getEvent(id), "event")),
+
+    "GET /api/sessions": async ({ query }) => {
       requireOnly(query, "limit");
       const sessions = await journal.listSessions({ limit: toLimit(query) });
       return { sessions: sessions.map(toSessionView) };
-    });
-    api.get<{ Params: { "*": string }; Querystring: Query }>("/api/sessions/*", async ({ params, query }) => {
+    },
+    "GET /api/sessions/:key*": async ({ params: { key = "" }, query }) => {
       requireOnly(query, "limit", "after");
-      const page = { limit: toLimit(query, 1000), after: toCursor(query) };
-      const read = await journal.getSession(params["*"], page);
-      if (!read && params["*"] === MAIN_SESSION) return { key: MAIN_SESSION, entries: [] };
-      const { session, entries } = requireFound(read, "session");
+      const found = await journal.getSession(key, { limit: toLimit(query, 1000), after: toCursor(query) });
+      if (!found && key === MAIN_SESSION) return { key, entries: [] };
+      const { session, entries } = requireFound(found, "session");
       return toSessionTimeline(session, entries);
-    });
+    },
 
-    api.get<{ Querystring: Query }>("/api/runs", async ({ query }) => {
+    "GET /api/runs": async ({ query }) => {
       requireOnly(query, "limit", "before", "state");
       const runs = await journal.listRuns({ ...toPage(query), state: toOneOf(query, "state", RUN_STATES) });
       return { runs: runs.map(toRunView) };
-    });
-    api.get<{ Querystring: Query }>("/api/deliveries", async ({ query }) => {
+    },
+    "GET /api/deliveries": async ({ query }) => {
       requireOnly(query, "limit", "before", "state");
       const state = toOneOf(query, "state", DELIVERY_STATES);
       const deliveries = await journal.listDeliveries({ ...toPage(query), state });
       return { deliveries: deliveries.map(toDeliveryView) };
-    });
-  });
-}
+    },
 
-function toCursor(query: Query): number | undefined {
-  const text = toText(query, "after");
-  if (text === undefined) return undefined;
-  const after = Number(text);
-  if (!Number.isSafeInteger(after) || after < 0) {
-    throw new HookError("invalid_query", { message: "after must be the seq of an entry." });
-  }
-  return after;
-}
-
-/** Takes an empty body that is called JSON for none: clients that always send the header mean no harm by it. */
-function acceptNoBody(api: FastifyInstance): void {
-  // As everywhere in the server: a payload may have a field of any name.
-  const parseJson = api.getDefaultJsonParser("ignore", "ignore");
-  api.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
-    if (body === "") done(null);
-    else void parseJson(request, String(body), done);
-  });
+    "GET /api/dead-letters": async ({ query }) => {
+      requireOnly(query, "limit", "before");
+      const deadLetters = await journal.listDeadLetters(toPage(query));
+      return { deadLetters: deadLetters.map(toDeadLetterView) };
+    },
+    "POST /api/dead-letters/:id/retry": async ({ params: { id = "" } }) => {
+      requireFound((await journal.retryDeadLetter(id, Date.now())) || undefined, "dead letter");
+      return { ok: true, id };
+    },
+    "DELETE /api/dead-letters/:id": async ({ params: { id = "" } }) => {
+      requireFound((await journal.dropDeadLetter(id)) || undefined, "dead letter");
+      return { ok: true, id };
+    },
+  };
+  return Object.fromEntries(
+    Object.entries(handlers).map(([route, handle]) => [
+      route,
+      async (request: RouteRequest) => json(await handle(request)),
+    ]),
+  );
 }

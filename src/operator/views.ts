@@ -25,7 +25,7 @@ export interface OperatorAnswers {
   "GET /api/events": { events: EventView[] };
   "GET /api/events/:id": EventTimeline;
   "GET /api/sessions": { sessions: SessionView[] };
-  "GET /api/sessions/:key": SessionTimeline;
+  "GET /api/sessions/:key*": SessionTimeline;
   "GET /api/runs": { runs: RunView[] };
   "GET /api/deliveries": { deliveries: DeliveryView[] };
   "GET /api/dead-letters": { deadLetters: DeadLetterView[] };

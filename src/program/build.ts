@@ -8,6 +8,7 @@ import { byPlace, type ReadConfig } from "../config/load.ts";
 import { staticText } from "../config/rules/mappings.ts";
 import type { MappingSource, ResolvedConfig } from "../config/types.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
+import { createDoors, type Doors } from "../ingress/doors.ts";
 import type { RunLimits } from "../journal/journal.ts";
 import { createMailSource } from "../mail/index.ts";
 import type { MailSource } from "../mail/source.ts";
@@ -25,6 +26,8 @@ export interface Program {
   readAt: number;
   builtAt: number;
   config: ResolvedConfig;
+  /** Who may send to which hook. */
+  doors: Doors;
   mappings: MappingIndex;
   limits: RunLimits;
   agent: AgentDriver;
@@ -64,6 +67,7 @@ export async function buildProgram({ generation, load, runner }: BuildOptions): 
     readAt,
     builtAt: Date.now(),
     config,
+    doors: createDoors(config.hooks.tokens),
     mappings: createMappingIndex(mappings),
     limits: toRunLimits(mappings),
     agent,

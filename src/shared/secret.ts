@@ -19,9 +19,22 @@ export function toBearer(token: string): string {
   return `Bearer ${Buffer.from(token).toString("latin1")}`;
 }
 
-/** Compares in a time that tells nothing about either secret, its length included: both are hashed first. */
+/** The bytes of a Bearer token in an `Authorization` header; undefined for another scheme or an empty token. */
+export function bearerOf(authorization: string | undefined): Buffer | undefined {
+  // The scheme's case does not matter (RFC 9110, 11.1).
+  const token = /^bearer +(.*)$/i.exec(authorization ?? "")?.[1]?.trim();
+  // Node reads header bytes as Latin-1; this gives the bytes back, so that a token in UTF-8 compares equal.
+  return token ? Buffer.from(token, "latin1") : undefined;
+}
+
+/** Compares in a time that tells nothing about either secret. */
 export function sameSecret(one: string | Buffer, other: string | Buffer): boolean {
-  return timingSafeEqual(hash("sha256", one, "buffer"), hash("sha256", other, "buffer"));
+  return timingSafeEqual(digestOf(one), digestOf(other));
+}
+
+/** Digests have one length, so comparing them does not tell the length of the secrets. */
+export function digestOf(secret: string | Buffer): Buffer {
+  return hash("sha256", secret, "buffer");
 }
 
 /** What is kept in the place of a secret. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { BEARER, DOORS, expectRefusal, startIngress } from "../support/ingress.ts";
+import { BEARER, TRANSPORTS, expectRefusal, startIngress } from "../support/ingress.ts";
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
 
@@ -16,7 +16,7 @@ function endlessBody(stopped: () => void = () => {}): ReadableStream {
   });
 }
 
-describe.each(DOORS)("through the %s", (door) => {
+describe.each(TRANSPORTS)("through the %s", (transport) => {
   describe("the body", () => {
     test.each([
       ["JSON without a type", undefined, JSON_BODY, { text: "hello" }],
@@ -25,21 +25,21 @@ describe.each(DOORS)("through the %s", (door) => {
       ["a form", "application/x-www-form-urlencoded", "a=1&a=2&b=c+d", { a: ["1", "2"], b: "c d" }],
       ["a form with JSON", "application/x-www-form-urlencoded", "payload=%7B%22a%22%3A1%7D", { a: 1 }],
     ])("%s", async (_what, type, text, payload) => {
-      const { send, received } = await startIngress(door);
+      const { send, received } = await startIngress(transport);
       const headers = { ...BEARER, ...(type && { "content-type": type }) };
       expect((await send("/hooks/any", { headers, body: Buffer.from(text) })).status).toBe(200);
       expect(received[0]).toMatchObject({ payload, contentType: type ?? "", rawBody: Buffer.from(text) });
     });
 
     test("is taken apart when it is compressed", async () => {
-      const { send, received } = await startIngress(door);
+      const { send, received } = await startIngress(transport);
       const headers = { ...BEARER, "content-encoding": "gzip" };
       expect((await send("/hooks/any", { headers, body: gzipSync(JSON_BODY) })).status).toBe(200);
       expect(received[0]).toMatchObject({ payload: { text: "hello" }, rawBody: Buffer.from(JSON_BODY) });
     });
 
     test("is refused over the limit, to the byte", async () => {
-      const { send, refused } = await startIngress(door);
+      const { send, refused } = await startIngress(transport);
       const bodyOf = (size: number) => `"${"x".repeat(size - 2)}"`;
       expect((await send("/hooks/any", { body: bodyOf(10_000) })).status).toBe(200);
       await expectRefusal(await send("/hooks/any", { body: bodyOf(10_001) }), 413, "body_too_large");
@@ -47,14 +47,14 @@ describe.each(DOORS)("through the %s", (door) => {
     });
 
     test("is refused over the limit when its length is not declared", async () => {
-      const { send } = await startIngress(door);
+      const { send } = await startIngress(transport);
       const response = await send("/hooks/any", { body: endlessBody(), duplex: "half" });
       expect(response.status).toBe(413);
       expect(await response.json()).toMatchObject({ code: "body_too_large" });
     });
 
     test("is refused over the limit when it grows", async () => {
-      const { send, received } = await startIngress(door);
+      const { send, received } = await startIngress(transport);
       const headers = { ...BEARER, "content-encoding": "gzip" };
       const response = await send("/hooks/any", { headers, body: gzipSync(Buffer.alloc(10_001)) });
       await expectRefusal(response, 413, "body_too_large");
@@ -70,7 +70,7 @@ describe.each(DOORS)("through the %s", (door) => {
       ["{}", 415, "unsupported_encoding", { "content-encoding": "compress" }],
       ["{}", 400, "invalid_encoding", { "content-encoding": "br" }],
     ])("%j is refused with %i %s", async (text, status, code, headers) => {
-      const { send, received, refused } = await startIngress(door);
+      const { send, received, refused } = await startIngress(transport);
       const init = {
         headers: { "content-type": "application/json", ...BEARER, ...headers },
         body: Buffer.from(text),
@@ -88,7 +88,7 @@ describe.each(DOORS)("through the %s", (door) => {
     });
 
     test("that was refused is handed on as far as it was read", async () => {
-      const { send, refused } = await startIngress(door);
+      const { send, refused } = await startIngress(transport);
       await send("/hooks/any", {
         body: "not JSON",
         headers: { ...BEARER, "content-type": "application/json" },

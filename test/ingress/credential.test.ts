@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { BEARER, DOORS, expectRefusal, startIngress, TOKEN } from "../support/ingress.ts";
+import { BEARER, TRANSPORTS, expectRefusal, startIngress, TOKEN } from "../support/ingress.ts";
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
 const JSON_TYPE = { "content-type": "application/json" };
 
-describe.each(DOORS)("through the %s", (door) => {
+describe.each(TRANSPORTS)("through the %s", (transport) => {
   describe("the credential", () => {
     test.each([
       ["Bearer", { authorization: `Bearer ${TOKEN}` }, ""],
@@ -15,7 +15,7 @@ describe.each(DOORS)("through the %s", (door) => {
       ["the header over a wrong query", { "x-gateway-token": TOKEN }, "?token=wrong"],
       ["the header beside another scheme", { authorization: "Basic x", "x-gateway-token": TOKEN }, ""],
     ])("%s lets in", async (_what, headers: Record<string, string>, search) => {
-      const { send } = await startIngress(door);
+      const { send } = await startIngress(transport);
       expect((await send(`/hooks/wake${search}`, { headers, body: JSON_BODY })).status).toBe(200);
     });
 
@@ -33,7 +33,7 @@ describe.each(DOORS)("through the %s", (door) => {
       ["the token in another scheme", { authorization: `Basic ${TOKEN}` }, ""],
       ["more than the token", { authorization: `Bearer ${TOKEN}x` }, ""],
     ])("%s does not", async (_what, headers: Record<string, string>, search) => {
-      const { send, received, refused } = await startIngress(door);
+      const { send, received, refused } = await startIngress(transport);
       const response = await send(`/hooks/wake${search}`, { headers, body: JSON_BODY });
       expect(response.headers.get("www-authenticate")).toBe("Bearer");
       await expectRefusal(response, 401, "unauthorized");
@@ -41,7 +41,7 @@ describe.each(DOORS)("through the %s", (door) => {
     });
 
     test("in the query is deprecated: told on every answer, logged each time it lets in", async () => {
-      const { send, log } = await startIngress(door);
+      const { send, log } = await startIngress(transport);
       const responses = [
         await send(`/hooks/wake?token=${TOKEN}`, { headers: {}, body: JSON_BODY }),
         await send(`/hooks/wake?token=${TOKEN}`, { headers: JSON_TYPE, body: "{" }),
@@ -68,7 +68,7 @@ describe.each(DOORS)("through the %s", (door) => {
     }
 
     test("the 21st is 429, a right credential passes and forgives", async () => {
-      const { send } = await startIngress(door);
+      const { send } = await startIngress(transport);
       await failTwentyTimes(send);
       const throttled = await send("/hooks/wake", { headers: {} });
       expect(Number(throttled.headers.get("retry-after"))).toSatisfy((wait: number) => wait > 0 && wait <= 60);
@@ -78,7 +78,7 @@ describe.each(DOORS)("through the %s", (door) => {
     });
 
     test("for each client that a trusted proxy names", async () => {
-      const { send } = await startIngress(door, { trustedProxies: ["127.0.0.0/8"] });
+      const { send } = await startIngress(transport, { trustedProxies: ["127.0.0.0/8"] });
       await failTwentyTimes(send, { "x-forwarded-for": "203.0.113.9, 192.0.2.1" });
       const statusFor = async (forwarded: string) =>
         (await send("/hooks/wake", { headers: { "x-forwarded-for": forwarded } })).status;
@@ -88,7 +88,7 @@ describe.each(DOORS)("through the %s", (door) => {
     });
 
     test("for the peer itself, whatever it forwards, when it is not trusted", async () => {
-      const { send } = await startIngress(door, { trustedProxies: ["203.0.113.1"] });
+      const { send } = await startIngress(transport, { trustedProxies: ["203.0.113.1"] });
       await failTwentyTimes(send, { "x-forwarded-for": "192.0.2.1" });
       const response = await send("/hooks/wake", { headers: { "x-forwarded-for": "192.0.2.2" } });
       expect(response.status).toBe(429);

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { HookError, JournalUnavailable } from "../../src/errors.ts";
-import { BEARER, DOORS, expectRefusal, startIngress, TOKEN } from "../support/ingress.ts";
+import { BEARER, TRANSPORTS, expectRefusal, startIngress, TOKEN } from "../support/ingress.ts";
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
 const UUID_V7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
-describe.each(DOORS)("through the %s", (door) => {
+describe.each(TRANSPORTS)("through the %s", (transport) => {
   test("a request becomes a HookRequest, its answer comes back", async () => {
-    const { send, received } = await startIngress(door);
+    const { send, received } = await startIngress(transport);
     const sentAt = Date.now();
     const response = await send("/hooks/a%20b/c/?x=1&x=2&y=", {
       headers: {
@@ -33,7 +33,7 @@ describe.each(DOORS)("through the %s", (door) => {
         payloadIsBody: true,
         contentType: "application/json",
         receivedAt: expect.any(Number),
-        credential: "token",
+        credential: "token:default",
         client: "127.0.0.1",
         idempotencyKey: "key-1",
       },
@@ -44,7 +44,7 @@ describe.each(DOORS)("through the %s", (door) => {
   });
 
   test("no part of a credential goes further", async () => {
-    const { send, received, log } = await startIngress(door);
+    const { send, received, log } = await startIngress(transport);
     await send(`/hooks/wake?token=${TOKEN}&a=1`, {
       headers: { ...BEARER, "x-gateway-token": TOKEN, "proxy-authorization": TOKEN, cookie: TOKEN },
       body: JSON_BODY,
@@ -54,7 +54,7 @@ describe.each(DOORS)("through the %s", (door) => {
   });
 
   test("an answer without a body has none", async () => {
-    const { send } = await startIngress(door, { receive: async () => ({ status: 204, headers: {} }) });
+    const { send } = await startIngress(transport, { receive: async () => ({ status: 204, headers: {} }) });
     const response = await send("/hooks/wake", { body: JSON_BODY });
     expect(response.status).toBe(204);
     expect(await response.text()).toBe("");
@@ -62,7 +62,7 @@ describe.each(DOORS)("through the %s", (door) => {
   });
 
   test("a refusal by what stands behind is told as it is", async () => {
-    const { send, refused } = await startIngress(door, {
+    const { send, refused } = await startIngress(transport, {
       receive: async () => {
         throw new HookError("invalid_payload", { message: "text is missing." });
       },
@@ -72,7 +72,7 @@ describe.each(DOORS)("through the %s", (door) => {
   });
 
   test("a fault is logged whole and told as nothing", async () => {
-    const { send, log } = await startIngress(door, {
+    const { send, log } = await startIngress(transport, {
       receive: () => Promise.reject(new Error("disk 7 is gone")),
     });
     await expectRefusal(await send("/hooks/wake", { body: JSON_BODY }), 500, "internal_error");
@@ -89,7 +89,7 @@ describe.each(DOORS)("through the %s", (door) => {
   });
 
   test("a journal that cannot write asks for another try", async () => {
-    const { send, log } = await startIngress(door, {
+    const { send, log } = await startIngress(transport, {
       receive: () => Promise.reject(new JournalUnavailable("full")),
     });
     const response = await send("/hooks/wake", { body: JSON_BODY });
@@ -102,7 +102,7 @@ describe.each(DOORS)("through the %s", (door) => {
     test.each(["/", "/hook/wake", "/hooksy", "/HOOKS/wake", "/%zz", `/${"a".repeat(500)}`])(
       "%s is nothing, credential or not",
       async (path) => {
-        const { send, refused } = await startIngress(door);
+        const { send, refused } = await startIngress(transport);
         await expectRefusal(await send(path), 404, "not_found");
         await expectRefusal(await send(path, { method: "GET", headers: {} }), 404, "not_found");
         expect(refused).toEqual([]);
@@ -112,7 +112,7 @@ describe.each(DOORS)("through the %s", (door) => {
     test.each(["/hooks", "/hooks/", "/hooks//wake", "/hooks/%zz", "/hooks/a%2F%2e%2e%2Fwake", "/hooks/%ff"])(
       "%s names no hook, which only a credential learns",
       async (path) => {
-        const { send, received } = await startIngress(door);
+        const { send, received } = await startIngress(transport);
         await expectRefusal(await send(path, { headers: {} }), 401, "unauthorized");
         await expectRefusal(await send(path, { body: JSON_BODY }), 404, "not_found");
         expect(received).toEqual([]);
@@ -120,16 +120,16 @@ describe.each(DOORS)("through the %s", (door) => {
     );
 
     test("hooks that are off are not there", async () => {
-      const { send, hooks } = await startIngress(door, { hooks: { enabled: false } });
+      const { send, hooks } = await startIngress(transport, { hooks: { enabled: false } });
       await expectRefusal(await send("/hooks/wake", { body: JSON_BODY }), 404, "not_found");
       hooks.enabled = true;
       expect((await send("/hooks/wake", { body: JSON_BODY })).status).toBe(200);
     });
 
     test("path and token may change while the service runs", async () => {
-      const { send, hooks } = await startIngress(door);
+      const { send, hooks } = await startIngress(transport);
       hooks.path = "/in/bound";
-      hooks.token = "another";
+      hooks.tokens = [{ name: "default", secrets: ["another"] }];
       await expectRefusal(await send("/in/bound/wake", { body: JSON_BODY }), 401, "unauthorized");
       const response = await send("/in/bound/wake", {
         headers: { "x-gateway-token": "another" },
@@ -142,14 +142,14 @@ describe.each(DOORS)("through the %s", (door) => {
 
   describe("the method", () => {
     test.each(["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"])("%s is not allowed", async (method) => {
-      const { send } = await startIngress(door);
+      const { send } = await startIngress(transport);
       const response = await send("/hooks/wake", { method, headers: {} });
       expect(response.headers.get("allow")).toBe("POST");
       await expectRefusal(response, 405, "method_not_allowed");
     });
 
     test("never counts as a failed credential", async () => {
-      const { send } = await startIngress(door);
+      const { send } = await startIngress(transport);
       for (let count = 0; count < 25; count++) await send("/hooks/wake", { method: "GET", headers: {} });
       expect((await send("/hooks/wake", { headers: {} })).status).toBe(401);
     });

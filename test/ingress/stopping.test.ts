@@ -1,35 +1,38 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { DOORS, startIngress } from "../support/ingress.ts";
+import { TRANSPORTS, startIngress } from "../support/ingress.ts";
 import { createGate } from "../support/gate.ts";
 import { openRaw, parseAnswers, rawHead } from "../support/raw.ts";
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
 
-test.each(DOORS)("stopping finishes what came through the %s and is in flight, and takes nothing new", async (door) => {
-  const gate = createGate();
-  const { server, send, received } = await startIngress(door, {
-    async receive(request) {
-      received.push(request);
-      await gate.passed;
-      return { status: 200, headers: {}, body: { ok: true } };
-    },
-  });
-  const answer = send("/hooks/wake", { body: JSON_BODY });
-  await expect.poll(() => received.length).toBe(1);
-  let closed = false;
-  const closing = server.close().then(() => (closed = true));
-  await sleep(50);
-  expect(closed).toBe(false);
-  const late = await server.handle(new Request("http://hookline.test/hooks/wake", { method: "POST" }));
-  expect([late.status, late.headers.get("retry-after")]).toEqual([503, "5"]);
-  expect(await late.json()).toMatchObject({ ok: false, code: "draining" });
+test.each(TRANSPORTS)(
+  "stopping finishes what came through the %s and is in flight, and takes nothing new",
+  async (transport) => {
+    const gate = createGate();
+    const { server, send, received } = await startIngress(transport, {
+      async receive(request) {
+        received.push(request);
+        await gate.passed;
+        return { status: 200, headers: {}, body: { ok: true } };
+      },
+    });
+    const answer = send("/hooks/wake", { body: JSON_BODY });
+    await expect.poll(() => received.length).toBe(1);
+    let closed = false;
+    const closing = server.close().then(() => (closed = true));
+    await sleep(50);
+    expect(closed).toBe(false);
+    const late = await server.handle(new Request("http://hookline.test/hooks/wake", { method: "POST" }));
+    expect([late.status, late.headers.get("retry-after")]).toEqual([503, "5"]);
+    expect(await late.json()).toMatchObject({ ok: false, code: "draining" });
 
-  gate.open();
-  expect((await answer).status).toBe(200);
-  await closing;
-  expect(received).toHaveLength(1);
-});
+    gate.open();
+    expect((await answer).status).toBe(200);
+    await closing;
+    expect(received).toHaveLength(1);
+  },
+);
 
 test("stopping does not wait for ever", async () => {
   const arrived = createGate();
@@ -86,7 +89,7 @@ test("stopping closes idle connections at once, and answers new requests on live
 test("a connection that is opened while something is in flight is answered 503, also by other routes", async () => {
   const [arrived, gate] = [createGate(), createGate()];
   const { server, send } = await startIngress("socket", {
-    register: (app) => void app.get("/readyz", async () => ({ ok: true })),
+    routes: { "GET /readyz": () => ({ status: 200, headers: {} }) },
     async receive() {
       arrived.open();
       await gate.passed;

@@ -1,47 +1,55 @@
-import { withLog } from "../../src/telemetry/telemetry.ts";
 import { expect, onTestFinished } from "vitest";
+import type { HookToken } from "../../src/config/types.ts";
 import type { HookError } from "../../src/errors.ts";
+import { createDoors, type Doors } from "../../src/ingress/doors.ts";
+import type { IngressProgram } from "../../src/ingress/serve-hook.ts";
 import { createServer, type IngressOptions, type IngressServer } from "../../src/ingress/server.ts";
-import type { IngressConfig } from "../../src/ingress/handler.ts";
+import { withLog } from "../../src/telemetry/telemetry.ts";
 import type { HookRequest } from "../../src/types.ts";
 
 export const TOKEN = "the-hook-token-of-these-tests";
 export const BEARER = { authorization: `Bearer ${TOKEN}` };
 
 /** The two ways in: over a loopback socket, and in process. */
-export const DOORS = ["socket", "process"] as const;
-export type Door = (typeof DOORS)[number];
+export const TRANSPORTS = ["socket", "process"] as const;
+export type Transport = (typeof TRANSPORTS)[number];
+
+type Hooks = IngressProgram["config"]["hooks"] & { tokens: HookToken[] };
 
 export interface Ingress {
   server: IngressServer;
   port: number;
-  hooks: IngressConfig["hooks"];
-  /** What `receive` was given. */
+  /** The settings in use: a change counts from the next request on, as after a reload. */
+  hooks: Hooks;
+  /** The requests that `receive` was given. */
   received: HookRequest[];
-  /** What `refused` was told. */
+  /** The calls of `refused`. */
   refused: { request: HookRequest; error: HookError }[];
   log: { level: string; message: string; fields: object }[];
-  /** Sends a request through the door; POST with the token unless `init` says otherwise. */
+  /** Sends a request; POST with the token unless `init` says otherwise. */
   send: (path: string, init?: RequestInit & { duplex?: "half" }) => Promise<Response>;
 }
 
-type Settings = Partial<Omit<IngressOptions, "config" | "log">> & {
-  hooks?: Partial<IngressConfig["hooks"]>;
+type Settings = Partial<Omit<IngressOptions, "current" | "telemetry">> & {
+  hooks?: Partial<Hooks>;
+  /** Instead of the doors of `hooks.tokens`. */
+  doors?: Doors;
   trustedProxies?: string[];
 };
 
-const DEFAULT_HOOKS = {
+const DEFAULT_HOOKS: Hooks = {
   enabled: true,
-  token: TOKEN,
+  tokens: [{ name: "default", secrets: [TOKEN] }],
   path: "/hooks",
   maxBodyBytes: 10_000,
   bodyTimeoutMs: 60_000,
 };
 
-/** A real ingress in front of a function that records what it is given. Closed when the test is over. */
-export async function startIngress(door: Door, settings: Settings = {}): Promise<Ingress> {
-  const { hooks: ownHooks, trustedProxies = [], ...options } = settings;
+/** A real ingress in front of a function that records the requests it is given. Closed when the test is over. */
+export async function startIngress(transport: Transport, settings: Settings = {}): Promise<Ingress> {
+  const { hooks: ownHooks, doors, trustedProxies = [], ...options } = settings;
   const hooks = { ...DEFAULT_HOOKS, ...ownHooks };
+  const gateway = { host: "127.0.0.1", port: 0, trustedProxies };
   const records = {
     received: [] as HookRequest[],
     refused: [] as Ingress["refused"],
@@ -53,7 +61,7 @@ export async function startIngress(door: Door, settings: Settings = {}): Promise
       void records.log.push({ level, message, fields });
 
   const server = createServer({
-    config: () => ({ hooks, gateway: { host: "127.0.0.1", port: 0, trustedProxies } }),
+    current: () => ({ config: { hooks, gateway }, doors: doors ?? createDoors(hooks.tokens) }),
     telemetry: withLog({ debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") }),
     receive: async (request) => {
       records.received.push(request);
@@ -71,12 +79,12 @@ export async function startIngress(door: Door, settings: Settings = {}): Promise
     ...records,
     send(path, init) {
       const request = new Request(url + path, { method: "POST", headers: BEARER, ...init });
-      return door === "socket" ? fetch(request) : server.handle(request);
+      return transport === "socket" ? fetch(request) : server.handle(request);
     },
   };
 }
 
-/** What every refusal looks like. */
+/** Checks the shape of a refusal. */
 export async function expectRefusal(response: Response, status: number, code: string): Promise<void> {
   expect({ status: response.status, body: await response.json() }).toEqual({
     status,

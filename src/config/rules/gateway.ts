@@ -1,6 +1,5 @@
 import { BlockList, isIP } from "node:net";
-import { sameSecret } from "../../shared/secret.ts";
-import { error, type Finding, warning } from "../finding.ts";
+import { error, type Finding } from "../finding.ts";
 import type { ResolvedConfig } from "../types.ts";
 
 /** A trusted proxy is an IP address or a range of them in CIDR notation. */
@@ -51,24 +50,4 @@ function describe(path: string): string | undefined {
   }
   const taken = TAKEN.find((prefix) => path === prefix || path.startsWith(`${prefix}/`));
   return taken && `must not be or lie under ${taken}, which the service answers itself`;
-}
-
-/** What 24 random letters and digits hold is out of reach of guessing. */
-const SHORT = 24;
-
-/** The hook token is there while hooks are on, is long, and opens nothing but hooks. */
-export function checkToken({ gateway, hooks }: ResolvedConfig): Finding[] {
-  if (hooks.token === "") {
-    return hooks.enabled
-      ? [error("hooks.token", "is required while hooks.enabled is true: set a long random secret")]
-      : [];
-  }
-  if (gateway.token !== undefined && sameSecret(hooks.token, gateway.token)) {
-    return [
-      error("hooks.token", "must not be the same as gateway.auth.token: whoever may post hooks would be the operator"),
-    ];
-  }
-  return hooks.token.length < SHORT
-    ? [warning("hooks.token", `is shorter than ${SHORT} characters and could be guessed`)]
-    : [];
 }

@@ -47,6 +47,66 @@ describe("hooks.token", () => {
   });
 });
 
+describe("hooks.tokens", () => {
+  const withTokens = (
+    tokens: NonNullable<UserConfig["hooks"]>["tokens"],
+    more: UserConfig["hooks"] = {},
+  ): UserConfig => ({
+    gateway: { auth: { token: "the-token-of-the-gateway" } },
+    hooks: { enabled: true, token: TOKEN, tokens, ...more },
+  });
+  const secret = "another-token-of-good-length";
+
+  test("several secrets and several tokens are valid", () => {
+    const token = [TOKEN, "the-previous-token-of-good-length"];
+    const tokens = { deploys: { secret, hooks: ["wake", "builds"] }, ci: { secret: [`${secret}-1`, `${secret}-2`] } };
+    const mappings = [{ match: { path: "/builds/" }, messageTemplate: "x" }];
+    expect(examine(withTokens(tokens, { token, mappings }))).toEqual({ errors: [], warnings: [] });
+  });
+
+  test.each([
+    ["blank", { secret: " " }, "hooks.tokens.ci.secret: is blank"],
+    ["missing", { secret: [] }, "hooks.tokens.ci.secret: is blank"],
+    ["blank in a list", { secret: [secret, ""] }, "hooks.tokens.ci.secret[1]: is blank"],
+    [
+      "the gateway's",
+      { secret: "the-token-of-the-gateway\n" },
+      "hooks.tokens.ci.secret: must not be the same as gateway",
+    ],
+    ["the hook token", { secret: [secret, TOKEN] }, "hooks.tokens.ci.secret[1]: is the same as hooks.token:"],
+    [
+      "twice in a list",
+      { secret: [secret, secret] },
+      "hooks.tokens.ci.secret[1]: is the same as hooks.tokens.ci.secret[0]",
+    ],
+  ])("a secret must not be %s", (_what, ci, start) => {
+    const found = errors(withTokens({ ci }));
+    expect(found).toEqual([expect.stringContaining(start)]);
+    for (const hidden of [secret, TOKEN]) expect(found[0]).not.toContain(hidden);
+  });
+
+  test.each([
+    ["default", "hooks.tokens.default: has the name of hooks.token"],
+    ["a b", "hooks.tokens.a b: must have a name of letters"],
+  ])("the name %j is refused", (name, start) => {
+    expect(errors(withTokens({ [name]: { secret } }))).toEqual([expect.stringContaining(start)]);
+  });
+
+  test("a short secret, and a hook that does not exist, are warned of", () => {
+    const mappings = [{ match: { path: "builds" }, messageTemplate: "x" }];
+    const { warnings } = examine(withTokens({ ci: { secret: "short", hooks: ["buidls"] } }, { mappings }));
+    expect(warnings).toEqual([
+      "hooks.tokens.ci.secret: is shorter than 24 characters and could be guessed",
+      'hooks.tokens.ci.hooks: there is no hook "buidls"; did you mean "builds"?',
+    ]);
+  });
+
+  test("any hook may exist when a mapping takes requests to all", () => {
+    const mappings = [{ messageTemplate: "x" }];
+    expect(examine(withTokens({ ci: { secret, hooks: ["any"] } }, { mappings })).warnings).toEqual([]);
+  });
+});
+
 describe("hooks.path", () => {
   test.each(["/hooks", "/hooks/", "/a/b-c/d_e~1.2", "/apis", "/healthz2"])("%s is good", (path) => {
     expect(errors({ hooks: { path } })).toEqual([]);

@@ -230,9 +230,24 @@ export interface UserConfig {
      */
     enabled?: boolean;
     /**
-     * Shared secret that every request must present. Required while enabled.
+     * Secret that requests must show. Required while enabled. Of several, for rotation, the first is current and the others still count.
      */
-    token?: string;
+    token?: string | string[];
+    /**
+     * More tokens, by name. The name is the scope of idempotency keys and stays the same when the secret is rotated.
+     */
+    tokens?: {
+      [k: string]: {
+        /**
+         * Secret that requests must show. Of several, for rotation, the first is current and the others still count.
+         */
+        secret: string | string[];
+        /**
+         * Names of the hooks that this token is limited to. Default: all.
+         */
+        hooks?: string[];
+      };
+    };
     /**
      * Path prefix of the hook interface.
      */

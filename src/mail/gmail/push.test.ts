@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type GoogleSigner, startGoogleSigner } from "../../../test/support/google-signer.ts";
-import { DOORS, expectRefusal, type Ingress, startIngress } from "../../../test/support/ingress.ts";
+import { TRANSPORTS, expectRefusal, type Ingress, startIngress } from "../../../test/support/ingress.ts";
 import type { Mailbox } from "../../config/schema/generated.ts";
-import { registerMailPush } from "./push.ts";
+import { createMailPush } from "./push.ts";
 
 const AUDIENCE = "https://hooks.example.com/mail/push";
 const ACCOUNT = "pubsub@test.iam.gserviceaccount.com";
@@ -26,11 +26,16 @@ interface Push {
   notified: number;
 }
 
-async function startPush(door: (typeof DOORS)[number] = "process", more: Partial<Mailbox> = {}): Promise<Push> {
+async function startPush(
+  transport: (typeof TRANSPORTS)[number] = "process",
+  more: Partial<Mailbox> = {},
+): Promise<Push> {
   const settings = { audience: AUDIENCE, serviceAccount: ACCOUNT, certsUrl: google.certsUrl };
   const source: Mailbox = { kind: "gmail", user: USER, push: settings, ...more };
-  const ingress = await startIngress(door, {
-    register: (app) => registerMailPush(app, { source: () => source, notify: () => void (push.notified += 1) }),
+  const ingress = await startIngress(transport, {
+    routes: {
+      "POST /mail/push": createMailPush({ source: () => source, notify: () => void (push.notified += 1) }),
+    },
   });
   const push: Push = {
     ingress,
@@ -52,9 +57,9 @@ function toPost(said: unknown): object {
   };
 }
 
-describe.each(DOORS)("over a %s", (door) => {
+describe.each(TRANSPORTS)("over a %s", (transport) => {
   test("a post with a valid token says that the mailbox has changed", async () => {
-    const push = await startPush(door);
+    const push = await startPush(transport);
     const answer = await push.post(google.sign());
     expect({ status: answer.status, body: await answer.text() }).toEqual({ status: 204, body: "" });
     expect(push.notified).toBe(1);

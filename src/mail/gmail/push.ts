@@ -1,7 +1,7 @@
-import type { FastifyInstance } from "fastify";
 import type { OAuth2Client } from "google-auth-library";
 import type { Mailbox } from "../../config/schema/generated.ts";
 import { HookError } from "../../errors.ts";
+import type { RouteHandler } from "../../ingress/router.ts";
 import { isObject } from "../../shared/json.ts";
 import { createOAuthClient } from "./api.ts";
 import { announcesChange } from "./pubsub.ts";
@@ -22,20 +22,15 @@ const MAX_AUTHORIZATION_LENGTH = 8192;
  * Receives Pub/Sub's posts for Gmail at `/mail/push`. Answers 204 to every post with a valid token, since Pub/Sub repeats a post that
  * is refused. Without `hooks.mail.source.push`, the path does not exist.
  */
-export function registerMailPush(app: FastifyInstance, { source, notify }: MailPushOptions): void {
+export function createMailPush({ source, notify }: MailPushOptions): RouteHandler {
   const verify = createTokenVerifier();
-  app.post(
-    "/mail/push",
-    {
-      bodyLimit: MAX_BYTES,
-      // Before the body is read.
-      onRequest: ({ headers }) => verify(headers.authorization, source()?.push),
-    },
-    async ({ body }, reply) => {
-      if (announcesChange(isObject(body) ? body.message : undefined, source()?.user ?? "")) notify();
-      return reply.code(204).send();
-    },
-  );
+  return async ({ exchange, readJson }) => {
+    // Before the body is read.
+    await verify(exchange.headers.authorization, source()?.push);
+    const body = await readJson(MAX_BYTES);
+    if (announcesChange(isObject(body) ? body.message : undefined, source()?.user ?? "")) notify();
+    return { status: 204, headers: {} };
+  };
 }
 
 type PushSettings = NonNullable<Mailbox["push"]>;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { toVisibleHeaders } from "./handler.ts";
+import { toVisibleHeaders } from "./serve-hook.ts";
 
-test("hands on what is no secret", () => {
+test("removes credentials and cookies from the headers", () => {
   const visible = toVisibleHeaders({
     "x-github-event": "push",
     "idempotency-key": "key",

@@ -1,0 +1,41 @@
+import { HookError } from "../errors.ts";
+
+const MAX_FAILURES = 20;
+const WINDOW_MS = 60_000;
+/** So that an attacker with many addresses costs a few megabytes and no more. */
+const MAX_CLIENTS = 10_000;
+
+/** Keeps clients from guessing a credential: counts the failures of each in a sliding window. */
+export interface AuthRateLimit {
+  /** The client showed a right credential: forgets its failures. */
+  succeed(client: string): void;
+  /** Counts a failure. Throws the 429 of a client that has failed too often; such a failure is not counted. */
+  fail(client: string): void;
+}
+
+/** `now` gives milliseconds that never go backwards. */
+export function createAuthRateLimit(now: () => number = () => performance.now()): AuthRateLimit {
+  /** The times of each client's last failures, oldest first; the client that failed longest ago comes first. */
+  const failures = new Map<string, number[]>();
+
+  return {
+    succeed(client) {
+      failures.delete(client);
+    },
+
+    fail(client) {
+      const times = failures.get(client) ?? [];
+      const waitMs = times.length < MAX_FAILURES ? 0 : (times[0] ?? 0) + WINDOW_MS - now();
+      if (waitMs > 0) throw tooManyFailures(waitMs);
+      times.push(now());
+      if (times.length > MAX_FAILURES) times.shift();
+      failures.delete(client);
+      failures.set(client, times);
+      if (failures.size > MAX_CLIENTS) failures.delete(failures.keys().next().value ?? "");
+    },
+  };
+}
+
+function tooManyFailures(waitMs: number): HookError {
+  return new HookError("too_many_failures", { headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) } });
+}

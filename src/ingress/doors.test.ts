@@ -1,0 +1,71 @@
+import { describe, expect, test } from "vitest";
+import { createDoors } from "./doors.ts";
+
+const door = createDoors([
+  { name: "default", secrets: ["current", "previous"] },
+  { name: "deploys", secrets: ["deploy-secret"], hooks: ["deploys", "a/b"] },
+  { name: "umlaut", secrets: ["schlüssel"] },
+]).find("wake");
+
+function verify(
+  headers: Record<string, string>,
+  query: Record<string, string> = {},
+  hook: string | undefined = "wake",
+) {
+  const readBody = () => Promise.reject(new Error("a token does not need the body"));
+  return door.verify({ hook, method: "POST", headers, query, readBody });
+}
+
+const refusal = expect.objectContaining({
+  code: "unauthorized",
+  headers: expect.objectContaining({ "WWW-Authenticate": "Bearer" }),
+});
+
+describe("the presented token", () => {
+  test.each(["Bearer current", "bearer current", "BEARER   current "])("%s", (authorization) => {
+    expect(verify({ authorization })).toEqual({ credential: "token:default" });
+  });
+
+  test("is the Bearer one before the header before the query, and no other rescues a wrong one", () => {
+    const right = { authorization: "Bearer current", "x-gateway-token": "wrong" };
+    expect(verify(right, { token: "wrong" })).toMatchObject({ credential: "token:default" });
+    expect(verify({ "x-gateway-token": "current" }, { token: "wrong" })).toMatchObject({ credential: "token:default" });
+    expect(() => verify({ authorization: "Bearer wrong", "x-gateway-token": "current" })).toThrow(refusal);
+    expect(() => verify({ "x-gateway-token": "wrong" }, { token: "current" })).toThrow(refusal);
+  });
+
+  test.each(["Bearer", "Bearer ", "Basic abc", "Bearercurrent"])("%j does not hide the header", (authorization) => {
+    expect(verify({ authorization, "x-gateway-token": "current" })).toMatchObject({ credential: "token:default" });
+    expect(() => verify({ authorization })).toThrow(refusal);
+  });
+
+  test("in the query is deprecated", () => {
+    expect(verify({}, { token: "current" })).toMatchObject({
+      credential: "token:default",
+      deprecation: { headers: { Deprecation: expect.stringMatching(/^@\d+$/) } },
+    });
+  });
+
+  test("in UTF-8 survives the way Node reads headers", () => {
+    const authorization = `Bearer ${Buffer.from("schlüssel").toString("latin1")}`;
+    expect(verify({ authorization })).toMatchObject({ credential: "token:umlaut" });
+  });
+});
+
+test("every secret of a token has the token's name", () => {
+  expect(verify({ authorization: "Bearer previous" })).toEqual(verify({ authorization: "Bearer current" }));
+});
+
+test("a limited token counts only for its hooks, and elsewhere is refused like an unknown one", () => {
+  const headers = { authorization: "Bearer deploy-secret" };
+  for (const hook of ["deploys", "a/b"])
+    expect(verify(headers, {}, hook)).toMatchObject({ credential: "token:deploys" });
+  expect(() => verify(headers, {}, "wake")).toThrow(refusal);
+  expect(() => verify(headers)).toThrow("The hook token is wrong.");
+});
+
+test("nothing matches a token that is not set", () => {
+  const unset = createDoors([{ name: "default", secrets: [""] }]).find("wake");
+  const request = { hook: "wake", method: "POST", query: { token: "" }, readBody: () => Promise.reject(new Error()) };
+  expect(() => unset.verify({ ...request, headers: { authorization: "Bearer " } })).toThrow(refusal);
+});

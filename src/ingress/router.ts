@@ -1,0 +1,71 @@
+import { HookError } from "../errors.ts";
+import type { HttpResponse } from "../types.ts";
+import { readJson } from "./body.ts";
+import type { Exchange } from "./exchange.ts";
+import { decodePath } from "./route.ts";
+
+/** A request to a route that is not a hook. */
+export interface RouteRequest {
+  exchange: Exchange;
+  /** The decoded values of the pattern's `:names`. */
+  params: Record<string, string>;
+  query: URLSearchParams;
+  /** Parses the body as JSON; undefined when it is empty. Throws a 400, 408, 413 or 415. */
+  readJson(maxBytes?: number): Promise<unknown>;
+}
+
+export type RouteHandler = (request: RouteRequest) => HttpResponse | Promise<HttpResponse>;
+
+/**
+ * Handlers by method and path. `:name` matches one segment, a final `/:name*` the rest of the path or nothing; the
+ * method `*` matches any. The first match wins.
+ */
+export type Routes = Record<string, RouteHandler>;
+
+export interface Router {
+  /** The answer of the route that matches; undefined when none does. */
+  serve(exchange: Exchange): HttpResponse | Promise<HttpResponse> | undefined;
+}
+
+export function createRouter(routes: Routes): Router {
+  const compiled = Object.entries(routes).map(([route, handle]) => ({ ...compile(route), handle }));
+
+  return {
+    serve(exchange) {
+      // A HEAD request gets the headers of the GET.
+      const method = exchange.method === "HEAD" ? "GET" : exchange.method;
+      for (const route of compiled) {
+        if (route.method !== "*" && route.method !== method) continue;
+        const match = route.pattern.exec(exchange.path);
+        if (match) return route.handle(toRouteRequest(exchange, match.groups));
+      }
+      return undefined;
+    },
+  };
+}
+
+/** An answer with a JSON body. */
+export function json(body: unknown, status = 200): HttpResponse {
+  return { status, headers: {}, body };
+}
+
+function compile(route: string): { method: string; pattern: RegExp } {
+  const [method = "", path = ""] = route.split(" ");
+  const pattern = path.replace(/\/:(\w+)\*$/, "(?:/(?<$1>.*))?").replace(/:(\w+)/g, "(?<$1>[^/]+)");
+  return { method, pattern: new RegExp(`^${pattern}$`) };
+}
+
+function toRouteRequest(exchange: Exchange, groups: Record<string, string | undefined> = {}): RouteRequest {
+  return {
+    exchange,
+    params: Object.fromEntries(Object.entries(groups).map(([name, value = ""]) => [name, requireDecoded(value)])),
+    query: new URLSearchParams(exchange.search),
+    readJson: (maxBytes) => readJson(exchange, maxBytes),
+  };
+}
+
+function requireDecoded(encoded: string): string {
+  const decoded = decodePath(encoded);
+  if (decoded === undefined) throw new HookError("not_found");
+  return decoded;
+}

@@ -1,0 +1,130 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { ResolvedConfig } from "../config/types.ts";
+import { HookError } from "../errors.ts";
+import { SECRET_HEADERS, TOKEN_PARAMETER } from "../shared/secret.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { HookRequest, HttpResponse } from "../types.ts";
+import { createAuthRateLimit } from "./auth-rate-limit.ts";
+import { readBody, requireDeclaredSize } from "./body.ts";
+import type { Door, DoorRequest, Doors } from "./doors.ts";
+import type { Exchange } from "./exchange.ts";
+import { parseBody, requireBodyKind } from "./parse-body.ts";
+
+/** The part of the program that the ingress uses. */
+export interface IngressProgram {
+  config: {
+    gateway: Pick<ResolvedConfig["gateway"], "host" | "port" | "trustedProxies">;
+    hooks: Pick<ResolvedConfig["hooks"], "enabled" | "path" | "maxBodyBytes" | "bodyTimeoutMs">;
+  };
+  doors: Doors;
+}
+
+export interface HookOptions {
+  telemetry: Telemetry;
+  /** Answers a request that was let in and read. */
+  receive(request: HookRequest): Promise<HttpResponse>;
+  /**
+   * Called with a request that has a right credential and is refused before `receive` gets it. Its `payload` is undefined,
+   * its `rawBody` empty unless the body was read. The answer waits for it; it must not reject.
+   */
+  refused?(request: HookRequest, error: HookError): void | Promise<void>;
+}
+
+export type ServeHook = (
+  exchange: Exchange,
+  hook: string | undefined,
+  program: IngressProgram,
+) => Promise<HttpResponse>;
+
+/** Checks a request to a hook path: method, credential, size, body. */
+export function createServeHook({ telemetry, receive, refused }: HookOptions): ServeHook {
+  const rateLimit = createAuthRateLimit();
+
+  return async function serveHook(exchange, hook, { config: { hooks }, doors }) {
+    const door = doors.find(hook);
+    if (!door.methods.includes(exchange.method)) throw wrongMethod(door);
+    const limits = { maxBytes: hooks.maxBodyBytes, timeoutMs: hooks.bodyTimeoutMs };
+    const query = exchange.search === "" ? {} : Object.fromEntries(new URLSearchParams(exchange.search));
+    let body: Promise<Buffer> | undefined;
+    const doorRequest: DoorRequest = {
+      hook,
+      method: exchange.method,
+      headers: exchange.headers,
+      query,
+      readBody: () => (body ??= readBody(exchange, limits)),
+    };
+
+    const credential = await verify(door, doorRequest, exchange);
+    // Only after the credential: without one, a caller must not learn which names exist.
+    if (hook === undefined) throw new HookError("not_found");
+    const handshake = await door.handshake?.(doorRequest);
+    if (handshake) return handshake;
+    if (exchange.method !== "POST") throw wrongMethod(door);
+
+    delete query[TOKEN_PARAMETER];
+    const request = toHookRequest(exchange, { hook, query, credential });
+    try {
+      requireDeclaredSize(exchange, limits.maxBytes);
+      const kind = requireBodyKind(request.contentType);
+      request.rawBody = await doorRequest.readBody();
+      Object.assign(request, parseBody(kind, request.rawBody));
+    } catch (error) {
+      if (error instanceof HookError) await refused?.(request, error);
+      throw error;
+    }
+    return receive(request);
+  };
+
+  async function verify(door: Door, request: DoorRequest, { id, client, answerHeaders }: Exchange): Promise<string> {
+    try {
+      const { credential, deprecation } = await door.verify(request);
+      rateLimit.succeed(client);
+      if (deprecation) {
+        Object.assign(answerHeaders, deprecation.headers);
+        telemetry.log.warn(deprecation.warning, { requestId: id, client });
+      }
+      return credential;
+    } catch (error) {
+      if (error instanceof HookError && error.code === "unauthorized") rateLimit.fail(client);
+      throw error;
+    }
+  }
+}
+
+function wrongMethod({ methods }: Door): HookError {
+  return new HookError("method_not_allowed", { headers: { Allow: methods.join(", ") } });
+}
+
+const NO_BODY = Buffer.alloc(0);
+
+function toHookRequest(
+  { id, method, path, headers, client }: Exchange,
+  verified: Pick<HookRequest, "hook" | "query" | "credential">,
+): HookRequest {
+  const idempotencyKey = headers["idempotency-key"];
+  return {
+    id,
+    method,
+    path,
+    ...verified,
+    headers: toVisibleHeaders(headers),
+    rawBody: NO_BODY,
+    payload: undefined,
+    payloadIsBody: false,
+    contentType: headers["content-type"] ?? "",
+    receivedAt: Date.now(),
+    client,
+    ...(typeof idempotencyKey === "string" && idempotencyKey !== "" && { idempotencyKey }),
+  };
+}
+
+/** Copies the headers that templates, transforms and the journal may see; repeated ones are joined by `, `. */
+export function toVisibleHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const visible: Record<string, string> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined || SECRET_HEADERS.has(name)) continue;
+    visible[name] = typeof value === "string" ? value : value.join(", ");
+  }
+  return visible;
+}

@@ -1,0 +1,32 @@
+import type { Journal } from "../journal/journal.ts";
+import type { EventStatus } from "../types.ts";
+import { toEventTimeline } from "./views.ts";
+
+const PAGE_SIZE = 100;
+
+interface ExportFilter {
+  hook?: string;
+  status?: EventStatus;
+  /** Received at this time or later, in milliseconds since the epoch. */
+  since?: number;
+  /** Received before this time. */
+  until?: number;
+}
+
+/** The timelines of all matching events, newest first, one line of JSON each; read from the journal as they are needed. */
+export async function* exportEvents(
+  journal: Pick<Journal, "listEvents" | "getEvent">,
+  { hook, status, since = 0, until = Infinity }: ExportFilter,
+): AsyncGenerator<string> {
+  let before: string | undefined;
+  do {
+    const page = await journal.listEvents({ hook, status, before, limit: PAGE_SIZE });
+    for (const { id, receivedAt } of page) {
+      // Ids sort by time, so all that follow are older.
+      if (receivedAt < since) return;
+      const event = receivedAt < until ? await journal.getEvent(id) : undefined;
+      if (event) yield `${JSON.stringify(toEventTimeline(event))}\n`;
+    }
+    before = page.length === PAGE_SIZE ? page.at(-1)?.id : undefined;
+  } while (before !== undefined);
+}
