@@ -1,5 +1,6 @@
 import { backup, DatabaseSync, type SQLOutputValue, type StatementSync } from "node:sqlite";
-import { JournalUnavailable } from "../../errors.ts";
+import { existsSync } from "node:fs";
+import { ConfigError, JournalUnavailable } from "../../errors.ts";
 
 export type SqlValue = string | number | Uint8Array | null | undefined;
 
@@ -52,6 +53,62 @@ export function openDatabase(file: string, { busyTimeoutMs, readOnly = false }: 
 
 function toBound(value: SqlValue): Exclude<SqlValue, undefined> {
   return value ?? null;
+}
+
+export interface Schema {
+  /** For error messages. */
+  what: string;
+  /** One text per version; `user_version` is the number of those applied. A released text never changes. */
+  migrations: readonly string[];
+  /** For each connection. */
+  pragmas: string;
+}
+
+/** How long a write waits for another process's lock. Short, since it blocks the event loop. */
+const BUSY_TIMEOUT_MS = 100;
+
+/** Opens a file and migrates it to the last version. Throws a `ConfigError` if a newer program wrote it. */
+export function openMigrated(file: string, schema: Schema): Database {
+  // Over a read-only connection, so that the file of a newer program is not touched.
+  if (existsSync(file))
+    prepare(file, { readOnly: true }, (database) => assertKnownVersion(database, file, schema)).close();
+  return prepare(file, {}, (database) => {
+    database.exec(schema.pragmas);
+    migrate(database, schema.migrations);
+  });
+}
+
+/** All in one transaction. If it throws, closing the file undoes it. */
+export function migrate(database: Database, migrations: readonly string[]): void {
+  if (readVersion(database) >= migrations.length) return;
+  database.exec("BEGIN IMMEDIATE");
+  // Read again: another process may have migrated the file meanwhile.
+  for (const statements of migrations.slice(readVersion(database))) database.exec(statements);
+  database.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`);
+}
+
+function assertKnownVersion(database: Database, file: string, { what, migrations }: Schema): void {
+  const version = readVersion(database);
+  if (version <= migrations.length) return;
+  const message =
+    `the ${what} has schema version ${version}, but this program supports ${migrations.length} at most; ` +
+    "start the newer program, or set another folder";
+  throw new ConfigError([{ message, file, key: "store.path" }]);
+}
+
+function readVersion(database: Database): number {
+  return integer(database.get("PRAGMA user_version")?.user_version);
+}
+
+function prepare(file: string, options: { readOnly?: boolean }, work: (database: Database) => void): Database {
+  const database = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS, ...options });
+  try {
+    work(database);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
 }
 
 /** Runs the work in a transaction: all of it is committed, or nothing. */

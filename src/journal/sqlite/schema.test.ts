@@ -6,8 +6,7 @@ import { useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
 import { NOW, sampleEvent, sampleKeys, sampleOutcome } from "../../../test/contracts/journal/samples.ts";
 import { readObjects } from "../../../test/journal-versions/dump.ts";
-import { openDatabase } from "./database.ts";
-import { migrate } from "./schema.ts";
+import { migrate, openDatabase } from "./database.ts";
 
 const VERSION_1 = readFileSync(new URL("../../../test/journal-versions/version-1.sql", import.meta.url), "utf8");
 

@@ -1,30 +1,4 @@
-import { ConfigError } from "../../errors.ts";
-import { type Database, integer } from "./database.ts";
-
-/** Migrates the file to the last version in one transaction. If it throws, closing the file undoes it. */
-export function migrate(database: Database, migrations = MIGRATIONS): void {
-  const version = readVersion(database);
-  if (version >= migrations.length) return;
-  // Retention needs it to free pages. It can only be set outside a transaction, on a file without tables.
-  if (version === 0) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
-  database.exec("BEGIN IMMEDIATE");
-  for (const statements of migrations.slice(version)) database.exec(statements);
-  database.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`);
-}
-
-/** Throws a `ConfigError` if a newer program wrote the file. Only reads. */
-export function requireKnownVersion(database: Database, file: string): void {
-  const version = readVersion(database);
-  if (version <= MIGRATIONS.length) return;
-  const message =
-    `the journal has schema version ${version}, but this program supports ${MIGRATIONS.length} at most; ` +
-    "start the newer program, or set another folder";
-  throw new ConfigError([{ message, file, key: "store.path" }]);
-}
-
-function readVersion(database: Database): number {
-  return integer(database.get("PRAGMA user_version")?.user_version);
-}
+import type { Schema } from "./database.ts";
 
 /*
  * Wide data that never changes (events, run_actions) is kept apart from what changes (event_states, runs), since SQLite
@@ -212,5 +186,21 @@ const VERSION_2 = `
   UPDATE idempotency_keys SET scope = 'token:default' || substr(scope, 6) WHERE scope LIKE 'token %';
 `;
 
-/** One text per version; `user_version` is the number of those applied. A released text never changes. */
-const MIGRATIONS: readonly string[] = [VERSION_1 + VERSION_1_TOTALS, VERSION_2];
+/**
+ * auto_vacuum has an effect on a new file only; retention needs it to free pages. FULL: a commit returns once the
+ * write-ahead log is on disk. The cache size is in KiB. The limit, in bytes, is the size that a log is truncated to after a
+ * burst.
+ */
+const PRAGMAS = `
+  PRAGMA auto_vacuum = INCREMENTAL;
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+  PRAGMA cache_size = -16384;
+  PRAGMA journal_size_limit = 67108864;
+`;
+
+export const JOURNAL_SCHEMA: Schema = {
+  what: "journal",
+  migrations: [VERSION_1 + VERSION_1_TOTALS, VERSION_2],
+  pragmas: PRAGMAS,
+};

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, mkdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
 import { createNonce } from "../../shared/id.ts";
@@ -7,7 +7,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Journal } from "../journal.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
-import { type Database, type Lock, openDatabase, takeLock, toUnavailable, transact } from "./database.ts";
+import { type Database, type Lock, openMigrated, takeLock, toUnavailable, transact } from "./database.ts";
 import { claimDeliveries, finishDelivery, lastRoute, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { listPendingSystemEvents, listTurns } from "./entries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
@@ -26,25 +26,12 @@ import {
 } from "./reads.ts";
 import { sweep } from "./retention.ts";
 import { completeHeartbeat, completeRun, deadLetterRun, failHeartbeat, releaseRun, retryRun } from "./runs.ts";
-import { migrate, requireKnownVersion } from "./schema.ts";
+import { JOURNAL_SCHEMA } from "./schema.ts";
 
-/** How long a write waits for another process's lock. Short, since it blocks the event loop. */
-const BUSY_TIMEOUT_MS = 100;
 /** How long to wait for the lock of a process that was just killed. */
 const HANDOVER_MS = 500;
 /** The first lease of this node, until the dispatcher renews it. */
 const FIRST_LEASE_MS = 60_000;
-
-/**
- * FULL: a commit returns once the write-ahead log is on disk. The cache size is in KiB. The limit, in bytes, is the size
- * that a log is truncated to after a burst.
- */
-const PRAGMAS = `
-  PRAGMA journal_mode = WAL;
-  PRAGMA synchronous = FULL;
-  PRAGMA cache_size = -16384;
-  PRAGMA journal_size_limit = 67108864;
-`;
 
 export interface SqliteJournalOptions {
   /** The state folder. */
@@ -147,7 +134,7 @@ function openStore({ folder, telemetry: { log }, shared = false }: SqliteJournal
   const file = path.join(folder, "journal.db");
   const node = createNonce().slice(0, 12);
   try {
-    const database = openJournalFile(file);
+    const database = openMigrated(file, JOURNAL_SCHEMA);
     recover({ ...database, node, changed() {} }, { isOnlyNode: !shared, log });
     return {
       database,
@@ -189,29 +176,6 @@ function openLock(file: string): Lock | undefined {
     return takeLock(file, HANDOVER_MS);
   } catch (error) {
     throw toConfigError(file, "the state folder cannot be used", error);
-  }
-}
-
-function openJournalFile(file: string): Database {
-  // Checked over a read-only connection: the file of a newer program is not touched.
-  if (existsSync(file)) prepare(openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS, readOnly: true }), check).close();
-  return prepare(openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS }), (database) => {
-    migrate(database);
-    database.exec(PRAGMAS);
-  });
-
-  function check(database: Database): void {
-    requireKnownVersion(database, file);
-  }
-}
-
-function prepare(database: Database, work: (database: Database) => void): Database {
-  try {
-    work(database);
-    return database;
-  } catch (error) {
-    database.close();
-    throw error;
   }
 }
 
