@@ -94,7 +94,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
       }),
     },
   });
-  const mail = createMailService({ folder: store.path, send: server.handle, telemetry });
+  const mail = createMailService({ store, send: server.handle, telemetry });
 
   let started = false;
   let listening = false;

@@ -118,8 +118,8 @@ const CHECKS: Checks<MailSourceUnderTest> = {
     const { position } = await followMail(source, hasMails(2), { since });
     await deliver(mailOf(4));
     await forgetPositions();
-    const isKnown = (id: string): boolean => toIds([2, 3]).includes(id);
-    const mails = await followThrough(source, 1, { position, since, isKnown });
+    const findKnown = async (): Promise<Set<string>> => new Set(toIds([2, 3]));
+    const mails = await followThrough(source, 1, { position, since, findKnown });
     assert.deepEqual(toIds(mails), toIds([4]));
   },
 
@@ -258,7 +258,7 @@ function toOptions(options: Partial<FollowOptions>): FollowOptions {
   return {
     position: undefined,
     since: 0,
-    isKnown: () => false,
+    findKnown: async () => new Set(),
     batchSize: 20,
     maxBytes: 20_000,
     authservId: undefined,

@@ -5,7 +5,7 @@ import { silentLog } from "../telemetry/log.ts";
 import type { MailSource } from "./source.ts";
 
 export { createMailPush } from "./gmail/push.ts";
-export { openMailStore } from "./store/sqlite.ts";
+export { openMailStore } from "./store/open.ts";
 export type { ProcessedMail } from "./watch/deliver.ts";
 export { createMailPost } from "./watch/post.ts";
 export { createMailService } from "./watch/service.ts";

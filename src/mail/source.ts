@@ -76,8 +76,8 @@ export interface FollowOptions {
   position: string | undefined;
   /** Milliseconds since the epoch. Without a valid position, mail received before is left out. */
   since: number;
-  /** Whether a mail was processed already. Without a valid position, it is asked before a mail is fetched. */
-  isKnown(id: string): boolean;
+  /** Which of these ids belong to processed mails. Called before mails are fetched, if a position is lost. */
+  findKnown(ids: string[]): Promise<ReadonlySet<string>>;
   /** Maximum number of mails in a batch. */
   batchSize: number;
   /** Maximum size of `Mail.body`. */

@@ -56,7 +56,7 @@ function followSource(source: MailSource, options: Partial<FollowOptions> = {}):
     return {
       position: undefined,
       since: Date.now(),
-      isKnown: (id) => known.has(id),
+      findKnown: async () => known,
       batchSize: 10,
       maxBytes: 20_000,
       authservId: undefined,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DEFAULTS } from "../../src/config/resolve.ts";
-import { openMailStore } from "../../src/mail/store/sqlite.ts";
+import { openSqliteMailStore } from "../../src/mail/store/sqlite.ts";
 import type { MailStore } from "../../src/mail/store/store.ts";
 import { createMailWatch, type MailWatch, type MailWatchOptions } from "../../src/mail/watch/watch.ts";
 import type { HookResponse } from "../../src/mail/watch/post.ts";
@@ -31,7 +31,7 @@ export interface WatchedMailbox extends Mailbox {
   /** Adds a mail for each id. */
   addAll(ids: string[]): void;
   start(options?: WatchStart): void;
-  openStore(): MailStore;
+  openStore(): Promise<MailStore>;
   watch(): MailWatch;
   /** The status of the first folder. */
   status(): FolderStatus;
@@ -65,11 +65,11 @@ export function createWatchedMailbox(folders?: string[]): WatchedMailbox {
     changes,
     addAll: (ids) => ids.forEach((id) => mailbox.add({ id })),
     openStore,
-    start({ hook = () => ({}), maxBodyBytes = 262_144, store = openStore(), ...options } = {}) {
+    start({ hook = () => ({}), maxBodyBytes = 262_144, store, ...options } = {}) {
       watch = createMailWatch({
         source: mailbox.source,
         settings: { ...DEFAULTS.hooks.mail, lookbackMs: 0 },
-        openStore: () => store,
+        openStore: async () => store ?? openStore(),
         maxBodyBytes: () => maxBodyBytes,
         log: silentLog,
         backoff: { transient: AT_ONCE, operator: AT_ONCE },
@@ -95,8 +95,8 @@ export function createWatchedMailbox(folders?: string[]): WatchedMailbox {
     return answer;
   }
 
-  function openStore(): MailStore {
-    const store = openMailStore({ folder, mailbox: mailbox.source.mailbox });
+  async function openStore(): Promise<MailStore> {
+    const store = await openSqliteMailStore({ folder, mailbox: mailbox.source.mailbox });
     if (!store) throw new Error("The mailbox is locked.");
     return store;
   }

@@ -46,7 +46,7 @@ test("gives nothing twice under a new uidValidity that leaves the uids as they a
   const { position } = await followMail(source, hasMail);
   await dovecot.renewUidValidity(settings.user);
   await append(settings, "Message-ID: <2>\r\n\r\n");
-  const { mails } = await followMail(source, hasMail, { position, isKnown: (id) => id === "1" });
+  const { mails } = await followMail(source, hasMail, { position, findKnown: async () => new Set(["1"]) });
   expect(mails.map(({ id }) => id)).toEqual(["2"]);
 });
 

@@ -32,13 +32,13 @@ export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
   if (problems.length > 0) throw new ConfigError(problems);
   const { hooks, gateway } = config;
   const source = await requireSource(config);
-  const store = requireStore(config, source);
+  const store = await requireStore(config, source);
   const url = `${flags.url ?? serviceAddress(gateway)}${hooks.path}/mail`;
   const printer = flags.json ? createJsonPrinter(io) : createLinePrinter(io);
   const watch = createMailWatch({
     source,
     settings: hooks.mail,
-    openStore: () => store,
+    openStore: async () => store,
     post: createMailPost({ send: fetch, target: () => ({ url, token: hooks.token }) }),
     maxBodyBytes: () => hooks.maxBodyBytes,
     // The printer shows what would be logged.
@@ -60,9 +60,9 @@ async function requireSource({ file, hooks, plugged }: ResolvedConfig): Promise<
   throw new ConfigError([{ message, file, key: "hooks.mail.source" }]);
 }
 
-function requireStore({ file, store: { path } }: ResolvedConfig, { mailbox }: MailSource): MailStore {
-  const store = openMailStore({ folder: path, mailbox });
-  if (store) return store;
+async function requireStore({ file, store }: ResolvedConfig, { mailbox }: MailSource): Promise<MailStore> {
+  const opened = await openMailStore(store, mailbox);
+  if (opened) return opened;
   const message =
     `another process already watches ${mailbox}: another \`webhooks mail run\`, or \`webhooks serve\`, ` +
     "which watches it unless hooks.mail.autoStart is false";

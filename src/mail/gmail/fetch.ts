@@ -36,11 +36,12 @@ export async function readMails(
   isWanted: (info: MessageInfo) => boolean,
   options: FollowOptions,
 ): Promise<{ mails: ReceivedMail[]; infos: MessageInfo[] }> {
-  const { signal, isKnown } = options;
+  const { signal, findKnown } = options;
   if (ids.length === 0) return { mails: [], infos: [] };
   const [labels, infos] = await Promise.all([api.labels(signal), collect(ids, (id) => getInfo(api, id, signal))]);
   const labelNames = new Map(labels.map(({ id, name }) => [id ?? "", name ?? ""]));
-  const wanted = infos.filter((info) => isWanted(info) && !(info.mailId && isKnown(info.mailId)));
+  const known = await findKnown(infos.flatMap(({ mailId }) => mailId ?? []));
+  const wanted = infos.filter((info) => isWanted(info) && !(info.mailId && known.has(info.mailId)));
   const mails = await collect(wanted, async (info): Promise<ReceivedMail | undefined> => {
     const { labelIds, receivedAt, threadId } = info;
     const source = await fetchSource(api, info, signal);

@@ -41,12 +41,16 @@ export async function findMails(reading: Reading, uids: number[], backlog: Posit
     // Without a date it is an unrequested change of flags.
     read: async (message) => (message.internalDate === undefined ? undefined : message),
   });
-  const { isKnown } = reading.options;
-  const isWanted = ({ headers, internalDate }: FetchMessageObject): boolean => {
-    const id = toMailId(readHeader(headers ?? Buffer.of(), "utf-8").value("message-id"));
-    return !backlog || (toTime(internalDate) >= backlog.since && !(id && isKnown(id)));
-  };
-  return uids.map((uid) => ({ uid, facts: facts.get(uid) })).filter((mail) => !mail.facts || isWanted(mail.facts));
+  const mails = uids.map((uid) => ({ uid, facts: facts.get(uid), id: toIdOf(facts.get(uid)) }));
+  if (!backlog) return mails;
+  const known = await reading.options.findKnown(mails.flatMap(({ id }) => id ?? []));
+  return mails.filter(
+    ({ facts: found, id }) => !found || (toTime(found.internalDate) >= backlog.since && !(id && known.has(id))),
+  );
+}
+
+function toIdOf(facts: FetchMessageObject | undefined): string | undefined {
+  return facts?.headers && toMailId(readHeader(facts.headers, "utf-8").value("message-id"));
 }
 
 /**

@@ -1,41 +1,44 @@
-/** What the watch keeps of one mailbox between starts. Every call blocks; each throws where the file cannot be read or written. */
+/**
+ * What the mail watch stores of one mailbox between starts. Only one process has the store of a mailbox open. Each call
+ * rejects if the store cannot be read or written.
+ */
 export interface MailStore {
-  /** Where a folder stands; one that was never followed begins now. */
-  lane(folder: string): StoredLane;
-  /** Whether the mail of this id was dealt with, in whichever folder. */
-  isKnown(id: string): boolean;
-  /** Keeps all of it, or nothing: on the disk once the call returns. */
-  settle(settlement: Settlement): void;
-  close(): void;
+  /** The state of a folder; a new folder is followed from now on. */
+  folder(name: string): Promise<StoredFolder>;
+  /** Those of the ids whose mails were processed, in any folder. */
+  findKnown(ids: string[]): Promise<Set<string>>;
+  /** Stores all of it, or nothing; resolves once it is on disk. */
+  settle(settlement: Settlement): Promise<void>;
+  close(): Promise<void>;
 }
 
-export interface StoredLane {
+export interface StoredFolder {
   /** When it was first followed, in milliseconds since the epoch. */
   startedAt: number;
-  /** How far it is read; undefined: no batch was dealt with yet. */
+  /** How far it is read; undefined: no batch was processed yet. */
   position: string | undefined;
   /** How many of its mails are set aside. */
   setAside: number;
 }
 
-/** What has become of some mails of a folder. */
+/** The results of some mails of a folder. */
 export interface Settlement {
   folder: string;
-  /** Ids of the mails that were dealt with, those set aside among them. */
+  /** Ids of the processed mails, including those set aside. */
   ids: string[];
   setAside: SetAside[];
-  /** How far the folder is read now; absent: as before. */
+  /** How far the folder is read now; absent: unchanged. */
   position?: string;
 }
 
-/** A mail that the service refuses for good. */
+/** A mail that the service rejects permanently. */
 export interface SetAside {
   id: string;
-  /** The answer to it alone. */
+  /** Of the response to a request with this mail alone. */
   status: number;
-  /** The answer's `code`, empty where it had none. */
+  /** The response's `code`, empty if it had none. */
   code: string;
-  /** The event that holds the refused request, where the service says so: what `webhooks events replay` takes. */
+  /** The event that stores the rejected request, if known: for `webhooks events replay`. */
   eventId: string | undefined;
   /** Milliseconds since the epoch. */
   at: number;

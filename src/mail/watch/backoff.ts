@@ -96,13 +96,13 @@ export interface RetryContext {
 
 /** Calls the store until it works, since a full disk may have space again later. Rejects when the watch ends. */
 export async function retryStore<Result>(
-  call: () => Result,
+  call: () => Promise<Result>,
   { status, backoff: limits, pause }: RetryContext,
 ): Promise<Result> {
   const backoff = createBackoff(limits);
   for (let failures = 0; ; failures += 1) {
     try {
-      const result = call();
+      const result = await call();
       if (failures > 0) status.resume();
       return result;
     } catch (error) {

@@ -46,10 +46,11 @@ function isWanted(received: ReceivedMail, { folder, findFilter, status, log }: B
 }
 
 /** Each mail once, without those that were processed before. */
-function withoutKnown(mails: Mail[], store: MailStore): Mail[] {
+async function withoutKnown(mails: Mail[], store: MailStore): Promise<Mail[]> {
+  const known = await store.findKnown(mails.map(({ id }) => id));
   const fresh = new Map<string, Mail>();
   for (const mail of mails) {
-    if (!fresh.has(mail.id) && !store.isKnown(mail.id)) fresh.set(mail.id, mail);
+    if (!fresh.has(mail.id) && !known.has(mail.id)) fresh.set(mail.id, mail);
   }
   return [...fresh.values()];
 }
@@ -73,14 +74,14 @@ async function postFresh(fresh: Mail[], { position, remaining }: MailBatch, cont
 async function postAndStore(mails: Mail[], position: string | undefined, context: BatchContext): Promise<void> {
   const { folder, store } = context;
   const processed: ProcessedMail[] = [];
-  const settle = (reached?: string): void => {
+  const settle = (reached?: string): Promise<void> => {
     const setAside = processed.filter((mail) => mail.setAside).map(toSetAside);
-    store.settle({ folder, ids: processed.map(({ mail }) => mail.id), setAside, position: reached });
+    return store.settle({ folder, ids: processed.map(({ mail }) => mail.id), setAside, position: reached });
   };
   try {
     if (mails.length > 0) for await (const mail of deliver(mails, context)) processed.push(mail);
   } catch (error) {
-    settle();
+    await settle();
     report(processed, context);
     throw error;
   }

@@ -2,7 +2,6 @@ import type { MailSettings } from "../../config/types.ts";
 import { MailError, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { MailSource } from "../source.ts";
-import type { MailStore } from "../store/store.ts";
 import { createReconnectBackoff, type ReconnectBackoff, type ReconnectLimits, retryStore } from "./backoff.ts";
 import { type BatchContext, createFilter, processBatch } from "./batch.ts";
 import type { MailState } from "./status.ts";
@@ -48,27 +47,19 @@ async function follow(
   context: BatchContext,
   backoff: ReconnectBackoff,
 ): Promise<MailError> {
-  const { startedAt, position, setAside } = await retryStore(() => store.lane(folder), context);
+  const { startedAt, position, setAside } = await retryStore(() => store.folder(folder), context);
   status.restore({ setAside });
   const { batchSize, maxBytes, authservId, lookbackMs } = settings;
   // Mailboxes give the arrival time in whole seconds: include all mails of the first second.
   const since = Math.floor((startedAt - lookbackMs) / 1000) * 1000;
-  const isKnown = (id: string): boolean => isKnownTo(store, id);
-  const batches = source.follow(folder, { position, since, isKnown, batchSize, maxBytes, authservId, signal });
+  // If the store fails, the mails count as new: `processBatch` asks the store again before it posts.
+  const findKnown = (ids: string[]): Promise<Set<string>> => store.findKnown(ids).catch(() => new Set());
+  const batches = source.follow(folder, { position, since, findKnown, batchSize, maxBytes, authservId, signal });
   for await (const batch of batches) {
     backoff.received(batch.mails.length);
     await processBatch(batch, context);
   }
   return new MailError("network", "the mailbox's server ended the connection");
-}
-
-/** If the store fails, the mail counts as new: `processBatch` asks the store again before it posts. */
-function isKnownTo(store: MailStore, id: string): boolean {
-  try {
-    return store.isKnown(id);
-  } catch {
-    return false;
-  }
 }
 
 /** What a source's error means for its folder. */

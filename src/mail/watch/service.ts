@@ -3,14 +3,13 @@ import type { ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MailSource } from "../source.ts";
-import { openMailStore } from "../store/sqlite.ts";
+import { openMailStore } from "../store/open.ts";
 import { createMailPost } from "./post.ts";
 import { type MailStatus, needsOperator, toMailStatus } from "./status.ts";
 import { createMailWatch, type MailWatch } from "./watch.ts";
 
 export interface MailServiceOptions {
-  /** The state folder. */
-  folder: string;
+  store: ResolvedConfig["store"];
   /** The service's own entry: a mail is processed like every other hook. */
   send(request: Request): Promise<Response>;
   telemetry: Telemetry;
@@ -36,7 +35,7 @@ export interface MailService {
 }
 
 /** Runs the mail watch of the current configuration, across reloads. */
-export function createMailService({ folder, send, telemetry }: MailServiceOptions): MailService {
+export function createMailService({ store, send, telemetry }: MailServiceOptions): MailService {
   const { log } = telemetry;
   let current: MailProgram | undefined;
   /** The program that the watch was created from. */
@@ -90,7 +89,7 @@ export function createMailService({ folder, send, telemetry }: MailServiceOption
     return createMailWatch({
       source,
       settings,
-      openStore: () => openMailStore({ folder, mailbox: source.mailbox }),
+      openStore: () => openMailStore(store, source.mailbox),
       // The request never reaches the network, so the host is only a placeholder.
       post: createMailPost({
         send,

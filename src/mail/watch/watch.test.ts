@@ -62,10 +62,10 @@ describe("mails are posted", () => {
     mailbox.start();
     await expect.poll(() => mailbox.follows).toHaveLength(1);
     await mailbox.watch().close();
-    const store = mailbox.openStore();
+    const store = await mailbox.openStore();
     mailbox.start({ store });
     await expect.poll(() => mailbox.follows).toHaveLength(2);
-    const { startedAt } = store.lane("INBOX");
+    const { startedAt } = await store.folder("INBOX");
     const inWholeSeconds = Math.floor(startedAt / 1000) * 1000;
     expect(mailbox.follows.map(({ since }) => since)).toEqual([inWholeSeconds, inWholeSeconds]);
   });
@@ -126,11 +126,11 @@ describe("the store", () => {
   test("that cannot be written is retried, and no mail is posted again", async () => {
     mailbox.addAll(["1"]);
     mailbox.add({ id: "2", authentication: { spf: "fail" } });
-    const opened = mailbox.openStore();
+    const opened = await mailbox.openStore();
     let failures = 0;
-    const settle = (settlement: Parameters<MailStore["settle"]>[0]): void => {
+    const settle: MailStore["settle"] = async (settlement) => {
       if (failures++ < 3) throw new Error("database or disk is full");
-      opened.settle(settlement);
+      await opened.settle(settlement);
     };
     const gate = Promise.withResolvers<object>();
     mailbox.start({ store: { ...opened, settle }, hook: (ids) => (ids.includes("2") ? gate.promise : {}) });
@@ -139,7 +139,7 @@ describe("the store", () => {
       expect.objectContaining({ state: "store-failed", error: expect.stringContaining("disk is full") }),
     );
     expect(mailbox.status()).toMatchObject({ state: "watching", error: undefined, posted: 1 });
-    expect(opened.isKnown("1")).toBe(true);
+    expect(await opened.findKnown(["1"])).toEqual(new Set(["1"]));
     gate.resolve({});
     await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
   });
@@ -147,13 +147,13 @@ describe("the store", () => {
 
 test("a store that cannot be read is reported and retried", async () => {
   mailbox.addAll(["1"]);
-  const opened = mailbox.openStore();
+  const opened = await mailbox.openStore();
   let failures = 0;
-  const isKnown = (id: string): boolean => {
+  const findKnown: MailStore["findKnown"] = async (ids) => {
     if (failures++ < 3) throw new Error("database is locked");
-    return opened.isKnown(id);
+    return opened.findKnown(ids);
   };
-  mailbox.start({ store: { ...opened, isKnown } });
+  mailbox.start({ store: { ...opened, findKnown } });
   await expect.poll(() => mailbox.taken).toEqual(["1"]);
   const states = mailbox.changes.map(({ state }) => state);
   expect(states).toContain("store-failed");

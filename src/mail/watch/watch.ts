@@ -22,7 +22,7 @@ export interface MailWatchOptions {
   source: MailSource;
   settings: MailSettings;
   /** undefined: another process has the mailbox. Called again until it works; the watch closes the store. */
-  openStore(): MailStore | undefined;
+  openStore(): Promise<MailStore | undefined>;
   post: PostMails;
   /** The largest request body that the service accepts. */
   maxBodyBytes(): number;
@@ -93,7 +93,7 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
   async function waitForMailboxLock(): Promise<void> {
     while (!store && !signal.aborted) {
       try {
-        store = openStore();
+        store = await openStore();
         if (!store) enterAll("locked", "another process watches this mailbox");
       } catch (error) {
         enterAll("store-failed", messageOf(error));
@@ -124,6 +124,6 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
       aborting.abort();
       await settlesWithin(running, ABORT_MS);
     }
-    store?.close();
+    await store?.close();
   }
 }

@@ -18,7 +18,7 @@ export const GMAIL: GmailApi = {
 export const FOLLOW_OPTIONS: FollowOptions = {
   position: undefined,
   since: 0,
-  isKnown: () => false,
+  findKnown: async () => new Set(),
   batchSize: 2,
   maxBytes: 100,
   authservId: undefined,
