@@ -51,7 +51,7 @@ export function describeMailStore(name: string, open: OpenMailStore): void {
 
     test("keeps a position per folder, and ids across folders", async () => {
       const store = await start();
-      for (const name of ["INBOX", "Lists"]) await store.folder(name);
+      for (const each of ["INBOX", "Lists"]) await store.folder(each);
       await store.settle({ folder: "Lists", ids: ["a"], setAside: [sampleSetAside("a")], position: "7" });
       expect(await store.folder("INBOX")).toMatchObject({ position: undefined, setAside: 0 });
       expect(await store.findKnown(["a"])).toEqual(new Set(["a"]));

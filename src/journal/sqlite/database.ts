@@ -71,8 +71,8 @@ const BUSY_TIMEOUT_MS = 100;
 export function openMigrated(file: string, schema: Schema): Database {
   // Over a read-only connection, so that the file of a newer program is not touched.
   if (existsSync(file))
-    prepare(file, { readOnly: true }, (database) => assertKnownVersion(database, file, schema)).close();
-  return prepare(file, {}, (database) => {
+    openPrepared(file, { readOnly: true }, (database) => assertKnownVersion(database, file, schema)).close();
+  return openPrepared(file, {}, (database) => {
     database.exec(schema.pragmas);
     migrate(database, schema.migrations);
   });
@@ -100,7 +100,7 @@ function readVersion(database: Database): number {
   return integer(database.get("PRAGMA user_version")?.user_version);
 }
 
-function prepare(file: string, options: { readOnly?: boolean }, work: (database: Database) => void): Database {
+function openPrepared(file: string, options: { readOnly?: boolean }, work: (database: Database) => void): Database {
   const database = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS, ...options });
   try {
     work(database);

@@ -74,7 +74,7 @@ describe("a file that cannot be used is an error that names it", () => {
     writeFileSync(file, "x".repeat(5000));
     await problemOf();
     rmSync(file);
-    await openAndClose();
+    await expect(openAndClose()).resolves.toBeUndefined();
   });
 });
 

@@ -12,7 +12,7 @@ import {
   text,
   transact,
 } from "../../journal/sqlite/database.ts";
-import type { MailStore, SetAside, Settlement, StoredFolder } from "./store.ts";
+import type { MailStore, Settlement, StoredFolder } from "./store.ts";
 
 export interface SqliteMailStoreOptions {
   /** The state folder. */
