@@ -20,7 +20,7 @@ test("the topmost header counts", () => {
   expect(read(["mx.example; spf=fail", FORGED])).toEqual({ server: "mx.example", spf: "fail" });
 });
 
-test("only the server that is named counts, in any case", () => {
+test("only the given server counts, case-insensitive", () => {
   expect(read([FORGED, "MX.example; spf=softfail"], "mx.Example")).toEqual({
     server: "mx.example",
     spf: "softfail",
@@ -29,12 +29,12 @@ test("only the server that is named counts, in any case", () => {
   expect(read(["mx.example.evil.example; spf=pass"], "mx.example")).toEqual({});
 });
 
-test("a server may write a header for each method; the topmost that speaks of one counts", () => {
+test("a server may write a header for each method; the topmost one with a method counts", () => {
   const headers = ["mx.example; dkim=fail", "mx.example; dmarc=fail", "mx.example; dkim=pass; spf=pass"];
   expect(read(headers)).toEqual({ server: "mx.example", dkim: "fail", dmarc: "fail", spf: "pass" });
 });
 
-test("one signature that holds will do", () => {
+test("one valid signature is enough", () => {
   expect(read(["mx.example; dkim=fail (bad) header.d=a; dkim=pass header.d=b"])).toMatchObject({
     dkim: "pass",
   });
@@ -58,7 +58,7 @@ test.each([
   expect(read([header]).spf).toBe(spf);
 });
 
-test("a server's name in quotes is one", () => {
+test("a server name may be quoted", () => {
   expect(read(['"mx.example"; spf=pass'], "mx.example")).toEqual({ server: "mx.example", spf: "pass" });
 });
 
@@ -69,7 +69,7 @@ test("Exchange Online names no server", () => {
   expect(read([header], "mx.example")).toEqual({});
 });
 
-test("Received-SPF counts where nothing else was asked for or said", () => {
+test("Received-SPF counts if there is nothing else", () => {
   const spf = "Pass (mx.example: domain of a@example.com designates 192.0.2.1) client-ip=192.0.2.1;";
   expect(read([], undefined, spf)).toEqual({ spf: "pass" });
   expect(read([], "mx.example", spf)).toEqual({});

@@ -3,22 +3,22 @@ import { readHeader, splitHeader } from "./header.ts";
 
 const read = (block: string) => readHeader(Buffer.from(block, "latin1"), "windows-1252");
 
-test("values are unfolded, and found in any case", () => {
+test("values are unfolded, names are case-insensitive", () => {
   const header = read("SUBJECT: a\r\n b\r\n\tc\r\nTo : x@example.com\r\nto:y@example.com");
   expect(header.value("subject")).toBe("a b\tc");
   expect(header.values("to")).toEqual(["x@example.com", "y@example.com"]);
   expect(header.values("cc")).toEqual([]);
 });
 
-test("the first value that says something counts", () => {
+test("the first value that is not empty counts", () => {
   expect(read("Subject:\r\nSubject: a\r\nSubject: b\r\n").value("subject")).toBe("a");
 });
 
-test("raw eight bits are read as the charset that is guessed", () => {
+test("raw bytes are decoded with the guessed charset", () => {
   expect(read("Subject: Gr\xfc\xdfe\r\n").value("subject")).toBe("Grüße");
 });
 
-test("what says how the body is encoded is kept apart, each field with its end", () => {
+test("the fields about the encoding of the body are separate, each with a line end", () => {
   const header = read("Mime-Version: 1.0\r\nX-Other: 1\r\nContent-Type: text/plain;\r\n charset=utf-8");
   expect(header.content.toString()).toBe("Mime-Version: 1.0\r\nContent-Type: text/plain;\r\n charset=utf-8\n");
 });
@@ -29,13 +29,14 @@ test("a hostile header is bounded", () => {
   expect(header.values("to")).toHaveLength(50);
 });
 
+test("the first line of an mbox entry is ignored", () => {
+  expect(read("From ann@example.com Fri Nov 20 10:00:00 2026\nSubject: a\n").value("subject")).toBe("a");
+});
+
 test.each([
   ["an empty line", "A: b\r\nC: d\r\n\r\ntext\r\n\r\nmore", "A: b\r\nC: d\r\n", "text\r\n\r\nmore"],
   ["bare line feeds", "A: b\n\ntext", "A: b\n", "text"],
-  ["bare carriage returns", "A: b\r\rtext\rmore", "A: b\n", "text\nmore"],
-  ["no empty line", "A: b\r\n c\r\nThis is text\r\n\r\nmore", "A: b\r\n c\r\n", "This is text\r\n\r\nmore"],
-  ["a flaw in the header", "A: b\r\nflaw\r\nSubject: x\r\n\r\ntext", "A: b\r\nflaw\r\nSubject: x\r\n", "text"],
-  ["the line of an mbox", "From ann@example.com Fri Nov 20\nA: b\n\ntext", "A: b\n", "text"],
+  ["a line that is not a field", "A: b\r\nflaw\r\nSubject: x\r\n\r\ntext", "A: b\r\nflaw\r\nSubject: x\r\n", "text"],
   ["no body", "A: b", "A: b", ""],
   ["no header", "\r\ntext", "", "text"],
   ["nothing", "", "", ""],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readInvite } from "./invite.ts";
 
-test("tells what, when, where and who", () => {
+test("describes what, when, where and who", () => {
   const calendar = [
     "BEGIN:VCALENDAR",
     "METHOD:REQUEST",
@@ -32,6 +32,6 @@ test("tells what, when, where and who", () => {
   );
 });
 
-test.each(["", "BEGIN:VCALENDAR\r\nEND:VCALENDAR", "no calendar"])("%j tells nothing", (calendar) => {
+test.each(["", "BEGIN:VCALENDAR\r\nEND:VCALENDAR", "no calendar"])("%j has no event", (calendar) => {
   expect(readInvite(calendar)).toBe("");
 });

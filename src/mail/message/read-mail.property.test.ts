@@ -73,11 +73,11 @@ const written = fc
   .map((pieces) => Buffer.from(pieces.join("")));
 const noise = fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes));
 
-test("whatever the bytes, a mail comes of it: bounded, and well formed", async () => {
+test("any bytes become a mail that is bounded and well-formed", async () => {
   await fc.assert(fc.asyncProperty(fc.oneof(written, noise), expectMail), { numRuns: 500 });
 });
 
-test("a real mail with bytes changed, cut or put in is one still", async () => {
+test("a mutated real mail is still read", async () => {
   const mails = await createMailOfEachKind();
   const mutated = fc
     .record({
@@ -111,7 +111,7 @@ async function expectMail(source: Buffer): Promise<void> {
   expect(new Date(mail.date).toISOString()).toBe(mail.date);
 }
 
-/** Every text in it, however deep. */
+/** All nested texts. */
 function textsOf(value: unknown): string[] {
   if (typeof value === "string") return [value];
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsOf) : [];

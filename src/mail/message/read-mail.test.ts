@@ -5,15 +5,15 @@ import { createMails } from "../../../test/support/mails.ts";
 import { read as readSource, RECEIVED as RECEIVED_AT } from "../../../test/support/mails/read.ts";
 import { assembleMail, readMail, toDate, toMailId, toPeople } from "./read-mail.ts";
 
-describe("read mail", () => {
+describe("readMail", () => {
   const FROM = "From: ann@example.com\r\n";
 
-  test("a mail as it travels is the one of the preset's sample", async () => {
+  test("a raw mail becomes the sample of the preset", async () => {
     const source = readFileSync(new URL("../../../test/support/mails/report.eml", import.meta.url));
     expect(await readSource(source)).toEqual(sample.messages[0]);
   });
 
-  test("mails that another library wrote are read as they were meant", async () => {
+  test("mails of another library are read correctly", async () => {
     for await (const { source, kind, token, expected } of createMails({ count: 300, seed: 11 })) {
       const mail = await readSource(source);
       expect(JSON.stringify(mail)).toContain(token);
@@ -31,7 +31,7 @@ describe("read mail", () => {
   });
 
   describe("ids", () => {
-    test("a mail without one is known by its bytes", async () => {
+    test("a mail without an id gets a digest of its bytes", async () => {
       const [one, same, other] = await Promise.all([
         readSource(`${FROM}\r\na`),
         readSource(`${FROM}\r\na`),
@@ -60,7 +60,7 @@ describe("read mail", () => {
     });
   });
 
-  test("the first author counts, else who sent it", async () => {
+  test("the first author counts, else the sender", async () => {
     expect(await readSource("From: A <a@x.example>, b@x.example\r\n\r\n")).toMatchObject({
       from: "A <a@x.example>",
       sender: "a@x.example",
@@ -80,14 +80,13 @@ describe("read mail", () => {
     ["a word without end", "=?utf-8?B?w6k", "=?utf-8?B?w6k"],
     ["an unknown charset", "=?x-none?Q?=C3=A9?=", "é"],
     ["an unknown encoding", "=?utf-8?X?abc?=", "=?utf-8?X?abc?="],
-    ["UTF-7", "=?utf-7?Q?Fr+APY-sche?=", "Frösche"],
     ["a null character", "a\0b", "ab"],
     ["a language", "=?utf-8*de?Q?=C3=A9?=", "é"],
   ])("a subject with %s", async (_, header, subject) => {
     expect((await readSource(`${FROM}Subject: ${header}\r\n\r\n`)).subject).toBe(subject);
   });
 
-  test("what the source knows is passed on, authentication results are read", async () => {
+  test("the facts of the source are used, authentication results are read", async () => {
     const source = `Authentication-Results: mx.example; dmarc=fail\r\n${FROM}\r\n`;
     expect(await readSource(source, {}, { folder: "Lists", labels: ["red"] })).toMatchObject({
       folder: "Lists",
@@ -99,7 +98,7 @@ describe("read mail", () => {
   });
 });
 
-describe("assemble mail", () => {
+describe("assembleMail", () => {
   const HEADER =
     "Subject: pieces\r\nContent-Type: multipart/alternative; boundary=old\r\nContent-Transfer-Encoding: base64\r\nMessage-ID: <a@example.com>";
   const PLAIN =
@@ -146,7 +145,7 @@ describe("assemble mail", () => {
   }
 });
 
-describe("to mail id", () => {
+describe("toMailId", () => {
   test.each([
     ["<a.1@example.com>", "a.1@example.com"],
     ["  <a.1@example.com> (comment)", "a.1@example.com"],
@@ -161,12 +160,12 @@ describe("to mail id", () => {
     expect(toMailId(header)).toBe(id);
   });
 
-  test("it is bounded, and well formed where it is cut", () => {
+  test("it is bounded and well-formed", () => {
     expect(toMailId(`<${"x".repeat(511)}🚀@example.com>`)).toBe("x".repeat(511));
   });
 });
 
-describe("to date", () => {
+describe("toDate", () => {
   const RECEIVED = "2026-11-20T12:00:00.000Z";
 
   test.each([
@@ -189,12 +188,12 @@ describe("to date", () => {
     "Fri, 20 Nov 2036 10:08:00 +0100",
     "1 Jan 1950 10:00 +0000",
     "9".repeat(5000),
-  ])("%j is none: when it was received counts", (header) => {
+  ])("%j is not plausible", (header) => {
     expect(toDate(header, Date.parse(RECEIVED))).toBe(RECEIVED);
   });
 });
 
-describe("to people", () => {
+describe("toPeople", () => {
   test.each([
     ["Ann Lee <Ann@Example.com>", "Ann Lee <Ann@Example.com>", "ann@example.com"],
     ["ann@example.com", "ann@example.com", "ann@example.com"],
@@ -208,17 +207,17 @@ describe("to people", () => {
     expect(toPeople([header], 10)).toEqual([{ display, address }]);
   });
 
-  test("a name cannot be taken for the address", () => {
+  test("a name cannot look like the address", () => {
     const [person] = toPeople(['"boss@example.com" <else@example.net>'], 1);
     expect(person).toEqual({ display: '"boss@example.com" <else@example.net>', address: "else@example.net" });
   });
 
-  test("the members of a group count, an empty group does not", () => {
+  test("members of groups are included", () => {
     const people = toPeople(["Team: a@example.com, Bob <b@example.com>;", "undisclosed-recipients:;"], 10);
     expect(people.map(({ address }) => address)).toEqual(["a@example.com", "b@example.com"]);
   });
 
-  test("only the first ones are given", () => {
+  test("the number is limited", () => {
     const many = Array.from({ length: 3000 }, (_, index) => `p${index}@example.com`).join(", ");
     expect(toPeople([many, many], 100)).toHaveLength(100);
   });

@@ -1,21 +1,21 @@
 import { createHash } from "node:crypto";
 import type { Mail, MailAttachment } from "../source.ts";
 import { readAuthentication } from "./authentication.ts";
-import { boundBody, readParts } from "./body.ts";
+import { readParts } from "./body.ts";
 import { readHeader, splitHeader } from "./header.ts";
 import { decodeWords, guessCharset, parseAddresses, repairText } from "./mime.ts";
 import { cleanLine, cutBytes, toSnippet } from "./text.ts";
 
-/** What a source knows of a mail beside its text. */
+/** What a source knows about a mail beside its bytes. */
 export interface MailFacts {
   folder: string;
-  /** Keywords or labels by their names. */
+  /** Names of keywords or labels. */
   labels: string[];
-  /** When the server received it, in milliseconds since the epoch. */
+  /** When the server received the mail, in milliseconds since the epoch. */
   receivedAt: number;
-  /** The provider's own thread, where it has one. */
+  /** The provider's own thread id, if it has one. */
   threadId?: string;
-  /** Where the source does not hold them: what is attached. */
+  /** The attachments, if the bytes do not contain them. */
   attachments?: MailAttachment[];
 }
 
@@ -25,17 +25,16 @@ export interface ReadOptions {
 }
 
 const MAX_RECIPIENTS = 100;
+const MAX_ID_CHARACTERS = 512;
+const DAY_MS = 86_400_000;
 
-/**
- * Reads a mail from its bytes as they travel (RFC 5322), or as many of them as there are. Never rejects: of a broken mail it
- * gives what can be understood.
- */
+/** Reads a mail from its raw bytes (RFC 5322), which may be cut. Never rejects: of a broken mail it reads what it can. */
 export async function readMail(source: Uint8Array, facts: MailFacts, options: ReadOptions): Promise<Mail> {
   const bytes = Buffer.from(source.buffer, source.byteOffset, source.byteLength);
   const charset = guessCharset(bytes);
   const { block, body } = splitHeader(bytes);
   const header = readHeader(block, charset);
-  const parts = await readParts(header.content, boundBody(body), charset);
+  const parts = await readParts(header.content, body, charset);
   const [author] = toPeople([...header.values("from"), ...header.values("sender")], 1);
   const id = toMailId(header.value("message-id")) ?? toDigest(source);
   const text = cutBytes(parts.text, options.maxBytes);
@@ -43,8 +42,8 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     id,
     from: author?.display ?? "",
     sender: author?.address ?? "",
-    to: toRecipients(header.values("to")),
-    cc: toRecipients(header.values("cc")),
+    to: toPeople(header.values("to"), MAX_RECIPIENTS).map(({ display }) => display),
+    cc: toPeople(header.values("cc"), MAX_RECIPIENTS).map(({ display }) => display),
     subject: cleanLine(repairText(decodeWords(header.value("subject")))),
     date: toDate(header.value("date"), facts.receivedAt),
     snippet: toSnippet(parts.text),
@@ -62,98 +61,69 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
   };
 }
 
-function toRecipients(headers: string[]): string[] {
-  return toPeople(headers, MAX_RECIPIENTS).map(({ display }) => display);
-}
-
-/** The names of a server's own account are as the sender wrote them. */
-function cleanAttachment({ name, type, size }: MailAttachment): MailAttachment {
-  return { name: cleanLine(name), type: cleanLine(type), size };
-}
-
-function toDigest(source: Uint8Array): string {
-  return `sha256:${createHash("sha256").update(source).digest("hex")}`;
-}
-
-/** `Example announcements <announce.example.org>` → `announce.example.org` */
-function toListId(header: string): string {
-  return cleanLine(/<([^<>]*)>/.exec(header)?.[1] ?? header);
-}
-
 const LINE_END = Buffer.from("\r\n");
 
 /**
- * The bytes of a mail that was fetched in pieces: its header block, with the texts that are worth reading as its only parts.
- * Each entity is a part's own header lines, an empty line and its body as it travels; the last may be cut. What `readMail` takes.
+ * Builds a mail from its header block and the texts that were fetched, for `readMail`. Each entity is a part's own header lines,
+ * an empty line and its encoded body; the last one may be cut.
  */
 export function assembleMail(header: Uint8Array, entities: Uint8Array[]): Uint8Array {
   const { block } = splitHeader(Buffer.from(header));
-  // Without a part the boundary itself would be read as a text.
+  // A multipart mail without parts would show its boundary as text.
   if (entities.length === 0) return Buffer.concat([Buffer.from("Content-Type: text/plain\r\n"), block, LINE_END]);
-  const boundary = toBoundary(entities);
-  // It stands first, since the first of several counts: the mail's own speaks of parts that are not here.
+  const digest = createHash("sha256");
+  for (const entity of entities) digest.update(entity);
+  // No part can contain its own digest.
+  const boundary = `hookline-${digest.digest("hex")}`;
+  // The first of several fields counts: the mail's own Content-Type is about parts that are missing here.
   const first = Buffer.from(`Content-Type: multipart/mixed; boundary="${boundary}"\r\n`);
   const between = Buffer.from(`\r\n--${boundary}\r\n`);
   const last = Buffer.from(`\r\n--${boundary}--\r\n`);
   return Buffer.concat([first, block, LINE_END, ...entities.flatMap((entity) => [between, entity]), last]);
 }
 
-/** The same for the same parts, and nothing that a part could hold: it would have to know its own digest. */
-function toBoundary(entities: Uint8Array[]): string {
-  const digest = createHash("sha256");
-  for (const entity of entities) digest.update(entity);
-  return `hookline-${digest.digest("hex")}`;
-}
-
-const MAX_CHARACTERS = 512;
-
-/** A Message-ID header's value as `Mail.id` holds it; undefined where it holds none. */
+/** The value of a Message-ID header as `Mail.id` has it; undefined if it is empty. */
 export function toMailId(header: string | undefined): string | undefined {
   const value = cleanLine(header ?? "");
   const id = /<([^<>\s]+)>/.exec(value)?.[1] ?? value.replaceAll(/[<>]/g, "").trim();
-  return id ? cleanLine(id, MAX_CHARACTERS) : undefined;
+  return id ? cleanLine(id, MAX_ID_CHARACTERS) : undefined;
 }
 
-const DAY_MS = 86_400_000;
-
-/** When a mail was written as its Date header says, if it can be; else when it was received. Both ISO 8601. */
+/** The Date header, or the time of receipt if it is not plausible. ISO 8601. */
 export function toDate(header: string, receivedAt: number): string {
   const written = parseDate(header);
-  const isSane = written >= 0 && written <= receivedAt + DAY_MS;
-  return new Date(isSane ? written : receivedAt).toISOString();
+  const isPlausible = written >= 0 && written <= receivedAt + DAY_MS;
+  return new Date(isPlausible ? written : receivedAt).toISOString();
 }
 
-/** Milliseconds since the epoch, NaN for what is no date. A zone that nobody knows, or none, counts as UTC. */
+export interface Person {
+  /** `Ann Lee <ann@example.com>` */
+  display: string;
+  /** In lower case; empty if there is only a name. */
+  address: string;
+}
+
+/** The first people in the values of an address header, including the members of groups. */
+export function toPeople(headers: string[], max: number): Person[] {
+  const people: Person[] = [];
+  for (const header of headers) {
+    if (people.length >= max) break;
+    const mailboxes = parseAddresses(header).slice(0, max - people.length);
+    people.push(...mailboxes.map(toPerson));
+  }
+  return people.filter(({ display }) => display);
+}
+
+/** Milliseconds since the epoch; NaN for an invalid date. An unknown or missing zone counts as UTC. */
 function parseDate(header: string): number {
   const date = header
     .slice(0, 200)
     .replaceAll(/\([^()]*\)/g, " ")
     .trim();
-  // What follows takes all sorts of things for a date, a bare number among them.
+  // `Date.parse` accepts almost anything, even a single number.
   if (!/\d:\d\d/.test(date)) return Number.NaN;
   const zoned = /(?:[+-]\d{4}|[a-z])$/i.test(date) ? Date.parse(date) : Number.NaN;
   return Number.isNaN(zoned) ? Date.parse(`${date.replace(/[a-z]+$/i, "")} +0000`) : zoned;
-}
-
-export interface Person {
-  /** As a person reads it: `Ann Lee <ann@example.com>`. */
-  display: string;
-  /** In lower case; empty where there is a name alone. */
-  address: string;
-}
-
-/** The first people that the values of an address header name, those of its groups among them. */
-export function toPeople(headers: string[], most: number): Person[] {
-  const people: Person[] = [];
-  for (const header of headers) {
-    if (people.length >= most) break;
-    people.push(
-      ...parseAddresses(header)
-        .slice(0, most - people.length)
-        .map(toPerson),
-    );
-  }
-  return people.filter(({ display }) => display);
 }
 
 function toPerson(mailbox: { name: string; address: string }): Person {
@@ -165,7 +135,20 @@ function toPerson(mailbox: { name: string; address: string }): Person {
   };
 }
 
-/** A name that holds an address, or could be taken for two, stands in quotes: `"boss@example.com" <else@example.net>`. */
+/** Quotes a name that contains an address or could look like two: `"boss@example.com" <else@example.net>`. */
 function quote(name: string): string {
   return /[<>@,;:"]/.test(name) ? `"${name.replaceAll('"', "'")}"` : name;
+}
+
+function toDigest(source: Uint8Array): string {
+  return `sha256:${createHash("sha256").update(source).digest("hex")}`;
+}
+
+/** `Example announcements <announce.example.org>` → `announce.example.org` */
+function toListId(header: string): string {
+  return cleanLine(/<([^<>]*)>/.exec(header)?.[1] ?? header);
+}
+
+function cleanAttachment({ name, type, size }: MailAttachment): MailAttachment {
+  return { name: cleanLine(name), type: cleanLine(type), size };
 }
