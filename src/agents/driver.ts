@@ -4,20 +4,20 @@ export interface HistoryEntry {
   text: string;
 }
 
-/** One turn an agent is asked for. */
+/** One request to an agent. */
 export interface AgentTurn {
   runId: string;
   sessionKey: string;
   /** heartbeat: a turn of the main session over its pending system events. */
   kind: "hook" | "heartbeat";
   history: HistoryEntry[];
-  /** The prompt, untrusted text already inside its boundary. */
+  /** The prompt. Untrusted text is inside its boundary. */
   message: string;
   /** `provider/model`: defaults and aliases are resolved already. */
   model?: string;
-  /** `low`, `medium`, `high` or whatever the operator wrote; a driver takes the nearest level it knows. */
+  /** `low`, `medium`, `high` or any other word of the operator; a driver uses the nearest level that it knows. */
   thinking?: string;
-  /** How long the turn may take. Whoever asks for it keeps the time, and aborts. */
+  /** How long the turn may take. The caller aborts it then. */
   timeoutSeconds: number;
   /** The reply that means "nothing to report". */
   ack: string;
@@ -25,21 +25,18 @@ export interface AgentTurn {
 
 export interface AgentReply {
   text: string;
-  /** Which model answered, as the driver names it. */
+  /** The model that answered. */
   model?: string;
   usage?: { inputTokens?: number; outputTokens?: number };
-  /** Sentences for the run record: a thinking level that was lowered, say. */
+  /** Sentences for the run record, for example about a thinking level that was lowered. */
   warnings?: string[];
 }
 
-/** Runs agent turns. Write one: a function from options to this object, and a line in `index.ts`. */
+/** Runs agent turns. */
 export interface AgentDriver {
   readonly name: string;
-  /**
-   * Resolves with the reply, or rejects with a `DriverError` that says whether another try can help.
-   * Must settle soon after `signal` aborts, and must not act after that.
-   */
+  /** Rejects with a `DriverError`. After `signal` aborts it must settle soon and do nothing more. */
   run(turn: AgentTurn, signal: AbortSignal): Promise<AgentReply>;
-  /** Ends what it keeps running between turns, once no turn is under way. Absent: it keeps nothing. */
+  /** Ends what the driver keeps running between turns, once no turn is running. */
   close?(): void;
 }

@@ -1,21 +1,21 @@
 import { randomFillSync } from "node:crypto";
 import { v7 } from "uuid";
 
-/** Random bytes are drawn for many ids at once: one draw an id costs more than all else that an id needs. */
+/** Random bytes are generated for many ids at once, since a call per id would dominate its cost. */
 const pool = Buffer.alloc(4096);
-const BYTES_A_DRAW = 16;
+const BYTES_PER_ID = 16;
 let used = pool.length;
 
 let lastMs = 0;
 let sequence = 0;
 
-/** A new UUIDv7. Ids of one process sort in the order they were made, also within a millisecond. */
+/** A new UUIDv7. The ids of one process sort in the order of creation, also within a millisecond. */
 export function createId(): string {
-  const random = drawRandom();
+  const random = randomBytes();
   const now = Date.now();
   if (now > lastMs) {
     lastMs = now;
-    // RFC 9562, 6.2: the counter starts at a random place, with room to grow.
+    // RFC 9562, 6.2: the counter starts at a random value, with room to grow.
     sequence = random.readUInt32LE() >>> 1;
   } else {
     sequence++;
@@ -23,16 +23,16 @@ export function createId(): string {
   return v7({ random, msecs: lastMs, seq: sequence });
 }
 
-/** 32 hexadecimal digits that nobody can guess. */
+/** 32 random hexadecimal digits. */
 export function createNonce(): string {
-  return drawRandom().toString("hex");
+  return randomBytes().toString("hex");
 }
 
-function drawRandom(): Buffer {
+function randomBytes(): Buffer {
   if (used === pool.length) {
     randomFillSync(pool);
     used = 0;
   }
-  used += BYTES_A_DRAW;
-  return pool.subarray(used - BYTES_A_DRAW, used);
+  used += BYTES_PER_ID;
+  return pool.subarray(used - BYTES_PER_ID, used);
 }

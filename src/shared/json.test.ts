@@ -11,11 +11,11 @@ test.each([
   expect(parsePath(text)).toEqual(keys);
 });
 
-test.each(["", ".", "a..b", "a.", ".a", "a[", "a[]", "a]b"])("%j is no path", (text) => {
+test.each(["", ".", "a..b", "a.", ".a", "a[", "a[]", "a]b"])("%j is not a path", (text) => {
   expect(parsePath(text)).toBeUndefined();
 });
 
-test("own fields are read, inherited ones are not", () => {
+test("reads own fields, not inherited ones", () => {
   const payload = JSON.parse('{"a":{"b":[{"c":1}]},"__proto__":{"own":2}}');
   expect(readPath(payload, ["a", "b", "0", "c"])).toBe(1);
   expect(readPath(payload, ["__proto__", "own"])).toBe(2);
@@ -26,7 +26,7 @@ test("own fields are read, inherited ones are not", () => {
   expect(readPath(null, ["a"])).toBeUndefined();
 });
 
-test("a replacement copies what lies on the path and shares the rest", () => {
+test("a replacement copies the path and shares the rest", () => {
   const payload = { list: [{ items: [1, 2] }, "x"], other: {} };
   const replaced = replaceAt(payload, ["list", "0", "items"], [2]);
   expect(replaced).toEqual({ list: [{ items: [2] }, "x"], other: {} });
@@ -34,25 +34,25 @@ test("a replacement copies what lies on the path and shares the rest", () => {
   expect(replaced).toHaveProperty("other", payload.other);
 });
 
-test("a replacement under __proto__ is a field and no prototype", () => {
+test("a replacement at __proto__ is a field, not a prototype", () => {
   const replaced = replaceAt(JSON.parse('{"__proto__":[1,2]}'), ["__proto__"], [1]);
   expect(Object.getPrototypeOf(replaced)).toBe(Object.prototype);
   expect(JSON.stringify(replaced)).toBe('{"__proto__":[1]}');
 });
 
-test("segments become one dotted path", () => {
+test("joins segments to a path", () => {
   expect(toKeyPath([])).toBe("");
   expect(toKeyPath(["hooks", "mappings", 0, "channel"])).toBe("hooks.mappings[0].channel");
   expect(toKeyPath([0, "a"])).toBe("[0].a");
 });
 
-test("a key that could be misread is quoted", () => {
+test("quotes ambiguous keys", () => {
   expect(appendSegment("headers", "x.y")).toBe('headers["x.y"]');
   expect(appendSegment("headers", "")).toBe('headers[""]');
   expect(appendSegment("headers", "x-y/z")).toBe("headers.x-y/z");
 });
 
-test("a key is within itself and what is around it, not within a longer name", () => {
+test("a path is within itself and its parents, not within a longer name", () => {
   expect(isWithin("a.b[0].c", "a.b")).toBe(true);
   expect(isWithin("a.b", "a.b")).toBe(true);
   expect(isWithin("a.bc", "a.b")).toBe(false);

@@ -1,9 +1,9 @@
-/** True for what JSON calls an object: no array, no null. */
+/** True for a JSON object, not for an array or null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The object that a text of JSON holds; an empty one where it holds none. */
+/** Parses a JSON object. Returns an empty object for any other text. */
 export function parseObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
@@ -13,60 +13,57 @@ export function parseObject(text: string): Record<string, unknown> {
   }
 }
 
-/** A field that the value itself holds; `undefined` for what it only inherits, and for what can hold no fields. */
+/** An own field of a value; undefined if it is inherited or missing. */
 export function readOwn(value: unknown, key: string): unknown {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
   return Reflect.get(value, key);
 }
 
-/** Keys from the outside in; an index is its digits. Empty: the value itself. */
+const KEY = /\[[^[\]]+\]|[^.[\]]+/g;
+const PATH = /^(?:\[[^[\]]+\]|[^.[\]]+)(?:\.[^.[\]]+|\.?\[[^[\]]+\])*$/;
+/** A key that needs no quotes in a path. */
+const PLAIN_KEY = /^[^\s.[\]"]+$/;
+
+/** Keys from the outside in. An index is its digits. */
 export type Path = readonly string[];
 
-/** Reads `a.b[0].c` (or `a.b.0.c`); `undefined` where the text is no path. */
+/** Parses `a.b[0].c` or `a.b.0.c`. Returns undefined for an invalid path. */
 export function parsePath(text: string): Path | undefined {
   if (!PATH.test(text)) return undefined;
   return text.match(KEY)?.map((key) => key.replace(/^\[|\]$/g, ""));
 }
 
-/** The value that the path leads to, over own fields only; `undefined` where it breaks off. */
+/** The value at a path of own fields, or undefined. */
 export function readPath(value: unknown, path: Path): unknown {
   return path.reduce((parent, key) => readOwn(parent, key), value);
 }
 
-/** The value with another one at the end of the path. Only what lies on the path is copied. */
+/** A copy of the value with a replacement at the path. Values outside of the path are shared. */
 export function replaceAt(value: unknown, path: Path, replacement: unknown): unknown {
   const [key, ...rest] = path;
   if (key === undefined) return replacement;
   const child = replaceAt(readOwn(value, key), rest, replacement);
   if (Array.isArray(value)) return value.with(Number(key), child);
-  // A computed key makes a field of its own even of `__proto__`.
+  // A computed key creates a field even for `__proto__`.
   return { ...(isObject(value) && value), [key]: child };
 }
 
-const KEY = /\[[^[\]]+\]|[^.[\]]+/g;
-const PATH = /^(?:\[[^[\]]+\]|[^.[\]]+)(?:\.[^.[\]]+|\.?\[[^[\]]+\])*$/;
-
-/** A step from a value to one inside it: a key of an object or an index of an array. */
+/** A key of an object or an index of an array. */
 export type Segment = string | number;
 
-/**
- * `["hooks", "mappings", 0, "channel"]` → `hooks.mappings[0].channel`. A key that could be misread is quoted:
- * `headers["a.b"]`.
- */
+/** `["hooks", "mappings", 0, "channel"]` → `hooks.mappings[0].channel`. Ambiguous keys are quoted: `headers["a.b"]`. */
 export function toKeyPath(segments: readonly Segment[]): string {
   return segments.reduce<string>(appendSegment, "");
 }
 
-/** The path of a child of what `path` names. */
+/** The path of a child. */
 export function appendSegment(path: string, segment: Segment): string {
   if (typeof segment === "number") return `${path}[${segment}]`;
   if (!PLAIN_KEY.test(segment)) return `${path}[${JSON.stringify(segment)}]`;
   return path === "" ? segment : `${path}.${segment}`;
 }
 
-/** True where `key` is `outer` or stands inside it. */
+/** True if the path `key` is `outer` or inside it. */
 export function isWithin(key: string, outer: string): boolean {
   return key === outer || (key.startsWith(outer) && [".", "["].includes(key.charAt(outer.length)));
 }
-
-const PLAIN_KEY = /^[^\s.[\]"]+$/;

@@ -15,7 +15,7 @@ test.each([
   "x-auth",
   "authorisation",
   "session_id",
-])("the value of %s is not kept", (name) => {
+])("the value of %s is redacted", (name) => {
   expect(redact({ [name]: "s3cret" })).toEqual({ [name]: "[redacted]" });
 });
 
@@ -44,13 +44,13 @@ test.for([
   expect(JSON.stringify(payload)).toBe(before);
 });
 
-test("what no path leads to is the very same value", () => {
+test("returns the same value if no path matches", () => {
   const payload = { a: [{ b: 1 }], text: "x" };
   const paths = [["c"], ["a", "*", "c"], ["a", "5"], ["text", "length"], ["constructor", "name"]];
   expect(redactPayload(payload, paths)).toBe(payload);
 });
 
-test("several paths hold together, and own keys with inherited names are fields like others", () => {
+test("applies several paths, also to an own key named __proto__", () => {
   const payload: unknown = JSON.parse('{ "__proto__": { "pin": 1 }, "pin": 2 }');
   const redacted = redactPayload(payload, [["__proto__", "pin"], ["pin"]]);
   expect(JSON.stringify(redacted)).toBe('{"__proto__":{"pin":"[redacted]"},"pin":"[redacted]"}');
