@@ -1,4 +1,4 @@
-/** An agent of the Agent Client Protocol in a running service: it stays between turns, and ends with its configuration. */
+/** An agent that speaks the Agent Client Protocol in a running service. */
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { isRunning } from "./support/is-running.ts";
@@ -9,7 +9,7 @@ const EXAMPLE = fileURLToPath(import.meta.resolve("./support/acp-agent.ts"));
 let service: Service;
 afterEach(() => service.close());
 
-test("the agent stays for the next turn, and ends with the service", async () => {
+test("the program keeps running between turns and ends with the service", async () => {
   await start();
   const pid = await replyTo("pid");
   expect(pid).toMatch(/^\d+$/);
@@ -18,7 +18,7 @@ test("the agent stays for the next turn, and ends with the service", async () =>
   await expect.poll(() => isRunning(pid)).toBe(false);
 });
 
-test("the agent ends with the configuration that named it, and the next one takes over", async () => {
+test("a reload replaces the program", async () => {
   await start();
   const pid = await replyTo("pid");
   expect(pid).toMatch(/^\d+$/);

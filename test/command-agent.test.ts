@@ -1,4 +1,4 @@
-/** A program as the agent of a running service: what its exit codes, its time and the service's end mean. */
+/** A program as the agent of a running service. */
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, expect, test } from "vitest";
@@ -10,7 +10,7 @@ import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support
 let service: Service;
 afterEach(() => service.close());
 
-test("exit code 75 is tried again, and the program finds its folder", async () => {
+test("exit code 75 is retried; the program runs in the configuration's folder", async () => {
   await start("if [ -e tried ]; then echo done; else touch tried; exit 75; fi");
   expect(await run({})).toMatchObject({
     status: "done",
@@ -19,7 +19,7 @@ test("exit code 75 is tried again, and the program finds its folder", async () =
   expect(existsSync(path.join(service.folder, "tried"))).toBe(true);
 });
 
-test("another exit code is a dead letter at once, with the program's last words", async () => {
+test("another exit code is a dead letter at once, with the error output", async () => {
   await start("echo 'no such repository' >&2; exit 1");
   expect(await run({})).toMatchObject({
     status: "dead",
@@ -27,17 +27,17 @@ test("another exit code is a dead letter at once, with the program's last words"
   });
 });
 
-test("the program ends with its time", async () => {
+test("the program ends at its timeout", async () => {
   await start("echo $$ > pid; sleep 60");
   expect(await run({ timeoutSeconds: 1 })).toMatchObject({
     runs: [{ state: "dead", error: "timed out after 1 s" }],
   });
-  // it may have been ended before it came to write its own id
+  // It may have been killed before it wrote its id.
   const hasStarted = existsSync(path.join(service.folder, "pid"));
   await expect.poll(() => hasStarted && isRunning(readPid())).toBe(false);
 });
 
-test("the program ends with the service, also one that heeds no signal, and no history is left", async () => {
+test("a program that ignores signals ends with the service, and no history file is left", async () => {
   await start("trap '' TERM INT; echo $$ > pid; while :; do sleep 1; done");
   await service.hookline.close();
   const temporary = path.join(service.folder, "temporary");
@@ -48,7 +48,7 @@ test("the program ends with the service, also one that heeds no signal, and no h
   await expect.poll(() => existsSync(path.join(service.folder, "pid")) && readPid()).toMatch(/^\d+$/);
   expect(historiesIn(temporary)).toHaveLength(1);
   child.kill("SIGTERM");
-  // it waits for the turn, and no longer once it is told a second time
+  // The service waits for the turn until the second signal.
   await expect.poll(() => fetch(`${url}/healthz`).catch(() => "closed")).toBe("closed");
   expect(await end("SIGTERM")).not.toBe(0);
   await expect.poll(() => isRunning(readPid())).toBe(false);

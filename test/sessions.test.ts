@@ -1,4 +1,4 @@
-/** What a turn is given of its session. The agent is a program that gives back just that. */
+/** The history that a turn is given. The agent is a program that replies with it. */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";
@@ -14,7 +14,7 @@ const AGENT = `
 let service: Service;
 afterEach(() => service.close());
 
-test("a reused key is given its turns, the oldest dropped first", async () => {
+test("a reused key continues the session, without the oldest turns", async () => {
   await start({ maxTurns: 2 });
   expect([await ask("q1"), await ask("q2"), await ask("q3"), await ask("q4")]).toEqual([
     "nothing",
@@ -24,7 +24,7 @@ test("a reused key is given its turns, the oldest dropped first", async () => {
   ]);
 });
 
-test("an idle session starts fresh, and what was said stays readable", async () => {
+test("an idle session starts again, and its earlier entries stay readable", async () => {
   await start({ idleAfter: "4s" });
   await ask("q1");
   expect(await ask("q2")).toBe("q1");

@@ -1,6 +1,6 @@
 /**
- * An agent of the Agent Client Protocol on the package's agent side, run as a program. It does what the prompt's last
- * line says, the end of a boundary aside; anything else it echoes, behind the session's id and how many prompts that has had.
+ * An agent that speaks the Agent Client Protocol, run as a program. It does what the last line of the prompt says (before
+ * the end of a boundary). Any other prompt it echoes after the session's id and number of prompts.
  */
 import { writeFileSync, writeSync } from "node:fs";
 import { Readable, Writable } from "node:stream";

@@ -1,15 +1,13 @@
 /**
- * Hookline with a real agent of the Agent Client Protocol, opencode: `node test/trials/opencode.ts [version]`. Its models are
- * stand-ins, so that no key is needed. The first time it is installed from npm.
+ * Hookline with a real agent of the Agent Client Protocol, opencode: `node test/trials/opencode.ts [version]`. Its models are on
+ * a test server, so that no key is needed. The first run installs it from npm.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { startModels } from "../support/models.ts";
 import { startService } from "../support/service.ts";
-import { createAsker } from "./create-asker.ts";
-import { installOnce } from "./install-once.ts";
-import { printResults, type Results } from "./print-results.ts";
+import { createAsker, installOnce, printResults, type Results } from "./support.ts";
 
 const version = process.argv[2] ?? "1.18.33";
 
@@ -19,7 +17,7 @@ writeFileSync(path.join(folder, "opencode.json"), JSON.stringify(toConfig(models
 const service = await startHookline(await installOnce("opencode-ai", version));
 const ask = createAsker(service, models);
 try {
-  printResults(`Hookline with opencode ${version}`, await tryOut());
+  printResults(`Hookline with opencode ${version}`, await runTrial());
 } finally {
   await service.close();
   await models.close();
@@ -50,7 +48,7 @@ function toConfig(baseURL: string): object {
   };
 }
 
-async function tryOut(): Promise<Results> {
+async function runTrial(): Promise<Results> {
   const first = await ask("Keep the word heron.", { sessionKey: "a" });
   const second = await ask("Which word was it?", { sessionKey: "a" });
   const other = await ask("Do you know a word?", { sessionKey: "b" });
