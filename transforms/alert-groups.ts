@@ -1,5 +1,5 @@
 /** Alertmanager posts alerts in groups; `forEach` makes a call of each. Those of one service share a conversation. */
-import type { Transform } from "hookline";
+import type { Transform, TransformResult } from "hookline";
 
 /** Prometheus Alertmanager's webhook, version 4. */
 interface Group {
@@ -13,7 +13,7 @@ interface Alert {
   startsAt?: string;
 }
 
-const alertGroups: Transform<Group, Alert> = ({ item, index, payload, secrets }) => {
+const alertGroups: Transform<Group, Alert> = ({ item, index, payload, secrets }): TransformResult => {
   const { alertname = "An alert", service = "unknown", severity } = item.labels ?? {};
   if (severity === "info") return null;
   if (item.status === "resolved") {

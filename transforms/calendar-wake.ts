@@ -1,5 +1,5 @@
 /** A booking in Cal.com becomes a note for the main session; what begins soon wakes it at once. */
-import type { Transform } from "hookline";
+import type { Transform, TransformResult } from "hookline";
 
 /** Cal.com's booking webhook. */
 interface BookingEvent {
@@ -19,7 +19,10 @@ const VERBS = new Map([
 ]);
 const SOON_MS = 2 * 60 * 60 * 1000;
 
-const calendarWake: Transform<BookingEvent> = ({ payload: { triggerEvent = "", payload: booking }, now }) => {
+const calendarWake: Transform<BookingEvent> = ({
+  payload: { triggerEvent = "", payload: booking },
+  now,
+}): TransformResult => {
   const verb = VERBS.get(triggerEvent);
   if (!verb || !booking?.startTime) return null;
 

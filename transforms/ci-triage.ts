@@ -1,5 +1,5 @@
 /** A failed GitHub check becomes a question about the end of its log, from which a package takes the colours. */
-import type { Transform } from "hookline";
+import type { Transform, TransformResult } from "hookline";
 import stripAnsi from "strip-ansi";
 import { lastLines } from "./lib/last-lines.ts";
 
@@ -16,7 +16,7 @@ interface CheckRunEvent {
   repository: { full_name: string; default_branch: string };
 }
 
-const ciTriage: Transform<CheckRunEvent> = ({ payload: { check_run: check, repository } }) => {
+const ciTriage: Transform<CheckRunEvent> = ({ payload: { check_run: check, repository } }): TransformResult => {
   if (check.conclusion !== "failure" && check.conclusion !== "timed_out") return null;
 
   const branch = check.check_suite.head_branch ?? "an unknown branch";

@@ -1,5 +1,5 @@
 /** One agent turn for a batch of mails: newsletters are left out, each thread stands once. */
-import type { Transform } from "hookline";
+import type { Transform, TransformResult } from "hookline";
 
 /** The batch that `webhooks mail run` posts. */
 interface Batch {
@@ -15,7 +15,7 @@ interface Mail {
 
 const AUTOMATIC = /^(no-?reply|newsletter|notifications?)@|<(no-?reply|newsletter|notifications?)@/i;
 
-const mailDigest: Transform<Batch> = ({ payload, now }) => {
+const mailDigest: Transform<Batch> = ({ payload, now }): TransformResult => {
   const mails = (payload.messages ?? []).filter(({ from = "" }) => !AUTOMATIC.test(from));
   const threads = Object.groupBy(mails, ({ subject = "" }) => subject.replace(/^((re|fwd?|aw):\s*)+/i, ""));
   const lines = Object.entries(threads).map(([subject, thread = []]) => describe(subject, thread));

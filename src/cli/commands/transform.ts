@@ -96,7 +96,7 @@ function mappingTemplate(name: string): string {
   return `{ match: { path: "${name}" }, transform: { module: "${name}.ts" }, instructions: "${instructions}" }`;
 }
 
-const MODULE = `import type { Transform } from "hookline";
+const MODULE = `import type { Transform, TransformResult } from "hookline";
 
 /** The part of the body that this transform reads. It comes from outside: any field may be missing. */
 interface Payload {
@@ -105,7 +105,7 @@ interface Payload {
   detail?: string;
 }
 
-const transform: Transform<Payload> = ({ payload }) => {
+const transform: Transform<Payload> = ({ payload }): TransformResult => {
   const { service = "A service", status = "unknown", detail = "No detail was given." } = payload;
   if (status === "ok") return null; // Nothing to do: the request is answered with 204.
 
