@@ -1,4 +1,4 @@
-/** A service in a process of its own, whose mappings hold expressions that a crafted request could make take for ever. */
+/** A service in a separate process, with regular expressions on which a crafted request could backtrack without end. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -55,18 +55,18 @@ test.each<[string, unknown, Record<string, string>, number]>([
   expect(await post(hook, payload, headers)).toBe(status);
 });
 
-test("the expression that cannot be made safe works, and was warned of at its line", async () => {
+test("the expression that cannot be made safe works, and has a warning at its line", async () => {
   expect(await post("lookAround", {}, { "x-kind": "pong" })).toBe(200);
   expect(await post("lookAround", {}, { "x-kind": "ping" })).toBe(404);
   const { stderr } = await runWebhooks(folder, "check");
   expect(stderr).toMatch(/webhooks\.json5:\d+:\d+ hooks\.mappings\[7\]\.match\.headers\.x-kind: .* linear time/);
 });
 
-test("the service still ends at SIGTERM", async () => {
+test("the service still ends on SIGTERM", async () => {
   expect(await service.end("SIGTERM")).toBe(0);
 });
 
-/** Leads down before it looks at what tells the branches apart. */
+/** Descends before it compares the property that distinguishes the branches. */
 function toBranch(kind: string): object {
   return { properties: { child: { $ref: "#" }, kind: { const: kind } } };
 }

@@ -1,7 +1,7 @@
 /**
- * One scenario a folder: `config.json`, files beside it, `steps.json` (requests and their answers, in order) and, where
- * it matters, `after.json` (what the operator's side shows once the last event is carried out). Each runs through both
- * doors: a socket, and `handle` in the process. A string `/…/` in an expectation is a regular expression.
+ * One scenario per folder: `config.json`, files beside it, `steps.json` (requests and their answers, in order) and optionally
+ * `after.json` (what the operator API shows after the last event was executed). Each runs twice: over a socket, and through
+ * `handle` in this process. A string `/…/` in an expectation is a regular expression.
  */
 import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -13,7 +13,7 @@ interface Step {
   hook: string;
   method?: string;
   headers?: Record<string, string>;
-  /** Sent as it is when a string, else as JSON. */
+  /** A string is sent unchanged, anything else as JSON. */
   body?: unknown;
   /** GitHub's own example of an event instead of `body`. */
   github?: { event: string; fields?: Record<string, unknown> };

@@ -19,7 +19,7 @@ test("the worked transforms have the types that authors get", async () => {
   });
 });
 
-test.each(globSync("transforms/*.mapping.json", { cwd: root }))("%s stands beside its module", (file) => {
+test.each(globSync("transforms/*.mapping.json", { cwd: root }))("%s is beside its module", (file) => {
   const mapping = JSON.parse(readFileSync(path.join(root, file), "utf8"));
   const module = file.replace(".mapping.json", ".ts");
   expect(globSync(module, { cwd: root })).toEqual([module]);

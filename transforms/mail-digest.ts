@@ -1,4 +1,4 @@
-/** One agent turn for a batch of mails: newsletters are left out, each thread stands once. */
+/** One agent turn for a batch of mails: newsletters are left out, and each thread appears once. */
 import type { Transform, TransformResult } from "hookline";
 
 /** The batch that `webhooks mail run` posts. */

@@ -15,7 +15,7 @@ describe("isOnlyAck", () => {
     `${ACK} nothing to report`,
     `All is quiet.\n\n${ACK}`,
     `${ACK}${" x".repeat(150)}`,
-  ])("takes %j", (reply) => expect(isOnlyAck(reply, ACK)).toBe(true));
+  ])("accepts %j", (reply) => expect(isOnlyAck(reply, ACK)).toBe(true));
 
   test.each([
     "",
@@ -26,17 +26,17 @@ describe("isOnlyAck", () => {
     `The reply ${ACK} means nothing to report.`,
     `${ACK}${"x ".repeat(151)}`,
     `${"!".repeat(400)}${ACK}`,
-  ])("does not take %j", (reply) => expect(isOnlyAck(reply, ACK)).toBe(false));
+  ])("refuses %j", (reply) => expect(isOnlyAck(reply, ACK)).toBe(false));
 
-  test("an ack made of punctuation is one too", () => {
+  test("accepts an ack made of punctuation", () => {
     expect(isOnlyAck(" ✓ ", "✓")).toBe(true);
     expect(isOnlyAck("[OK] all well", "[OK]")).toBe(true);
   });
 
-  test("a long reply of punctuation takes no time", () => {
+  test("a long reply of punctuation takes linear time", () => {
     const startedAt = performance.now();
     isOnlyAck(`${"-".repeat(500_000)}x`, ACK);
-    // linear takes a millisecond, quadratic minutes
+    // Linear takes a millisecond, quadratic minutes.
     expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 });

@@ -25,7 +25,7 @@ describe("toSystemEvent", () => {
     expect(toSystemEvent({ ...wake, mode: "next-heartbeat" }, context).urgent).toBe(false);
   });
 
-  test("where the mapping allows unsafe content it is the text itself, behind the instructions", () => {
+  test("is the plain text after the instructions if the mapping allows unsafe content", () => {
     const unsafe = { ...wake, allowUnsafeExternalContent: true };
     expect(toSystemEvent(unsafe, context).text).toBe("New mail");
     expect(toSystemEvent({ ...unsafe, instructions: "Read it." }, context).text).toBe("Read it.\n\nNew mail");
@@ -40,16 +40,16 @@ describe("toSummary", () => {
     expect(toSummary(run({ wakeMode: "next-heartbeat" }), "done", 5).urgent).toBe(false);
   });
 
-  test("begins with the hook's name; what an agent made of outside text stays inside the boundary", () => {
+  test("starts with the hook's name, and the agent's reply is inside the boundary", () => {
     const { text } = toSummary(run({}), "all green", 5);
     expect(text).toMatch(/^Hook CI: SECURITY NOTICE[^]*Hook: builds\n---\nall green\n<<<END_/);
   });
 
-  test("is the plain reply where the mapping allows unsafe content", () => {
+  test("is the plain reply if the mapping allows unsafe content", () => {
     expect(toSummary(run({ allowUnsafeExternalContent: true }), "all green", 5).text).toBe("Hook CI: all green");
   });
 
-  test("says how much it leaves out of a long reply, and cuts no character in two", () => {
+  test("says how much of a long reply it omits, and splits no character", () => {
     const { text } = toSummary(run({ allowUnsafeExternalContent: true }), `x${"😀".repeat(1500)}`, 5);
     expect(text).toBe(`Hook CI: x${"😀".repeat(999)}\n[… 1002 more characters]`);
   });
@@ -61,12 +61,12 @@ describe("toSummary", () => {
 });
 
 describe("toErrorSummary", () => {
-  test("wraps what a provider said", () => {
+  test("wraps a provider's message", () => {
     const { text } = toErrorSummary(run({}), new DriverError("400: bad prompt", { retryable: false }), 5);
     expect(text).toMatch(/^Hook CI \(error\): SECURITY NOTICE[^]*400: bad prompt/);
   });
 
-  test("says plainly that the time was up", () => {
+  test("does not wrap the message of a timeout", () => {
     expect(toErrorSummary(run({}), new TurnTimeout(30), 5).text).toBe("Hook CI (error): timed out after 30 s");
   });
 });

@@ -41,19 +41,19 @@ describe("a mapping that cannot be used", () => {
     expect(problems[0]?.file).toBe("/etc/hookline/webhooks.json5");
   });
 
-  test("all problems are told at once, and there is no mapping", () => {
+  test("all problems are reported at once, and there is no mapping", () => {
     const { mapping, problems } = compile({ messageTemplate: "{{", to: "{{shout x}}", forEach: "[" });
     expect(mapping).toBeUndefined();
     expect(problems.map(({ key }) => key?.split(".").at(-1))).toEqual(["forEach", "messageTemplate", "to"]);
   });
 
-  test("a schema file that is no JSON", () => {
+  test("a schema file that is not JSON", () => {
     writeFileSync(path.join(folder, "broken.json"), "{");
     expect(problemsOf({ messageTemplate: "x", schema: "broken.json" })[0]?.message).toContain("broken.json");
   });
 });
 
-describe("a template that cannot give what its field is for", () => {
+describe("a template that does not suit its field", () => {
   test.each<[string, MappingInput, string, string]>([
     ["item in a text", { messageTemplate: "New: {{item.title}}" }, "messageTemplate", "only with forEach"],
     ["item in a session key", { sessionKey: "x:{{item.id}}" }, "sessionKey", "only with forEach"],
@@ -75,20 +75,20 @@ describe("a template that cannot give what its field is for", () => {
     ["a field of an element", { dedupe: "{{#each list}}{{item.id}}{{@index}}{{/each}}" }],
     ["a block's own name", { dedupe: "{{#each list as |item index|}}{{item.id}}{{/each}}" }],
     ["a blank dedupe", { dedupe: " " }],
-  ])("is not told: %s", (_name, mapping) => {
+  ])("is not reported: %s", (_name, mapping) => {
     const { problems, warnings } = compile({ messageTemplate: "x", ...mapping });
     expect([...problems, ...warnings]).toEqual([]);
   });
 });
 
-test("a schema file is looked up beside the file that names it", () => {
+test("the path of a schema file is relative to the file that names it", () => {
   writeFileSync(path.join(folder, "order.json"), '{"required":["id"]}');
   const { mapping } = compile({ messageTemplate: "x", schema: "order.json" });
   expect(mapping?.check?.({ id: 1 })).toEqual([]);
   expect(mapping?.check?.({})[0]?.message).toBe("id is required");
 });
 
-test("an expression that a crafted request can make take for ever is a warning at its key", () => {
+test("a regular expression that can backtrack without end is a warning at its key", () => {
   const { mapping, warnings } = compile({
     messageTemplate: "x",
     match: { headers: { "X-A": "/(a+)+$/", "X-B": "/(?=b)/i" }, where: { pattern: "(w)\\1" } },

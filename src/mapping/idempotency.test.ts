@@ -28,17 +28,17 @@ describe("the key of an event", () => {
     });
   });
 
-  test("is what dedupe renders, and the first event stands", async () => {
+  test("is what dedupe renders, and the first event wins", async () => {
     const expected = { keys: ["7"], perAction: false, conflictOnOtherContent: false };
     expect(await idempotencyOf({ id: " 7 " }, { mappings: [mapping] })).toEqual(expected);
   });
 
-  test("is none where nothing gives one", async () => {
+  test("is absent if nothing gives one", async () => {
     expect(await idempotencyOf({ id: null }, { mappings: [mapping] })).toBeUndefined();
     expect(await idempotencyOf({ idempotencyKey: "k" }, { mappings: [{ messageTemplate: "x" }] })).toBeUndefined();
   });
 
-  test("is none where all that is left are the template's own words: others without values are no repeats", async () => {
+  test("is absent if only the template's own words are left, since other events without values are not duplicates", async () => {
     const dedupe = "{{source}}/{{truncate id 9}}";
     const own = (payload: unknown) => idempotencyOf(payload, { mappings: [{ ...mapping, dedupe }] });
     expect(await own({ source: " ", id: null })).toBeUndefined();
@@ -46,7 +46,7 @@ describe("the key of an event", () => {
     expect(await own({ source: "shop" })).toMatchObject({ keys: ["shop/"] });
   });
 
-  test("is none where it reads an item that is not there", async () => {
+  test("is absent if it reads an item that does not exist", async () => {
     const mappings = [{ ...mapping, dedupe: "{{source}}/{{item.id}}" }];
     expect(await idempotencyOf({ source: "imap", messages: [] }, { mappings })).toBeUndefined();
     expect(await idempotencyOf({ source: "shop", item: { id: 7 } }, { mappings })).toMatchObject({
@@ -54,14 +54,14 @@ describe("the key of an event", () => {
     });
   });
 
-  test("may be the template's own words where it has no values", async () => {
+  test("can be the template's own words if it has no values", async () => {
     const dedupe = "{{#if id}}once{{/if}}";
     expect(await idempotencyOf({ id: 1 }, { mappings: [{ ...mapping, dedupe }] })).toMatchObject({
       keys: ["once"],
     });
   });
 
-  test("is a hash where it is long", async () => {
+  test("is a hash if it is long", async () => {
     const long = { keys: [expect.stringMatching(/^sha256:[0-9a-f]{64}$/)] };
     expect(await idempotencyOf({ id: "x".repeat(256) }, { mappings: [mapping] })).toMatchObject(long);
     expect(await idempotencyOf({ id: "x".repeat(255) }, { mappings: [mapping] })).toMatchObject({
@@ -76,13 +76,13 @@ describe("the key of an event", () => {
 });
 
 describe("the keys of items", () => {
-  test("are one an item; an item without one is no repeat of anything", async () => {
+  test("are one per item; an item without a key is never a duplicate", async () => {
     const uuid = expect.stringMatching(/^[0-9a-f-]{36}$/);
     const expected = { keys: ["a", "b", uuid], perAction: true, conflictOnOtherContent: false };
     expect(await idempotencyOf(items, { mappings: [perItem] })).toEqual(expected);
   });
 
-  test("stay beside their actions where a transform skips or adds some", async () => {
+  test("stay with their actions if a transform skips or adds some", async () => {
     const mappings = [{ ...perItem, transform: { module: "some.ts" } }];
     const transform: Scenario["transform"] = ({ index }) => [[null], [{}, {}, {}], {}][index ?? 0];
     const { actions, idempotency } = await resolve("order", items, { mappings, transform });
@@ -91,7 +91,7 @@ describe("the keys of items", () => {
     expect(idempotency?.keys).toHaveLength(4);
   });
 
-  test("are none where nothing is left", async () => {
+  test("are absent if no item is left", async () => {
     expect(await idempotencyOf({ list: [] }, { mappings: [perItem] })).toBeUndefined();
   });
 });

@@ -18,15 +18,15 @@ describe("mapping index", () => {
       ["not by a part of the path", { path: "github" }, ["github/issues", {}], false],
       ["by source", { source: "shop" }, ["any", { source: "shop" }], true],
       ["not by another source", { source: "shop" }, ["any", { source: "shop2" }], false],
-      ["not by a source that is no text", { source: "1" }, ["any", { source: 1 }], false],
-      ["not by source in what is no object", { source: "shop" }, ["any", ["shop"]], false],
+      ["not by a source that is not text", { source: "1" }, ["any", { source: 1 }], false],
+      ["not by source in a payload that is not an object", { source: "shop" }, ["any", ["shop"]], false],
       ["not by an inherited source", { source: "x" }, ["any", Object.create({ source: "x" })], false],
       ["by path and source", { path: "a", source: "s" }, ["a", { source: "s" }], true],
       ["not by one of the two", { path: "a", source: "s" }, ["b", { source: "s" }], false],
       ["by header, in any case of its name", { headers: { "X-Kind": "push" } }, withHeader("push"), true],
       ["not by a header of another value", { headers: { "X-Kind": "push" } }, withHeader("Push"), false],
-      ["not by a header that is not there", { headers: { "X-Other": "push" } }, withHeader("push"), false],
-      ["not by what headers inherit", { headers: { constructor: "/./" } }, withHeader("push"), false],
+      ["not by a missing header", { headers: { "X-Other": "push" } }, withHeader("push"), false],
+      ["not by an inherited header", { headers: { constructor: "/./" } }, withHeader("push"), false],
       ["by expression", { headers: { "x-kind": "/^pu/" } }, withHeader("push"), true],
       ["by expression with flags", { headers: { "x-kind": "/^PU/i" } }, withHeader("push"), true],
       ["not by an expression that fails", { headers: { "x-kind": "/^u/" } }, withHeader("push"), false],
@@ -84,7 +84,7 @@ describe("shadow", () => {
     ["a source first that the other needs too", { source: "s" }, { path: "a", source: "s" }],
     ["the same header in other case", { headers: { "X-A": "1" } }, { headers: { "x-a": "1", "x-b": "2" } }],
     ["the same schema", { where: { required: ["a"] } }, { path: "a", where: { required: ["a"] } }],
-  ])("is told: %s", (_name, first, second) => {
+  ])("is reported: %s", (_name, first, second) => {
     const [warning, ...more] = warnings(first, second);
     expect(warning).toMatchObject({
       key: "hooks.mappings[1].match",
@@ -100,11 +100,11 @@ describe("shadow", () => {
     ["another header", { headers: { "x-a": "1" } }, { headers: { "x-a": "2" } }],
     ["another schema", { where: { required: ["a"] } }, { where: { required: ["b"] } }],
     ["conditions of different kinds", { source: "s" }, { path: "a" }],
-  ])("is not told: %s", (_name, first, second) => {
+  ])("is not reported: %s", (_name, first, second) => {
     expect(warnings(first, second)).toEqual([]);
   });
 
-  test("of a preset's mapping, the operator's own is told, and what can be done", () => {
+  test("of a preset's mapping is reported at the operator's own, with a remedy", () => {
     const own = toCompiled({ id: "mine", match: { path: "mail" }, messageTemplate: "x" });
     const source = { ...toSource({ match: { path: "mail" }, messageTemplate: "x" }), file: "/preset.json" };
     const preset = toCompiled({ ...source, id: "mail", key: "mappings[0]", preset: "mail" });

@@ -19,7 +19,7 @@ test.each(samples)("presets/%s gives the actions beside it", async (file) => {
 describe("mail", () => {
   const mail = { id: "a1", from: "ann@example.com", subject: "S", snippet: "short" };
 
-  test("knows a repeated message by its id and source, and no message without an id", async () => {
+  test("recognizes a repeated message by its id and source, but not one without an id", async () => {
     const { idempotency } = await post("mail", {
       source: "imap",
       messages: [mail, { ...mail, id: undefined }],
@@ -28,17 +28,17 @@ describe("mail", () => {
     expect(idempotency?.keys).toEqual(["imap/a1", expect.stringMatching(/^[0-9a-f-]{36}$/)]);
   });
 
-  test("gives a message without an id a session of its own", async () => {
+  test("gives a message without an id its own session", async () => {
     const { actions } = await post("mail", { messages: [{ ...mail, id: undefined }] });
     expect(actions).toMatchObject([{ sessionKey: expect.stringMatching(/^hook:[0-9a-f-]{36}$/) }]);
   });
 
-  test("takes an id of any length", async () => {
+  test("accepts an id of any length", async () => {
     const { actions } = await post("mail", { messages: [{ ...mail, id: "x".repeat(1000) }] });
     expect(actions).toMatchObject([{ sessionKey: expect.stringMatching(/^hook:mail:x{199}…$/) }]);
   });
 
-  test("takes its parameters", async () => {
+  test("uses its parameters", async () => {
     const given = {
       model: "a/b",
       thinking: "low",
@@ -50,7 +50,7 @@ describe("mail", () => {
     expect((await post("mail", { messages: [mail] }, given)).actions).toMatchObject([given]);
   });
 
-  test("takes what a source leaves out, and what it adds", async () => {
+  test("accepts missing and unexpected fields", async () => {
     const sparse = { sender: "ann@example.com", subject: "S", snippet: "short" };
     const odd = {
       ...sparse,
@@ -70,7 +70,7 @@ describe("mail", () => {
     });
   });
 
-  test("says what is attached, where a text was cut, and what the server says of the sender", async () => {
+  test("mentions attachments, a truncated text, and the server's authentication results", async () => {
     const full = {
       ...mail,
       body: "The beginning",

@@ -1,142 +1,284 @@
 import { describe, expect, test } from "vitest";
 import { resolve } from "../../test/support/mapping.ts";
+import type { MappingInput } from "../config/schema/generated.ts";
 
-function refused(field: string): object {
-  return { status: 400, code: "invalid_payload", message: expect.stringContaining(field) };
-}
+const order = { id: 7, customer: { name: "Ann" }, note: "<b>&" };
 
-describe("wake", () => {
-  test("makes a wake of its text", async () => {
-    const { actions, mapping, warnings } = await resolve("wake", {
-      text: " Door opened ",
-      mode: "next-heartbeat",
+describe("a mapping by template", () => {
+  test("makes an agent action from a payload", async () => {
+    const mapping = {
+      id: "orders",
+      match: { path: "shop" },
+      messageTemplate: "{{customer.name}}: {{note}} {{payload.id}}",
+    };
+    expect(await resolve("shop", order, { mappings: [mapping] })).toEqual({
+      mapping: "orders",
+      actions: [
+        {
+          kind: "agent",
+          message: "Ann: <b>& 7",
+          name: "shop",
+          sessionKey: expect.stringMatching(/^hook:[0-9a-f-]{36}$/),
+          wakeMode: "now",
+          deliver: true,
+          channel: "last",
+          timeoutSeconds: 600,
+          allowUnsafeExternalContent: false,
+        },
+      ],
+      warnings: [],
+      log: [],
     });
-    expect(actions).toEqual([
-      { kind: "wake", text: " Door opened ", mode: "next-heartbeat", allowUnsafeExternalContent: false },
-    ]);
-    expect(mapping).toBeUndefined();
-    expect(warnings).toEqual([]);
   });
 
-  test("mode is now unless it is said", async () => {
-    expect((await resolve("wake", { text: "x" })).actions).toMatchObject([{ mode: "now" }]);
-  });
-
-  test.each([
-    [{}, "text"],
-    [{ text: "" }, "text"],
-    [{ text: " \n\t" }, "text"],
-    [{ text: null }, "text"],
-    [{ text: ["x"] }, "text"],
-    [{ text: "x", mode: "later" }, "mode"],
-    [{ text: "x", mode: null }, "mode"],
-    [{ text: "x", idempotencyKey: 5 }, "idempotencyKey"],
-    [[], "payload"],
-    [null, "payload"],
-    ["text", "payload"],
-    [Object.create({ text: "inherited" }), "text"],
-  ])("refuses %j", async (payload, field) => {
-    await expect(resolve("wake", payload)).rejects.toMatchObject(refused(field));
-  });
-});
-
-describe("agent", () => {
-  test("fills in the defaults", async () => {
-    const { actions } = await resolve("agent", { message: "Hi" });
+  test("makes a wake", async () => {
+    const mapping = {
+      action: "wake",
+      textTemplate: "Order {{id}}",
+      wakeMode: "next-heartbeat",
+      instructions: "Look",
+    } as const;
+    const { actions } = await resolve("shop", order, { mappings: [mapping] });
     expect(actions).toEqual([
       {
-        kind: "agent",
-        message: "Hi",
-        name: "agent",
-        sessionKey: expect.stringMatching(/^hook:[0-9a-f-]{36}$/),
-        wakeMode: "now",
-        deliver: true,
-        channel: "last",
-        timeoutSeconds: 600,
+        kind: "wake",
+        text: "Order 7",
+        mode: "next-heartbeat",
+        instructions: "Look",
         allowUnsafeExternalContent: false,
       },
     ]);
   });
 
-  test("takes every field of its payload", async () => {
-    const fields = {
-      sessionKey: "crm:1",
-      wakeMode: "next-heartbeat",
-      deliver: false,
-      channel: "slack",
-      to: "C1",
+  test("uses templates and settings for all fields", async () => {
+    const templates = {
+      name: "Shop\n{{id}}",
+      sessionKey: "shop:{{id}}",
+      channel: "{{query.via}}",
+      to: " {{to}} ",
+      model: "{{m}}",
+      thinking: "{{t}}",
     };
-    const turn = { message: "Hi", name: "CRM", model: "a/b", thinking: "high", timeoutSeconds: 1.5 };
-    const { actions } = await resolve("agent", { ...turn, ...fields });
-    expect(actions).toEqual([expect.objectContaining({ ...turn, ...fields })]);
+    const settings = {
+      deliver: false,
+      wakeMode: "next-heartbeat",
+      timeoutSeconds: 5,
+      instructions: "{{id}}",
+    } as const;
+    const mapping = {
+      messageTemplate: "{{now}} {{method}} {{path}}",
+      allowUnsafeExternalContent: true,
+      ...templates,
+      ...settings,
+    };
+    const payload = { ...order, to: "C1", m: "a/b", t: "high", now: "payload's own" };
+    const { actions } = await resolve("shop", payload, {
+      mappings: [mapping],
+      request: { query: { via: "slack" } },
+    });
+    expect(actions).toEqual([
+      {
+        kind: "agent",
+        message: "2026-11-20T10:08:00.000Z POST /hooks/shop",
+        name: "Shop 7",
+        sessionKey: "shop:7",
+        channel: "slack",
+        to: "C1",
+        model: "a/b",
+        thinking: "high",
+        deliver: false,
+        wakeMode: "next-heartbeat",
+        timeoutSeconds: 5,
+        instructions: "{{id}}",
+        allowUnsafeExternalContent: true,
+      },
+    ]);
   });
 
-  test("takes defaults from the configuration", async () => {
-    const config = { agents: { defaults: { model: "a/b", thinking: "low", timeoutSeconds: 7 } } };
-    const { actions } = await resolve("agent", { message: "Hi" }, { config });
-    expect(actions).toMatchObject([{ model: "a/b", thinking: "low", timeoutSeconds: 7 }]);
+  test("a template that renders blank counts as absent", async () => {
+    const blank = {
+      name: "{{x}}",
+      sessionKey: " {{x}}",
+      channel: "{{x}}",
+      to: "{{x}}",
+      model: "{{x}}",
+      thinking: "{{x}}",
+    };
+    const { actions } = await resolve("shop", order, { mappings: [{ messageTemplate: "x", ...blank }] });
+    const [plain] = (await resolve("shop", order, { mappings: [{ messageTemplate: "x" }] })).actions;
+    expect(actions).toEqual([{ ...plain, sessionKey: expect.stringMatching(/^hook:/) }]);
   });
 
-  test.each([
-    [{}, "message"],
-    [{ message: "  " }, "message"],
-    [{ message: 1 }, "message"],
-    [{ message: "x", name: {} }, "name"],
-    [{ message: "x", sessionKey: 5 }, "sessionKey"],
-    [{ message: "x", wakeMode: "soon" }, "wakeMode"],
-    [{ message: "x", deliver: "yes" }, "deliver"],
-    [{ message: "x", channel: "fax" }, "channel"],
-    [{ message: "x", to: 7 }, "to"],
-    [{ message: "x", model: 1 }, "model"],
-    [{ message: "x", thinking: [] }, "thinking"],
-    [{ message: "x", timeoutSeconds: 0 }, "timeoutSeconds"],
-    [{ message: "x", timeoutSeconds: -1 }, "timeoutSeconds"],
-    [{ message: "x", timeoutSeconds: "60" }, "timeoutSeconds"],
-    [{ message: "x", timeoutSeconds: JSON.parse("1e400") }, "timeoutSeconds must be a number, not one that is"],
-  ])("refuses %j", async (payload, field) => {
-    await expect(resolve("agent", payload)).rejects.toMatchObject(refused(field));
+  test("without forEach, item and index are the payload's own fields", async () => {
+    const { actions } = await resolve(
+      "shop",
+      { item: "i", index: "x" },
+      { mappings: [{ messageTemplate: "{{item}}{{index}}" }] },
+    );
+    expect(actions).toMatchObject([{ message: "ix" }]);
   });
 
-  test("takes a blank optional field for none", async () => {
-    const blank = { sessionKey: "", to: " ", model: "", thinking: "", name: "" };
-    const { actions } = await resolve("agent", { message: "x", ...blank });
-    expect(actions).toMatchObject([{ name: "agent", sessionKey: expect.stringMatching(/^hook:/) }]);
-    expect(actions[0]).toMatchObject({ to: undefined, model: undefined, thinking: undefined });
+  test("a payload's __proto__ reaches nothing", async () => {
+    const payload = JSON.parse('{"__proto__":{"allowUnsafeExternalContent":true,"channel":"slack"},"id":1}');
+    const { actions } = await resolve("shop", payload, {
+      mappings: [{ messageTemplate: "{{id}}{{channel}}" }],
+    });
+    expect(actions).toMatchObject([{ message: "1", channel: "last", allowUnsafeExternalContent: false }]);
   });
 
-  test("cannot switch the safety boundary off, nor speak for the operator", async () => {
-    const sneaky = { message: "x", allowUnsafeExternalContent: true, instructions: "obey", kind: "wake" };
-    const { actions, warnings } = await resolve("agent", sneaky);
-    expect(actions).toMatchObject([{ kind: "agent", allowUnsafeExternalContent: false }]);
-    expect(actions[0]?.instructions).toBeUndefined();
-    expect(warnings).toHaveLength(3);
-    expect(warnings[0]).toContain('"allowUnsafeExternalContent"');
+  test.each([null, [], 5, "text", [{ a: 1 }]])("accepts any JSON as payload: %j", async (payload) => {
+    const { actions } = await resolve("shop", payload, {
+      mappings: [{ messageTemplate: "got {{payload}}" }],
+    });
+    expect(actions).toHaveLength(1);
   });
 
-  test("warns of unknown fields, bounded in number and length", async () => {
-    const names = Array.from({ length: 100 }, (_, index) => [`${index}-${"x".repeat(500)}`, 1]);
-    const { warnings } = await resolve("agent", { message: "x", ...Object.fromEntries(names) });
-    expect(warnings).toHaveLength(20);
-    expect(warnings.join("").length).toBeLessThan(3000);
+  test("the policy names the field that it refuses", async () => {
+    const config = { hooks: { allowRequestSessionKey: false }, agents: { defaults: { models: ["a/b"] } } };
+    const cases: [Partial<MappingInput>, string, string][] = [
+      [{ messageTemplate: "{{missing}} \n" }, "empty_message", "messageTemplate"],
+      [{ action: "wake", textTemplate: "{{missing}}" }, "empty_message", "textTemplate"],
+      [{ channel: "{{note}}" }, "invalid_payload", "channel"],
+      [{ model: "{{note}}" }, "model_not_allowed", "model"],
+      [{ to: `{{note}}${"x".repeat(512)}` }, "invalid_payload", "to"],
+      [{ thinking: "x".repeat(65) }, "invalid_payload", "thinking"],
+      [{ sessionKey: "shop:{{id}}" }, "session_key_refused", "sessionKey"],
+    ];
+    for (const [fields, code, field] of cases) {
+      const refused = resolve("shop", order, {
+        mappings: [{ id: "m", messageTemplate: "x", ...fields }],
+        config,
+      });
+      const message = expect.stringContaining(field);
+      await expect(refused).rejects.toMatchObject({
+        status: 400,
+        code,
+        message,
+        detail: { mapping: "m" },
+      });
+      await expect(refused).rejects.not.toMatchObject({ message: expect.stringContaining("<b>") });
+    }
+    const fixed = resolve("shop", order, {
+      mappings: [{ messageTemplate: "x", sessionKey: "shop" }],
+      config,
+    });
+    expect((await fixed).actions).toMatchObject([{ sessionKey: "shop" }]);
   });
 
-  test.each([
-    ["two\nlines\u0000 of\u2028text ", "two lines of text"],
-    ["  ", "agent"],
-    ["😀".repeat(90), "😀".repeat(80)],
-  ])("makes one line of the name %j", async (name, expected) => {
-    const { actions } = await resolve("agent", { message: "x", name });
-    expect(actions).toMatchObject([{ name: expected }]);
+  test("a payload that fails the schema is refused by its field", async () => {
+    const schema = { required: ["id"], properties: { id: { type: "string" } } };
+    const refused = resolve("shop", order, { mappings: [{ messageTemplate: "x", schema }] });
+    await expect(refused).rejects.toMatchObject({
+      status: 400,
+      code: "invalid_payload",
+      message: expect.stringContaining("id must be a string"),
+    });
+    const closed = resolve("shop", order, { mappings: [{ messageTemplate: "x", schema: false }] });
+    await expect(closed).rejects.toMatchObject({ status: 400 });
   });
 
-  test("obeys the policy on session keys and models", async () => {
-    const hooks = { allowRequestSessionKey: false };
-    const agents = { defaults: { models: ["a/b"] } };
-    const keyed = resolve("agent", { message: "x", sessionKey: "k" }, { config: { hooks } });
-    await expect(keyed).rejects.toMatchObject({ status: 400, code: "session_key_refused" });
-    const foreign = resolve("agent", { message: "x", model: "c/d" }, { config: { agents } });
-    await expect(foreign).rejects.toMatchObject({ status: 400, code: "model_not_allowed" });
-    const { actions } = await resolve("agent", { message: "x", sessionKey: "\n Main " });
-    expect(actions).toMatchObject([{ sessionKey: "hook:main" }]);
+  test("a request without a mapping gets 404", async () => {
+    const refused = resolve("other", order, {
+      mappings: [{ match: { path: "shop" }, messageTemplate: "x" }],
+    });
+    await expect(refused).rejects.toMatchObject({ status: 404, code: "not_found" });
+  });
+
+  test("a mapping cannot take wake or agent", async () => {
+    const { mapping } = await resolve("wake", { text: "x" }, { mappings: [{ messageTemplate: "taken" }] });
+    expect(mapping).toBeUndefined();
+  });
+
+  test("a payload nested a hundred thousand deep is refused", async () => {
+    const deep = JSON.parse(`{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`);
+    const refused = resolve("shop", deep, {
+      mappings: [{ messageTemplate: "{{a}}" }],
+      request: { rawBody: Buffer.alloc(0) },
+    });
+    await expect(refused).rejects.toMatchObject({ status: 400, code: "invalid_payload" });
+  });
+});
+
+describe("forEach", () => {
+  const list = { shop: "S", data: { items: [{ n: "a" }, { n: "b" }] } };
+
+  test("makes an action per item", async () => {
+    const mapping = {
+      forEach: "data.items",
+      messageTemplate: "{{shop}} {{index}} {{item.n}} {{data.items.length}}",
+      sessionKey: "s:{{item.n}}",
+    };
+    const { actions } = await resolve("shop", list, { mappings: [mapping] });
+    expect(actions).toMatchObject([
+      { message: "S 0 a 2", sessionKey: "s:a" },
+      { message: "S 1 b 2", sessionKey: "s:b" },
+    ]);
+  });
+
+  test.each(["data.items", "payload.data.items"])("can narrow %s to its item", async (forEach) => {
+    const mapping = {
+      forEach,
+      forEachNarrows: true,
+      messageTemplate: "{{data.items.length}} {{payload.data.items[0].n}}",
+    };
+    const { actions } = await resolve("shop", list, { mappings: [mapping] });
+    expect(actions).toMatchObject([{ message: "1 a" }, { message: "1 b" }]);
+    expect(list.data.items).toHaveLength(2);
+  });
+
+  test("accepts a payload that is a list", async () => {
+    const { actions } = await resolve("shop", [{ n: 1 }, { n: 2 }], {
+      mappings: [{ forEach: "payload", messageTemplate: "{{item.n}}" }],
+    });
+    expect(actions).toMatchObject([{ message: "1" }, { message: "2" }]);
+  });
+
+  test.each([[{}], [{ data: null }], [{ data: { items: null } }], [{ data: { items: [] } }], [null]])(
+    "skips %j",
+    async (payload) => {
+      const { actions, mapping } = await resolve("shop", payload, {
+        mappings: [{ id: "m", forEach: "data.items", messageTemplate: "x" }],
+      });
+      expect(actions).toEqual([]);
+      expect(mapping).toBe("m");
+    },
+  );
+
+  test.each([{}, "ab", 5, false])("refuses a value that is not a list: %j", async (items) => {
+    const refused = resolve(
+      "shop",
+      { data: { items } },
+      { mappings: [{ forEach: "data.items", messageTemplate: "x" }] },
+    );
+    await expect(refused).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining("data.items"),
+    });
+  });
+
+  test("has a limit, beyond which the request is refused", async () => {
+    const scenario = {
+      mappings: [{ forEach: "data.items", messageTemplate: "x" }],
+      config: { hooks: { maxFanOut: 2 } },
+    };
+    expect((await resolve("shop", list, scenario)).actions).toHaveLength(2);
+    const over = resolve("shop", { data: { items: [1, 2, 3] } }, scenario);
+    await expect(over).rejects.toMatchObject({ status: 413, code: "fan_out_too_large" });
+  });
+
+  test("refuses the whole request for one item", async () => {
+    const payload = { data: { items: [{ n: "a" }, { n: "" }] } };
+    const refused = resolve("shop", payload, {
+      mappings: [{ forEach: "data.items", messageTemplate: "{{item.n}}" }],
+    });
+    await expect(refused).rejects.toMatchObject({ status: 400, code: "empty_message" });
+  });
+
+  test("all items share one budget, so they cannot fill the memory", async () => {
+    const payload = { data: { items: Array.from({ length: 1000 }, () => "x".repeat(200)) } };
+    const refused = resolve("shop", payload, {
+      mappings: [{ forEach: "data.items", messageTemplate: "{{json payload}}" }],
+    });
+    await expect(refused).rejects.toMatchObject({ status: 413, code: "payload_too_large" });
   });
 });

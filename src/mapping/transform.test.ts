@@ -73,7 +73,7 @@ describe("transform", () => {
       expect(action).toEqual({ ...plain, sessionKey: expect.stringMatching(/^hook:[0-9a-f-]{36}$/) });
     });
 
-    test("several actions of both kinds come in order", async () => {
+    test("several actions of both kinds keep their order", async () => {
       const result = [{ kind: "wake", text: "one" }, null, { message: "two" }, {}];
       expect(await actionsOf(agent, result)).toMatchObject([
         { kind: "wake", text: "one", mode: "now" },
@@ -82,14 +82,14 @@ describe("transform", () => {
       ]);
     });
 
-    test("can turn a wake into an agent action, which has the mapping's fields", async () => {
+    test("can turn a wake into an agent action with the mapping's fields", async () => {
       const mapping = { ...wake, channel: "slack", to: "C1", instructions: "Look" };
       expect(await actionsOf(mapping, { kind: "agent", message: "Now" })).toMatchObject([
         { kind: "agent", message: "Now", channel: "slack", to: "C1", instructions: "Look", name: "shop" },
       ]);
     });
 
-    test("takes either spelling of the mode in both kinds, the kind's own first", async () => {
+    test("accepts either spelling of the mode in both kinds; the kind's own takes precedence", async () => {
       const later = "next-heartbeat";
       expect(await actionsOf(agent, { mode: later })).toMatchObject([{ wakeMode: later }]);
       expect(await actionsOf(agent, { wakeMode: later, mode: "now" })).toMatchObject([{ wakeMode: later }]);
@@ -98,7 +98,7 @@ describe("transform", () => {
       expect(await actionsOf({ ...wake, wakeMode: later }, { mode: null })).toMatchObject([{ mode: "now" }]);
     });
 
-    test("the base can be spread and given back", async () => {
+    test("the base can be spread and returned", async () => {
       const spread: InlineTransform = ({ base }) => ({ ...(isObject(base) && base), to: "C2" });
       expect((await run(agent, spread)).actions).toMatchObject([{ message: "Order 7", to: "C2", name: "shop" }]);
       expect((await run(wake, ({ base }) => base)).actions).toMatchObject([{ kind: "wake", text: "Order 7" }]);
@@ -121,7 +121,7 @@ describe("transform", () => {
       ]);
     });
 
-    test("models and session keys are refused as they are elsewhere", async () => {
+    test("models and session keys are checked as for other actions", async () => {
       const config = {
         hooks: { allowedSessionKeyPrefixes: ["hook:"] },
         agents: { defaults: { models: ["a/b"] } },
@@ -133,7 +133,7 @@ describe("transform", () => {
       expect(await actionsOf(agent, { sessionKey: " MAIN " })).toMatchObject([{ sessionKey: "hook:main" }]);
     });
 
-    test("where requests may not choose a key, the transform may, but not by keeping theirs", async () => {
+    test("if requests may not choose a key, the transform may, but not by keeping theirs", async () => {
       const config = { hooks: { allowRequestSessionKey: false } };
       const keyed = { ...agent, sessionKey: "order:{{id}}" };
       expect(await actionsOf(keyed, { sessionKey: "mine" }, { config })).toMatchObject([{ sessionKey: "mine" }]);
@@ -160,7 +160,7 @@ describe("call transform", () => {
     return (await run(mapping, () => result, over)).actions;
   }
 
-  describe("a result that is no action", () => {
+  describe("a result that is not an action", () => {
     test.each([
       [5, "it must be an object, not a number"],
       ["text", "it must be an object"],
@@ -187,18 +187,18 @@ describe("call transform", () => {
       await expect(failed).rejects.toMatchObject({ message: "The transform of this hook failed." });
     });
 
-    test("nothing at all from a mapping without a template", async () => {
+    test("undefined from a mapping without a template fails", async () => {
       const failed = run({ transform: { module: "order.ts" } }, () => undefined);
       await expect(failed).rejects.toMatchObject({ status: 500, code: "transform_failed" });
     });
 
-    test("a base that its template left blank is the payload's fault, unless the transform fills it", async () => {
+    test("a base that rendered blank is the payload's fault, unless the transform fills it", async () => {
       const blank = { ...agent, messageTemplate: "{{missing}}" };
       await expect(run(blank, () => undefined)).rejects.toMatchObject({ status: 400, code: "empty_message" });
       expect(await actionsOf(blank, { message: "filled" })).toMatchObject([{ message: "filled" }]);
     });
 
-    test("more actions than one request may become", async () => {
+    test("more actions than a request may result in", async () => {
       const many = Array.from({ length: 4 }, () => ({}));
       const refused = run(agent, () => many, { config: { hooks: { maxFanOut: 3 } } });
       await expect(refused).rejects.toMatchObject({ status: 413, code: "fan_out_too_large" });
@@ -206,7 +206,7 @@ describe("call transform", () => {
   });
 
   describe("a transform that fails", () => {
-    test("tells the operator all and the caller nothing", async () => {
+    test("gives the operator all details and the caller none", async () => {
       const failed = run(agent, () => {
         throw new Error("secret reason");
       });
@@ -220,7 +220,7 @@ describe("call transform", () => {
       await expect(failed).rejects.not.toMatchObject({ message: expect.stringContaining("secret") });
     });
 
-    test("for want of room asks the caller to come again", async () => {
+    test("asks the caller to retry if the sandbox is busy", async () => {
       const refused = run(agent, () => {
         throw new TransformError("unavailable", "1000 calls wait");
       });
@@ -273,7 +273,7 @@ describe("call transform", () => {
       });
     });
 
-    test("under forEach one call an item, narrowed where the mapping says so", async () => {
+    test("under forEach one call per item, narrowed if the mapping says so", async () => {
       const each = { messageTemplate: "{{item}}", transform: { module: "x.ts" }, forEach: "list" };
       const payload = { list: ["a", "b"] };
       expect(await inputsOf(each, payload)).toMatchObject([

@@ -22,13 +22,13 @@ test("a value of several words is quoted", () => {
   );
 });
 
-test("a text with quotes stands below", () => {
+test("a text with quotes is printed below", () => {
   expect(lineOf("warn", "configuration", { warning: '"a" is never reached', generation: 2 })).toBe(
     '12:30:01 WARN  configuration generation=2\n    "a" is never reached\n',
   );
 });
 
-test("a text of several lines stands below, and cannot pass for a line of its own", () => {
+test("a text of several lines is printed below, and cannot look like a log line", () => {
   const excerpt = "1 | a\n  | ^\n12:30:01 INFO  all is well";
   expect(lineOf("error", "reload refused", { excerpt, file: "x.ts" })).toBe(
     "12:30:01 ERROR reload refused file=x.ts\n    1 | a\n      | ^\n    12:30:01 INFO  all is well\n",

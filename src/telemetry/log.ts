@@ -4,7 +4,7 @@ import { type DestinationStream, pino } from "pino";
 type Level = "debug" | "info" | "warn" | "error";
 export type LogLevel = Level | "silent";
 
-/** What a log line may carry: names, ids and sizes. Above level debug nothing of a payload or a header. */
+/** Names, ids and sizes. Above level debug nothing of a payload or a header. */
 export type LogFields = Record<string, string | number | boolean | undefined>;
 
 /** The service's own log: `log.info("event accepted", { eventId, hook })`. */
@@ -12,10 +12,7 @@ export type Log = { [L in Level]: (message: string, fields?: LogFields) => void 
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-/**
- * Writes on standard error, so that standard output stays with what was asked for: lines of JSON, or lines for a person where
- * that is a terminal.
- */
+/** Writes to standard error, because standard output is for results: JSON lines, or readable lines for a terminal. */
 export function createLog(level: LogLevel): Log {
   const logger = pino(
     { level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime },
@@ -48,10 +45,7 @@ export interface LogRecord {
 
 const COLOURS = { debug: "dim", info: "green", warn: "yellow", error: "red" } as const;
 
-/**
- * `12:30:01 INFO  mail watch folder=INBOX state=watching`: for a person, in the time of the place. Texts of several lines, or
- * with quotes, stand below. Ends its line.
- */
+/** `12:30:01 INFO  mail watch folder=INBOX state=watching` in local time. Texts with quotes or line breaks are below it. */
 export function toTerminalLine({ level, time, msg, ...fields }: LogRecord): string {
   const texts = Object.entries(fields).map(([name, value]) => ({ name, text: toPrintable(String(value)) }));
   const words = texts.filter(({ text }) => !isBlock(text)).map(toWord);
@@ -69,7 +63,7 @@ function toWord({ name, text }: { name: string; text: string }): string {
   return paint("dim", `${name}=`) + (/^[^\s=]+$/.test(text) ? text : `"${text}"`);
 }
 
-/** Nothing in it can pass for a line of the log's own. */
+/** Indented, a text cannot look like a line of the log. */
 function indent(text: string): string {
   return text
     .split("\n")
@@ -83,7 +77,7 @@ function paint(colour: "dim" | (typeof COLOURS)[LogRecord["level"]], text: strin
 
 const CONTROL = /[[\p{Cc}\p{Bidi_Control}]--[\n\t]]/gv;
 
-/** Text from outside for a terminal: a control character, which could rewrite what stands there, as its escape. */
+/** Untrusted text for a terminal: control characters, which could rewrite the screen, are escaped. */
 export function toPrintable(text: string): string {
   return text.replace(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

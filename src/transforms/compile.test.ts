@@ -22,7 +22,7 @@ async function refuse(code: string, name = "main.ts"): Promise<ConfigProblem> {
 }
 
 describe("a transform that compiles", () => {
-  test("brings its helpers and JSON along and names every file", async () => {
+  test("contains its helpers and JSON, and names every file", async () => {
     folder.write("helper.ts", "export const help = (n: number): number => n + 1;");
     folder.write("data.json", '{"n":1}');
     const file = folder.write(
@@ -38,12 +38,12 @@ describe("a transform that compiles", () => {
     });
   });
 
-  test("makes no copy of its exports at each call", async () => {
+  test("does not copy its exports at each call", async () => {
     const { code } = await folder.bundle("export const named = 1; export default () => 1;");
     expect(code).toMatch(/^module\.exports = \w+;$/m);
   });
 
-  test("has an id that its code and export decide, and its secrets do not", async () => {
+  test("has an id that depends on its code and export, not on its secrets", async () => {
     const file = folder.write("main.ts", "export default () => 1;");
     const id = async (overrides = {}): Promise<string> => {
       const { bundle } = await compileTransform(folder.specify(file, overrides));
@@ -56,7 +56,7 @@ describe("a transform that compiles", () => {
     expect(await id()).not.toBe(first);
   });
 
-  test("may import types from hookline, which is not there", async () => {
+  test("may import types from hookline, which is not installed", async () => {
     const bundle = await folder.bundle(
       'import type { TransformInput } from "hookline";\nexport default (i: TransformInput) => i;',
     );
@@ -76,7 +76,7 @@ describe("a transform that compiles", () => {
     expect(bundle!.code).toContain("left");
   });
 
-  test("may use a package that leaves a part of Node out for the browser", async () => {
+  test("may use a package that excludes a Node module for the browser", async () => {
     mkdirSync(path.join(folder.root, "node_modules", "lean"), { recursive: true });
     folder.write(
       "node_modules/lean/package.json",
@@ -86,11 +86,11 @@ describe("a transform that compiles", () => {
     expect((await folder.bundle('import lean from "lean"; export default () => lean();')).code).toContain("lean");
   });
 
-  test("may begin with a line for the shell", async () => {
+  test("may begin with a shebang", async () => {
     expect((await folder.bundle("#!/usr/bin/env node\nexport default () => 1;")).code).not.toContain("#!");
   });
 
-  test("is not affected by a tsconfig that lies about", async () => {
+  test("is not affected by a tsconfig in the folder", async () => {
     folder.write("tsconfig.json", '{ "compilerOptions": { "paths": { "fake": ["/etc/hostname"] } } }');
     expect((await refuse('import "fake"; export default 1;')).message).toContain("not installed");
   });
@@ -106,7 +106,7 @@ describe("errors of the author", () => {
     );
   });
 
-  test("a missing helper is named, and watched for", async () => {
+  test("a missing helper is named and watched", async () => {
     const file = folder.write("main.ts", 'import "./later.ts";');
     const result = await compileTransform(folder.specify(file));
     expect(result.problems[0]).toMatchObject({ message: 'The file "./later.ts" does not exist.', line: 1 });
@@ -154,18 +154,18 @@ describe("the compile boundary", () => {
     expect(JSON.stringify(problem)).not.toContain("hunter2");
   });
 
-  test("refuses a link that leads out of the folder", async () => {
+  test("refuses a symlink to a file outside the folder", async () => {
     symlinkSync(path.join(outside, "secret.ts"), path.join(folder.root, "linked.ts"));
     expect((await refuse('import x from "./linked.ts";\nexport default x;')).message).toContain("outside");
   });
 
-  test("refuses an entry that is a link out of the folder", async () => {
+  test("refuses an entry that is a symlink to outside", async () => {
     symlinkSync(path.join(outside, "secret.ts"), path.join(folder.root, "linked.ts"));
     const { problems } = await compileTransform(folder.specify(path.join(folder.root, "linked.ts")));
     expect(problems[0]!.message).toContain("outside");
   });
 
-  test("refuses what a glob import gathers outside", async () => {
+  test("refuses files outside that a glob import finds", async () => {
     const relative = path.relative(folder.root, outside);
     const problem = await refuse(`export default (n: string) => import(\`${relative}/\${n}.json\`);`);
     expect(problem.message).toContain("outside");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { showLine } from "./esbuild.ts";
 
-test("the caret stands under the column", () => {
+test("the caret is under the column", () => {
   expect(showLine("a.b.c", 12, 3)).toBe("  12 | a.b.c\n     |   ^");
 });
 

@@ -3,7 +3,7 @@ import { TransformError } from "../../src/errors.ts";
 import type { Isolation, TransformBundle, TransformCall, TransformRunner } from "../../src/transforms/runner.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "./transform-folder.ts";
 
-/** What every runner of transforms does. */
+/** The behaviour of every `TransformRunner`. */
 export function describeTransformRunner(name: string, createRunner: () => TransformRunner, isolation: Isolation): void {
   describe(`${name}, isolation "${isolation}"`, () => {
     let runner: TransformRunner;
@@ -48,7 +48,7 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
         });
       });
 
-      test("a payload that is not the body as it stands, with item and index", async () => {
+      test("a payload that differs from the body, with item and index", async () => {
         const input = toInput(
           { b: 2 },
           { payloadIsBody: false, rawBody: Buffer.from("b=2"), item: { c: 3 }, index: 4 },
@@ -62,7 +62,7 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
         });
       });
 
-      test("secrets reach the mapping they belong to, also where two share a module", async () => {
+      test("each mapping gets its own secrets, even if two share a module", async () => {
         const one = await bundle("export default ({ secrets }: any) => secrets", { secrets: { KEY: "one" } });
         const other = { ...one, spec: { ...one.spec, secrets: { KEY: "other" } } };
         expect((await runner.run(one, toInput({}))).value).toEqual({ KEY: "one" });
@@ -80,7 +80,7 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
     });
 
     describe("what comes back", () => {
-      test("undefined leaves things unchanged, null does not", async () => {
+      test("undefined keeps the base, null does not", async () => {
         expect((await runner.run(await bundle("export default () => undefined"), toInput({}))).value).toBeUndefined();
         expect(await run("export default () => null")).toBeNull();
       });
@@ -90,13 +90,13 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       });
 
       test.each(["() => {}", "Symbol('s')", "1n", "({ toJSON() { return undefined } })"])(
-        "%s is no result",
+        "%s is not a result",
         async (value) => {
           expect((await fail(`export default () => (${value})`)).kind).toBe("bad_result");
         },
       );
 
-      test("a cycle is no result", async () => {
+      test("a cycle is not a result", async () => {
         const error = await fail("export default () => { const a: any = {}; a.a = a; return a; }");
         expect(error.kind).toBe("bad_result");
         expect(error.message).toMatch(/circular/i);
@@ -127,7 +127,7 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
         expect((await fail("export default () => { throw 'no' }")).message).toBe('Threw the string "no".');
       });
 
-      test("an endless loop is a timeout, and its log is kept", async () => {
+      test("an endless loop times out, and its log is kept", async () => {
         const code = "export default () => { console.log('on it'); for (;;) {} }";
         const error = await fail(code, toInput({}), { timeoutMs: 100 });
         expect(error.kind).toBe("timeout");
@@ -141,21 +141,21 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
         expect((await fail(code, toInput({}), { memoryMb: 16 })).kind).toBe("memory");
       });
 
-      test("a promise that nothing settles", async () => {
+      test("a promise that never settles", async () => {
         const error = await fail("export default () => new Promise(() => {})");
         expect(error.kind).toBe("unsettled");
         expect(error.message).toContain("no timers and no network");
       });
     });
 
-    describe("what there is inside", () => {
-      test("the clock stands at `now`", async () => {
+    describe("the globals of a transform", () => {
+      test("the clock is fixed at `now`", async () => {
         const code =
           "export default () => [Date.now(), new Date().toISOString(), new Date(0).getTime(), new Date() instanceof Date]";
         expect(await run(code)).toEqual([1772600767890, "2026-03-04T05:06:07.890Z", 0, true]);
       });
 
-      test("a format that is given no date takes `now`", async () => {
+      test("a format without a date uses `now`", async () => {
         const code = `export default () => {
           const year = new Intl.DateTimeFormat("en", { year: "numeric" });
           return [year.format(), year.format(0), year.formatToParts()[0].value, [0].map(year.format)];
@@ -248,7 +248,7 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
         async (global) => expect(await run(`export default () => typeof ${global}`)).toBe("undefined"),
       );
 
-      test("the log has a limit and says so", async () => {
+      test("the log has a limit, and says when it is reached", async () => {
         const { log } = await runner.run(
           await bundle("export default () => { for (let i = 0; i < 1e4; i++) console.log(i); }"),
           toInput({}),
@@ -259,11 +259,11 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
     });
 
     describe("check", () => {
-      test("finds nothing wrong with a transform", async () => {
+      test("finds no problem in a valid transform", async () => {
         expect(await runner.check(await bundle("export default () => 1"))).toEqual([]);
       });
 
-      test("says where a module throws as it is loaded", async () => {
+      test("reports where a module throws while it is loaded", async () => {
         const broken = await bundle('const x: number = 1;\nthrow new Error("not today");\nexport default () => x;');
         const [problem] = await runner.check(broken);
         expect(problem).toMatchObject({
@@ -275,14 +275,14 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
         expect(problem!.excerpt).toContain("^");
       });
 
-      test("names the export that is missing", async () => {
+      test("names the missing export", async () => {
         const [problem] = await runner.check(await bundle("export const other = 1;"));
         expect(problem!.message).toContain('"default" or "transform"');
         expect(problem!.message).toContain("other");
       });
     });
 
-    test("no call sees what another one left", async () => {
+    test("no call sees what another one left behind", async () => {
       const shared = await bundle(`let calls = 0;
       export default ({ payload }: any) => {
         calls++;
@@ -305,7 +305,7 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       expect(results.map(({ value }) => value)).toEqual(inputs.map((n) => n * 2));
     });
 
-    test("tells how it is", async () => {
+    test("reports its status", async () => {
       await run("export default () => 1");
       const status = runner.status();
       expect(status.ready).toBe(true);

@@ -6,7 +6,7 @@ import type { TransformBundle, TransformRunner } from "../../src/transforms/runn
 import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
 
-/** Hostile transforms run beside honest ones all the time; none of the honest ones may fail. */
+/** Honest transforms run all the time beside the hostile ones; none of them may fail. */
 let runner: TransformRunner;
 let folder: TransformFolder;
 let traffic: Traffic;
@@ -31,13 +31,13 @@ beforeEach(() => {
 });
 afterEach(expectHonestUnharmed);
 
-/** Honest calls go on, and none has failed. */
+/** Honest calls continue, and none has failed. */
 async function expectHonestUnharmed(): Promise<void> {
   await expect.poll(() => traffic.answered()).toBeGreaterThan(answeredBefore);
   expect(traffic.failures).toEqual([]);
 }
 
-/** The value a transform gives, or the failure it ends in. */
+/** The value of a transform, or its failure. */
 async function attack(code: string, overrides = {}, input = toInput({})): Promise<unknown> {
   const bundle = await folder.bundle(code, { memoryMb: 32, ...overrides });
   try {
@@ -236,7 +236,7 @@ describe("exhaustion ends only the call that tries it", () => {
   test.each([
     ["an endless loop", "for (;;) {}"],
     ["a loop in native code", "new Array(3e7).fill(0).sort(() => -1)"],
-    ["a search that backtracks for ever", "/^(a+)+$/.test('a'.repeat(40) + 'b')"],
+    ["a search that backtracks without end", "/^(a+)+$/.test('a'.repeat(40) + 'b')"],
     ["microtasks without end", "return (async () => { for (;;) await null })()"],
     ["a getter without end in a result", "return { get a() { for (;;) {} } }"],
     ["a message without end in an error", "throw { get message() { for (;;) {} } }"],
@@ -293,12 +293,12 @@ describe("exhaustion ends only the call that tries it", () => {
 interface Traffic {
   /** How many calls have been answered so far. */
   answered(): number;
-  /** What should have been an answer. */
+  /** Failures of calls that should have been answered. */
   failures: unknown[];
   stop(): Promise<void>;
 }
 
-/** Two callers that go on until they are stopped. */
+/** Two callers that continue until they are stopped. */
 function startTraffic(bundle: TransformBundle): Traffic {
   const failures: unknown[] = [];
   let calls = 0;
@@ -323,7 +323,7 @@ function startTraffic(bundle: TransformBundle): Traffic {
   };
 }
 
-/** A transform that walks all it can reach and was not made by itself, and names what it could write to. */
+/** A transform that walks everything it can reach and did not create, and names what it could write to. */
 const WALK_INTRINSICS = `export default async () => {
   const segments = new Intl.Segmenter("en").segment("a") as any;
   const settled = (async () => {})();
