@@ -1,0 +1,99 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { parseSync } from "oxc-parser";
+
+/** Not shown in full: what the schemas and the table of errors already show, and a value that programs only pass along. */
+const OPAQUE = ["ActionOverride", "MappingInput", "UserConfig", "Mailbox", "HTTP_ERRORS", "Program"];
+
+interface Module {
+  /** Text of each top-level declaration, without comments. */
+  declarations: Map<string, string>;
+  /** Where each imported or re-exported name comes from. */
+  sources: Map<string, { file: string; name: string }>;
+  exported: string[];
+}
+
+/** The types that an entry point exports, and those they are made of, as one text: what a user's compiler sees. */
+export function describeTypes(entry: string): string {
+  const modules = new Map<string, Module>();
+  const found = new Map<string, string>();
+  for (const name of readModule(entry).exported) follow(entry, name);
+  return [...found.keys()]
+    .toSorted()
+    .map((name) => found.get(name))
+    .join("\n\n");
+
+  function follow(file: string, name: string): void {
+    const module = readModule(file);
+    const text = module.declarations.get(name);
+    const source = module.sources.get(name);
+    if (text === undefined) {
+      if (source) follow(source.file, source.name);
+      return;
+    }
+    if (found.has(name)) return;
+    const isOpaque = OPAQUE.includes(name);
+    found.set(name, isOpaque ? `${name} …` : text);
+    if (isOpaque) return;
+    for (const [used] of text.matchAll(/\b[A-Z]\w*\b/g)) follow(file, used);
+  }
+
+  function readModule(file: string): Module {
+    const known = modules.get(file);
+    if (known) return known;
+    const module = parseModule(file);
+    modules.set(file, module);
+    return module;
+  }
+}
+
+function parseModule(file: string): Module {
+  const source = readFileSync(file, "utf8");
+  const { program, comments } = parseSync(file, source);
+  const module: Module = { declarations: new Map(), sources: new Map(), exported: [] };
+  for (const statement of program.body) {
+    if (statement.type === "ImportDeclaration") {
+      for (const specifier of statement.specifiers) {
+        const name = "imported" in specifier ? nameOf(specifier.imported) : specifier.local.name;
+        addSource(specifier.local.name, name, statement.source.value);
+      }
+    } else if (statement.type === "ExportNamedDeclaration" && !statement.declaration) {
+      for (const { local, exported } of statement.specifiers) {
+        module.exported.push(nameOf(exported));
+        addSource(nameOf(exported), nameOf(local), statement.source?.value);
+      }
+    } else {
+      const declaration = statement.type === "ExportNamedDeclaration" ? statement.declaration : statement;
+      const name = declaration && declaredName(declaration);
+      if (!name) continue;
+      if (declaration !== statement) module.exported.push(name);
+      module.declarations.set(name, withoutComments(declaration.start, declaration.end));
+    }
+  }
+  return module;
+
+  function addSource(local: string, name: string, specifier = ""): void {
+    if (!specifier.startsWith(".")) return;
+    module.sources.set(local, { file: path.join(path.dirname(file), specifier.replace(/\.ts$/, ".d.ts")), name });
+  }
+
+  function withoutComments(start: number, end: number): string {
+    const inside = comments.filter((comment) => comment.start >= start && comment.end <= end).toReversed();
+    let text = source.slice(start, end);
+    for (const comment of inside) text = text.slice(0, comment.start - start) + text.slice(comment.end - start);
+    return text
+      .split("\n")
+      .filter((line) => line.trim() !== "")
+      .map((line) => line.replace(/^(?: {4})+/, (indent) => " ".repeat(indent.length / 2)))
+      .join("\n");
+  }
+}
+
+function nameOf(node: { type: string; name?: string; value?: string }): string {
+  return node.name ?? node.value ?? "";
+}
+
+function declaredName(node: object): string | undefined {
+  const { id, declarations } = node as { id?: { name: string }; declarations?: { id: { name: string } }[] };
+  return id?.name ?? declarations?.[0]?.id.name;
+}
