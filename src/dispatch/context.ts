@@ -35,32 +35,14 @@ export function createContext(options: DispatcherOptions, signal: AbortSignal): 
   return { ...options, log, journal: createRetryingJournal(options.journal, { log, signal }), signal };
 }
 
-const METHODS = [
-  "claimRuns",
-  "completeRun",
-  "retryRun",
-  "deadLetterRun",
-  "releaseRun",
-  "history",
-  "pendingSystemEvents",
-  "completeHeartbeat",
-  "failHeartbeat",
-  "claimDeliveries",
-  "progressDelivery",
-  "retryDelivery",
-  "finishDelivery",
-  "lastRoute",
-  "nextDueAt",
-  "lease",
-] as const satisfies (keyof Journal)[];
-
-type DispatchJournal = Pick<Journal, (typeof METHODS)[number]>;
+/** The methods of a journal that return promises. */
+type DispatchJournal = Omit<Journal, "watch">;
 
 function createRetryingJournal(journal: DispatchJournal, options: RetryOptions): DispatchJournal {
-  const methods = METHODS.map((name) => {
-    const call: (...args: never[]) => Promise<unknown> = journal[name];
-    return [name, (...args: never[]) => retryWhileUnavailable(() => call(...args), options)];
-  });
+  const methods = Object.entries(journal).map(([name, call]: [string, (...args: never[]) => Promise<unknown>]) => [
+    name,
+    (...args: never[]) => retryWhileUnavailable(() => call(...args), options),
+  ]);
   return Object.fromEntries(methods);
 }
 

@@ -24,27 +24,20 @@ export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptRe
 
 function insertEvent(transaction: Transaction, event: NewEvent, { receipt, actions }: Commit): void {
   const { id, hook } = event;
-  const seq = transaction.insert(
-    `INSERT OR FAIL INTO events
-       (id, hook, mapping, received_at, replay_of, credential, traceparent, actions, detail, body)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    id,
-    hook,
-    event.mapping,
-    event.receivedAt,
-    event.replayOf,
-    event.credential,
-    event.traceparent,
-    JSON.stringify(receipt.actions),
-    toDetail(event),
-    event.request.body,
-  );
+  const { mapping, receivedAt, replayOf, credential, traceparent } = event;
+  const origin = [id, hook, mapping, receivedAt, replayOf, credential, traceparent];
+  const content = [JSON.stringify(receipt.actions), toDetail(event), event.request.body];
+  const seq = transaction.insert(INSERT_EVENT, ...origin, ...content);
   // Two actions of one event can be in one run.
   const open = new Set(actions.filter(isRun).map(({ runId }) => runId)).size;
   // Wakes are done with this commit.
   const status = event.status === "accepted" && open === 0 ? "done" : event.status;
   insertEventState(transaction, { seq, id, hook, status, open });
 }
+
+const INSERT_EVENT = `
+  INSERT OR FAIL INTO events (id, hook, mapping, received_at, replay_of, credential, traceparent, actions, detail, body)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 function insertAction(transaction: Transaction, event: NewEvent, accepted: NewAction): void {
   if (!isRun(accepted)) insertEntry(transaction, accepted.entry);
@@ -189,16 +182,12 @@ function rememberKeys(
   receipts: Map<string, FirstReceipt>,
 ): void {
   for (const [key, receipt] of receipts) {
-    database.run(
-      "INSERT OR REPLACE INTO idempotency_keys (scope, key, fingerprint, expires_at, receipt) VALUES (?, ?, ?, ?, ?)",
-      scope,
-      key,
-      fingerprint,
-      expiresAt,
-      JSON.stringify(receipt),
-    );
+    database.run(INSERT_KEY, scope, key, fingerprint, expiresAt, JSON.stringify(receipt));
   }
 }
+
+const INSERT_KEY = `
+  INSERT OR REPLACE INTO idempotency_keys (scope, key, fingerprint, expires_at, receipt) VALUES (?, ?, ?, ?, ?)`;
 
 /** Deletes a batch of keys that have expired or exceed `maxKeys`, except those of unfinished events. Gives how many. */
 export function sweepKeys(database: Database, { now, maxKeys = Infinity }: Retention): number {

@@ -96,14 +96,12 @@ function placesOf(database: Database, mapping: string, concurrency: number | und
 }
 
 /** Nothing joins a run that has started. */
+const CLAIM_RUN = `
+  UPDATE runs SET state = 'running', attempts = attempts + 1, claims = claims + 1, node = ?, started_at = ?,
+    coalesce_key = NULL WHERE seq = ?`;
+
 function startRun(transaction: Transaction, seq: number, now: number): ClaimedRun {
-  transaction.run(
-    `UPDATE runs SET state = 'running', attempts = attempts + 1, claims = claims + 1, node = ?, started_at = ?,
-       coalesce_key = NULL WHERE seq = ?`,
-    transaction.node,
-    now,
-    seq,
-  );
+  transaction.run(CLAIM_RUN, transaction.node, now, seq);
   const row = transaction.get(`${SELECT_RUNS} WHERE seq = ?`, seq) ?? {};
   const { action, ...run } = readRun(transaction, row);
   if (!action) throw new Error(`run ${run.id} has no action`);

@@ -12,22 +12,8 @@ import { toDelivery, toRoute } from "./rows.ts";
 
 export function insertDeliveries(transaction: Transaction, deliveries: NewDelivery[], now: number): void {
   for (const delivery of deliveries) {
-    const { id, runId, eventId, channel, to, text: content } = delivery;
-    changeDelivery(
-      transaction,
-      `INSERT INTO deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text)
-       VALUES (?1, ?2, ?3, ?4, ?5,
-         iif(EXISTS (SELECT 1 FROM deliveries WHERE channel = ?4 AND recipient IS ?5 AND finished_at IS NULL),
-           'queued', 'pending'), 0, ?6, ?6, 0, ?7)
-       RETURNING seq, id, state`,
-      id,
-      runId,
-      eventId,
-      channel,
-      to,
-      now,
-      content,
-    );
+    const { id, runId, eventId, channel, to } = delivery;
+    changeDelivery(transaction, INSERT_DELIVERY, id, runId, eventId, channel, to, now, delivery.text);
     updateEventCounts(transaction, delivery, { open: 1, lost: 0 });
   }
 }
@@ -41,13 +27,7 @@ export function claimDeliveries(transaction: Transaction, limit: number, now: nu
     limit,
   );
   return due.map(({ seq }) => {
-    const row = changeDelivery(
-      transaction,
-      `UPDATE deliveries SET state = 'sending', attempts = attempts + 1, claims = claims + 1, node = ?
-       WHERE seq = ? RETURNING *`,
-      transaction.node,
-      integer(seq),
-    );
+    const row = changeDelivery(transaction, CLAIM_DELIVERY, transaction.node, integer(seq));
     return { ...toDelivery(row ?? {}), token: integer(row?.claims) };
   });
 }
@@ -58,62 +38,28 @@ export function progressDelivery(
   partsSent: number,
   route?: Route,
 ): boolean {
-  const changed = run(
-    `UPDATE deliveries SET parts_sent = ?, route = coalesce(?, route) WHERE id = ? AND claims = ? AND state = 'sending'`,
-    partsSent,
-    route && JSON.stringify(route),
-    id,
-    token,
-  );
-  return changed > 0;
+  return run(PROGRESS_DELIVERY, partsSent, route && JSON.stringify(route), id, token) > 0;
 }
 
 /** It stays the first to its recipient. */
 export function retryDelivery(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
-  const row = changeDelivery(
-    transaction,
-    `UPDATE deliveries SET state = 'pending', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'sending'
-     RETURNING seq, id, state`,
-    Math.ceil(dueAt),
-    error,
-    id,
-    token,
-  );
-  return row !== undefined;
+  return changeDelivery(transaction, RETRY_DELIVERY, Math.ceil(dueAt), error, id, token) !== undefined;
 }
 
 export function finishDelivery(transaction: Transaction, { id, token }: Claim, end: DeliveryEnd): boolean {
-  const isSent = end.state === "sent";
-  const row = changeDelivery(
-    transaction,
-    `UPDATE deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?, parts_sent = coalesce(?, parts_sent)
-     WHERE id = ? AND claims = ? AND state = 'sending' RETURNING seq, id, state, event_id, run_id, channel, recipient`,
-    end.state,
-    end.at,
-    "route" in end && end.route ? JSON.stringify(end.route) : undefined,
-    isSent ? undefined : end.error,
-    isSent ? end.partsSent : undefined,
-    id,
-    token,
-  );
+  const { state, at, route, error, partsSent } = { route: undefined, error: undefined, partsSent: undefined, ...end };
+  const routeText = route && JSON.stringify(route);
+  const row = changeDelivery(transaction, FINISH_DELIVERY, state, at, routeText, error, partsSent, id, token);
   if (!row) return false;
-  if (isSent) rememberRoute(transaction, end.route);
-  promoteNext(transaction, text(row.channel), optional(text, row.recipient));
-  updateEventCounts(transaction, toOwner(row), { open: -1, lost: end.state === "failed" ? 1 : 0 });
+  if (end.state === "sent") rememberRoute(transaction, end.route);
+  changeDelivery(transaction, PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
+  updateEventCounts(transaction, toOwner(row), { open: -1, lost: state === "failed" ? 1 : 0 });
   return true;
 }
 
 /** Gives a failed delivery all its attempts again, behind what is in progress to its recipient. False if there is none. */
 export function requeueDelivery(transaction: Transaction, id: string, now: number): boolean {
-  const row = changeDelivery(
-    transaction,
-    `UPDATE deliveries SET attempts = 0, due_at = ?2, finished_at = NULL, error = NULL,
-       state = iif(EXISTS (SELECT 1 FROM deliveries AS other WHERE other.channel = deliveries.channel
-         AND other.recipient IS deliveries.recipient AND other.finished_at IS NULL), 'queued', 'pending')
-     WHERE id = ?1 AND state = 'failed' RETURNING seq, id, state, event_id, run_id`,
-    id,
-    now,
-  );
+  const row = changeDelivery(transaction, REQUEUE_DELIVERY, id, now);
   if (!row) return false;
   updateEventCounts(transaction, toOwner(row), { open: 1, lost: -1 });
   return true;
@@ -121,11 +67,7 @@ export function requeueDelivery(transaction: Transaction, id: string, now: numbe
 
 /** Drops a failed delivery. False if there is none. */
 export function dropDelivery(transaction: Transaction, id: string): boolean {
-  const row = changeDelivery(
-    transaction,
-    "UPDATE deliveries SET state = 'dropped' WHERE id = ? AND state = 'failed' RETURNING seq, id, state, event_id, run_id",
-    id,
-  );
+  const row = changeDelivery(transaction, DROP_DELIVERY, id);
   if (!row) return false;
   updateEventCounts(transaction, toOwner(row), { open: 0, lost: -1 });
   return true;
@@ -143,16 +85,41 @@ function rememberRoute({ run }: Transaction, route: Route): void {
   run("INSERT OR REPLACE INTO routes (channel, recipient) VALUES (?, ?)", route.channel, route.to);
 }
 
-function promoteNext(transaction: Transaction, channel: string, recipient: string | undefined): void {
-  changeDelivery(
-    transaction,
-    `UPDATE deliveries SET state = 'pending' WHERE seq =
-       (SELECT seq FROM deliveries WHERE channel = ? AND recipient IS ? AND finished_at IS NULL ORDER BY seq LIMIT 1)
-     RETURNING seq, id, state`,
-    channel,
-    recipient,
-  );
-}
+const INSERT_DELIVERY = `
+  INSERT INTO deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text)
+  VALUES (?1, ?2, ?3, ?4, ?5,
+    iif(EXISTS (SELECT 1 FROM deliveries WHERE channel = ?4 AND recipient IS ?5 AND finished_at IS NULL),
+      'queued', 'pending'), 0, ?6, ?6, 0, ?7)
+  RETURNING seq, id, state`;
+
+const CLAIM_DELIVERY = `
+  UPDATE deliveries SET state = 'sending', attempts = attempts + 1, claims = claims + 1, node = ?
+  WHERE seq = ? RETURNING *`;
+
+const PROGRESS_DELIVERY = `
+  UPDATE deliveries SET parts_sent = ?, route = coalesce(?, route) WHERE id = ? AND claims = ? AND state = 'sending'`;
+
+const RETRY_DELIVERY = `
+  UPDATE deliveries SET state = 'pending', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'sending'
+  RETURNING seq, id, state`;
+
+const FINISH_DELIVERY = `
+  UPDATE deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?, parts_sent = coalesce(?, parts_sent)
+  WHERE id = ? AND claims = ? AND state = 'sending' RETURNING seq, id, state, event_id, run_id, channel, recipient`;
+
+const PROMOTE_NEXT = `
+  UPDATE deliveries SET state = 'pending' WHERE seq =
+    (SELECT seq FROM deliveries WHERE channel = ? AND recipient IS ? AND finished_at IS NULL ORDER BY seq LIMIT 1)
+  RETURNING seq, id, state`;
+
+const REQUEUE_DELIVERY = `
+  UPDATE deliveries SET attempts = 0, due_at = ?2, finished_at = NULL, error = NULL,
+    state = iif(EXISTS (SELECT 1 FROM deliveries AS other WHERE other.channel = deliveries.channel
+      AND other.recipient IS deliveries.recipient AND other.finished_at IS NULL), 'queued', 'pending')
+  WHERE id = ?1 AND state = 'failed' RETURNING seq, id, state, event_id, run_id`;
+
+const DROP_DELIVERY = `
+  UPDATE deliveries SET state = 'dropped' WHERE id = ? AND state = 'failed' RETURNING seq, id, state, event_id, run_id`;
 
 function toOwner(row: SqlRow): { eventId: string | undefined; runId: string } {
   return { eventId: optional(text, row.event_id), runId: text(row.run_id) };

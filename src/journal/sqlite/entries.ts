@@ -10,26 +10,19 @@ export function insertEntries(transaction: Transaction, entries: NewEntry[]): vo
 /** Adds to the end of the entry's session; the first entry creates the session. */
 export function insertEntry(transaction: Transaction, entry: NewEntry): void {
   const { sessionKey, role, at, eventId, runId, pending = false, urgent = false } = entry;
-  const seq = transaction.insert(
-    `INSERT OR FAIL INTO entries (session_key, role, at, event_id, run_id, pending, urgent, text)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    sessionKey,
-    role,
-    at,
-    eventId,
-    runId,
-    Number(pending),
-    Number(urgent),
-    entry.text,
-  );
-  transaction.run(
-    `INSERT INTO sessions (key, created_at, updated_at, entries) VALUES (?1, ?2, ?2, 1)
-     ON CONFLICT DO UPDATE SET updated_at = max(updated_at, ?2), entries = entries + 1`,
-    sessionKey,
-    at,
-  );
+  const flags = [Number(pending), Number(urgent)];
+  const seq = transaction.insert(INSERT_ENTRY, sessionKey, role, at, eventId, runId, ...flags, entry.text);
+  transaction.run(EXTEND_SESSION, sessionKey, at);
   transaction.changed({ kind: "entry", seq, sessionKey, urgent });
 }
+
+const INSERT_ENTRY = `
+  INSERT OR FAIL INTO entries (session_key, role, at, event_id, run_id, pending, urgent, text)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+
+const EXTEND_SESSION = `
+  INSERT INTO sessions (key, created_at, updated_at, entries) VALUES (?1, ?2, ?2, 1)
+  ON CONFLICT DO UPDATE SET updated_at = max(updated_at, ?2), entries = entries + 1`;
 
 export function listPendingSystemEvents(database: Database, limit: number = -1): Entry[] {
   return database.all("SELECT * FROM entries WHERE pending = 1 ORDER BY seq LIMIT ?", limit).map(toEntry);

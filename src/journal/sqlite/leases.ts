@@ -7,13 +7,11 @@ import type { Transaction } from "./group-commit.ts";
  * renewing it is one write for all of it.
  */
 
+const RENEW_NODE = "INSERT INTO nodes (id, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = ?2";
+
 export function renewNode(transaction: Transaction, forMs: number): { runs: number; deliveries: number } {
   const now = Date.now();
-  transaction.run(
-    "INSERT INTO nodes (id, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = ?2",
-    transaction.node,
-    now + forMs,
-  );
+  transaction.run(RENEW_NODE, transaction.node, now + forMs);
   const runs = returnRuns(transaction, now);
   const deliveries = returnDeliveries(transaction, now);
   transaction.run("DELETE FROM nodes WHERE until <= ? AND id <> ?", now, transaction.node);
@@ -30,17 +28,15 @@ export function endNode({ run, node }: Transaction): void {
 }
 
 export function acquireLease({ get, node }: Transaction, name: string): Lease | undefined {
-  const row = get(
-    `INSERT INTO leases (name, node, token) VALUES (?1, ?2, 1)
-     ON CONFLICT DO UPDATE SET token = token + (node <> ?2), node = ?2
-     WHERE node = ?2 OR NOT EXISTS (SELECT 1 FROM nodes WHERE id = leases.node AND until > ?3)
-     RETURNING token`,
-    name,
-    node,
-    Date.now(),
-  );
+  const row = get(ACQUIRE_LEASE, name, node, Date.now());
   return row && { name, token: integer(row.token) };
 }
+
+const ACQUIRE_LEASE = `
+  INSERT INTO leases (name, node, token) VALUES (?1, ?2, 1)
+  ON CONFLICT DO UPDATE SET token = token + (node <> ?2), node = ?2
+  WHERE node = ?2 OR NOT EXISTS (SELECT 1 FROM nodes WHERE id = leases.node AND until > ?3)
+  RETURNING token`;
 
 /** The row stays, so that the token keeps growing. */
 export function releaseLease({ run, node }: Transaction, { name, token }: Lease): void {
@@ -53,26 +49,24 @@ export function isLeaseHeld({ get, node }: Transaction, { name, token }: Lease):
 
 /** Attempts are kept: one of them may have crashed the process. */
 function returnRuns({ all, changed, node }: Transaction, now: number): number {
-  const rows = all(
-    `UPDATE runs INDEXED BY runs_running SET state = 'ready' WHERE state = 'running' AND ${IS_ABANDONED}
-     RETURNING seq, id`,
-    node,
-    now,
-  );
+  const rows = all(RETURN_RUNS, node, now);
   for (const { seq, id } of rows) changed({ kind: "run", seq: integer(seq), id: text(id), state: "ready" });
   return rows.length;
 }
 
 function returnDeliveries({ all, changed, node }: Transaction, now: number): number {
-  const rows = all(
-    `UPDATE deliveries INDEXED BY deliveries_state SET state = 'pending' WHERE state = 'sending' AND ${IS_ABANDONED}
-     RETURNING seq, id`,
-    node,
-    now,
-  );
+  const rows = all(RETURN_DELIVERIES, node, now);
   for (const { seq, id } of rows) changed({ kind: "delivery", seq: integer(seq), id: text(id), state: "pending" });
   return rows.length;
 }
 
 /** Claimed by another node that has no valid lease. */
 const IS_ABANDONED = "node IS NOT ?1 AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = node AND until > ?2)";
+
+const RETURN_RUNS = `
+  UPDATE runs INDEXED BY runs_running SET state = 'ready' WHERE state = 'running' AND ${IS_ABANDONED}
+  RETURNING seq, id`;
+
+const RETURN_DELIVERIES = `
+  UPDATE deliveries INDEXED BY deliveries_state SET state = 'pending' WHERE state = 'sending' AND ${IS_ABANDONED}
+  RETURNING seq, id`;

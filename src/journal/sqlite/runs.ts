@@ -20,20 +20,19 @@ export function insertRun(
   { runId, action, window }: { runId: string; action: AgentAction; window?: CoalesceWindow },
 ): void {
   if (window) releaseWindow(transaction, window);
+  const { id, hook, mapping = "", receivedAt } = event;
+  const { key, closesAt = receivedAt } = window ?? {};
   const row = changeRun(
     transaction,
-    `INSERT OR FAIL INTO runs (id, kind, event_id, hook, mapping, session_key, coalesce_key, state, attempts, created_at, due_at)
-     VALUES (?1, 'hook', ?2, ?3, ?4, ?5, ?6,
-       iif(EXISTS (SELECT 1 FROM runs WHERE session_key = ?5 AND finished_at IS NULL), 'queued', 'ready'), 0, ?7, ?8)
-     RETURNING seq, id, state`,
+    INSERT_RUN,
     runId,
-    event.id,
-    event.hook,
-    event.mapping ?? "",
+    id,
+    hook,
+    mapping,
     action.sessionKey,
-    window?.key,
-    event.receivedAt,
-    window?.closesAt ?? event.receivedAt,
+    key,
+    receivedAt,
+    closesAt,
   );
   const seq = integer(row?.seq);
   transaction.run("INSERT INTO run_actions (run_seq, action) VALUES (?, ?)", seq, JSON.stringify(action));
@@ -63,40 +62,16 @@ export function deadLetterRun(
 }
 
 export function retryRun(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
-  const row = changeRun(
-    transaction,
-    `UPDATE runs SET state = 'ready', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'running'
-     RETURNING seq, id, state`,
-    Math.ceil(dueAt),
-    error,
-    id,
-    token,
-  );
-  return row !== undefined;
+  return changeRun(transaction, RETRY_RUN, Math.ceil(dueAt), error, id, token) !== undefined;
 }
 
 export function releaseRun(transaction: Transaction, { id, token }: Claim): boolean {
-  const row = changeRun(
-    transaction,
-    `UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND claims = ? AND state = 'running'
-     RETURNING seq, id, state`,
-    id,
-    token,
-  );
-  return row !== undefined;
+  return changeRun(transaction, RELEASE_RUN, id, token) !== undefined;
 }
 
 /** Gives a dead run of a hook all its attempts again, behind what its session has in progress. False if there is none. */
 export function requeueRun(transaction: Transaction, runId: string, now: number): boolean {
-  const row = changeRun(
-    transaction,
-    `UPDATE runs SET attempts = 0, due_at = ?2, started_at = NULL, finished_at = NULL, error = NULL,
-       state = iif(EXISTS (SELECT 1 FROM runs AS other
-         WHERE other.session_key = runs.session_key AND other.finished_at IS NULL), 'queued', 'ready')
-     WHERE id = ?1 AND state = 'dead' AND kind = 'hook' RETURNING seq, id, state, event_id`,
-    runId,
-    now,
-  );
+  const row = changeRun(transaction, REQUEUE_RUN, runId, now);
   if (!row) return false;
   updateEventCounts(transaction, toOwner(row), { open: 1, lost: -1 });
   return true;
@@ -104,12 +79,7 @@ export function requeueRun(transaction: Transaction, runId: string, now: number)
 
 /** Drops a dead run of a hook. False if there is none. */
 export function dropRun(transaction: Transaction, runId: string): boolean {
-  const row = changeRun(
-    transaction,
-    `UPDATE runs SET state = 'dropped' WHERE id = ? AND state = 'dead' AND kind = 'hook'
-     RETURNING seq, id, state, event_id`,
-    runId,
-  );
+  const row = changeRun(transaction, DROP_RUN, runId);
   if (!row) return false;
   updateEventCounts(transaction, toOwner(row), { open: 0, lost: -1 });
   return true;
@@ -124,31 +94,45 @@ interface End {
 
 /** Ends a claimed run and makes the next of its session ready. Undefined if the claim is lost. */
 function endRun(transaction: Transaction, { id, token }: Claim, end: End): Owner | undefined {
-  const row = changeRun(
-    transaction,
-    `UPDATE runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE id = ? AND claims = ? AND state = 'running'
-     RETURNING seq, id, state, event_id, session_key`,
-    end.state,
-    end.finishedAt,
-    end.error,
-    end.outcome,
-    id,
-    token,
-  );
+  const { state, finishedAt, error, outcome } = end;
+  const row = changeRun(transaction, END_RUN, state, finishedAt, error, outcome, id, token);
   if (!row) return undefined;
-  promoteNext(transaction, text(row.session_key));
+  changeRun(transaction, PROMOTE_NEXT, text(row.session_key));
   return toOwner(row);
 }
 
-function promoteNext(transaction: Transaction, sessionKey: string): void {
-  changeRun(
-    transaction,
-    `UPDATE runs SET state = 'ready' WHERE seq =
-       (SELECT seq FROM runs WHERE session_key = ? AND finished_at IS NULL ORDER BY seq LIMIT 1)
-     RETURNING seq, id, state`,
-    sessionKey,
-  );
-}
+const INSERT_RUN = `
+  INSERT OR FAIL INTO runs (id, kind, event_id, hook, mapping, session_key, coalesce_key, state, attempts, created_at, due_at)
+  VALUES (?1, 'hook', ?2, ?3, ?4, ?5, ?6,
+    iif(EXISTS (SELECT 1 FROM runs WHERE session_key = ?5 AND finished_at IS NULL), 'queued', 'ready'), 0, ?7, ?8)
+  RETURNING seq, id, state`;
+
+const END_RUN = `
+  UPDATE runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE id = ? AND claims = ? AND state = 'running'
+  RETURNING seq, id, state, event_id, session_key`;
+
+const PROMOTE_NEXT = `
+  UPDATE runs SET state = 'ready' WHERE seq =
+    (SELECT seq FROM runs WHERE session_key = ? AND finished_at IS NULL ORDER BY seq LIMIT 1)
+  RETURNING seq, id, state`;
+
+const RETRY_RUN = `
+  UPDATE runs SET state = 'ready', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'running'
+  RETURNING seq, id, state`;
+
+const RELEASE_RUN = `
+  UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND claims = ? AND state = 'running'
+  RETURNING seq, id, state`;
+
+const REQUEUE_RUN = `
+  UPDATE runs SET attempts = 0, due_at = ?2, started_at = NULL, finished_at = NULL, error = NULL,
+    state = iif(EXISTS (SELECT 1 FROM runs AS other
+      WHERE other.session_key = runs.session_key AND other.finished_at IS NULL), 'queued', 'ready')
+  WHERE id = ?1 AND state = 'dead' AND kind = 'hook' RETURNING seq, id, state, event_id`;
+
+const DROP_RUN = `
+  UPDATE runs SET state = 'dropped' WHERE id = ? AND state = 'dead' AND kind = 'hook'
+  RETURNING seq, id, state, event_id`;
 
 /* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
 
@@ -176,21 +160,14 @@ export function failHeartbeat(
 
 /** False if the heartbeat was recorded before. */
 function insertHeartbeat(transaction: Transaction, run: End & { id: string; startedAt: number }): boolean {
-  const row = changeRun(
-    transaction,
-    `INSERT INTO runs
-       (id, kind, session_key, state, attempts, created_at, due_at, started_at, finished_at, error, outcome)
-     VALUES (?1, 'heartbeat', '${MAIN_SESSION}', ?2, 1, ?3, ?3, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING
-     RETURNING seq, id, state`,
-    run.id,
-    run.state,
-    run.startedAt,
-    run.finishedAt,
-    run.error,
-    run.outcome,
-  );
-  return row !== undefined;
+  const { id, state, startedAt, finishedAt, error, outcome } = run;
+  return changeRun(transaction, INSERT_HEARTBEAT, id, state, startedAt, finishedAt, error, outcome) !== undefined;
 }
+
+const INSERT_HEARTBEAT = `
+  INSERT INTO runs (id, kind, session_key, state, attempts, created_at, due_at, started_at, finished_at, error, outcome)
+  VALUES (?1, 'heartbeat', '${MAIN_SESSION}', ?2, 1, ?3, ?3, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING
+  RETURNING seq, id, state`;
 
 interface Owner {
   eventId: string | undefined;
