@@ -253,7 +253,7 @@ export async function followThrough(
   return mails;
 }
 
-/** Defaults to all mail, none of it known. */
+/** By default all mail is wanted and unknown. */
 function toOptions(options: Partial<FollowOptions>): FollowOptions {
   return {
     position: undefined,

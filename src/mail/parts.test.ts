@@ -63,7 +63,7 @@ test("does not list an image that the HTML shows, unless it has a name", () => {
   ]);
 });
 
-test("takes a mail that is one text, and none that is one file", () => {
+test("picks the text of a mail that is one text, and nothing of one that is a file", () => {
   expect(pick(plain)).toEqual({ texts: [plain], attachments: [] });
   expect(pick(node("application/zip"))).toMatchObject({ texts: [], attachments: [{ size: 9 }] });
 });

@@ -5,7 +5,7 @@ import type { MailAttachment } from "./source.ts";
 export interface MailPart<Node> {
   /** In lower case: `text/plain`. */
   type: string;
-  /** Of the file; empty if it has none. */
+  /** The file name, or empty. */
   name: string;
   /** Decoded size in bytes, as near as the server tells. */
   size: number;
@@ -52,7 +52,7 @@ function isText({ type, isAttached }: MailPart<unknown>, ...types: string[]): bo
   return !isAttached && (types.length > 0 ? types : ["text/plain", "text/html"]).includes(type);
 }
 
-/** An image that the HTML shows is none, unless it has a name. */
+/** An image that the HTML shows counts only if it has a name. */
 function isAttachment(part: MailPart<unknown>): boolean {
   const isShown = part.hasContentId && !part.isAttached && part.type.startsWith("image/");
   return !isText(part) && (part.name !== "" || !isShown);

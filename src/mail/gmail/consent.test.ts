@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-async function start(client: object = {}): Promise<{ consent: Consent; asked: URLSearchParams; back: string }> {
+async function start(client: object = {}): Promise<{ consent: Consent; query: URLSearchParams; back: string }> {
   const urls = {
     authUrl: `${server.url}/o/oauth2/v2/auth`,
     tokenUrl: `${server.url}/oauth2/token`,
@@ -20,20 +20,20 @@ async function start(client: object = {}): Promise<{ consent: Consent; asked: UR
   };
   const consent = await createConsent({ ...GMAIL_CLIENT, ...urls, user: server.source.user, ...client });
   onTestFinished(() => consent.close());
-  const asked = new URL(consent.url).searchParams;
-  return { consent, asked, back: asked.get("redirect_uri") ?? "" };
+  const query = new URL(consent.url).searchParams;
+  return { consent, query, back: query.get("redirect_uri") ?? "" };
 }
 
 /** Presses the button of Google's page. */
-async function press(asked: URLSearchParams): Promise<Response> {
-  const form = new URLSearchParams([...asked, ["email", server.source.user]]);
+async function press(query: URLSearchParams): Promise<Response> {
+  const form = new URLSearchParams([...query, ["email", server.source.user]]);
   return fetch(await giveConsent(server.url, form));
 }
 
 test("asks for lasting access, with a proof that only this process has", async () => {
-  const { consent, asked } = await start();
+  const { consent, query } = await start();
   expect(consent.url).toMatch(`${server.url}/o/oauth2/v2/auth?`);
-  expect(Object.fromEntries(asked)).toEqual({
+  expect(Object.fromEntries(query)).toEqual({
     access_type: "offline",
     prompt: "consent",
     scope: "https://www.googleapis.com/auth/gmail.readonly https://www.googleapis.com/auth/pubsub",
@@ -48,9 +48,9 @@ test("asks for lasting access, with a proof that only this process has", async (
 });
 
 test("returns a refresh token that opens the mailbox", async () => {
-  const { consent, asked } = await start();
+  const { consent, query } = await start();
   const given = consent.wait(signal);
-  const page = await press(asked);
+  const page = await press(query);
   expect({ status: page.status, text: await page.text() }).toEqual({
     status: 200,
     text: "Done. You can close this page.",
@@ -62,31 +62,31 @@ test("returns a refresh token that opens the mailbox", async () => {
 });
 
 test("ignores answers without its own state", async () => {
-  const { consent, asked, back } = await start();
+  const { consent, query, back } = await start();
   const given = consent.wait(signal);
   for (const query of ["?code=forged", "?code=forged&state=guessed", "?error=access_denied", "", "/"]) {
     expect((await fetch(`${back}/${query}`)).status).toBe(400);
   }
-  await press(asked);
+  await press(query);
   await expect(given).resolves.toMatchObject({ email: server.source.user });
 });
 
 test("rejects if the consent is refused", async () => {
-  const { consent, asked, back } = await start();
+  const { consent, query, back } = await start();
   const given = consent.wait(signal);
   const [page] = await Promise.all([
-    fetch(`${back}/?error=access_denied&state=${asked.get("state")}`),
+    fetch(`${back}/?error=access_denied&state=${query.get("state")}`),
     expect(given).rejects.toMatchObject({ kind: "login", message: expect.stringMatching(/access_denied/) }),
   ]);
   expect(await page.text()).toMatch("was not given");
 });
 
 test("rejects if Google refuses the code", async () => {
-  const { consent, asked, back } = await start();
+  const { consent, query, back } = await start();
   const message = expect.stringMatching(/cannot get a refresh token/);
   await Promise.all([
     expect(consent.wait(signal)).rejects.toMatchObject({ kind: "login", message }),
-    fetch(`${back}/?code=unknown&state=${asked.get("state")}`),
+    fetch(`${back}/?code=unknown&state=${query.get("state")}`),
   ]);
 });
 

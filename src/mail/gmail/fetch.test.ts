@@ -14,13 +14,13 @@ const HEADERS = [
   { name: "Content-Type", value: "multipart/mixed; boundary=elsewhere" },
 ];
 
-function text(mimeType: string, said: string | Buffer, charset = "utf-8"): Part {
+function text(mimeType: string, content: string | Buffer, charset = "utf-8"): Part {
   const headers = [{ name: "Content-Type", value: `${mimeType}; charset=${charset}` }];
   return {
     mimeType,
     filename: "",
     headers,
-    body: { size: said.length, data: Buffer.from(said).toString("base64url") },
+    body: { size: content.length, data: Buffer.from(content).toString("base64url") },
   };
 }
 
@@ -48,8 +48,8 @@ test.each([
   ["in its charset", Buffer.from("Gr\xfc\xdfe", "latin1"), "iso-8859-1", "Grüße"],
   ["converted to UTF-8", "Grüße", "iso-8859-1", "Grüße"],
   ["in ISO-2022-JP", "\u001b$B$3$s\u001b(B", "iso-2022-jp", "こん"],
-])("decodes a text that Gmail gives %s", async (_, bytes, charset, said) => {
-  expect((await read(multipart("mixed", text("text/plain", bytes, charset)))).body).toBe(said);
+])("decodes a text that Gmail gives %s", async (_, bytes, charset, content) => {
+  expect((await read(multipart("mixed", text("text/plain", bytes, charset)))).body).toBe(content);
 });
 
 test("lists files and attached mails, but does not read them", async () => {
@@ -71,16 +71,16 @@ test("reads headers without a text", async () => {
 const { signal } = new AbortController();
 
 /** Gmail's API, which fails with this status for each mail. */
-function failing(status: number | undefined): { api: GmailApi; asked: MessageForm[]; repair(): void } {
-  const asked: MessageForm[] = [];
+function failing(status: number | undefined): { api: GmailApi; requested: MessageForm[]; repair(): void } {
+  const requested: MessageForm[] = [];
   let isRepaired = false;
   return {
-    asked,
+    requested,
     repair: () => (isRepaired = true),
     api: {
       ...GMAIL,
       async message(id, form) {
-        asked.push(form);
+        requested.push(form);
         if (form === "headers" || isRepaired) return { id };
         throw new MailError("network", "It failed.", { cause: { response: { status } } });
       },
@@ -97,22 +97,22 @@ async function ask(api: GmailApi, times: number): Promise<unknown[]> {
 }
 
 test("requests only the headers of a mail after five server errors", async () => {
-  const { api, asked } = failing(500);
+  const { api, requested } = failing(500);
   expect(await ask(withHeaderFallback(api), 7)).toEqual([...Array(5).fill("network"), { id: "1" }, { id: "1" }]);
-  expect(asked).toEqual([...Array(5).fill("raw"), "headers", "headers"]);
+  expect(requested).toEqual([...Array(5).fill("raw"), "headers", "headers"]);
 });
 
 test("forgets the failures of a mail that Gmail gives", async () => {
-  const { api, asked, repair } = failing(503);
+  const { api, requested, repair } = failing(503);
   const fallback = withHeaderFallback(api);
   await ask(fallback, 4);
   repair();
   expect(await ask(fallback, 2)).toEqual([{ id: "1" }, { id: "1" }]);
-  expect(asked).not.toContain("headers");
+  expect(requested).not.toContain("headers");
 });
 
 test.each([undefined, 401, 403, 429])("does not count a failure with status %s", async (status) => {
-  const { api, asked } = failing(status);
+  const { api, requested } = failing(status);
   expect(await ask(withHeaderFallback(api), 8)).toEqual(Array(8).fill("network"));
-  expect(asked).not.toContain("headers");
+  expect(requested).not.toContain("headers");
 });

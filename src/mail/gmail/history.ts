@@ -28,7 +28,7 @@ const DAY_MS = 24 * 3_600_000;
 const MAX_MOVED_AGE_MS = 30 * DAY_MS;
 /** How much before the last read is searched again: clocks differ, and mail can be delayed on its way in. */
 const OVERLAP_MS = DAY_MS;
-/** As many as one batch can have, so that none is given again. A position has a limited size. */
+/** As many as one batch can have, so that no mail is given twice. A position has a limited size. */
 const MAX_GIVEN = 100;
 
 /** Returns undefined if the text is no position. */

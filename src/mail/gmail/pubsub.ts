@@ -8,9 +8,7 @@ import { toMailError } from "./errors.ts";
 export interface Pubsub {
   /** Sends a request to a path below `/v1/`. Rejects with the library's error. */
   call(call: PubsubCall): Promise<Record<string, unknown>>;
-  /**
-   * Returns and acknowledges the messages of a subscription, or none after the time. Rejects with a `MailError`.
-   */
+  /** Returns and acknowledges waiting messages. Empty if none arrives in time. Rejects with a `MailError`. */
   pull(subscription: string, timeoutMs: number, signal: AbortSignal): Promise<unknown[]>;
 }
 

@@ -49,8 +49,8 @@ async function startPush(
   return push;
 }
 
-function toPost(said: unknown): object {
-  const data = Buffer.from(JSON.stringify(said)).toString("base64");
+function toPost(notification: unknown): object {
+  const data = Buffer.from(JSON.stringify(notification)).toString("base64");
   return {
     message: { data, messageId: "1", publishTime: "2026-11-20T10:00:00Z" },
     subscription: "projects/x/subscriptions/y",
@@ -73,7 +73,7 @@ describe("a token", () => {
     ["that is missing", () => undefined],
     ["that is no token", () => "nonsense"],
     ["of three empty parts", () => ".."],
-    ["of JSON that is none", () => "bnVsbA.bnVsbA.x"],
+    ["of JSON null", () => "bnVsbA.bnVsbA.x"],
     ["for another audience", () => google.sign({ aud: "https://elsewhere.example.com" })],
     ["for another service account", () => google.sign({ email: "mallory@test.iam.gserviceaccount.com" })],
     ["without an address", () => google.sign({ email: undefined })],

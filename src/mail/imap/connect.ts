@@ -23,7 +23,7 @@ const LOGOUT_MS = 1000;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 export function resolveServer({ host = "", port, tls = "implicit", user = "" }: Mailbox): ImapServer {
-  // The configuration's check says so too; no password may leave in clear, whoever calls this.
+  // The configuration is checked too, but setup connects before that.
   if (tls === "none" && !isLoopback(host)) throw new MailError("tls", `${host} is not this machine: TLS is required`);
   return { host, port: port ?? PORTS[tls], tls, user };
 }

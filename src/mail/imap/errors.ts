@@ -1,5 +1,6 @@
 import type { ImapFlow, ImapFlowError } from "imapflow";
 import { MailError, messageOf } from "../../errors.ts";
+import { describeUnreachable } from "../../shared/unreachable.ts";
 import { cleanLine } from "../message/text.ts";
 import type { ImapServer } from "./connect.ts";
 
@@ -78,21 +79,4 @@ export function connectionLost({ byeReason }: ImapFlow): Error {
 /** Whether the server refused a command on a connection that still works. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof Error && "responseStatus" in error && error.responseStatus !== undefined;
-}
-
-/** Puts the system's code for a host that cannot be reached into words; undefined for any other code. */
-export function describeUnreachable(code: unknown, host: string, port: number | string): string | undefined {
-  switch (code) {
-    case "ENOTFOUND":
-      return `the host ${host} does not exist`;
-    case "EAI_AGAIN":
-      return `the host ${host} cannot be looked up: no name server answers`;
-    case "ECONNREFUSED":
-      return `nothing listens at ${host}:${port}`;
-    case "EHOSTUNREACH":
-    case "ENETUNREACH":
-      return `${host} cannot be reached: is this machine online?`;
-    default:
-      return undefined;
-  }
 }

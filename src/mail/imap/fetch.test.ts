@@ -53,7 +53,7 @@ test("leaves out a mail that is deleted before it is read", async () => {
   const { server, source } = await openImapMailbox();
   const uids = [1, 2, 3].map((number) => server.append("INBOX", toMail(number)));
   const { mails } = await followMail(source, ({ batches }) => {
-    // The first batch is empty: by now the server was asked what there is.
+    // The first batch is empty: by now the uids are listed.
     if (batches.length === 1) server.expunge("INBOX", uids[1] ?? 0);
     return batches.at(-1)?.remaining === 0;
   });
