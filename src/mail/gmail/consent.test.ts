@@ -64,8 +64,8 @@ test("returns a refresh token that opens the mailbox", async () => {
 test("ignores answers without its own state", async () => {
   const { consent, query, back } = await start();
   const given = consent.wait(signal);
-  for (const query of ["?code=forged", "?code=forged&state=guessed", "?error=access_denied", "", "/"]) {
-    expect((await fetch(`${back}/${query}`)).status).toBe(400);
+  for (const answer of ["?code=forged", "?code=forged&state=guessed", "?error=access_denied", "", "/"]) {
+    expect((await fetch(`${back}/${answer}`)).status).toBe(400);
   }
   await press(query);
   await expect(given).resolves.toMatchObject({ email: server.source.user });
