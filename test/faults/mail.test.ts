@@ -1,4 +1,4 @@
-/** `serve` and `mail run` as separate processes: killed, in parallel, and one after the other. */
+/** `serve` and `mail run` are killed, and run side by side. */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -50,23 +50,7 @@ test("serve, killed again and again on its way through a backlog: each mail once
   await expect.poll(() => folderStatus(client)).toMatchObject({ state: "watching", setAside: 0 });
 });
 
-test("mail run posts to a service that may come later, and tells of each mail", async () => {
-  const port = await configureWithPort(toMailConfig(server, { autoStart: false }));
-  const run = mailRun();
-  await expect.poll(run.output).toContain("INBOX  watching");
-  send("a-1");
-  await expect.poll(run.output).toContain(`the service accepts no mail: nothing listens at 127.0.0.1:${port};`);
-  await serve(port);
-  await expect.poll(ids).toEqual(["a-1"]);
-  const sent = numbered("b", 45);
-  send(...sent);
-  await expect.poll(ids).toEqual(["a-1", ...sent]);
-  await expect.poll(run.output).toContain("Bob <bob@example.org>  Mail b-045  202");
-  expect(run.output()).not.toContain("Hello");
-  expect(await run.end("SIGTERM")).toBe(0);
-});
-
-test("mail run, killed: what it had in hand comes once, by the next one", async () => {
+test("mail run, killed: the next one posts what was in flight, once", async () => {
   const port = await configureWithPort(toMailConfig(server, { autoStart: false, batchSize: 2 }));
   await serve(port);
   let run = mailRun();
@@ -81,7 +65,7 @@ test("mail run, killed: what it had in hand comes once, by the next one", async 
   expect(await run.end("SIGINT")).toBe(0);
 });
 
-test("one mailbox has one watch: serve waits for mail run to end, and mail run for nobody", async () => {
+test("one mailbox has one watch: serve waits for mail run to end, mail run ends at once", async () => {
   const port = await configureWithPort(toMailConfig(server));
   const run = mailRun();
   await expect.poll(run.output).toContain("INBOX  watching");
@@ -97,37 +81,6 @@ test("one mailbox has one watch: serve waits for mail run to end, and mail run f
   send("d-2");
   await expect.poll(ids).toEqual(["d-1", "d-2"]);
 });
-
-test("mail run tells a refused login from a lost connection", async () => {
-  configure(toMailConfig(server, { source: { password: "wrong" } }));
-  const run = mailRun();
-  await expect.poll(run.output).toMatch(/LOGIN REFUSED: .*next try in \d min/);
-  expect(run.output()).not.toContain("wrong");
-  expect(await run.end("SIGTERM")).toBe(0);
-
-  const { host, user, password } = server;
-  configure(toMailConfig({ host, user, password, port: 1 }));
-  const other = mailRun();
-  await expect.poll(other.output).toMatch(/the mailbox cannot be reached: .*next try in \d+ s/);
-  expect(await other.end("SIGTERM")).toBe(0);
-});
-
-test("mail run without a mailbox says what to do", async () => {
-  writeFileSync(file, "{}");
-  expect(await runWebhooks(folder, "mail", "run")).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining("webhooks mail setup"),
-  });
-});
-
-test.each(["127.0.0.1:9999", "localhost:9999", "ftp://localhost", "http://ann:secret@localhost"])(
-  "%s is no address of a service",
-  async (address) => {
-    configure(toMailConfig(server));
-    const refusal = { code: 1, stderr: expect.stringContaining("Expected an address such as http://") };
-    expect(await runWebhooks(folder, "mail", "run", "--url", address)).toMatchObject(refusal);
-  },
-);
 
 interface MailRun {
   output(): string;
