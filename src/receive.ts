@@ -54,9 +54,9 @@ export function createReceiver({ current, sandbox, journal, telemetry }: Receive
     return journal.findReplay(idempotencyScope(request), request.idempotencyKey, fingerprintOf(request));
   }
 
-  async function resolve(request: HookRequest, { mappings, config }: Program): Promise<Resolution> {
+  async function resolve(request: HookRequest, { mappings, config, channels }: Program): Promise<Resolution> {
     try {
-      return await resolveRequest(request, { mappings, config, run: sandbox.run });
+      return await resolveRequest(request, { mappings, config, channels, run: sandbox.run });
     } catch (error) {
       if (error instanceof HookError) await record(request, error);
       throw error;

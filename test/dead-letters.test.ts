@@ -24,6 +24,7 @@ beforeEach(async () => {
         providers: { local: { kind: "openai-compatible", baseUrl } },
         defaults: { model: "local/x" },
       },
+      channels: { imessage: { command: ["no-imsg"] } },
     },
   });
 });
@@ -74,18 +75,23 @@ describe("a run that failed for good", () => {
   });
 });
 
-test("a delivery that failed for good is tried again, fails again, and can be dropped", async () => {
+test("a failed delivery can be retried, fails again, and can be dropped", async () => {
   modelStatus = 200;
-  const { body } = await service.post("agent", { message: "x", channel: "discord", to: "42" });
+  const { body } = await service.post("agent", { message: "x", channel: "imessage", to: "+15551234567" });
   expect(await service.settled(body.eventId)).toMatchObject({ status: "dead" });
   const { deadLetters } = await service.api("/api/dead-letters");
   expect(deadLetters).toMatchObject([
-    { kind: "delivery", eventId: body.eventId, hook: "agent", error: expect.stringContaining("discord") },
+    {
+      kind: "delivery",
+      eventId: body.eventId,
+      hook: "agent",
+      error: expect.stringContaining("no-imsg could not be started"),
+    },
   ]);
 
   const path = `/api/dead-letters/${deadLetters[0].id}`;
   expect(await call("POST", `${path}/retry`)).toEqual({ status: 200, ok: true });
-  // Its channel is still missing: it comes back.
+  // Its channel still fails, so it comes back.
   await expect.poll(async () => (await service.api("/api/dead-letters")).deadLetters).toHaveLength(1);
   expect(await call("DELETE", path)).toEqual({ status: 200, ok: true });
   expect(await service.api(`/api/events/${body.eventId}`)).toMatchObject({ status: "done" });

@@ -1,12 +1,11 @@
 import type { AgentPayload, WakePayload } from "../config/schema/generated.ts";
 import { compileSchema, readSchema, type SchemaCheck } from "../config/schema/validator.ts";
-import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
 import { isObject } from "../shared/json.ts";
 import type { HookRequest, Resolution } from "../types.ts";
 import { type Draft, fillDraft } from "./draft.ts";
 import { toChosenKey } from "./idempotency.ts";
-import { toAction } from "./policy.ts";
+import { type Terms, toAction } from "./policy.ts";
 
 type BuiltIn = "wake" | "agent";
 
@@ -14,11 +13,15 @@ const SCHEMAS = { wake: readSchema("wake"), agent: readSchema("agent") };
 const CHECKS = { wake: compileSchema(SCHEMAS.wake), agent: compileSchema(SCHEMAS.agent) };
 
 /** Resolves a request to `wake` or `agent`: the fields of its payload, under the operator's policy. */
-export function resolveBuiltIn(hook: BuiltIn, request: HookRequest, config: ResolvedConfig): Resolution {
+export function resolveBuiltIn(
+  hook: BuiltIn,
+  request: HookRequest,
+  terms: Pick<Terms, "config" | "channels">,
+): Resolution {
   const { draft, idempotencyKey } = hook === "wake" ? readWake(request.payload) : readAgent(request.payload);
   const filled = fillDraft(draft, hook);
   return {
-    actions: [toAction(filled, { config, allowsUnsafe: false, requestedKey: filled.sessionKey })],
+    actions: [toAction(filled, { ...terms, allowsUnsafe: false, requestedKey: filled.sessionKey })],
     idempotency: toChosenKey(request.idempotencyKey ?? idempotencyKey),
     warnings: findUnknownFields(hook, request.payload),
     log: [],

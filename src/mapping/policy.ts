@@ -1,5 +1,6 @@
+import type { ChannelDriver } from "../channels/driver.ts";
 import type { ResolvedConfig } from "../config/types.ts";
-import { HookError } from "../errors.ts";
+import { HookError, messageOf } from "../errors.ts";
 import { createId } from "../shared/id.ts";
 import { type AgentAction, CHANNEL_NAMES, type HookAction, MAIN_SESSION } from "../types.ts";
 import { type FilledDraft, textOf } from "./draft.ts";
@@ -7,6 +8,8 @@ import { type FilledDraft, textOf } from "./draft.ts";
 /** What the operator allows and sets for an action. */
 export interface Terms {
   config: ResolvedConfig;
+  /** The configured channels; undefined: neither channel nor recipient is checked. */
+  channels: ReadonlyMap<string, ChannelDriver> | undefined;
   /** The mapping switches the safety boundary off. */
   allowsUnsafe: boolean;
   instructions?: string;
@@ -48,11 +51,14 @@ export function resolveTurnSettings(
 
 function toAgentFields(
   draft: FilledDraft,
-  { config, requestedKey, agent }: Terms,
+  { config, channels, requestedKey, agent }: Terms,
 ): Omit<AgentAction, "allowUnsafeExternalContent"> {
   const { name, sessionKey, mode: wakeMode, deliver, timeoutSeconds } = draft;
   const model = requireAllowedModel(requireShort("model", draft.model), config.agents);
   const thinking = requireShort("thinking", draft.thinking);
+  const channel = requireChannel(draft.channel);
+  const to = requireShort("to", draft.to);
+  if (deliver) requireDeliverable(channel, to, channels);
   return {
     kind: "agent",
     message: requireText(draft),
@@ -61,8 +67,8 @@ function toAgentFields(
     sessionKey: resolveSessionKey(sessionKey, sessionKey === requestedKey, config.hooks),
     wakeMode,
     deliver,
-    channel: requireChannel(draft.channel),
-    to: requireShort("to", draft.to),
+    channel,
+    to,
     ...resolveTurnSettings({ model, thinking, timeoutSeconds }, config.agents),
   };
 }
@@ -80,6 +86,22 @@ function requireChannel(name: string): AgentAction["channel"] {
   const channel = (["last", ...CHANNEL_NAMES] as const).find((known) => known === name);
   if (channel) return channel;
   throw new HookError("invalid_payload", { message: `channel must be one of last, ${CHANNEL_NAMES.join(", ")}.` });
+}
+
+/** What would fail after the turn is refused before it. The route of `last` is not known yet. */
+function requireDeliverable(channel: string, to: string | undefined, channels: Terms["channels"]): void {
+  if (!channels || channel === "last") return;
+  const driver = channels.get(channel);
+  if (!driver) throw new HookError("invalid_payload", { message: `channel ${channel} is not configured.` });
+  if (to === undefined) return;
+  try {
+    driver.checkRecipient(to);
+  } catch (error) {
+    throw new HookError("invalid_payload", {
+      message: `to is not a recipient on ${channel}. ${messageOf(error)}`,
+      cause: error,
+    });
+  }
 }
 
 const MAX_LENGTHS = { to: 512, model: 256, thinking: 64 } as const;

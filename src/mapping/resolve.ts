@@ -1,4 +1,3 @@
-import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
 import { isObject, readPath, replaceAt } from "../shared/json.ts";
 import type { TransformCall } from "../transforms/runner.ts";
@@ -12,9 +11,8 @@ import { type Terms, toAction } from "./policy.ts";
 import { type Budget, createBudget } from "./template/template.ts";
 import { type RunTransform, transformDraft } from "./transform.ts";
 
-export interface ResolveOptions {
+export interface ResolveOptions extends Pick<Terms, "config" | "channels"> {
   mappings: MappingIndex;
-  config: ResolvedConfig;
   run: RunTransform;
 }
 
@@ -24,11 +22,11 @@ export interface ResolveOptions {
  */
 export async function resolveRequest(
   request: HookRequest,
-  { mappings, config, run }: ResolveOptions,
+  { mappings, config, channels, run }: ResolveOptions,
 ): Promise<Resolution> {
   requireIdempotencyKey(request);
   const builtIn = BUILT_IN_HOOKS.find((hook) => hook === request.hook);
-  if (builtIn) return resolveBuiltIn(builtIn, request, config);
+  if (builtIn) return resolveBuiltIn(builtIn, request, { config, channels });
   const mapping = mappings.find(request);
   if (!mapping) throw notFound(mappings.names(request.hook));
 
@@ -36,17 +34,16 @@ export async function resolveRequest(
   try {
     if (mapping.check) requireValid(mapping.check, request.payload);
     const budget = createBudget(request.rawBody.length);
-    return await resolveItems({ mapping, request, config, run, budget, log });
+    return await resolveItems({ mapping, request, config, channels, run, budget, log });
   } catch (error) {
     throw withDetail(error, { mapping: mapping.source.id, log });
   }
 }
 
 /** Everything that is the same for all items of a request. */
-interface Job {
+interface Job extends Pick<Terms, "config" | "channels"> {
   mapping: CompiledMapping;
   request: HookRequest;
-  config: ResolvedConfig;
   run: RunTransform;
   budget: Budget;
   log: LogLine[];
@@ -118,11 +115,12 @@ function toTransformCall(base: FilledDraft, { payload, each }: Item, request: Ho
 }
 
 /** A key from a template with placeholders is the request's choice, also if a transform keeps it. */
-function toTerms({ sessionKey }: FilledDraft, { mapping, config }: Job): Terms {
+function toTerms({ sessionKey }: FilledDraft, { mapping, config, channels }: Job): Terms {
   const { allowUnsafeExternalContent, instructions, agent } = mapping.source.mapping;
   const isRequested = mapping.templates.sessionKey?.isStatic === false;
   return {
     config,
+    channels,
     allowsUnsafe: allowUnsafeExternalContent ?? false,
     instructions,
     agent,

@@ -27,7 +27,7 @@ export async function resolve(hook: string, payload: unknown, scenario: Scenario
   const config = toConfig(scenario.config);
   const index = createMappingIndex(mappings.map((mapping, place) => toCompiled(mapping, place)));
   const request = toRequest(hook, payload, scenario.request);
-  return resolveRequest(request, { mappings: index, config, run: runInline(transform) });
+  return resolveRequest(request, { mappings: index, config, channels: undefined, run: runInline(transform) });
 }
 
 export function toConfig(user: UserConfig = {}): ResolvedConfig {
