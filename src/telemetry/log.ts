@@ -36,7 +36,7 @@ function createTerminal(): DestinationStream {
 
 /** A line of the log before it is written. */
 export interface LogRecord {
-  level: "debug" | "info" | "warn" | "error";
+  level: Level;
   /** ISO 8601. */
   time: string;
   msg: string;
@@ -47,31 +47,19 @@ const COLOURS = { debug: "dim", info: "green", warn: "yellow", error: "red" } as
 
 /** `12:30:01 INFO  mail watch folder=INBOX state=watching` in local time. Texts with quotes or line breaks are below it. */
 export function toTerminalLine({ level, time, msg, ...fields }: LogRecord): string {
-  const texts = Object.entries(fields).map(([name, value]) => ({ name, text: toPrintable(String(value)) }));
-  const words = texts.filter(({ text }) => !isBlock(text)).map(toWord);
-  const blocks = texts.filter(({ text }) => isBlock(text)).map(({ text }) => indent(text));
   const clock = paint("dim", new Date(time).toTimeString().slice(0, 8));
-  const label = paint(COLOURS[level], level.toUpperCase().padEnd(5));
-  return `${[clock, label, toPrintable(msg), ...words].join(" ")}\n${blocks.join("")}`;
+  let line = `${clock} ${paint(COLOURS[level], level.toUpperCase().padEnd(5))} ${toPrintable(msg)}`;
+  let blocks = "";
+  for (const [name, value] of Object.entries(fields)) {
+    const text = toPrintable(String(value));
+    // Indented, a text cannot look like a line of the log.
+    if (/["\n]/.test(text)) blocks += `${text.replace(/^/gm, "    ")}\n`;
+    else line += ` ${paint("dim", `${name}=`)}${/^[^\s=]+$/.test(text) ? text : `"${text}"`}`;
+  }
+  return `${line}\n${blocks}`;
 }
 
-function isBlock(text: string): boolean {
-  return /["\n]/.test(text);
-}
-
-function toWord({ name, text }: { name: string; text: string }): string {
-  return paint("dim", `${name}=`) + (/^[^\s=]+$/.test(text) ? text : `"${text}"`);
-}
-
-/** Indented, a text cannot look like a line of the log. */
-function indent(text: string): string {
-  return text
-    .split("\n")
-    .map((line) => `    ${line}\n`)
-    .join("");
-}
-
-function paint(colour: "dim" | (typeof COLOURS)[LogRecord["level"]], text: string): string {
+function paint(colour: (typeof COLOURS)[Level], text: string): string {
   return styleText(colour, text, { stream: process.stderr });
 }
 

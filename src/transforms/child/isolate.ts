@@ -14,7 +14,7 @@ interface IsolateJob {
   timeoutMs: number;
 }
 
-/** The modules of a child process. Each version of a module has its own isolate, created at its first job. */
+/** The modules of a child process. */
 export interface Modules {
   load(head: ModuleHead, code: string): void;
   unload(module: string): void;
@@ -22,52 +22,31 @@ export interface Modules {
   run(module: string, job: IsolateJob): string;
 }
 
-interface LoadedModule {
-  head: ModuleHead;
-  code: string;
-  isolate?: ModuleIsolate;
-}
-
 export function createModules(realmCode: string): Modules {
-  const modules = new Map<string, LoadedModule>();
+  const modules = new Map<string, ModuleIsolate>();
   return {
-    load: (head, code) => void modules.set(head.module, { head, code }),
+    load: (head, code) => void modules.set(head.module, createModuleIsolate(head, code, realmCode)),
     unload(module) {
-      modules.get(module)?.isolate?.dispose();
+      modules.get(module)?.dispose();
       modules.delete(module);
     },
-    run(module, job) {
-      const loaded = modules.get(module);
-      return loaded ? runJob(loaded, realmCode, job) : crashed("its code is not loaded.");
-    },
+    run: (module, job) => modules.get(module)?.run(job) ?? JSON.stringify(crashed("the module is not loaded", [])),
   };
 }
 
-function runJob(loaded: LoadedModule, realmCode: string, job: IsolateJob): string {
-  try {
-    loaded.isolate ??= createModuleIsolate(loaded.head, loaded.code, realmCode);
-    return loaded.isolate.run(job);
-  } catch (error) {
-    return crashed(messageOf(error));
-  } finally {
-    if (loaded.isolate?.isUsable() === false) {
-      loaded.isolate.dispose();
-      loaded.isolate = undefined;
-    }
-  }
-}
-
-function crashed(reason: string): string {
-  const message = `The sandbox could not run the transform: ${reason}`;
-  return JSON.stringify({ kind: "crashed", message, log: [] } satisfies FailedAnswer);
-}
-
+/** One version of a module in its own isolate, which is created at the first job and again after a failure. */
 export interface ModuleIsolate {
-  /** Runs synchronously on this thread; gives an `Answer` as JSON. */
+  /** Runs synchronously on this thread; gives an `Answer` as JSON. Never throws. */
   run(job: IsolateJob): string;
-  /** False after a timeout or an exceeded memory limit. */
-  isUsable(): boolean;
   dispose(): void;
+}
+
+interface Opened {
+  isolate: ivm.Isolate;
+  realm: ivm.Script;
+  bundle: ivm.Script;
+  /** The room of all jobs; with strict isolation each job has its own. */
+  shared?: Room;
 }
 
 /** A realm that a transform can be called in. */
@@ -76,44 +55,52 @@ interface Room {
   enter: ivm.Reference<Enter>;
 }
 
-/** Throws if the code does not compile or the realm cannot be set up. */
 export function createModuleIsolate(head: ModuleHead, code: string, realmCode: string): ModuleIsolate {
-  const isolate = new ivm.Isolate({ memoryLimit: Math.max(8, head.memoryMb), onCatastrophicError: abort });
-  const realm = isolate.compileScriptSync(realmCode, { filename: "hookline:realm" });
-  const bundle = isolate.compileScriptSync(wrap(code), { filename: BUNDLE_FILE, lineOffset: -1 });
-  let shared: Room | undefined;
-  let usable = true;
+  let opened: Opened | undefined;
+  return { run, dispose };
 
-  return {
-    isUsable: () => usable && !isolate.isDisposed,
-    run(job) {
-      const room = shared ?? openRoom();
-      if (!head.strict) shared = room;
-      try {
-        return enterRoom(room, job);
-      } catch (error) {
-        usable = false;
-        return JSON.stringify(toAnswer(error, isolate.isDisposed ? [] : rescueLog(room), job.timeoutMs));
-      } finally {
-        if (head.strict && !isolate.isDisposed) closeRoom(room);
-      }
-    },
-    dispose() {
-      if (!isolate.isDisposed) isolate.dispose();
-    },
-  };
-
-  function openRoom(): Room {
-    const context = isolate.createContextSync();
-    realm.runSync(context);
-    bundle.runSync(context);
-    const enter: ivm.Reference<Enter> = context.evalClosureSync(
-      `return ${REALM_GLOBAL}.seal($0, $1, $2)`,
-      [runHostOperation, head.export, !head.strict],
-      { result: { reference: true } },
-    );
-    return { context, enter };
+  function run(job: IsolateJob): string {
+    let room: Room | undefined;
+    try {
+      opened ??= openIsolate(head, code, realmCode);
+      room = opened.shared ?? openRoom(opened, head);
+      if (!head.strict) opened.shared = room;
+      return enterRoom(room, job);
+    } catch (error) {
+      const log = room && !opened?.isolate.isDisposed ? rescueLog(room) : [];
+      dispose();
+      return JSON.stringify(toAnswer(error, log, job.timeoutMs));
+    } finally {
+      if (opened?.isolate.isDisposed) opened = undefined;
+      if (head.strict && opened && room) closeRoom(room);
+    }
   }
+
+  function dispose(): void {
+    if (opened && !opened.isolate.isDisposed) opened.isolate.dispose();
+    opened = undefined;
+  }
+}
+
+function openIsolate(head: ModuleHead, code: string, realmCode: string): Opened {
+  const isolate = new ivm.Isolate({ memoryLimit: Math.max(8, head.memoryMb), onCatastrophicError: abort });
+  return {
+    isolate,
+    realm: isolate.compileScriptSync(realmCode, { filename: "hookline:realm" }),
+    bundle: isolate.compileScriptSync(wrap(code), { filename: BUNDLE_FILE, lineOffset: -1 }),
+  };
+}
+
+function openRoom({ isolate, realm, bundle }: Opened, head: ModuleHead): Room {
+  const context = isolate.createContextSync();
+  realm.runSync(context);
+  bundle.runSync(context);
+  const enter: ivm.Reference<Enter> = context.evalClosureSync(
+    `return ${REALM_GLOBAL}.seal($0, $1, $2)`,
+    [runHostOperation, head.export, !head.strict],
+    { result: { reference: true } },
+  );
+  return { context, enter };
 }
 
 /** V8 has lost control of an isolate, so the process must end. The supervisor starts another one. */
@@ -161,5 +148,9 @@ function toAnswer(error: unknown, log: LogLine[], timeoutMs: number): FailedAnsw
   if (message.includes("memory limit")) {
     return { kind: "memory", message: "The transform exceeded its memory limit.", log };
   }
-  return { kind: "crashed", message: `The sandbox failed: ${message}`, log };
+  return crashed(message, log);
+}
+
+function crashed(reason: string, log: LogLine[]): FailedAnswer {
+  return { kind: "crashed", message: `The sandbox could not run the transform: ${reason}`, log };
 }

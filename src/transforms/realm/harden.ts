@@ -64,7 +64,6 @@ function replaceByAccessor(prototype: object, key: PropertyKey): unknown {
 /** Shared objects that no path of properties reaches: each is reached through a value of its kind. */
 function hiddenIntrinsics(): object[] {
   const segments = new Intl.Segmenter("en").segment("a");
-  const iterators: unknown = Reflect.get(globalThis, "Iterator");
   const numbers = new Set([1]).values();
   return [
     (function* () {})(),
@@ -80,18 +79,12 @@ function hiddenIntrinsics(): object[] {
     segments,
     segments[Symbol.iterator](),
     // Iterator helpers, and the wrapper of `Iterator.from` around a custom iterator.
-    callMethod(numbers, "map", (each: unknown) => each),
-    callMethod(iterators, "from", { next: () => ({ done: true, value: undefined }) }),
+    numbers.map((each) => each),
+    Iterator.from({ next: () => ({ done: true, value: undefined }) }),
     // The accessors behind `stack`.
     new Error("seed"),
     strictArguments(),
   ];
-}
-
-/** Calls a method that TypeScript's library does not know yet. */
-function callMethod(target: unknown, name: string, argument: unknown): object {
-  const method: Function = Reflect.get(Object(target), name);
-  return Reflect.apply(method, target, [argument]);
 }
 
 /** All strict functions share the accessor of `callee`. */

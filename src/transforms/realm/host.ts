@@ -80,7 +80,7 @@ export function installCrypto(ask: Ask): void {
     async importKey(format: string, keyData: unknown, algorithm: Algorithm): Promise<CryptoKey> {
       requireHmac(algorithm);
       if (format !== "raw") throw new TypeError(`Only "raw" keys can be imported, not "${format}".`);
-      return new CryptoKey(toBinary(keyData), hashOf(algorithm));
+      return new CryptoKey(toBinary(keyData), nameOf(typeof algorithm === "object" ? algorithm.hash : undefined));
     },
     async sign(algorithm: Algorithm, key: CryptoKey, data: unknown): Promise<ArrayBuffer> {
       requireHmac(algorithm);
@@ -106,10 +106,6 @@ export function installCrypto(ask: Ask): void {
 
 function nameOf(algorithm: Algorithm | undefined): string {
   return String(typeof algorithm === "object" ? algorithm.name : algorithm);
-}
-
-function hashOf(algorithm: Algorithm): string {
-  return nameOf(typeof algorithm === "object" ? algorithm.hash : undefined);
 }
 
 function requireHmac(algorithm: Algorithm): void {

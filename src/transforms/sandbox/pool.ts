@@ -69,14 +69,15 @@ async function run(state: State, request: JobRequest): Promise<Answer> {
   if (state.phase === "closed") return unavailable("The sandbox is closed.");
   if (state.waiting.length >= MAX_WAITING) return unavailable("Too many transforms are waiting.");
   if (state.phase !== "open") void open(state);
-  state.inFlight++;
-  startTicking(state);
+  if (state.inFlight++ === 0) {
+    state.tickedAt = performance.now();
+    state.ticker = setInterval(() => tick(state), TICK_MS);
+  }
   const answer = await new Promise<Answer>((settle) => {
     state.waiting.push({ ...request, queuedAt: performance.now(), crashes: 0, settle });
     distribute(state);
   });
-  state.inFlight--;
-  if (state.inFlight === 0) stopTicking(state);
+  if (--state.inFlight === 0) clearInterval(state.ticker);
   return answer;
 }
 
@@ -109,17 +110,6 @@ function distribute(state: State): void {
     worker?.give(job);
     return worker === undefined;
   });
-}
-
-function startTicking(state: State): void {
-  if (state.ticker) return;
-  state.tickedAt = performance.now();
-  state.ticker = setInterval(() => tick(state), TICK_MS);
-}
-
-function stopTicking(state: State): void {
-  clearInterval(state.ticker);
-  state.ticker = undefined;
 }
 
 function tick(state: State): void {
