@@ -1,15 +1,20 @@
 /**
- * Writes what comes from the schemas: src/config/schema/generated.ts, the types of the configuration, and
- * transforms/hookline.d.ts, what an editor needs of a transform. With --check, fails when one is not current.
+ * Writes what comes from the schemas: schemas/config.json, the configuration's schema for editors;
+ * src/config/schema/generated.ts, its types; and transforms/hookline.d.ts, what an editor needs of a transform. With
+ * --check, fails when one is not current.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { compileFromFile } from "json-schema-to-typescript";
+import { compile, type JSONSchema } from "json-schema-to-typescript";
+import { builtInDrivers } from "../src/config/plugins.ts";
+import { assembleSchema } from "../src/config/schema/assemble.ts";
+import { readSchema } from "../src/config/schema/validator.ts";
 
 const root = path.join(import.meta.dirname, "..");
-const names = ["wake", "agent", "action", "preset", "config"];
+const configSchema = assembleSchema(builtInDrivers);
 
 const outputs = [
+  { file: "schemas/config.json", text: `${JSON.stringify(configSchema, undefined, 2)}\n` },
   { file: "src/config/schema/generated.ts", text: await writeConfigTypes() },
   { file: "transforms/hookline.d.ts", text: await writeAuthorTypes() },
 ];
@@ -22,23 +27,48 @@ for (const { file, text } of outputs) {
 }
 
 async function writeConfigTypes(): Promise<string> {
-  const parts: string[] = [];
-  for (const name of names) parts.push(await toTypes(name));
-  return `// Generated from schemas/*.json by \`npm run generate\`. Do not edit.\n\n${parts.join("\n")}`;
+  const parts = [
+    await toTypes(readSchema("wake"), true),
+    await toTypes(readSchema("agent"), true),
+    await toTypes(readSchema("action")),
+    await toTypes(readSchema("preset")),
+    await toTypes(configSchema),
+    await toTypes(toFilled({ ...readSchema("config.base"), title: "ValidConfig" })),
+  ];
+  return `// Generated from the schemas by \`npm run generate\`. Do not edit.\n\nexport type { Mailbox } from "./mailbox.ts";\n${parts.join("\n")}`;
+}
+
+/** The configuration once its defaults are filled in. Which drivers exist is known only when plugins are loaded. */
+function toFilled(schema: Record<string, unknown>): Record<string, unknown> {
+  const block = "{ kind: string; [option: string]: unknown }";
+  const types: Record<string, string> = {
+    "mapping.json": "MappingInput",
+    "#/definitions/duration": "string",
+    "#/definitions/agent": block,
+    "#/definitions/mailSource": block,
+    "#/definitions/channels": "Record<string, Record<string, unknown>>",
+  };
+  const { definitions: _, ...filled } = JSON.parse(JSON.stringify(schema), (_key, part) => {
+    if (part?.$ref) return { ...part, $ref: undefined, tsType: types[part.$ref] };
+    if (part?.type !== "object" || !part.properties) return part;
+    const defaulted = Object.keys(part.properties).filter((name) => part.properties[name].default !== undefined);
+    return { ...part, required: [...(part.required ?? []), ...defaulted] };
+  });
+  return filled;
 }
 
 /** A file of its own, without imports: it can stand beside any transform, with nothing installed. */
 async function writeAuthorTypes(): Promise<string> {
   const author = (await read("src/transforms/author.ts")).replace(/^import .*\n+/gm, "");
-  const module = `${await toTypes("action")}\n${author}`.trim().replace(/^(?=.)/gm, "  ");
+  const module = `${await toTypes(readSchema("action"))}\n${author}`.trim().replace(/^(?=.)/gm, "  ");
   const header = "// The types of a Hookline transform. Generated: `webhooks transform new` writes it anew.";
   return `${header}\n\ndeclare module "hookline" {\n${module}\n}\n\n${await read(".ci/sandbox-globals.d.ts")}`;
 }
 
-function toTypes(schema: string): Promise<string> {
-  return compileFromFile(path.join(root, "schemas", `${schema}.json`), {
+function toTypes(schema: JSONSchema, isOpen = false): Promise<string> {
+  return compile(schema, "Schema", {
     bannerComment: "",
-    additionalProperties: schema === "wake" || schema === "agent",
+    additionalProperties: isOpen,
     cwd: path.join(root, "schemas"),
     style: { printWidth: 110 },
   });

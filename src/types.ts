@@ -7,18 +7,8 @@
  *                                                     dispatch ──▶ actions ──▶ channels
  */
 
-/** The messaging channels a reply can be delivered to. */
-export const CHANNEL_NAMES = [
-  "whatsapp",
-  "signal",
-  "telegram",
-  "discord",
-  "slack",
-  "mattermost",
-  "imessage",
-  "msteams",
-] as const;
-export type ChannelName = (typeof CHANNEL_NAMES)[number];
+/** The name of a messaging channel's block in the configuration; `last` for the one that was used last. */
+export type ChannelName = string;
 
 /** Where `last` leads while no channel has been used yet. */
 export const FALLBACK_CHANNEL: ChannelName = "whatsapp";
@@ -92,7 +82,7 @@ export interface AgentAction extends ActionBase {
   sessionKey: string;
   wakeMode: WakeMode;
   deliver: boolean;
-  channel: ChannelName | "last";
+  channel: ChannelName;
   to?: string;
   /** `provider/model`, aliases resolved. Absent: the configured default. */
   model?: string;

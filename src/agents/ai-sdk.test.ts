@@ -1,12 +1,11 @@
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type ModelServer, startModels } from "../../test/support/models.ts";
-import type { Provider } from "../config/schema/generated.ts";
 import { describeRemoteAgent, type RemoteAgentUnderTest, turnOf } from "../contracts/agent.ts";
 import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
 import { DriverError } from "../errors.ts";
-import { createAiSdk, toReply } from "./ai-sdk.ts";
+import { type AiSdkOptions, createAiSdk, toReply } from "./ai-sdk.ts";
 import type { AgentTurn } from "./driver.ts";
 
 const KEY = "sk-test-0123456789abcdef";
@@ -35,7 +34,7 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
   });
 
   const lastBody = (): string => proxy.requests.at(-1)?.body ?? "";
-  const run = (turn: Partial<AgentTurn> = {}, provider: Partial<Provider> = {}) =>
+  const run = (turn: Partial<AgentTurn> = {}, provider: Partial<AiSdkOptions["provider"]> = {}) =>
     createAiSdk({ name: "house", provider: { kind, baseUrl: proxy.url, apiKey: KEY, ...provider } }).run(
       turnOf({ model: `house/${MODELS[kind]}`, ...turn }),
       never,

@@ -1,16 +1,49 @@
 import type * as AiSdk from "ai";
+import type { FromSchema } from "json-schema-to-ts";
 import type { CallWarning, FinishReason, LanguageModel, LanguageModelUsage, ModelMessage } from "ai";
 import type { Agent } from "undici";
-import type { Provider } from "../config/schema/generated.ts";
 import { DriverError } from "../errors.ts";
+import type { DriverDefinition } from "../plugin.ts";
+import { HTTP_URL } from "../shared/schema.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
 import { assertNotAborted, toDriverError } from "./errors.ts";
 import { requireModelId, toReasoning } from "./model.ts";
 
+export const remoteSchema = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    baseUrl: { ...HTTP_URL, description: "Its address. Default: the vendor's own." },
+    apiKey: { type: "string", description: "Its key; usually ${ENV} or ${file:PATH}." },
+    headers: {
+      type: "object",
+      additionalProperties: { type: "string" },
+      description: "Additional headers of every call.",
+    },
+  },
+} as const;
+
+type ProviderOptions = FromSchema<typeof remoteSchema>;
+
 export interface AiSdkOptions {
   /** The provider's name in the config: the part of a model before the slash. */
   name: string;
-  provider: Provider;
+  provider: ProviderOptions & { kind: "openai" | "anthropic" | "openai-compatible" };
+}
+
+type Definition = DriverDefinition<AgentDriver, ProviderOptions>;
+
+export const openai: Definition = { schema: remoteSchema, create: createFor("openai") };
+
+export const anthropic: Definition = { schema: remoteSchema, create: createFor("anthropic") };
+
+export const openaiCompatible: Definition = {
+  schema: { ...remoteSchema, required: ["baseUrl"] },
+  create: createFor("openai-compatible"),
+};
+
+function createFor(kind: AiSdkOptions["provider"]["kind"]): Definition["create"] {
+  return (options, { name }) => createAiSdk({ name, provider: { ...options, kind } });
 }
 
 /** Runs turns on the models of one provider. The AI SDK and the provider's package are loaded at the first turn. */
@@ -73,7 +106,7 @@ interface ProviderSettings {
   headers: Record<string, string> | undefined;
 }
 
-function toSettings({ baseUrl, apiKey, headers }: Provider): ProviderSettings {
+function toSettings({ baseUrl, apiKey, headers }: ProviderOptions): ProviderSettings {
   // Without a key the SDK would use one of the environment that the configuration does not name.
   return { baseURL: baseUrl, apiKey: apiKey ?? "", headers };
 }

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ModelServer, startModels } from "../../test/support/models.ts";
-import type { Provider } from "../config/schema/generated.ts";
 import { describeRemoteAgent, type RemoteAgentUnderTest, turnOf } from "../contracts/agent.ts";
 import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import type { AgentReply, AgentTurn } from "./driver.ts";
-import { createGateway } from "./gateway.ts";
+import { createGateway, type GatewayOptions } from "./gateway.ts";
 
 describeRemoteAgent({ describe, test }, "gateway that keeps no history", open);
 
@@ -21,10 +20,13 @@ describe("gateway", () => {
     await models.close();
   });
 
-  const run = (turn: Partial<AgentTurn> = {}, provider: Partial<Provider> = {}): Promise<AgentReply> =>
+  const run = (
+    turn: Partial<AgentTurn> = {},
+    provider: Partial<GatewayOptions["provider"]> = {},
+  ): Promise<AgentReply> =>
     createGateway({
       name: "house",
-      provider: { kind: "gateway", baseUrl: proxy.url, apiKey: "a-gateway-token", ...provider },
+      provider: { baseUrl: proxy.url, apiKey: "a-gateway-token", ...provider },
     }).run(turnOf({ model: "house/openclaw:main", ...turn }), new AbortController().signal);
   const lastHeaders = (): Record<string, unknown> => proxy.requests.at(-1)?.headers ?? {};
 
@@ -65,7 +67,7 @@ async function open(): Promise<RemoteAgentUnderTest> {
   return {
     agent: createGateway({
       name: "house",
-      provider: { kind: "gateway", baseUrl: proxy.url, keepsHistory: false },
+      provider: { baseUrl: proxy.url, keepsHistory: false },
     }),
     model: "house/openclaw:main",
     reply: (text) => models.reply(text),

@@ -1,12 +1,36 @@
-import type { Provider } from "../config/schema/generated.ts";
-import { createAiSdk } from "./ai-sdk.ts";
+import type { FromSchema } from "json-schema-to-ts";
+import type { DriverDefinition } from "../plugin.ts";
+import { createAiSdk, remoteSchema } from "./ai-sdk.ts";
 import type { AgentDriver, AgentTurn } from "./driver.ts";
+
+const schema = {
+  ...remoteSchema,
+  required: ["baseUrl"],
+  properties: {
+    ...remoteSchema.properties,
+    sessionHeader: {
+      type: "string",
+      pattern: "^[\\w!#$%&'*+.^`|~-]+$",
+      description: "The header that names the session. Default: x-openclaw-session-key.",
+    },
+    keepsHistory: {
+      type: "boolean",
+      description:
+        "Whether it keeps what was said in a session, so that a turn sends only its message; false: also the history. Default: true.",
+    },
+  },
+} as const;
 
 export interface GatewayOptions {
   /** The provider's name in the config: the part of a model before the slash. */
   name: string;
-  provider: Provider;
+  provider: FromSchema<typeof schema>;
 }
+
+export const gateway: DriverDefinition<AgentDriver, GatewayOptions["provider"]> = {
+  schema,
+  create: (provider, { name }) => createGateway({ name, provider }),
+};
 
 /**
  * Runs turns on another agent gateway through its chat completions. A header names the session, whose history the gateway

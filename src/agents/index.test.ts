@@ -2,44 +2,42 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ModelServer, startModels } from "../../test/support/models.ts";
 import { turnOf } from "../contracts/agent.ts";
 import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
-import type { AgentReply, AgentTurn } from "./driver.ts";
+import { createAiSdk } from "./ai-sdk.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
 import { createAgent } from "./index.ts";
-
-type Config = Parameters<typeof createAgent>[0];
 
 describe("createAgent", () => {
   let models: ModelServer;
   let proxy: FaultProxy;
-  let providers: Config["providers"];
+  let drivers: Map<string, AgentDriver>;
   beforeAll(async () => {
     models = await startModels();
     models.reply("ok");
     proxy = await startFaultProxy(models.baseUrl);
-    providers = {
-      local: { kind: "openai-compatible", baseUrl: proxy.url },
-      claude: { kind: "anthropic", baseUrl: proxy.url, apiKey: "key" },
-    };
+    const provider = { baseUrl: proxy.url, apiKey: "key" };
+    drivers = new Map([
+      ["local", createAiSdk({ name: "local", provider: { ...provider, kind: "openai-compatible" } })],
+      ["claude", createAiSdk({ name: "claude", provider: { ...provider, kind: "anthropic" } })],
+    ]);
   });
   afterAll(async () => {
     await proxy.close();
     await models.close();
   });
 
-  const run = async (config: Partial<Config>, turn: Partial<AgentTurn> = {}): Promise<AgentReply> => {
-    const agent = await createAgent({ providers, ...config });
-    return agent.run(turnOf(turn), new AbortController().signal);
-  };
+  const run = (turn: Partial<AgentTurn>, configured = drivers): Promise<AgentReply> =>
+    createAgent(configured).run(turnOf(turn), new AbortController().signal);
   const lastBody = (): unknown => JSON.parse(proxy.requests.at(-1)?.body ?? "{}");
 
   test("is the echo without any provider, whatever model is named", async () => {
-    const reply = await run({ providers: {} }, { model: "local/some-model" });
+    const reply = await run({ model: "local/some-model" }, new Map());
     expect(reply.text).toContain("[echo: no model is configured]");
   });
 
   test("goes to the provider before the first slash", async () => {
-    await run({}, { model: "local/family/some-model" });
+    await run({ model: "local/family/some-model" });
     expect(lastBody()).toMatchObject({ model: "family/some-model" });
-    await run({}, { model: "claude/some-claude" });
+    await run({ model: "claude/some-claude" });
     expect(proxy.requests.at(-1)?.headers).toMatchObject({ "x-api-key": "key" });
   });
 
@@ -50,7 +48,7 @@ describe("createAgent", () => {
     ["an inherited property's name", "constructor/model", /"constructor\/model"/],
     ["a provider without a model", "local/", /local\/<model>/],
   ])("fails for good on %s, and says what is known", async (_case, model, message) => {
-    await expect(run({}, { model })).rejects.toMatchObject({
+    await expect(run({ model })).rejects.toMatchObject({
       name: "DriverError",
       retryable: false,
       message: expect.stringMatching(message),

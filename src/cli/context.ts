@@ -1,6 +1,5 @@
 import path from "node:path";
-import { findConfigFile, readConfig } from "../config/load.ts";
-import { DEFAULTS } from "../config/resolve.ts";
+import { findConfigFile, readConfig, resolveUserConfig } from "../config/load.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { ConfigError, HookError, toSentence } from "../errors.ts";
 import { buildProgram, type Program } from "../program/build.ts";
@@ -25,7 +24,7 @@ export function locateNewConfig(flag: string | undefined, io: CliIo): string {
 export async function locateTransforms(flags: { dir?: string; config?: string }, io: CliIo): Promise<string> {
   if (flags.dir !== undefined) return path.resolve(io.cwd, flags.dir);
   const file = locateAnyConfig(flags.config, io);
-  if (file === undefined) return path.resolve(io.cwd, DEFAULTS.hooks.transformsDir);
+  if (file === undefined) return resolveUserConfig({}, { baseDir: io.cwd }).hooks.transformsDir;
   return (await readConfig(file, io.env)).config.hooks.transformsDir;
 }
 

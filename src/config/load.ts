@@ -1,95 +1,167 @@
 import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
-import { type Examination, examineConfig } from "./examine.ts";
-import type { Position } from "./parse/parsed-text.ts";
+import { isObject, isWithin } from "../shared/json.ts";
+import { PACKAGE_ROOT } from "./package.ts";
 import { parseSource, type Source } from "./parse/source.ts";
-import { loadPlugins } from "./plugins/load.ts";
-import { toOrigin } from "./presets.ts";
-import type { References } from "./references.ts";
-import type { Origin } from "./resolve.ts";
-import type { UserConfig } from "./schema/generated.ts";
+import { builtInDrivers, type Drivers, loadPlugins } from "./plugins.ts";
+import { loadPresets, toOrigin } from "./presets.ts";
+import { type References, resolveReferences } from "./references.ts";
+import { type Origin, resolveConfig } from "./resolve.ts";
+import type { Finding } from "./rules/finding.ts";
+import { applyRules } from "./rules/rules.ts";
+import { assembleSchema } from "./schema/assemble.ts";
+import type { UserConfig, ValidConfig } from "./schema/generated.ts";
+import { toConfigProblem } from "./schema/problems.ts";
+import { compileSchema, readSchema, type SchemaCheck } from "./schema/validator.ts";
 import type { ResolvedConfig } from "./types.ts";
 
+/** A configuration that fits its schema, with everything that still keeps it from being used. */
+export interface ReadConfig {
+  config: ResolvedConfig;
+  /** The drivers that its blocks name. */
+  drivers: Drivers;
+  problems: ConfigProblem[];
+  warnings: ConfigProblem[];
+  /** Adds file and position to a problem that was found later. */
+  place(problem: ConfigProblem): ConfigProblem;
+  /** Every file that was read, absolute: what to watch. */
+  files: string[];
+}
+
 /**
- * Reads a configuration file, or a configuration that a program made (relative to the current folder, its problems without a
- * place), and says everything that is wrong with it. Throws a `ConfigError` only where a file cannot be read or parsed.
+ * Reads and checks a configuration file, or a program's own object (relative to the current folder, its problems without a
+ * position). Throws a `ConfigError` with all problems of a configuration that cannot be parsed or does not fit its schema.
  */
 export async function readConfig(config: string | UserConfig, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
-  if (typeof config !== "string") return read(config, { baseDir: process.cwd(), env });
+  if (typeof config !== "string") return checkConfig(config, { baseDir: process.cwd(), env });
   const file = path.resolve(config);
   return readConfigText(file, await readText(file), { env });
 }
 
-/** As `readConfig`, of a text that may still be on its way to the file. */
+/** As `readConfig`, for a text that may not be in the file yet. */
 export async function readConfigText(
   file: string,
   text: string,
   references: Omit<References, "baseDir">,
 ): Promise<ReadConfig> {
   const source = parseSource(file, text);
-  return read(source.value, { ...references, file, baseDir: path.dirname(file), source });
-}
-
-interface ReadOptions extends Origin, References {
-  source?: Source;
-}
-
-async function read(written: unknown, { source, ...options }: ReadOptions): Promise<ReadConfig> {
-  const { plugins, problems, files } = await loadPlugins(written, options);
-  const examination = examineConfig(written, { ...options, plugins });
-  const all = { ...examination, problems: [...problems, ...examination.problems] };
-  const { files: own, ...config } = toReadConfig(all, source);
-  return { ...config, files: [...own, ...files] };
+  return checkConfig(source.value, { ...references, file, baseDir: path.dirname(file), source });
 }
 
 async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    const reason = messageOf(error);
-    throw new ConfigError([{ file, message: `it cannot be read: ${reason}` }]);
+    throw new ConfigError([{ file, message: `it cannot be read: ${messageOf(error)}` }]);
   }
 }
 
-/** A configuration with all that keeps it from being used. */
-export interface ReadConfig {
-  /** Without what has problems: good for looking on, good for use where there are none. */
-  config: ResolvedConfig;
-  problems: ConfigProblem[];
-  warnings: ConfigProblem[];
-  /**
-   * Where a key stands, or the nearest thing around it that was written. `file`: a preset's; default: the
-   * configuration's own.
-   */
-  locate(key: string, file?: string): Position | undefined;
-  /** A problem that was found later, with its file and its place there. */
-  place(problem: ConfigProblem): ConfigProblem;
-  /** Every file that was read, absolute: what to watch. */
-  files: string[];
+export interface CheckOptions extends Origin, References {
+  /** Where the keys are in the file. */
+  source?: Source;
+  /** The folder of the presets, absolute. Default: the package's own. */
+  presetsDir?: string;
 }
 
-/** Gives every problem its place: in the file that it names, else in the configuration's own. */
-export function toReadConfig(examination: Examination, source?: Source): ReadConfig {
-  const { config, problems, warnings, presets, origins, references } = examination;
-  const sources = new Map([...(config.file && source ? [[config.file, source] as const] : []), ...presets]);
-  const locate = (key: string, file = config.file): Position | undefined => sources.get(file ?? "")?.locate(key);
-  const place = (problem: ConfigProblem): ConfigProblem => {
-    const file = problem.file ?? config.file;
-    return { ...problem, file, ...locate(problem.key ?? "", file) };
-  };
+/** From what a person wrote to what the code uses: references, plugins, schema, defaults, presets, rules. */
+export async function checkConfig(written: unknown, options: CheckOptions): Promise<ReadConfig> {
+  const { file, source, presetsDir = path.join(PACKAGE_ROOT, "presets") } = options;
+  const { value, problems: unresolved, files: references } = resolveReferences(written, options);
+  const plugins = await loadPlugins(isObject(value) ? value["plugins"] : undefined, options.baseDir);
+  const { drivers } = plugins;
+
+  const sources = new Map(file !== undefined && source ? [[file, source]] : []);
+  const placeAll = (problems: ConfigProblem[]): ConfigProblem[] =>
+    problems.map((problem) => locate(problem, sources, file)).toSorted(byPlace(file));
+
+  // Which blocks are valid is known only with all plugins.
+  const invalid = plugins.problems.length > 0 ? plugins.problems : checkSchema(value, drivers);
+  const duplicates = source?.duplicates ?? [];
+  if (!isValid(value, [...invalid, ...duplicates])) {
+    throw new ConfigError(placeAll([...duplicates, ...unresolved, ...without(invalid, unresolved)]));
+  }
+
+  const config = resolveConfig(value, options, drivers);
+  const presets = loadPresets(config.hooks, presetsDir);
+  for (const [presetFile, presetSource] of presets.sources) sources.set(presetFile, presetSource);
+  config.hooks.mappings.push(...presets.mappings);
+  const findings = [...presets.findings, ...applyRules(config, drivers)].map((finding) =>
+    toOrigin(finding, presets.origins),
+  );
   return {
     config,
-    problems: [...(source?.duplicates ?? []), ...problems.map(place)].toSorted(byPlace(config.file)),
-    warnings: warnings.map(place).toSorted(byPlace(config.file)),
-    locate,
-    place: (problem) => place(toOrigin(problem, origins)),
-    files: [...sources.keys(), ...references],
+    drivers,
+    problems: placeAll([...unresolved, ...without(ofLevel("error", findings), unresolved)]),
+    warnings: placeAll(without(ofLevel("warning", findings), unresolved)),
+    place: (problem) => locate(toOrigin(problem, presets.origins), sources, file),
+    files: [...sources.keys(), ...references, ...plugins.files],
   };
 }
 
-/** As one reads: the configuration's own file first, from top to bottom. */
+/** A valid configuration of a program's own, without plugins. Throws a `ConfigError` if it does not fit the schema. */
+export function resolveUserConfig(user: UserConfig, origin: Origin): ResolvedConfig {
+  const value = structuredClone(user);
+  const problems = checkSchema(value, builtInDrivers);
+  if (!isValid(value, problems)) throw new ConfigError(problems);
+  return resolveConfig(value, origin, builtInDrivers);
+}
+
+/** Fills in the defaults, and finds what does not fit the schema. */
+function checkSchema(value: unknown, drivers: Drivers): ConfigProblem[] {
+  const check = drivers === builtInDrivers ? (builtInCheck ??= compile(drivers)) : compile(drivers);
+  return check(value).map(toConfigProblem);
+}
+
+let builtInCheck: SchemaCheck | undefined;
+
+function compile(drivers: Drivers): SchemaCheck {
+  return compileSchema(assembleSchema(drivers), {
+    all: true,
+    fillDefaults: true,
+    // A mapping's defaults are applied when it is compiled, for those of presets too.
+    references: [withoutDefaults(readSchema("mapping"))],
+  });
+}
+
+function withoutDefaults(schema: Record<string, unknown>): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(schema, (key, part: unknown) => (key === "default" ? undefined : part)));
+}
+
+function isValid(_value: unknown, problems: ConfigProblem[]): _value is ValidConfig {
+  return problems.length === 0;
+}
+
+/** Leaves out what is about a key with an unresolved reference, or about a block that holds one. */
+function without(problems: ConfigProblem[], unresolved: ConfigProblem[]): ConfigProblem[] {
+  return problems.filter(
+    ({ key = "" }) => !unresolved.some(({ key: other = "" }) => isWithin(key, other) || isWithin(other, key)),
+  );
+}
+
+/** As problems, each once: a value that a preset hands on is checked again where it arrives. */
+function ofLevel(level: Finding["level"], findings: Finding[]): ConfigProblem[] {
+  const problems = findings
+    .filter((finding) => finding.level === level)
+    .map(({ file, key, message }) => ({ file, key, message }));
+  return problems.filter(
+    (problem, index) => problems.findIndex((other) => isDeepStrictEqual(other, problem)) === index,
+  );
+}
+
+/** Adds the file, by default the configuration's own, and the position of the key there. */
+function locate(
+  problem: ConfigProblem,
+  sources: ReadonlyMap<string, Source>,
+  configFile: string | undefined,
+): ConfigProblem {
+  const file = problem.file ?? configFile;
+  return { ...problem, file, ...sources.get(file ?? "")?.locate(problem.key ?? "") };
+}
+
+/** In reading order: the configuration's own file first, each from top to bottom. */
 export function byPlace(first: string | undefined) {
   return (one: ConfigProblem, other: ConfigProblem): number =>
     Number(one.file !== first) - Number(other.file !== first) ||
@@ -100,8 +172,8 @@ export function byPlace(first: string | undefined) {
 const FILE_NAMES = ["webhooks.json5", "webhooks.yaml", "webhooks.yml", "webhooks.json"];
 
 /**
- * The configuration file, absolute: the one that `--config` names, else `WEBHOOKS_CONFIG`, else the first of
- * the usual names in `cwd`. Throws a `ConfigError` that says what was looked for.
+ * The configuration file, absolute: the one named by `--config`, else by `WEBHOOKS_CONFIG`, else the first of the usual
+ * names in `cwd`. Throws a `ConfigError` that lists what was looked for.
  */
 export function findConfigFile(options: { flag?: string; env: NodeJS.ProcessEnv; cwd: string }): string {
   const { flag, env, cwd } = options;
@@ -116,7 +188,7 @@ export function findConfigFile(options: { flag?: string; env: NodeJS.ProcessEnv;
 
 function requireFile(file: string, named: string): string {
   if (isFile(file)) return file;
-  throw new ConfigError([{ file, message: `There is no such file; ${named} names it.` }]);
+  throw new ConfigError([{ file, message: `file not found; it is named by ${named}` }]);
 }
 
 function isFile(file: string): boolean {

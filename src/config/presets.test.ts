@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { type Examination, examineConfig } from "./examine.ts";
+import { findProblems } from "../../test/support/config.ts";
+import { checkConfig, type ReadConfig } from "./load.ts";
 import type { UserConfig } from "./schema/generated.ts";
 
 const CI = {
@@ -33,6 +34,7 @@ const MAIL = {
   name: "mail",
   description: "For this test.",
   parameters: { channel: { type: "string" }, model: { type: "string" } },
+  defaultsFrom: "hooks.mail",
   mappings: [{ messageTemplate: "x", channel: { $param: "channel" }, model: { $param: "model" } }],
 };
 
@@ -55,15 +57,15 @@ function presetsFolder(...presets: ({ name: string } & object)[]): string {
 const ci = { ...CI, parameters: { ...CI.parameters, first: { type: "string" } } };
 const presetsDir = presetsFolder(ci, MAIL);
 
-function examine(hooks: UserConfig["hooks"], root = presetsDir): Examination {
-  return examineConfig(
-    { hooks, channels: { slack: { token: "x" } } },
-    { file: "/etc/webhooks.json5", baseDir: "/etc", env: {}, presetsDir: root },
-  );
+const channels = { slack: { token: "x" } };
+
+function load(hooks: UserConfig["hooks"], root = presetsDir): Promise<ReadConfig> {
+  const options = { file: "/etc/webhooks.json5", baseDir: "/etc", env: {}, presetsDir: root };
+  return checkConfig({ hooks, channels }, options);
 }
 
-function errors(hooks: UserConfig["hooks"], root = presetsDir): string[] {
-  return examine(hooks, root).problems.map(({ key, message }) => `${key}: ${message}`);
+async function errors(hooks: UserConfig["hooks"], root = presetsDir): Promise<string[]> {
+  return (await findProblems({ hooks, channels }, { presetsDir: root })).errors;
 }
 
 const useCi = (parameters: Record<string, unknown>) => ({
@@ -72,8 +74,8 @@ const useCi = (parameters: Record<string, unknown>) => ({
 });
 
 describe("a preset in use", () => {
-  test("adds its mappings after the configuration's own, parameters filled in", () => {
-    const { config, problems } = examine({
+  test("adds its mappings after the configuration's own, parameters filled in", async () => {
+    const { config, problems } = await load({
       presets: [useCi({ channel: "slack" })],
       mappings: [{ messageTemplate: "own" }],
     });
@@ -109,29 +111,29 @@ describe("a preset in use", () => {
     ]);
   });
 
-  test("with a single mapping gives it its own name", () => {
-    expect(examine({ presets: ["mail"] }).config.hooks.mappings.map(({ id }) => id)).toEqual(["mail"]);
+  test("with a single mapping gives it its own name", async () => {
+    expect((await load({ presets: ["mail"] })).config.hooks.mappings.map(({ id }) => id)).toEqual(["mail"]);
   });
 
-  test("is refused twice", () => {
-    expect(errors({ presets: ["mail", { use: "mail" }] })).toEqual([
-      'hooks.presets[1]: the preset "mail" is used already at hooks.presets[0]',
+  test("is refused twice", async () => {
+    expect(await errors({ presets: ["mail", { use: "mail" }] })).toEqual([
+      'hooks.presets[1]: the preset "mail" is already used at hooks.presets[0]',
     ]);
   });
 
-  test("has no id that a mapping has", () => {
-    expect(errors({ presets: ["mail"], mappings: [{ id: "mail", messageTemplate: "x" }] })).toEqual([
+  test("has no id that a mapping has", async () => {
+    expect(await errors({ presets: ["mail"], mappings: [{ id: "mail", messageTemplate: "x" }] })).toEqual([
       'mappings[0].id: "mail" is the id of hooks.mappings[0] already',
     ]);
   });
 
-  test.each(["mial", "../mail", "constructor"])("is refused when there is none such: %s", (name) => {
-    const [error] = errors({ presets: ["ci", name] }).toReversed();
-    expect(error).toMatch(`hooks.presets[1]: there is no preset "${name}" among ci, mail`);
+  test.each(["mial", "../mail", "constructor"])("is refused if it does not exist: %s", async (name) => {
+    const [error] = (await errors({ presets: ["ci", name] })).toReversed();
+    expect(error).toMatch(`hooks.presets[1]: unknown preset "${name}"; `);
   });
 
-  test("an unknown one names the nearest", () => {
-    expect(errors({ presets: ["mial"] })[0]).toMatch(/; did you mean "mail"\?$/);
+  test("an unknown one names the nearest", async () => {
+    expect((await errors({ presets: ["mial"] }))[0]).toMatch(/; did you mean "mail"\?$/);
   });
 });
 
@@ -141,34 +143,34 @@ describe("parameters", () => {
     [{ deliver: "yes" }, "hooks.presets[0].with.deliver: must be a boolean, not a string"],
     [{ labels: ["a", 5] }, "hooks.presets[0].with.labels[1]: must be a string, not a number"],
     [{ secret: undefined }, "hooks.presets[0].with.secret: is required"],
-  ])("%j are checked as the preset declares them", (parameters, sentence) => {
-    expect(errors({ presets: [useCi(parameters)] })).toEqual([sentence]);
+  ])("%j are checked as the preset declares them", async (parameters, sentence) => {
+    expect(await errors({ presets: [useCi(parameters)] })).toEqual([sentence]);
   });
 
-  test("a problem of the mapping that a value came to is the value's", () => {
-    expect(errors({ presets: [useCi({ channel: "slakc" })] })).toEqual([
+  test("a problem of the mapping that a value came to is the value's", async () => {
+    expect(await errors({ presets: [useCi({ channel: "slakc" })] })).toEqual([
       'hooks.presets[0].with.channel: there is no channel "slakc"; did you mean "slack"?',
     ]);
-    expect(errors({ presets: [useCi({ channel: " " })] })).toEqual([
+    expect(await errors({ presets: [useCi({ channel: " " })] })).toEqual([
       "hooks.presets[0].with.channel: must not be blank",
     ]);
   });
 
-  test("mail takes those that are not given from hooks.mail", () => {
-    const { config } = examine({
+  test("mail takes those that are not given from hooks.mail", async () => {
+    const { config } = await load({
       mail: { channel: "slack", model: "a/b", to: "not a parameter of this one" },
       presets: [{ use: "mail", with: { model: "c/d" } }],
     });
     expect(config.hooks.mappings[0]?.mapping).toMatchObject({ channel: "slack", model: "c/d" });
   });
 
-  test("other presets take nothing from hooks.mail", () => {
-    const { config } = examine({ mail: { channel: "slack" }, presets: [useCi({})] });
+  test("other presets take nothing from hooks.mail", async () => {
+    const { config } = await load({ mail: { channel: "slack" }, presets: [useCi({})] });
     expect(config.hooks.mappings[0]?.mapping.channel).toBeUndefined();
   });
 
-  test("a problem that came from hooks.mail is reported there, once", () => {
-    expect(errors({ mail: { channel: "slakc" }, presets: ["mail"] })).toEqual([
+  test("a problem that came from hooks.mail is reported there, once", async () => {
+    expect(await errors({ mail: { channel: "slakc" }, presets: ["mail"] })).toEqual([
       'hooks.mail.channel: there is no channel "slakc"; did you mean "slack"?',
     ]);
   });
@@ -177,25 +179,27 @@ describe("parameters", () => {
 describe("a preset's own mistakes", () => {
   const preset = (mapping: object) => presetsFolder(Object.assign({}, MAIL, { name: "bad", mappings: [mapping] }));
 
-  test("a mapping that the schema refuses", () => {
+  test("a mapping that the schema refuses", async () => {
     const root = preset({ messageTemplate: 5 });
-    expect(examine({ presets: ["bad"] }, root).problems).toEqual([
+    expect((await load({ presets: ["bad"] }, root)).problems).toEqual([
       {
         file: path.join(root, "bad/preset.json"),
+        line: 15,
+        column: 7,
         key: "mappings[0].messageTemplate",
         message: "must be a string, not a number",
       },
     ]);
   });
 
-  test("a parameter that it does not declare", () => {
-    expect(errors({ presets: ["bad"] }, preset({ messageTemplate: "x", to: { $param: "modle" } }))).toEqual([
+  test("a parameter that it does not declare", async () => {
+    expect(await errors({ presets: ["bad"] }, preset({ messageTemplate: "x", to: { $param: "modle" } }))).toEqual([
       'hooks.presets[0]: the preset has no parameter "modle"; did you mean "model"?',
     ]);
   });
 
-  test("a file that is no preset", () => {
+  test("a file that is no preset", async () => {
     const root = presetsFolder({ name: "bad" });
-    expect(() => examine({ presets: ["bad"] }, root)).toThrow(/preset\.json:1:1 description: is required/);
+    await expect(load({ presets: ["bad"] }, root)).rejects.toThrow(/preset\.json:1:1 description: is required/);
   });
 });

@@ -1,22 +1,5 @@
 import { expect, test } from "vitest";
-import { isObject } from "../shared/json.ts";
-import { DEFAULTS, parseDuration } from "./resolve.ts";
-import { readSchema } from "./schema/validator.ts";
-
-/** Every `default` of a schema, in the shape of a value. */
-function defaultsOf(schema: unknown): unknown {
-  if (!isObject(schema)) return undefined;
-  if (schema["default"] !== undefined) return schema["default"];
-  if (!isObject(schema["properties"])) return undefined;
-  const entries = Object.entries(schema["properties"])
-    .map(([key, child]) => [key, defaultsOf(child)] as const)
-    .filter(([, value]) => value !== undefined);
-  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
-}
-
-test("the defaults are those that the schema tells editors", () => {
-  expect(DEFAULTS).toEqual(defaultsOf(readSchema("config")));
-});
+import { parseDuration } from "./resolve.ts";
 
 test.each([
   ["500ms", 500],

@@ -1,15 +1,7 @@
 import path from "node:path";
-import { takePlugged } from "./plugins/drivers.ts";
-import type { Plugin } from "../plugin.ts";
-import type { MappingInput, Provider, UserConfig } from "./schema/generated.ts";
-import {
-  type AllowedModel,
-  DEFAULT_TOKEN,
-  type HookToken,
-  type MappingSource,
-  type PresetUse,
-  type ResolvedConfig,
-} from "./types.ts";
+import type { Drivers } from "./plugins.ts";
+import type { ValidConfig } from "./schema/generated.ts";
+import { DEFAULT_TOKEN, type HookToken, type ResolvedConfig } from "./types.ts";
 
 /** Where a configuration comes from. */
 export interface Origin {
@@ -19,53 +11,57 @@ export interface Origin {
   baseDir: string;
 }
 
-/**
- * Fills in what was not written. Checks nothing: the schema has, and the rules will. The presets' mappings
- * are not in yet.
- */
-export function resolveUserConfig(valid: UserConfig, origin: Origin, plugins: Plugin[] = []): ResolvedConfig {
-  const { user, plugged } = takePlugged(valid, plugins);
+/** Brings a valid configuration into the form that the code uses. The presets' mappings are added later. */
+export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, drivers: Drivers): ResolvedConfig {
+  const { auth, ...gateway } = valid.gateway;
+  const { idleAfter, ...session } = valid.session;
+  const { maxAge, maxBytes, maxKeys } = valid.store.retention;
   return {
-    file: origin.file,
-    baseDir: origin.baseDir,
-    gateway: resolveGateway(user.gateway),
-    hooks: resolveHooks(user.hooks, origin),
-    agents: resolveAgents(user.agents, origin),
-    channels: user.channels ?? {},
-    plugged,
-    session: resolveSession(user.session),
-    store: resolveStore(user.store, origin),
-    log: { ...DEFAULTS.log, ...user.log },
+    file,
+    baseDir,
+    gateway: { ...gateway, token: auth?.token?.trim() },
+    hooks: resolveHooks(valid.hooks, { file, baseDir }),
+    agents: resolveAgents(valid.agents),
+    channels: valid.channels,
+    channelNames: Object.keys(drivers.channels),
+    session: { ...session, idleAfterMs: parseDuration(idleAfter) },
+    store: {
+      path: path.resolve(baseDir, valid.store.path),
+      retention: { maxAgeMs: parseDuration(maxAge), maxBytes, maxKeys },
+    },
+    log: valid.log,
   };
 }
 
-function resolveGateway(user: UserConfig["gateway"]): ResolvedConfig["gateway"] {
-  const { auth, ...gateway } = { ...DEFAULTS.gateway, ...user };
-  return { ...gateway, token: auth?.token?.trim() };
-}
-
-function resolveHooks(user: UserConfig["hooks"], origin: Origin): ResolvedConfig["hooks"] {
-  const { bodyTimeoutSeconds, dedupeWindow, ...hooks } = { ...DEFAULTS.hooks, ...user };
-  const transformsDir = path.resolve(origin.baseDir, hooks.transformsDir);
+function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): ResolvedConfig["hooks"] {
+  const { bodyTimeoutSeconds, dedupeWindow, ...rest } = hooks;
+  const { lookback, ...mail } = hooks.mail;
+  const transformsDir = path.resolve(baseDir, hooks.transformsDir);
   const tokens = resolveTokens(hooks);
   return {
-    ...hooks,
+    ...rest,
     token: tokens[0]?.secrets[0] ?? "",
     tokens,
-    path: hooks.path.replace(/\/$/, ""),
+    // With one slash in front and none behind.
+    path: `/${trimSlashes(hooks.path)}`,
     bodyTimeoutMs: bodyTimeoutSeconds * 1000,
     dedupeWindowMs: parseDuration(dedupeWindow),
     redact: hooks.redact.map(toKeys),
-    presets: hooks.presets.map(resolvePresetUse),
+    presets: hooks.presets.map((entry, index) => {
+      const { use, with: values = {} } = typeof entry === "string" ? { use: entry } : entry;
+      return { name: use, with: values, key: `hooks.presets[${index}]` };
+    }),
     transformsDir,
-    mappings: hooks.mappings.map((mapping, index) => resolveMapping(mapping, index, { ...origin, transformsDir })),
-    mail: resolveMail(user?.mail),
-    defaultSessionKey: hooks.defaultSessionKey,
+    mappings: hooks.mappings.map((mapping, index) => {
+      const id = mapping.id ?? `mapping-${index}`;
+      return { mapping, id, file, key: `hooks.mappings[${index}]`, transformsDir, baseDir };
+    }),
+    mail: { ...mail, lookbackMs: lookback === undefined ? 0 : parseDuration(lookback) },
   };
 }
 
-function resolveTokens({ token, tokens = {} }: NonNullable<UserConfig["hooks"]>): HookToken[] {
-  // A secret read from a file or a shell tends to end in a line break, which no header can hold.
+function resolveTokens({ token, tokens = {} }: ValidConfig["hooks"]): HookToken[] {
+  // A secret from a file or a shell tends to end in a line break, which no header can hold.
   const toSecrets = (secret: string | string[] = []): string[] => [secret].flat().map((text) => text.trim());
   const named = Object.entries(tokens).map(([name, { secret, hooks }]) => ({
     name,
@@ -73,15 +69,6 @@ function resolveTokens({ token, tokens = {} }: NonNullable<UserConfig["hooks"]>)
     hooks,
   }));
   return [{ name: DEFAULT_TOKEN, secrets: toSecrets(token) }, ...named];
-}
-
-function resolveMail(user: NonNullable<UserConfig["hooks"]>["mail"]): ResolvedConfig["hooks"]["mail"] {
-  const { lookback, ...mail } = { ...DEFAULTS.hooks.mail, ...user };
-  return {
-    ...mail,
-    lookbackMs: lookback === undefined ? 0 : parseDuration(lookback),
-    filter: { ...DEFAULTS.hooks.mail.filter, ...user?.filter },
-  };
 }
 
 /** `$.items[*].token` → items, *, token */
@@ -92,112 +79,26 @@ function toKeys(payloadPath: string): string[] {
     .filter(Boolean);
 }
 
-function resolvePresetUse(
-  entry: NonNullable<NonNullable<UserConfig["hooks"]>["presets"]>[number],
-  index: number,
-): PresetUse {
-  const key = `hooks.presets[${index}]`;
-  return typeof entry === "string" ? { name: entry, with: {}, key } : { name: entry.use, with: entry.with ?? {}, key };
-}
-
-function resolveMapping(
-  mapping: MappingInput,
-  index: number,
-  { file, baseDir, transformsDir }: Origin & { transformsDir: string },
-): MappingSource {
-  const id = mapping.id ?? `mapping-${index}`;
-  return { mapping, id, file, key: `hooks.mappings[${index}]`, transformsDir, baseDir };
-}
-
-function resolveAgents(user: UserConfig["agents"], origin: Origin): ResolvedConfig["agents"] {
-  const { heartbeat: userHeartbeat, ...defaults } = { ...DEFAULTS.agents.defaults, ...user?.defaults };
-  const heartbeat = { ...DEFAULTS.agents.defaults.heartbeat, ...userHeartbeat };
-  const models = defaults.models?.map(resolveModel);
+function resolveAgents({ providers, defaults }: ValidConfig["agents"]): ResolvedConfig["agents"] {
+  const { every, ack } = defaults.heartbeat;
   return {
     ...defaults,
-    providers: resolveProviders(user?.providers ?? DEFAULTS.agents.providers, origin),
+    providers,
     model: defaults.model,
-    models,
+    models: defaults.models?.map((entry) => (typeof entry === "string" ? { id: entry } : entry)),
     thinking: defaults.thinking,
-    heartbeat: { everyMs: parseDuration(heartbeat.every), ack: heartbeat.ack },
+    heartbeat: { everyMs: parseDuration(every), ack },
   };
 }
 
-function resolveProviders(
-  providers: Record<string, Provider>,
-  { baseDir }: Origin,
-): ResolvedConfig["agents"]["providers"] {
-  return Object.fromEntries(
-    Object.entries(providers).map(([name, provider]) => [
-      name,
-      provider.kind === "command" || provider.kind === "acp"
-        ? { ...provider, cwd: path.resolve(baseDir, provider.cwd ?? "") }
-        : provider,
-    ]),
-  );
+/** `/hooks///` → `hooks` */
+export function trimSlashes(text: string): string {
+  return text.replace(/^\/+|\/+$/g, "");
 }
-
-function resolveModel(entry: string | AllowedModel): AllowedModel {
-  return typeof entry === "string" ? { id: entry } : entry;
-}
-
-function resolveSession(user: UserConfig["session"]): ResolvedConfig["session"] {
-  const { idleAfter, ...budget } = { ...DEFAULTS.session, ...user };
-  return { ...budget, idleAfterMs: parseDuration(idleAfter) };
-}
-
-function resolveStore(user: UserConfig["store"], { baseDir }: Origin): ResolvedConfig["store"] {
-  const { maxAge, maxBytes, maxKeys } = { ...DEFAULTS.store.retention, ...user?.retention };
-  return {
-    path: path.resolve(baseDir, user?.path ?? DEFAULTS.store.path),
-    retention: { maxAgeMs: parseDuration(maxAge), maxBytes, maxKeys },
-  };
-}
-
-/** What holds where the configuration says nothing. The schema's `default`s tell editors the same. */
-export const DEFAULTS = {
-  gateway: { host: "127.0.0.1", port: 18_790, trustedProxies: [] },
-  hooks: {
-    enabled: false,
-    path: "/hooks",
-    maxBodyBytes: 262_144,
-    bodyTimeoutSeconds: 30,
-    maxFanOut: 1000,
-    maxPending: 1_000_000,
-    dedupeWindow: "24h",
-    redact: [],
-    presets: [],
-    transformsDir: "./transforms",
-    mappings: [],
-    mail: {
-      autoStart: true,
-      batchSize: 20,
-      maxBytes: 20_000,
-      filter: { own: false, spam: false, trash: false, drafts: false },
-    },
-    allowRequestSessionKey: true,
-    allowedSessionKeyPrefixes: [],
-  },
-  agents: {
-    providers: {},
-    defaults: {
-      timeoutSeconds: 600,
-      maxConcurrent: 4,
-      maxAttempts: 3,
-      heartbeat: { every: "30m", ack: "HEARTBEAT_OK" },
-    },
-  },
-  session: { maxTurns: 32, maxTokens: 25_000, idleAfter: "7d" },
-  store: { path: "./.webhooks", retention: { maxAge: "30d", maxKeys: 1_000_000 } },
-  log: { level: "info" },
-} satisfies UserConfig;
 
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/**
- * `"30m"` → 1,800,000 milliseconds. Takes what the configuration's schema lets through; throws a `RangeError`
- * on the rest.
- */
+/** `"30m"` → 1,800,000 milliseconds. Throws a `RangeError` for a text that the configuration's schema refuses. */
 export function parseDuration(text: string): number {
   const [, amount, unit = ""] = /^(\d+)(\D+)$/.exec(text) ?? [];
   const unitMs = UNIT_MS[unit];

@@ -1,7 +1,4 @@
-import type { Plugged } from "./plugins/drivers.ts";
-import type { MappingInput, Provider, UserConfig } from "./schema/generated.ts";
-
-type UserMail = NonNullable<NonNullable<UserConfig["hooks"]>["mail"]>;
+import type { MappingInput, ValidConfig } from "./schema/generated.ts";
 
 /** A mapping with the place it was written at, before it is compiled. */
 export interface MappingSource {
@@ -10,7 +7,7 @@ export interface MappingSource {
   id: string;
   /** The preset that brought it; undefined for one of the configuration's own. */
   preset?: string;
-  /** The file it stands in, absolute: the config file or a preset's; undefined for a program's own object. */
+  /** The file it is written in, absolute: the configuration's or a preset's; undefined for a program's own object. */
   file: string | undefined;
   /** Dotted path of the mapping in that file: `hooks.mappings[0]`. */
   key: string;
@@ -40,19 +37,28 @@ export interface AllowedModel {
 export interface PresetUse {
   name: string;
   with: Record<string, unknown>;
-  /** Dotted path of the entry in the config file. */
+  /** Dotted path of the entry in the configuration's file. */
   key: string;
 }
 
+type ValidHooks = ValidConfig["hooks"];
+
+/** Settings that have another form once they are resolved. */
+type Converted =
+  | "token"
+  | "tokens"
+  | "bodyTimeoutSeconds"
+  | "dedupeWindow"
+  | "redact"
+  | "presets"
+  | "mappings"
+  | "mail";
+
 /** `hooks.mail`. Without `source` it is the mail preset's defaults alone. */
-export type MailSettings = Omit<UserMail, "lookback" | "autoStart" | "batchSize" | "maxBytes" | "filter"> & {
-  autoStart: boolean;
-  batchSize: number;
-  maxBytes: number;
-  /** How far back the first start reaches; 0: nothing that was there before. */
+export interface MailSettings extends Omit<ValidHooks["mail"], "lookback"> {
+  /** How far back the first start reaches; 0: mail that was there before is left out. */
   lookbackMs: number;
-  filter: NonNullable<UserMail["filter"]> & { own: boolean; spam: boolean; trash: boolean; drafts: boolean };
-};
+}
 
 /** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
 export interface ResolvedConfig {
@@ -61,31 +67,22 @@ export interface ResolvedConfig {
   /** Folder that relative paths were resolved against. */
   baseDir: string;
   gateway: { host: string; port: number; token: string | undefined; trustedProxies: string[] };
-  hooks: {
-    enabled: boolean;
-    /** The current secret of `tokens.default`, for requests of our own; empty when none is set. */
+  hooks: Omit<ValidHooks, Converted> & {
+    /** The current secret of the default token, for the service's own requests; empty if none is set. */
     token: string;
     /** The first is named `default`. */
     tokens: HookToken[];
-    /** With a leading slash, without a trailing one. */
-    path: string;
-    maxBodyBytes: number;
     bodyTimeoutMs: number;
-    maxFanOut: number;
-    maxPending: number;
     dedupeWindowMs: number;
     /** Keys from the outside in, `*` for all: what is replaced in payloads before they are kept. */
     redact: string[][];
     presets: PresetUse[];
-    transformsDir: string;
     mappings: MappingSource[];
     mail: MailSettings;
-    allowRequestSessionKey: boolean;
-    allowedSessionKeyPrefixes: string[];
-    defaultSessionKey: string | undefined;
   };
   agents: {
-    providers: Record<string, Provider>;
+    /** By the part of a model before the slash. */
+    providers: ValidConfig["agents"]["providers"];
     model: string | undefined;
     /** undefined: any model may be named. */
     models: AllowedModel[] | undefined;
@@ -95,11 +92,12 @@ export interface ResolvedConfig {
     maxAttempts: number;
     heartbeat: { everyMs: number; ack: string };
   };
-  channels: NonNullable<UserConfig["channels"]>;
-  /** The providers, channels and the mailbox that plugins answer for; they are in none of the above. */
-  plugged: Plugged;
+  /** By name, those that are configured. */
+  channels: ValidConfig["channels"];
+  /** Every channel that could be configured. */
+  channelNames: string[];
   /** What a turn is given of its session's earlier ones; `maxTokens` estimated as characters / 4. */
   session: { maxTurns: number; maxTokens: number; idleAfterMs: number };
   store: { path: string; retention: { maxAgeMs: number; maxBytes: number | undefined; maxKeys: number } };
-  log: { level: "debug" | "info" | "warn" | "error" | "silent" };
+  log: ValidConfig["log"];
 }

@@ -173,7 +173,7 @@ export interface NewDelivery {
   id: string;
   runId: string;
   eventId?: string;
-  channel: ChannelName | "last";
+  channel: ChannelName;
   to?: string;
   text: string;
 }

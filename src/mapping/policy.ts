@@ -2,7 +2,7 @@ import type { ChannelDriver } from "../channels/driver.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError, messageOf } from "../errors.ts";
 import { createId } from "../shared/id.ts";
-import { type AgentAction, CHANNEL_NAMES, type HookAction, MAIN_SESSION } from "../types.ts";
+import { type AgentAction, type HookAction, MAIN_SESSION } from "../types.ts";
 import { type FilledDraft, textOf } from "./draft.ts";
 
 /** What the operator allows and sets for an action. */
@@ -56,7 +56,7 @@ function toAgentFields(
   const { name, sessionKey, mode: wakeMode, deliver, timeoutSeconds } = draft;
   const model = requireAllowedModel(requireShort("model", draft.model), config.agents);
   const thinking = requireShort("thinking", draft.thinking);
-  const channel = requireChannel(draft.channel);
+  const channel = requireChannel(draft.channel, config);
   const to = requireShort("to", draft.to);
   if (deliver) requireDeliverable(channel, to, channels);
   return {
@@ -82,10 +82,9 @@ function requireText(draft: FilledDraft): string {
   });
 }
 
-function requireChannel(name: string): AgentAction["channel"] {
-  const channel = (["last", ...CHANNEL_NAMES] as const).find((known) => known === name);
-  if (channel) return channel;
-  throw new HookError("invalid_payload", { message: `channel must be one of last, ${CHANNEL_NAMES.join(", ")}.` });
+function requireChannel(name: string, { channelNames }: ResolvedConfig): AgentAction["channel"] {
+  if (name === "last" || channelNames.includes(name)) return name;
+  throw new HookError("invalid_payload", { message: `channel must be one of last, ${channelNames.join(", ")}.` });
 }
 
 /** What would fail after the turn is refused before it. The route of `last` is not known yet. */

@@ -1,4 +1,3 @@
-import { configuredChannels } from "../channels/index.ts";
 import { didYouMean } from "../config/did-you-mean.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
@@ -119,7 +118,7 @@ function explainUnknownHook(hook: string, { mappings, names }: MappingIndex): st
 
 /** A sentence for each channel that actions name, by a template or a transform, and that cannot deliver. */
 function warnOfChannels(actions: HookAction[], config: ResolvedConfig): string[] {
-  const able = new Set(["last", ...configuredChannels(config)]);
+  const able = new Set(["last", ...Object.keys(config.channels)]);
   const named = actions.flatMap((action) => (action.kind === "agent" && action.deliver ? [action.channel] : []));
   return [...new Set(named)]
     .filter((channel) => !able.has(channel))

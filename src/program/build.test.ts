@@ -4,7 +4,6 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readConfig } from "../config/load.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
-import { CHANNEL_NAMES } from "../types.ts";
 import { buildProgram } from "./build.ts";
 
 /** A block of each channel. Nobody is asked anything. */
@@ -28,7 +27,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 describe("a recipient that stands in a mapping", () => {
-  test.each(CHANNEL_NAMES)("has to be one of %s", async (channel) => {
+  test.each(Object.keys(CHANNELS))("has to be one of %s", async (channel) => {
     const [problem, ...rest] = await problemsOf({ mappings: [{ messageTemplate: "a", channel, to: "<>" }] });
     expect(problem).toMatchObject({
       file: configFile(),

@@ -1,41 +1,36 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import type { AgentDriver } from "../agents/driver.ts";
-import { createAgent } from "../agents/index.ts";
 import type { ChannelDriver } from "../channels/driver.ts";
-import { createChannels } from "../channels/index.ts";
 import { byPlace, type ReadConfig } from "../config/load.ts";
+import type { Drivers } from "../config/plugins.ts";
 import { staticText } from "../config/rules/mappings.ts";
 import type { MappingSource, ResolvedConfig } from "../config/types.ts";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { createDoors, type Doors } from "../ingress/doors.ts";
 import type { RunLimits } from "../journal/journal.ts";
-import { createMailSource } from "../mail/index.ts";
-import type { MailSource } from "../mail/source.ts";
 import { type CompiledMapping, compileMapping, toRunLimits } from "../mapping/compile.ts";
 import { createMappingIndex, findShadowed, type MappingIndex } from "../mapping/mapping-index.ts";
+import { type Log, silentLog } from "../telemetry/log.ts";
 import { compileTransform } from "../transforms/compile.ts";
 import type { TransformRunner, TransformSpec } from "../transforms/runner.ts";
-import type { ChannelName } from "../types.ts";
+import { openDrivers, type OpenDrivers } from "./drivers.ts";
 
 /** Everything that config, presets and transforms mean, compiled ahead of any request. Never changed, only replaced. */
-export interface Program {
+export interface Program extends Omit<OpenDrivers, "problems"> {
   /** 1 for the first, one more for each that replaced it. */
   generation: number;
-  /** When its files were read and when it was complete, in milliseconds since the epoch. */
+  /** When its files were read, and when it was complete, in milliseconds since the epoch. */
   readAt: number;
   builtAt: number;
   config: ResolvedConfig;
   /** Who may send to which hook. */
   doors: Doors;
+  /** The definitions that its drivers were made from. */
+  drivers: Drivers;
   mappings: MappingIndex;
   limits: RunLimits;
-  agent: AgentDriver;
-  channels: Map<ChannelName, ChannelDriver>;
-  /** undefined: no mailbox is configured. */
-  mailSource: MailSource | undefined;
   warnings: ConfigProblem[];
-  /** Files and folders whose change asks for a new program. */
+  /** Files and folders that are watched for changes. */
   files: string[];
 }
 
@@ -43,56 +38,38 @@ export interface BuildOptions {
   generation: number;
   load(): Promise<ReadConfig>;
   runner: TransformRunner;
+  /** For the drivers. Default: silent. */
+  log?: Log;
 }
 
-/** Builds a program whole, or throws a `ConfigError` with everything that stands in the way. */
-export async function buildProgram({ generation, load, runner }: BuildOptions): Promise<Program> {
+/** Builds a program whole, or throws a `ConfigError` with all problems. */
+export async function buildProgram({ generation, load, runner, log = silentLog }: BuildOptions): Promise<Program> {
   const readAt = Date.now();
   const read = await load();
-  const { config } = read;
+  const { config, drivers } = read;
+  const place = (problem: ConfigProblem): ConfigProblem => (problem.line === undefined ? read.place(problem) : problem);
+  const { problems: refused, ...opened } = await openDrivers(read, log);
   const built = await Promise.all(config.hooks.mappings.map((source) => buildMapping(source, runner)));
-  const place = (problem: ConfigProblem): ConfigProblem => locate(problem, read);
-  const { channels, problems: misfits } = await openChannels(read);
-  const found = [...built.flatMap((mapping) => mapping.problems), ...misfits];
+  const recipients = checkRecipients(config.hooks.mappings, opened.channels);
+  const found = [...built.flatMap((mapping) => mapping.problems), ...recipients, ...refused];
   const problems = [...read.problems, ...found.map(place)];
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)));
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);
-  const open = <Driver>(create: () => Driver | Promise<Driver>): Promise<Driver> =>
-    openDriver(create, config.file, place);
-  const agent = await open(() => createAgent(config.agents, config.plugged.agents));
-  const mailSource = await open(() => createMailSource(config.hooks.mail.source, config.plugged.mailSource));
+  const warnings = [...built.flatMap((mapping) => mapping.warnings), ...findShadowed(mappings)];
   return {
+    ...opened,
     generation,
     readAt,
     builtAt: Date.now(),
     config,
     doors: createDoors(config.hooks.tokens),
+    drivers,
     mappings: createMappingIndex(mappings),
     limits: toRunLimits(mappings),
-    agent,
-    channels,
-    mailSource,
-    warnings: [
-      ...read.warnings,
-      ...[...built.flatMap(({ warnings }) => warnings), ...findShadowed(mappings)].map(place),
-    ],
+    warnings: [...read.warnings, ...warnings.map(place)],
     files: [...new Set([...read.files, ...built.flatMap(({ files }) => files)])],
   };
-}
-
-/** What a driver says is wrong with its block stands there in the file. */
-async function openDriver<Driver>(
-  create: () => Driver | Promise<Driver>,
-  file: string | undefined,
-  place: (problem: ConfigProblem) => ConfigProblem,
-): Promise<Driver> {
-  try {
-    return await create();
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    throw new ConfigError(error.problems.map((problem) => place({ ...problem, file })));
-  }
 }
 
 interface BuiltMapping {
@@ -133,7 +110,7 @@ function toTransformSpec({ mapping: { transform }, transformsDir }: MappingSourc
   };
 }
 
-/** A transform's problem stands in the module; where it has no line there, it is the mapping's. */
+/** A problem without a line in the transform's module is reported at the mapping. */
 function named({ file, key }: MappingSource) {
   return (problem: ConfigProblem): ConfigProblem => ({
     ...problem,
@@ -142,44 +119,17 @@ function named({ file, key }: MappingSource) {
   });
 }
 
-function locate(problem: ConfigProblem, read: ReadConfig): ConfigProblem {
-  return problem.line !== undefined || problem.key === undefined ? problem : read.place(problem);
-}
-
-/** The channels that a configuration describes, and what they say is wrong with it. */
-interface OpenedChannels {
-  channels: Map<ChannelName, ChannelDriver>;
-  problems: ConfigProblem[];
-}
-
-/** Makes the drivers; of a configuration that cannot be used, none. */
-async function openChannels({ config, problems }: ReadConfig): Promise<OpenedChannels> {
-  if (problems.length > 0) return { channels: new Map(), problems: [] };
-  try {
-    const channels = await createChannels(config.channels, config.plugged.channels);
-    return { channels, problems: checkRecipients(config.hooks.mappings, channels) };
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return { channels: new Map(), problems: error.problems };
-  }
-}
-
-/** Recipients that are named ahead of any request have the form that their channel knows. */
+/** A recipient that is written in a mapping must have the form that its channel expects. */
 function checkRecipients(mappings: MappingSource[], channels: ReadonlyMap<string, ChannelDriver>): ConfigProblem[] {
   return mappings.flatMap(({ mapping, key, file }) => {
     const channel = channels.get(staticText(mapping.channel) ?? "");
-    const complaint = channel && findComplaint(channel, staticText(mapping.to)?.trim());
-    return complaint === undefined ? [] : [{ file, key: `${key}.to`, message: complaint }];
+    const to = staticText(mapping.to)?.trim();
+    if (!channel || !to) return [];
+    try {
+      channel.checkRecipient(to);
+      return [];
+    } catch (error) {
+      return { file, key: `${key}.to`, message: `this is no recipient for ${channel.name}. ${messageOf(error)}` };
+    }
   });
-}
-
-/** Of the recipient only its form is known: whether there is one, the service says when it gets a message. */
-function findComplaint(channel: ChannelDriver, to: string | undefined): string | undefined {
-  if (!to) return undefined;
-  try {
-    channel.checkRecipient(to);
-    return undefined;
-  } catch (error) {
-    return `this is no recipient for ${channel.name}. ${messageOf(error)}`;
-  }
 }

@@ -1,6 +1,6 @@
 /** Gmail through the whole service. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Mailbox } from "../../src/config/schema/generated.ts";
+import type { Mailbox, UserConfig } from "../../src/config/schema/generated.ts";
 import { type GmailServer, startGmail } from "../support/gmail.ts";
 import { type GoogleSigner, startGoogleSigner } from "../support/google-signer.ts";
 import { folderStatus, idsOfRuns, toBytes } from "../support/mail-service.ts";
@@ -76,7 +76,7 @@ test("has no push path without push settings", async () => {
 async function open(source: Partial<Mailbox>): Promise<void> {
   const mail = { source: { ...gmail.source, ...source } };
   service = await startService({
-    config: { hooks: { presets: [{ use: "mail", with: { deliver: false } }], mail } },
+    config: { hooks: { presets: [{ use: "mail", with: { deliver: false } }], mail } } as UserConfig,
   });
 }
 

@@ -1,4 +1,4 @@
-import type { UserConfig } from "../../src/config/schema/generated.ts";
+import type { MailSourcesImap, UserConfig } from "../../src/config/schema/generated.ts";
 import type { Client } from "./client.ts";
 import type { ImapServer } from "./imap-server.ts";
 import { withTokens } from "./service.ts";
@@ -9,7 +9,7 @@ type MailConfig = NonNullable<Hooks["mail"]>;
 /** A service that watches the INBOX of an IMAP server; each of its mails is a run of the echo agent, and nothing is delivered. */
 export function toMailConfig(
   server: Pick<ImapServer, "host" | "port" | "user" | "password">,
-  { source, ...mail }: Omit<MailConfig, "source"> & { source?: Partial<MailConfig["source"]> } = {},
+  { source, ...mail }: Omit<MailConfig, "source"> & { source?: Partial<MailSourcesImap> } = {},
   hooks: Hooks = {},
 ): UserConfig {
   const { host, port, user, password } = server;

@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { MappingInput, UserConfig } from "../../src/config/schema/generated.ts";
-import { resolveUserConfig } from "../../src/config/resolve.ts";
+import { resolveUserConfig } from "../../src/config/load.ts";
 import type { MappingSource, ResolvedConfig } from "../../src/config/types.ts";
 import { type CompiledMapping, compileMapping } from "../../src/mapping/compile.ts";
 import { createMappingIndex } from "../../src/mapping/mapping-index.ts";

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { DEFAULTS } from "../../src/config/resolve.ts";
+import { resolveUserConfig } from "../../src/config/load.ts";
 import { openSqliteMailStore } from "../../src/mail/store/sqlite.ts";
 import type { MailStore } from "../../src/mail/store/store.ts";
 import { createMailWatch, type MailWatch, type MailWatchOptions } from "../../src/mail/watch/watch.ts";
@@ -68,7 +68,7 @@ export function createWatchedMailbox(folders?: string[]): WatchedMailbox {
     start({ hook = () => ({}), maxBodyBytes = 262_144, store, ...options } = {}) {
       watch = createMailWatch({
         source: mailbox.source,
-        settings: { ...DEFAULTS.hooks.mail, lookbackMs: 0 },
+        settings: resolveUserConfig({}, { baseDir: "/" }).hooks.mail,
         openStore: async () => store ?? openStore(),
         maxBodyBytes: () => maxBodyBytes,
         log: silentLog,

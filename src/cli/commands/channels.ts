@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import type { ChannelDriver } from "../../channels/driver.ts";
-import { createChannels } from "../../channels/index.ts";
 import { readConfig } from "../../config/load.ts";
 import { ConfigError, DriverError } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
-import { CHANNEL_NAMES } from "../../types.ts";
+import { openDrivers } from "../../program/drivers.ts";
+import { silentLog } from "../../telemetry/log.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { type CliIo, print, printError } from "../io.ts";
@@ -48,14 +48,15 @@ async function testChannel(name: string, { to, text, config }: TestFlags, io: Cl
 }
 
 async function openChannel(name: string, configFlag: string | undefined, io: CliIo): Promise<ChannelDriver> {
-  const { config, problems } = await readConfig(locateConfig(configFlag, io), io.env);
-  const mine = problems.filter(({ key }) => key?.startsWith(`channels.${name}`));
+  const read = await readConfig(locateConfig(configFlag, io), io.env);
+  const opened = await openDrivers(read, silentLog);
+  const mine = [...read.problems, ...opened.problems].filter(({ key }) => key?.startsWith(`channels.${name}`));
   if (mine.length > 0) throw new ConfigError(mine);
-  const known = CHANNEL_NAMES.find((candidate) => candidate === name);
-  const channel = known && (await createChannels(config.channels, config.plugged.channels)).get(known);
+  const channel = opened.channels.get(name);
   if (channel) return channel;
-  const message = known
+  const { file, channelNames } = read.config;
+  const message = channelNames.includes(name)
     ? `the channel ${name} is not configured: add a channels.${name} block`
-    : `there is no channel "${name}"; there are ${CHANNEL_NAMES.join(", ")}`;
-  throw new ConfigError([{ message, file: config.file }]);
+    : `there is no channel "${name}"; there are ${channelNames.join(", ")}`;
+  throw new ConfigError([{ message, file }]);
 }

@@ -1,5 +1,4 @@
 import { findProvider, parseMailAddress, partOf, type Target } from "../../mail/setup/index.ts";
-import { CHANNEL_NAMES } from "../../types.ts";
 import { askGmail } from "./ask-gmail.ts";
 import { askImap } from "./ask-imap.ts";
 import { type Prompter, type Session, textOf } from "./prompter.ts";
@@ -75,7 +74,7 @@ async function askRoute(
   mail: Record<string, unknown>,
   channels: Record<string, unknown>,
 ): Promise<Settings> {
-  const configured = CHANNEL_NAMES.filter((name) => channels[name] !== undefined);
+  const configured = Object.keys(channels);
   if (configured.length === 0) return {};
   const choices: Choice<string>[] = [
     { value: "last", label: "To the conversation that was used last" },

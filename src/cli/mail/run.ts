@@ -5,7 +5,6 @@ import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import {
   createMailPost,
-  createMailSource,
   createMailWatch,
   type FolderStatus,
   type MailState,
@@ -14,6 +13,7 @@ import {
 } from "../../mail/index.ts";
 import type { MailSource } from "../../mail/source.ts";
 import type { MailStore } from "../../mail/store/store.ts";
+import { openDrivers } from "../../program/drivers.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import { locateConfig, serviceAddress } from "../context.ts";
 import { type CliIo, print, style } from "../io.ts";
@@ -28,10 +28,13 @@ export interface MailRunFlags extends ServiceFlags {
  * `ConfigError` if there is no mailbox, or if another process watches it.
  */
 export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
-  const { config, problems } = await readConfig(locateConfig(flags.config, io), io.env);
+  const read = await readConfig(locateConfig(flags.config, io), io.env);
+  const { mailSource, problems: refused } = await openDrivers(read, silentLog);
+  const { config } = read;
+  const problems = [...read.problems, ...refused.map(read.place)];
   if (problems.length > 0) throw new ConfigError(problems);
   const { hooks, gateway } = config;
-  const source = await requireSource(config);
+  const source = requireSource(config, mailSource);
   const store = await requireStore(config, source);
   const url = `${flags.url ?? serviceAddress(gateway)}${hooks.path}/mail`;
   const printer = flags.json ? createJsonPrinter(io) : createLinePrinter(io);
@@ -53,8 +56,7 @@ export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
   await watch.close();
 }
 
-async function requireSource({ file, hooks, plugged }: ResolvedConfig): Promise<MailSource> {
-  const source = await createMailSource(hooks.mail.source, plugged.mailSource);
+function requireSource({ file }: ResolvedConfig, source: MailSource | undefined): MailSource {
   if (source) return source;
   const message = "no mailbox is configured: run `webhooks mail setup`";
   throw new ConfigError([{ message, file, key: "hooks.mail.source" }]);

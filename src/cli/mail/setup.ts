@@ -1,7 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { readConfigText } from "../../config/load.ts";
 import { ConfigError, MailError, messageOf, toSentence } from "../../errors.ts";
-import { createMailSource } from "../../mail/index.ts";
 import {
   findHint,
   hideSecrets,
@@ -23,7 +22,7 @@ import { formatDiff } from "../format.ts";
 import { type CliIo, print, printError } from "../io.ts";
 import { askMailbox, askSettings } from "./ask-mailbox.ts";
 import type { SetupFlags } from "./flags.ts";
-import { createPrompter, MissingAnswer, type Prompter } from "./prompter.ts";
+import { createPrompter, MissingAnswer, type Prompter, textOf } from "./prompter.ts";
 import { Cancelled, createTerminal } from "./terminal.ts";
 
 /** The result, as `--json` prints it. */
@@ -62,14 +61,13 @@ export async function setUpMail(flags: SetupFlags, io: CliIo): Promise<void> {
 
 async function setUp(prompter: Prompter): Promise<SetupReport> {
   const { flags, io } = prompter;
-  const target = await readTarget(locateNewConfig(flags.config, io), io.env);
+  const target = readTarget(locateNewConfig(flags.config, io), io.env);
   const answer = await askMailbox(prompter, target);
   const plan = planSetup(target, { ...answer, settings: await askSettings(prompter, target) });
   const program = await loadPlan(plan, target, flags.check);
-  const { hooks, plugged } = program.config;
-  const source = await createMailSource(hooks.mail.source, plugged.mailSource);
+  const { mailSource: source } = program;
   if (!source) throw new Error("The plan has no mailbox.");
-  if (flags.check) await testLogin(prompter, source, hooks.mail.source?.host);
+  if (flags.check) await testLogin(prompter, source, textOf(program.config.hooks.mail.source ?? {}, "host"));
 
   const hasDiff = plan.before !== plan.after;
   const report: SetupReport = {
@@ -136,7 +134,7 @@ async function findWarnings(
   const ofMail = warnings.filter(({ key }) => key?.startsWith("hooks.mail"));
   // With --no-check there may be variables that are not set here.
   const { problems } = await readConfigText(file, after, { env, unwritten: secretFiles });
-  const channels = Object.keys(config.channels).length + config.plugged.channels.size;
+  const channels = Object.keys(config.channels).length;
   return [...[...ofMail, ...problems].map(toSentence), ...(channels > 0 ? [] : [NO_CHANNEL])];
 }
 

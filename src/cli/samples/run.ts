@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { parseSource } from "../../config/parse/source.ts";
-import { DEFAULTS } from "../../config/resolve.ts";
+import { resolveUserConfig } from "../../config/load.ts";
 import { readSchema } from "../../config/schema/validator.ts";
 import { ConfigError } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
@@ -71,7 +71,7 @@ const AS_USUAL: Record<string, unknown> = {
   deliver: true,
   channel: "last",
   sessionKey: "hook:<uuid>",
-  timeoutSeconds: DEFAULTS.agents.defaults.timeoutSeconds,
+  timeoutSeconds: resolveUserConfig({}, { baseDir: "/" }).agents.timeoutSeconds,
   allowUnsafeExternalContent: false,
 };
 

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { examineConfig } from "../../config/examine.ts";
-import { type ReadConfig, toReadConfig } from "../../config/load.ts";
+import { checkConfig, type ReadConfig } from "../../config/load.ts";
 import { parseSource, type Source } from "../../config/parse/source.ts";
 import type { MappingInput } from "../../config/schema/generated.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
@@ -68,7 +67,7 @@ async function buildSamples(
   env: NodeJS.ProcessEnv,
 ): Promise<Program> {
   try {
-    return await buildProgram({ generation: 1, load: async () => readMapping(set, folder, env), runner });
+    return await buildProgram({ generation: 1, load: () => readMapping(set, folder, env), runner });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new ConfigError(error.problems.map((problem) => toMappingProblem(problem, set.mappingFile)));
@@ -77,11 +76,11 @@ async function buildSamples(
 
 const KEY = "hooks.mappings[0]";
 
-function readMapping(
+async function readMapping(
   { name, module, mappingFile: file }: SampleSet,
   folder: string,
   env: NodeJS.ProcessEnv,
-): ReadConfig {
+): Promise<ReadConfig> {
   if (module === undefined) {
     throw new ConfigError([{ message: `There are samples of ${name}, but no module beside them.` }]);
   }
@@ -95,7 +94,7 @@ function readMapping(
   };
   const config = { hooks: { transformsDir: folder, mappings: [mapping] } };
   const baseDir = file === undefined ? folder : path.dirname(file);
-  return toReadConfig(examineConfig(config, { file, baseDir, env }), source && toConfigSource(source));
+  return checkConfig(config, { file, baseDir, env, source: source && toConfigSource(source) });
 }
 
 /** The configuration's schema checks the rest. */

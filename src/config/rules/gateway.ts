@@ -1,18 +1,14 @@
 import { BlockList, isIP } from "node:net";
-import { error, type Finding } from "../finding.ts";
 import type { ResolvedConfig } from "../types.ts";
+import { error, type Finding } from "./finding.ts";
 
 /** A trusted proxy is an IP address or a range of them in CIDR notation. */
 export function checkGateway({ gateway }: ResolvedConfig): Finding[] {
   return gateway.trustedProxies.flatMap((entry, index) =>
-    isAddress(entry) || isRange(entry)
+    isIP(entry) !== 0 || isRange(entry)
       ? []
       : error(`gateway.trustedProxies[${index}]`, "must be an IP address or a CIDR range such as 10.0.0.0/8"),
   );
-}
-
-function isAddress(entry: string): boolean {
-  return isIP(entry) !== 0;
 }
 
 function isRange(entry: string): boolean {
@@ -26,28 +22,23 @@ function isRange(entry: string): boolean {
 }
 
 /** Paths that the service answers itself. */
-const TAKEN = ["/api", "/healthz", "/readyz", "/metrics"];
+const RESERVED_PATHS = ["/api", "/healthz", "/readyz", "/metrics", "/mail/push"];
 
-/**
- * Only characters that reach the service as they were written, whatever client or proxy they went through.
- */
+/** Only characters that no client or proxy encodes in another way. */
 const SEGMENTS = /^(\/[A-Za-z0-9._~-]+)+$/;
 
-/**
- * The prefix of all hooks, its trailing slash already gone, can be told from everything else the service
- * answers.
- */
+/** Requests to hooks can be told from all others that the service answers. */
 export function checkHooksPath({ hooks }: ResolvedConfig): Finding[] {
-  const problem = describe(hooks.path);
-  return problem === undefined ? [] : [error("hooks.path", problem)];
+  const message = findPathProblem(hooks.path);
+  return message === undefined ? [] : [error("hooks.path", message)];
 }
 
-function describe(path: string): string | undefined {
-  if (path === "") return 'must not be "/": every path would be a hook; take one like "/hooks"';
-  if (!SEGMENTS.test(path)) return "must be made of /segments of letters, digits, - . _ and ~";
+function findPathProblem(path: string): string | undefined {
+  if (path === "/") return 'must not be "/": every path would be a hook; use one like "/hooks"';
+  if (!SEGMENTS.test(path)) return "must consist of /segments of letters, digits, - . _ and ~";
   if (path.split("/").some((segment) => segment === "." || segment.includes(".."))) {
-    return 'must not hold ".." nor a segment "."';
+    return 'must not contain ".." or a segment "."';
   }
-  const taken = TAKEN.find((prefix) => path === prefix || path.startsWith(`${prefix}/`));
-  return taken && `must not be or lie under ${taken}, which the service answers itself`;
+  const reserved = RESERVED_PATHS.find((prefix) => path === prefix || path.startsWith(`${prefix}/`));
+  return reserved && `must not be or lie under ${reserved}, which the service answers itself`;
 }

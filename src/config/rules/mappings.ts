@@ -1,7 +1,6 @@
-import { configuredChannels } from "../../channels/index.ts";
-import { BUILT_IN_HOOKS, CHANNEL_NAMES, MAIN_SESSION } from "../../types.ts";
+import { BUILT_IN_HOOKS, MAIN_SESSION } from "../../types.ts";
 import { didYouMean } from "../did-you-mean.ts";
-import { error, type Finding, warning } from "../finding.ts";
+import { error, type Finding, warning } from "./finding.ts";
 import type { MappingSource, ResolvedConfig } from "../types.ts";
 
 /** Every mapping can be reached, can give an action, and has an id of its own. */
@@ -100,24 +99,22 @@ function checkMain(defaultSessionKey: string | undefined): Finding[] {
     : [];
 }
 
-const KNOWN: readonly string[] = ["last", ...CHANNEL_NAMES];
-
 /** Channels that are named ahead of any request are among those that exist, and are configured. */
-export function checkChannelNames({ hooks, channels, plugged }: ResolvedConfig): Finding[] {
-  const configured = configuredChannels({ channels, plugged });
+export function checkChannelNames({ hooks, channels, channelNames }: ResolvedConfig): Finding[] {
+  const checkChannel = (key: string, template: string | undefined): Finding[] => {
+    const name = staticText(template);
+    if (name === undefined || name === "last" || Object.hasOwn(channels, name)) return [];
+    const message = channelNames.includes(name)
+      ? `the channel "${name}" is not configured: add a channels.${name} block`
+      : `there is no channel "${name}"${didYouMean(name, ["last", ...channelNames])}`;
+    return [error(key, message)];
+  };
   return [
-    ...checkChannel("hooks.mail.channel", hooks.mail.channel, configured),
+    ...checkChannel("hooks.mail.channel", hooks.mail.channel),
     ...hooks.mappings.flatMap(({ mapping, key, file }) =>
-      checkChannel(`${key}.channel`, mapping.channel, configured).map((finding) => ({ ...finding, file })),
+      checkChannel(`${key}.channel`, mapping.channel).map((finding) => ({ ...finding, file })),
     ),
   ];
-}
-
-function checkChannel(key: string, template: string | undefined, configured: string[]): Finding[] {
-  const name = staticText(template);
-  if (name === undefined || name === "last" || configured.includes(name)) return [];
-  if (!KNOWN.includes(name)) return [error(key, `there is no channel "${name}"${didYouMean(name, KNOWN)}`)];
-  return [error(key, `the channel "${name}" is not configured: add a channels.${name} block`)];
 }
 
 /** A mapping's model that is known ahead of any request is on the enforced list: else each of its requests would get a 400. */

@@ -1,46 +1,39 @@
 import { describe, expect, test } from "vitest";
-import { CHANNEL_NAMES } from "../../types.ts";
-import { examineConfig } from "../examine.ts";
-import type { MappingInput, Provider, UserConfig } from "../schema/generated.ts";
+import { findProblems } from "../../../test/support/config.ts";
+import { channels as builtInChannels } from "../../channels/index.ts";
+import type { MappingInput, UserConfig } from "../schema/generated.ts";
 
 const TOKEN = "a-hook-token-of-good-length";
 
-/** What the rules say of a configuration, and nothing that the schema says. */
-function examine(config: UserConfig): { errors: string[]; warnings: string[] } {
-  const { problems, warnings } = examineConfig(config, { baseDir: "/", env: {} });
-  const toText = ({ key, message }: { key?: string; message: string }) => `${key}: ${message}`;
-  return { errors: problems.map(toText), warnings: warnings.map(toText) };
-}
-
-const errors = (config: UserConfig): string[] => examine(config).errors;
+const errors = async (config: UserConfig): Promise<string[]> => (await findProblems(config)).errors;
 const withMapping = (...mappings: MappingInput[]): UserConfig => ({ hooks: { mappings } });
 const agentMapping = (more: MappingInput): UserConfig => withMapping({ messageTemplate: "x", ...more });
 
-test("an empty configuration is good", () => {
-  expect(examine({})).toEqual({ errors: [], warnings: [] });
+test("an empty configuration is good", async () => {
+  expect(await findProblems({})).toEqual({ errors: [], warnings: [] });
 });
 
 describe("hooks.token", () => {
-  test.each([undefined, "", "  "])("is required while hooks are on: %j", (token) => {
-    expect(errors({ hooks: { enabled: true, token } })).toEqual([
+  test.each([undefined, "", "  "])("is required while hooks are on: %j", async (token) => {
+    expect(await errors({ hooks: { enabled: true, token } })).toEqual([
       "hooks.token: is required while hooks.enabled is true: set a long random secret",
     ]);
   });
 
-  test("is not required while they are off", () => {
-    expect(errors({ hooks: { enabled: false } })).toEqual([]);
+  test("is not required while they are off", async () => {
+    expect(await errors({ hooks: { enabled: false } })).toEqual([]);
   });
 
-  test.each([true, false])("must not be the gateway's (hooks on: %s), and is not printed", (enabled) => {
-    const [error] = errors({ gateway: { auth: { token: TOKEN } }, hooks: { enabled, token: ` ${TOKEN}\n` } });
+  test.each([true, false])("must not be the gateway's (hooks on: %s), and is not printed", async (enabled) => {
+    const [error] = await errors({ gateway: { auth: { token: TOKEN } }, hooks: { enabled, token: ` ${TOKEN}\n` } });
     expect(error).toMatch(/^hooks\.token: must not be the same as gateway\.auth\.token/);
     expect(error).not.toContain(TOKEN);
   });
 
-  test("is warned of under 24 characters, and is not printed", () => {
-    const { warnings } = examine({ hooks: { enabled: true, token: "x".repeat(23) } });
+  test("is warned of under 24 characters, and is not printed", async () => {
+    const { warnings } = await findProblems({ hooks: { enabled: true, token: "x".repeat(23) } });
     expect(warnings).toEqual(["hooks.token: is shorter than 24 characters and could be guessed"]);
-    expect(examine({ hooks: { enabled: true, token: "x".repeat(24) } })).toEqual({
+    expect(await findProblems({ hooks: { enabled: true, token: "x".repeat(24) } })).toEqual({
       errors: [],
       warnings: [],
     });
@@ -57,11 +50,11 @@ describe("hooks.tokens", () => {
   });
   const secret = "another-token-of-good-length";
 
-  test("several secrets and several tokens are valid", () => {
+  test("several secrets and several tokens are valid", async () => {
     const token = [TOKEN, "the-previous-token-of-good-length"];
     const tokens = { deploys: { secret, hooks: ["wake", "builds"] }, ci: { secret: [`${secret}-1`, `${secret}-2`] } };
     const mappings = [{ match: { path: "/builds/" }, messageTemplate: "x" }];
-    expect(examine(withTokens(tokens, { token, mappings }))).toEqual({ errors: [], warnings: [] });
+    expect(await findProblems(withTokens(tokens, { token, mappings }))).toEqual({ errors: [], warnings: [] });
   });
 
   test.each([
@@ -79,8 +72,8 @@ describe("hooks.tokens", () => {
       { secret: [secret, secret] },
       "hooks.tokens.ci.secret[1]: is the same as hooks.tokens.ci.secret[0]",
     ],
-  ])("a secret must not be %s", (_what, ci, start) => {
-    const found = errors(withTokens({ ci }));
+  ])("a secret must not be %s", async (_what, ci, start) => {
+    const found = await errors(withTokens({ ci }));
     expect(found).toEqual([expect.stringContaining(start)]);
     for (const hidden of [secret, TOKEN]) expect(found[0]).not.toContain(hidden);
   });
@@ -88,121 +81,123 @@ describe("hooks.tokens", () => {
   test.each([
     ["default", "hooks.tokens.default: has the name of hooks.token"],
     ["a b", "hooks.tokens.a b: must have a name of letters"],
-  ])("the name %j is refused", (name, start) => {
-    expect(errors(withTokens({ [name]: { secret } }))).toEqual([expect.stringContaining(start)]);
+  ])("the name %j is refused", async (name, start) => {
+    expect(await errors(withTokens({ [name]: { secret } }))).toEqual([expect.stringContaining(start)]);
   });
 
-  test("a short secret, and a hook that does not exist, are warned of", () => {
+  test("a short secret, and a hook that does not exist, are warned of", async () => {
     const mappings = [{ match: { path: "builds" }, messageTemplate: "x" }];
-    const { warnings } = examine(withTokens({ ci: { secret: "short", hooks: ["buidls"] } }, { mappings }));
+    const { warnings } = await findProblems(withTokens({ ci: { secret: "short", hooks: ["buidls"] } }, { mappings }));
     expect(warnings).toEqual([
       "hooks.tokens.ci.secret: is shorter than 24 characters and could be guessed",
       'hooks.tokens.ci.hooks: there is no hook "buidls"; did you mean "builds"?',
     ]);
   });
 
-  test("any hook may exist when a mapping takes requests to all", () => {
+  test("any hook may exist when a mapping takes requests to all", async () => {
     const mappings = [{ messageTemplate: "x" }];
-    expect(examine(withTokens({ ci: { secret, hooks: ["any"] } }, { mappings })).warnings).toEqual([]);
+    expect((await findProblems(withTokens({ ci: { secret, hooks: ["any"] } }, { mappings }))).warnings).toEqual([]);
   });
 });
 
 describe("hooks.path", () => {
-  test.each(["/hooks", "/hooks/", "/a/b-c/d_e~1.2", "/apis", "/healthz2"])("%s is good", (path) => {
-    expect(errors({ hooks: { path } })).toEqual([]);
+  test.each(["/hooks", "hooks", "/hooks///", "/a/b-c/d_e~1.2", "/apis", "/healthz2"])("%s is good", async (path) => {
+    expect(await errors({ hooks: { path } })).toEqual([]);
   });
 
   test.each([
     ["/", 'must not be "/"'],
-    ["//", "must be made of"],
-    ["/hooks//", "must be made of"],
-    ["/a//b", "must be made of"],
-    ["/a?b", "must be made of"],
-    ["/a#b", "must be made of"],
-    ["/a%2fb", "must be made of"],
-    ["/a b", "must be made of"],
-    ["/a/:b", "must be made of"],
-    ["/a/../b", 'must not hold ".."'],
-    ["/a..b", 'must not hold ".."'],
-    ["/./a", 'nor a segment "."'],
+    ["//", 'must not be "/"'],
+    ["/a//b", "must consist of"],
+    ["/a?b", "must consist of"],
+    ["/a#b", "must consist of"],
+    ["/a%2fb", "must consist of"],
+    ["/a b", "must consist of"],
+    ["/a/:b", "must consist of"],
+    ["/a/../b", 'must not contain ".."'],
+    ["/a..b", 'must not contain ".."'],
+    ["/./a", 'or a segment "."'],
     ["/api", "under /api"],
     ["/api/hooks/", "under /api"],
     ["/healthz", "under /healthz"],
     ["/readyz/x", "under /readyz"],
     ["/metrics", "under /metrics"],
-  ])("%s is refused", (path, part) => {
-    const found = errors({ hooks: { path } });
+  ])("%s is refused", async (path, part) => {
+    const found = await errors({ hooks: { path } });
     expect(found).toEqual([expect.stringContaining(part)]);
     expect(found[0]).toMatch(/^hooks\.path: /);
   });
 });
 
 describe("gateway.trustedProxies", () => {
-  test.each(["127.0.0.1", "10.0.0.0/8", "::1", "fd00::/8", "0.0.0.0/0"])("%s is good", (entry) => {
-    expect(errors({ gateway: { trustedProxies: [entry] } })).toEqual([]);
+  test.each(["127.0.0.1", "10.0.0.0/8", "::1", "fd00::/8", "0.0.0.0/0"])("%s is good", async (entry) => {
+    expect(await errors({ gateway: { trustedProxies: [entry] } })).toEqual([]);
   });
 
-  test.each(["localhost", "10.0.0.0/33", "10.0.0/8", "fd00::/129", "10.0.0.0/8/8", ""])("%j is refused", (entry) => {
-    expect(errors({ gateway: { trustedProxies: ["::1", entry] } })).toEqual([
-      "gateway.trustedProxies[1]: must be an IP address or a CIDR range such as 10.0.0.0/8",
-    ]);
-  });
+  test.each(["localhost", "10.0.0.0/33", "10.0.0/8", "fd00::/129", "10.0.0.0/8/8", ""])(
+    "%j is refused",
+    async (entry) => {
+      expect(await errors({ gateway: { trustedProxies: ["::1", entry] } })).toEqual([
+        "gateway.trustedProxies[1]: must be an IP address or a CIDR range such as 10.0.0.0/8",
+      ]);
+    },
+  );
 });
 
 describe("session keys", () => {
   const prefixes = { allowedSessionKeyPrefixes: ["hook:", "ci:"] };
 
-  test("the default one must not be the main session", () => {
-    expect(errors({ hooks: { defaultSessionKey: "main" } })).toEqual([
+  test("the default one must not be the main session", async () => {
+    expect(await errors({ hooks: { defaultSessionKey: "main" } })).toEqual([
       'hooks.defaultSessionKey: must not be "main": hooks run in sessions of their own',
     ]);
   });
 
-  test("the default one obeys the prefixes", () => {
-    expect(errors({ hooks: { defaultSessionKey: "ci:1", ...prefixes } })).toEqual([]);
-    expect(errors({ hooks: { defaultSessionKey: "other", ...prefixes } })).toEqual([
+  test("the default one obeys the prefixes", async () => {
+    expect(await errors({ hooks: { defaultSessionKey: "ci:1", ...prefixes } })).toEqual([]);
+    expect(await errors({ hooks: { defaultSessionKey: "other", ...prefixes } })).toEqual([
       "hooks.defaultSessionKey: must start with one of hooks.allowedSessionKeyPrefixes: hook:, ci:",
     ]);
   });
 
-  test("a mapping's obeys them where it is no template", () => {
+  test("a mapping's obeys them where it is no template", async () => {
     const config = (sessionKey: string): UserConfig => ({
       hooks: { ...prefixes, mappings: [{ messageTemplate: "x", sessionKey }] },
     });
-    expect(errors(config("hook:1"))).toEqual([]);
-    expect(errors(config("{{id}}"))).toEqual([]);
-    expect(errors(config("other"))).toEqual([
+    expect(await errors(config("hook:1"))).toEqual([]);
+    expect(await errors(config("{{id}}"))).toEqual([]);
+    expect(await errors(config("other"))).toEqual([
       "hooks.mappings[0].sessionKey: must start with one of hooks.allowedSessionKeyPrefixes: hook:, ci:",
     ]);
   });
 
-  test("a mapping's template is warned of where requests may not choose", () => {
+  test("a mapping's template is warned of where requests may not choose", async () => {
     const mappings = [{ messageTemplate: "x", sessionKey: "{{id}}" }];
-    expect(examine({ hooks: { mappings } }).warnings).toEqual([]);
-    expect(examine({ hooks: { mappings, allowRequestSessionKey: false } }).warnings).toEqual([
+    expect((await findProblems({ hooks: { mappings } })).warnings).toEqual([]);
+    expect((await findProblems({ hooks: { mappings, allowRequestSessionKey: false } })).warnings).toEqual([
       expect.stringMatching(/^hooks\.mappings\[0\]\.sessionKey: is a template/),
     ]);
   });
 });
 
 describe("channel names", () => {
-  test.each(["last", "slack", "{{channel}}"])("%s is good where slack is configured", (channel) => {
+  test.each(["last", "slack", "{{channel}}"])("%s is good where slack is configured", async (channel) => {
     const channels = { slack: { token: "x" } };
-    expect(errors({ channels, ...agentMapping({ channel }) })).toEqual([]);
-    expect(errors({ channels, hooks: { mail: { channel } } })).toEqual([]);
+    expect(await errors({ channels, ...agentMapping({ channel }) })).toEqual([]);
+    expect(await errors({ channels, hooks: { mail: { channel } } })).toEqual([]);
   });
 
-  test.each(CHANNEL_NAMES)("%s has to be configured", (channel) => {
+  test.each(Object.keys(builtInChannels))("%s has to be configured", async (channel) => {
     const problem = `the channel "${channel}" is not configured: add a channels.${channel} block`;
-    expect(errors(agentMapping({ channel }))).toEqual([`hooks.mappings[0].channel: ${problem}`]);
-    expect(errors({ hooks: { mail: { channel } } })).toEqual([`hooks.mail.channel: ${problem}`]);
+    expect(await errors(agentMapping({ channel }))).toEqual([`hooks.mappings[0].channel: ${problem}`]);
+    expect(await errors({ hooks: { mail: { channel } } })).toEqual([`hooks.mail.channel: ${problem}`]);
   });
 
-  test("another is refused, with the nearest", () => {
-    expect(errors(agentMapping({ channel: "slakc" }))).toEqual([
+  test("another is refused, with the nearest", async () => {
+    expect(await errors(agentMapping({ channel: "slakc" }))).toEqual([
       'hooks.mappings[0].channel: there is no channel "slakc"; did you mean "slack"?',
     ]);
-    expect(errors({ hooks: { mail: { channel: "Telegram" } } })).toEqual([
+    expect(await errors({ hooks: { mail: { channel: "Telegram" } } })).toEqual([
       'hooks.mail.channel: there is no channel "Telegram"; did you mean "telegram"?',
     ]);
   });
@@ -214,35 +209,35 @@ describe("mappings", () => {
     [{ messageTemplate: " " }, 'action "agent" needs a messageTemplate or a transform'],
     [{ action: "wake" }, 'action "wake" needs a textTemplate or a transform'],
     [{ action: "wake", messageTemplate: "x" }, 'action "wake" needs a textTemplate or a transform'],
-  ])("%j could never give an action", (mapping, part) => {
-    expect(errors(withMapping(mapping))).toEqual([`hooks.mappings[0]: could never give an action: ${part}`]);
+  ])("%j could never give an action", async (mapping, part) => {
+    expect(await errors(withMapping(mapping))).toEqual([`hooks.mappings[0]: could never give an action: ${part}`]);
   });
 
-  test("a transform needs no template, and may use either", () => {
+  test("a transform needs no template, and may use either", async () => {
     const transform = { module: "a.ts" };
-    expect(examine(withMapping({ transform }, { id: "b", transform, textTemplate: "x" }))).toEqual({
+    expect(await findProblems(withMapping({ transform }, { id: "b", transform, textTemplate: "x" }))).toEqual({
       errors: [],
       warnings: [],
     });
   });
 
-  test("the other action's template has no effect", () => {
-    expect(examine(withMapping({ action: "wake", textTemplate: "x", messageTemplate: "x" })).warnings).toEqual([
-      'hooks.mappings[0].messageTemplate: has no effect: action "wake" uses textTemplate',
-    ]);
-    expect(examine(agentMapping({ textTemplate: "x" })).warnings).toEqual([
+  test("the other action's template has no effect", async () => {
+    expect(
+      (await findProblems(withMapping({ action: "wake", textTemplate: "x", messageTemplate: "x" }))).warnings,
+    ).toEqual(['hooks.mappings[0].messageTemplate: has no effect: action "wake" uses textTemplate']);
+    expect((await findProblems(agentMapping({ textTemplate: "x" }))).warnings).toEqual([
       'hooks.mappings[0].textTemplate: has no effect: action "agent" uses messageTemplate',
     ]);
   });
 
-  test("what is said to an agent has no effect where none is asked", () => {
+  test("what is said to an agent has no effect where none is asked", async () => {
     const settings: MappingInput = { instructions: "x", model: "x", thinking: "low", timeoutSeconds: 1 };
-    expect(examine(agentMapping({ agent: "none", ...settings })).warnings).toEqual(
+    expect((await findProblems(agentMapping({ agent: "none", ...settings }))).warnings).toEqual(
       Object.keys(settings).map((setting) => `hooks.mappings[0].${setting}: has no effect: agent "none" asks no agent`),
     );
   });
 
-  test("what holds back runs has no effect on a wake", () => {
+  test("what holds back runs has no effect on a wake", async () => {
     const limits: MappingInput = {
       concurrency: 1,
       rateLimit: { max: 1 },
@@ -250,28 +245,28 @@ describe("mappings", () => {
       agent: "none",
     };
     const wake: MappingInput = { action: "wake", textTemplate: "x" };
-    expect(examine(withMapping({ ...wake, ...limits })).warnings).toEqual(
+    expect((await findProblems(withMapping({ ...wake, ...limits }))).warnings).toEqual(
       ["concurrency", "rateLimit", "coalesce", "agent"].map(
         (setting) => `hooks.mappings[0].${setting}: has no effect on a wake: it is for agent runs`,
       ),
     );
-    expect(examine(agentMapping(limits)).warnings).toEqual([]);
+    expect((await findProblems(agentMapping(limits))).warnings).toEqual([]);
     const transform = { module: "x.ts" };
-    expect(examine(withMapping({ ...wake, ...limits, transform })).warnings).toEqual([]);
+    expect((await findProblems(withMapping({ ...wake, ...limits, transform }))).warnings).toEqual([]);
   });
 
-  test.each(["wake", "/agent/"])("match.path %s is never reached", (path) => {
-    expect(examine(agentMapping({ match: { path } })).warnings).toEqual([
+  test.each(["wake", "/agent/"])("match.path %s is never reached", async (path) => {
+    expect((await findProblems(agentMapping({ match: { path } }))).warnings).toEqual([
       expect.stringMatching(/^hooks\.mappings\[0\]\.match\.path: is never reached/),
     ]);
   });
 
-  test("ids are given once, the default ones among them", () => {
+  test("ids are given once, the default ones among them", async () => {
     const mapping = { messageTemplate: "x" };
-    expect(errors(withMapping({ ...mapping, id: "a" }, { ...mapping, id: "a" }))).toEqual([
+    expect(await errors(withMapping({ ...mapping, id: "a" }, { ...mapping, id: "a" }))).toEqual([
       'hooks.mappings[1].id: "a" is the id of hooks.mappings[0] already',
     ]);
-    expect(errors(withMapping({ ...mapping, id: "mapping-1" }, mapping))).toHaveLength(1);
+    expect(await errors(withMapping({ ...mapping, id: "mapping-1" }, mapping))).toHaveLength(1);
   });
 });
 
@@ -281,112 +276,82 @@ describe("agents", () => {
     agents: { providers, defaults },
   });
 
-  test("without providers any model may be named", () => {
-    expect(examine({ agents: { defaults: { model: "anything" } } })).toEqual({ errors: [], warnings: [] });
+  test("without providers any model may be named", async () => {
+    expect(await findProblems({ agents: { defaults: { model: "anything" } } })).toEqual({ errors: [], warnings: [] });
   });
 
-  test.each(["local", "local/", "other/x", "/x"])("model %s names no provider and model", (model) => {
-    expect(errors(agents({ model }))).toEqual([
+  test.each(["local", "local/", "other/x", "/x"])("model %s names no provider and model", async (model) => {
+    expect(await errors(agents({ model }))).toEqual([
       `agents.defaults.model: "${model}" must be provider/model, with one of the providers local`,
     ]);
   });
 
-  test("each model of the list is looked at, and ids may hold slashes", () => {
+  test("each model of the list is looked at, and ids may hold slashes", async () => {
     const models = ["local/org/model", { id: "other/x", alias: "o" }];
-    expect(examine(agents({ model: "local/org/model", models }))).toEqual({
+    expect(await findProblems(agents({ model: "local/org/model", models }))).toEqual({
       errors: [],
       warnings: [
         'agents.defaults.models[1]: "other/x" has no provider in agents.providers: a run that asks for it will fail',
       ],
     });
-    expect(errors(agents({ models: ["local", "/x"] }))).toEqual([
+    expect(await errors(agents({ models: ["local", "/x"] }))).toEqual([
       'agents.defaults.models[0]: "local" must be provider/model, with one of the providers local',
       'agents.defaults.models[1]: "/x" must be provider/model, with one of the providers local',
     ]);
   });
 
-  test("the default model is on an enforced list, by id or alias", () => {
+  test("the default model is on an enforced list, by id or alias", async () => {
     const models = [{ id: "local/a", alias: "small" }];
-    expect(errors(agents({ model: "local/a", models }))).toEqual([]);
-    expect(errors(agents({ model: "small", models }))).toEqual([]);
-    expect(errors(agents({ model: "local/b", models }))).toEqual([
+    expect(await errors(agents({ model: "local/a", models }))).toEqual([]);
+    expect(await errors(agents({ model: "small", models }))).toEqual([]);
+    expect(await errors(agents({ model: "local/b", models }))).toEqual([
       'agents.defaults.model: "local/b" is not on the list agents.defaults.models, which is enforced',
     ]);
   });
 
-  test("an alias means one model", () => {
+  test("an alias means one model", async () => {
     const models = [
       { id: "local/a", alias: "x" },
       { id: "local/b", alias: "x" },
       { id: "local/c", alias: "local/a" },
     ];
-    expect(errors(agents({ model: "x", models }))).toEqual([
+    expect(await errors(agents({ model: "x", models }))).toEqual([
       'agents.defaults.models[1].alias: "x" already means another model of the list',
       'agents.defaults.models[2].alias: "local/a" already means another model of the list',
     ]);
   });
 
-  test("with providers, no default model is warned of", () => {
-    expect(examine(agents({})).warnings).toEqual([
+  test("with providers, no default model is warned of", async () => {
+    expect((await findProblems(agents({}))).warnings).toEqual([
       "agents.defaults.model: is not set: heartbeats and hooks that name no model will fail",
     ]);
   });
 
-  test("an openai-compatible provider needs an address, and a name without a slash", () => {
-    const config = { providers: { a: { kind: "openai-compatible" }, "b/c": { kind: "openai" } } } as const;
-    expect(errors({ agents: { ...config, defaults: { model: "a/x" } } })).toEqual([
-      'agents.providers.a.baseUrl: is required: kind "openai-compatible" has no address of its own',
-      "agents.providers.b/c: must not hold a slash: a model's provider is what stands before its first one",
+  test("a provider's name has no slash", async () => {
+    const agentsConfig = {
+      providers: { a: { kind: "openai" }, "b/c": { kind: "openai" } },
+      defaults: { model: "a/x" },
+    } as const;
+    expect(await errors({ agents: agentsConfig })).toEqual([
+      "agents.providers.b/c: must not contain a slash: in a model, the provider is the part before the first slash",
     ]);
   });
 
-  test("a gateway provider needs an address", () => {
-    const config = { providers: { a: { kind: "gateway" } }, defaults: { model: "a/x" } } as const;
-    expect(errors({ agents: config })).toEqual([
-      'agents.providers.a.baseUrl: is required: kind "gateway" has no address of its own',
-    ]);
-  });
-
-  test("a command provider needs a command", () => {
-    const config = { providers: { a: { kind: "command" } }, defaults: { model: "a/x" } } as const;
-    expect(errors({ agents: config })).toEqual([
-      'agents.providers.a.command: is required: kind "command" runs a program',
-    ]);
-  });
-
-  test("an acp provider needs a command", () => {
-    const config = { providers: { a: { kind: "acp" } }, defaults: { model: "a/x" } } as const;
-    expect(errors({ agents: config })).toEqual([
-      'agents.providers.a.command: is required: kind "acp" talks to a program',
-    ]);
-  });
-
-  test("a setting that a provider of its kind does not know is warned of", () => {
-    const mixedUp = {
-      a: { kind: "openai", command: ["x"] },
-      b: { kind: "command", command: ["x"], apiKey: "k" },
-    } satisfies Record<string, Provider>;
-    expect(examine({ agents: { providers: mixedUp, defaults: { model: "a/x" } } }).warnings).toEqual([
-      'agents.providers.a.command: has no effect on a provider of kind "openai"',
-      'agents.providers.b.apiKey: has no effect on a provider of kind "command"',
-    ]);
-  });
-
-  test("a heartbeat comes before a timer overflows", () => {
-    expect(errors({ agents: { defaults: { heartbeat: { every: "24d" } } } })).toEqual([]);
-    expect(errors({ agents: { defaults: { heartbeat: { every: "25d" } } } })).toEqual([
+  test("a heartbeat comes before a timer overflows", async () => {
+    expect(await errors({ agents: { defaults: { heartbeat: { every: "24d" } } } })).toEqual([]);
+    expect(await errors({ agents: { defaults: { heartbeat: { every: "25d" } } } })).toEqual([
       "agents.defaults.heartbeat.every: must be at most 24d",
     ]);
   });
 });
 
-test("a mapping's static model is on an enforced list, by id or alias", () => {
+test("a mapping's static model is on an enforced list, by id or alias", async () => {
   const config = (model: string): UserConfig => ({
     agents: { defaults: { models: ["a/b", { id: "c/d", alias: "big" }] } },
     hooks: { mappings: [{ messageTemplate: "x", model }] },
   });
-  for (const model of ["a/b", "big", "{{model}}"]) expect(errors(config(model))).toEqual([]);
-  expect(errors(config("x/y"))).toEqual([
+  for (const model of ["a/b", "big", "{{model}}"]) expect(await errors(config(model))).toEqual([]);
+  expect(await errors(config("x/y"))).toEqual([
     'hooks.mappings[0].model: "x/y" is not on the list agents.defaults.models, which is enforced',
   ]);
 });

@@ -1,13 +1,20 @@
-import { checkMail } from "../../mail/rules.ts";
-import type { Finding } from "../finding.ts";
+import type { DriverDefinition } from "../../plugin.ts";
+import { appendSegment } from "../../shared/json.ts";
+import type { Drivers } from "../plugins.ts";
 import type { ResolvedConfig } from "../types.ts";
-import { checkAgents, checkProviders } from "./agents.ts";
+import { checkAgents } from "./agents.ts";
+import type { Finding } from "./finding.ts";
 import { checkGateway, checkHooksPath } from "./gateway.ts";
+import { checkMail } from "./mail.ts";
 import { checkChannelNames, checkMappingModels, checkMappings, checkSessionKeys } from "./mappings.ts";
 import { checkTokens } from "./tokens.ts";
 
-/** What the schema cannot say. Each rule looks at the whole configuration; none prints a secret. */
-export const RULES: ((config: ResolvedConfig) => Finding[])[] = [
+/** Finds what the schema cannot express. No finding contains a secret. */
+export function applyRules(config: ResolvedConfig, drivers: Drivers): Finding[] {
+  return [...RULES.flatMap((rule) => rule(config)), ...checkDrivers(config, drivers)];
+}
+
+const RULES: ((config: ResolvedConfig) => Finding[])[] = [
   checkGateway,
   checkTokens,
   checkHooksPath,
@@ -16,6 +23,28 @@ export const RULES: ((config: ResolvedConfig) => Finding[])[] = [
   checkMail,
   checkMappings,
   checkMappingModels,
-  checkProviders,
   checkAgents,
 ];
+
+/** Each driver checks its own block. */
+function checkDrivers({ agents, channels, hooks }: ResolvedConfig, drivers: Drivers): Finding[] {
+  const { source } = hooks.mail;
+  return [
+    ...Object.entries(agents.providers).flatMap(([name, block]) =>
+      checkBlock(appendSegment("agents.providers", name), block, drivers.agents[block.kind]),
+    ),
+    ...Object.entries(channels).flatMap(([name, block]) =>
+      checkBlock(appendSegment("channels", name), block, drivers.channels[name]),
+    ),
+    ...(source ? checkBlock("hooks.mail.source", source, drivers.mailSources[source.kind]) : []),
+  ];
+}
+
+function checkBlock(place: string, block: object, definition: DriverDefinition<unknown> | undefined): Finding[] {
+  const problems = definition?.check?.(block) ?? [];
+  return problems.map(({ key, message, level = "error" }) => ({
+    level,
+    key: key === undefined ? place : `${place}.${key}`,
+    message,
+  }));
+}

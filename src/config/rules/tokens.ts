@@ -1,6 +1,6 @@
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import { didYouMean } from "../did-you-mean.ts";
-import { error, type Finding, warning } from "../finding.ts";
+import { error, type Finding, warning } from "./finding.ts";
 import { DEFAULT_TOKEN, type HookToken, type MappingSource, type ResolvedConfig } from "../types.ts";
 
 /** A shorter one could be guessed. */

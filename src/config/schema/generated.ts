@@ -1,5 +1,6 @@
-// Generated from schemas/*.json by `npm run generate`. Do not edit.
+// Generated from the schemas by `npm run generate`. Do not edit.
 
+export type { Mailbox } from "./mailbox.ts";
 /**
  * Body of POST {hooks_path}/wake.
  */
@@ -169,6 +170,10 @@ export interface Preset {
    */
   required?: string[];
   /**
+   * A block of the configuration: its keys are the defaults of the parameters of the same name.
+   */
+  defaultsFrom?: "hooks.mail";
+  /**
    * Mappings, each under the mapping schema once its parameters are filled in.
    *
    * @minItems 1
@@ -184,7 +189,23 @@ export interface Preset {
 }
 
 /**
- * Hookline's configuration file: JSON5 or YAML. ${NAME} in a string is that environment variable, ${file:PATH} the text of that file without its last line break, the path relative to this one.
+ * The mailbox.
+ */
+export type MailSource = MailSourcesImap | MailSourcesGmail;
+/**
+ * A provider of models, or another agent.
+ */
+export type Agent =
+  | AgentsEcho
+  | AgentsOpenaiCompatible
+  | AgentsOpenai
+  | AgentsAnthropic
+  | AgentsGateway
+  | AgentsCommand
+  | AgentsAcp;
+
+/**
+ * Hookline's configuration file: JSON5 or YAML. In a string, ${NAME} is replaced by that environment variable, ${NAME:-default} by the default if it is unset or empty, and ${file:PATH} by the text of that file without its last line break. The path is relative to this file.
  */
 export interface UserConfig {
   /**
@@ -192,7 +213,7 @@ export interface UserConfig {
    */
   $schema?: string;
   /**
-   * Packages and local modules that add agents and channels. They run in the service with all its rights.
+   * Packages and local modules that add agents, channels and mail sources. They run in the service with all its rights.
    */
   plugins?: string[];
   /**
@@ -249,7 +270,7 @@ export interface UserConfig {
       };
     };
     /**
-     * Path prefix of the hook interface.
+     * Path prefix of the hook interface. Slashes at either end make no difference.
      */
     path?: string;
     /**
@@ -308,7 +329,7 @@ export interface UserConfig {
      * The mail watch, written by `webhooks mail setup`. What the mail preset knows too (model, thinking, channel, to, instructions) is its default there.
      */
     mail?: {
-      source?: Mailbox;
+      source?: MailSource;
       /**
        * Whether `webhooks serve` watches the mailbox itself; false: only `webhooks mail run` does.
        */
@@ -406,7 +427,7 @@ export interface UserConfig {
      * Model providers by name; the part of a model before the slash. Without any, the built-in echo agent answers.
      */
     providers?: {
-      [k: string]: Provider;
+      [k: string]: Agent;
     };
     /**
      * Settings of every run.
@@ -463,121 +484,7 @@ export interface UserConfig {
       };
     };
   };
-  /**
-   * Messaging channels, one block each.
-   */
-  channels?: {
-    /**
-     * WhatsApp's Cloud API.
-     */
-    whatsapp?: {
-      /**
-       * Access token of a system user with the whatsapp_business_messaging permission.
-       */
-      token: string;
-      /**
-       * Id of the business phone number that sends; not the number itself.
-       */
-      phoneNumberId: string;
-      /**
-       * Version of the Graph API. Default: v24.0.
-       */
-      version?: string;
-      /**
-       * For tests and proxies. Default: https://graph.facebook.com.
-       */
-      baseUrl?: string;
-    };
-    /**
-     * The daemon of signal-cli, started with `signal-cli daemon --http`.
-     */
-    signal?: {
-      /**
-       * Number or id of the account that sends: +15551234567. Needed where the daemon has several.
-       */
-      account?: string;
-      /**
-       * Where the daemon listens. It asks for no credential, so nobody else should reach it. Default: http://127.0.0.1:8080.
-       */
-      baseUrl?: string;
-    };
-    telegram?: {
-      /**
-       * Bot token, from @BotFather.
-       */
-      token: string;
-      /**
-       * For tests and a Bot API server of your own. Default: https://api.telegram.org.
-       */
-      baseUrl?: string;
-    };
-    discord?: {
-      /**
-       * Bot token.
-       */
-      token: string;
-      /**
-       * For tests and proxies, without the version. Default: https://discord.com/api.
-       */
-      baseUrl?: string;
-    };
-    slack?: {
-      /**
-       * Bot token.
-       */
-      token: string;
-      /**
-       * For tests and proxies. Default: https://slack.com/api/.
-       */
-      baseUrl?: string;
-    };
-    mattermost?: {
-      /**
-       * Access token of a bot account. Without the permission to use channel mentions, its messages cannot notify everyone.
-       */
-      token: string;
-      /**
-       * The server as people open it: https://chat.example.com.
-       */
-      baseUrl: string;
-    };
-    /**
-     * Messages on a Mac, through https://github.com/openclaw/imsg.
-     */
-    imessage?: {
-      /**
-       * A program and its arguments that speak the JSON-RPC of imsg; from another machine ["ssh", "mac", "imsg", "rpc"]. Default: ["imsg", "rpc"].
-       *
-       * @minItems 1
-       */
-      command?: [string, ...string[]];
-    };
-    /**
-     * Microsoft Teams, through the Bot Framework's connector.
-     */
-    msteams?: {
-      /**
-       * Application id of the bot's registration.
-       */
-      appId: string;
-      /**
-       * Its client secret.
-       */
-      appPassword: string;
-      /**
-       * The tenant of a single-tenant bot.
-       */
-      tenantId?: string;
-      /**
-       * The service URL that activities of the bot bear. Default: https://smba.trafficmanager.net/teams.
-       */
-      baseUrl?: string;
-      /**
-       * For tests and other clouds. Default: the sign-in of the tenant at https://login.microsoftonline.com.
-       */
-      tokenUrl?: string;
-    };
-  };
+  channels?: Channels;
   /**
    * What a turn is given of its session's earlier ones: the latest that fit, the oldest left out first. All stay readable until store.retention ends them.
    */
@@ -818,39 +725,36 @@ export interface MappingInput {
   };
 }
 /**
- * The mailbox.
+ * Any mailbox that speaks IMAP.
  */
-export interface Mailbox {
+export interface MailSourcesImap {
+  kind: "imap";
   /**
-   * imap: any mailbox that speaks IMAP; gmail: Gmail's own API with its notifications over Pub/Sub.
+   * The server's name.
    */
-  kind: "imap" | "gmail";
+  host: string;
   /**
-   * imap: the server's name. Required for imap.
-   */
-  host?: string;
-  /**
-   * imap: default 993, without implicit TLS 143.
+   * Default: 993, without implicit TLS 143.
    */
   port?: number;
   /**
-   * imap: none is for a server on this machine only.
+   * none is for a server on this machine only.
    */
   tls?: "implicit" | "starttls" | "none";
   /**
-   * The login name; for gmail the address. Required.
+   * The login name.
    */
-  user?: string;
+  user: string;
   /**
-   * imap: the password, as ${ENV} or ${file:PATH}. This or oauth.
+   * As ${ENV} or ${file:PATH}. Set either this or oauth.
    */
   password?: string;
   /**
-   * Access by OAuth 2: a refresh token, from which access tokens are got as needed. Required for gmail.
+   * Access by OAuth 2, with a refresh token.
    */
   oauth?: {
     /**
-     * Where access tokens come from. Required for imap; gmail's is known.
+     * Where access tokens come from.
      */
     tokenUrl?: string;
     /**
@@ -858,7 +762,7 @@ export interface Mailbox {
      */
     clientId: string;
     /**
-     * The client's secret, as ${ENV} or ${file:PATH}, where it has one.
+     * The client's secret, if it has one, as ${ENV} or ${file:PATH}.
      */
     clientSecret?: string;
     /**
@@ -866,12 +770,12 @@ export interface Mailbox {
      */
     refreshToken: string;
     /**
-     * Scopes to ask for, separated by spaces, where the provider wants them named.
+     * Scopes to ask for, separated by spaces, if the provider requires them.
      */
     scope?: string;
   };
   /**
-   * imap: the folders to follow, one connection each.
+   * The folders to follow, one connection each.
    *
    * @minItems 1
    * @maxItems 10
@@ -887,16 +791,51 @@ export interface Mailbox {
     | [string, string, string, string, string, string, string, string]
     | [string, string, string, string, string, string, string, string, string]
     | [string, string, string, string, string, string, string, string, string, string];
+}
+/**
+ * Gmail's own API with its notifications over Pub/Sub.
+ */
+export interface MailSourcesGmail {
+  kind: "gmail";
   /**
-   * gmail: the Pub/Sub topic that Gmail notifies. Required with subscription or push.
+   * The mailbox's address.
+   */
+  user: string;
+  /**
+   * Access by OAuth 2, with a refresh token. Google's tokenUrl is known.
+   */
+  oauth: {
+    /**
+     * Where access tokens come from.
+     */
+    tokenUrl?: string;
+    /**
+     * The client's id.
+     */
+    clientId: string;
+    /**
+     * The client's secret, if it has one, as ${ENV} or ${file:PATH}.
+     */
+    clientSecret?: string;
+    /**
+     * As ${ENV} or ${file:PATH}.
+     */
+    refreshToken: string;
+    /**
+     * Scopes to ask for, separated by spaces, if the provider requires them.
+     */
+    scope?: string;
+  };
+  /**
+   * The Pub/Sub topic that Gmail notifies. Required with subscription or push.
    */
   topic?: string;
   /**
-   * gmail: the subscription that is pulled. This or push; without either, Gmail is asked once a minute.
+   * The subscription to pull. This or push; without either, Gmail is asked once a minute.
    */
   subscription?: string;
   /**
-   * gmail: Pub/Sub posts to /mail/push of this service instead, with a signed token.
+   * Pub/Sub posts to /mail/push of this service instead, with a signed token.
    */
   push?: {
     /**
@@ -908,26 +847,43 @@ export interface Mailbox {
      */
     serviceAccount: string;
     /**
-     * Where the keys that sign are, for tests. Default: Google's own.
+     * Where the signing keys are, for tests. Default: Google's own.
      */
     certsUrl?: string;
   };
   /**
-   * gmail: where Gmail's API is, for tests. Default: Google's own.
+   * Where Gmail's API is, for tests. Default: Google's own.
    */
   apiUrl?: string;
   /**
-   * gmail: where Pub/Sub is, for tests and its emulator. Default: Google's own.
+   * Where Pub/Sub is, for tests and its emulator. Default: Google's own.
    */
   pubsubUrl?: string;
 }
-export interface Provider {
+export interface AgentsEcho {
+  kind: "echo";
+}
+export interface AgentsOpenaiCompatible {
+  kind: "openai-compatible";
   /**
-   * Which wire format it speaks; gateway: the chat completions of another agent gateway; command: a program of your own; acp: a program that speaks the Agent Client Protocol.
+   * Its address. Default: the vendor's own.
    */
-  kind: "openai-compatible" | "openai" | "anthropic" | "gateway" | "command" | "acp";
+  baseUrl: string;
   /**
-   * Where it is. Required for openai-compatible and gateway.
+   * Its key; usually ${ENV} or ${file:PATH}.
+   */
+  apiKey?: string;
+  /**
+   * Additional headers of every call.
+   */
+  headers?: {
+    [k: string]: string;
+  };
+}
+export interface AgentsOpenai {
+  kind: "openai";
+  /**
+   * Its address. Default: the vendor's own.
    */
   baseUrl?: string;
   /**
@@ -935,33 +891,547 @@ export interface Provider {
    */
   apiKey?: string;
   /**
-   * Further headers of every call.
+   * Additional headers of every call.
+   */
+  headers?: {
+    [k: string]: string;
+  };
+}
+export interface AgentsAnthropic {
+  kind: "anthropic";
+  /**
+   * Its address. Default: the vendor's own.
+   */
+  baseUrl?: string;
+  /**
+   * Its key; usually ${ENV} or ${file:PATH}.
+   */
+  apiKey?: string;
+  /**
+   * Additional headers of every call.
+   */
+  headers?: {
+    [k: string]: string;
+  };
+}
+export interface AgentsGateway {
+  kind: "gateway";
+  /**
+   * Its address. Default: the vendor's own.
+   */
+  baseUrl: string;
+  /**
+   * Its key; usually ${ENV} or ${file:PATH}.
+   */
+  apiKey?: string;
+  /**
+   * Additional headers of every call.
    */
   headers?: {
     [k: string]: string;
   };
   /**
-   * For gateway: the header that names the session. Default: x-openclaw-session-key.
+   * The header that names the session. Default: x-openclaw-session-key.
    */
   sessionHeader?: string;
   /**
-   * For gateway: it keeps what was said in a session, so that a turn sends its message only; false: the history too. Default: true.
+   * Whether it keeps what was said in a session, so that a turn sends only its message; false: also the history. Default: true.
    */
   keepsHistory?: boolean;
+}
+export interface AgentsCommand {
+  kind: "command";
   /**
-   * The program and its arguments, run without a shell. command: once for each turn, the prompt on its standard input, the reply on its standard output. acp: once for many turns. Required for both.
+   * The program and its arguments, run without a shell. command: once for each turn, the prompt on its standard input, the reply on its standard output. acp: once for many turns.
    *
    * @minItems 1
    */
-  command?: [string, ...string[]];
+  command: [string, ...string[]];
   /**
    * The folder that the program runs in. Default: the configuration file's.
    */
   cwd?: string;
   /**
-   * What the program's environment holds beside PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.
+   * What the program's environment holds besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.
    */
   env?: {
     [k: string]: string;
+  };
+}
+export interface AgentsAcp {
+  kind: "acp";
+  /**
+   * The program and its arguments, run without a shell. command: once for each turn, the prompt on its standard input, the reply on its standard output. acp: once for many turns.
+   *
+   * @minItems 1
+   */
+  command: [string, ...string[]];
+  /**
+   * The folder that the program runs in. Default: the configuration file's.
+   */
+  cwd?: string;
+  /**
+   * What the program's environment holds besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.
+   */
+  env?: {
+    [k: string]: string;
+  };
+}
+/**
+ * Messaging channels, one block each.
+ */
+export interface Channels {
+  whatsapp?: ChannelsWhatsapp;
+  signal?: ChannelsSignal;
+  telegram?: ChannelsTelegram;
+  discord?: ChannelsDiscord;
+  slack?: ChannelsSlack;
+  mattermost?: ChannelsMattermost;
+  imessage?: ChannelsImessage;
+  msteams?: ChannelsMsteams;
+}
+/**
+ * WhatsApp's Cloud API.
+ */
+export interface ChannelsWhatsapp {
+  /**
+   * Access token of a system user with the whatsapp_business_messaging permission.
+   */
+  token: string;
+  /**
+   * Id of the business phone number that sends; not the number itself.
+   */
+  phoneNumberId: string;
+  /**
+   * Version of the Graph API. Default: v24.0.
+   */
+  version?: string;
+  /**
+   * For tests and proxies. Default: https://graph.facebook.com.
+   */
+  baseUrl?: string;
+}
+/**
+ * The daemon of signal-cli, started with `signal-cli daemon --http`.
+ */
+export interface ChannelsSignal {
+  /**
+   * Number or id of the account that sends: +15551234567. Required if the daemon has several.
+   */
+  account?: string;
+  /**
+   * Where the daemon listens. It asks for no credential, so nobody else should reach it. Default: http://127.0.0.1:8080.
+   */
+  baseUrl?: string;
+}
+export interface ChannelsTelegram {
+  /**
+   * Bot token, from @BotFather.
+   */
+  token: string;
+  /**
+   * For tests and a Bot API server of your own. Default: https://api.telegram.org.
+   */
+  baseUrl?: string;
+}
+export interface ChannelsDiscord {
+  /**
+   * Bot token.
+   */
+  token: string;
+  /**
+   * For tests and proxies, without the version. Default: https://discord.com/api.
+   */
+  baseUrl?: string;
+}
+export interface ChannelsSlack {
+  /**
+   * Bot token.
+   */
+  token: string;
+  /**
+   * For tests and proxies. Default: https://slack.com/api/.
+   */
+  baseUrl?: string;
+}
+export interface ChannelsMattermost {
+  /**
+   * Access token of a bot account. Without the permission to use channel mentions, its messages cannot notify everyone.
+   */
+  token: string;
+  /**
+   * The server as people open it: https://chat.example.com.
+   */
+  baseUrl: string;
+}
+/**
+ * Messages on a Mac, through https://github.com/openclaw/imsg.
+ */
+export interface ChannelsImessage {
+  /**
+   * A program and its arguments that speak the JSON-RPC of imsg; from another machine ["ssh", "mac", "imsg", "rpc"]. Default: ["imsg", "rpc"].
+   *
+   * @minItems 1
+   */
+  command?: [string, ...string[]];
+}
+/**
+ * Microsoft Teams, through the Bot Framework's connector.
+ */
+export interface ChannelsMsteams {
+  /**
+   * Application id of the bot's registration.
+   */
+  appId: string;
+  /**
+   * Its client secret.
+   */
+  appPassword: string;
+  /**
+   * The tenant of a single-tenant bot.
+   */
+  tenantId?: string;
+  /**
+   * The service URL in the bot's activities. Default: https://smba.trafficmanager.net/teams.
+   */
+  baseUrl?: string;
+  /**
+   * For tests and other clouds. Default: the sign-in of the tenant at https://login.microsoftonline.com.
+   */
+  tokenUrl?: string;
+}
+
+/**
+ * Hookline's configuration file: JSON5 or YAML. In a string, ${NAME} is replaced by that environment variable, ${NAME:-default} by the default if it is unset or empty, and ${file:PATH} by the text of that file without its last line break. The path is relative to this file.
+ */
+export interface ValidConfig {
+  /**
+   * For editors.
+   */
+  $schema?: string;
+  /**
+   * Packages and local modules that add agents, channels and mail sources. They run in the service with all its rights.
+   */
+  plugins?: string[];
+  /**
+   * The HTTP server. Changes take effect at the next start.
+   */
+  gateway: {
+    /**
+     * Address to listen on.
+     */
+    host: string;
+    /**
+     * Port to listen on; 0 takes a free one.
+     */
+    port: number;
+    /**
+     * The operator's own credential.
+     */
+    auth?: {
+      /**
+       * Opens /api. Without it, /api is off.
+       */
+      token?: string;
+    };
+    /**
+     * Addresses or CIDR ranges whose X-Forwarded-For counts.
+     */
+    trustedProxies: string[];
+  };
+  /**
+   * The hook interface.
+   */
+  hooks: {
+    /**
+     * Turns the hook interface on.
+     */
+    enabled: boolean;
+    /**
+     * Secret that requests must show. Required while enabled. Of several, for rotation, the first is current and the others still count.
+     */
+    token?: string | string[];
+    /**
+     * More tokens, by name. The name is the scope of idempotency keys and stays the same when the secret is rotated.
+     */
+    tokens?: {
+      [k: string]: {
+        /**
+         * Secret that requests must show. Of several, for rotation, the first is current and the others still count.
+         */
+        secret: string | string[];
+        /**
+         * Names of the hooks that this token is limited to. Default: all.
+         */
+        hooks?: string[];
+      };
+    };
+    /**
+     * Path prefix of the hook interface. Slashes at either end make no difference.
+     */
+    path: string;
+    /**
+     * Largest body, after decompression, in bytes.
+     */
+    maxBodyBytes: number;
+    /**
+     * Time in which a body must have arrived, in seconds.
+     */
+    bodyTimeoutSeconds: number;
+    /**
+     * Most actions that one request may become through forEach.
+     */
+    maxFanOut: number;
+    /**
+     * Unfinished runs above which requests are answered 503.
+     */
+    maxPending: number;
+    /**
+     * How long an idempotency key is remembered.
+     */
+    dedupeWindow: string;
+    /**
+     * Places in payloads whose values are not kept with the event. While there are any, a body that could not be read is not kept at all.
+     *
+     * Items: A place in a payload: $.user.password, $.items[*].token.
+     */
+    redact: string[];
+    /**
+     * Built-in mappings to enable.
+     */
+    presets: (
+      | string
+      | {
+          /**
+           * Name of the preset.
+           */
+          use: string;
+          /**
+           * The preset's parameters.
+           */
+          with?: {
+            [k: string]: unknown;
+          };
+        }
+    )[];
+    /**
+     * Folder from which transform modules are loaded.
+     */
+    transformsDir: string;
+    /**
+     * Custom hooks, tried in order.
+     */
+    mappings: MappingInput[];
+    /**
+     * The mail watch, written by `webhooks mail setup`. What the mail preset knows too (model, thinking, channel, to, instructions) is its default there.
+     */
+    mail: {
+      source?: {kind: string; [option: string]: unknown};
+      /**
+       * Whether `webhooks serve` watches the mailbox itself; false: only `webhooks mail run` does.
+       */
+      autoStart: boolean;
+      /**
+       * How far back the first start reaches. By default only mail that comes after it counts.
+       */
+      lookback?: string;
+      /**
+       * Most mails of one request.
+       */
+      batchSize: number;
+      /**
+       * Most bytes of a mail's text.
+       */
+      maxBytes: number;
+      /**
+       * The server whose Authentication-Results count, as it names itself there (mx.google.com). Without it: the topmost ones, which a sender can forge where the server adds none.
+       */
+      authservId?: string;
+      /**
+       * Which mails are posted. Another one comes only if it is moved: out of spam, say.
+       */
+      filter: {
+        /**
+         * Who may send. Without it: anyone.
+         */
+        senders?: string[];
+        /**
+         * A mail must have one of these labels or keywords.
+         *
+         * @minItems 1
+         */
+        labels?: [string, ...string[]];
+        /**
+         * pass: only mail whose authentication results say dmarc=pass.
+         */
+        dmarc?: "pass";
+        /**
+         * Also mail that comes from the mailbox's own addresses.
+         */
+        own: boolean;
+        /**
+         * Also spam.
+         */
+        spam: boolean;
+        /**
+         * Also what is in the trash or marked as deleted.
+         */
+        trash: boolean;
+        /**
+         * Also drafts.
+         */
+        drafts: boolean;
+      };
+      /**
+       * provider/model or an alias.
+       */
+      model?: string;
+      /**
+       * low, medium, high.
+       */
+      thinking?: string;
+      /**
+       * Messaging channel for replies.
+       */
+      channel?: string;
+      /**
+       * Recipient on the channel.
+       */
+      to?: string;
+      /**
+       * The operator's own words to the agent.
+       */
+      instructions?: string;
+    };
+    /**
+     * Whether a request may choose its session: by sessionKey in the payload, or through a template.
+     */
+    allowRequestSessionKey: boolean;
+    /**
+     * When not empty, every session key that is given must start with one of these.
+     */
+    allowedSessionKeyPrefixes: string[];
+    /**
+     * Session of hooks that name none. Default: a random hook:<uuid> each.
+     */
+    defaultSessionKey?: string;
+  };
+  /**
+   * Who answers.
+   */
+  agents: {
+    /**
+     * Model providers by name; the part of a model before the slash. Without any, the built-in echo agent answers.
+     */
+    providers: {
+      [k: string]: {kind: string; [option: string]: unknown};
+    };
+    /**
+     * Settings of every run.
+     */
+    defaults: {
+      /**
+       * Model of runs that name none: provider/model or an alias.
+       */
+      model?: string;
+      /**
+       * Allowed models. When set, the list is enforced.
+       */
+      models?: (
+        | string
+        | {
+            /**
+             * provider/model.
+             */
+            id: string;
+            /**
+             * A short name for it.
+             */
+            alias?: string;
+          }
+      )[];
+      /**
+       * Thinking level: low, medium, high.
+       */
+      thinking?: string;
+      /**
+       * Maximum duration of a run, in seconds.
+       */
+      timeoutSeconds: number;
+      /**
+       * Runs side by side.
+       */
+      maxConcurrent: number;
+      /**
+       * Tries of a run that fails for a passing reason.
+       */
+      maxAttempts: number;
+      /**
+       * The main session's periodic turn.
+       */
+      heartbeat: {
+        /**
+         * Time between heartbeats.
+         */
+        every: string;
+        /**
+         * The reply that means nothing to report.
+         */
+        ack: string;
+      };
+    };
+  };
+  channels: Record<string, Record<string, unknown>>;
+  /**
+   * What a turn is given of its session's earlier ones: the latest that fit, the oldest left out first. All stay readable until store.retention ends them.
+   */
+  session: {
+    /**
+     * Turns at most, a question and its answer each; 0: every turn starts fresh.
+     */
+    maxTurns: number;
+    /**
+     * Tokens of them at most, estimated as four characters each.
+     */
+    maxTokens: number;
+    /**
+     * A session that nothing was said in for so long starts fresh.
+     */
+    idleAfter: string;
+  };
+  /**
+   * Where state is kept.
+   */
+  store: {
+    /**
+     * The state folder.
+     */
+    path: string;
+    /**
+     * How long finished events are kept, with all that came of them. Nothing unfinished is deleted.
+     */
+    retention: {
+      /**
+       * Age at which they are deleted.
+       */
+      maxAge: string;
+      /**
+       * Size of the journal above which the oldest of them are deleted, in bytes.
+       */
+      maxBytes?: number;
+      /**
+       * Idempotency keys above which the oldest are forgotten before hooks.dedupeWindow ends.
+       */
+      maxKeys: number;
+    };
+  };
+  /**
+   * The service's own log, JSON lines on standard error.
+   */
+  log: {
+    /**
+     * Least level that is written.
+     */
+    level: "debug" | "info" | "warn" | "error" | "silent";
   };
 }

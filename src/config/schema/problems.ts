@@ -1,4 +1,6 @@
-import { isObject, type Segment, toKeyPath } from "../../shared/json.ts";
+import type { ConfigProblem } from "../../errors.ts";
+import { isObject, readPath, type Segment, toKeyPath } from "../../shared/json.ts";
+import { didYouMean } from "../did-you-mean.ts";
 
 /** One way in which a value does not fit its schema. */
 export interface SchemaProblem {
@@ -18,6 +20,12 @@ export interface SchemaProblem {
   message: string;
   /** Set where the field is one that the schema does not know: its name, and those it could have been. */
   unknown?: { name: string; known: string[] };
+}
+
+/** A schema's problem as the operator sees it. */
+export function toConfigProblem({ path, rule, unknown }: SchemaProblem): ConfigProblem {
+  if (unknown) return { key: path, message: `unknown key "${unknown.name}"${didYouMean(unknown.name, unknown.known)}` };
+  return path === "" ? { message: `The configuration ${rule}` } : { key: path, message: rule };
 }
 
 export function toSchemaProblems(violations: Violation[], value: unknown, subject: string): SchemaProblem[] {
@@ -59,12 +67,12 @@ function childOf(value: unknown, segment: Segment): unknown {
   return isObject(value) ? value[segment] : undefined;
 }
 
-/** The field that is missing or too much: the violation itself is reported on its object. */
+/** The field that is missing, unknown or selects a branch: its violation is reported on the object. */
 function namedField({ keyword, params }: Violation): string | undefined {
   const name =
     keyword === "required"
       ? params["missingProperty"]
-      : (params["additionalProperty"] ?? params["unevaluatedProperty"]);
+      : (params["additionalProperty"] ?? params["unevaluatedProperty"] ?? params["tag"]);
   return typeof name === "string" ? name : undefined;
 }
 
@@ -107,6 +115,8 @@ function toRule(violation: Violation, value: unknown): string {
     case "additionalProperties":
     case "unevaluatedProperties":
       return "is not allowed";
+    case "discriminator":
+      return `must be one of ${branchesOf(violation).join(", ")}`;
     case "anyOf":
     case "oneOf":
       return "fits none of the forms that are allowed";
@@ -115,12 +125,21 @@ function toRule(violation: Violation, value: unknown): string {
   }
 }
 
+/** The values of the field that selects a branch. */
+function branchesOf({ params, parentSchema }: Violation): string[] {
+  const tag = String(params["tag"]);
+  return [parentSchema?.["oneOf"]]
+    .flat()
+    .map((branch) => JSON.stringify(readPath(branch, ["properties", tag, "const"])));
+}
+
 function toOwnWords({ keyword, message }: Violation): string {
   return message ?? `fails ${keyword}`;
 }
 
 function toPatternRule(pattern: string, description: unknown): string {
   if (pattern === "\\S") return "must not be blank";
+  if (pattern === "^https?://") return "must begin with http:// or https://";
   const hint = typeof description === "string" ? ` (${description.replace(/\.$/, "")})` : "";
   return `must match ${pattern}${hint}`;
 }

@@ -29,6 +29,8 @@ export interface SchemaOptions {
   subject?: string;
   /** Schemas with an `$id` that this one refers to. */
   references?: AnySchemaObject[];
+  /** Write the schema's defaults into the value, also those of the branch that a `discriminator` picks. */
+  fillDefaults?: boolean;
   /**
    * The schema's expressions are not the program's own and meet values from outside: they run in linear time, and this
    * is told of each that cannot. Default: they run as they are.
@@ -111,6 +113,8 @@ function createAjv(dialect: Dialect, options: SchemaOptions): Ajv {
   const ajv = new dialect({
     ...BASE_OPTIONS,
     allErrors: options.all === true,
+    useDefaults: options.fillDefaults,
+    discriminator: options.fillDefaults,
     validateSchema: false,
     ...(onBacktracking && { code: { regExp: createLinearEngine(onBacktracking) } }),
   });
@@ -228,7 +232,7 @@ const URL_FORMAT = new RegExp(
   "iu",
 );
 
-type SchemaName = "config" | "mapping" | "preset" | "wake" | "agent" | "action";
+type SchemaName = "config.base" | "mapping" | "preset" | "wake" | "agent" | "action";
 
 /** One of the package's own JSON Schemas. */
 export function readSchema(name: SchemaName): Record<string, unknown> {

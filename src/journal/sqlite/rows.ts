@@ -1,4 +1,4 @@
-import { CHANNEL_NAMES, DELIVERY_STATES, EVENT_STATUSES, RUN_STATES } from "../../types.ts";
+import { DELIVERY_STATES, EVENT_STATUSES, RUN_STATES } from "../../types.ts";
 import type { JournalStats } from "../journal.ts";
 import {
   type DeadLetter,
@@ -87,7 +87,7 @@ export function toDelivery(row: SqlRow): Delivery {
     id: text(row.id),
     runId: text(row.run_id),
     eventId: optional(text, row.event_id),
-    channel: oneOf([...CHANNEL_NAMES, "last"], row.channel),
+    channel: text(row.channel),
     to: optional(text, row.recipient),
     text: text(row.text),
     state,
@@ -137,7 +137,7 @@ export function toSession(row: SqlRow): SessionSummary {
 }
 
 export function toRoute(row: SqlRow): Route {
-  return { channel: oneOf(CHANNEL_NAMES, row.channel), to: text(row.recipient) };
+  return { channel: text(row.channel), to: text(row.recipient) };
 }
 
 export function toStats(row: SqlRow): JournalStats {

@@ -43,43 +43,43 @@ describe("planSetup", () => {
     ],
   ])("enables the preset in a configuration with %s", async (_what, text, presets) => {
     writeFileSync(file, text);
-    expect(valueOf(await plan()).hooks.presets).toEqual(presets);
+    expect(valueOf(plan()).hooks.presets).toEqual(presets);
   });
 
   test("enables hooks unless they are disabled", async () => {
-    expect(valueOf(await plan()).hooks).toMatchObject({ enabled: true });
+    expect(valueOf(plan()).hooks).toMatchObject({ enabled: true });
     writeFileSync(file, `{ hooks: { enabled: false, token: "${TOKEN}" } }`);
-    expect(valueOf(await plan()).hooks).toMatchObject({ enabled: false, token: TOKEN });
+    expect(valueOf(plan()).hooks).toMatchObject({ enabled: false, token: TOKEN });
   });
 
   test("uses the tokens of an earlier run", async () => {
     mkdirSync(path.join(folder, ".webhooks"));
     for (const name of ["hook-token", "gateway-token"])
       writeFileSync(path.join(folder, ".webhooks", name), `${TOKEN}\n`);
-    const { after, secretFiles } = await plan();
+    const { after, secretFiles } = plan();
     expect(after).toContain('token: "${file:.webhooks/hook-token}"');
     expect([...secretFiles.keys()]).toEqual([]);
   });
 
   test("adds a gateway token to a new configuration only", async () => {
-    const { after, secretFiles } = await plan();
+    const { after, secretFiles } = plan();
     expect(parseSource(file, after).value).toMatchObject({
       gateway: { auth: { token: "${file:.webhooks/gateway-token}" } },
     });
     expect([...secretFiles.keys()].map((secret) => path.basename(secret))).toEqual(["gateway-token", "hook-token"]);
     expect(new Set(secretFiles.values()).size).toBe(2);
     writeFileSync(file, "{ log: {} }");
-    expect(parseSource(file, (await plan()).after).value).not.toHaveProperty("gateway");
+    expect(parseSource(file, plan().after).value).not.toHaveProperty("gateway");
   });
 
   test("changes single keys of the mailbox, and nothing the second time", async () => {
     const old =
       '{ hooks: { enabled: true, token: "x", presets: ["mail"], mail: { lookback: "1d", source: { kind: "imap", /* a */ host: "old.example", port: 1, user: "ann", password: "${file:secret}" } } } }';
     writeFileSync(file, old);
-    const { after } = await plan();
+    const { after } = plan();
     expect(after).toBe(old.replace("old.example", "imap.example.com").replace("port: 1, ", ""));
     writeFileSync(file, after);
-    expect(isDone(await plan())).toBe(true);
+    expect(isDone(plan())).toBe(true);
   });
 });
 
@@ -87,7 +87,7 @@ describe("writeSetup", () => {
   test("writes nothing if the file has changed", async () => {
     writeFileSync(file, "{}");
     const secret = path.join(folder, "secret");
-    const planned = await plan({ secretFiles: new Map([[secret, "x\n"]]) });
+    const planned = plan({ secretFiles: new Map([[secret, "x\n"]]) });
     writeFileSync(file, "{ }");
     expect(() => writeSetup(planned)).toThrow(/changed in the meantime/);
     expect(readFileSync(file, "utf8")).toBe("{ }");
@@ -96,8 +96,8 @@ describe("writeSetup", () => {
 
   test("writes only the secret if only that is new", async () => {
     const secret = path.join(folder, "secret");
-    writeSetup(await plan({ secretFiles: new Map([[secret, "one\n"]]) }));
-    const next = await plan({ secretFiles: new Map([[secret, "two\n"]]) });
+    writeSetup(plan({ secretFiles: new Map([[secret, "one\n"]]) }));
+    const next = plan({ secretFiles: new Map([[secret, "two\n"]]) });
     expect([isDone(next), next.before === next.after]).toEqual([false, true]);
     writeSetup(next);
     expect(readFileSync(secret, "utf8")).toBe("two\n");
@@ -129,8 +129,8 @@ test("hideSecrets hides every secret of a configuration", () => {
   expect(shown).toContain("${TOKEN}");
 });
 
-async function plan(wanted: Partial<WantedMail> = {}): Promise<SetupPlan> {
-  return planSetup(await readTarget(file, process.env), {
+function plan(wanted: Partial<WantedMail> = {}): SetupPlan {
+  return planSetup(readTarget(file, process.env), {
     source: SOURCE,
     settings: {},
     secretFiles: new Map(),

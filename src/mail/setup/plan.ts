@@ -3,12 +3,12 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { type Change, diffValues, editConfig } from "../../config/edit/edit-config.ts";
 import { replaceFile } from "../../config/edit/replace-file.ts";
-import { readConfigText } from "../../config/load.ts";
+import { readConfigText, resolveUserConfig } from "../../config/load.ts";
 import { parseSource } from "../../config/parse/source.ts";
 import type { Mailbox } from "../../config/schema/generated.ts";
-import { DEFAULTS } from "../../config/resolve.ts";
+import { resolveReferences } from "../../config/references.ts";
 import { ConfigError } from "../../errors.ts";
-import { isObject, type Segment } from "../../shared/json.ts";
+import { isObject, readPath, type Segment } from "../../shared/json.ts";
 import { REDACTED } from "../../shared/secret.ts";
 
 /** The configuration that is set up. */
@@ -44,14 +44,21 @@ export interface SetupPlan {
 }
 
 /** Reads a configuration as it is written. Throws a `ConfigError` on bad syntax. */
-export async function readTarget(file: string, env: NodeJS.ProcessEnv): Promise<Target> {
-  const stateDir = path.resolve(path.dirname(file), DEFAULTS.store.path);
+export function readTarget(file: string, env: NodeJS.ProcessEnv): Target {
+  const baseDir = path.dirname(file);
+  const stateDir = resolveUserConfig({}, { baseDir }).store.path;
   if (!existsSync(file)) return { file, text: undefined, written: {}, stateDir, env };
   const text = readFileSync(file, "utf8");
   if (text.trim() === "") return { file, text, written: {}, stateDir, env };
   const { value } = parseSource(file, text);
-  const { config } = await readConfigText(file, text, { env });
-  return { file, text, written: isObject(value) ? value : {}, stateDir: config.store.path, env };
+  const storePath = readPath(resolveReferences(value, { env, baseDir }).value, ["store", "path"]);
+  return {
+    file,
+    text,
+    written: isObject(value) ? value : {},
+    stateDir: typeof storePath === "string" ? path.resolve(baseDir, storePath) : stateDir,
+    env,
+  };
 }
 
 /**

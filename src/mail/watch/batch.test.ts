@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { toMail } from "../../../test/support/mailbox.ts";
-import { DEFAULTS } from "../../config/resolve.ts";
+import { resolveUserConfig } from "../../config/load.ts";
 import type { MailSettings } from "../../config/types.ts";
 import type { Mail, MailMarks } from "../source.ts";
 import { createFilter } from "./batch.ts";
@@ -37,7 +37,7 @@ test.each<[keyof MailMarks, keyof Filter]>([
 });
 
 function pick(filter: Filter, mail: Partial<Mail>, marks: Partial<MailMarks> = {}): keyof Filter | undefined {
-  const settings = { ...DEFAULTS.hooks.mail.filter, ...filter };
+  const settings = { ...resolveUserConfig({}, { baseDir: "/" }).hooks.mail.filter, ...filter };
   return createFilter(settings, ["me@example.com"])({
     mail: { ...toMail("1"), ...mail },
     marks: { spam: false, trash: false, draft: false, ...marks },

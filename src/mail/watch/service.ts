@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { Drivers } from "../../config/plugins.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -18,6 +19,7 @@ export interface MailServiceOptions {
 /** The part of a program that concerns mail. */
 interface MailProgram {
   config: ResolvedConfig;
+  drivers: Pick<Drivers, "mailSources">;
   /** undefined: no mailbox is configured. */
   mailSource: MailSource | undefined;
 }
@@ -101,8 +103,8 @@ export function createMailService({ store, send, telemetry }: MailServiceOptions
   }
 }
 
-/** A source of a plugin may differ at each load, so it never counts as the same. */
+/** A plugin that was changed brings another definition. */
 function isSame(one: MailProgram, other: MailProgram): boolean {
-  const isPlugin = one.config.plugged.mailSource ?? other.config.plugged.mailSource;
-  return !isPlugin && isDeepStrictEqual(one.config.hooks.mail, other.config.hooks.mail);
+  const definitionOf = ({ config, drivers }: MailProgram) => drivers.mailSources[config.hooks.mail.source?.kind ?? ""];
+  return definitionOf(one) === definitionOf(other) && isDeepStrictEqual(one.config.hooks.mail, other.config.hooks.mail);
 }

@@ -1,10 +1,10 @@
-/** What a rule has to say about one key of the configuration. */
+/** A rule's result about one key. */
 export interface Finding {
   level: "error" | "warning";
   /** Dotted path in `file`. */
   key: string;
   message: string;
-  /** Where it is not the configuration's own: a preset's. */
+  /** A preset's file. Default: the configuration's own. */
   file?: string;
 }
 

@@ -1,0 +1,155 @@
+import { statSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { tsImport } from "tsx/esm/api";
+import { agents } from "../agents/index.ts";
+import { channels } from "../channels/index.ts";
+import { type ConfigProblem, messageOf } from "../errors.ts";
+import { mailSources } from "../mail/sources.ts";
+import type { Plugin } from "../plugin.ts";
+import { isObject } from "../shared/json.ts";
+import { didYouMean } from "./did-you-mean.ts";
+import { compileSchema } from "./schema/validator.ts";
+
+/** Every driver that a configuration can name. */
+export type Drivers = Required<Omit<Plugin, "name">>;
+
+export const builtInDrivers: Drivers = { agents, channels, mailSources };
+
+export interface LoadedPlugins {
+  /** The built-in drivers and those of the plugins. */
+  drivers: Drivers;
+  problems: ConfigProblem[];
+  /** The files of local plugins and what they import, absolute, without installed packages. */
+  files: string[];
+}
+
+/** Imports the plugins that a configuration names. Entries that are not strings are left to the configuration's schema. */
+export async function loadPlugins(entries: unknown, baseDir: string): Promise<LoadedPlugins> {
+  const plugins: Plugin[] = [];
+  const problems: ConfigProblem[] = [];
+  const files: string[] = [];
+  for (const [index, entry] of (Array.isArray(entries) ? entries : []).entries()) {
+    if (typeof entry !== "string") continue;
+    try {
+      const imported = await importModule(entry, baseDir);
+      plugins.push(requirePlugin(imported.exports));
+      files.push(...imported.files.filter((file) => !file.split(path.sep).includes("node_modules")));
+    } catch (error) {
+      problems.push({ key: `plugins[${index}]`, message: `the plugin "${entry}" cannot be used: ${messageOf(error)}` });
+    }
+  }
+  return { drivers: mergeDrivers(plugins), problems: [...problems, ...findConflicts(plugins)], files };
+}
+
+/** A plugin's driver replaces a built-in one of the same name. */
+function mergeDrivers(plugins: Plugin[]): Drivers {
+  return {
+    agents: Object.assign({}, agents, ...plugins.map((plugin) => plugin.agents)),
+    channels: Object.assign({}, channels, ...plugins.map((plugin) => plugin.channels)),
+    mailSources: Object.assign({}, mailSources, ...plugins.map((plugin) => plugin.mailSources)),
+  };
+}
+
+/** The order of two plugins must not decide which of them is used. */
+function findConflicts(plugins: Plugin[]): ConfigProblem[] {
+  const owners = new Map<string, string>();
+  return plugins.flatMap(({ name, ...parts }) =>
+    [
+      ...Object.keys(parts.agents ?? {}).map((kind) => `the agent kind "${kind}"`),
+      ...Object.keys(parts.channels ?? {}).map((channel) => `the channel "${channel}"`),
+      ...Object.keys(parts.mailSources ?? {}).map((kind) => `the mail source kind "${kind}"`),
+    ].flatMap((driver) => {
+      const owner = owners.get(driver);
+      owners.set(driver, name);
+      return owner === undefined ? [] : [{ key: "plugins", message: `both ${owner} and ${name} bring ${driver}` }];
+    }),
+  );
+}
+
+interface ImportedModule {
+  exports: unknown;
+  /** The files it was read from, absolute. */
+  files: string[];
+  /** Milliseconds since the epoch, before the first file was read. */
+  startedAt: number;
+}
+
+/** A module stays in memory for the life of the process, so an unchanged one is not imported again at each reload. */
+const importedModules = new Map<string, ImportedModule>();
+
+/** File systems keep times more coarsely than clocks do. */
+const CLOCK_SLACK_MS = 10;
+
+/**
+ * Imports a package or a module, JavaScript or TypeScript, as if a file in `baseDir` did. The module and all that it
+ * imports are read again when one of the files has changed. Rejects with whatever kept it from loading.
+ */
+async function importModule(specifier: string, baseDir: string): Promise<ImportedModule> {
+  const id = JSON.stringify([specifier, baseDir]);
+  const known = importedModules.get(id);
+  if (known && isCurrent(known)) return known;
+
+  const startedAt = Date.now();
+  const files = new Set<string>();
+  const exports: unknown = await tsImport(specifier, {
+    parentURL: pathToFileURL(path.join(baseDir, "config")).href,
+    onImport: (url) => {
+      if (url.startsWith("file:")) files.add(fileURLToPath(url));
+    },
+    tsconfig: false,
+  });
+  const imported = { exports, files: [...files], startedAt };
+  importedModules.set(id, imported);
+  return imported;
+}
+
+function isCurrent({ files, startedAt }: ImportedModule): boolean {
+  return files.every((file) => {
+    const stats = statSync(file, { throwIfNoEntry: false });
+    return stats !== undefined && stats.ctimeMs < startedAt - CLOCK_SLACK_MS;
+  });
+}
+
+const PARTS = ["agents", "channels", "mailSources"];
+
+/** A module's exports as a plugin. Throws an `Error` that says what is wrong with them. */
+function requirePlugin(exports: unknown): Plugin {
+  const plugin = isObject(exports) ? exports["default"] : undefined;
+  // A CommonJS module is kept for the life of the process, so a change of what it imports would never show.
+  if (isObject(plugin) && "default" in plugin) {
+    throw new Error('it must be an ES module: name it .mts, or put "type": "module" into its package.json');
+  }
+  requireShape(plugin);
+  return plugin;
+}
+
+function requireShape(plugin: unknown): asserts plugin is Plugin {
+  if (!isObject(plugin)) throw new Error("its default export must be what definePlugin returns");
+  const { name, ...parts } = plugin;
+  if (typeof name !== "string") throw new Error("it must have a name");
+  for (const [part, drivers] of Object.entries(parts)) {
+    if (!PARTS.includes(part)) throw new Error(`unknown part "${part}"${didYouMean(part, PARTS)}`);
+    if (drivers === undefined) continue;
+    if (!isObject(drivers)) throw new Error(`${part} must be an object`);
+    for (const [driver, definition] of Object.entries(drivers)) requireDefinition(`${part}.${driver}`, definition);
+  }
+  if (isObject(plugin["channels"]) && "last" in plugin["channels"]) {
+    throw new Error('no channel can be named "last": it means the channel that was used last');
+  }
+}
+
+function requireDefinition(key: string, definition: unknown): void {
+  if (!isObject(definition) || typeof definition["create"] !== "function") {
+    throw new Error(`${key} must be { schema, create(options) }`);
+  }
+  const { schema } = definition;
+  if (!isObject(schema) || schema["type"] !== "object") {
+    throw new Error(`${key}.schema must be a JSON Schema of type "object"`);
+  }
+  try {
+    compileSchema(schema);
+  } catch (error) {
+    throw new Error(`${key}.schema: ${messageOf(error)}`, { cause: error });
+  }
+}

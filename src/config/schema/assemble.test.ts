@@ -1,0 +1,111 @@
+import { describe, expect, test } from "vitest";
+import { isObject } from "../../shared/json.ts";
+import { findProblems } from "../../../test/support/config.ts";
+import { builtInDrivers } from "../plugins.ts";
+import { assembleSchema } from "./assemble.ts";
+import { readSchema } from "./validator.ts";
+
+const sentences = async (value: unknown): Promise<string[]> => (await findProblems(value)).errors;
+
+describe("problems", () => {
+  test("a whole configuration has none", async () => {
+    const config = {
+      $schema: "./schemas/config.json",
+      hooks: {
+        presets: [{ use: "mail", with: { to: "1" } }],
+        mappings: [{ messageTemplate: "x", match: { where: { type: "object" } } }],
+      },
+      agents: { defaults: { models: ["a/b", { id: "c/d", alias: "e" }] } },
+    };
+    expect(await sentences(config)).toEqual([]);
+  });
+
+  test.each([
+    [{ hook: {} }, 'hook: unknown key "hook"; did you mean "hooks"?'],
+    [{ hooks: { tokne: "x" } }, 'hooks.tokne: unknown key "tokne"; did you mean "token"?'],
+    [{ hooks: { mappings: [{ macth: {} }] } }, 'hooks.mappings[0].macth: unknown key "macth"; did you mean "match"?'],
+    [
+      { agents: { providers: { a: { kind: "openai", apikey: "s3cret" } } } },
+      'agents.providers.a.apikey: unknown key "apikey"; did you mean "apiKey"?',
+    ],
+    [
+      { hooks: { presets: [{ use: "x", wiht: {} }] } },
+      'hooks.presets[0].wiht: unknown key "wiht"; did you mean "with"?',
+    ],
+    [{ store: { entirelyElse: 1 } }, 'store.entirelyElse: unknown key "entirelyElse"; known here: path, retention'],
+  ])("unknown keys anywhere: %j", async (value, sentence) => {
+    expect(await sentences(value)).toEqual([sentence]);
+  });
+
+  test.each([
+    [{ hooks: { enabled: "true" } }, "hooks.enabled: must be a boolean, not a string"],
+    [{ gateway: { port: "8080" } }, "gateway.port: must be a whole number, not a string"],
+    [{ gateway: { port: 70_000 } }, "gateway.port: must be <= 65535"],
+    [{ hooks: [] }, "hooks: must be an object, not an array"],
+    [{ hooks: { presets: [1] } }, "hooks.presets[0]: must be a string or an object, not a number"],
+    [{ hooks: { mappings: [{ action: "wakeup" }] } }, 'hooks.mappings[0].action: must be one of "wake", "agent"'],
+    [{ hooks: { mappings: [{ transform: {} }] } }, "hooks.mappings[0].transform.module: is required"],
+    [
+      { agents: { providers: { a: { kind: "opnai" } } } },
+      'agents.providers.a.kind: must be one of "echo", "openai-compatible", "openai", "anthropic", "gateway", "command", "acp"',
+    ],
+    [
+      { agents: { providers: { a: {} } } },
+      'agents.providers.a.kind: must be one of "echo", "openai-compatible", "openai", "anthropic", "gateway", "command", "acp"',
+    ],
+    [{ agents: { providers: { a: "openai" } } }, "agents.providers.a: must be an object, not a string"],
+    [{ agents: { providers: { a: { kind: "gateway" } } } }, "agents.providers.a.baseUrl: is required"],
+    [
+      { agents: { providers: { a: { kind: "gateway", baseUrl: "x" } } } },
+      "agents.providers.a.baseUrl: must begin with http:// or https://",
+    ],
+    [
+      { agents: { providers: { a: { kind: "openai", command: ["x"] } } } },
+      'agents.providers.a.command: unknown key "command"; known here: kind, baseUrl, apiKey, headers',
+    ],
+    [{ hooks: { mail: { source: { kind: "pop3" } } } }, 'hooks.mail.source.kind: must be one of "imap", "gmail"'],
+    [
+      { channels: { irc: {} } },
+      'channels.irc: unknown key "irc"; known here: whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams',
+    ],
+    [{ channels: { slack: { token: " " } } }, "channels.slack.token: must not be blank"],
+    [{ channels: { mattermost: { token: "x" } } }, "channels.mattermost.baseUrl: is required"],
+    [
+      { hooks: { dedupeWindow: "1 day" } },
+      "hooks.dedupeWindow: must match ^[1-9]\\d*(ms|s|m|h|d)$ (A number and its unit: 500ms, 30s, 30m, 24h, 7d)",
+    ],
+    [
+      { hooks: { redact: ["user.password"] } },
+      "hooks.redact[0]: must match ^\\$(\\.[^.*\\[\\]]+|\\.\\*|\\[(\\d+|\\*)\\])+$ (A place in a payload: $.user.password, $.items[*].token)",
+    ],
+    [
+      { hooks: { mail: { filter: { senders: ["example.com"] } } } },
+      "hooks.mail.filter.senders[0]: must match ^[^\\s@]*@[^\\s@]+$ (An address, ann@example.com, or a domain, @example.com)",
+    ],
+    [{ hooks: { mail: { filter: { labels: [""] } } } }, "hooks.mail.filter.labels[0]: must not be empty"],
+    [{ hooks: { mail: { filter: { labels: [] } } } }, "hooks.mail.filter.labels: must not be empty"],
+  ])("wrong values: %j", async (value, sentence) => {
+    expect(await sentences(value)).toEqual([sentence]);
+  });
+
+  test.each([null, [], "text"])("the configuration itself must be an object, not %j", async (value) => {
+    expect(await sentences(value)).toEqual([expect.stringMatching(/: The configuration must be an object/)]);
+  });
+});
+
+test.each([
+  ["config", assembleSchema(builtInDrivers)],
+  ["mapping", readSchema("mapping")],
+  ["preset", readSchema("preset")],
+  ["wake", readSchema("wake")],
+  ["agent", readSchema("agent")],
+  ["action", readSchema("action")],
+])("each pattern of the schema %s has a description that says what it expects", (_, schema) => {
+  const silent: unknown[] = [];
+  JSON.parse(JSON.stringify(schema), (_key, part: unknown) => {
+    const { pattern, description } = isObject(part) ? part : {};
+    if (typeof pattern === "string" && pattern !== "\\S" && description === undefined) silent.push(pattern);
+    return part;
+  });
+  expect(silent).toEqual([]);
+});

@@ -1,0 +1,17 @@
+import { checkConfig, type CheckOptions } from "../../src/config/load.ts";
+import { ConfigError, type ConfigProblem } from "../../src/errors.ts";
+
+/** What is wrong with a configuration, as `key: message`. */
+export async function findProblems(
+  config: unknown,
+  options: Partial<CheckOptions> = {},
+): Promise<{ errors: string[]; warnings: string[] }> {
+  const toText = ({ key, message }: ConfigProblem): string => `${key}: ${message}`;
+  try {
+    const { problems, warnings } = await checkConfig(config, { baseDir: "/", env: {}, ...options });
+    return { errors: problems.map(toText), warnings: warnings.map(toText) };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { errors: error.problems.map(toText), warnings: [] };
+  }
+}
