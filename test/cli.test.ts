@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type CliResult, runWebhooks } from "./support/cli.ts";
 import { startProcess } from "./support/process.ts";
 import { startSlack } from "./support/slack.ts";
-import { INTERRUPT, openTerminal } from "./support/terminal.ts";
+import { INTERRUPT, spawnTerminal } from "./support/terminal.ts";
 import { HOOK_TOKEN, withTokens } from "./support/service.ts";
 
 let folder: string;
@@ -134,10 +134,10 @@ describe("webhooks channels test", () => {
 describe("webhooks serve", () => {
   test("on a terminal the log is for a person, and Ctrl+C ends it", async () => {
     writeOpenState();
-    const terminal = openTerminal(folder, ["serve", "--port", "0"]);
+    const terminal = spawnTerminal(folder, ["serve", "--port", "0"]);
     await terminal.answer("Listening on", INTERRUPT);
     expect(await terminal.end()).toBe(0);
-    expect(terminal.shown()).toMatch(/^\d\d:\d\d:\d\d WARN {2}others can reach the state folder folder=\S+\r?$/m);
+    expect(terminal.shown()).toMatch(/^\d\d:\d\d:\d\d WARN {2}other users can access the state folder folder=\S+\r?$/m);
   });
 
   test("elsewhere the log is JSON, and SIGTERM ends it", async () => {
@@ -150,7 +150,7 @@ describe("webhooks serve", () => {
     });
     expect(response.status).toBe(200);
     expect(await service.end("SIGTERM")).toBe(0);
-    expect(service.errors()).toMatch(/^\{"level":40,.*"msg":"others can reach the state folder"\}$/m);
+    expect(service.errors()).toMatch(/^\{"level":40,.*"msg":"other users can access the state folder"\}$/m);
   });
 
   test("refuses to start without a hook token, and says which key and why", async () => {

@@ -1,11 +1,9 @@
 /** A program as the agent of a running service. */
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { createClient } from "./support/client.ts";
 import { isRunning } from "./support/is-running.ts";
-import { startProcess } from "./support/process.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
+import { type Service, startService } from "./support/service.ts";
 
 let service: Service;
 afterEach(() => service.close());
@@ -37,24 +35,6 @@ test("the program ends at its timeout", async () => {
   await expect.poll(() => hasStarted && isRunning(readPid())).toBe(false);
 });
 
-test("a program that ignores signals ends with the service, and no history file is left", async () => {
-  await start("trap '' TERM INT; echo $$ > pid; while :; do sleep 1; done");
-  await service.hookline.close();
-  const temporary = path.join(service.folder, "temporary");
-  mkdirSync(temporary);
-  const file = path.join(service.folder, "webhooks.json5");
-  const { url, child, end } = await startProcess(file, { TMPDIR: temporary });
-  await createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN }).post("agent", QUIET);
-  await expect.poll(() => existsSync(path.join(service.folder, "pid")) && readPid()).toMatch(/^\d+$/);
-  expect(historiesIn(temporary)).toHaveLength(1);
-  child.kill("SIGTERM");
-  // The service waits for the turn until the second signal.
-  await expect.poll(() => fetch(`${url}/healthz`).catch(() => "closed")).toBe("closed");
-  expect(await end("SIGTERM")).not.toBe(0);
-  await expect.poll(() => isRunning(readPid())).toBe(false);
-  expect(historiesIn(temporary)).toEqual([]);
-});
-
 const QUIET = { message: "go", deliver: false, wakeMode: "next-heartbeat" };
 
 async function start(script: string): Promise<void> {
@@ -71,10 +51,6 @@ async function start(script: string): Promise<void> {
 async function run(payload: object) {
   const { body } = await service.post("agent", { ...QUIET, ...payload });
   return service.settled(body.eventId);
-}
-
-function historiesIn(folder: string): string[] {
-  return readdirSync(folder).filter((name) => name.startsWith("hookline-turn-"));
 }
 
 function readPid(): string {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { GMAIL_CLIENT, giveConsent } from "../support/gmail/mailbox.ts";
 import { startGmail } from "../support/gmail.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
-import { DOWN, ENTER, INTERRUPT, openTerminal } from "../support/terminal.ts";
+import { DOWN, ENTER, INTERRUPT, openTerminal, spawnTerminal } from "../support/terminal.ts";
 
 let folder: string;
 let server: ImapServer;
@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 test("guides a person, and shows the change before it is written", { timeout: 120_000 }, async () => {
-  const terminal = openTerminal(folder, ["mail", "setup", "--host", server.host]);
+  const terminal = spawnTerminal(folder, ["mail", "setup", "--host", server.host]);
   await terminal.answer("Mail address", `${server.user}${ENTER}`);
   await terminal.answer("Encryption", DOWN + DOWN + ENTER);
   await terminal.answer("Port", `${"\u007f".repeat(3)}${server.port}${ENTER}`);

@@ -1,12 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
+import { PassThrough, type Readable, type Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { expect } from "vitest";
+import { runCli } from "../../src/cli/main.ts";
+import { createTestIo } from "./cli.ts";
 
-const main = path.join(import.meta.dirname, "../../src/cli/webhooks.ts");
+const entry = path.join(import.meta.dirname, "../../src/cli/webhooks.ts");
 
-/** `webhooks` on a terminal of its own, and a person at it. */
+/** `webhooks` on a terminal, with a person at it. */
 export interface Terminal {
   /** Waits for a question, then types. */
   answer(question: string, keys: string): Promise<void>;
@@ -20,31 +23,41 @@ export const ENTER = "\r";
 export const DOWN = "\u001b[B";
 export const INTERRUPT = "\u0003";
 
-/** Runs `webhooks` in a folder on a pseudo terminal, which util-linux's `script` makes. */
+/** Runs `webhooks` in this process, on streams that look like a terminal. */
 export function openTerminal(folder: string, args: string[]): Terminal {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} });
+  const stdout = Object.assign(new PassThrough({ encoding: "utf8" }), { isTTY: true, columns: 200, rows: 50 });
+  const { io } = createTestIo(folder);
+  const ended = runCli(args, { ...io, stdin, stdout, stderr: stdout });
+  return createTerminal(stdout, stdin, ended);
+}
+
+/** Runs `webhooks` as a program on a pseudo terminal, which util-linux's `script` makes. */
+export function spawnTerminal(folder: string, args: string[]): Terminal {
   const { INIT_CWD: _, WEBHOOKS_CONFIG: __, CI: ___, ...env } = process.env;
-  const command = [process.execPath, main, ...args].map((part) => `'${part}'`).join(" ");
+  const command = [process.execPath, entry, ...args].map((part) => `'${part}'`).join(" ");
   // A new one has no width at all.
   const sized = `stty rows 50 cols 200; exec ${command}`;
   const child = spawn("/usr/bin/script", ["--quiet", "--return", "--command", sized, "/dev/null"], {
     cwd: folder,
     env: { ...env, TERM: "xterm" },
   });
-  const ended = once(child, "close");
+  const ended = once(child, "close").then(([code]) => Number(code));
+  return createTerminal(child.stdout.setEncoding("utf8"), child.stdin, ended);
+}
+
+function createTerminal(screen: Readable, keyboard: Writable, ended: Promise<number>): Terminal {
   let output = "";
   let seen = 0;
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+  screen.on("data", (text: string) => (output += text));
   return {
     async answer(question, keys) {
       const isAsked = (): boolean => output.includes(question, seen);
       await expect.poll(isAsked, { timeout: 60_000, message: `${question}\n${output.slice(seen)}` }).toBe(true);
       seen = output.indexOf(question, seen) + question.length;
-      child.stdin.write(keys);
+      keyboard.write(keys);
     },
     shown: () => stripVTControlCharacters(output),
-    async end() {
-      const [code] = await ended;
-      return Number(code);
-    },
+    end: () => ended,
   };
 }

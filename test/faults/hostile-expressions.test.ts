@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { MappingInput } from "../src/config/schema/generated.ts";
-import { runWebhooks } from "./support/cli.ts";
-import { type ServiceProcess, startProcess } from "./support/process.ts";
-import { HOOK_TOKEN, withTokens } from "./support/service.ts";
+import type { MappingInput } from "../../src/config/schema/generated.ts";
+import { runWebhooks } from "../support/cli.ts";
+import { type ServiceProcess, startProcess } from "../support/process.ts";
+import { HOOK_TOKEN, withTokens } from "../support/service.ts";
 
 const PATTERN = "^(a+)+$";
 

@@ -1,0 +1,37 @@
+/** An agent's program outlives neither the service nor its history file, also when nothing ends in order. */
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { createClient } from "../support/client.ts";
+import { isRunning } from "../support/is-running.ts";
+import { startProcess } from "../support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
+
+const SCRIPT = "trap '' TERM INT; echo $$ > pid; while :; do sleep 1; done";
+
+test("a program that ignores signals ends with the service, and no history file is left", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-command-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const temporary = path.join(folder, "temporary");
+  mkdirSync(temporary);
+  const file = path.join(folder, "webhooks.json5");
+  const providers = { own: { kind: "command" as const, command: ["sh", "-c", SCRIPT] as [string, ...string[]] } };
+  writeFileSync(file, JSON.stringify(withTokens({ agents: { providers, defaults: { model: "own/default" } } })));
+
+  const { url, child, end } = await startProcess(file, { TMPDIR: temporary });
+  const client = createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+  await client.post("agent", { message: "go", deliver: false, wakeMode: "next-heartbeat" });
+  const pidFile = path.join(folder, "pid");
+  const readPid = (): string => readFileSync(pidFile, "utf8").trim();
+  await expect.poll(() => existsSync(pidFile) && readPid()).toMatch(/^\d+$/);
+  const histories = (): string[] => readdirSync(temporary).filter((name) => name.startsWith("hookline-turn-"));
+  expect(histories()).toHaveLength(1);
+
+  child.kill("SIGTERM");
+  // The service waits for the turn until the second signal.
+  await expect.poll(() => fetch(`${url}/healthz`).catch(() => "closed")).toBe("closed");
+  expect(await end("SIGTERM")).not.toBe(0);
+  await expect.poll(() => isRunning(readPid())).toBe(false);
+  expect(histories()).toEqual([]);
+});
