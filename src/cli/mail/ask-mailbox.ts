@@ -2,7 +2,6 @@ import { findProvider, parseMailAddress, partOf, type Target } from "../../mail/
 import { askGmail } from "./ask-gmail.ts";
 import { askImap } from "./ask-imap.ts";
 import { type Prompter, type Session, textOf } from "./prompter.ts";
-import type { Choice, Terminal } from "./terminal.ts";
 
 /** The answers about a mailbox: `hooks.mail.source` as it will be written, and files for its secrets. */
 export interface MailboxAnswer {
@@ -57,41 +56,12 @@ async function askKind(
 const SETTINGS = ["channel", "to", "model", "thinking", "instructions"] as const;
 type Settings = Partial<Record<(typeof SETTINGS)[number], string>>;
 
-/** Asks for other keys of `hooks.mail`. Those without an answer stay as they are. */
+/** Other keys of `hooks.mail`. Those without an answer stay as they are; without any flag a person is asked for instructions. */
 export async function askSettings({ flags, terminal }: Prompter, target: Target): Promise<Settings> {
-  const given = Object.fromEntries(SETTINGS.map((name) => [name, flags[name]]));
+  const given: Settings = Object.fromEntries(SETTINGS.map((name) => [name, flags[name]]));
   if (!terminal || Object.values(given).some((value) => value !== undefined)) return given;
-  const mail = partOf(target.written, "hooks", "mail");
-  const route = await askRoute(terminal, mail, partOf(target.written, "channels"));
-  return {
-    ...route,
-    instructions: await askOptional(terminal, "Your instructions for the agent", mail, "instructions"),
-  };
-}
-
-async function askRoute(
-  terminal: Terminal,
-  mail: Record<string, unknown>,
-  channels: Record<string, unknown>,
-): Promise<Settings> {
-  const configured = Object.keys(channels);
-  if (configured.length === 0) return {};
-  const choices: Choice<string>[] = [
-    { value: "last", label: "To the conversation that was used last" },
-    ...configured.map((name) => ({ value: name, label: name })),
-  ];
-  const initial = textOf(mail, "channel") ?? "last";
-  const channel = await terminal.choose({ message: "Where do the agent's replies go?", choices, initial });
-  if (channel === "last") return channel === initial ? {} : { channel };
-  return { channel, to: await askOptional(terminal, "Recipient", mail, "to") };
-}
-
-async function askOptional(
-  terminal: Terminal,
-  message: string,
-  mail: Record<string, unknown>,
-  key: string,
-): Promise<string | undefined> {
-  const answer = await terminal.text({ message: `${message} (optional)`, initial: textOf(mail, key), optional: true });
-  return answer === "" ? undefined : answer;
+  const initial = textOf(partOf(target.written, "hooks", "mail"), "instructions");
+  const message = "Your instructions for the agent (optional)";
+  const instructions = await terminal.text({ message, initial, optional: true });
+  return { instructions: instructions || undefined };
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addServiceOptions, CONFIG_HELP } from "../command.ts";
+import { addServiceOptions } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { addSetupFlags, type SetupFlags } from "./flags.ts";
 import type { MailRunFlags } from "./run.ts";
@@ -11,7 +11,7 @@ export function addMail(program: Command, io: CliIo): void {
     .command("setup")
     .description("Find the mailbox, test its login, and write hooks.mail into the configuration.");
   // Imported late: prompts and mail sources would slow down the other commands.
-  addSetupFlags(setup, CONFIG_HELP).action(async (flags: SetupFlags) => {
+  addSetupFlags(setup).action(async (flags: SetupFlags) => {
     const { setUpMail } = await import("./setup.ts");
     await setUpMail(flags, io);
   });

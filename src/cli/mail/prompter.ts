@@ -1,15 +1,10 @@
 import path from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { ConfigError } from "../../errors.ts";
-import { isReference, toReference, type SecretPlace, type Target } from "../../mail/setup/index.ts";
+import { isReference, type Target, toFileReference, toVariableReference } from "../../mail/setup/index.ts";
 import type { CliIo } from "../io.ts";
-import type { SecretFlag, SetupFlags } from "./flags.ts";
+import { type SecretFlag, type SetupFlags, type TextFlag, toFlag } from "./flags.ts";
 import type { Choice, ChoicePrompt, Terminal, TextPrompt } from "./terminal.ts";
-
-/** The flags with a single text. */
-type TextFlag = {
-  [Flag in keyof SetupFlags]-?: NonNullable<SetupFlags[Flag]> extends string ? Flag : never;
-}[keyof SetupFlags];
 
 /** Answers a question by its flag, else by the person at the terminal, else by its default. */
 export interface Prompter {
@@ -80,13 +75,11 @@ export interface SecretQuestion {
 
 /** Asks where a secret is, and returns a reference to it. A literal secret moves into a file. */
 export async function askSecret(session: Session, question: SecretQuestion): Promise<string> {
-  const { prompter, target } = session;
   const { flag, title, current } = question;
-  const baseDir = path.dirname(target.file);
-  const place = await readSecretFlags(prompter, question);
-  if (typeof place === "string") return storeSecret(session, question.fileName, place);
-  if (place) return toReference(place, baseDir);
-  if (prompter.terminal) return askSecretPlace(session, prompter.terminal, question);
+  const { terminal } = session.prompter;
+  const given = await readSecretFlags(session, question);
+  if (given !== undefined) return given;
+  if (terminal) return askSecretPlace(session, terminal, question);
   if (isReference(current)) return current;
   if (typeof current === "string") return storeSecret(session, question.fileName, current);
   const flags = (["Env", "File", "Stdin"] as const).map((end) => toFlag(`${flag}${end}`));
@@ -97,22 +90,27 @@ export async function askSecret(session: Session, question: SecretQuestion): Pro
 export function storeSecret({ target, secretFiles }: Session, fileName: string, secret: string): string {
   const file = path.join(target.stateDir, fileName);
   secretFiles.set(file, `${secret}\n`);
-  return toReference({ kind: "file", file }, path.dirname(target.file));
+  return toFileReference(file, path.dirname(target.file));
 }
 
-/** A place, or the piped secret itself. */
 async function readSecretFlags(
-  { flags, io }: Prompter,
-  { flag, title }: SecretQuestion,
-): Promise<SecretPlace | string | undefined> {
+  session: Session,
+  { flag, title, fileName }: SecretQuestion,
+): Promise<string | undefined> {
+  const { flags, io } = session.prompter;
   const name = flags[`${flag}Env`];
   const file = flags[`${flag}File`];
-  if (name !== undefined) return { kind: "env", name };
-  if (file !== undefined) return { kind: "file", file: path.resolve(io.cwd, file) };
+  if (name !== undefined) return toVariableReference(name);
+  if (file !== undefined) return referToFile(session, file);
   if (!flags[`${flag}Stdin`]) return undefined;
   const piped = (await readAll(io.stdin)).replace(/\r?\n$/, "");
   if (piped === "") throw new ConfigError([{ message: `${title}: standard input is empty` }]);
-  return piped;
+  return storeSecret(session, fileName, piped);
+}
+
+/** `file`: as the person wrote it, relative to the current folder. */
+function referToFile({ prompter, target }: Session, file: string): string {
+  return toFileReference(path.resolve(prompter.io.cwd, file), path.dirname(target.file));
 }
 
 async function askSecretPlace(
@@ -120,8 +118,7 @@ async function askSecretPlace(
   terminal: Terminal,
   { flag, title, fileName, current }: SecretQuestion,
 ): Promise<string> {
-  const { prompter, target } = session;
-  const baseDir = path.dirname(target.file);
+  const { prompter } = session;
   const choices: Choice<"text" | "env" | "file" | "current">[] = [
     { value: "text", label: "Type it here", hint: "stored in a file that only your user can read" },
     { value: "env", label: "In an environment variable" },
@@ -132,22 +129,15 @@ async function askSecretPlace(
   if (kind === "current") return String(current);
   if (kind === "text") return storeSecret(session, fileName, await terminal.secret(`${title} (hidden)`));
   if (kind === "env") {
-    const name = await prompter.text({ flag: `${flag}Env`, message: "Name of the variable" });
-    return toReference({ kind, name }, baseDir);
+    return toVariableReference(await prompter.text({ flag: `${flag}Env`, message: "Name of the variable" }));
   }
-  const file = await prompter.text({ flag: `${flag}File`, message: "Path of the file" });
-  return toReference({ kind, file: path.resolve(prompter.io.cwd, file) }, baseDir);
+  return referToFile(session, await prompter.text({ flag: `${flag}File`, message: "Path of the file" }));
 }
 
 /** A written text or number as text. */
 export function textOf(written: Record<string, unknown>, key: string): string | undefined {
   const value = written[key];
   return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
-}
-
-/** `passwordEnv` → `--password-env` */
-export function toFlag(name: keyof SetupFlags): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 function requireValid(answer: string, { flag, check, optional }: TextPrompt & { flag: TextFlag }): string {

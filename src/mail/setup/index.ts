@@ -13,10 +13,10 @@ export {
   partOf,
   planSetup,
   readTarget,
-  type SecretPlace,
   type SetupPlan,
   type Target,
-  toReference,
+  toFileReference,
+  toVariableReference,
   writeSetup,
 } from "./plan.ts";
 export { findHint, findObstacle, findProvider, type FoundServer, parseMailAddress } from "./providers.ts";

@@ -9,7 +9,8 @@ import {
   planSetup,
   readTarget,
   type SetupPlan,
-  toReference,
+  toFileReference,
+  toVariableReference,
   type WantedMail,
   writeSetup,
 } from "./plan.ts";
@@ -105,16 +106,19 @@ describe("writeSetup", () => {
 });
 
 test.each([
-  [{ kind: "env", name: "PW" } as const, "${PW}"],
-  [{ kind: "file", file: "/etc/secrets/pw" } as const, "${file:/etc/secrets/pw}"],
-  [{ kind: "file", file: "/srv/hooks/secrets/pw" } as const, "${file:secrets/pw}"],
-  [{ kind: "file", file: "/srv/hooks2/pw" } as const, "${file:/srv/hooks2/pw}"],
-])("the reference to %j is %s", (place, reference) => {
-  expect(toReference(place, "/srv/hooks")).toBe(reference);
+  ["/etc/secrets/pw", "${file:/etc/secrets/pw}"],
+  ["/srv/hooks/secrets/pw", "${file:secrets/pw}"],
+  ["/srv/hooks2/pw", "${file:/srv/hooks2/pw}"],
+])("the reference to %s is %s", (place, reference) => {
+  expect(toFileReference(place, "/srv/hooks")).toBe(reference);
+});
+
+test("the reference to a variable", () => {
+  expect(toVariableReference("PW")).toBe("${PW}");
 });
 
 test.each(["A B", "1A", "A}", "A}${file:/etc/passwd", ""])("%j is not a valid variable name", (name) => {
-  expect(() => toReference({ kind: "env", name }, "/")).toThrow(/not the name/);
+  expect(() => toVariableReference(name)).toThrow(/not the name/);
 });
 
 test("hideSecrets hides every secret of a configuration", () => {

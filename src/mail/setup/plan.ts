@@ -134,15 +134,20 @@ export function partOf(written: Record<string, unknown>, ...keys: string[]): Rec
   }, written);
 }
 
-/** Where a secret is. */
-export type SecretPlace = { kind: "env"; name: string } | { kind: "file"; file: string };
-
-/** `${NAME}` or `${file:PATH}`, for a configuration in the folder `baseDir`. */
-export function toReference(place: SecretPlace, baseDir: string): string {
-  if (place.kind === "file") return `\${file:${toWrittenPath(place.file, baseDir)}}`;
-  if (/^[A-Za-z_]\w*$/.test(place.name)) return `\${${place.name}}`;
+/** `${NAME}` */
+export function toVariableReference(name: string): string {
+  if (/^[A-Za-z_]\w*$/.test(name)) return `\${${name}}`;
   const message = "this is not the name of an environment variable: expected one such as MAIL_PASSWORD";
   throw new ConfigError([{ message }]);
+}
+
+/** `${file:PATH}`, relative if the file is below the configuration's folder, so that both can be moved together. */
+export function toFileReference(file: string, baseDir: string): string {
+  const relative = path.relative(baseDir, file);
+  const isBelow = !relative.startsWith("..") && !path.isAbsolute(relative);
+  const written = isBelow ? relative.split(path.sep).join("/") : file;
+  if (!written.includes("}")) return `\${file:${written}}`;
+  throw new ConfigError([{ file, message: "a configuration cannot refer to a path that contains }" }]);
 }
 
 /** Whether a written value refers to a secret elsewhere. */
@@ -174,7 +179,7 @@ function findSecrets(value: unknown, at: readonly Segment[], isSecret: boolean):
 function nameToken({ file, stateDir }: Target, name: string, files: Map<string, string>): string {
   const tokenFile = path.join(stateDir, name);
   if (!existsSync(tokenFile)) files.set(tokenFile, `${randomBytes(24).toString("hex")}\n`);
-  return toReference({ kind: "file", file: tokenFile }, path.dirname(file));
+  return toFileReference(tokenFile, path.dirname(file));
 }
 
 function hasPreset(presets: unknown): boolean {
@@ -184,15 +189,6 @@ function hasPreset(presets: unknown): boolean {
 
 function withoutUndefined(fields: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
-/** Relative if the file is below the configuration's folder, so that both can be moved together. */
-function toWrittenPath(file: string, baseDir: string): string {
-  const relative = path.relative(baseDir, file);
-  const isBelow = !relative.startsWith("..") && !path.isAbsolute(relative);
-  const written = isBelow ? relative.split(path.sep).join("/") : file;
-  if (!written.includes("}")) return written;
-  throw new ConfigError([{ file, message: "a configuration cannot refer to a path that contains }" }]);
 }
 
 function isWritten(file: string, text: string): boolean {

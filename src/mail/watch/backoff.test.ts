@@ -1,18 +1,5 @@
 import { describe, afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createBackoff, createReconnectBackoff } from "./backoff.ts";
-
-describe("createBackoff", () => {
-  test("doubles up to the maximum and starts again after a success", () => {
-    const { next, reset } = createBackoff({ firstMs: 100, maxMs: 400 });
-    const waits = [next(), next(), next(), next()];
-    reset();
-    waits.push(next());
-    for (const [index, most] of [100, 200, 400, 400, 100].entries()) {
-      expect(waits[index]).toBeGreaterThanOrEqual(most / 2);
-      expect(waits[index]).toBeLessThanOrEqual(most);
-    }
-  });
-});
+import { createReconnectBackoff } from "./backoff.ts";
 
 describe("createReconnectBackoff", () => {
   const WAITS = {

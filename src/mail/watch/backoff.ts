@@ -1,28 +1,12 @@
 import { messageOf } from "../../errors.ts";
-import { createWakeUp } from "../../shared/async.ts";
-import { type Backoff as BackoffLimits, backoffMs } from "../../shared/backoff.ts";
+import { type Backoff, backoffMs } from "../../shared/backoff.ts";
 import { type MailState, needsOperator, type StatusTracker } from "./status.ts";
-
-export interface Backoff {
-  /** How long to wait after one more failure, in milliseconds. */
-  next(): number;
-  /** After a success: the next failure counts as the first. */
-  reset(): void;
-}
-
-export function createBackoff(limits: BackoffLimits): Backoff {
-  let failures = 0;
-  return {
-    next: () => backoffMs((failures += 1), limits),
-    reset: () => void (failures = 0),
-  };
-}
 
 export interface ReconnectLimits {
   /** After a failure that may end by itself. */
-  transient: BackoffLimits;
+  transient: Backoff;
   /** After a failure that an operator must fix: more attempts could lock the account. */
-  operator: BackoffLimits;
+  operator: Backoff;
 }
 
 /** How long to wait before the next connection, by what the earlier connections achieved. */
@@ -46,42 +30,26 @@ export function createReconnectBackoff(
   { transient, operator }: ReconnectLimits,
   now = () => performance.now(),
 ): ReconnectBackoff {
-  const unreachable = createBackoff(transient);
-  const dropped = createBackoff({ ...transient, maxMs: Math.min(transient.maxMs, MAX_AFTER_OPEN_MS) });
-  const refused = createBackoff(operator);
+  const afterOpen = { ...transient, maxMs: Math.min(transient.maxMs, MAX_AFTER_OPEN_MS) };
+  /** Failures in a row: connections that could not be opened, open ones that were lost, and problems for an operator. */
+  let unreachable = 0;
+  let dropped = 0;
+  let refused = 0;
   let openSince: number | undefined;
   return {
     received(mails) {
       openSince ??= now();
-      unreachable.reset();
-      refused.reset();
-      if (mails > 0) dropped.reset();
+      unreachable = 0;
+      refused = 0;
+      if (mails > 0) dropped = 0;
     },
     lost(state) {
       const wasOpenSince = openSince;
       openSince = undefined;
-      if (needsOperator(state)) return refused.next();
-      if (wasOpenSince === undefined) return unreachable.next();
-      if (now() - wasOpenSince >= STABLE_MS) dropped.reset();
-      return dropped.next();
-    },
-  };
-}
-
-export interface Pauses {
-  /** Resolves after this time, at the next nudge, or when the signal aborts. Never rejects. */
-  wait(ms: number): Promise<void>;
-  /** Ends every wait: something has changed, so a new attempt makes sense. */
-  nudge(): void;
-}
-
-export function createPauses(signal: AbortSignal): Pauses {
-  const wakeUp = createWakeUp();
-  return {
-    wait: async (ms) => void (await wakeUp.wait(ms, signal)),
-    nudge() {
-      wakeUp.wake();
-      wakeUp.reset();
+      if (needsOperator(state)) return backoffMs((refused += 1), operator);
+      if (wasOpenSince === undefined) return backoffMs((unreachable += 1), transient);
+      if (now() - wasOpenSince >= STABLE_MS) dropped = 0;
+      return backoffMs((dropped += 1), afterOpen);
     },
   };
 }
@@ -89,7 +57,7 @@ export function createPauses(signal: AbortSignal): Pauses {
 /** What a retry needs to know. */
 export interface RetryContext {
   status: StatusTracker;
-  backoff: BackoffLimits;
+  backoff: Backoff;
   /** Waits this long, or until a new attempt makes sense. Rejects when the watch ends. */
   pause(ms: number): Promise<void>;
 }
@@ -97,16 +65,15 @@ export interface RetryContext {
 /** Calls the store until it works, since a full disk may have space again later. Rejects when the watch ends. */
 export async function retryStore<Result>(
   call: () => Promise<Result>,
-  { status, backoff: limits, pause }: RetryContext,
+  { status, backoff, pause }: RetryContext,
 ): Promise<Result> {
-  const backoff = createBackoff(limits);
-  for (let failures = 0; ; failures += 1) {
+  for (let attempts = 1; ; attempts += 1) {
     try {
       const result = await call();
-      if (failures > 0) status.resume();
+      if (attempts > 1) status.resume();
       return result;
     } catch (error) {
-      const waitMs = backoff.next();
+      const waitMs = backoffMs(attempts, backoff);
       status.enter("store-failed", { error: `the mail store: ${messageOf(error)}`, waitMs });
       await pause(waitMs);
     }

@@ -1,7 +1,8 @@
 import { isRetryableStatus } from "../../shared/http-status.ts";
 import { cutText } from "../../shared/text.ts";
+import { backoffMs } from "../../shared/backoff.ts";
 import type { Mail } from "../source.ts";
-import { createBackoff, type RetryContext } from "./backoff.ts";
+import type { RetryContext } from "./backoff.ts";
 import { type HookResponse, type PostMails, toBody } from "./post.ts";
 
 /** The result of one mail. */
@@ -53,14 +54,13 @@ interface ClassifiedResponse {
 
 /** Retries while the service is unavailable, and a few times when a transform fails on a single mail. */
 async function postUntilClassified(mails: Mail[], context: DeliverContext): Promise<ClassifiedResponse> {
-  const { sourceName, post, status, pause, postSignal } = context;
+  const { sourceName, post, status, backoff, pause, postSignal } = context;
   const body = toBody(sourceName, mails);
-  const backoff = createBackoff(context.backoff);
   for (let attempts = 1, failures = 0; ; attempts += 1) {
     const response = await post(body, postSignal);
     const classification = classifyResponse(response, mails.length);
     if (classification === "failed") failures += 1;
-    const waitMs = Math.max(backoff.next(), response.retryAfterMs ?? 0);
+    const waitMs = Math.max(backoffMs(attempts, backoff), response.retryAfterMs ?? 0);
     if (classification === "unavailable") {
       postSignal.throwIfAborted();
       status.enter("rejected", { error: response.error, waitMs });

@@ -1,25 +1,28 @@
 import type { Log } from "../../telemetry/log.ts";
 
-/** The states of a folder, from the best to the worst. */
-const MAIL_STATES = [
-  "watching",
-  "catching-up",
-  "connecting",
-  "stopped",
-  "network",
-  "locked",
-  "rejected",
-  "store-failed",
-  "mailbox-gone",
-  "tls-failed",
-  "login-refused",
-] as const;
-/**
- * watching: all mails are processed · catching-up: more mails wait behind the current batch · connecting: not open yet · stopped ·
- * network: the mailbox cannot be reached · locked: another process watches the mailbox · rejected: the hook accepts no mail at all ·
- * store-failed: results cannot be stored · mailbox-gone, tls-failed, login-refused: an operator must fix it.
- */
-export type MailState = (typeof MAIL_STATES)[number];
+/** The states of a folder, from the best to the worst, and the log level at which a folder enters them. */
+const LOG_LEVELS = {
+  /** All mails are processed. */
+  watching: "info",
+  /** More mails wait behind the current batch. */
+  "catching-up": "info",
+  /** The folder is not open yet. */
+  connecting: "debug",
+  stopped: "info",
+  /** The mailbox cannot be reached. */
+  network: "warn",
+  /** Another process watches the mailbox. */
+  locked: "warn",
+  /** The hook accepts no mail at all. */
+  rejected: "warn",
+  /** Results cannot be stored. */
+  "store-failed": "error",
+  "mailbox-gone": "error",
+  "tls-failed": "error",
+  "login-refused": "error",
+} as const satisfies Record<string, keyof Log>;
+
+export type MailState = keyof typeof LOG_LEVELS;
 
 /** Whether no mail arrives until an operator has fixed something. */
 export function needsOperator(state: MailState): boolean {
@@ -59,7 +62,7 @@ export function toMailStatus(
   { name: source, mailbox }: { name: string; mailbox: string },
   folders: FolderStatus[],
 ): MailStatus {
-  const rank = ({ state }: FolderStatus): number => MAIL_STATES.indexOf(state);
+  const rank = ({ state }: FolderStatus): number => Object.keys(LOG_LEVELS).indexOf(state);
   const worst = folders.toSorted((one, other) => rank(other) - rank(one))[0];
   return { source, mailbox, state: worst?.state ?? "stopped", error: worst?.error, folders };
 }
@@ -96,20 +99,6 @@ export interface TrackerOptions {
   /** Called with each new state, and after each further failed attempt. */
   onChange(status: FolderStatus): void;
 }
-
-const LOG_LEVELS: Record<MailState, keyof Log> = {
-  watching: "info",
-  "catching-up": "info",
-  connecting: "debug",
-  stopped: "info",
-  network: "warn",
-  locked: "warn",
-  rejected: "warn",
-  "store-failed": "error",
-  "mailbox-gone": "error",
-  "tls-failed": "error",
-  "login-refused": "error",
-};
 
 export function createStatusTracker({ folder, log, onChange }: TrackerOptions): StatusTracker {
   const status: FolderStatus = {

@@ -1,10 +1,10 @@
 import type { MailSettings } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
-import { settlesWithin } from "../../shared/async.ts";
+import { createWakeUp, settlesWithin } from "../../shared/async.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { MailSource } from "../source.ts";
 import type { MailStore } from "../store/store.ts";
-import { createPauses, type ReconnectLimits } from "./backoff.ts";
+import type { ReconnectLimits } from "./backoff.ts";
 import { createInFlight } from "./batch.ts";
 import type { ProcessedMail } from "./deliver.ts";
 import { watchFolder } from "./folder-watcher.ts";
@@ -63,7 +63,7 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
   const stopping = new AbortController();
   const aborting = new AbortController();
   const { signal } = stopping;
-  const { wait, nudge } = createPauses(signal);
+  const wakeUp = createWakeUp();
   const inFlight = createInFlight(signal);
   const trackers = source.folders.map((folder) => createStatusTracker({ folder, log, onChange }));
   let store: MailStore | undefined;
@@ -78,7 +78,10 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
       const folders = trackers.map((tracker) => tracker.read());
       return toMailStatus(source, folders);
     },
-    nudge,
+    nudge() {
+      wakeUp.wake();
+      wakeUp.reset();
+    },
     close() {
       closing ??= stop();
       return closing;
@@ -98,7 +101,7 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
       } catch (error) {
         enterAll("store-failed", messageOf(error));
       }
-      if (!store) await wait(LOCK_RETRY_MS);
+      if (!store) await wakeUp.wait(LOCK_RETRY_MS, signal);
     }
   }
 
@@ -114,7 +117,7 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
   }
 
   async function pause(ms: number): Promise<void> {
-    await wait(ms);
+    await wakeUp.wait(ms, signal);
     signal.throwIfAborted();
   }
 
