@@ -13,7 +13,10 @@ const files = { "transforms/t.ts": "export default () => { throw new Error('not 
 
 let service: Service;
 beforeAll(async () => {
-  service = await startService({ config: { hooks: { mappings } }, files });
+  service = await startService({
+    config: { hooks: { mappings }, channels: { imessage: { command: ["no-imsg"] } } },
+    files,
+  });
 });
 afterAll(() => service.close());
 
@@ -104,13 +107,15 @@ describe("webhooks events", () => {
 
 test("webhooks dead-letters lists, retries and drops", async () => {
   const ids = [];
-  for (const to of ["1", "2"]) {
-    const { body } = await service.post("agent", { message: "x", channel: "discord", to });
+  for (const to of ["+15551234567", "+15551234568"]) {
+    const { body } = await service.post("agent", { message: "x", channel: "imessage", to });
     await service.settled(body.eventId);
     ids.push(body.eventId);
   }
   const listed = await ask("dead-letters", "list");
-  expect(listed.stdout).toMatch(/^\S+ {2}delivery {2}agent {2}1 attempt\n {2}given up .*\n {2}the channel discord/);
+  expect(listed.stdout).toMatch(
+    /^\S+ {2}delivery {2}agent {2}1 attempt\n {2}given up .*\n {2}no-imsg could not be started/,
+  );
   expect(listed.stdout).toContain(`event ${ids[0]}`);
   const letters = JSON.parse((await ask("dead-letters", "list", "--json")).stdout);
   expect(letters.map(({ eventId }: { eventId: string }) => eventId)).toEqual(ids.toReversed());
