@@ -16,7 +16,7 @@ export const FALLBACK_CHANNEL: ChannelName = "whatsapp";
 /** now: a heartbeat at once · next-heartbeat: wait for the next periodic one. */
 export type WakeMode = "now" | "next-heartbeat";
 
-/** Key of the main session. No request can name it: see `mapping/session-key.ts`. */
+/** Key of the main session. No request can name it: see `mapping/policy.ts`. */
 export const MAIN_SESSION = "main";
 
 /** The hook names that the service itself answers; no mapping can take them. */

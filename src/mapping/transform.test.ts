@@ -141,24 +141,6 @@ describe("transform", () => {
       await expect(kept).rejects.toMatchObject({ status: 400, code: "session_key_refused" });
     });
   });
-});
-
-describe("call transform", () => {
-  const agent: MappingInput = { id: "m", messageTemplate: "Order {{id}}", transform: { module: "order.ts" } };
-  const wake: MappingInput = {
-    id: "m",
-    action: "wake",
-    textTemplate: "Order {{id}}",
-    transform: { module: "order.ts" },
-  };
-
-  async function run(mapping: MappingInput, transform: InlineTransform, over: Scenario = {}): Promise<Resolution> {
-    return resolve("shop", { id: 7, to: "C1" }, { mappings: [mapping], transform, ...over });
-  }
-
-  async function actionsOf(mapping: MappingInput, result: unknown, over?: Scenario): Promise<HookAction[]> {
-    return (await run(mapping, () => result, over)).actions;
-  }
 
   describe("a result that is not an action", () => {
     test.each([
