@@ -7,7 +7,7 @@ import { startImapServer } from "./support/imap-server.ts";
 import { folderStatus, idsOfRuns, numbered, toBytes, toMailConfig } from "./support/mail-service.ts";
 import { type Service, type ServiceOptions, startService } from "./support/service.ts";
 
-test("a backup of a running service is the state of one moment, and a service starts from it", async () => {
+test("a backup of a running service is consistent, and a service starts from it", async () => {
   const service = await startService();
   let restored: Service | undefined;
   try {
@@ -46,7 +46,7 @@ test("a backup of a running service is the state of one moment, and a service st
   }
 });
 
-test("a backup knows how far a mailbox is read: after a restore each mail is there once", async () => {
+test("a backup contains mailbox positions: after a restore each mail is posted once", async () => {
   const server = await startImapServer();
   const services: Service[] = [];
   const start = async (options: ServiceOptions = {}): Promise<Service> => {
@@ -91,7 +91,7 @@ test("a backup knows how far a mailbox is read: after a restore each mail is the
   }
 });
 
-test("of a backup there are both files or none", async () => {
+test("a backup has both files or none", async () => {
   const service = await startService();
   try {
     const { folder } = service;

@@ -24,7 +24,7 @@ interface Push {
   id?: string;
 }
 
-test("each is answered and recorded by itself, one turn is given all of them in order", async () => {
+test("each event is answered and recorded, and one turn gets all of them in order", async () => {
   await start({ ...pushes, coalesce: { ...OPEN, windowMs: 4000 } });
   const first = await push({ pr: "#1", commit: "a" });
   const other = await push({ pr: "#2", commit: "x" });
@@ -53,7 +53,7 @@ test("each is answered and recorded by itself, one turn is given all of them in 
   expect(await turns()).toBe(2);
 });
 
-test("when the window has closed the next one opens another", async () => {
+test("an event after the window opens another", async () => {
   await start({ ...pushes, coalesce: { ...OPEN, windowMs: 200 } });
   const first = await push({ pr: "#1", commit: "a" });
   await service.settled(first.body.eventId);
@@ -68,7 +68,7 @@ test("a blank key coalesces with nothing", async () => {
   expect(second.body.runId).not.toBe(first.body.runId);
 });
 
-test("a redelivery in the window is answered as before, and adds nothing", async () => {
+test("a redelivery in the window gets the same answer and adds nothing", async () => {
   await start();
   const first = await push({ pr: "#1", commit: "a", id: "1" });
   const second = await push({ pr: "#1", commit: "b", id: "2" });
@@ -116,7 +116,7 @@ test("the items of one request coalesce too", async () => {
   expect(await turns()).toBe(2);
 });
 
-test("what a transform marks as unsafe and what it does not are two turns", async () => {
+test("messages with and without the safety boundary do not share a turn", async () => {
   const transform = { module: "x.ts" };
   const coalesce = { ...OPEN, windowMs: 1200 };
   const mapping = { ...pushes, coalesce, transform, allowUnsafeExternalContent: true };
@@ -128,7 +128,7 @@ test("what a transform marks as unsafe and what it does not are two turns", asyn
   expect(await promptOf(own.body.sessionKey)).toBe("#1: a");
 });
 
-test("two hooks of one mapping do not share a turn: each is told where its text came from", async () => {
+test("two hooks of one mapping do not share a turn, since each names its origin", async () => {
   await start({ ...pushes, match: {} });
   const here = await service.post("here", { pr: "#1", commit: "a" });
   const there = await service.post("there", { pr: "#1", commit: "b" });
@@ -136,7 +136,7 @@ test("two hooks of one mapping do not share a turn: each is told where its text 
   expect(there.body.runId).not.toBe(here.body.runId);
 });
 
-test("several actions of one request stay several, and each is joined by its like", async () => {
+test("several actions of one request stay separate, and later ones join by key", async () => {
   await start(
     { ...pushes, transform: { module: "x.ts" } },
     'export default ({ base }) => [{ message: "short " + base.message }, { message: "long " + base.message }];',
@@ -151,7 +151,7 @@ test("several actions of one request stay several, and each is joined by its lik
   ]);
 });
 
-test("a wake is as it was: a heartbeat takes all that are pending", async () => {
+test("wakes do not coalesce: a heartbeat takes all pending ones", async () => {
   await start({ ...pushes, action: "wake", textTemplate: "{{commit}}", messageTemplate: undefined });
   const first = await push({ pr: "#1", commit: "a" });
   const second = await push({ pr: "#1", commit: "b" });

@@ -34,8 +34,8 @@ afterEach(async () => {
   model.close();
 });
 
-describe("a run that failed for good", () => {
-  test("is listed, and tried again once the cause is mended", async () => {
+describe("a run that failed permanently", () => {
+  test("is listed, and retried once the cause is fixed", async () => {
     const { eventId, runId, sessionKey } = await failRun();
     expect(await service.api(`/api/sessions/${sessionKey}`)).toMatchObject({ key: sessionKey, entries: [] });
     expect(await service.api("/api/dead-letters")).toEqual({
@@ -61,7 +61,7 @@ describe("a run that failed for good", () => {
     expect(await service.api("/api/dead-letters")).toEqual({ deadLetters: [] });
   });
 
-  test("can be dropped: it is gone from the list, and its event is done", async () => {
+  test("can be dropped: it leaves the list, and its event is done", async () => {
     const { eventId, runId } = await failRun();
     expect(await call("DELETE", `/api/dead-letters/${runId}`)).toEqual({ status: 200, ok: true });
     expect(await service.api("/api/dead-letters")).toEqual({ deadLetters: [] });

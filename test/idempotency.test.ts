@@ -85,7 +85,7 @@ test.each(Object.entries(CASES))(
   },
 );
 
-test("a repeat after a restart gets the first answer, however the key is given", async () => {
+test("a repeat after a restart gets the first answer, for each form of the key", async () => {
   const sendAll = () => Promise.all(Object.entries(CASES).map(([name, { send }]) => send(toKey(name, "restart"))));
   const first = await sendAll();
   const events = await countEvents();
@@ -96,7 +96,7 @@ test("a repeat after a restart gets the first answer, however the key is given",
   expect(await countEvents()).toBe(events);
 });
 
-test("one that comes while the first is still in its transform, or in its commit, is a duplicate", async () => {
+test("a repeat during the first request's transform or commit is a duplicate", async () => {
   const send = () => service.post("slow", { id: 9, text: "t" });
   const early = send();
   await sleep(5);
@@ -110,7 +110,7 @@ test("one that comes while the first is still in its transform, or in its commit
 describe("the items of a batch", () => {
   const item = (id: number) => ({ id, text: `item ${id}` });
 
-  test("each is done once, in whatever batches it comes, all at once", async () => {
+  test("each item is executed once across concurrent batches", async () => {
     const batches = [
       [1, 2],
       [2, 3],
@@ -121,7 +121,7 @@ describe("the items of a batch", () => {
     expect((await batchMessages()).toSorted()).toEqual(["item 1", "item 2", "item 3"]);
   });
 
-  test("after a restart only what is new is done, and the answer names all", async () => {
+  test("after a restart only new items are executed, and the answer names all", async () => {
     const earlier = await batchMessages();
     const first = await service.post("batch", { items: [item(11), item(12)] });
     service = await service.restart();
@@ -136,7 +136,7 @@ describe("the items of a batch", () => {
   });
 });
 
-test("other content under one key at the same moment: one is taken, the others hear of the conflict", async () => {
+test("concurrent requests with one key and different content: one is accepted, the others are conflicts", async () => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
       service.post("agent", { message: `m${index}`, ...quiet, idempotencyKey: "conflict" }),

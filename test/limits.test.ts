@@ -22,7 +22,7 @@ interface RunView {
   action: { message: string };
 }
 
-test("concurrency: one at a time, in order, while another mapping's runs go on", async () => {
+test("concurrency: one at a time, in order, while other mappings continue", async () => {
   models = await startModels();
   const gate = createGate();
   models.reply("ok", { hold: (message) => (message.includes("slow") ? gate.passed : undefined) });
@@ -46,7 +46,7 @@ test("concurrency: one at a time, in order, while another mapping's runs go on",
   }
 });
 
-test("rateLimit: all are taken, so many start in any period, also across a restart", async () => {
+test("rateLimit: all are accepted, and the limit holds in any period, also across a restart", async () => {
   const rateLimit = { max: 3, per: "700ms" };
   service = await startService({
     config: { hooks: { mappings: [mapping("slow", { rateLimit }), mapping("quick")] } },
@@ -66,7 +66,7 @@ test("rateLimit: all are taken, so many start in any period, also across a resta
   }
 });
 
-test("a reload that takes the limit away counts for what waits", async () => {
+test("a reload that removes the limit applies to queued runs", async () => {
   const limited = mapping("slow", { rateLimit: { max: 1, per: "1h" } });
   service = await startService({ config: { hooks: { mappings: [limited] } } });
   const ids = await postAll("slow", 3);

@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => service.close());
 
 describe("a replay", () => {
-  test("is a new event that is carried out, whatever key the first one had", async () => {
+  test("is a new event that is executed, whatever key the first one had", async () => {
     const keyed = { "x-kind": "first", "idempotency-key": "k" };
     const first = await service.post("m", { id: 1 }, keyed);
     await service.settled(first.body.eventId);
@@ -41,7 +41,7 @@ describe("a replay", () => {
     expect((await service.post("m", { id: 1 }, keyed)).body.eventId).toBe(first.body.eventId);
   });
 
-  test("goes through the mappings of now", async () => {
+  test("uses the current mappings", async () => {
     expect((await service.post("t", { n: 1 })).status).toBe(500);
     const [{ id }] = (await service.api("/api/events?status=failed")).events;
     expect(await replay(id)).toMatchObject({ status: 500, body: { code: "transform_failed" } });
@@ -54,7 +54,7 @@ describe("a replay", () => {
     expect((await service.settled(body.eventId)).runs[0].action.message).toBe("n 1");
   });
 
-  test("has neither the headers nor the fields that were not kept", async () => {
+  test("has neither the headers nor the fields that were redacted", async () => {
     const payload = { id: 2, password: "hunter2" };
     const { body } = await service.post("m", payload, { "x-kind": "a", "x-api-key": "s3cret" });
     const first = await service.settled(body.eventId);
@@ -79,7 +79,7 @@ describe("a replay", () => {
   });
 });
 
-test("a body that could not be read is not kept while there are places to redact", async () => {
+test("a body that could not be parsed is not stored if there are paths to redact", async () => {
   const response = await fetch(`${service.url}/hooks/m`, {
     method: "POST",
     headers: { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": "application/json" },

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { startService, withTokens } from "./support/service.ts";
 
-test("what is finished and old goes by itself, what a heartbeat is to be given stays", async () => {
+test("old finished events are deleted, pending system events are kept", async () => {
   let service = await startService();
   try {
     const agent = { message: "x", sessionKey: "s", deliver: false, wakeMode: "next-heartbeat" };

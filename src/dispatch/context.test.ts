@@ -5,7 +5,7 @@ import { JournalUnavailable } from "../errors.ts";
 
 const waiting = { log: silentLog, signal: new AbortController().signal };
 
-test("repeats a write until the journal takes it", async () => {
+test("repeats a call until the journal is available", async () => {
   let tries = 0;
   const write = async () => {
     tries += 1;
@@ -15,7 +15,7 @@ test("repeats a write until the journal takes it", async () => {
   await expect(retryWhileUnavailable(write, waiting)).resolves.toBe(3);
 });
 
-test("does not repeat what failed for another reason", async () => {
+test("does not repeat a call that failed for another reason", async () => {
   let tries = 0;
   const write = async () => {
     tries += 1;
@@ -25,7 +25,7 @@ test("does not repeat what failed for another reason", async () => {
   expect(tries).toBe(1);
 });
 
-test("gives up when the service stops", async () => {
+test("stops when the service shuts down", async () => {
   const stop = new AbortController();
   const write = async () => {
     stop.abort(new Error("stopped"));

@@ -17,7 +17,7 @@ const quiet = { wakeMode: "next-heartbeat" } as const;
 const claimRun = (journal: Journal) => journal.claimRuns(1, Date.now());
 const claimDelivery = (journal: Journal) => journal.claimDeliveries(1, Date.now());
 
-test("a run whose process ended at each of its tries is dead, and was not tried again", async () => {
+test("a run whose process ended in each attempt is dead without another attempt", async () => {
   const doomed = sampleRun("s", quiet);
   const next = sampleRun("s", { ...quiet, message: "next" });
   const folder = await leaveBehind((journal) => journal.accept(sampleEvent({ actions: [doomed, next] })));
@@ -36,7 +36,7 @@ test("a run whose process ended at each of its tries is dead, and was not tried 
   expect(seen).toEqual([expect.stringContaining("next")]);
 });
 
-test.each([1, 22])("a run whose process ended %i times is tried again", async (crashes) => {
+test.each([1, 22])("a run whose process ended %i times is retried", async (crashes) => {
   const folder = await leaveBehind((journal) => journal.accept(sampleEvent({ actions: [sampleRun("s", quiet)] })));
   for (let crash = 0; crash < crashes; crash += 1) await crashAfter(claimRun, folder);
   service = await startDispatch({ agent: scripted(() => "ok"), folder });
@@ -45,7 +45,7 @@ test.each([1, 22])("a run whose process ended %i times is tried again", async (c
     .toMatchObject([{ attempts: crashes + 1 }]);
 });
 
-test("a delivery whose process ended at each of its tries has failed, and was not sent again", async () => {
+test("a delivery whose process ended in each attempt fails without being sent again", async () => {
   const run = sampleRun("s");
   const delivery = sampleDelivery(run.runId);
   const folder = await leaveBehind(async (journal) => {

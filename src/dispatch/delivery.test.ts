@@ -5,14 +5,14 @@ import type { Delivery, Route } from "../journal/journal.ts";
 import type { ChannelName } from "../types.ts";
 import { resolveRoute } from "./delivery.ts";
 
-describe("carry out delivery", () => {
+describe("executeDelivery", () => {
   const agent = scripted(({ message }) => message);
   const toC1 = { deliver: true, channel: "slack", to: "C1" } as const;
 
   let service: DispatchService;
   afterEach(() => service.close());
 
-  test("a reply is split at the channel's limit, sent in order, each part with a key of its own", async () => {
+  test("a reply is split at the channel's limit and sent in order, each part with its own key", async () => {
     const channel = recorder();
     service = await startDispatch({ agent, channel });
     await service.accept({ ...toC1, message: "one two three four five" });
@@ -26,7 +26,7 @@ describe("carry out delivery", () => {
     expect(event?.status).toBe("done");
   });
 
-  test("after a failure it goes on behind the last part that was taken, to the same recipient", async () => {
+  test("after a failure it continues after the last sent part, to the same recipient", async () => {
     let calls = 0;
     const channel = recorder(() => {
       calls += 1;
@@ -39,7 +39,7 @@ describe("carry out delivery", () => {
     expect(delivery.attempts).toBe(2);
   });
 
-  test("a restart goes on behind the last part that was taken", async () => {
+  test("after a restart it continues after the last sent part", async () => {
     const stuck = recorder(({ text }, signal) => {
       if (text === "bbbbbbbbb") return untilAborted(signal);
       return undefined;
@@ -56,7 +56,7 @@ describe("carry out delivery", () => {
     expect(channel.sent.map(({ text }) => text)).toEqual(["bbbbbbbbb"]);
   });
 
-  test("the time that a service names is waited out", async () => {
+  test("a Retry-After is respected", async () => {
     const calls: number[] = [];
     const channel = recorder(() => {
       calls.push(performance.now());
@@ -68,7 +68,7 @@ describe("carry out delivery", () => {
     expect((calls[1] ?? 0) - (calls[0] ?? 0)).toBeGreaterThanOrEqual(299);
   });
 
-  test("a recipient that is stuck holds no other, and its own wait in order", async () => {
+  test("a blocked recipient does not delay others, and its own deliveries wait in order", async () => {
     const releases: (() => void)[] = [];
     const channel = recorder(({ to }) => {
       if (to === "C1") return new Promise((resolve) => releases.push(resolve));
@@ -87,8 +87,8 @@ describe("carry out delivery", () => {
     await expect.poll(() => channel.sent.map(({ text }) => text)).toEqual(["other", "1", "2"]);
   });
 
-  describe("fails for good", () => {
-    test("where the service says so, and the event is dead", async () => {
+  describe("fails permanently", () => {
+    test("if the service says so, and the event is dead", async () => {
       const channel = recorder(() => {
         throw new DriverError("channel_not_found", { retryable: false });
       });
@@ -98,19 +98,19 @@ describe("carry out delivery", () => {
       expect((await service.journal.listEvents({ limit: 1 }))[0]?.status).toBe("dead");
     });
 
-    test("where the channel is not configured", async () => {
+    test("if the channel is not configured", async () => {
       service = await startDispatch({ agent, channel: recorder() });
       await service.accept({ ...toC1, channel: "signal" });
       expect((await settled("failed")).error).toMatch(/signal is not configured/);
     });
 
-    test("where no recipient is known", async () => {
+    test("if no recipient is known", async () => {
       service = await startDispatch({ agent, channel: recorder() });
       await service.accept({ deliver: true, channel: "slack" });
       expect((await settled("failed")).error).toMatch(/no recipient is known for slack/);
     });
 
-    test("where the recipient has not the channel's form", async () => {
+    test("if the recipient has the wrong form for the channel", async () => {
       const channel = recorder();
       channel.checkRecipient = () => {
         throw new DriverError("to must look like C0123456", { retryable: false });
@@ -121,7 +121,7 @@ describe("carry out delivery", () => {
     });
   });
 
-  describe("where to", () => {
+  describe("the route", () => {
     test("last is the route used last", async () => {
       const channel = recorder();
       service = await startDispatch({ agent, channel });
@@ -131,7 +131,7 @@ describe("carry out delivery", () => {
       await expect.poll(() => channel.sent[1]).toMatchObject({ to: "C1", text: "second" });
     });
 
-    test("a channel without a recipient takes the one last used on it", async () => {
+    test("a channel without a recipient uses the last one on it", async () => {
       const channel = recorder();
       service = await startDispatch({ agent, channel });
       await service.accept({ ...toC1, message: "first" });
@@ -141,7 +141,7 @@ describe("carry out delivery", () => {
     });
   });
 
-  describe("is not made", () => {
+  describe("is not created", () => {
     test.each([
       ["deliver is false", { ...toC1, deliver: false }],
       ["the reply is only the ack", { ...toC1, message: "HEARTBEAT_OK" }],
@@ -154,7 +154,7 @@ describe("carry out delivery", () => {
     });
   });
 
-  test("is skipped where no channel was used yet and none is named: the event is done all the same", async () => {
+  test("is skipped if no channel was used yet and none is named; the event is done", async () => {
     service = await startDispatch({ agent, channel: recorder() });
     await service.accept({ deliver: true });
     expect((await settled("skipped")).error).toMatch(/no channel has been used yet/);
@@ -171,7 +171,7 @@ describe("carry out delivery", () => {
   }
 });
 
-describe("route", () => {
+describe("resolveRoute", () => {
   /** The routes used so far, the last one last. */
   function journalOf(...routes: Route[]) {
     return {
@@ -194,23 +194,23 @@ describe("route", () => {
     });
   });
 
-  test("last is whatsapp where no channel has been used", async () => {
+  test("last is whatsapp if no channel has been used", async () => {
     expect(await resolveRoute({ channel: "last", to: "+2" }, journalOf())).toEqual({
       channel: "whatsapp",
       to: "+2",
     });
   });
 
-  test("last is nowhere where no channel has been used and no recipient is named", async () => {
+  test("last is undefined if no channel has been used and no recipient is named", async () => {
     expect(await resolveRoute({ channel: "last" }, journalOf())).toBeUndefined();
   });
 
-  test("a channel without a recipient takes the one last used on it, and no other's", async () => {
+  test("a channel without a recipient uses the last one on it, not another channel's", async () => {
     expect(await resolveRoute({ channel: "signal" }, journalOf(signal, slack))).toEqual(signal);
     await expect(resolveRoute({ channel: "telegram" }, journalOf(signal, slack))).rejects.toThrow("for telegram");
   });
 
-  test("a delivery of which a part has gone goes on to where that went", async () => {
+  test("a partly sent delivery keeps its route", async () => {
     expect(await resolveRoute({ channel: "last", route: slack }, journalOf(slack, signal))).toEqual(slack);
   });
 });

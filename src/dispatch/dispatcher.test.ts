@@ -25,7 +25,7 @@ test("an echo run is done, its session holds the turn, the main session the summ
   ]);
 });
 
-test("a reused session is given its earlier turns, one at a time and in order", async () => {
+test("a reused session gets its earlier turns, one at a time and in order", async () => {
   const histories: string[][] = [];
   const agent = scripted(async ({ message, history }) => {
     histories.push(history.map(({ text }) => text));
@@ -38,7 +38,7 @@ test("a reused session is given its earlier turns, one at a time and in order", 
   expect(histories).toEqual([[], ["a", "re a"], ["a", "re a", "b", "re b"]]);
 });
 
-test("different sessions run side by side up to maxConcurrent, and one that is stuck holds nobody", async () => {
+test("different sessions run concurrently up to maxConcurrent, and a blocked one delays nothing", async () => {
   let atOnce = 0;
   let most = 0;
   const gate = createGate();
@@ -61,7 +61,7 @@ test("different sessions run side by side up to maxConcurrent, and one that is s
 });
 
 describe("time", () => {
-  test("a run that times out is dead after one try, and what it says later is dropped", async () => {
+  test("a run that times out is dead after one attempt, and its late reply is dropped", async () => {
     const turns: AgentTurn[] = [];
     let finish = (_text: string): void => undefined;
     const agent = scripted((turn) => {
@@ -80,7 +80,7 @@ describe("time", () => {
     expect(await service.journal.listDeliveries({ limit: 10 })).toEqual([]);
   });
 
-  test("the agent is told through its signal", async () => {
+  test("the agent's signal aborts", async () => {
     let reason: unknown;
     const agent = scripted((_turn, signal) => {
       signal.addEventListener("abort", () => (reason = signal.reason));
@@ -95,7 +95,7 @@ describe("time", () => {
 });
 
 describe("failures", () => {
-  test("a passing one is tried again, in the order of the session", async () => {
+  test("a retryable failure is retried, in the order of the session", async () => {
     const seen: string[] = [];
     const agent = scripted(({ message }) => {
       seen.push(message);
@@ -130,7 +130,7 @@ describe("failures", () => {
     expect(main?.entries.map(({ text }) => text)).toEqual(["Hook Test (error): busy", "Hook Test: ok"]);
   });
 
-  test("a lasting one is dead at once", async () => {
+  test("a permanent failure is dead at once", async () => {
     let tries = 0;
     const agent = scripted(() => {
       tries += 1;
@@ -142,7 +142,7 @@ describe("failures", () => {
     expect(tries).toBe(1);
   });
 
-  test("a fault of a driver is tried again as well", async () => {
+  test("an unexpected error of a driver is retried too", async () => {
     let tries = 0;
     const agent = scripted(() => {
       tries += 1;
@@ -178,8 +178,8 @@ test("while the journal cannot write, a reply is kept; the agent is not asked ag
   expect(asked).toBe(1);
 });
 
-describe("a stop", () => {
-  test("waits for what is under way and claims nothing more", async () => {
+describe("close", () => {
+  test("waits for work in progress and claims nothing more", async () => {
     const gate = createGate();
     const agent = scripted(async () => {
       await gate.passed;
@@ -194,7 +194,7 @@ describe("a stop", () => {
     expect(await states()).toEqual(["ready", "done"]);
   });
 
-  test("cuts off what takes too long; after the restart it runs again", async () => {
+  test("aborts what takes too long; it runs again after the restart", async () => {
     const stuck = scripted(() => new Promise(() => undefined));
     const first = await startDispatch({ agent: stuck });
     await first.accept({ sessionKey: "s" });
@@ -208,7 +208,7 @@ describe("a stop", () => {
     expect(run?.attempts).toBe(1);
   });
 
-  test("leaves a retry for the next start, which carries it out when it is due", async () => {
+  test("leaves a retry for the next start, which executes it when it is due", async () => {
     const failing = scripted(() => {
       throw new DriverError("busy", { retryable: true, retryAfterMs: 300 });
     });

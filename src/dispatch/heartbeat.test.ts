@@ -8,7 +8,7 @@ import { DriverError } from "../errors.ts";
 let service: DispatchService;
 afterEach(() => service.close());
 
-test("a wake that asks for one at once is given to the main session and consumed", async () => {
+test("an urgent wake is given to the main session and consumed", async () => {
   service = await startDispatch({ agent: createEcho() });
   await service.accept({ kind: "wake", text: "the door bell rang" });
   await pendingEvents(0);
@@ -35,7 +35,7 @@ test("a wake for the next heartbeat waits for the period; with nothing pending t
   expect(startedAt[0]! - openedAt).toBeGreaterThanOrEqual(500);
 });
 
-test("several asks are one heartbeat; those that come during it are one more", async () => {
+test("several requests lead to one heartbeat, those during it to one more", async () => {
   const gate = createGate();
   const { agent, turns } = counting("HEARTBEAT_OK", gate.passed);
   service = await startDispatch({ agent });
@@ -48,7 +48,7 @@ test("several asks are one heartbeat; those that come during it are one more", a
   expect(turns.map(({ message }) => message.match(/\n[a-f]$/gm)?.join(""))).toEqual(["\na\nb\nc", "\nd\ne\nf"]);
 });
 
-test("never two at a time", async () => {
+test("one at a time", async () => {
   let atOnce = 0;
   let most = 0;
   const agent = scripted(async () => {
@@ -66,7 +66,7 @@ test("never two at a time", async () => {
   expect(most).toBe(1);
 });
 
-test("a failed turn consumes nothing and is tried again", async () => {
+test("a failed turn consumes nothing and is retried", async () => {
   let tries = 0;
   const agent = scripted(() => {
     tries += 1;
@@ -80,7 +80,7 @@ test("a failed turn consumes nothing and is tried again", async () => {
   expect(tries).toBe(2);
 });
 
-test("a turn is given the main session's earlier turns", async () => {
+test("a turn gets the main session's earlier turns", async () => {
   const { agent, turns } = counting("HEARTBEAT_OK");
   service = await startDispatch({ agent });
   await service.accept({ kind: "wake", text: "one" });
@@ -94,14 +94,14 @@ test("a turn is given the main session's earlier turns", async () => {
 });
 
 describe("a run's summary", () => {
-  test("asks for a heartbeat when its wakeMode is now", async () => {
+  test("requests a heartbeat if its wakeMode is now", async () => {
     service = await startDispatch({ agent: createEcho() });
     await service.accept({ wakeMode: "now" });
     await expect.poll(() => runs("done")).toHaveLength(2);
     await pendingEvents(0);
   });
 
-  test("asks for one also when the run is dead", async () => {
+  test("requests one also if the run is dead", async () => {
     const agent = scripted(({ kind }) => {
       if (kind === "hook") throw new DriverError("no such model", { retryable: false });
       return "HEARTBEAT_OK";
@@ -112,7 +112,7 @@ describe("a run's summary", () => {
   });
 });
 
-test("what asked for one before a stop is given to one after the start", async () => {
+test("a request before a stop leads to a heartbeat after the start", async () => {
   const first = await startDispatch({ agent: createEcho() });
   await first.dispatcher.close(100);
   await first.accept({ kind: "wake", text: "urgent" });
@@ -140,7 +140,7 @@ describe("the reply", () => {
     expect(await service.journal.listDeliveries({ limit: 10 })).toEqual([]);
   });
 
-  test("is kept with a word that nobody was told, where no channel has been used yet", async () => {
+  test("is stored with a warning if no channel has been used yet", async () => {
     service = await startDispatch({ agent: scripted(() => "look here"), channel: recorder() });
     await service.accept({ kind: "wake", text: "x" });
     await pendingEvents(0);
@@ -151,7 +151,7 @@ describe("the reply", () => {
   });
 });
 
-test("more events than one turn can take are spread over several, none twice", async () => {
+test("more events than fit in one turn are spread over several, none twice", async () => {
   const { agent, turns } = counting("HEARTBEAT_OK");
   service = await startDispatch({ agent });
   const text = "x".repeat(90_000);

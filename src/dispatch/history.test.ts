@@ -3,7 +3,7 @@ import type { HistoryEntry } from "../agents/driver.ts";
 import type { Entry, Journal } from "../journal/journal.ts";
 import { readHistory } from "./history.ts";
 
-test("a session's turns are given oldest first", async () => {
+test("turns are oldest first", async () => {
   expect(await read(sessionOf(["q1", "a1", "q2", "a2"]))).toEqual([
     { role: "user", text: "q1" },
     { role: "assistant", text: "a1" },
@@ -12,7 +12,7 @@ test("a session's turns are given oldest first", async () => {
   ]);
 });
 
-test("of a long session the latest are", async () => {
+test("a long session gives the latest turns", async () => {
   const texts = Array.from({ length: 500 }, (_, index) => String(index));
   const history = await read(sessionOf(texts));
   expect(history).toHaveLength(64);
@@ -20,7 +20,7 @@ test("of a long session the latest are", async () => {
   expect(history.at(-1)?.text).toBe("499");
 });
 
-test("of long entries as many as fit, and never an answer without its question", async () => {
+test("long entries are included as far as they fit, never an answer without its question", async () => {
   const long = "x".repeat(40_000);
   const history = await read(sessionOf([long, long, long, "a"]));
   expect(history).toEqual([
@@ -33,7 +33,7 @@ test("blank entries are left out", async () => {
   expect(await read(sessionOf(["q", " "]))).toEqual([{ role: "user", text: "q" }]);
 });
 
-test("few are read of a session whose entries are long", async () => {
+test("few entries are read if they are long", async () => {
   const limits: number[] = [];
   const session = sessionOf(Array.from({ length: 64 }, () => "x".repeat(50_000)));
   const counted: History = {
@@ -53,27 +53,27 @@ test.each([
   expect(await textsOf(sessionOf(["q1", "a1", "q2", "a2"]), { maxTurns })).toEqual(expected);
 });
 
-test("of four characters a token, as many as the budget allows", async () => {
+test("the budget counts four characters per token", async () => {
   const session = sessionOf(["four", "five", "four", "five"]);
   expect(await textsOf(session, { maxTokens: 4 })).toHaveLength(4);
   expect(await textsOf(session, { maxTokens: 3 })).toEqual(["four", "five"]);
 });
 
-describe("a session that was idle", () => {
+describe("an idle session", () => {
   const idleAfterMs = 100;
 
-  test("starts fresh", async () => {
+  test("starts without history", async () => {
     const session = sessionOf(["q1", "a1"], [0, 10]);
     expect(await textsOf(session, { idleAfterMs }, 109)).toEqual(["q1", "a1"]);
     expect(await textsOf(session, { idleAfterMs }, 110)).toEqual([]);
   });
 
-  test("does not come back to what was before", async () => {
+  test("does not return to earlier turns", async () => {
     const session = sessionOf(["q1", "a1", "q2", "a2"], [0, 10, 110, 120]);
     expect(await textsOf(session, { idleAfterMs }, 130)).toEqual(["q2", "a2"]);
   });
 
-  test("is not one whose answer took long", async () => {
+  test("is not one with a slow answer", async () => {
     const session = sessionOf(["q1", "a1"], [0, 500]);
     expect(await textsOf(session, { idleAfterMs }, 510)).toEqual(["q1", "a1"]);
   });

@@ -59,7 +59,7 @@ test("kill -9 between the 202 and the run, then a restart: the run happens, once
   await second.end("SIGTERM");
 });
 
-test("kill -9 right after a wake's 200: the system event is there, and its heartbeat comes", async () => {
+test("kill -9 right after a wake's 200: the system event is kept, and its heartbeat runs", async () => {
   const file = writeConfig();
   const first = await startProcess(file);
   expect((await createClient(first.url, tokens).post("wake", { text: "remember me" })).status).toBe(200);

@@ -33,11 +33,11 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(killed, { recursive: true }));
 
-test("undamaged, all is there", async () => {
+test("undamaged, everything is kept", async () => {
   expect(await keptAfter(undamaged)).toBe(EVENTS);
 });
 
-test("a write-ahead log cut off anywhere: the first so many commits are there, each whole", async () => {
+test("a write-ahead log truncated anywhere keeps a prefix of complete commits", async () => {
   const share = fc.double({ min: 0, max: 1, noNaN: true });
   const cut = async (at: number): Promise<void> => {
     const kept = await keptAfter((bytes) => bytes.subarray(0, Math.floor(at * bytes.length)));
@@ -46,7 +46,7 @@ test("a write-ahead log cut off anywhere: the first so many commits are there, e
   await fc.assert(fc.asyncProperty(share, cut), { numRuns: 40 });
 });
 
-test("a write-ahead log with a bit flipped anywhere: the first so many commits are there, each whole", async () => {
+test("a write-ahead log with a flipped bit anywhere keeps a prefix of complete commits", async () => {
   const share = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   const flip = async (at: number, bit: number): Promise<void> => {
     const kept = await keptAfter((bytes) => {
@@ -59,7 +59,7 @@ test("a write-ahead log with a bit flipped anywhere: the first so many commits a
   await fc.assert(fc.asyncProperty(share, fc.nat(7), flip), { numRuns: 40 });
 });
 
-test("a file damaged in its middle: refused by name at the start or at a write, and never taken for whole", async () => {
+test("a file damaged in the middle is refused at the start or at a write, never taken as intact", async () => {
   await withDamaged(LOG, undamaged, async (folder) => {
     // closing moves the log's content there
     await (await open(folder)).close();

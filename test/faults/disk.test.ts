@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 describe.runIf(process.platform === "linux")("a disk that reports errors", () => {
-  test("503 and not ready while it lasts, what was there is still read, and 2xx again by itself", async () => {
+  test("503 and not ready while it lasts, reads still work, and 2xx again by itself", async () => {
     const client = await start();
     expect((await wake(client, "before")).status).toBe(200);
     refuseWrites(pidOf(service));
@@ -43,7 +43,7 @@ describe.runIf(process.platform === "linux")("a disk that reports errors", () =>
     await expectKept(["before", "after"]);
   });
 
-  test("that come and go under load: what was answered 2xx is there, and nothing else", async () => {
+  test("under load: exactly what was answered 2xx is stored", async () => {
     const client = await start();
     const [accepted, refused]: [string[], string[]] = [[], []];
     const stop = new AbortController();
@@ -66,7 +66,7 @@ describe.runIf(process.platform === "linux")("a disk that reports errors", () =>
     await expectKept(accepted);
   });
 
-  test("a message that was sent meanwhile is recorded afterwards, and not sent again", async () => {
+  test("a message that was sent meanwhile is recorded later, and not sent again", async () => {
     const client = await start();
     const { body } = await client.post("agent", { message: "hello", channel: "slack", to: "C00000001" });
     await waitFor(() => outside.messages.length === 1, "the message to be under way");
@@ -92,7 +92,7 @@ describe.runIf(canMount())("a small disk", () => {
     disk.remove();
   });
 
-  test("that is full: 503 and not ready, and 2xx again once there is room", async () => {
+  test("that is full: 503 and not ready, and 2xx again once there is space", async () => {
     const client = await start(disk.folder);
     expect((await wake(client, "before")).status).toBe(200);
     disk.fill();
@@ -102,7 +102,7 @@ describe.runIf(canMount())("a small disk", () => {
     await expectKept(["before", "after"], disk.folder);
   });
 
-  test("that fills up under load: what was answered 2xx is there, and nothing else", async () => {
+  test("that fills up under load: exactly what was answered 2xx is stored", async () => {
     const client = await start(disk.folder);
     const sent = Array.from({ length: 60 }, (_, index) => `large ${index} ${"x".repeat(200_000)}`);
     const accepted: string[] = [];
@@ -117,7 +117,7 @@ describe.runIf(canMount())("a small disk", () => {
     await expectKept(accepted, disk.folder);
   });
 
-  test("that is full at the start: the start is refused by name, and works once there is room", async () => {
+  test("that is full at the start: the start fails with the reason, and works once there is space", async () => {
     const client = await start(disk.folder);
     await wake(client, "before");
     await service?.end("SIGTERM");
@@ -127,13 +127,13 @@ describe.runIf(canMount())("a small disk", () => {
     await expectKept(["before"], disk.folder);
   });
 
-  test("that is read-only: the start is refused by name", async () => {
+  test("that is read-only: the start fails with the reason", async () => {
     disk.makeReadOnly();
     await expect(startProcess(writeConfig(disk.folder))).rejects.toThrow(/store\.path: .*read-only file system/);
   });
 });
 
-test.skipIf(isRoot)("a folder that must not be written to: the start is refused by name", async () => {
+test.skipIf(isRoot)("a folder without write permission: the start fails with the reason", async () => {
   const state = path.join(folder, "state");
   mkdirSync(state);
   chmodSync(state, 0o500);

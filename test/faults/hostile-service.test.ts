@@ -81,7 +81,7 @@ test.each(Object.keys(LOUD).map((name, index) => [name, `loud${index}`]))("%s re
   expect((await service.post(hook, {})).status).toBe(202);
 });
 
-test("an honest request gets its own action", async () => {
+test("a valid request gets its action", async () => {
   expect(await service.try("honest", { n: 7 })).toMatchObject({ ok: true, actions: [{ message: "n 7" }] });
 });
 

@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test("a turn that was under way at four kills in a row is carried out all the same", async () => {
+test("a turn that was interrupted by four kills in a row is executed", async () => {
   const lives = 5;
   let asked = 0;
   const model = await startModel(() => (asked += 1) === lives);
@@ -49,7 +49,7 @@ test("a turn that was under way at four kills in a row is carried out all the sa
   }
 });
 
-test("kill -9 while a window is open: nothing of it is lost, and it is one turn", async () => {
+test("kill -9 while a window is open: nothing is lost, and it is one turn", async () => {
   const file = writeConfig({
     hooks: {
       mappings: [

@@ -23,7 +23,7 @@ test("beside another service on the same state folder", async () => {
   await owner.close();
 });
 
-test("on a port that is taken; the state folder is free again", async () => {
+test("on a port in use; the state folder is released", async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const port = (other.address() as { port: number }).port;

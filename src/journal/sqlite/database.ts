@@ -162,6 +162,7 @@ export function takeLock(file: string, waitMs: number): Lock | undefined {
 }
 
 const BUSY = 5;
+const FULL = 13;
 
 /** SQLite's primary result codes that concern the storage, not the statement. */
 const STORAGE_CODES = new Map([
@@ -171,7 +172,7 @@ const STORAGE_CODES = new Map([
   [8, "it is read-only"],
   [10, "the disk reports an error"],
   [11, "the file is damaged"],
-  [13, "the disk is full"],
+  [FULL, "the disk is full"],
   [14, "the file cannot be opened"],
   [15, "its lock cannot be taken"],
   [26, "the file is not a database"],
@@ -182,6 +183,10 @@ export function toUnavailable(error: unknown): JournalUnavailable | undefined {
   const reason = STORAGE_CODES.get(resultCode(error));
   if (reason === undefined) return undefined;
   return new JournalUnavailable(`the journal cannot be used: ${reason}`, { cause: error });
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return resultCode(error) === FULL;
 }
 
 /** The low byte of the extended result code; 0 for errors that are not SQLite's. */

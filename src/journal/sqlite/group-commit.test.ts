@@ -29,7 +29,7 @@ describe("group commit", () => {
     commits.write(() => database.run("INSERT INTO notes VALUES (?)", text));
   const notes = (): unknown[] => database.all("SELECT text FROM notes ORDER BY text").map((row) => row.text);
 
-  test("what is written in one turn of the event loop shares a transaction", async () => {
+  test("writes in one turn of the event loop share a transaction", async () => {
     const inTransaction = commits.write(() => database.inTransaction());
     const sees = commits.write(() => notes());
     expect(await Promise.all([add("a"), inTransaction, sees])).toEqual([1, true, []]);
@@ -51,7 +51,7 @@ describe("group commit", () => {
     expect(logged).toEqual([]);
   });
 
-  test("a full disk refuses everyone who waits, leaves nothing behind, and recovers by itself", async () => {
+  test("a full disk rejects all queued writes, leaves nothing behind, and recovers by itself", async () => {
     database.exec("PRAGMA max_page_count = 8");
     const results = await Promise.allSettled([add("small"), add("x".repeat(100_000)), add("other")]);
     expect(results).toMatchObject(
@@ -65,7 +65,7 @@ describe("group commit", () => {
     expect(logged).toEqual(["error: journal refuses writes", "info: journal accepts writes again"]);
   });
 
-  test("a locked file refuses every group at once, not one after the other", async () => {
+  test("a locked file rejects all groups at once, not one after the other", async () => {
     const other = openDatabase(path.join(folder, "test.db"), { busyTimeoutMs: 0 });
     other.exec("BEGIN IMMEDIATE");
     const writes = Array.from({ length: 600 }, (_, index) => add(String(index)));
@@ -78,7 +78,7 @@ describe("group commit", () => {
     expect(await add("a")).toBe(1);
   });
 
-  test("closing commits what waits and refuses the rest", async () => {
+  test("close commits what is queued and rejects later writes", async () => {
     const waiting = Array.from({ length: 600 }, (_, index) => add(String(index)));
     commits.close();
     await expect(add("late")).rejects.toMatchObject({ name: "JournalUnavailable" });

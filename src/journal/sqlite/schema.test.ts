@@ -13,7 +13,7 @@ const VERSION_1 = readFileSync(new URL("../../../test/journal-versions/version-1
 describe("a file of version 1", () => {
   const { start, folder } = useJournals(open);
 
-  test("becomes one of this version: as if it had been made by it", async () => {
+  test("is migrated to the same schema as a new file", async () => {
     const [old, fresh] = [writeVersion1(), folder()];
     for (const at of [old, fresh]) await (await start(at)).close();
     // Where only version 1 differs from its own file, its text was changed: add a version instead.
@@ -24,7 +24,7 @@ describe("a file of version 1", () => {
     });
   });
 
-  test("keeps everything, and what was under way goes on", async () => {
+  test("keeps everything, and work in progress continues", async () => {
     const journal = await start(writeVersion1());
     const events = await journal.listEvents({ limit: 10 });
     expect(events.map(({ status }) => status)).toEqual([
@@ -65,7 +65,7 @@ describe("a file of version 1", () => {
     expect(letters.map(({ kind }) => kind)).toEqual(["delivery", "run"]);
   });
 
-  test("goes through each later version in turn, or stays what it was", () => {
+  test("is migrated through all versions, or not at all", () => {
     const at = writeVersion1();
     const file = path.join(at, "journal.db");
     const later = ["", "ALTER TABLE events ADD COLUMN extra TEXT;", "UPDATE events SET extra = hook;"];

@@ -12,13 +12,13 @@ describeJournal("SQLite", open, new URL("../../../test/contracts/journal/openers
 describe("the SQLite file", () => {
   const { start, folder } = useJournals(open);
 
-  test("stands in a folder that only its owner can enter", async () => {
+  test("is in a private folder", async () => {
     const at = path.join(folder(), "state", "deep");
     await start(at);
     expect(statSync(at).mode & 0o777).toBe(0o700);
   });
 
-  test("is written ahead and synced at each commit", async () => {
+  test("is in WAL mode, and other processes can read it", async () => {
     const at = folder();
     const journal = await start(at);
     await journal.accept(sampleEvent());
@@ -58,7 +58,7 @@ describe("the SQLite file", () => {
     expect(await (await start(at)).stats()).toMatchObject({ events: 0 });
   });
 
-  test("of a later version is refused and left as it is", async () => {
+  test("of a newer version is refused and not changed", async () => {
     const at = folder();
     await (await start(at)).close();
     const file = path.join(at, "journal.db");
@@ -74,7 +74,7 @@ describe("the SQLite file", () => {
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
-  test("shrinks as its events go", async () => {
+  test("shrinks when events are deleted", async () => {
     const at = folder();
     const journal = await start(at);
     const events = Array.from({ length: 300 }, () => sampleEvent({ status: "skipped", actions: [] }));
@@ -85,7 +85,7 @@ describe("the SQLite file", () => {
     expect(statSync(path.join(at, "journal.db")).size).toBeLessThan(500_000);
   });
 
-  test("that is no database is refused by name", async () => {
+  test("that is not a database is refused by name", async () => {
     const at = folder();
     const file = path.join(at, "journal.db");
     writeFileSync(file, "hello, ".repeat(1000));

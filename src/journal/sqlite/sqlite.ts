@@ -7,7 +7,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Journal } from "../journal.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
-import { type Database, type Lock, openMigrated, takeLock, toUnavailable, transact } from "./database.ts";
+import { type Database, isDiskFull, type Lock, openMigrated, takeLock, toUnavailable, transact } from "./database.ts";
 import { claimDeliveries, finishDelivery, lastRoute, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { listPendingSystemEvents, listTurns } from "./entries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
@@ -181,11 +181,17 @@ function openLock(file: string): Lock | undefined {
 
 /** The lock proves that the nodes of earlier processes are dead: their leases end now, not when their time is over. */
 function recover(transaction: Transaction, { isOnlyNode, log }: { isOnlyNode: boolean; log: Log }): void {
-  const { runs, deliveries } = transact(transaction, () => {
-    if (isOnlyNode) endOtherNodes(transaction);
-    return renewNode(transaction, FIRST_LEASE_MS);
-  });
-  if (runs + deliveries > 0) log.info("recovered interrupted work", { runs, deliveries });
+  try {
+    const recovered = transact(transaction, () => {
+      if (isOnlyNode) endOtherNodes(transaction);
+      return renewNode(transaction, FIRST_LEASE_MS);
+    });
+    if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
+  } catch (error) {
+    // The service can start and answer reads. The work is recovered once there is space and the old leases have expired.
+    if (!isDiskFull(error)) throw error;
+    log.warn("interrupted work not recovered: the disk is full");
+  }
 }
 
 /** Without it, other nodes would wait for the lease to end. */

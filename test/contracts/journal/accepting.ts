@@ -37,7 +37,7 @@ export function describeAccepting(open: OpenJournal): void {
       ]);
     });
 
-    test("a wake is carried out by its commit", async () => {
+    test("a wake is done with its commit", async () => {
       const journal = await start();
       const event = sampleEvent({ actions: [] });
       event.actions.push(sampleWake("Disk is full.", event.id));
@@ -61,7 +61,7 @@ export function describeAccepting(open: OpenJournal): void {
       });
     });
 
-    test("everything of an event comes back, its body byte for byte", async () => {
+    test("an event is read back completely, its body byte for byte", async () => {
       const journal = await start();
       const event = sampleEvent({
         log: [{ level: "warn", text: "odd" }],
@@ -86,7 +86,7 @@ export function describeAccepting(open: OpenJournal): void {
       });
     });
 
-    test("an empty body is kept as one", async () => {
+    test("an empty body stays empty", async () => {
       const journal = await start();
       const event = sampleEvent();
       event.request.body = Buffer.alloc(0);
@@ -102,7 +102,7 @@ export function describeAccepting(open: OpenJournal): void {
       expect(await journal.getEvent(event.id)).toMatchObject({ status, failure, actions: [], runs: [] });
     });
 
-    test("a failing accept leaves nothing behind and does not touch those beside it", async () => {
+    test("a failing accept leaves nothing behind and does not affect others in its commit", async () => {
       const journal = await start();
       const twice = sampleEvent();
       const good = sampleEvent();
@@ -116,7 +116,7 @@ export function describeAccepting(open: OpenJournal): void {
       expect(await journal.stats()).toMatchObject({ events: 2, pendingRuns: 2 });
     });
 
-    test("many at once are all committed", async () => {
+    test("many concurrent events are all committed", async () => {
       const journal = await start();
       const events = Array.from({ length: 1000 }, () => sampleEvent({ actions: [sampleRun(nextId())] }));
       const results = await Promise.all(events.map((event) => journal.accept(event)));
@@ -124,7 +124,7 @@ export function describeAccepting(open: OpenJournal): void {
       expect(await journal.stats()).toMatchObject({ events: 1000, pendingRuns: 1000 });
     });
 
-    test("what was accepted is there after a restart", async () => {
+    test("accepted events survive a restart", async () => {
       const at = folder();
       const first = await start(at);
       const event = sampleEvent();
@@ -136,7 +136,7 @@ export function describeAccepting(open: OpenJournal): void {
       expect(await second.claimRuns(10, NOW)).toMatchObject([{ eventId: event.id, attempts: 1 }]);
     });
 
-    test("closing commits what waits and refuses what comes after", async () => {
+    test("close commits what is queued and rejects later calls", async () => {
       const at = folder();
       const first = await start(at);
       const waiting = first.accept(sampleEvent());

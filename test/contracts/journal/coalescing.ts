@@ -9,7 +9,7 @@ export function describeCoalescing(open: OpenJournal): void {
   describe("coalescing", () => {
     const { start, folder } = useJournals(open);
 
-    test("what comes in the window joins the first one's run, which starts when it closes", async () => {
+    test("events in the window join the run of the first one, which starts when the window closes", async () => {
       const journal = await start();
       const first = receiptOf(await journal.accept(sample("one")));
       const second = receiptOf(await journal.accept(sample("two", { receivedAt: NOW + 999 })));
@@ -28,7 +28,7 @@ export function describeCoalescing(open: OpenJournal): void {
       });
     });
 
-    test("another key, and what comes after the window, is a run of its own", async () => {
+    test("an event with another key, or after the window, gets its own run", async () => {
       const journal = await start();
       await journal.accept(sample("one"));
       await journal.accept(sample("elsewhere", {}, "other"));
@@ -37,7 +37,7 @@ export function describeCoalescing(open: OpenJournal): void {
       expect(await journal.stats()).toMatchObject({ pendingRuns: 3 });
     });
 
-    test("a run that has started is joined by no one, also not while it waits for another try", async () => {
+    test("nothing joins a run that has started, not even while it waits for a retry", async () => {
       const journal = await start();
       await journal.accept(sample("one"));
       const [run] = await journal.claimRuns(10, CLOSES_AT);
@@ -46,7 +46,7 @@ export function describeCoalescing(open: OpenJournal): void {
       expect(next.actions[0]?.runId).not.toBe(run?.id);
     });
 
-    test("one that still waits behind its session when the window is over is joined by no one", async () => {
+    test("nothing joins a run that is still queued after its window has closed", async () => {
       const journal = await start();
       await journal.accept(sampleEvent({ actions: [sampleRun("s")] }));
       const first = receiptOf(await journal.accept(sample("one", {}, "key", "s")));
@@ -56,7 +56,7 @@ export function describeCoalescing(open: OpenJournal): void {
       expect(later.actions[0]).toMatchObject({ runId: late.actions[0]?.runId, coalesced: true });
     });
 
-    test("each event has the run, ends with it, and shows what came of it", async () => {
+    test("each event lists the run, ends with it and shows its results", async () => {
       const journal = await start();
       const events = [sample("one"), sample("two"), sample("three")];
       for (const event of events) await journal.accept(event);
@@ -88,7 +88,7 @@ export function describeCoalescing(open: OpenJournal): void {
       expect(await statuses(journal, [event])).toEqual(["done"]);
     });
 
-    test("a duplicate of one that joined is answered as it was, and adds nothing", async () => {
+    test("a duplicate of an event that joined gets the same receipt and adds nothing", async () => {
       const journal = await start();
       await journal.accept(sample("one"));
       const joined = sample("two", { idempotency: sampleKeys(["2"]) });
@@ -99,7 +99,7 @@ export function describeCoalescing(open: OpenJournal): void {
       expect(run?.joined).toEqual({ messages: ["two"], leftOut: 0 });
     });
 
-    test("an action that is dropped as a duplicate opens no window", async () => {
+    test("an action that is dropped as a duplicate does not open a window", async () => {
       const journal = await start();
       const each = (keys: string[]) => sampleKeys(keys, { perAction: true });
       await journal.accept(sampleEvent({ actions: [sampleRun("s")], idempotency: each(["1"]) }));
@@ -112,7 +112,7 @@ export function describeCoalescing(open: OpenJournal): void {
       ]);
     });
 
-    test("of a great many the first are kept, and how many are left out is known", async () => {
+    test("the first hundred messages are stored, and the others are counted", async () => {
       const journal = await start();
       const events = Array.from({ length: 131 }, (_, index) => sample(`message ${index}`));
       await Promise.all(events.map((event) => journal.accept(event)));
@@ -123,7 +123,7 @@ export function describeCoalescing(open: OpenJournal): void {
       expect(new Set(await statuses(journal, events))).toEqual(new Set(["done"]));
     });
 
-    test("an open window is there after a restart", async () => {
+    test("an open window survives a restart", async () => {
       const at = folder();
       const before = await start(at);
       await before.accept(sample("one"));

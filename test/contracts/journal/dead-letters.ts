@@ -9,7 +9,7 @@ export function describeDeadLetters(open: OpenJournal): void {
   describe("dead letters", () => {
     const { start } = useJournals(open);
 
-    test("are the runs and the deliveries that failed for good, newest first, page by page", async () => {
+    test("are the runs and deliveries that failed permanently, newest first, page by page", async () => {
       const journal = await start();
       const first = await addDeadRun(journal);
       const second = await addFailedDelivery(journal);
@@ -24,7 +24,7 @@ export function describeDeadLetters(open: OpenJournal): void {
       expect(await journal.listDeadLetters({ limit: 10, before: second.id })).toEqual([letters[1]]);
     });
 
-    test("a run that is retried has all its tries again, and its event is accepted again", async () => {
+    test("a retried run has all its attempts again, and its event is accepted again", async () => {
       const journal = await start();
       const { id, eventId } = await addDeadRun(journal);
       expect(await journal.retryDeadLetter(id, NOW + 100)).toBe(true);
@@ -41,7 +41,7 @@ export function describeDeadLetters(open: OpenJournal): void {
       expect(await journal.stats()).toMatchObject({ pendingRuns: 0 });
     });
 
-    test("a retried run waits for what its session has under way, and goes before what came later", async () => {
+    test("a retried run waits for the running one of its session, and runs before later ones", async () => {
       const journal = await start();
       const { id } = await addDeadRun(journal, "s");
       const [running, waiting] = [sampleRun("s"), sampleRun("s")];
@@ -56,7 +56,7 @@ export function describeDeadLetters(open: OpenJournal): void {
       expect(await journal.claimRuns(10, NOW)).toMatchObject([{ id: waiting.runId }]);
     });
 
-    test("a retried delivery goes on after the parts that were taken, behind its recipient's others", async () => {
+    test("a retried delivery continues after the sent parts, behind others to its recipient", async () => {
       const journal = await start();
       const { id, eventId } = await addFailedDelivery(journal);
       const other = await addDelivery(journal);
@@ -72,7 +72,7 @@ export function describeDeadLetters(open: OpenJournal): void {
       expect(await journal.getEvent(eventId)).toMatchObject({ status: "done" });
     });
 
-    test("one that is dropped is recorded as such, and its event is dead no longer", async () => {
+    test("a dropped dead letter is marked, and its event is no longer dead", async () => {
       const journal = await start();
       const run = await addDeadRun(journal);
       const delivery = await addFailedDelivery(journal);
@@ -103,7 +103,7 @@ export function describeDeadLetters(open: OpenJournal): void {
       expect(await journal.getEvent(event.id)).toMatchObject({ status: "done" });
     });
 
-    test("what is unknown, unfinished, done or dropped is none", async () => {
+    test("unknown, unfinished, done and dropped work is not a dead letter", async () => {
       const journal = await start();
       const { id } = await addDeadRun(journal);
       await journal.dropDeadLetter(id);

@@ -26,7 +26,7 @@ export function describeDeliveries(open: OpenJournal): void {
       expect([claimed]).toMatchObject(await journal.listDeliveries({ limit: 1 }));
     });
 
-    test("one recipient is served in order, others side by side, up to the limit", async () => {
+    test("deliveries to one recipient are claimed in order, others concurrently, up to the limit", async () => {
       const journal = await start();
       const [one, two, elsewhere, nobody] = await addDeliveries(journal, [
         { to: "C1" },
@@ -40,13 +40,13 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(await claimedIds(journal, 2)).toEqual([two?.id]);
     });
 
-    test("without a recipient there is one lane a channel as well", async () => {
+    test("without a recipient the deliveries of a channel are claimed in order too", async () => {
       const journal = await start();
       const [first] = await addDeliveries(journal, [{ to: undefined }, { to: undefined }]);
       expect(await claimedIds(journal, 10)).toEqual([first?.id]);
     });
 
-    test("a retried one stays first and goes on after the parts that were taken", async () => {
+    test("a retried delivery stays first and continues after the sent parts", async () => {
       const journal = await start();
       const [first] = await addDeliveries(journal, [{}, {}]);
       await journal.claimDeliveries(10, NOW + 10);
@@ -60,7 +60,7 @@ export function describeDeliveries(open: OpenJournal): void {
       ]);
     });
 
-    test("a sent one keeps its route, and lets the error of an earlier try go", async () => {
+    test("a sent delivery keeps its route and clears the error of an earlier attempt", async () => {
       const journal = await start();
       const [delivery] = await addDeliveries(journal, [{ channel: "last", to: undefined }]);
       await journal.claimDeliveries(10, NOW + 10);
@@ -72,7 +72,7 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(sent?.error).toBeUndefined();
     });
 
-    test("a failed one keeps its error and lets the next one go", async () => {
+    test("a failed delivery keeps its error, and the next one can be claimed", async () => {
       const journal = await start();
       const [first, second] = await addDeliveries(journal, [{}, {}]);
       await journal.claimDeliveries(10, NOW + 10);
@@ -84,7 +84,7 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(await claimedIds(journal, 10)).toEqual([second?.id]);
     });
 
-    test("a skipped one keeps the reason, leaves no route behind and lets the next one go", async () => {
+    test("a skipped delivery keeps the reason and sets no route, and the next one can be claimed", async () => {
       const journal = await start();
       const [first, second] = await addDeliveries(journal, [{}, {}]);
       await journal.claimDeliveries(10, NOW + 10);
@@ -96,7 +96,7 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(await claimedIds(journal, 10)).toEqual([second?.id]);
     });
 
-    test("ending one that is unknown, waiting or finished changes nothing", async () => {
+    test("ending an unknown, waiting or finished delivery changes nothing", async () => {
       const journal = await start();
       const [delivery] = await addDeliveries(journal, [{}]);
       await journal.finishDelivery(claimOf(delivery!.id), SENT);
@@ -112,7 +112,7 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(await journal.lastRoute()).toBeUndefined();
     });
 
-    test("the route used last is known, on any channel and on each", async () => {
+    test("the route used last is known overall and per channel", async () => {
       const journal = await start();
       const routes = [
         { channel: "slack", to: "C1" },
@@ -131,7 +131,7 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(await journal.lastRoute("discord")).toBeUndefined();
     });
 
-    test("those left being sent are sent again after a restart, attempts and parts kept", async () => {
+    test("interrupted deliveries are sent again after a restart, attempts and parts kept", async () => {
       const at = folder();
       const first = await start(at);
       const [delivery] = await addDeliveries(first, [{}, {}]);

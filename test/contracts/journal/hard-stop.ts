@@ -10,10 +10,10 @@ const VICTIM = fileURLToPath(new URL("victim.ts", import.meta.url));
 
 /** `opener` is a module that exports `open`: the driver as another process opens it. */
 export function describeHardStop(open: OpenJournal, opener: URL): void {
-  describe("a process that is killed", () => {
+  describe("a killed process", () => {
     const { start, folder } = useJournals(open);
 
-    test.for([1, 40, 300])("after %i commits has lost none of them", async (commits) => {
+    test.for([1, 40, 300])("loses nothing after %i commits", async (commits) => {
       const at = folder();
       const reported = await killAfter(commits, opener, at);
       const journal = await start(at);

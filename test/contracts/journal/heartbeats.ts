@@ -16,7 +16,7 @@ export function describeHeartbeats(open: OpenJournal): void {
   describe("heartbeats", () => {
     const { start, folder } = useJournals(open);
 
-    test("system events wait, oldest first, until a heartbeat was given them", async () => {
+    test("system events are pending, oldest first, until a heartbeat consumes them", async () => {
       const journal = await start();
       await wakeFor(journal, ["one", "two", "three"]);
       const pending = await journal.pendingSystemEvents();
@@ -59,7 +59,7 @@ export function describeHeartbeats(open: OpenJournal): void {
       expect(await journal.claimDeliveries(10, NOW + 10)).toMatchObject([{ runId: id, text: "Done." }]);
     });
 
-    test("recording one twice writes nothing twice", async () => {
+    test("recording a heartbeat twice changes nothing", async () => {
       const journal = await start();
       const run = await sampleHeartbeat(journal);
       const outcome = sampleOutcome({ entries: [sampleEntry({ sessionKey: "main" })] });
@@ -69,7 +69,7 @@ export function describeHeartbeats(open: OpenJournal): void {
       expect(await journal.listRuns({ limit: 10 })).toHaveLength(1);
     });
 
-    test("a failed one leaves its system events pending, also over a restart", async () => {
+    test("a failed heartbeat leaves its system events pending, also after a restart", async () => {
       const at = folder();
       const first = await start(at);
       await wakeFor(first, ["one"]);

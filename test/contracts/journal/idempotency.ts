@@ -16,7 +16,7 @@ export function describeIdempotency(open: OpenJournal): void {
       expect(await journal.stats()).toMatchObject({ events: 1, pendingRuns: 1 });
     });
 
-    test("of concurrent duplicates one is committed", async () => {
+    test("one of several concurrent duplicates is committed", async () => {
       const journal = await start();
       const results = await Promise.all(
         Array.from({ length: 50 }, () => journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }))),
@@ -26,14 +26,14 @@ export function describeIdempotency(open: OpenJournal): void {
       expect(await journal.stats()).toMatchObject({ events: 1, pendingRuns: 1 });
     });
 
-    test("a key is known in its own scope only", async () => {
+    test("a key is known only in its scope", async () => {
       const journal = await start();
       await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }));
       const other = sampleEvent({ idempotency: sampleKeys(["a"], { scope: "token:default gitlab" }) });
       expect(await journal.accept(other)).toMatchObject({ kind: "committed" });
     });
 
-    test("other content under the key is a conflict where that is asked for", async () => {
+    test("other content under the key is a conflict if requested", async () => {
       const journal = await start();
       const strict = { conflictOnOtherContent: true };
       await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"], strict) }));
@@ -44,14 +44,14 @@ export function describeIdempotency(open: OpenJournal): void {
       expect(await journal.stats()).toMatchObject({ events: 1 });
     });
 
-    test("elsewhere the first content stands", async () => {
+    test("otherwise the first content is kept", async () => {
       const journal = await start();
       await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }));
       const other = sampleEvent({ idempotency: sampleKeys(["a"], { fingerprint: "other" }) });
       expect(await journal.accept(other)).toMatchObject({ kind: "replayed" });
     });
 
-    test("an expired key is unknown, and takes the new answer", async () => {
+    test("an expired key is unknown, and stores the new receipt", async () => {
       const journal = await start();
       await journal.accept(sampleEvent({ status: "skipped", actions: [], idempotency: sampleKeys(["a"]) }));
       const later = { receivedAt: NOW + 1000, idempotency: sampleKeys(["a"], { expiresAt: NOW + 2000 }) };
@@ -60,7 +60,7 @@ export function describeIdempotency(open: OpenJournal): void {
       expect(receiptOf(await journal.accept(sampleEvent(later))).eventId).toBe(second.id);
     });
 
-    test("an expired key is known while its event is carried out", async () => {
+    test("an expired key is known while its event is unfinished", async () => {
       const journal = await start();
       const { runId, action } = sampleRun("s");
       const first = sampleEvent({ actions: [{ runId, action }], idempotency: sampleKeys(["a"]) });
@@ -74,7 +74,7 @@ export function describeIdempotency(open: OpenJournal): void {
       expect(await journal.accept(repeat())).toMatchObject({ kind: "committed" });
     });
 
-    test("a sweep forgets what has expired, however much it is", async () => {
+    test("a sweep deletes all expired keys", async () => {
       const journal = await start();
       const events = Array.from({ length: 1200 }, (_, index) =>
         sampleEvent({ actions: [], status: "skipped", idempotency: sampleKeys([`old ${index}`]) }),
@@ -91,7 +91,7 @@ export function describeIdempotency(open: OpenJournal): void {
       });
     });
 
-    test("a skipped event's key is known, a refused one's is free", async () => {
+    test("the key of a skipped event is known, that of a refused event is free", async () => {
       const journal = await start();
       const skipped = sampleEvent({ actions: [], status: "skipped", idempotency: sampleKeys(["a"]) });
       const failed = sampleEvent({ actions: [], status: "failed", idempotency: sampleKeys(["b"]) });
@@ -132,7 +132,7 @@ export function describeIdempotency(open: OpenJournal): void {
     const { start } = useJournals(open);
     const each = (keys: string[]) => sampleKeys(keys, { perAction: true });
 
-    test("known ones are dropped, the first one's receipt stands in", async () => {
+    test("known actions are dropped and get the receipt of the first one", async () => {
       const journal = await start();
       const [one, two, three] = [sampleRun("one"), sampleRun("two"), sampleRun("three")];
       await journal.accept(sampleEvent({ actions: [one, two], idempotency: each(["1", "2"]) }));
@@ -155,7 +155,7 @@ export function describeIdempotency(open: OpenJournal): void {
       expect((await journal.getEvent(second.id))?.runs.map((run) => run.id)).toEqual([three.runId]);
     });
 
-    test("a repeat within the event is dropped too", async () => {
+    test("a repeated action within the event is dropped too", async () => {
       const journal = await start();
       const first = sampleRun("one");
       const event = sampleEvent({ actions: [first, sampleRun("one")], idempotency: each(["1", "1"]) });
@@ -164,7 +164,7 @@ export function describeIdempotency(open: OpenJournal): void {
       expect(await journal.listRuns({ limit: 10 })).toHaveLength(1);
     });
 
-    test("when all are known the event is a replay of the first", async () => {
+    test("an event whose actions are all known is a replay of the first", async () => {
       const journal = await start();
       const first = sampleEvent({
         actions: [sampleRun("one"), sampleWake("two")],
@@ -182,7 +182,7 @@ export function describeIdempotency(open: OpenJournal): void {
       expect(await journal.stats()).toMatchObject({ events: 1, pendingRuns: 1, pendingSystemEvents: 1 });
     });
 
-    test("an event whose runs are all known ones is done", async () => {
+    test("an event without new runs is done", async () => {
       const journal = await start();
       await journal.accept(sampleEvent({ actions: [sampleRun("one")], idempotency: each(["1"]) }));
       const second = sampleEvent({

@@ -9,7 +9,7 @@ export function describeLimits(open: OpenJournal): void {
     const one: RunLimits = new Map([["slow", { concurrency: 1 }]]);
     const twoASecond: RunLimits = new Map([["slow", { rate: { max: 2, perMs: 1000 } }]]);
 
-    test("so many run at once, in their order, and hold up no other mapping's", async () => {
+    test("concurrency: runs start in order up to the limit, and do not delay other mappings", async () => {
       const journal = await start();
       const [first, second] = await acceptRuns(journal, ["slow", "slow", "slow"]);
       const [other] = await acceptRuns(journal, ["quick"]);
@@ -20,7 +20,7 @@ export function describeLimits(open: OpenJournal): void {
       expect(await claimedIds(journal, NOW, one)).toEqual([second]);
     });
 
-    test("a change of the limit counts for the next claim", async () => {
+    test("a changed limit applies to the next claim", async () => {
       const journal = await start();
       const [first, second, third] = await acceptRuns(journal, ["slow", "slow", "slow"]);
       expect(await claimedIds(journal, NOW, one)).toEqual([first]);
@@ -28,7 +28,7 @@ export function describeLimits(open: OpenJournal): void {
       expect(await claimedIds(journal, NOW)).toEqual([third]);
     });
 
-    test("so many start in any period", async () => {
+    test("rate: at most `max` runs start in any period", async () => {
       const journal = await start();
       const [first, second, third, fourth] = await acceptRuns(journal, ["slow", "slow", "slow", "slow"]);
       expect(await claimedIds(journal, NOW, twoASecond, 1)).toEqual([first]);
@@ -40,7 +40,7 @@ export function describeLimits(open: OpenJournal): void {
       expect(await claimedIds(journal, NOW + 1600, twoASecond)).toEqual([fourth]);
     });
 
-    test("what has started is known after a restart, and the order stands", async () => {
+    test("starts are remembered after a restart, in order", async () => {
       const at = folder();
       const before = await start(at);
       const ids = await acceptRuns(before, ["slow", "slow", "slow"]);
@@ -53,7 +53,7 @@ export function describeLimits(open: OpenJournal): void {
       expect(await claimedIds(after, NOW + 1000, twoASecond)).toEqual([ids[2]]);
     });
 
-    test("a clock that was set back holds nobody", async () => {
+    test("a clock that was set back blocks nothing", async () => {
       const journal = await start();
       const [, , third] = await acceptRuns(journal, ["slow", "slow", "slow"]);
       await journal.claimRuns(10, NOW + 3_600_000, twoASecond);

@@ -40,7 +40,7 @@ export function describeModel(open: OpenJournal): void {
   describe("any sequence of calls", () => {
     const { start, folder } = useJournals(open);
 
-    test("leads where a simple model of the queue leads", async () => {
+    test("has the same result as in a simple model of the queue", async () => {
       const property = fc.asyncProperty(COMMANDS, async (commands) => {
         const at = folder();
         const model: Model = {

@@ -37,7 +37,7 @@ export function describeReads(open: OpenJournal): void {
       });
     });
 
-    test("events are picked by hook, by status and by both", async () => {
+    test("events are filtered by hook, by status and by both", async () => {
       const journal = await start();
       const accept = async (hook: string, status: "accepted" | "rejected"): Promise<string> => {
         const event = sampleEvent({
@@ -84,7 +84,7 @@ export function describeReads(open: OpenJournal): void {
       expect(await deliveryIds({ state: "queued" })).toEqual([second]);
     });
 
-    test("an event's record holds what it led to", async () => {
+    test("an event's record contains its results", async () => {
       const journal = await start();
       const { runId, action } = sampleRun("s");
       const event = sampleEvent({ actions: [{ runId, action }] });
@@ -107,7 +107,7 @@ export function describeReads(open: OpenJournal): void {
       expect(await journal.getEvent(nextId())).toBeUndefined();
     });
 
-    test("the figures follow what happens", async () => {
+    test("the stats follow every change", async () => {
       const journal = await start();
       const empty = { events: 0, pendingRuns: 0, pendingDeliveries: 0, pendingSystemEvents: 0 };
       expect(await journal.stats()).toEqual(empty);
@@ -132,7 +132,7 @@ export function describeReads(open: OpenJournal): void {
       expect(await journal.stats()).toEqual({ ...empty, events: 1, pendingSystemEvents: 1 });
     });
 
-    test("an empty journal waits for nothing", async () => {
+    test("an empty journal has nothing due", async () => {
       const journal = await start();
       expect(await journal.nextDueAt()).toBeUndefined();
       expect(await journal.listEvents({ limit: 10 })).toEqual([]);
@@ -169,7 +169,7 @@ export function describeReads(open: OpenJournal): void {
       expect(await journal.getSession("nobody", { limit: 2 })).toBeUndefined();
     });
 
-    test("a session whose runs have added no entry yet is there, and empty", async () => {
+    test("a session whose runs have not added entries is found, and empty", async () => {
       const journal = await start();
       const [waiting, failed] = [sampleRun("waiting"), sampleRun("failed")];
       await journal.accept(sampleEvent({ actions: [failed] }));
@@ -186,7 +186,7 @@ export function describeReads(open: OpenJournal): void {
       expect(await journal.getSession("failed", { limit: 2 })).toBeUndefined();
     });
 
-    test("the list says when each began, when it changed and how long it is", async () => {
+    test("the list gives the start, the last change and the length of each session", async () => {
       const journal = await start();
       await addEntries(journal, [
         { sessionKey: "a", at: NOW },

@@ -22,7 +22,7 @@ export function describeRetention(open: OpenJournal): void {
   describe("retention", () => {
     const { start } = useJournals(open);
 
-    test("a finished event goes with its runs, its deliveries and its entries, and its session with them", async () => {
+    test("a finished event is deleted with its runs, deliveries, entries and empty session", async () => {
       const journal = await start();
       const { runId, eventId } = await completeEvent(journal, { delivers: true });
       await journal.claimDeliveries(1, NOW + 10);
@@ -38,14 +38,14 @@ export function describeRetention(open: OpenJournal): void {
       expect(await journal.lastRoute()).toEqual(route);
     });
 
-    test.for(["skipped", "rejected", "failed"] as const)("a %s event goes", async (status) => {
+    test.for(["skipped", "rejected", "failed"] as const)("a %s event is deleted", async (status) => {
       const journal = await start();
       await journal.accept(sampleEvent({ status, actions: [] }));
       await sweepAll(journal, ALL);
       expect(await journal.listEvents({ limit: 10 })).toEqual([]);
     });
 
-    test("a dead event goes, and its dead letters with it", async () => {
+    test("a dead event is deleted with its dead letters", async () => {
       const journal = await start();
       const action = sampleRun("s");
       await journal.accept(sampleEvent({ actions: [action] }));
@@ -56,7 +56,7 @@ export function describeRetention(open: OpenJournal): void {
       expect(await journal.listEvents({ limit: 10 })).toEqual([]);
     });
 
-    test("nothing unfinished goes, however old or large it is", async () => {
+    test("nothing unfinished is deleted at any age or size", async () => {
       const journal = await start();
       const { eventId: sending } = await completeEvent(journal, { delivers: true });
       const [done, waiting] = [sampleRun("a"), sampleRun("b")];
@@ -75,7 +75,7 @@ export function describeRetention(open: OpenJournal): void {
       expect(await journal.getEvent(sending)).toMatchObject({ deliveries: [{ state: "pending" }] });
     });
 
-    test("a system event that no heartbeat was given stays; then it goes too", async () => {
+    test("a system event is kept until a heartbeat has consumed it", async () => {
       const journal = await start();
       const event = sampleEvent({ actions: [] });
       event.actions.push(sampleWake("Disk is full.", event.id));
@@ -91,7 +91,7 @@ export function describeRetention(open: OpenJournal): void {
       expect(await readAll(journal)).toEqual({ events: [], runs: [], deliveries: [], sessions: [] });
     });
 
-    test("heartbeats go by their age", async () => {
+    test("heartbeats are deleted by age", async () => {
       const journal = await start();
       for (const finishedAt of [NOW, NOW + 200]) {
         const id = nextId();
@@ -111,7 +111,7 @@ export function describeRetention(open: OpenJournal): void {
       expect(await journal.listSessions({ limit: 10 })).toMatchObject([{ key: "main", entries: 1 }]);
     });
 
-    test("of too many idempotency keys the oldest go, but for one whose event is unfinished", async () => {
+    test("the oldest of too many idempotency keys are deleted, except those of unfinished events", async () => {
       const journal = await start();
       const keys = ["unfinished", "old", "young", "youngest"];
       for (const [age, key] of keys.entries()) {
@@ -125,7 +125,7 @@ export function describeRetention(open: OpenJournal): void {
       expect(kinds).toEqual(["replayed", "committed", "replayed", "replayed"]);
     });
 
-    test("over the size the oldest go first, one small part at a time, and space is given back", async () => {
+    test("over the size limit the oldest events are deleted first, in small batches, and space is freed", async () => {
       const journal = await start();
       const events = Array.from({ length: 300 }, () => {
         const event = sampleEvent({ status: "skipped", actions: [] });

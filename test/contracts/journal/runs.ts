@@ -21,7 +21,7 @@ export function describeRuns(open: OpenJournal): void {
       expect(order).toEqual(ids);
     });
 
-    test("different sessions run side by side, oldest first, up to the limit", async () => {
+    test("different sessions run concurrently, oldest first, up to the limit", async () => {
       const journal = await start();
       const [a, , b, c] = await acceptRuns(journal, ["a", "a", "b", "c"]);
       expect(await claimedIds(journal, 2)).toEqual([a, b]);
@@ -29,14 +29,14 @@ export function describeRuns(open: OpenJournal): void {
       expect(await claimedIds(journal, 2)).toEqual([]);
     });
 
-    test("the runs of one event keep its order", async () => {
+    test("the runs of one event keep their order", async () => {
       const journal = await start();
       const actions = [sampleRun("s"), sampleRun("s"), sampleRun("t")];
       await journal.accept(sampleEvent({ actions }));
       expect(await claimedIds(journal, 10)).toEqual([actions[0]?.runId, actions[2]?.runId]);
     });
 
-    test("a claim counts an attempt and says when it was", async () => {
+    test("a claim counts an attempt and records the start", async () => {
       const journal = await start();
       await acceptRuns(journal, ["s"]);
       const [run] = await journal.claimRuns(1, NOW + 5);
@@ -51,7 +51,7 @@ export function describeRuns(open: OpenJournal): void {
       expect(await journal.nextDueAt()).toBe(NOW);
     });
 
-    test("a retried run waits for its time, and its session behind it", async () => {
+    test("a retried run waits until it is due, and its session waits behind it", async () => {
       const journal = await start();
       const [first, second, other] = await acceptRuns(journal, ["s", "s", "t"]);
       await journal.claimRuns(1, NOW);
@@ -74,7 +74,7 @@ export function describeRuns(open: OpenJournal): void {
       expect(await journal.claimRuns(10, NOW)).toMatchObject([{ id: first, attempts: 1 }]);
     });
 
-    test("a completed run keeps what came of it", async () => {
+    test("a completed run keeps its result", async () => {
       const journal = await start();
       await acceptRuns(journal, ["s"]);
       const [run] = await journal.claimRuns(1, NOW);
@@ -107,7 +107,7 @@ export function describeRuns(open: OpenJournal): void {
       expect(await journal.listDeliveries({ limit: 10 })).toHaveLength(1);
     });
 
-    test("a buried run is dead and lets the next of its session start", async () => {
+    test("a dead-lettered run lets the next of its session start", async () => {
       const journal = await start();
       const [first, second] = await acceptRuns(journal, ["s", "s"]);
       await journal.claimRuns(1, NOW);
@@ -121,7 +121,7 @@ export function describeRuns(open: OpenJournal): void {
       expect(await claimedIds(journal, 10)).toEqual([second]);
     });
 
-    test("ending a run that is unknown, waiting or finished changes nothing", async () => {
+    test("ending an unknown, waiting or finished run changes nothing", async () => {
       const journal = await start();
       const [id] = await acceptRuns(journal, ["s"]);
       const outcome = sampleOutcome({ entries: [sampleEntry()], deliveries: [sampleDelivery(id!)] });
@@ -141,7 +141,7 @@ export function describeRuns(open: OpenJournal): void {
       expect(await journal.listDeliveries({ limit: 10 })).toEqual([]);
     });
 
-    test("runs that were left running start again after a restart, in order, attempts kept", async () => {
+    test("interrupted runs start again after a restart, in order, attempts kept", async () => {
       const at = folder();
       const first = await start(at);
       const [head, next] = await acceptRuns(first, ["s", "s"]);
@@ -178,7 +178,7 @@ export function describeRuns(open: OpenJournal): void {
       expect(await statusOf(journal, event.id)).toBe("done");
     });
 
-    test("is dead once a run was buried and nothing else is left", async () => {
+    test("is dead once a run is dead-lettered and nothing else is left", async () => {
       const journal = await start();
       const actions = [sampleRun("a"), sampleRun("b")];
       const event = sampleEvent({ actions });
@@ -190,7 +190,7 @@ export function describeRuns(open: OpenJournal): void {
       expect(await statusOf(journal, event.id)).toBe("dead");
     });
 
-    test("is dead once a delivery failed for good", async () => {
+    test("is dead once a delivery failed permanently", async () => {
       const journal = await start();
       const action = sampleRun("a");
       const event = sampleEvent({ actions: [action] });

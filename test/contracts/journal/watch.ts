@@ -7,7 +7,7 @@ export function describeWatch(open: OpenJournal): void {
   describe("watching", () => {
     const { start } = useJournals(open);
 
-    test("tells what each commit added and changed", async () => {
+    test("reports what each commit added and changed", async () => {
       const journal = await start();
       const take = watch(journal);
       const actions = [sampleRun("s"), sampleRun("s"), sampleWake("Disk is full.")];
@@ -42,7 +42,7 @@ export function describeWatch(open: OpenJournal): void {
       expect(states).toEqual(["sending", "pending", "sending", "failed", "pending"]);
     });
 
-    test("tells the end of an event", async () => {
+    test("reports the end of an event", async () => {
       const journal = await start();
       const event = sampleEvent();
       await journal.accept(event);
@@ -52,7 +52,7 @@ export function describeWatch(open: OpenJournal): void {
       expect(take()).toContainEqual(expect.objectContaining({ kind: "event", id: event.id, status: "dead" }));
     });
 
-    test("tells nothing of what was undone, and only once of what was tried again", async () => {
+    test("reports nothing that was rolled back, and nothing twice", async () => {
       const journal = await start();
       const take = watch(journal);
       const [twice, good] = [sampleEvent(), sampleEvent()];
@@ -65,7 +65,7 @@ export function describeWatch(open: OpenJournal): void {
       expect(events).toMatchObject([{ id: twice.id }, { id: good.id }]);
     });
 
-    test("comes after the commit", async () => {
+    test("reports after the commit", async () => {
       const journal = await start();
       const event = sampleEvent();
       const found = new Promise((resolve) => journal.watch(() => resolve(journal.getEvent(event.id))));
@@ -73,7 +73,7 @@ export function describeWatch(open: OpenJournal): void {
       expect(await found).toMatchObject({ id: event.id });
     });
 
-    test("ends when it is asked to; one that throws disturbs nobody", async () => {
+    test("ends when stopped; a listener that throws does not affect others", async () => {
       const journal = await start();
       journal.watch(() => {
         throw new Error("broken");

@@ -25,7 +25,7 @@ afterEach(async () => {
   await Promise.all([models.close(), slack.close()]);
 });
 
-test("the model's reply is delivered, and its channel is the last one from then on", async () => {
+test("the model's reply is delivered, and its channel becomes the last one", async () => {
   models.reply("The build is red.");
   const first = await run({ message: "look at CI", channel: "slack", to: slack.channel, model: "big" });
   expect(first).toMatchObject({
@@ -57,7 +57,7 @@ test("a reply that is only the acknowledgement is not delivered", async () => {
   expect(await slack.messages()).toEqual([]);
 });
 
-test("a heartbeat is given what is pending, wrapped, and what it has to say goes to the last channel", async () => {
+test("a heartbeat gets the pending events, wrapped, and its reply goes to the last channel", async () => {
   models.reply("noted");
   await run({ message: "hello", channel: "slack", to: slack.channel, wakeMode: "next-heartbeat" });
   models.reply("The door is open!");
@@ -72,7 +72,7 @@ test("a heartbeat is given what is pending, wrapped, and what it has to say goes
   expect(entries.filter(({ pending }: { pending?: boolean }) => pending)).toEqual([]);
 });
 
-test("a failing model is tried again; one that refuses is not, and the main session is told", async () => {
+test("a failing model is retried; one that rejects is not, and the main session gets an error summary", async () => {
   models.failOnce(503, "overloaded", "there again");
   const retried = await run(quiet({ message: "try", sessionKey: "retried" }));
   expect(retried).toMatchObject({ status: "done", runs: [{ reply: "there again", attempts: 2 }] });

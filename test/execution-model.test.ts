@@ -67,7 +67,7 @@ interface World {
   mostSingles: number;
 }
 
-test("each message is given to its session once, and in order", async () => {
+test("each session gets its messages once and in order", async () => {
   const property = fc.asyncProperty(COMMANDS, async (commands) => {
     const world = await begin();
     try {
