@@ -73,6 +73,8 @@ export function openMigrated(file: string, schema: Schema): Database {
   if (existsSync(file))
     openPrepared(file, { readOnly: true }, (database) => assertKnownVersion(database, file, schema)).close();
   return openPrepared(file, {}, (database) => {
+    // Retention needs it to free pages. It has to be set before the first table, and would be a write on an old file.
+    if (readVersion(database) === 0) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
     database.exec(schema.pragmas);
     migrate(database, schema.migrations);
   });

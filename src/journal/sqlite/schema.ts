@@ -187,12 +187,10 @@ const VERSION_2 = `
 `;
 
 /**
- * auto_vacuum has an effect on a new file only; retention needs it to free pages. FULL: a commit returns once the
- * write-ahead log is on disk. The cache size is in KiB. The limit, in bytes, is the size that a log is truncated to after a
- * burst.
+ * FULL: a commit returns once the write-ahead log is on disk. The cache size is in KiB. The limit, in bytes, is the size
+ * that a log is truncated to after a burst.
  */
 const PRAGMAS = `
-  PRAGMA auto_vacuum = INCREMENTAL;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
   PRAGMA cache_size = -16384;
