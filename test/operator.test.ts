@@ -5,6 +5,10 @@ import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support
 let service: Service;
 afterEach(() => service.close());
 
+function expectApiHeaders({ headers }: Response) {
+  expect([headers.get("cache-control"), headers.get("x-content-type-options")]).toEqual(["no-store", "nosniff"]);
+}
+
 describe("who may read", () => {
   test.each([undefined, `Bearer ${HOOK_TOKEN}`, "Bearer nonsense", "Basic abc"])(
     "not with %s",
@@ -14,6 +18,7 @@ describe("who may read", () => {
         const response = await fetch(service.url + path, { headers: authorization ? { authorization } : {} });
         expect(response.status).toBe(401);
         expect(response.headers.get("www-authenticate")).toBe("Bearer");
+        expectApiHeaders(response);
         expect(await response.json()).toMatchObject({
           ok: false,
           code: "unauthorized",
@@ -48,6 +53,7 @@ describe("who may read", () => {
       ["PUT", "/api/status"],
     ] as const) {
       const response = await fetch(service.url + path, { method, headers });
+      expectApiHeaders(response);
       expect([response.status, await response.json()]).toMatchObject([404, { ok: false, code: "not_found" }]);
     }
   });
@@ -117,6 +123,7 @@ test.each([
 
 test("status names version, generation and queue", async () => {
   service = await startService();
+  expectApiHeaders(await fetch(`${service.url}/api/status`, { headers: { authorization: `Bearer ${GATEWAY_TOKEN}` } }));
   expect(await service.api("/api/status")).toMatchObject({
     version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
     config: { generation: 1, at: expect.stringMatching(/^\d{4}-.*Z$/) },

@@ -28,7 +28,8 @@ export function toReplayRequest(event: EventRecord, parse: ParseBody): HookReque
     ...parse(contentType, body),
     contentType,
     receivedAt: Date.now(),
-    credential: "replay",
+    // Events from before credentials had names were sent with `hooks.token`.
+    credential: event.credential ?? "token:default",
     client,
   };
 }

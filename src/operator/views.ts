@@ -50,6 +50,8 @@ type EntryView = WithIsoTimes<Omit<Entry, "sessionKey" | "urgent">, "at">;
 type RequestView = Omit<StoredRequest, "body"> & { payload: unknown };
 
 export interface EventTimeline extends EventView {
+  /** The name of the credential that let the request in. */
+  credential?: string;
   request: RequestView;
   warnings: string[];
   log: LogLine[];
@@ -87,6 +89,7 @@ export function toEventView({ id, hook, mapping, receivedAt, replayOf, status, a
 export function toEventTimeline(event: EventRecord): EventTimeline {
   return {
     ...toEventView(event),
+    credential: event.credential,
     request: toRequestView(event.request),
     warnings: event.warnings,
     log: event.log,
