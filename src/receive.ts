@@ -1,6 +1,5 @@
 import { toSystemEvent } from "./actions/system-event.ts";
 import { HookError } from "./errors.ts";
-import { parseBody, requireBodyKind } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/respond.ts";
 import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent } from "./journal/event.ts";
 import type { AcceptResult, EventRecord, Journal } from "./journal/journal.ts";
@@ -44,7 +43,7 @@ export function createReceiver({ current, sandbox, journal, telemetry }: Receive
   async function replay(event: EventRecord): Promise<HttpResponse> {
     backlog.requireRoom();
     const program = current();
-    const request = toReplayRequest(event, (type, body) => parseBody(requireBodyKind(type), body));
+    const request = toReplayRequest(event);
     const resolution = await resolve(request, program);
     return commit(request, { ...resolution, idempotency: undefined }, program);
   }

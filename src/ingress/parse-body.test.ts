@@ -43,7 +43,7 @@ describe("JSON", () => {
     const nest = (depth: number) => Buffer.from(`${'{"[\\"[":['.repeat(depth / 2)}${"]}".repeat(depth / 2)}`);
     expect(parseBody("json", nest(1000))).toMatchObject({ payloadIsBody: true });
     expect(() => parseBody("json", nest(1002))).toThrow(expect.objectContaining({ code: "invalid_json" }));
-    expect(() => parseBody("json", Buffer.from("[".repeat(100_000)))).toThrow("nests deeper");
+    expect(() => parseBody("json", Buffer.from("[".repeat(100_000) + "]".repeat(100_000)))).toThrow("nests deeper");
   });
 });
 

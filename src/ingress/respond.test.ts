@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { HookError, JournalUnavailable } from "../errors.ts";
+import { silentLog } from "../telemetry/log.ts";
 import type { Receipt } from "../types.ts";
-import { errorToResponse, isExpected, receiptToResponse } from "./respond.ts";
+import { errorToResponse, receiptToResponse } from "./respond.ts";
 
 const WAKE = { kind: "wake", mode: "now" } as const;
 const AGENT = { kind: "agent", runId: "run-1", sessionKey: "hook:1" } as const;
@@ -63,16 +64,15 @@ describe("a receipt", () => {
 describe("an error", () => {
   test("that the caller may hear is told as it is", () => {
     const error = new HookError("idempotency_conflict", { message: "Other content.", headers: { "X-A": "b" } });
-    expect(errorToResponse(error, "id-1")).toEqual({
+    expect(errorToResponse(error, "id-1", silentLog)).toEqual({
       status: 422,
       headers: { "X-A": "b" },
       body: { ok: false, error: "Other content.", code: "idempotency_conflict", requestId: "id-1" },
     });
-    expect(isExpected(error)).toBe(true);
   });
 
   test("of the journal asks for another try", () => {
-    expect(errorToResponse(new JournalUnavailable("disk full at /var"), "id-1")).toMatchObject({
+    expect(errorToResponse(new JournalUnavailable("disk full at /var"), "id-1", silentLog)).toMatchObject({
       status: 503,
       headers: { "Retry-After": "1" },
       body: { code: "journal_unavailable", error: expect.not.stringContaining("disk") },
@@ -80,11 +80,10 @@ describe("an error", () => {
   });
 
   test.each([new Error("secret /path"), "secret", null])("of any other kind tells nothing: %s", (error) => {
-    expect(errorToResponse(error, "id-1")).toEqual({
+    expect(errorToResponse(error, "id-1", silentLog)).toEqual({
       status: 500,
       headers: {},
       body: { ok: false, error: "Internal server error.", code: "internal_error", requestId: "id-1" },
     });
-    expect(isExpected(error)).toBe(false);
   });
 });

@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError, HookError, messageOf } from "../errors.ts";
 import { createId } from "../shared/id.ts";
 import type { HttpResponse } from "../types.ts";
@@ -7,7 +9,7 @@ import { ClientGone } from "./body.ts";
 import { createClientResolver } from "./client-address.ts";
 import { type Exchange, splitTarget } from "./exchange.ts";
 import { handleInProcess } from "./in-process.ts";
-import { reportError } from "./respond.ts";
+import { errorToResponse } from "./respond.ts";
 import { matchHook } from "./route.ts";
 import { createRouter, type Routes } from "./router.ts";
 import { createServeHook, type HookOptions, type IngressProgram } from "./serve-hook.ts";
@@ -49,7 +51,9 @@ export function createServer(options: IngressOptions): IngressServer {
   const router = createRouter(routes);
   const serveHook = createServeHook(options);
   const clientOf = createClientResolver(current().config.gateway.trustedProxies);
-  const inFlight = createInFlight();
+  /** Responses that are not sent, and work that is not done, also when its client has gone. */
+  let inFlight = 0;
+  let onIdle = (): void => {};
   /** The latest response of each connection. */
   const newest = new WeakMap<Socket, ServerResponse>();
   let closing: Promise<void> | undefined;
@@ -76,8 +80,8 @@ export function createServer(options: IngressOptions): IngressServer {
 
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
     newest.set(req.socket, res);
-    inFlight.enter();
-    res.once("close", inFlight.leave);
+    inFlight++;
+    res.once("close", leave);
     void respond(req, res);
   }
 
@@ -101,20 +105,20 @@ export function createServer(options: IngressOptions): IngressServer {
     } catch (error) {
       // Nobody is there to answer, or no answer can be written.
       res.destroy();
-      if (!(error instanceof ClientGone)) reportError(telemetry.log, exchange, error);
+      if (!(error instanceof ClientGone)) errorToResponse(error, exchange.id, telemetry.log);
     }
   }
 
   /** Rejects only with `ClientGone`. */
   async function answer(exchange: Exchange): Promise<HttpResponse> {
-    inFlight.enter();
+    inFlight++;
     try {
       return closeWhenDraining(await dispatch(exchange));
     } catch (error) {
       if (error instanceof ClientGone) throw error;
-      return closeWhenDraining(reportError(telemetry.log, exchange, error));
+      return closeWhenDraining(errorToResponse(error, exchange.id, telemetry.log));
     } finally {
-      inFlight.leave();
+      leave();
     }
   }
 
@@ -132,6 +136,11 @@ export function createServer(options: IngressOptions): IngressServer {
     return serveHook(exchange, route.hook, program);
   }
 
+  function leave(): void {
+    inFlight--;
+    if (inFlight === 0) onIdle();
+  }
+
   function closeWhenDraining(response: HttpResponse): HttpResponse {
     return closing ? { ...response, headers: { ...response.headers, Connection: "close" } } : response;
   }
@@ -139,7 +148,8 @@ export function createServer(options: IngressOptions): IngressServer {
   /** While anything is in flight, new connections get a 503 instead of being refused. */
   async function drain(): Promise<void> {
     server.closeIdleConnections();
-    await inFlight.idle(drainMs);
+    const idle = new Promise<void>((resolve) => (onIdle = resolve));
+    if (inFlight > 0) await Promise.race([idle, delay(drainMs, undefined, { ref: false })]);
     const closed = new Promise((resolve) => server.close(resolve));
     // Nothing is in flight on these, or it took too long.
     server.closeAllConnections();
@@ -148,13 +158,8 @@ export function createServer(options: IngressOptions): IngressServer {
 }
 
 async function listenOn(server: http.Server, host: string, port: number): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ host, port }, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  }).catch((error: unknown) => {
+  server.listen({ host, port });
+  await once(server, "listening").catch((error: unknown) => {
     const message = `cannot listen on ${host}, port ${port}: ${messageOf(error)}`;
     throw new ConfigError([{ key: "gateway.port", message }]);
   });
@@ -164,34 +169,4 @@ async function listenOn(server: http.Server, host: string, port: number): Promis
 function toUrl(host: string, port: number): string {
   const reachable = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
-}
-
-interface InFlight {
-  enter(): void;
-  leave(): void;
-  /** Resolves when nothing is in flight, or after `limitMs`. */
-  idle(limitMs: number): Promise<void>;
-}
-
-/** Counts responses until they are sent, and work until it is done, also when its client has gone. */
-function createInFlight(): InFlight {
-  let count = 0;
-  let onIdle: () => void = () => {};
-  return {
-    enter: () => void count++,
-    leave() {
-      count--;
-      if (count === 0) onIdle();
-    },
-    idle(limitMs) {
-      if (count === 0) return Promise.resolve();
-      return new Promise((resolve) => {
-        const timer = setTimeout(resolve, limitMs);
-        onIdle = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    },
-  };
 }

@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { pipeline, Readable } from "node:stream";
 import { HookError } from "../errors.ts";
 import { createId } from "../shared/id.ts";
+import { silentLog } from "../telemetry/log.ts";
 import type { HttpResponse } from "../types.ts";
 import type { Exchange } from "./exchange.ts";
 import { errorToResponse } from "./respond.ts";
@@ -29,7 +30,10 @@ interface WireResponse {
 }
 
 /** The response with all its headers and its body as text. */
-export function toWire({ id, answerHeaders }: Exchange, response: HttpResponse): WireResponse {
+export function toWire(
+  { id, answerHeaders }: Pick<Exchange, "id" | "answerHeaders">,
+  response: HttpResponse,
+): WireResponse {
   const headers: Record<string, string> = { ...answerHeaders, ...response.headers, "X-Request-Id": id };
   if (response.body === undefined || response.body instanceof Readable) return { headers, body: response.body };
   const body = JSON.stringify(response.body);
@@ -85,36 +89,25 @@ export function createClientErrorHandler(newest: (socket: Socket) => ServerRespo
 
 function refuse(socket: Socket, error: NodeJS.ErrnoException): void {
   if (!socket.writable) return;
-  socket.end(toRawResponse(toHookError(error)));
+  socket.end(toRawResponse(error));
   // Closing while bytes come in makes the kernel reset the connection, and the answer is lost with it.
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once("close", () => clearTimeout(timer));
 }
 
-function toHookError({ code }: NodeJS.ErrnoException): HookError {
-  switch (code) {
-    case "HPE_HEADER_OVERFLOW":
-      return new HookError("headers_too_large");
-    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
-      return new HookError("body_too_large", { message: "The body's chunk extensions are too large." });
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new HookError("request_timeout");
-    default:
-      return new HookError("bad_request");
-  }
-}
+/** By the codes of Node's errors. */
+const CLIENT_ERRORS: Record<string, HookError> = {
+  HPE_HEADER_OVERFLOW: new HookError("headers_too_large"),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: new HookError("body_too_large", {
+    message: "The body's chunk extensions are too large.",
+  }),
+  ERR_HTTP_REQUEST_TIMEOUT: new HookError("request_timeout"),
+};
 
-function toRawResponse(error: HookError): string {
-  const requestId = createId();
-  const { status, body } = errorToResponse(error, requestId);
-  const text = JSON.stringify(body);
-  return [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    "Connection: close",
-    "Content-Type: application/json; charset=utf-8",
-    `Content-Length: ${Buffer.byteLength(text)}`,
-    `X-Request-Id: ${requestId}`,
-    "",
-    text,
-  ].join("\r\n");
+function toRawResponse({ code = "" }: NodeJS.ErrnoException): string {
+  const id = createId();
+  const response = errorToResponse(CLIENT_ERRORS[code] ?? new HookError("bad_request"), id, silentLog);
+  const { headers, body } = toWire({ id, answerHeaders: { Connection: "close" } }, response);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status]}`, ...lines, "", body].join("\r\n");
 }

@@ -5,20 +5,23 @@ import type { Exchange } from "../ingress/exchange.ts";
 import { createRouter, json, type RouteRequest, type Routes } from "../ingress/router.ts";
 import type { EventRecord, Journal } from "../journal/journal.ts";
 import { bearerOf, sameSecret } from "../shared/secret.ts";
-import { DELIVERY_STATES, EVENT_STATUSES, type HttpResponse, MAIN_SESSION, RUN_STATES } from "../types.ts";
-import { exportEvents } from "./export.ts";
-import { requireFound, requireOnly, toCursor, toLimit, toMoment, toOneOf, toPage, toText } from "./query.ts";
+import {
+  DELIVERY_STATES,
+  EVENT_STATUSES,
+  type EventStatus,
+  type HttpResponse,
+  MAIN_SESSION,
+  RUN_STATES,
+} from "../types.ts";
+import { cursor, limit, oneOf, parseQuery, text, time } from "./query.ts";
 import type { Trial } from "./trial.ts";
 import {
   type OperatorAnswers,
   type StatusView,
-  toDeadLetterView,
-  toDeliveryView,
   toEventTimeline,
   toEventView,
-  toRunView,
   toSessionTimeline,
-  toSessionView,
+  toView,
 } from "./views.ts";
 
 export interface OperatorOptions {
@@ -75,14 +78,9 @@ function createAuthenticate(token: OperatorOptions["token"]): (exchange: Exchang
 function rawRoutes({ journal, tryHook, replay }: OperatorOptions): Routes {
   return {
     "GET /api/events/export": ({ query }) => {
-      requireOnly(query, "hook", "status", "since", "until");
-      const lines = exportEvents(journal, {
-        hook: toText(query, "hook"),
-        status: toOneOf(query, "status", EVENT_STATUSES),
-        since: toMoment(query, "since"),
-        until: toMoment(query, "until"),
-      });
-      return { status: 200, headers: { "Content-Type": "application/x-ndjson" }, body: Readable.from(lines) };
+      const filter = parseQuery(query, { hook: text, status: oneOf(EVENT_STATUSES), since: time, until: time });
+      const headers = { "Content-Type": "application/x-ndjson" };
+      return { status: 200, headers, body: Readable.from(exportEvents(journal, filter)) };
     },
     "POST /api/events/:id/replay": async ({ params: { id = "" } }) =>
       replay(requireFound(await journal.getEvent(id), "event")),
@@ -98,48 +96,42 @@ type JsonHandlers = Omit<
   "POST /api/try"
 >;
 
+const PAGE = { limit: limit(), before: text };
+
 function jsonRoutes({ journal, status }: OperatorOptions): Routes {
   const handlers: JsonHandlers = {
     "GET /api/status": () => status(),
 
     "GET /api/events": async ({ query }) => {
-      requireOnly(query, "limit", "before", "hook", "status");
-      const filter = { hook: toText(query, "hook"), status: toOneOf(query, "status", EVENT_STATUSES) };
-      const events = await journal.listEvents({ ...toPage(query), ...filter });
-      return { events: events.map(toEventView) };
+      const filter = parseQuery(query, { ...PAGE, hook: text, status: oneOf(EVENT_STATUSES) });
+      return { events: (await journal.listEvents(filter)).map(toEventView) };
     },
     "GET /api/events/:id": async ({ params: { id = "" } }) =>
       toEventTimeline(requireFound(await journal.getEvent(id), "event")),
 
     "GET /api/sessions": async ({ query }) => {
-      requireOnly(query, "limit");
-      const sessions = await journal.listSessions({ limit: toLimit(query) });
-      return { sessions: sessions.map(toSessionView) };
+      const sessions = await journal.listSessions(parseQuery(query, { limit: limit() }));
+      return { sessions: sessions.map(toView) };
     },
     "GET /api/sessions/:key*": async ({ params: { key = "" }, query }) => {
-      requireOnly(query, "limit", "after");
-      const found = await journal.getSession(key, { limit: toLimit(query, 1000), after: toCursor(query) });
+      const found = await journal.getSession(key, parseQuery(query, { limit: limit(1000), after: cursor }));
       if (!found && key === MAIN_SESSION) return { key, entries: [] };
       const { session, entries } = requireFound(found, "session");
       return toSessionTimeline(session, entries);
     },
 
     "GET /api/runs": async ({ query }) => {
-      requireOnly(query, "limit", "before", "state");
-      const runs = await journal.listRuns({ ...toPage(query), state: toOneOf(query, "state", RUN_STATES) });
-      return { runs: runs.map(toRunView) };
+      const runs = await journal.listRuns(parseQuery(query, { ...PAGE, state: oneOf(RUN_STATES) }));
+      return { runs: runs.map(toView) };
     },
     "GET /api/deliveries": async ({ query }) => {
-      requireOnly(query, "limit", "before", "state");
-      const state = toOneOf(query, "state", DELIVERY_STATES);
-      const deliveries = await journal.listDeliveries({ ...toPage(query), state });
-      return { deliveries: deliveries.map(toDeliveryView) };
+      const filter = parseQuery(query, { ...PAGE, state: oneOf(DELIVERY_STATES) });
+      return { deliveries: (await journal.listDeliveries(filter)).map(toView) };
     },
 
     "GET /api/dead-letters": async ({ query }) => {
-      requireOnly(query, "limit", "before");
-      const deadLetters = await journal.listDeadLetters(toPage(query));
-      return { deadLetters: deadLetters.map(toDeadLetterView) };
+      const deadLetters = await journal.listDeadLetters(parseQuery(query, PAGE));
+      return { deadLetters: deadLetters.map(toView) };
     },
     "POST /api/dead-letters/:id/retry": async ({ params: { id = "" } }) => {
       requireFound((await journal.retryDeadLetter(id, Date.now())) || undefined, "dead letter");
@@ -156,4 +148,39 @@ function jsonRoutes({ journal, status }: OperatorOptions): Routes {
       async (request: RouteRequest) => json(await handle(request)),
     ]),
   );
+}
+
+/** Returns the item, or throws a 404 when there is none. */
+function requireFound<Item>(item: Item | undefined, what: string): Item {
+  if (item === undefined) throw new HookError("not_found", { message: `There is no such ${what}.` });
+  return item;
+}
+
+const EXPORT_PAGE_SIZE = 100;
+
+interface ExportFilter {
+  hook?: string;
+  status?: EventStatus;
+  /** Received at this time or later, in milliseconds since the epoch. */
+  since?: number;
+  /** Received before this time. */
+  until?: number;
+}
+
+/** The timelines of all matching events, newest first, one line of JSON each; read from the journal as they are needed. */
+async function* exportEvents(
+  journal: Journal,
+  { hook, status, since = 0, until = Infinity }: ExportFilter,
+): AsyncGenerator<string> {
+  let before: string | undefined;
+  do {
+    const page = await journal.listEvents({ hook, status, before, limit: EXPORT_PAGE_SIZE });
+    for (const { id, receivedAt } of page) {
+      // Ids sort by time, so all that follow are older.
+      if (receivedAt < since) return;
+      const event = receivedAt < until ? await journal.getEvent(id) : undefined;
+      if (event) yield `${JSON.stringify(toEventTimeline(event))}\n`;
+    }
+    before = page.length === EXPORT_PAGE_SIZE ? page.at(-1)?.id : undefined;
+  } while (before !== undefined);
 }

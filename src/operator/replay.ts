@@ -1,35 +1,31 @@
 import { HookError } from "../errors.ts";
+import { parseBody, requireBodyKind } from "../ingress/parse-body.ts";
 import type { EventRecord } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
 import { REDACTED } from "../shared/secret.ts";
 import type { HookRequest } from "../types.ts";
 
-/** Gives a body its meaning, as it was given when it came. Throws a `HookError`. */
-export type ParseBody = (contentType: string, body: Buffer) => Pick<HookRequest, "payload" | "payloadIsBody">;
-
 /**
- * The request of a stored event, to be run once more as a new one. It has no idempotency key, and none of the headers and
- * query parameters whose values were not kept. Throws a 409 where there is no body to run.
+ * The request of a stored event, to be run again as a new one: without an idempotency key, and without the headers and
+ * query parameters whose values were not stored. Throws a 409 `HookError` when the body was not stored.
  */
-export function toReplayRequest(event: EventRecord, parse: ParseBody): HookRequest {
-  const { method, path, query, headers, contentType, body, client } = event.request;
-  if (body.length === 0) {
-    throw new HookError("no_stored_body");
-  }
+export function toReplayRequest({ id, hook, credential, request }: EventRecord): HookRequest {
+  const { method, path, query, headers, contentType, body, client } = request;
+  if (body.length === 0) throw new HookError("no_stored_body");
   return {
     id: createId(),
-    replayOf: event.id,
-    hook: event.hook,
+    replayOf: id,
+    hook,
     method,
     path,
     query: withoutRedacted(query),
     headers: withoutRedacted(headers),
     rawBody: body,
-    ...parse(contentType, body),
+    ...parseBody(requireBodyKind(contentType), body),
     contentType,
     receivedAt: Date.now(),
-    // Events from before credentials had names were sent with `hooks.token`.
-    credential: event.credential ?? "token:default",
+    // Older versions did not store the credential, and had only `hooks.token`.
+    credential: credential ?? "token:default",
     client,
   };
 }

@@ -34,17 +34,18 @@ export interface OperatorAnswers {
   "POST /api/try": Trial;
 }
 
-/** A record whose times are ISO 8601 instead of milliseconds since the epoch. */
-type WithIsoTimes<Item, Time extends keyof Item> = Omit<Item, Time> & {
-  [Name in keyof Pick<Item, Time>]: Item[Name] extends number ? string : string | undefined;
+/** A record with its times, all fields named `…At`, `at` or `since`, in ISO 8601. */
+type View<Item> = {
+  [Name in keyof Item]: Name extends TimeName ? (Item[Name] extends number ? string : string | undefined) : Item[Name];
 };
+type TimeName = `${string}At` | "at" | "since";
 
-export type EventView = WithIsoTimes<EventSummary, "receivedAt">;
-export type RunView = WithIsoTimes<Run, "createdAt" | "dueAt" | "startedAt" | "finishedAt">;
-export type DeliveryView = WithIsoTimes<Delivery, "createdAt" | "dueAt" | "sentAt">;
-export type DeadLetterView = WithIsoTimes<DeadLetter, "at">;
-export type SessionView = WithIsoTimes<SessionSummary, "createdAt" | "updatedAt">;
-type EntryView = WithIsoTimes<Omit<Entry, "sessionKey" | "urgent">, "at">;
+export type EventView = View<EventSummary>;
+export type RunView = View<Run>;
+export type DeliveryView = View<Delivery>;
+export type DeadLetterView = View<DeadLetter>;
+export type SessionView = View<SessionSummary>;
+type EntryView = View<Omit<Entry, "sessionKey" | "urgent">>;
 
 /** Without the body's bytes: `payload` is the body parsed as JSON, or its text. */
 type RequestView = Omit<StoredRequest, "body"> & { payload: unknown };
@@ -67,8 +68,7 @@ export interface EventTimeline extends EventView {
 export type SessionTimeline = { key: string; entries: EntryView[] } & Partial<WithoutCount>;
 type WithoutCount = Omit<SessionView, "key" | "entries">;
 
-type MailView = Omit<MailStatus, "folders"> & { folders: FolderView[] };
-type FolderView = WithIsoTimes<FolderStatus, "since" | "lastMailAt" | "nextTryAt">;
+type MailView = Omit<MailStatus, "folders"> & { folders: View<FolderStatus>[] };
 
 export interface StatusView {
   version: string;
@@ -83,7 +83,7 @@ export interface StatusView {
 }
 
 export function toEventView({ id, hook, mapping, receivedAt, replayOf, status, actions }: EventSummary): EventView {
-  return withIsoTimes({ id, hook, mapping, receivedAt, replayOf, status, actions }, "receivedAt");
+  return toView({ id, hook, mapping, receivedAt, replayOf, status, actions });
 }
 
 export function toEventTimeline(event: EventRecord): EventTimeline {
@@ -94,35 +94,35 @@ export function toEventTimeline(event: EventRecord): EventTimeline {
     warnings: event.warnings,
     log: event.log,
     error: event.failure,
-    runs: event.runs.map(toRunView),
+    runs: event.runs.map(toView),
     summary: toSummary(event.entries),
     entries: event.entries.map(toEntryView),
-    deliveries: event.deliveries.map(toDeliveryView),
+    deliveries: event.deliveries.map(toView),
   };
 }
 
-export function toRunView(run: Run): RunView {
-  return withIsoTimes(run, "createdAt", "dueAt", "startedAt", "finishedAt");
-}
-
-export function toDeliveryView(delivery: Delivery): DeliveryView {
-  return withIsoTimes(delivery, "createdAt", "dueAt", "sentAt");
-}
-
-export function toDeadLetterView(letter: DeadLetter): DeadLetterView {
-  return withIsoTimes(letter, "at");
-}
-
-export function toSessionView(session: SessionSummary): SessionView {
-  return withIsoTimes(session, "createdAt", "updatedAt");
-}
-
 export function toSessionTimeline(session: SessionSummary, entries: Entry[]): SessionTimeline {
-  return { ...toSessionView(session), entries: entries.map(toEntryView) };
+  return { ...toView(session), entries: entries.map(toEntryView) };
 }
 
 function toEntryView({ seq, role, text, at, eventId, runId, pending }: Entry): EntryView {
-  return withIsoTimes({ seq, role, text, at, eventId, runId, pending }, "at");
+  return toView({ seq, role, text, at, eventId, runId, pending });
+}
+
+/** Converts the record's own times, not those of records inside it. */
+export function toView<Item extends object>(item: Item): View<Item>;
+export function toView(item: object): object {
+  return Object.fromEntries(
+    Object.entries(item).map(([name, value]) => [name, isTime(name, value) ? toIso(value) : value]),
+  );
+}
+
+function isTime(name: string, value: unknown): value is number {
+  return typeof value === "number" && /At$|^at$|^since$/.test(name);
+}
+
+function toIso(time: number): string {
+  return new Date(time).toISOString();
 }
 
 function toSummary(entries: Entry[]): string | undefined {
@@ -171,22 +171,6 @@ export function toStatusView({ program, reloadFailure, mail, ...parts }: StatusP
       : null,
     sandbox: parts.sandbox,
     queue: { ...parts.journal, ...parts.running },
-    mail: mail
-      ? { ...mail, folders: mail.folders.map((folder) => withIsoTimes(folder, "since", "lastMailAt", "nextTryAt")) }
-      : null,
+    mail: mail ? { ...mail, folders: mail.folders.map(toView) } : null,
   };
-}
-
-function withIsoTimes<Item extends object, Time extends keyof Item>(
-  item: Item,
-  ...times: Time[]
-): WithIsoTimes<Item, Time> {
-  const converted = times.map((name) => [name, toIso(item[name])]);
-  return { ...item, ...Object.fromEntries(converted) };
-}
-
-function toIso(time: number): string;
-function toIso(time: unknown): string | undefined;
-function toIso(time: unknown): string | undefined {
-  return typeof time === "number" ? new Date(time).toISOString() : undefined;
 }
