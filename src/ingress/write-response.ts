@@ -109,5 +109,6 @@ function toRawResponse({ code = "" }: NodeJS.ErrnoException): string {
   const response = errorToResponse(CLIENT_ERRORS[code] ?? new HookError("bad_request"), id, silentLog);
   const { headers, body } = toWire({ id, answerHeaders: { Connection: "close" } }, response);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status]}`, ...lines, "", body].join("\r\n");
+  const text = typeof body === "string" ? body : "";
+  return [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status]}`, ...lines, "", text].join("\r\n");
 }
