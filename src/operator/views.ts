@@ -24,11 +24,11 @@ export interface OperatorAnswers {
   "GET /api/status": StatusView;
   "GET /api/events": { events: EventView[] };
   "GET /api/events/:id": EventTimeline;
-  "GET /api/sessions": { sessions: SessionView[] };
+  "GET /api/sessions": { sessions: View<SessionSummary>[] };
   "GET /api/sessions/:key*": SessionTimeline;
-  "GET /api/runs": { runs: RunView[] };
-  "GET /api/deliveries": { deliveries: DeliveryView[] };
-  "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
+  "GET /api/runs": { runs: View<Run>[] };
+  "GET /api/deliveries": { deliveries: View<Delivery>[] };
+  "GET /api/dead-letters": { deadLetters: View<DeadLetter>[] };
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
   "DELETE /api/dead-letters/:id": { ok: true; id: string };
   "POST /api/try": Trial;
@@ -41,10 +41,6 @@ type View<Item> = {
 type TimeName = `${string}At` | "at" | "since";
 
 export type EventView = View<EventSummary>;
-export type RunView = View<Run>;
-export type DeliveryView = View<Delivery>;
-export type DeadLetterView = View<DeadLetter>;
-export type SessionView = View<SessionSummary>;
 type EntryView = View<Omit<Entry, "sessionKey" | "urgent">>;
 
 /** Without the body's bytes: `payload` is the body parsed as JSON, or its text. */
@@ -57,16 +53,16 @@ export interface EventTimeline extends EventView {
   warnings: string[];
   log: LogLine[];
   error?: EventFailure;
-  runs: RunView[];
+  runs: View<Run>[];
   /** What the event's turns added to the main session, one line each. */
   summary?: string;
   entries: EntryView[];
-  deliveries: DeliveryView[];
+  deliveries: View<Delivery>[];
 }
 
 /** A main session without entries has no times. */
 export type SessionTimeline = { key: string; entries: EntryView[] } & Partial<WithoutCount>;
-type WithoutCount = Omit<SessionView, "key" | "entries">;
+type WithoutCount = Omit<View<SessionSummary>, "key" | "entries">;
 
 type MailView = Omit<MailStatus, "folders"> & { folders: View<FolderStatus>[] };
 
