@@ -77,7 +77,7 @@ afterEach(async () => {
   rmSync(drop, { recursive: true, force: true });
 });
 
-test("its mails come, across a restart, and each once", async () => {
+test("runs each mail once, also after a restart", async () => {
   put("1", "2");
   service = await startService({ config: toConfig({ folder: drop }), files });
   await expect.poll(() => idsOfRuns(service)).toEqual(["1", "2"]);
@@ -92,7 +92,7 @@ test("its mails come, across a restart, and each once", async () => {
   expect(request.payload.source).toBe("maildrop");
 });
 
-test("its word that the mailbox is gone is an operator's matter", async () => {
+test("reports a mailbox that is gone", async () => {
   service = await startService({ config: toConfig({ folder: path.join(drop, "nowhere") }), files });
   await expect
     .poll(async () => (await service.api("/api/status")).mail)
@@ -100,7 +100,7 @@ test("its word that the mailbox is gone is an operator's matter", async () => {
   expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
 });
 
-test("its block is checked by its schema, with the line", async () => {
+test("checks its block by its schema, with the line", async () => {
   service = await startService({ files });
   service.write("bad.json5", JSON.stringify(toConfig({ folder: drop, colour: "red" }), undefined, 2));
   const read = readConfig(path.join(service.folder, "bad.json5"), {});

@@ -1,11 +1,11 @@
-/** Mails that the service refuses: each is set aside alone and reported, and the others come. */
+/** Mails that the service rejects: each is set aside alone and reported, the others are accepted. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../../src/config/schema/generated.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
 import { folderStatus, idsOfRuns, numbered, toBytes, toMailConfig } from "../support/mail-service.ts";
 import { type Service, startService } from "../support/service.ts";
 
-/** As the preset's, with what a test adds. */
+/** Like the preset's. */
 const MAPPING: MappingInput = {
   match: { path: "mail" },
   forEach: "messages",
@@ -32,7 +32,7 @@ afterEach(async () => {
   await server.close();
 });
 
-test("by the mapping's schema: the event holds it, and is replayed once the mapping is mended", async () => {
+test("rejected by the mapping's schema: the event can be replayed after a fix", async () => {
   const messages = { items: { properties: { subject: { not: { pattern: "a-007" } } } } };
   await start({ ...MAPPING, schema: { properties: { messages } } });
   const sent = numbered("a", 20);
@@ -52,7 +52,7 @@ test("by the mapping's schema: the event holds it, and is replayed once the mapp
   await expect.poll(ids).toEqual(sent);
 });
 
-test("by a transform that fails on it", async () => {
+test("rejected by a transform that fails", async () => {
   await start({ ...MAPPING, transform: { module: "picky.ts" } }, { "transforms/picky.ts": PICKY });
   const sent = numbered("b", 30);
   send(...sent);
@@ -60,7 +60,7 @@ test("by a transform that fails on it", async () => {
   await expect.poll(() => folderStatus(service)).toMatchObject({ state: "watching", posted: 29, setAside: 1 });
 });
 
-test("as too large: it comes with a shorter text, and none is set aside", async () => {
+test("rejected as too large: it is posted with a shorter text", async () => {
   await start(MAPPING, {}, { maxBodyBytes: 4096 });
   send("c-1");
   server.append("INBOX", toBytes("c-2", { text: "é".repeat(6000) }));
@@ -71,7 +71,7 @@ test("as too large: it comes with a shorter text, and none is set aside", async 
   expect(entries[0].text).toContain("Mail c-2");
 });
 
-test("as none of its hooks: nothing is set aside, and all come once there is one", async () => {
+test("rejected because there is no mail hook: all are posted once there is one", async () => {
   await start({ ...MAPPING, match: { path: "other" } });
   const sent = numbered("d", 5);
   send(...sent);
@@ -83,7 +83,7 @@ test("as none of its hooks: nothing is set aside, and all come once there is one
   await expect.poll(() => folderStatus(service)).toMatchObject({ state: "watching", setAside: 0 });
 });
 
-test("by no mapping that wants it: a mail without the authentication asked for does not stop the others", async () => {
+test("because no mapping matches it: it does not stop the others", async () => {
   const authentication = { properties: { dmarc: { const: "pass" } }, required: ["dmarc"] };
   const messages = { items: { properties: { authentication } } };
   await start({ ...MAPPING, match: { path: "mail", where: { properties: { messages } } } });

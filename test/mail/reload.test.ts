@@ -19,7 +19,7 @@ afterEach(async () => {
   await server.close();
 });
 
-test("another folder beside the first: mails of both come, those that came meanwhile too", async () => {
+test("a second folder is watched too", async () => {
   send("INBOX", "a-1");
   await expect.poll(ids).toEqual(["a-1"]);
   const sent = numbered("a-2", 30);
@@ -32,7 +32,7 @@ test("another folder beside the first: mails of both come, those that came meanw
   await expect.poll(ids).toEqual(["a-1", ...sent, "b-1"]);
 });
 
-test("a folder that is left and taken up again: what came meanwhile comes", async () => {
+test("a folder that was removed and added again catches up", async () => {
   send("INBOX", "a-1");
   await expect.poll(ids).toEqual(["a-1"]);
   await change(toMailConfig(server, { source: { folders: ["Other"] } }));
@@ -44,7 +44,7 @@ test("a folder that is left and taken up again: what came meanwhile comes", asyn
   await expect.poll(ids).toEqual(["a-1", "a-2", "o-1"]);
 });
 
-test("no mailbox any more, and one again", async () => {
+test("the mailbox can be removed and added again", async () => {
   await change(withTokens({ hooks: { presets: ["mail"] } }));
   expect((await service.api("/api/status")).mail).toBeNull();
   await expect.poll(() => server.connectionCount()).toBe(0);
@@ -59,7 +59,7 @@ test("autoStart false leaves the mailbox to `mail run`", async () => {
   expect((await service.api("/api/status")).mail).toMatchObject({ state: "stopped", folders: [] });
 });
 
-test("another hook token, and another path of the hooks: the watch goes on with them", async () => {
+test("a new hook token or path is used at once", async () => {
   const before = openings();
   await change(toMailConfig(server, {}, { token: "another-token-of-good-length", path: "/in" }));
   send("INBOX", "a-1");
@@ -67,7 +67,7 @@ test("another hook token, and another path of the hooks: the watch goes on with 
   expect(openings()).toBe(before);
 });
 
-test("something else: the watch is not begun anew", async () => {
+test("an unrelated change does not restart the watch", async () => {
   const before = openings();
   await change({ ...toMailConfig(server), session: { maxTurns: 3 } });
   send("INBOX", "a-1");

@@ -17,7 +17,7 @@ afterEach(async () => {
   await server.close();
 });
 
-test("what comes while it runs, and nothing that was there before its first start", async () => {
+test("runs new mails, and none from before its first start", async () => {
   sendOld("old-1");
   await start();
   await watching();
@@ -29,7 +29,7 @@ test("what comes while it runs, and nothing that was there before its first star
   });
 });
 
-test("the agent is given the mail, and the event says what came", async () => {
+test("the agent gets the mail, and the event shows it", async () => {
   await start();
   await watching();
   send("m-1");
@@ -44,13 +44,13 @@ test("the agent is given the mail, and the event says what came", async () => {
   expect(entries[0].text).toContain("Subject: Mail m-1");
 });
 
-test("what was there before the first start, as far as it looks back", async () => {
+test("runs older mails within the lookback", async () => {
   sendOld("old-1");
   await start(toMailConfig(server, { lookback: "2h" }));
   await expect.poll(ids).toEqual(["old-1"]);
 });
 
-test("what comes while it is down, in batches", async () => {
+test("catches up in batches after a stop", async () => {
   await start();
   await watching();
   send("a-0");
@@ -64,7 +64,7 @@ test("what comes while it is down, in batches", async () => {
   expect(events).toHaveLength(1 + Math.ceil(70 / 20));
 });
 
-test("nothing twice, however often connections are cut", async () => {
+test("runs each mail once although connections are cut", async () => {
   await start();
   await watching();
   const sent = numbered("c", 40);
@@ -78,7 +78,7 @@ test("nothing twice, however often connections are cut", async () => {
   await expect.poll(ids).toEqual(sent);
 });
 
-test("nothing twice and nothing lost where the server gives new uids", async () => {
+test("runs each mail once although the server assigns new uids", async () => {
   const sent = numbered("d", 30);
   await start();
   await watching();
@@ -90,7 +90,7 @@ test("nothing twice and nothing lost where the server gives new uids", async () 
   await watching();
 });
 
-test("what is posted again, since a crash came between the post and its record, is known to the hook", async () => {
+test("the hook recognises a mail that is posted again after a crash", async () => {
   const sent = numbered("r", 30);
   await start(toMailConfig(server, { lookback: "1h" }));
   send(...sent);
@@ -103,7 +103,7 @@ test("what is posted again, since a crash came between the post and its record, 
   await expect.poll(() => folderStatus(service)).toMatchObject({ posted: 31 });
 });
 
-test("a store that cannot be used: the hooks go on, and the mails come once it can", async () => {
+test("a broken store does not stop the hooks, and mails arrive once it is fixed", async () => {
   await start();
   await service.hookline.close();
   removeStore();
@@ -121,8 +121,8 @@ test("a store that cannot be used: the hooks go on, and the mails come once it c
   await expect.poll(ids).toEqual(["m-1"]);
 });
 
-describe("a login that is refused", () => {
-  test("is told by status and readiness, and tried again after a reload", async () => {
+describe("a refused login", () => {
+  test("shows in status and readiness, and is retried after a reload", async () => {
     server.refuseLogins(true);
     await start();
     await expect
@@ -141,7 +141,7 @@ describe("a login that is refused", () => {
     await expect.poll(ids).toEqual(["m-1"]);
   });
 
-  test("until the configuration has the right password", async () => {
+  test("ends with the right password", async () => {
     await start(toMailConfig(server, { source: { password: "wrong" } }));
     await expect.poll(() => folderStatus(service)).toMatchObject({ state: "login-refused" });
     send("m-1");
@@ -152,7 +152,7 @@ describe("a login that is refused", () => {
   });
 });
 
-test("a server that cannot be spoken to safely is told as loudly, and gets no password", async () => {
+test("a server without TLS is reported, and gets no password", async () => {
   await start(toMailConfig(server, { source: { tls: "implicit" } }));
   await expect.poll(() => folderStatus(service)).toMatchObject({ state: "tls-failed" });
   expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
@@ -163,7 +163,7 @@ test("a server that cannot be spoken to safely is told as loudly, and gets no pa
   expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
 });
 
-test("a folder that is not there", async () => {
+test("a missing folder is reported", async () => {
   await start(toMailConfig(server, { source: { folders: ["INBOX", "Nowhere"] } }));
   await expect.poll(async () => (await service.api("/api/status")).mail.state).toBe("mailbox-gone");
   expect((await fetch(`${service.url}/readyz`)).status).toBe(503);

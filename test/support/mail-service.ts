@@ -6,7 +6,7 @@ import { withTokens } from "./service.ts";
 type Hooks = NonNullable<UserConfig["hooks"]>;
 type MailConfig = NonNullable<Hooks["mail"]>;
 
-/** A service that watches the INBOX of an IMAP server; each of its mails is a run of the echo agent, and nothing is delivered. */
+/** A service that watches the INBOX of an IMAP server. Each mail is a run of the echo agent; nothing is delivered. */
 export function toMailConfig(
   server: Pick<ImapServer, "host" | "port" | "user" | "password">,
   { source, ...mail }: Omit<MailConfig, "source"> & { source?: Partial<MailSourcesImap> } = {},
@@ -22,13 +22,13 @@ export function toMailConfig(
   });
 }
 
-/** A mail as it travels, with this id. */
+/** A raw mail with this id. */
 export function toBytes(id: string, { text = "Hello", from = "Bob <bob@example.org>" } = {}): string {
   const header = [`Message-ID: <${id}>`, `From: ${from}`, "To: ann@example.com", `Subject: Mail ${id}`];
   return [...header, "Content-Type: text/plain; charset=utf-8", "", text, ""].join("\r\n");
 }
 
-/** The ids of all mails that became runs, one for each run: what came twice stands there twice. */
+/** The ids of all mails that became runs, one for each run: a mail that was run twice appears twice. */
 export async function idsOfRuns({ api }: Pick<Client, "api">): Promise<string[]> {
   const ids: string[] = [];
   for (let before = ""; ;) {
@@ -42,7 +42,7 @@ export async function idsOfRuns({ api }: Pick<Client, "api">): Promise<string[]>
   }
 }
 
-/** The state of the first folder's watch, as the operator sees it. */
+/** The status of the first folder, as the operator sees it. */
 export async function folderStatus({ api }: Pick<Client, "api">): Promise<Record<string, unknown>> {
   return (await api("/api/status")).mail.folders[0];
 }

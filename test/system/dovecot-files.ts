@@ -4,20 +4,20 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { findFreePort } from "./find-free-port.ts";
 
-/** A Dovecot's folder: configuration, users, certificate, mails. */
+/** The files of a Dovecot: configuration, users, certificate, mails. */
 export interface DovecotFiles {
   root: string;
   imapPort: number;
   imapsPort: number;
   users: string[];
-  /** Who reads and writes the mails. */
+  /** The user that reads and writes the mails. */
   owner: { uid: number; gid: number };
   /** Absolute paths. */
   config: string;
   certificate: string;
 }
 
-/** Makes a temporary folder that holds all that the server needs and all that it writes. */
+/** Creates a temporary folder with everything that the server reads and writes. */
 export async function makeDovecotFiles(users: string[]): Promise<DovecotFiles> {
   const root = mkdtempSync(path.join(tmpdir(), "hookline-dovecot-"));
   const files: DovecotFiles = {
@@ -29,7 +29,7 @@ export async function makeDovecotFiles(users: string[]): Promise<DovecotFiles> {
     config: path.join(root, "dovecot.conf"),
     certificate: path.join(root, "certificate.pem"),
   };
-  // the server's processes are other users than root
+  // The server's processes do not run as root.
   chmodSync(root, 0o755);
   mkdirSync(path.join(root, "mail"));
   chownSync(path.join(root, "mail"), files.owner.uid, files.owner.gid);
@@ -39,7 +39,7 @@ export async function makeDovecotFiles(users: string[]): Promise<DovecotFiles> {
   return files;
 }
 
-/** Writes who may log in. Of those `refused` the password is another one than `passwordOf` says. */
+/** Writes the user file. Users in `refused` get another password than that of `passwordOf`. */
 export function writeUsers({ root, users }: DovecotFiles, refused: ReadonlySet<string>): void {
   const lines = users.map((user) => `${user}:${passwordOf(user)}${refused.has(user) ? ", changed" : ""}\n`);
   writeFileSync(path.join(root, "users"), lines.join(""));
@@ -49,14 +49,14 @@ export function passwordOf(user: string): string {
   return `password of ${user}`;
 }
 
-/** Debian's user of mail files: Dovecot lets nobody read them as root. */
+/** Debian's user for mail files: Dovecot refuses to read them as root. */
 const MAIL_USER = { uid: 8, gid: 8 };
 
 function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** For the loopback, good for two days, its own authority. */
+/** A self-signed certificate for the loopback address, valid for two days. */
 function writeCertificate({ root, certificate }: DovecotFiles): void {
   const keyKind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
   const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"];
@@ -122,7 +122,7 @@ service imap-login {
 ${isRoot() ? "" : withoutRoot()}`;
 }
 
-/** Every process is the user's own, and none can lock itself into a folder. */
+/** All processes run as the current user and without chroot. */
 function withoutRoot(): string {
   const user = execFileSync("id", ["-un"], { encoding: "utf8" }).trim();
   const group = execFileSync("id", ["-gn"], { encoding: "utf8" }).trim();

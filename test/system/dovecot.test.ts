@@ -9,14 +9,14 @@ let dovecot: Dovecot;
 beforeEach(async () => void (dovecot = await startDovecot([ANN])));
 afterEach(() => dovecot.close());
 
-test("mails come in the order they were delivered in", async () => {
+test("mails arrive in the order of delivery", async () => {
   const maildir = dovecot.maildir(ANN);
   const subjects = Array.from({ length: 300 }, (_, index) => String(index));
   for (const subject of subjects) maildir.deliver(Buffer.from(`Subject: ${subject}\r\n\r\nA text.\r\n`));
   expect(await readSubjects()).toEqual(subjects);
 });
 
-test("over TLS, with the certificate alone that it has made", async () => {
+test("TLS works with its own certificate", async () => {
   const secure = { port: dovecot.imapsPort, secure: true };
   await expect(login(secure)).rejects.toThrow("self-signed");
   const ca = readFileSync(dovecot.certificate);
@@ -24,7 +24,7 @@ test("over TLS, with the certificate alone that it has made", async () => {
   await (await login({ doSTARTTLS: true, tls: { ca } })).logout();
 });
 
-test("a login is refused and taken again", async () => {
+test("a login can be refused and accepted again", async () => {
   await dovecot.refuseLogin(ANN, true);
   await expect(login()).rejects.toMatchObject({ authenticationFailed: true });
   await dovecot.refuseLogin(ANN, false);
@@ -39,7 +39,7 @@ test("open connections can be cut", async () => {
   await expect(dovecot.dropConnections(ANN)).resolves.toBeUndefined();
 });
 
-test("mails keep their uids under a new uidValidity, and lose them where it is rebuilt", async () => {
+test("mails keep their uids under a new uidValidity, and lose them after a rebuild", async () => {
   const maildir = dovecot.maildir(ANN);
   for (const subject of ["first", "second", "third"]) maildir.deliver(Buffer.from(`Subject: ${subject}\r\n\r\n`));
   await readSubjects();
@@ -57,7 +57,7 @@ test("mails keep their uids under a new uidValidity, and lose them where it is r
   expect(newUids).toEqual([1, 2]);
 });
 
-test("a folder comes and goes", async () => {
+test("a folder can be created and deleted", async () => {
   await dovecot.createFolder(ANN, "Reports");
   dovecot.maildir(ANN, "Reports").deliver(Buffer.from("Subject: a report\r\n\r\n"));
   expect(await readSubjects("Reports")).toEqual(["a report"]);
@@ -65,7 +65,7 @@ test("a folder comes and goes", async () => {
   await expect(readSubjects("Reports")).rejects.toMatchObject({ mailboxMissing: true });
 });
 
-test("it stops and starts with what it has", async () => {
+test("it keeps its mails across a restart", async () => {
   dovecot.maildir(ANN).deliver(Buffer.from("Subject: kept\r\n\r\n"));
   await dovecot.stop();
   await expect(login()).rejects.toMatchObject({ code: "ECONNREFUSED" });
@@ -83,7 +83,7 @@ async function login(options: Partial<ImapFlowOptions> = {}): Promise<ImapFlow> 
     logger: false,
     ...options,
   });
-  client.on("error", () => {}); // of a connection that is cut: it closes as well
+  client.on("error", () => {}); // A cut connection emits an error before it closes.
   await client.connect();
   return client;
 }

@@ -11,36 +11,36 @@ import { createMaildir, type Maildir } from "./maildir.ts";
 /** Debian's Dovecot on loopback. Each user has the folders INBOX, Junk, Trash and Drafts. */
 export interface Dovecot {
   host: string;
-  /** Plain, and with STARTTLS. */
+  /** Plain and STARTTLS. */
   imapPort: number;
   imapsPort: number;
   /** The file to trust, as `NODE_EXTRA_CA_CERTS`. */
   certificate: string;
   passwordOf(user: string): string;
-  /** Where mail comes in without a word of IMAP. */
+  /** Delivers mail without IMAP. */
   maildir(user: string, folder?: string): Maildir;
-  /** Whether the user's right password is refused once this resolves. Connections that are open stay so. */
+  /** Sets whether the user's right password is refused. Open connections stay open. */
   refuseLogin(user: string, isRefused: boolean): Promise<void>;
   createFolder(user: string, folder: string): Promise<void>;
-  /** With all that is in it. */
+  /** Deletes a folder with its mails. */
   deleteFolder(user: string, folder: string): Promise<void>;
-  /** A new uidValidity at once, under which the mails keep their uids. */
+  /** Sets a new uidValidity at once; the mails keep their uids. */
   renewUidValidity(user: string, folder?: string): Promise<void>;
-  /** A restart after which all mails have new uids under a new uidValidity, as where a backup was played back. */
+  /** Restarts with new uids under a new uidValidity, like after the restore of a backup. */
   rebuild(user: string, folder?: string): Promise<void>;
-  /** Ends the user's connections, if there are any. */
+  /** Ends the user's connections. */
   dropConnections(user: string): Promise<void>;
-  /** What has no method here: see `man doveadm`. Gives what it prints. */
+  /** Runs any other command, see `man doveadm`, and returns its output. */
   doveadm(...args: string[]): Promise<string>;
   log(): string;
   stop(): Promise<void>;
-  /** After a `stop`: on the same ports, with the same mails. */
+  /** After `stop`: same ports, same mails. */
   start(): Promise<void>;
-  /** Stops it and removes everything. */
+  /** Stops the server and removes everything. */
   close(): Promise<void>;
 }
 
-/** Starts it with all its files in a temporary folder. `users` are the addresses that have a mailbox. */
+/** Starts Dovecot with all its files in a temporary folder. `users`: the addresses that get a mailbox. */
 export async function startDovecot(users: string[] = ["ann@example.com"]): Promise<Dovecot> {
   const files = await makeDovecotFiles(users);
   const server: Server = { files, refused: new Set(), child: await run(files) };
@@ -78,7 +78,7 @@ interface Server {
 }
 
 const FOLDERS = ["INBOX", "Junk", "Trash", "Drafts"];
-/** What `doveadm kick` exits with. */
+/** Exit codes of `doveadm kick`. */
 const NOBODY_CONNECTED = 68;
 
 async function run(files: DovecotFiles): Promise<ChildProcess> {
@@ -89,7 +89,7 @@ async function run(files: DovecotFiles): Promise<ChildProcess> {
   return child;
 }
 
-/** It does so once all that a login takes is ready. */
+/** It accepts connections once logins work. */
 function greets(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
@@ -118,7 +118,7 @@ async function refuseLogin({ files, refused }: Server, user: string, isRefused: 
   if (isRefused) refused.add(user);
   else refused.delete(user);
   writeUsers(files, refused);
-  // it looks whether the file has changed once a second
+  // Dovecot checks the file for changes once a second.
   const isSo = async (): Promise<boolean> => (await canLogIn(files, user)) !== isRefused;
   await waitFor(isSo, "dovecot to read its users");
 }
@@ -150,7 +150,7 @@ async function rebuild(server: Server, user: string, folder: string): Promise<vo
 
 const UID_FILES = ["dovecot-uidlist", "dovecot.index", "dovecot.index.log", "dovecot.index.cache"];
 
-/** Of a name in ASCII. */
+/** For a name in ASCII. */
 function toFolder({ root }: DovecotFiles, user: string, folder: string): string {
   return path.join(root, "mail", user, "Maildir", folder === "INBOX" ? "" : `.${folder}`);
 }

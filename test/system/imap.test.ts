@@ -9,7 +9,7 @@ import { mailFailureOf } from "../../src/contracts/mail.ts";
 import { createImap } from "../../src/mail/imap/imap.ts";
 import { type Dovecot, startDovecot } from "./dovecot.ts";
 
-/** More than there are tests: each has a mailbox of its own. */
+/** More than there are tests, since each uses its own mailbox. */
 const USERS = Array.from({ length: 40 }, (_, index) => `user-${index}@example.com`);
 const trusted = getCACertificates("default");
 let dovecot: Dovecot;
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 describeMailSource({ describe, test }, "imap with dovecot", open);
 
-test("follows a folder with a name in any language, under another, with special characters", async () => {
+test("follows a nested folder with special characters in its name", async () => {
   const folders: Mailbox["folders"] = ["Entwürfe & Größe", "Lists.受信箱"];
   const settings = { ...nextMailbox(), folders };
   for (const folder of folders) {
@@ -39,7 +39,7 @@ test("follows a folder with a name in any language, under another, with special 
   await createImap({ source: settings }).check(new AbortController().signal);
 });
 
-test("gives nothing twice under a new uidValidity that leaves the uids as they are", async () => {
+test("gives no mail twice under a new uidValidity with the same uids", async () => {
   const settings = nextMailbox();
   const source = createImap({ source: settings });
   await append(settings, "Message-ID: <1>\r\n\r\n");
@@ -50,7 +50,7 @@ test("gives nothing twice under a new uidValidity that leaves the uids as they a
   expect(mails.map(({ id }) => id)).toEqual(["2"]);
 });
 
-test("says that a folder is gone once it is deleted", async () => {
+test("reports a deleted folder", async () => {
   const settings = { ...nextMailbox(), folders: ["Lists"] satisfies Mailbox["folders"] };
   await dovecot.createFolder(settings.user, "Lists");
   const source = createImap({ source: settings });
@@ -80,7 +80,7 @@ function nextMailbox(): Mailbox & { user: string } {
   return { kind: "imap", host: "localhost", port, user, password: dovecot.passwordOf(user) };
 }
 
-/** Over a connection of its own: those that are open may be cut. */
+/** Over a separate connection, since others may be cut. */
 async function append(
   { user, password }: Mailbox,
   mail: string,

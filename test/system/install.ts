@@ -1,6 +1,6 @@
 /**
- * Makes sure that Debian's Dovecot is there, for `npm run test:system`. Only the programs: what the package would start
- * at boot and after its installation stays stopped, and its configuration in /etc is not used.
+ * Installs Debian's Dovecot for `npm run test:system`. Only the programs: its services are not started, and its
+ * configuration in /etc is not used.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
@@ -8,9 +8,9 @@ import path from "node:path";
 import { messageOf } from "../../src/errors.ts";
 
 const PROGRAMS = ["/usr/sbin/dovecot", "/usr/bin/doveadm", "/usr/lib/dovecot/imap"];
-/** Asked by Debian's packages before they start a service; 101 is no. */
+/** Debian's packages run it before they start a service; exit code 101 forbids it. */
 const POLICY = "/usr/sbin/policy-rc.d";
-/** Another apt may be at work for a while, and a mirror out of breath for a moment. */
+/** Another apt may be running, and a mirror may fail for a moment. */
 const PATIENCE = ["-o", "DPkg::Lock::Timeout=120", "-o", "Acquire::Retries=3"];
 
 try {
@@ -51,9 +51,9 @@ function installPackage(): void {
   }
 }
 
-/** What it says of a failure is in the error. */
+/** The output of a failed command is in the error. */
 function run(program: string, ...args: string[]): void {
-  // dpkg refuses to work where the PATH has no folder of an administrator's programs
+  // dpkg requires the folders of system programs in PATH.
   const PATH = `${process.env.PATH}:/usr/sbin:/sbin`;
   const env = { ...process.env, PATH, DEBIAN_FRONTEND: "noninteractive" };
   execFileSync(program, args, { env, stdio: ["ignore", "ignore", "pipe"] });

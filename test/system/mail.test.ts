@@ -1,6 +1,6 @@
 /**
- * Mails on a real Dovecot, watched by the real service, while everything fails that can. `HOOKLINE_LONG=1` takes 10,000
- * mails, `HOOKLINE_SEED` others than last time.
+ * The service watches a real Dovecot while everything fails that can fail. `HOOKLINE_LONG=1` uses 10,000 mails,
+ * `HOOKLINE_SEED` changes them.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createField, type Field } from "./mail/field.ts";
@@ -52,7 +52,7 @@ test.for([
   await finish?.();
 });
 
-test("over all, each mail has arrived once, and none was set aside", async () => {
+test("in total, each mail has arrived once, and none was set aside", async () => {
   const result = await ledger.auditAll();
   rows["all in all"] = result;
   expect(result).toMatchObject(NOTHING_WRONG);

@@ -4,17 +4,17 @@ import path from "node:path";
 
 /** A folder of mails as files, one a mail: https://cr.yp.to/proto/maildir.html */
 export interface Maildir {
-  /** Puts a mail into it as a mail server does: whole, at one stroke. */
+  /** Adds a mail atomically, as a mail server does. */
   deliver(mail: Buffer): void;
 }
 
-/** `folder` has to be there, with its `tmp` and `new`. */
+/** `folder` must exist, with its `tmp` and `new`. */
 export function createMaildir(folder: string, owner: { uid: number; gid: number }): Maildir {
   let count = 0;
   return {
     deliver(mail) {
       count += 1;
-      // names are compared where the moment is the same, so that mails keep the order they came in
+      // Names are compared if the times are equal, so mails keep their order.
       const name = `${Math.floor(Date.now() / 1000)}.${String(count).padStart(8, "0")}-${randomUUID()}.localhost`;
       const file = path.join(folder, "tmp", name);
       writeFileSync(file, mail);

@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import base from "../vitest.config.ts";
 
-/** Of `npm run test:system`. */
+/** For `npm run test:system`. */
 export default defineConfig({
   test: {
     ...base.test,

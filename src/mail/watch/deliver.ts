@@ -1,6 +1,6 @@
 import { isRetryableStatus } from "../../shared/http-status.ts";
-import { cutText } from "../../shared/text.ts";
 import { backoffMs } from "../../shared/backoff.ts";
+import { cutText } from "../../shared/text.ts";
 import type { Mail } from "../source.ts";
 import type { RetryContext } from "./backoff.ts";
 import { type HookResponse, type PostMails, toBody } from "./post.ts";

@@ -2,7 +2,7 @@ import type { MadeMail, MailContext, MailKind } from "./kind.ts";
 import { pick, toMessageId } from "./kind.ts";
 import { TEXTS } from "./texts.ts";
 
-/** Broken in the ways that real mails are. In each the token is left where it can be found: Message-ID, subject, or text. */
+/** Mails that are broken like real ones. The token is intact in at least one of Message-ID, subject and text. */
 export const brokenKinds: MailKind[] = [
   broken("no-message-id", ({ token }) => mail(head(token, { "Message-ID": undefined }), `It bears no id: ${token}`)),
   broken("truncated", ({ token, random }) => truncated(token, random.below(400))),
@@ -65,7 +65,7 @@ function broken(name: string, make: (context: MailContext) => Buffer): MailKind 
   return { name, make: (context): MadeMail => ({ source: make(context) }) };
 }
 
-/** Header lines, each of which may be replaced or left out. */
+/** Header lines, each of which can be replaced or left out. */
 function head(token: string, changes: Record<string, string | undefined>): string {
   const fields = {
     "Message-ID": toMessageId(token),
@@ -96,7 +96,7 @@ function truncated(token: string, length: number): Buffer {
   return whole.subarray(0, whole.length - 3 - length);
 }
 
-/** Latin-1 and the like, straight into the header. */
+/** Raw Latin-1 or similar in the header. */
 function eightBit({ token, random }: MailContext): Buffer {
   const text = pick(
     random,

@@ -3,7 +3,7 @@ import { pick, toMessageId } from "./kind.ts";
 import { encodeBody, encodeText, encodeWords } from "./encode.ts";
 import { TEXTS } from "./texts.ts";
 
-/** Written by hand in the charsets and encodings that programs really use. */
+/** Mails in the charsets and encodings that real programs use. */
 export const charsetKinds: MailKind[] = [
   {
     name: "charset",

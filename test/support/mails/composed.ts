@@ -4,7 +4,7 @@ import type { Expected, MadeMail, MailContext, MailKind } from "./kind.ts";
 import { pick, toMessageId } from "./kind.ts";
 import { TEXTS } from "./texts.ts";
 
-/** As nodemailer, and so much of what is sent, writes them. */
+/** Mails as nodemailer writes them. */
 export const composedKinds: MailKind[] = [
   { name: "plain", make: makePlain },
   { name: "newsletter", make: makeNewsletter },
@@ -133,7 +133,7 @@ async function makeForward(context: MailContext): Promise<MadeMail> {
   });
 }
 
-/** A mail with the token where it belongs. `text`: what must be found in its body. */
+/** A mail with the token in its usual places. `text`: part of its body. */
 async function compose(
   { token, date, random }: MailContext,
   subject: string,
@@ -146,7 +146,7 @@ async function compose(
     date,
     subject: `${subject} [${token}]`,
     textEncoding: pick(random, ["B", "Q"]),
-    // Chance would make another mail of the same seed.
+    // A random value would give another mail for the same seed.
     baseBoundary: token,
     ...options,
   };

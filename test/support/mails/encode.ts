@@ -1,11 +1,11 @@
 import iconv from "iconv-lite";
 
-/** The bytes of a text in a charset, by a library that the service does not decode with. */
+/** Encodes a text with a library that the service does not use for decoding. */
 export function encodeText(text: string, charset: string): Buffer {
   return charset === "iso-2022-jp" ? encodeIso2022Jp(text) : iconv.encode(text, charset);
 }
 
-/** RFC 2047, a word for each few characters, folded. */
+/** Encoded words (RFC 2047) of a few characters each, folded. */
 export function encodeWords(text: string, charset: string, encoding: "B" | "Q"): string {
   if (charset === "us-ascii") return text;
   const chunks = Array.from(text).reduce<string[]>((words, character, index) => {
@@ -20,7 +20,7 @@ export function encodeWords(text: string, charset: string, encoding: "B" | "Q"):
   return words.join("\r\n ");
 }
 
-/** The bytes of a body as they travel under a Content-Transfer-Encoding. */
+/** The bytes of a body in a Content-Transfer-Encoding. */
 export function encodeBody(bytes: Buffer, encoding: string): Buffer {
   if (encoding === "base64") return Buffer.from(bytes.toString("base64").replaceAll(/.{76}/g, "$&\r\n"));
   if (encoding === "quoted-printable") return Buffer.from(toQuotedPrintable(bytes));
@@ -33,7 +33,7 @@ function toQ(bytes: Buffer): string {
   ).join("");
 }
 
-/** Soft breaks before a line is longer than 72 characters; the breaks of the text stay. */
+/** Adds soft breaks after 72 characters; the breaks of the text stay. */
 function toQuotedPrintable(bytes: Buffer): string {
   return bytes
     .toString("latin1")
@@ -41,7 +41,7 @@ function toQuotedPrintable(bytes: Buffer): string {
     .replaceAll(/(?:=..|[^=\r\n]){1,72}(?=[^\r\n])/g, (line) => (line.length < 72 ? line : `${line}=\r\n`));
 }
 
-/** Most of it is EUC-JP without the eighth bit, between escapes. */
+/** Most of ISO-2022-JP is EUC-JP without the eighth bit, between escapes. */
 function encodeIso2022Jp(text: string): Buffer {
   const pieces = text.match(/[ -~\r\n]+|[^ -~\r\n]+/g) ?? [];
   return Buffer.concat(pieces.map((piece) => (/^[ -~\r\n]/.test(piece) ? Buffer.from(piece) : toJis(piece))));

@@ -1,6 +1,6 @@
 import type { Random } from "../../faults/campaign/random.ts";
 
-/** What makes a mail of one kind: bytes with the token in subject, Message-ID and text. */
+/** Makes mails of one kind, with the token in subject, Message-ID and text. */
 export interface MailKind {
   name: string;
   make(context: MailContext): Promise<MadeMail> | MadeMail;
@@ -14,13 +14,13 @@ export interface MailContext {
 
 export interface MadeMail {
   source: Buffer;
-  /** What must be read from it, where that is certain. */
+  /** What `readMail` must return, if that is certain. */
   expected?: Expected;
 }
 
 export interface Expected {
   subject: string;
-  /** A piece of the body. */
+  /** Part of the body. */
   text: string;
   from?: string;
   sender?: string;

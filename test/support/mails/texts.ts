@@ -1,4 +1,4 @@
-/** What people write, by the charsets that their programs have written it in. */
+/** Typical texts, with the charsets that mail programs use for them. */
 export interface Text {
   name: string;
   subject: string;

@@ -1,12 +1,12 @@
-/** How the mails that an agent was given differ from each of those sent once. */
+/** The differences between the mails that were sent and those that an agent got. */
 export interface Audit {
   sent: number;
   lost: number;
-  /** How often one came again. */
+  /** How many times mails were repeated. */
   double: number;
 }
 
-/** Both are tokens of mails. One that lies in several folders is sent once. */
+/** Both are tokens of mails. A mail in several folders counts once. */
 export function audit(sent: readonly string[], arrived: string[]): Audit {
   const different = new Set(arrived);
   const lost = sent.filter((token) => !different.has(token)).length;

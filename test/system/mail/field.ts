@@ -18,19 +18,19 @@ export const REPORTS = "Reports";
 
 type MailConfig = NonNullable<NonNullable<UserConfig["hooks"]>["mail"]>;
 
-/** A mailbox that is filled, the line to it, and the service that watches it. */
+/** A mailbox with its deliveries, the connection to it, and the service that watches it. */
 export interface Field {
   dovecot: Dovecot;
   postOffice: PostOffice;
   line: TcpProxy;
   service: Lives;
   random: Random;
-  /** All that were ever started. */
+  /** All that were started. */
   mailRuns: MailRun[];
   configFile: string;
-  /** With it a process trusts the mailbox's server. */
+  /** The environment in which a process trusts the mail server. */
   env: Record<string, string>;
-  /** Writes the configuration, with these changes of `hooks.mail`. A service that runs takes it up. */
+  /** Writes the configuration with these changes of `hooks.mail`. A running service reloads it. */
   configure(changes?: MailConfig): void;
   close(): Promise<void>;
 }

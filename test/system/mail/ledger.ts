@@ -4,17 +4,17 @@ import type { Field } from "./field.ts";
 import { readArrivals } from "./read-arrivals.ts";
 
 const LOOK_EVERY_MS = 300;
-/** How long there may be no headway. */
+/** The longest time without progress. */
 const STUCK_MS = 120_000;
 
-/** Holds what an agent was given against what was sent. */
+/** Compares the mails that an agent got with those that were sent. */
 export interface Ledger {
   /**
-   * Waits until all has arrived and nothing is left to be done, or until there is no headway any more. Gives what differs
-   * since it was last called.
+   * Waits until all mails have arrived and nothing is left to do, or until there is no more progress. Returns the
+   * differences since the last call.
    */
   settle(): Promise<Audit>;
-  /** What differs in all, read from the beginning. */
+  /** All differences, from the beginning. */
   auditAll(): Promise<Audit>;
 }
 
@@ -35,7 +35,7 @@ export function createLedger({ postOffice, service: { client, url } }: Field): L
     let least = Infinity;
     let progressAt = performance.now();
     while (performance.now() - progressAt < STUCK_MS) {
-      // events that are read again are known by their ids
+      // Events that are read again are recognised by their ids.
       for (const [id, tokens] of await readArrivals(url, settled.at)) arrivals.set(id, tokens);
       const left = differences().lost + (await countLeft());
       if (left === 0) return;
@@ -54,7 +54,7 @@ export function createLedger({ postOffice, service: { client, url } }: Field): L
     return audit(postOffice.sent, [...all.values()].flat());
   }
 
-  /** Turns that wait, and folders that are not watched as they should be. */
+  /** Waiting turns, and folders that are not being watched. */
   async function countLeft(): Promise<number> {
     const { queue, mail } = await client.api("/api/status");
     const folders: { state: string; remaining: number }[] = mail?.folders ?? [];

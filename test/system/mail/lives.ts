@@ -3,15 +3,15 @@ import { type ServiceProcess, startProcess } from "../../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN } from "../../support/service.ts";
 import type { MailState } from "../../../src/mail/watch/status.ts";
 
-/** The service, one process after another: not started yet. */
+/** The service as a series of processes. */
 export interface Lives {
-  /** Both are the same in each life. */
+  /** The same for each process. */
   url: string;
   client: Client;
   start(): Promise<void>;
-  /** Rejects where SIGTERM does not end it in good order. */
+  /** Rejects if SIGTERM does not end it with exit code 0. */
   end(signal: NodeJS.Signals): Promise<void>;
-  /** Waits until the watch as a whole has come to this. */
+  /** Waits until the whole watch is in this state. */
   mailIs(state: MailState): Promise<void>;
 }
 

@@ -2,15 +2,15 @@ import { once } from "node:events";
 import { spawnWebhooks } from "../../support/process.ts";
 import type { Field } from "./field.ts";
 
-/** `webhooks mail run` as a process of its own. */
+/** `webhooks mail run` as a separate process. */
 export interface MailRun {
-  /** All that it wrote so far. */
+  /** Its output so far. */
   output(): string;
-  /** Sends the signal and waits for the end; gives the exit code, or the signal it died of. */
+  /** Sends the signal and waits for the end. Returns the exit code, or the signal that ended the process. */
   end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 }
 
-/** The field ends it at its close, where it is still there. */
+/** The field ends it when it closes. */
 export function startMailRun({ configFile, env, mailRuns }: Field): MailRun {
   const child = spawnWebhooks(["mail", "run", "--config", configFile], env);
   const ended = once(child, "exit");

@@ -3,14 +3,14 @@ import { type Field, INBOX, REPORTS, USER } from "./field.ts";
 import { startMailRun } from "./mail-run.ts";
 
 /**
- * Delivers so many mails and does its mischief so often. The service runs before and after it. May give what is to be done
+ * Delivers this many mails and causes this many failures. The service runs before and after it. May return what to do
  * once all mails have arrived.
  */
 export type Phase = (field: Field, mails: number, times: number) => Promise<(() => Promise<void>) | void>;
 
-/** So many bytes of the server's, at most, lie between one thing and the next: as long as some twenty mails. */
+/** The most bytes from the server between two failures: about twenty mails. */
 const MAX_BYTES = 100_000;
-/** Where there are fewer bytes to come. */
+/** If fewer bytes remain. */
 const LATEST_KILL_MS = 2000;
 const MAX_WORK_MS = 100;
 
@@ -26,7 +26,7 @@ export const whileItIsDown: Phase = async (field, mails, times) => {
   }
 };
 
-/** On the way, within whatever is sent, until all has come; and by the server. */
+/** Cuts connections anywhere in the data, and by the server. */
 export const whileConnectionsAreCut: Phase = async ({ postOffice, line, dovecot, random }, mails, times) => {
   line.cutAfter(() => random.below(MAX_BYTES));
   line.cut();
@@ -45,7 +45,7 @@ export const whileTheServerIsDown: Phase = async ({ postOffice, dovecot }, mails
   }
 };
 
-/** At any moment: of its start, before a mail is posted, before that is written down. */
+/** Kills the service at any moment: at its start, before a mail is posted, before the result is stored. */
 export const whileItIsKilled: Phase = async (field, mails, times) => {
   for (const share of split(mails, times)) {
     await field.postOffice.deliver(share);
@@ -68,7 +68,7 @@ export const whileTheLoginIsRefused: Phase = async (field, mails, times) => {
   }
 };
 
-/** Mails that come elsewhere meanwhile go on. */
+/** Mails in other folders still arrive. */
 export const whileAFolderIsGone: Phase = async (field, mails, times) => {
   const { postOffice, dovecot } = field;
   for (const share of split(mails, times)) {
@@ -83,7 +83,7 @@ export const whileAFolderIsGone: Phase = async (field, mails, times) => {
   }
 };
 
-/** With the same uids under a new uidValidity, then with others, in the middle of what is read. */
+/** New uidValidity with the same uids, then with others, in the middle of a backlog. */
 export const whileUidsChange: Phase = async (field, mails, times) => {
   for (const [index, share] of split(mails, times).entries()) {
     await field.postOffice.deliver(share);
@@ -94,7 +94,7 @@ export const whileUidsChange: Phase = async (field, mails, times) => {
   }
 };
 
-/** `webhooks mail run` watches, beside a service that does not. One and the other is killed. */
+/** `webhooks mail run` watches beside a service that does not. Either is killed. */
 export const whileMailRunIsKilled: Phase = async (field, mails, times) => {
   await field.service.end("SIGTERM");
   field.configure({ autoStart: false });
@@ -119,18 +119,18 @@ export const whileMailRunIsKilled: Phase = async (field, mails, times) => {
   };
 };
 
-/** As an operator makes it do so, who has mended what was wrong: by a change of the settings. */
+/** Retries at once by a change of the settings, as an operator does after a fix. */
 function tryAgain({ configure, postOffice }: Field): void {
   configure({ maxBytes: 20_000 + postOffice.sent.length });
 }
 
-/** So many numbers, as equal as can be. */
+/** Splits a total into this many parts of similar size. */
 function split(total: number, parts: number): number[] {
   return Array.from({ length: parts }, (_, index) => Math.floor((total + index) / parts));
 }
 
 async function someBytes({ line, random }: Field): Promise<void> {
   await Promise.race([line.passed(random.below(MAX_BYTES)), sleep(LATEST_KILL_MS)]);
-  // what has come is worked on
+  // Part of the mails is processed.
   await sleep(random.below(MAX_WORK_MS));
 }

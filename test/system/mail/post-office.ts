@@ -3,24 +3,24 @@ import type { Random } from "../../faults/campaign/random.ts";
 import type { TestMail } from "../../support/mails.ts";
 import type { Maildir } from "../maildir.ts";
 
-/** One mail in so many is delivered to every folder at once, as where somebody is on two lists. */
+/** One of this many mails is delivered to every folder, as if its reader was on two lists. */
 const EVERYWHERE_ONE_IN = 20;
 const MAX_BURST = 20;
 const MAX_PAUSE_MS = 40;
 
-/** Delivers mails, each of them new. */
+/** Delivers new mails. */
 export interface PostOffice {
   /** The tokens of all mails so far. */
   readonly sent: readonly string[];
-  /** So many at once, to this folder or to any. */
+  /** Delivers this many at once, to this folder or to any. */
   deliver(count: number, folder?: string): Promise<void>;
-  /** So many in bursts. */
+  /** Delivers this many in bursts. */
   trickle(count: number, folder?: string): Promise<void>;
 }
 
 export interface PostOfficeOptions {
   mails: AsyncIterator<TestMail>;
-  /** By the names of their folders. */
+  /** By folder name. */
   maildirs: ReadonlyMap<string, Maildir>;
   random: Random;
 }

@@ -1,8 +1,8 @@
 import { GATEWAY_TOKEN } from "../../support/service.ts";
 
 /**
- * The mails that an agent was given, as tokens, by the id of the event that brought them. Of the events received since
- * then, in milliseconds since the epoch.
+ * The tokens of the mails that an agent got, by the id of their event. `since`: milliseconds since the epoch, for the
+ * events received since then.
  */
 export async function readArrivals(url: string, since: number): Promise<Map<string, string[]>> {
   const query = new URLSearchParams({ hook: "mail", since: new Date(since).toISOString() });
@@ -17,13 +17,13 @@ interface Timeline {
   entries: { role: string; text: string }[];
 }
 
-/** What an agent was given stands in its session as the user's words. */
+/** The input of an agent is in its session as the user's messages. */
 function toArrivals({ id, entries }: Timeline): [eventId: string, tokens: string[]] {
   const given = entries.filter(({ role }) => role === "user");
   return [id, given.flatMap(({ text }) => tokensIn(text))];
 }
 
-/** As `createMails` makes them. One mail may name its token several times. */
+/** Tokens of `createMails`. A mail can contain its token several times. */
 function tokensIn(text: string): string[] {
   return [...new Set(text.match(/mail-\d+-\d{5}/g))];
 }
