@@ -5,7 +5,7 @@ import { describeRemoteAgent, type RemoteAgentUnderTest, turnOf } from "../contr
 import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
 import { DriverError } from "../errors.ts";
-import { type AiSdkOptions, createAiSdk, toReply } from "./ai-sdk.ts";
+import { createAiSdk, toReply } from "./ai-sdk.ts";
 import type { AgentTurn } from "./driver.ts";
 
 const KEY = "sk-test-0123456789abcdef";
@@ -34,8 +34,8 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
   });
 
   const lastBody = (): string => proxy.requests.at(-1)?.body ?? "";
-  const run = (turn: Partial<AgentTurn> = {}, provider: Partial<AiSdkOptions["provider"]> = {}) =>
-    createAiSdk({ name: "house", provider: { kind, baseUrl: proxy.url, apiKey: KEY, ...provider } }).run(
+  const run = (turn: Partial<AgentTurn> = {}, options: { apiKey?: string } = {}) =>
+    createAiSdk(kind, { baseUrl: proxy.url, apiKey: KEY, ...options }, { name: "house" }).run(
       turnOf({ model: `house/${MODELS[kind]}`, ...turn }),
       never,
     );
@@ -130,7 +130,7 @@ async function open(kind: (typeof KINDS)[number]): Promise<RemoteAgentUnderTest>
   const proxy = await startFaultProxy(models.baseUrl);
   models.reply("Hello.");
   return {
-    agent: createAiSdk({ name: "house", provider: { kind, baseUrl: proxy.url, apiKey: KEY } }),
+    agent: createAiSdk(kind, { baseUrl: proxy.url, apiKey: KEY }, { name: "house" }),
     model: `house/${MODELS[kind]}`,
     reply: (text) => models.reply(text),
     refuse: (status, retryAfterSeconds) => models.fail(status, "No.", retryAfterSeconds),

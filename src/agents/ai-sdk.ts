@@ -1,9 +1,9 @@
 import type * as AiSdk from "ai";
-import type { FromSchema } from "json-schema-to-ts";
 import type { CallWarning, FinishReason, LanguageModel, LanguageModelUsage, ModelMessage } from "ai";
+import type { FromSchema } from "json-schema-to-ts";
 import type { Agent } from "undici";
 import { DriverError } from "../errors.ts";
-import type { DriverDefinition } from "../plugin.ts";
+import type { DriverContext, DriverDefinition } from "../plugin.ts";
 import { HTTP_URL } from "../shared/schema.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
 import { assertNotAborted, toDriverError } from "./errors.ts";
@@ -23,15 +23,9 @@ export const remoteSchema = {
   },
 } as const;
 
-type ProviderOptions = FromSchema<typeof remoteSchema>;
-
-export interface AiSdkOptions {
-  /** The provider's name in the config: the part of a model before the slash. */
-  name: string;
-  provider: ProviderOptions & { kind: "openai" | "anthropic" | "openai-compatible" };
-}
-
-type Definition = DriverDefinition<AgentDriver, ProviderOptions>;
+type RemoteOptions = FromSchema<typeof remoteSchema>;
+type Definition = DriverDefinition<AgentDriver, RemoteOptions>;
+type Kind = "openai" | "anthropic" | "openai-compatible";
 
 export const openai: Definition = { schema: remoteSchema, create: createFor("openai") };
 
@@ -42,36 +36,58 @@ export const openaiCompatible: Definition = {
   create: createFor("openai-compatible"),
 };
 
-function createFor(kind: AiSdkOptions["provider"]["kind"]): Definition["create"] {
-  return (options, { name }) => createAiSdk({ name, provider: { ...options, kind } });
+function createFor(kind: Kind): Definition["create"] {
+  return (options, context) => createAiSdk(kind, options, context);
 }
 
 /** Runs turns on the models of one provider. The AI SDK and the provider's package are loaded at the first turn. */
-export function createAiSdk(options: AiSdkOptions): AgentDriver {
+export function createAiSdk(
+  kind: Kind,
+  { baseUrl, apiKey = "", headers = {} }: RemoteOptions,
+  { name }: Pick<DriverContext, "name">,
+): AgentDriver {
+  // Without a key the SDK would use one of the environment that the configuration does not name.
+  const settings = { baseURL: baseUrl, apiKey, headers, fetch: fetchWithoutTimeout };
   return {
-    name: options.name,
-    run: (turn, signal) => run(options, turn, signal),
+    name,
+    async run(turn, signal) {
+      const modelId = requireModelId(name, turn.model);
+      const { reasoning, warning } = toReasoning(turn.thinking);
+      try {
+        const { generateText } = await loadSdk();
+        const result = await generateText({
+          model: await openModel(modelId),
+          messages: toMessages(turn),
+          reasoning,
+          abortSignal: signal,
+          // The dispatcher retries, so that the run record shows every attempt.
+          maxRetries: 0,
+          telemetry: { isEnabled: false },
+        });
+        return toReply(name, result, warning === undefined ? [] : [warning]);
+      } catch (error) {
+        if (error instanceof DriverError) throw error;
+        assertNotAborted(name, signal);
+        throw toDriverError(error, { provider: name, secrets: [apiKey, ...Object.values(headers)] });
+      }
+    },
   };
-}
 
-async function run(options: AiSdkOptions, turn: AgentTurn, signal: AbortSignal): Promise<AgentReply> {
-  const modelId = requireModelId(options.name, turn.model);
-  const { reasoning, warning } = toReasoning(turn.thinking);
-  try {
-    const { generateText } = await loadSdk();
-    const result = await generateText({
-      model: await openModel(options, modelId),
-      messages: toMessages(turn),
-      reasoning,
-      abortSignal: signal,
-      // The dispatcher retries, so that the run record shows every attempt.
-      maxRetries: 0,
-      telemetry: { isEnabled: false },
-    });
-    return toReply(options.name, result, warning === undefined ? [] : [warning]);
-  } catch (error) {
-    assertNotAborted(options.name, signal);
-    throw toRunError(error, options);
+  async function openModel(modelId: string): Promise<LanguageModel> {
+    switch (kind) {
+      case "openai": {
+        const { createOpenAI } = await import("@ai-sdk/openai");
+        return createOpenAI(settings)(modelId);
+      }
+      case "anthropic": {
+        const { createAnthropic } = await import("@ai-sdk/anthropic");
+        return createAnthropic(settings)(modelId);
+      }
+      default: {
+        const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+        return createOpenAICompatible({ ...settings, name, baseURL: baseUrl ?? "" })(modelId);
+      }
+    }
   }
 }
 
@@ -82,45 +98,10 @@ async function loadSdk(): Promise<typeof AiSdk> {
   return sdk;
 }
 
-async function openModel({ name, provider }: AiSdkOptions, modelId: string): Promise<LanguageModel> {
-  const settings = { ...toSettings(provider), fetch: fetchWithoutTimeout };
-  switch (provider.kind) {
-    case "openai": {
-      const { createOpenAI } = await import("@ai-sdk/openai");
-      return createOpenAI(settings)(modelId);
-    }
-    case "anthropic": {
-      const { createAnthropic } = await import("@ai-sdk/anthropic");
-      return createAnthropic(settings)(modelId);
-    }
-    default: {
-      const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
-      return createOpenAICompatible({ ...settings, name, baseURL: provider.baseUrl ?? "" })(modelId);
-    }
-  }
-}
-
-interface ProviderSettings {
-  baseURL: string | undefined;
-  apiKey: string;
-  headers: Record<string, string> | undefined;
-}
-
-function toSettings({ baseUrl, apiKey, headers }: ProviderOptions): ProviderSettings {
-  // Without a key the SDK would use one of the environment that the configuration does not name.
-  return { baseURL: baseUrl, apiKey: apiKey ?? "", headers };
-}
-
 function toMessages(turn: AgentTurn): ModelMessage[] {
   const entries = [...turn.history, { role: "user" as const, text: turn.message }];
   // Providers reject an empty text, and some reject two messages of one role in a row.
   return entries.map(({ role, text }) => ({ role, content: text.trim() === "" ? "(empty)" : text }));
-}
-
-function toRunError(error: unknown, { name, provider }: AiSdkOptions): DriverError {
-  if (error instanceof DriverError) return error;
-  const secrets = [provider.apiKey ?? "", ...Object.values(provider.headers ?? {})];
-  return toDriverError(error, { provider: name, secrets });
 }
 
 let dispatcher: Promise<Agent> | undefined;

@@ -3,7 +3,7 @@ import { type ModelServer, startModels } from "../../test/support/models.ts";
 import { describeRemoteAgent, type RemoteAgentUnderTest, turnOf } from "../contracts/agent.ts";
 import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import type { AgentReply, AgentTurn } from "./driver.ts";
-import { createGateway, type GatewayOptions } from "./gateway.ts";
+import { createGateway } from "./gateway.ts";
 
 describeRemoteAgent({ describe, test }, "gateway that keeps no history", open);
 
@@ -22,12 +22,12 @@ describe("gateway", () => {
 
   const run = (
     turn: Partial<AgentTurn> = {},
-    provider: Partial<GatewayOptions["provider"]> = {},
+    options: Partial<Parameters<typeof createGateway>[0]> = {},
   ): Promise<AgentReply> =>
-    createGateway({
-      name: "house",
-      provider: { baseUrl: proxy.url, apiKey: "a-gateway-token", ...provider },
-    }).run(turnOf({ model: "house/openclaw:main", ...turn }), new AbortController().signal);
+    createGateway({ baseUrl: proxy.url, apiKey: "a-gateway-token", ...options }, { name: "house" }).run(
+      turnOf({ model: "house/openclaw:main", ...turn }),
+      new AbortController().signal,
+    );
   const lastHeaders = (): Record<string, unknown> => proxy.requests.at(-1)?.headers ?? {};
 
   test("calls the agent that the model names, with the token", async () => {
@@ -65,10 +65,7 @@ async function open(): Promise<RemoteAgentUnderTest> {
   const proxy = await startFaultProxy(models.baseUrl);
   models.reply("Hello.");
   return {
-    agent: createGateway({
-      name: "house",
-      provider: { baseUrl: proxy.url, keepsHistory: false },
-    }),
+    agent: createGateway({ baseUrl: proxy.url, keepsHistory: false }, { name: "house" }),
     model: "house/openclaw:main",
     reply: (text) => models.reply(text),
     refuse: (status, retryAfterSeconds) => models.fail(status, "No.", retryAfterSeconds),

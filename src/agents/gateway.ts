@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition } from "../plugin.ts";
+import type { DriverContext, DriverDefinition } from "../plugin.ts";
 import { createAiSdk, remoteSchema } from "./ai-sdk.ts";
 import type { AgentDriver, AgentTurn } from "./driver.ts";
 
@@ -21,34 +21,23 @@ const schema = {
   },
 } as const;
 
-export interface GatewayOptions {
-  /** The provider's name in the config: the part of a model before the slash. */
-  name: string;
-  provider: FromSchema<typeof schema>;
-}
+type GatewayOptions = FromSchema<typeof schema>;
 
-export const gateway: DriverDefinition<AgentDriver, GatewayOptions["provider"]> = {
-  schema,
-  create: (provider, { name }) => createGateway({ name, provider }),
-};
+export const gateway: DriverDefinition<AgentDriver, GatewayOptions> = { schema, create: createGateway };
 
 /**
  * Runs turns on another agent gateway through its chat completions. A header names the session, whose history the gateway
  * keeps. With `keepsHistory: false` each turn sends the history.
  */
-export function createGateway({ name, provider }: GatewayOptions): AgentDriver {
-  const { sessionHeader = "x-openclaw-session-key", keepsHistory = true, headers, ...connection } = provider;
+export function createGateway(
+  { sessionHeader = "x-openclaw-session-key", keepsHistory = true, headers, ...connection }: GatewayOptions,
+  { name }: Pick<DriverContext, "name">,
+): AgentDriver {
   return {
     name,
-    run: (turn, signal) => {
-      const chat = createAiSdk({
-        name,
-        provider: {
-          ...connection,
-          kind: "openai-compatible",
-          headers: { ...headers, [sessionHeader]: toSession(turn) },
-        },
-      });
+    run(turn, signal) {
+      const options = { ...connection, headers: { ...headers, [sessionHeader]: toSession(turn) } };
+      const chat = createAiSdk("openai-compatible", options, { name });
       return chat.run(keepsHistory ? { ...turn, history: [] } : turn, signal);
     },
   };

@@ -16,8 +16,8 @@ describe("createAgent", () => {
     proxy = await startFaultProxy(models.baseUrl);
     const provider = { baseUrl: proxy.url, apiKey: "key" };
     drivers = new Map([
-      ["local", createAiSdk({ name: "local", provider: { ...provider, kind: "openai-compatible" } })],
-      ["claude", createAiSdk({ name: "claude", provider: { ...provider, kind: "anthropic" } })],
+      ["local", createAiSdk("openai-compatible", provider, { name: "local" })],
+      ["claude", createAiSdk("anthropic", provider, { name: "claude" })],
     ]);
   });
   afterAll(async () => {
@@ -29,12 +29,12 @@ describe("createAgent", () => {
     createAgent(configured).run(turnOf(turn), new AbortController().signal);
   const lastBody = (): unknown => JSON.parse(proxy.requests.at(-1)?.body ?? "{}");
 
-  test("is the echo without any provider, whatever model is named", async () => {
+  test("without providers it is the echo agent", async () => {
     const reply = await run({ model: "local/some-model" }, new Map());
     expect(reply.text).toContain("[echo: no model is configured]");
   });
 
-  test("goes to the provider before the first slash", async () => {
+  test("uses the provider before the first slash", async () => {
     await run({ model: "local/family/some-model" });
     expect(lastBody()).toMatchObject({ model: "family/some-model" });
     await run({ model: "claude/some-claude" });
@@ -47,7 +47,7 @@ describe("createAgent", () => {
     ["a model without a provider", "some-model", /"some-model".*local, claude/],
     ["an inherited property's name", "constructor/model", /"constructor\/model"/],
     ["a provider without a model", "local/", /local\/<model>/],
-  ])("fails for good on %s, and says what is known", async (_case, model, message) => {
+  ])("%s is a permanent error", async (_case, model, message) => {
     await expect(run({ model })).rejects.toMatchObject({
       name: "DriverError",
       retryable: false,
