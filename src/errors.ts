@@ -144,15 +144,15 @@ export class DriverError extends Error {
 /** Why a mailbox cannot be read. */
 export class MailError extends Error {
   override name = "MailError";
-  /** A plugin may hold a copy of this class of its own. */
+  /** A plugin may bring its own copy of this class. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     if (super[Symbol.hasInstance](value)) return true;
     return this === MailError && value instanceof Error && value.name === "MailError" && "kind" in value;
   }
 
   /**
-   * network: it may be there again at any moment · login: refused, an operator must mend it · tls: its server cannot be spoken
-   * to safely, an operator must mend it · gone: there is no such mailbox or folder.
+   * network: may be over at any moment · login: refused · tls: no safe connection to the server · gone: the mailbox or
+   * folder does not exist. An operator has to fix all but the first.
    */
   readonly kind: "network" | "login" | "tls" | "gone";
 

@@ -16,40 +16,36 @@ import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
 import { createTelemetry } from "./telemetry/telemetry.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
-import type { HookRequest, Resolution } from "./types.ts";
 
-/** How long a stop waits for turns and sends under way, in milliseconds; what is left runs again after the next start. */
+/** How long `close` waits for turns and deliveries in flight, in milliseconds; the rest runs again after the next start. */
 const CLOSE_MS = 30_000;
 
 export interface HooklineOptions {
-  /** A configuration file, read again at every reload, or a configuration. */
+  /** A configuration, or the path of its file, which is read again at every reload. */
   config: string | UserConfig;
-  /** What `${NAME}` stands for. Default: the process's own environment. */
+  /** The values of `${NAME}`. Default: the environment of the process. */
   env?: NodeJS.ProcessEnv;
-  /** Over the configuration's own. */
+  /** Override `gateway.host` and `gateway.port`. */
   host?: string;
   port?: number;
-  /** Follow the configuration's files and reload by itself. Default: true. */
+  /** Reload when a file of the configuration changes. Default: true. */
   watch?: boolean;
 }
 
 export interface Hookline {
-  /**
-   * Opens the port, starts to carry out what is in the journal, and to watch the mailbox that is configured; none of it
-   * where the port cannot be had.
-   */
+  /** Opens the port, then starts to execute what the journal holds and to watch the configured mailbox. */
   listen(): Promise<{ url: string; port: number }>;
-  /** The same service without a socket. The first request starts to carry out what is in the journal, too. */
+  /** Serves a request without a socket. The first one also starts to execute what the journal holds. */
   handle(request: Request): Promise<Response>;
-  /** Builds the configuration again and swaps it in whole, or throws a `ConfigError` and keeps the old one. */
+  /** Replaces the program with a new one built from the configuration, or throws a `ConfigError` and keeps the old one. */
   reload(): Promise<void>;
-  /** What serves now: the configuration, compiled, and what it warns of. */
+  /** The compiled configuration in use, with its warnings. */
   program(): Program;
-  /** Takes nothing new, finishes what is in flight, closes everything. */
+  /** Refuses new requests, finishes what is in flight, closes everything. */
   close(): Promise<void>;
 }
 
-/** Wires the steps together. Throws a `ConfigError` with everything that keeps the service from starting. */
+/** Wires the steps together. Throws a `ConfigError` with all problems that keep the service from starting. */
 export async function createHookline(options: HooklineOptions): Promise<Hookline> {
   const startedAt = Date.now();
   const load = createLoad(options);
@@ -135,7 +131,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     if (listening) mail.use(program);
   }
 
-  /** A start that fails leaves no process behind, and nothing that keeps this one from ending. */
+  /** A failed start must not leave a sandbox process behind. */
   async function abandon(error: unknown): Promise<never> {
     await sandbox.close();
     throw error;
@@ -154,11 +150,9 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     });
   }
 
-  async function tryHook(trial: unknown): Promise<Trial> {
+  function tryHook(body: unknown): Promise<Trial> {
     const program = current();
-    const resolveTrial = (request: HookRequest): Promise<Resolution> =>
-      resolveRequest(request, { ...program, run: sandbox.run });
-    return runTrial(trial, program, resolveTrial);
+    return runTrial(body, program, (request) => resolveRequest(request, { ...program, run: sandbox.run }));
   }
 
   async function requireReady(): Promise<void> {
@@ -168,7 +162,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   }
 }
 
-/** Reads the configuration anew at each call; host and port of the options hold over its own. */
+/** Reads the configuration at each call, and applies `host` and `port` of the options. */
 function createLoad({ config, env = process.env, host, port }: HooklineOptions): () => Promise<ReadConfig> {
   return async () => {
     const read = await readConfig(config, env);

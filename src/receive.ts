@@ -18,15 +18,15 @@ export interface ReceiverParts {
 }
 
 export interface Receiver {
-  /** The whole way of a request that was let in: a repeat or a mapping, the journal, the answer. */
+  /** Takes a verified request through mapping and journal to its answer, or repeats the answer to its idempotency key. */
   receive(request: HookRequest): Promise<HttpResponse>;
-  /** A stored request runs again: through the mappings of now, and under no idempotency key. */
+  /** Runs a stored request again, through the current mappings and without an idempotency key. */
   replay(event: EventRecord): Promise<HttpResponse>;
-  /** Keeps a refused request for the operator. That it was refused does not depend on it: never rejects. */
+  /** Stores a refused request for the operator. Never rejects: the refusal does not depend on it. */
   record(request: HookRequest, error: HookError): Promise<void>;
 }
 
-/** What stands between the ingress and the dispatcher: nothing is answered 2xx before it is committed. */
+/** Connects the ingress with the mappings and the journal. A 2xx is only answered after the commit. */
 export function createReceiver({ current, sandbox, journal, telemetry }: ReceiverParts): Receiver {
   const { log } = telemetry;
   const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
@@ -74,7 +74,7 @@ export function createReceiver({ current, sandbox, journal, telemetry }: Receive
     const event = toRefusedEvent(request, error, current().config.hooks);
     const { id: eventId, hook, mapping, failure } = event;
     log.warn("request refused", { eventId, hook, mapping, status: error.status, code: error.code });
-    // What a transform threw may quote the payload: it stands on the event, and in the log for who asks for it.
+    // The error of a transform may quote the payload, so it is only logged at the level debug.
     if (failure?.detail) log.debug("request refused because", { eventId, detail: failure.detail });
     await journal.accept(event).catch((cause: unknown) => {
       log.error("refused request not recorded", { eventId, error: String(cause) });
@@ -82,30 +82,29 @@ export function createReceiver({ current, sandbox, journal, telemetry }: Receive
   }
 }
 
-/** The journal's word as an answer. */
 function toAnswer(result: AcceptResult): HttpResponse {
   if (result.kind !== "conflict") return receiptToResponse(result.receipt);
   throw new HookError("idempotency_conflict");
 }
 
-/** How long a count is added to before the journal is asked again, in milliseconds. */
-const FRESH_MS = 500;
+/** How long a count of the journal is used, in milliseconds. */
+const MAX_AGE_MS = 500;
 
 interface BacklogGuard {
-  /** Throws a 503 `HookError` while too many runs wait. */
+  /** Throws a 503 `HookError` while too many runs are waiting. */
   requireRoom(): void;
-  /** So many runs were accepted. */
+  /** Counts newly accepted runs. */
   add(runs: number): void;
 }
 
-/** Refuses requests while `maxPending()` runs or more are unfinished, so that a backlog cannot grow without end. */
+/** Refuses requests while `maxPending()` runs or more are unfinished, so that the backlog stays bounded. */
 function createBacklogGuard(journal: Journal, maxPending: () => number): BacklogGuard {
   let pending = 0;
   let countedAt = 0;
 
   return {
     requireRoom() {
-      if (Date.now() - countedAt > FRESH_MS) count();
+      if (Date.now() - countedAt > MAX_AGE_MS) count();
       if (pending < maxPending()) return;
       throw new HookError("overloaded", { message: "Too many runs are waiting.", headers: { "Retry-After": "5" } });
     },

@@ -1,66 +1,65 @@
 /**
- * The way through the house, as types. Data goes down and never back up:
+ * The request path as types:
  *
  *   POST ──ingress──▶ HookRequest ──mapping──▶ Resolution (HookAction[]) ──journal──▶ Receipt ──respond──▶ HttpResponse
  *                                                                             │
- *                                                     what the journal holds is carried out:
+ *                                                                             ▼
  *                                                     dispatch ──▶ actions ──▶ channels
  */
 
 /** The name of a messaging channel's block in the configuration; `last` for the one that was used last. */
 export type ChannelName = string;
 
-/** Where `last` leads while no channel has been used yet. */
+/** What `last` means while no channel has been used yet. */
 export const FALLBACK_CHANNEL: ChannelName = "whatsapp";
 
 /** now: a heartbeat at once · next-heartbeat: wait for the next periodic one. */
 export type WakeMode = "now" | "next-heartbeat";
 
-/** Key of the main session. No request can name it: see `mapping/policy.ts`. */
+/** The key of the main session. Requests cannot name it: see `mapping/policy.ts`. */
 export const MAIN_SESSION = "main";
 
-/** The hook names that the service itself answers; no mapping can take them. */
+/** Hooks that the service answers itself, without a mapping. */
 export const BUILT_IN_HOOKS = ["wake", "agent"] as const;
 
-/** A request that was routed, let in and read. Nothing in it is a credential. */
+/** A verified request with its body. It contains no secret of the sender. */
 export interface HookRequest {
-  /** UUIDv7. The `requestId` of every answer, the event's id once it is committed. */
+  /** UUIDv7. The `requestId` of answers, and the id of the event. */
   id: string;
-  /** The name after `hooks.path`, without a slash at either end; may hold `/`. */
+  /** The name after `hooks.path`, without a slash at either end; may contain `/`. */
   hook: string;
   method: string;
-  /** The requested path, percent-encoded as it came, without the query. */
+  /** Percent-encoded as it was sent, without the query. */
   path: string;
-  /** Query parameters without `token`; of a repeated one the last. */
+  /** Query parameters without `token`; of a repeated parameter the last value. */
   query: Record<string, string>;
-  /** Header names in lower case, repeated ones joined by `, `; without the credential headers and cookies. */
+  /** Names in lower case, values of repeated headers joined by `, `; without credentials and cookies. */
   headers: Record<string, string>;
-  /** The body after decompression, byte for byte. */
+  /** The decompressed body. */
   rawBody: Buffer;
-  /** The parsed body. Anything JSON can say. */
+  /** The parsed body: any JSON value. */
   payload: unknown;
-  /** True where `payload` is just `JSON.parse` of `rawBody`: whoever needs it elsewhere can parse the bytes again. */
+  /** True when `payload` is `JSON.parse` of `rawBody`, so that another process only needs the bytes. */
   payloadIsBody: boolean;
   contentType: string;
   /** Milliseconds since the epoch. */
   receivedAt: number;
-  /** Which credential let the request in: the scope of its idempotency keys. Never the secret itself. */
+  /** The name of its credential, such as `token:default`: the scope of its idempotency keys. */
   credential: string;
   /** From the `Idempotency-Key` header. */
   idempotencyKey?: string;
-  /** The client's address, IPv4 forms made one. */
+  /** The address of the client. */
   client: string;
-  /** Id of the event whose request an operator runs again by this one. */
+  /** The id of the event that an operator replays. */
   replayOf?: string;
 }
 
 export type HookAction = WakeAction | AgentAction;
 
-/** What stands behind both kinds of action. */
 interface ActionBase {
-  /** True where the mapping switches the safety boundary off. */
+  /** The mapping turns the safety boundary off. */
   allowUnsafeExternalContent: boolean;
-  /** The operator's own words, placed before the boundary. */
+  /** Text of the operator, placed before the boundary. */
   instructions?: string;
 }
 
@@ -71,13 +70,13 @@ export interface WakeAction extends ActionBase {
   mode: WakeMode;
 }
 
-/** Runs one agent turn in a session of its own. */
+/** Runs one agent turn in the session of its key. */
 export interface AgentAction extends ActionBase {
   kind: "agent";
   message: string;
-  /** none: no agent is asked, the message itself is the reply. Absent: the agent of the model. */
+  /** none: without an agent, the message itself is the reply. */
   agent?: "none";
-  /** Prefix of the summary. One line. */
+  /** The prefix of the summary: one line. */
   name: string;
   sessionKey: string;
   wakeMode: WakeMode;
@@ -88,45 +87,45 @@ export interface AgentAction extends ActionBase {
   model?: string;
   thinking?: string;
   timeoutSeconds: number;
-  /** Runs with what else comes under the key, in this many milliseconds from the first. */
+  /** Joins one run with all actions that arrive under the key within the window. */
   coalesce?: { key: string; windowMs: number };
 }
 
-/** What a mapping made of a request: the policy has passed it. */
+/** The actions of a request, checked by the policy. */
 export interface Resolution {
-  /** Id of the mapping that took the request; absent for the built-in hooks. */
+  /** The id of the mapping; absent for the built-in hooks. */
   mapping?: string;
-  /** Empty: the event is recorded as skipped. */
+  /** Empty: the event is skipped. */
   actions: HookAction[];
-  /** One key for the event, or one for each action (`forEach`). `content` false: the first one stands. */
+  /** One key for the event, or one for each action. Unless other content is a conflict, the first event wins. */
   idempotency?: { keys: string[]; perAction: boolean; conflictOnOtherContent: boolean };
-  /** Sentences for the caller about fields that were ignored. */
+  /** Sentences for the caller about ignored fields. */
   warnings: string[];
   log: LogLine[];
 }
 
-/** A captured line of a transform's `console`. */
+/** A line that a transform wrote to its `console`. */
 export interface LogLine {
   level: "debug" | "log" | "info" | "warn" | "error";
   text: string;
 }
 
-/** How an accepted action is named in answers. */
+/** An accepted action as answers show it. */
 export interface ActionReceipt {
   kind: HookAction["kind"];
   mode?: WakeMode;
   runId?: string;
   sessionKey?: string;
-  /** It joined the run of an earlier request. */
+  /** The action joined the run of an earlier request. */
   coalesced?: true;
 }
 
-/** What the journal says once the commit has reached the disk. */
+/** The result of a commit that has reached the disk. */
 export interface Receipt {
   eventId: string;
   actions: ActionReceipt[];
   warnings: string[];
-  /** True when an idempotency key was known: nothing new was committed. */
+  /** The idempotency key was known, so nothing new was committed. */
   replayed: boolean;
 }
 
@@ -140,23 +139,22 @@ export interface HttpResponse {
 
 export const EVENT_STATUSES = ["accepted", "skipped", "rejected", "done", "failed", "dead"] as const;
 /**
- * accepted: committed, not carried out yet · skipped: no action came of it · rejected: refused with a 4xx ·
- * done · failed: the transform failed, nothing was dispatched · dead: carrying it out failed for good, until an operator
- * retries or drops all that did; with the last one dropped it is done.
+ * accepted: committed, in progress · skipped: no action · rejected: refused with a 4xx · done · failed: the transform
+ * failed, nothing was dispatched · dead: a run or delivery failed permanently, until an operator retries or drops it.
  */
 export type EventStatus = (typeof EVENT_STATUSES)[number];
 
 export const RUN_STATES = ["ready", "queued", "running", "done", "dead", "dropped"] as const;
 /**
- * ready: may start once due · queued: behind another of its session · running · done · dead: failed for good ·
- * dropped: dead, and an operator wants no more of it.
+ * ready: starts once it is due · queued: behind another run of its session · running · done · dead: failed permanently ·
+ * dropped: dead, and dismissed by an operator.
  */
 export type RunState = (typeof RUN_STATES)[number];
 
 export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "skipped", "failed", "dropped"] as const;
 /**
- * pending: ready or waiting for its next try · queued: behind another to the same recipient · sending · sent ·
- * skipped: no channel has been used yet, and none was named · failed: for good · dropped: failed, and an operator wants
- * no more of it.
+ * pending: ready, or waiting for its next attempt · queued: behind another to the same recipient · sending · sent ·
+ * skipped: to the last channel, but no channel has been used · failed: permanently · dropped: failed, and dismissed by
+ * an operator.
  */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];

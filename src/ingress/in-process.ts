@@ -47,7 +47,7 @@ const BODILESS = new Set([204, 205, 304]);
 
 function toResponse(exchange: Exchange, response: HttpResponse): Response {
   const { headers, body } = toWire(exchange, response);
-  // It speaks of a connection, and there is none.
+  // There is no connection to close.
   delete headers["Connection"];
   const isBodiless = exchange.method === "HEAD" || BODILESS.has(response.status);
   // A `Response` takes bytes, the stream may give text.
