@@ -4,7 +4,7 @@ import type { LogLine } from "../../types.ts";
 import type { Enter } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
 import type { FailedAnswer } from "../sandbox/answer.ts";
-import { BUNDLE_FILE, type ModuleHead } from "../sandbox/protocol.ts";
+import { BUNDLE_FILE, type ModuleOptions } from "../sandbox/protocol.ts";
 import { runHostOperation } from "./host-operations.ts";
 
 interface IsolateJob {
@@ -16,7 +16,7 @@ interface IsolateJob {
 
 /** The modules of a child process. */
 export interface Modules {
-  load(head: ModuleHead, code: string): void;
+  load(options: ModuleOptions, code: string): void;
   unload(module: string): void;
   /** Runs a job and gives an `Answer` as JSON. Never throws. */
   run(module: string, job: IsolateJob): string;
@@ -25,7 +25,7 @@ export interface Modules {
 export function createModules(realmCode: string): Modules {
   const modules = new Map<string, ModuleIsolate>();
   return {
-    load: (head, code) => void modules.set(head.module, createModuleIsolate(head, code, realmCode)),
+    load: (options, code) => void modules.set(options.module, createModuleIsolate(options, code, realmCode)),
     unload(module) {
       modules.get(module)?.dispose();
       modules.delete(module);
@@ -41,38 +41,38 @@ export interface ModuleIsolate {
   dispose(): void;
 }
 
-interface Opened {
+interface OpenIsolate {
   isolate: ivm.Isolate;
-  realm: ivm.Script;
-  bundle: ivm.Script;
-  /** The room of all jobs; with strict isolation each job has its own. */
-  shared?: Room;
+  realmScript: ivm.Script;
+  bundleScript: ivm.Script;
+  /** The realm of all jobs; with strict isolation each job has its own. */
+  shared?: RealmContext;
 }
 
 /** A realm that a transform can be called in. */
-interface Room {
+interface RealmContext {
   context: ivm.Context;
   enter: ivm.Reference<Enter>;
 }
 
-export function createModuleIsolate(head: ModuleHead, code: string, realmCode: string): ModuleIsolate {
-  let opened: Opened | undefined;
+export function createModuleIsolate(options: ModuleOptions, code: string, realmCode: string): ModuleIsolate {
+  let opened: OpenIsolate | undefined;
   return { run, dispose };
 
   function run(job: IsolateJob): string {
-    let room: Room | undefined;
+    let realm: RealmContext | undefined;
     try {
-      opened ??= openIsolate(head, code, realmCode);
-      room = opened.shared ?? openRoom(opened, head);
-      if (!head.strict) opened.shared = room;
-      return enterRoom(room, job);
+      opened ??= openIsolate(options, code, realmCode);
+      realm = opened.shared ?? createRealm(opened, options);
+      if (!options.strict) opened.shared = realm;
+      return enterRealm(realm, job);
     } catch (error) {
-      const log = room && !opened?.isolate.isDisposed ? rescueLog(room) : [];
+      const log = realm && !opened?.isolate.isDisposed ? rescueLog(realm) : [];
       dispose();
       return JSON.stringify(toAnswer(error, log, job.timeoutMs));
     } finally {
       if (opened?.isolate.isDisposed) opened = undefined;
-      if (head.strict && opened && room) closeRoom(room);
+      if (options.strict && opened && realm) releaseRealm(realm);
     }
   }
 
@@ -82,22 +82,22 @@ export function createModuleIsolate(head: ModuleHead, code: string, realmCode: s
   }
 }
 
-function openIsolate(head: ModuleHead, code: string, realmCode: string): Opened {
-  const isolate = new ivm.Isolate({ memoryLimit: Math.max(8, head.memoryMb), onCatastrophicError: abort });
+function openIsolate(options: ModuleOptions, code: string, realmCode: string): OpenIsolate {
+  const isolate = new ivm.Isolate({ memoryLimit: Math.max(8, options.memoryMb), onCatastrophicError: abort });
   return {
     isolate,
-    realm: isolate.compileScriptSync(realmCode, { filename: "hookline:realm" }),
-    bundle: isolate.compileScriptSync(wrap(code), { filename: BUNDLE_FILE, lineOffset: -1 }),
+    realmScript: isolate.compileScriptSync(realmCode, { filename: "hookline:realm" }),
+    bundleScript: isolate.compileScriptSync(wrap(code), { filename: BUNDLE_FILE, lineOffset: -1 }),
   };
 }
 
-function openRoom({ isolate, realm, bundle }: Opened, head: ModuleHead): Room {
+function createRealm({ isolate, realmScript, bundleScript }: OpenIsolate, options: ModuleOptions): RealmContext {
   const context = isolate.createContextSync();
-  realm.runSync(context);
-  bundle.runSync(context);
+  realmScript.runSync(context);
+  bundleScript.runSync(context);
   const enter: ivm.Reference<Enter> = context.evalClosureSync(
     `return ${REALM_GLOBAL}.seal($0, $1, $2)`,
-    [runHostOperation, head.export, !head.strict],
+    [runHostOperation, options.export, !options.strict],
     { result: { reference: true } },
   );
   return { context, enter };
@@ -113,13 +113,13 @@ function wrap(code: string): string {
   return `${REALM_GLOBAL}.define(function (module, exports, globalThis) { "use strict";\n${code}\n});0`;
 }
 
-function closeRoom({ context, enter }: Room): void {
+function releaseRealm({ context, enter }: RealmContext): void {
   enter.release();
   context.release();
 }
 
 /** Promises settle in the microtasks that run between the first entry and the second, or never. */
-function enterRoom({ enter }: Room, { operation, text, body, timeoutMs }: IsolateJob): string {
+function enterRealm({ enter }: RealmContext, { operation, text, body, timeoutMs }: IsolateJob): string {
   const deadline = performance.now() + timeoutMs;
   const answer = enter.applySync(undefined, [operation, text, body], { timeout: timeUntil(deadline) });
   return answer || enter.applySync(undefined, ["settle", "", ""], { timeout: timeUntil(deadline) });
@@ -131,7 +131,7 @@ function timeUntil(deadline: number): number {
 }
 
 /** What the call logged before it was stopped; empty if the isolate no longer answers. */
-function rescueLog({ enter }: Room): LogLine[] {
+function rescueLog({ enter }: RealmContext): LogLine[] {
   try {
     const log: LogLine[] = JSON.parse(enter.applySync(undefined, ["log", "", ""], { timeout: 20 }));
     return log;

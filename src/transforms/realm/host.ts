@@ -1,7 +1,7 @@
 import { defineGlobal } from "./harden.ts";
 
 /** The only way out of an isolate: the name of a child's operation and its arguments as JSON, strings both ways. */
-export type HostCall = (operation: string, args: string) => string;
+export type HostBridge = (operation: string, args: string) => string;
 
 /** The child's reply to an operation; it crosses as JSON. */
 export type HostReply = { value: string } | { error: string };
@@ -9,25 +9,25 @@ export type HostReply = { value: string } | { error: string };
 const MAX_ARGUMENT_LENGTH = 4 * 1024 * 1024;
 
 /** Calls an operation of the child; throws a TypeError with the child's message if it fails. */
-export type Ask = (operation: string, ...args: (string | boolean)[]) => string;
+export type CallHost = (operation: string, ...args: (string | boolean)[]) => string;
 
-export function createAsk(call: HostCall): Ask {
-  return function ask(operation, ...args) {
+export function createCallHost(bridge: HostBridge): CallHost {
+  return function callHost(operation, ...args) {
     const text = JSON.stringify(args);
     if (text.length > MAX_ARGUMENT_LENGTH) throw new RangeError("The argument is too long for the sandbox.");
-    const reply: HostReply = JSON.parse(call(operation, text));
+    const reply: HostReply = JSON.parse(bridge(operation, text));
     if ("error" in reply) throw new TypeError(reply.error);
     return reply.value;
   };
 }
 
 /** Adds `TextEncoder`, `TextDecoder` (without streaming), `atob` and `btoa`. */
-export function installEncoding(ask: Ask): void {
+export function installEncoding(callHost: CallHost): void {
   class TextEncoder {
     readonly encoding = "utf-8";
 
     encode(text: unknown = ""): Uint8Array {
-      return fromBinary(ask("encode", String(text)));
+      return fromBinary(callHost("encode", String(text)));
     }
   }
 
@@ -39,24 +39,24 @@ export function installEncoding(ask: Ask): void {
     constructor(label: unknown = "utf-8", options: { fatal?: boolean; ignoreBOM?: boolean } = {}) {
       this.fatal = Boolean(options.fatal);
       this.ignoreBOM = Boolean(options.ignoreBOM);
-      this.encoding = ask("encodingName", String(label));
+      this.encoding = callHost("encodingName", String(label));
     }
 
     decode(bytes: unknown = new Uint8Array()): string {
-      return ask("decode", this.encoding, this.fatal, this.ignoreBOM, toBinary(bytes));
+      return callHost("decode", this.encoding, this.fatal, this.ignoreBOM, toBinary(bytes));
     }
   }
 
   defineGlobal("TextEncoder", TextEncoder);
   defineGlobal("TextDecoder", TextDecoder);
-  defineGlobal("atob", (text: unknown) => ask("atob", String(text)));
-  defineGlobal("btoa", (text: unknown) => ask("btoa", String(text)));
+  defineGlobal("atob", (text: unknown) => callHost("atob", String(text)));
+  defineGlobal("btoa", (text: unknown) => callHost("btoa", String(text)));
 }
 
 type Algorithm = string | { name: string; hash?: Algorithm };
 
 /** Adds the part of Web Crypto that a webhook needs: random values, digests, and HMAC keys from raw bytes. */
-export function installCrypto(ask: Ask): void {
+export function installCrypto(callHost: CallHost): void {
   class CryptoKey {
     readonly type = "secret";
     readonly extractable = false;
@@ -69,13 +69,13 @@ export function installCrypto(ask: Ask): void {
     }
 
     static sign(key: CryptoKey, data: unknown): string {
-      return ask("hmac", key.algorithm.hash.name, key.#secret, toBinary(data));
+      return callHost("hmac", key.algorithm.hash.name, key.#secret, toBinary(data));
     }
   }
 
   const subtle = {
     async digest(algorithm: Algorithm, data: unknown): Promise<ArrayBuffer> {
-      return fromBinary(ask("digest", nameOf(algorithm), toBinary(data))).buffer;
+      return fromBinary(callHost("digest", nameOf(algorithm), toBinary(data))).buffer;
     },
     async importKey(format: string, keyData: unknown, algorithm: Algorithm): Promise<CryptoKey> {
       requireHmac(algorithm);
@@ -88,16 +88,16 @@ export function installCrypto(ask: Ask): void {
     },
     async verify(algorithm: Algorithm, key: CryptoKey, signature: unknown, data: unknown): Promise<boolean> {
       requireHmac(algorithm);
-      return ask("equal", CryptoKey.sign(key, data), toBinary(signature)) === "true";
+      return callHost("equal", CryptoKey.sign(key, data), toBinary(signature)) === "true";
     },
   };
 
   defineGlobal("CryptoKey", CryptoKey);
   defineGlobal("crypto", {
     subtle,
-    randomUUID: () => ask("randomUuid"),
+    randomUUID: () => callHost("randomUuid"),
     getRandomValues<Values extends ArrayBufferView>(values: Values): Values {
-      const bytes = fromBinary(ask("randomBytes", String(values.byteLength)));
+      const bytes = fromBinary(callHost("randomBytes", String(values.byteLength)));
       new Uint8Array(values.buffer, values.byteOffset, values.byteLength).set(bytes);
       return values;
     },

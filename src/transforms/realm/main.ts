@@ -1,7 +1,7 @@
 import { createEnter, type Enter, type Factory } from "./call.ts";
 import { installClock, installConsole, installStructuredClone } from "./globals.ts";
 import { freezeRealm, REALM_GLOBAL, removeLeaks } from "./harden.ts";
-import { createAsk, type HostCall, installCrypto, installEncoding } from "./host.ts";
+import { createCallHost, type HostBridge, installCrypto, installEncoding } from "./host.ts";
 import { installUrl } from "./url.ts";
 
 /**
@@ -12,7 +12,7 @@ export interface Realm {
   /** Takes the bundle's code. */
   define(factory: Factory): void;
   /** Adds the globals, freezes the realm if several calls share it, and gives the way in. */
-  seal(call: HostCall, exportName: string | undefined, shared: boolean): Enter;
+  seal(bridge: HostBridge, exportName: string | undefined, shared: boolean): Enter;
 }
 
 Object.defineProperty(globalThis, REALM_GLOBAL, { value: createRealm(), configurable: true });
@@ -24,14 +24,14 @@ function createRealm(): Realm {
     define(code) {
       factory = code;
     },
-    seal(call, exportName, shared) {
+    seal(bridge, exportName, shared) {
       Reflect.deleteProperty(globalThis, REALM_GLOBAL);
-      const ask = createAsk(call);
+      const callHost = createCallHost(bridge);
       const setNow = installClock();
       const takeLog = installConsole();
-      installEncoding(ask);
-      installUrl(ask);
-      installCrypto(ask);
+      installEncoding(callHost);
+      installUrl(callHost);
+      installCrypto(callHost);
       installStructuredClone();
       removeLeaks();
       if (shared) {

@@ -1,13 +1,13 @@
 import { defineGlobal } from "./harden.ts";
-import type { Ask } from "./host.ts";
+import type { CallHost } from "./host.ts";
 
 const SETTABLE = ["protocol", "username", "password", "host", "hostname", "port", "pathname", "search", "hash"];
 
 type Pair = [name: string, value: string];
 
 /** Adds `URL` and `URLSearchParams`, based on the parsers of the child's Node. */
-export function installUrl(ask: Ask): void {
-  const parseQuery = (search: string): Pair[] => JSON.parse(ask("parseQuery", search));
+export function installUrl(callHost: CallHost): void {
+  const parseQuery = (search: string): Pair[] => JSON.parse(callHost("parseQuery", search));
   /** What `URL` needs of the private state of its `searchParams`. */
   let connect!: (params: URLSearchParams, onChange: (search: string) => void) => void;
   let refresh!: (params: URLSearchParams, search: string) => void;
@@ -66,7 +66,7 @@ export function installUrl(ask: Ask): void {
       return this.entries();
     }
     toString(): string {
-      return ask("writeQuery", JSON.stringify(this.#pairs));
+      return callHost("writeQuery", JSON.stringify(this.#pairs));
     }
     #change(pairs: Pair[]): void {
       this.#pairs = pairs;
@@ -94,7 +94,7 @@ export function installUrl(ask: Ask): void {
     }
 
     constructor(url: string | URL, base?: string | URL) {
-      this.#parts = JSON.parse(ask("parseUrl", ...(base === undefined ? [url] : [url, base]).map(String)));
+      this.#parts = JSON.parse(callHost("parseUrl", ...(base === undefined ? [url] : [url, base]).map(String)));
       this.#searchParams = new URLSearchParams(this.#parts["search"]);
       connect(this.#searchParams, (search) => this.#replace("setUrlPart", this.href, "search", search));
     }
@@ -127,7 +127,7 @@ export function installUrl(ask: Ask): void {
       }
     }
     #replace(operation: string, ...args: string[]): void {
-      this.#parts = JSON.parse(ask(operation, ...args));
+      this.#parts = JSON.parse(callHost(operation, ...args));
       refresh(this.#searchParams, this.#parts["search"]!);
     }
   }

@@ -9,7 +9,7 @@ import path from "node:path";
 export const BUNDLE_FILE = "hookline:transform";
 
 /** Everything that an isolate is made from, except for the code. */
-export interface ModuleHead {
+export interface ModuleOptions {
   module: string;
   memoryMb: number;
   strict: boolean;
@@ -22,7 +22,7 @@ export type Order =
   /** text: the realm's code. Always the first message. */
   | { kind: "realm" }
   /** text: the bundle's code. */
-  | ({ kind: "load" } & ModuleHead)
+  | ({ kind: "load" } & ModuleOptions)
   | { kind: "unload"; module: string }
   /** The job is no longer wanted: unless it has started, it is answered at once, in its turn. */
   | { kind: "cancel"; job: number }

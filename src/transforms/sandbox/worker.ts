@@ -3,7 +3,7 @@ import { type FailedAnswer, parseAnswer } from "./answer.ts";
 import { createJobQueue, type Job, type JobEntry, type JobQueue } from "./job.ts";
 import { createMemoryGuard, type MemoryGuard } from "./memory-guard.ts";
 import { connectChild, explainExit, type SendOrder } from "./pipe.ts";
-import type { ModuleHead, Progress, Report } from "./protocol.ts";
+import type { ModuleOptions, Progress, Report } from "./protocol.ts";
 
 /** How long a job may exceed its own deadline, which the child itself enforces as long as it can. */
 const GRACE_MS = 200;
@@ -157,14 +157,14 @@ function give(state: State, job: Job): void {
   state.modules.set(module, Date.now());
   if (isNew) {
     unloadSurplus(state);
-    state.send({ kind: "load", ...toModuleHead(job) }, job.bundle.code);
+    state.send({ kind: "load", ...toModuleOptions(job) }, job.bundle.code);
   }
   const id = state.queue.add(job, isNew ? LOADING_GRACE_MS : GRACE_MS);
   state.send({ kind, job: id, module, timeoutMs }, job.text, job.body);
   state.given++;
 }
 
-function toModuleHead({ module, bundle: { spec } }: Job): ModuleHead {
+function toModuleOptions({ module, bundle: { spec } }: Job): ModuleOptions {
   return { module, memoryMb: spec.memoryMb, strict: spec.isolation === "strict", export: spec.export };
 }
 
