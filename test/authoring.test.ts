@@ -154,7 +154,7 @@ describe("webhooks test", () => {
     write("transforms/bad.mapping.json", '{\n  "forEech": "items" }');
     const { code, stdout } = await webhooks("test");
     expect(code).toBe(1);
-    expect(stdout).toMatch(/x\.samples\/broken\.json: It is no JSON/);
+    expect(stdout).toMatch(/x\.samples\/broken\.json: It is not valid JSON/);
     expect(stdout).toMatch(/samples of gone, but no module/);
     expect(stdout).toMatch(/bad\.mapping\.json:2:\d+ forEech: .*forEach/);
     expect(stdout).toMatch(/^1 passed, 3 failed$/m);

@@ -1,5 +1,6 @@
 import { readConfig } from "../config/load.ts";
 import { ConfigError, messageOf } from "../errors.ts";
+import type { OperatorAnswers } from "../operator/views.ts";
 import { toBearer } from "../shared/secret.ts";
 import { locateConfig, serviceAddress } from "./context.ts";
 import type { CliIo } from "./io.ts";
@@ -11,17 +12,18 @@ export interface ServiceFlags {
   url?: string;
 }
 
-type Method = "GET" | "POST" | "DELETE";
-
 /** Undefined fields are left out. */
 type Query = Record<string, string | number | undefined>;
 
 /** The operator API of a running service. Calls reject with a `ConfigError` when no such service answers. */
 export interface OperatorClient {
-  /** Resolves to the answer whatever its status. */
-  send(method: Method, path: string, query?: Query): Promise<Response>;
-  /** Resolves to the answer of a successful call; rejects with a `ConfigError` for any other. */
-  call(method: Method, path: string, query?: Query): Promise<Response>;
+  /** Resolves to the answer, whatever its status. */
+  send(method: string, path: string, query?: Query): Promise<Response>;
+  /** Calls an endpoint; rejects when it answers with an error. `id` fills in `:id`, the rest is the query. */
+  call<Endpoint extends keyof OperatorAnswers>(
+    endpoint: Endpoint,
+    parameters?: Query,
+  ): Promise<OperatorAnswers[Endpoint]>;
 }
 
 /** Takes address and token from the configuration. Throws a `ConfigError` when it has no gateway token. */
@@ -35,7 +37,7 @@ export async function createOperatorClient(flags: ServiceFlags, io: CliIo): Prom
   const authorization = toBearer(token);
   const address = flags.url ?? serviceAddress(config.gateway);
 
-  async function send(method: Method, path: string, query: Query = {}): Promise<Response> {
+  async function send(method: string, path: string, query: Query = {}): Promise<Response> {
     const url = new URL(path, address);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
@@ -49,12 +51,18 @@ export async function createOperatorClient(flags: ServiceFlags, io: CliIo): Prom
 
   return {
     send,
-    async call(method, path, query) {
-      const response = await send(method, path, query);
-      if (response.ok && isJson(response)) return response;
-      throw parseRefusal(response.status, await response.text()) ?? notHookline(address, response.status);
+    async call(endpoint, { id = "", ...query } = {}) {
+      const [method = "", path = ""] = endpoint.split(" ");
+      const response = await send(method, path.replace(":id", encodeURIComponent(id)), query);
+      return JSON.parse(await (await requireAnswer(response)).text());
     },
   };
+}
+
+/** Throws a `ConfigError` unless this is a successful answer of the operator API. */
+export async function requireAnswer(response: Response): Promise<Response> {
+  if (response.ok && isJson(response)) return response;
+  throw parseRefusal(response.status, await response.text()) ?? notHookline(response);
 }
 
 /** Also for `application/x-ndjson`. */
@@ -75,24 +83,20 @@ function parseRefusal(status: number, body: string): ConfigError | undefined {
   return undefined;
 }
 
-function notHookline(address: string, status: number): ConfigError {
-  const message = `The server at ${address} is not a Hookline service (status ${status}): name the service's address with --url.`;
-  return new ConfigError([{ message }]);
+function notHookline({ url, status }: Response): ConfigError {
+  const server = `The server at ${new URL(url).origin} is not a Hookline service (status ${status})`;
+  return new ConfigError([{ message: `${server}: name the service's address with --url.` }]);
 }
 
 const PAGE = 500;
 
-/** Every row of a list, newest first, read page by page. */
+/** The rows of a list, newest first, read page by page. */
 export async function* readPages<Row extends { id: string }>(
-  client: OperatorClient,
-  path: string,
-  field: string,
-  query: Query = {},
+  readPage: (page: { before: string | undefined; limit: number }) => Promise<Row[]>,
 ): AsyncGenerator<Row> {
   let before: string | undefined;
   do {
-    const response = await client.call("GET", path, { ...query, before, limit: PAGE });
-    const { [field]: rows = [] }: Record<string, Row[]> = JSON.parse(await response.text());
+    const rows = await readPage({ before, limit: PAGE });
     yield* rows;
     before = rows.length === PAGE ? rows.at(-1)?.id : undefined;
   } while (before !== undefined);

@@ -28,7 +28,7 @@ export interface OperatorAnswers {
   "GET /api/sessions/:key*": SessionTimeline;
   "GET /api/runs": { runs: View<Run>[] };
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
-  "GET /api/dead-letters": { deadLetters: View<DeadLetter>[] };
+  "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
   "DELETE /api/dead-letters/:id": { ok: true; id: string };
   "POST /api/try": Trial;
@@ -41,6 +41,7 @@ type View<Item> = {
 type TimeName = `${string}At` | "at" | "since";
 
 export type EventView = View<EventSummary>;
+export type DeadLetterView = View<DeadLetter>;
 type EntryView = View<Omit<Entry, "sessionKey" | "urgent">>;
 
 /** Without the body's bytes: `payload` is the body parsed as JSON, or its text. */

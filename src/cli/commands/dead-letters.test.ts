@@ -1,8 +1,9 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { type DeadLetterRow, formatDeadLetter } from "./dead-letters.ts";
+import type { DeadLetterView } from "../../operator/views.ts";
+import { formatDeadLetter } from "./dead-letters.ts";
 
-const letter: DeadLetterRow = {
+const letter: DeadLetterView = {
   id: "d-1",
   kind: "delivery",
   eventId: "e-1",
@@ -32,6 +33,6 @@ test("an error cannot move the cursor", () => {
   expect(lines.join("\n")).not.toContain("\u001B[2J");
 });
 
-function show(shown: DeadLetterRow): string[] {
+function show(shown: DeadLetterView): string[] {
   return formatDeadLetter(shown).map((line) => stripVTControlCharacters(line));
 }

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
+import type { DeadLetterView } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addServiceOptions, toCount } from "../command.ts";
 import { formatCount } from "../format.ts";
@@ -28,7 +29,7 @@ export function addDeadLetters(program: Command, io: CliIo): void {
 }
 
 async function listDeadLetters(flags: ListFlags, io: CliIo): Promise<void> {
-  const letters: DeadLetterRow[] = [];
+  const letters: DeadLetterView[] = [];
   for await (const letter of readDeadLetters(await createOperatorClient(flags, io))) {
     if (letters.push(letter) === flags.limit) break;
   }
@@ -40,7 +41,7 @@ async function listDeadLetters(flags: ListFlags, io: CliIo): Promise<void> {
 async function retryDeadLetters(ids: string[], flags: ChoiceFlags, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
   for (const id of await chooseIds(client, ids, flags, io)) {
-    await client.call("POST", `/api/dead-letters/${encodeURIComponent(id)}/retry`);
+    await client.call("POST /api/dead-letters/:id/retry", { id });
     print(io, `${id}  will be retried`);
   }
 }
@@ -48,7 +49,7 @@ async function retryDeadLetters(ids: string[], flags: ChoiceFlags, io: CliIo): P
 async function dropDeadLetters(ids: string[], flags: ChoiceFlags, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
   for (const id of await chooseIds(client, ids, flags, io)) {
-    await client.call("DELETE", `/api/dead-letters/${encodeURIComponent(id)}`);
+    await client.call("DELETE /api/dead-letters/:id", { id });
     print(io, `${id}  dropped`);
   }
 }
@@ -64,24 +65,12 @@ async function chooseIds(client: OperatorClient, ids: string[], { all }: ChoiceF
   return letters.map(({ id }) => id).toReversed();
 }
 
-function readDeadLetters(client: OperatorClient): AsyncGenerator<DeadLetterRow> {
-  return readPages<DeadLetterRow>(client, "/api/dead-letters", "deadLetters");
-}
-
-/** A dead letter as `GET /api/dead-letters` lists it. */
-export interface DeadLetterRow {
-  id: string;
-  kind: string;
-  eventId?: string;
-  hook?: string;
-  error: string;
-  attempts: number;
-  /** ISO 8601. */
-  at: string;
+function readDeadLetters(client: OperatorClient): AsyncGenerator<DeadLetterView> {
+  return readPages(async (page) => (await client.call("GET /api/dead-letters", page)).deadLetters);
 }
 
 /** What failed, when it was given up and for which event, and the whole error. */
-export function formatDeadLetter({ id, kind, hook, eventId, error, attempts, at }: DeadLetterRow): string[] {
+export function formatDeadLetter({ id, kind, hook, eventId, error, attempts, at }: DeadLetterView): string[] {
   const title = [style("bold", id), kind, hook && toPrintable(hook), formatCount(attempts, "attempt")];
   const origin = [`given up ${at}`, eventId && `event ${eventId}`];
   const details = [origin.filter(Boolean).join(", "), ...toPrintable(error).split("\n")];

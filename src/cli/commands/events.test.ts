@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { type EventTimeline, formatEvent } from "./event-timeline.ts";
-import { parseTime } from "./events.ts";
+import type { EventTimeline } from "../../operator/views.ts";
+import { formatEvent, parseTime } from "./events.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00Z");
 
@@ -36,7 +36,19 @@ function show(part: Partial<EventTimeline>): string[] {
 }
 
 function delivery(part: Partial<EventTimeline["deliveries"][number]>): EventTimeline["deliveries"][number] {
-  return { id: "d-1", state: "sent", attempts: 1, channel: "last", ...part };
+  const time = "2026-11-20T14:00:00.000Z";
+  const times = { createdAt: time, dueAt: time };
+  return {
+    id: "d-1",
+    runId: "r-1",
+    text: "x",
+    state: "sent",
+    attempts: 1,
+    partsSent: 1,
+    channel: "last",
+    ...times,
+    ...part,
+  };
 }
 
 function event(part: Partial<EventTimeline>): EventTimeline {
@@ -45,10 +57,20 @@ function event(part: Partial<EventTimeline>): EventTimeline {
     hook: "build",
     receivedAt: "2026-11-20T14:00:00.000Z",
     status: "done",
-    request: { method: "POST", path: "/hooks/build", contentType: "json", client: "127.0.0.1", payload: {} },
+    request: {
+      method: "POST",
+      path: "/hooks/build",
+      query: {},
+      headers: {},
+      contentType: "json",
+      client: "127.0.0.1",
+      payload: {},
+    },
     warnings: [],
     log: [],
     runs: [],
+    actions: [],
+    entries: [],
     deliveries: [],
     ...part,
   };

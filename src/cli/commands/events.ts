@@ -3,11 +3,18 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { parseDuration } from "../../config/resolve.ts";
 import { ConfigError } from "../../errors.ts";
+import type { EventTimeline, EventView } from "../../operator/views.ts";
+import { toPrintable } from "../../telemetry/log.ts";
 import { addServiceOptions, toCount } from "../command.ts";
-import { formatTable } from "../format.ts";
-import { type CliIo, print, printJson } from "../io.ts";
-import { createOperatorClient, type OperatorClient, readPages, type ServiceFlags } from "../operator-client.ts";
-import { type EventTimeline, formatEvent } from "./event-timeline.ts";
+import { formatActions, formatCount, formatLog, formatTable } from "../format.ts";
+import { type CliIo, print, printJson, style } from "../io.ts";
+import {
+  createOperatorClient,
+  type OperatorClient,
+  readPages,
+  requireAnswer,
+  type ServiceFlags,
+} from "../operator-client.ts";
 
 interface EventFilter {
   hook?: string;
@@ -59,7 +66,7 @@ function addFilterOptions(command: Command): Command {
 }
 
 async function listEvents(flags: ListFlags, io: CliIo): Promise<void> {
-  const events: EventRow[] = [];
+  const events: EventView[] = [];
   for await (const event of readEvents(await createOperatorClient(flags, io), flags)) {
     if (events.push(event) === flags.limit) break;
   }
@@ -70,15 +77,14 @@ async function listEvents(flags: ListFlags, io: CliIo): Promise<void> {
 
 async function showEvent(id: string, flags: ServiceFlags & { json: boolean }, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
-  const response = await client.call("GET", `/api/events/${encodeURIComponent(id)}`);
-  const event: EventTimeline = JSON.parse(await response.text());
+  const event = await client.call("GET /api/events/:id", { id });
   if (flags.json) printJson(io, event);
   else print(io, ...formatEvent(event));
 }
 
 async function exportEvents(flags: FilterFlags, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
-  const { body } = await client.call("GET", "/api/events/export", { ...toFilter(flags) });
+  const { body } = await requireAnswer(await client.send("GET", "/api/events/export", { ...toFilter(flags) }));
   if (body) await pipeline(Readable.fromWeb(body), io.stdout, { end: false }).catch(ignoreClosedPipe);
 }
 
@@ -129,21 +135,11 @@ async function replayEvent(client: OperatorClient, id: string): Promise<Replay> 
   return { id, status: response.status, eventId, error };
 }
 
-/** An event as `GET /api/events` lists it. */
-interface EventRow {
-  id: string;
-  hook: string;
-  mapping?: string;
-  /** ISO 8601. */
-  receivedAt: string;
-  status: string;
-  replayOf?: string;
-}
-
 /** The events that the flags choose, newest first. */
-async function* readEvents(client: OperatorClient, flags: FilterFlags): AsyncGenerator<EventRow> {
+async function* readEvents(client: OperatorClient, flags: FilterFlags): AsyncGenerator<EventView> {
   const { hook, status, since = "", until = "~" } = toFilter(flags);
-  for await (const event of readPages<EventRow>(client, "/api/events", "events", { hook, status })) {
+  const events = readPages(async (page) => (await client.call("GET /api/events", { hook, status, ...page })).events);
+  for await (const event of events) {
     // Newest first: all that follow are older. ISO 8601 times sort as text.
     if (event.receivedAt < since) return;
     if (event.receivedAt < until) yield event;
@@ -165,7 +161,7 @@ export function parseTime(text: string | undefined, now: number): string | undef
   throw new ConfigError([{ message }]);
 }
 
-function formatEvents(events: EventRow[], width: number | undefined): string[] {
+function formatEvents(events: EventView[], width: number | undefined): string[] {
   const rows = events.map(({ id, receivedAt, hook, mapping, status, replayOf }) => [
     id,
     // The ids tell the order: seconds are enough.
@@ -176,4 +172,51 @@ function formatEvents(events: EventRow[], width: number | undefined): string[] {
     replayOf && `replay of ${replayOf}`,
   ]);
   return formatTable(["id", "received", "status", "hook", "mapping", ""], rows, width);
+}
+
+/** Everything about an event for a person: the request, what it led to, and how that ended. */
+export function formatEvent(event: EventTimeline): string[] {
+  const { method, path, client, payload } = event.request;
+  return [
+    `${style("bold", event.id)}  ${toPrintable(event.hook)}  ${event.status}`,
+    `received ${event.receivedAt}`,
+    ...(event.replayOf ? [`replay of ${event.replayOf}`] : []),
+    ...(event.mapping ? [`mapping ${event.mapping}`] : []),
+    ...section("request", [`${method} ${path} from ${client}`, ...toLines(payload)]),
+    ...section("warnings", event.warnings),
+    ...section("log", formatLog(event.log)),
+    ...section(
+      "error",
+      event.error ? [`${event.error.code}: ${event.error.message}`, ...toLines(event.error.detail)] : [],
+    ),
+    ...event.runs.flatMap(({ id, state, attempts, action, reply, error }) =>
+      section(`run ${id}  ${state}, ${formatCount(attempts, "attempt")}`, [
+        ...(action ? formatActions([action]) : []),
+        ...toLines(reply),
+        ...toLines(error),
+      ]),
+    ),
+    ...event.deliveries.flatMap((delivery) =>
+      section(`delivery ${delivery.id}  ${delivery.state}, ${formatCount(delivery.attempts, "attempt")}`, [
+        formatRoute(delivery.route ?? delivery),
+        ...toLines(delivery.error),
+      ]),
+    ),
+  ];
+}
+
+function section(title: string, lines: string[]): string[] {
+  if (lines.length === 0) return [];
+  return ["", style("dim", title), ...lines.map((line) => `  ${line}`)];
+}
+
+function formatRoute({ channel, to }: { channel: string; to?: string }): string {
+  return to === undefined ? `on ${channel}` : `to ${toPrintable(to)} on ${channel}`;
+}
+
+/** A text as it is, anything else as JSON, nothing for undefined. */
+function toLines(value: unknown): string[] {
+  if (value === undefined) return [];
+  const text = typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
+  return toPrintable(text).split("\n");
 }

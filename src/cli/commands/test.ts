@@ -8,7 +8,7 @@ import { createSandbox } from "../../transforms/sandbox/sandbox.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { locateTransforms } from "../context.ts";
 import { type CliIo, print } from "../io.ts";
-import { findSamples } from "../samples/find.ts";
+import { findSamples } from "../samples/sample.ts";
 import { runAllSamples, type SuiteOptions } from "../samples/suite.ts";
 
 interface TestFlags {

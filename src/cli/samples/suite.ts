@@ -11,8 +11,7 @@ import type { TransformRunner } from "../../transforms/runner.ts";
 import { describeError } from "../context.ts";
 import { formatActions, formatDiff, formatLog } from "../format.ts";
 import { type CliIo, print, style } from "../io.ts";
-import { findSamples, type SampleSet } from "./find.ts";
-import { runSample, type SampleResult } from "./run.ts";
+import { findSamples, runSample, type SampleResult, type SampleSet } from "./sample.ts";
 
 export interface SuiteOptions {
   /** Absolute. */

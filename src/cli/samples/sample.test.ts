@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toExpectation } from "./run.ts";
+import { toExpectation } from "./sample.ts";
 
 const ID = "5f0c8a52-3c1e-4b7e-9a43-0d6f2b1c7e10";
 

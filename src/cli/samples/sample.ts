@@ -1,0 +1,166 @@
+import { existsSync, globSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { resolveUserConfig } from "../../config/load.ts";
+import { parseSource } from "../../config/parse/source.ts";
+import { readSchema } from "../../config/schema/validator.ts";
+import { ConfigError, messageOf } from "../../errors.ts";
+import { resolveRequest } from "../../mapping/resolve.ts";
+import { runTrial, type Trial } from "../../operator/trial.ts";
+import type { Program } from "../../program/build.ts";
+import { isObject } from "../../shared/json.ts";
+import type { TransformRunner } from "../../transforms/runner.ts";
+import type { LogLine } from "../../types.ts";
+
+/** A transform with its samples: `<name>.ts`, `<name>.samples/` and, if it needs one, `<name>.mapping.json`. */
+export interface SampleSet {
+  /** Relative to the folder of the transforms, without an extension: `ci/triage`. */
+  name: string;
+  /** Relative too; undefined if there is no module beside the samples. */
+  module: string | undefined;
+  /** Absolute; undefined: the mapping consists of the transform alone. */
+  mappingFile: string | undefined;
+  samples: Sample[];
+}
+
+/**
+ * One request and the actions expected of it: `<file>.json` is the body, `<file>.request.json` may hold
+ * `{ headers?, query?, now? }`, `<file>.expected.json` holds the actions without their defaults and is missing at first.
+ */
+export interface Sample {
+  name: string;
+  /** Absolute, without an extension. */
+  file: string;
+}
+
+/** How a sample ended. `unexpected` without `expected`: nothing has been recorded yet. */
+export type SampleResult = { log: LogLine[]; durationMs: number } & (
+  | { kind: "passed" }
+  | { kind: "updated" }
+  | { kind: "unexpected"; given: object[]; expected: object[] | undefined }
+  | { kind: "failed"; reason: string }
+);
+
+const MODULE_EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
+
+/** The samples below a folder, in the order of their names. */
+export function findSamples(folder: string): SampleSet[] {
+  const found = globSync("**/*.samples/", { cwd: folder, exclude: (name) => name === "node_modules" });
+  return found.toSorted().map((samplesFolder) => {
+    const name = samplesFolder.slice(0, -".samples".length);
+    const mappingFile = path.join(folder, `${name}.mapping.json`);
+    const modules = MODULE_EXTENSIONS.map((extension) => name + extension);
+    return {
+      name,
+      module: modules.find((module) => existsSync(path.join(folder, module))),
+      mappingFile: existsSync(mappingFile) ? mappingFile : undefined,
+      samples: readdirSync(path.join(folder, samplesFolder))
+        .filter((file) => file.endsWith(".json") && !/\.(expected|request)\.json$/.test(file))
+        .toSorted()
+        .map((file) => path.basename(file, ".json"))
+        .map((sample) => ({ name: sample, file: path.join(folder, samplesFolder, sample) })),
+    };
+  });
+}
+
+export interface RunOptions {
+  program: Program;
+  runner: TransformRunner;
+  /** Records the actual actions as the expected ones. */
+  update: boolean;
+}
+
+/**
+ * Runs one sample through mapping, transform and policy, as the service would, and compares. Throws a `ConfigError` or a
+ * `HookError` when the sample's own files are wrong.
+ */
+export async function runSample({ file }: Sample, options: RunOptions): Promise<SampleResult> {
+  const body = readFileSync(`${file}.json`, "utf8");
+  const trial = await tryBody(file, body, options);
+  const { log, durationMs } = trial;
+  if (!trial.ok) return { kind: "failed", reason: trial.detail ?? trial.error, log, durationMs };
+  const given = toExpectation(trial.actions, body);
+  const expected = readExpected(`${file}.expected.json`, body);
+  if (isDeepStrictEqual(given, expected)) return { kind: "passed", log, durationMs };
+  if (!options.update) return { kind: "unexpected", given, expected, log, durationMs };
+  writeFileSync(`${file}.expected.json`, `${JSON.stringify(given, undefined, 2)}\n`);
+  return { kind: "updated", log, durationMs };
+}
+
+function tryBody(file: string, body: string, { program, runner }: RunOptions): Promise<Trial> {
+  const { headers, query, receivedAt } = readRequest(`${file}.request.json`);
+  const payload = parsePayload(`${file}.json`, body);
+  const rawBody = Buffer.from(body);
+  const hook = program.mappings.mappings[0]?.match.path;
+  return runTrial({ hook, payload, headers, query }, program, (posted) =>
+    // A sample must pass wherever its transform is used, whatever channels are configured there.
+    resolveRequest({ ...posted, rawBody, receivedAt }, { ...program, channels: undefined, run: runner.run }),
+  );
+}
+
+/** A sample gives the same result tomorrow: its request arrives at this time, unless it names another. */
+const DEFAULT_TIME = "2026-01-05T09:00:00.000Z";
+
+function readRequest(file: string): { headers: unknown; query: unknown; receivedAt: number } {
+  const value = readIfPresent(file) ?? {};
+  if (!isObject(value)) throw new ConfigError([{ file, message: "Expected an object of headers, query and now." }]);
+  const { headers, query, now = DEFAULT_TIME }: Record<string, unknown> = value;
+  const receivedAt = typeof now === "string" ? Date.parse(now) : Number.NaN;
+  if (!Number.isNaN(receivedAt)) return { headers, query, receivedAt };
+  throw new ConfigError([{ file, key: "now", message: `must be a time like "${DEFAULT_TIME}".` }]);
+}
+
+function parsePayload(file: string, body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    throw new ConfigError([{ file, message: `It is not valid JSON: ${messageOf(error)}.` }]);
+  }
+}
+
+function readExpected(file: string, body: string): object[] | undefined {
+  const value = readIfPresent(file);
+  if (value === undefined) return undefined;
+  if (Array.isArray(value)) return toExpectation(value, body);
+  throw new ConfigError([{ file, message: "Expected a list of actions; [] for none." }]);
+}
+
+function readIfPresent(file: string): unknown {
+  return existsSync(file) ? parseSource(file, readFileSync(file, "utf8")).value : undefined;
+}
+
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+/** What an action has when neither mapping nor transform sets it; left out of the expectation. */
+const DEFAULTS: Record<string, unknown> = {
+  mode: "now",
+  wakeMode: "now",
+  deliver: true,
+  channel: "last",
+  sessionKey: "hook:<uuid>",
+  timeoutSeconds: resolveUserConfig({}, { baseDir: "/" }).agents.timeoutSeconds,
+  allowUnsafeExternalContent: false,
+};
+
+/** The order in which fields are written; others come last. */
+const ORDER = Object.keys(readSchema("action")["properties"] ?? {});
+
+/**
+ * Actions in the form in which they are expected: short, and the same at each run. A random id, which is one that
+ * the sample's `body` does not hold, stands as `<uuid>`.
+ */
+export function toExpectation(actions: unknown, body: string): object[] {
+  const text = JSON.stringify(actions).replace(UUID, (id) => (body.includes(id) ? id : "<uuid>"));
+  const settled: unknown = JSON.parse(text);
+  return Array.isArray(settled) ? settled.filter(isObject).map(withoutDefaults) : [];
+}
+
+function withoutDefaults(action: object): object {
+  const fields = Object.entries(action).filter(([name, value]) => DEFAULTS[name] !== value);
+  return Object.fromEntries(fields.toSorted(([first], [second]) => orderOf(first) - orderOf(second)));
+}
+
+function orderOf(field: string): number {
+  const index = ORDER.indexOf(field);
+  return index === -1 ? ORDER.length : index;
+}
