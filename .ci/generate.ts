@@ -35,7 +35,7 @@ async function writeConfigTypes(): Promise<string> {
     await toTypes(configSchema),
     await toTypes(toFilled({ ...readSchema("config.base"), title: "ValidConfig" })),
   ];
-  return `// Generated from the schemas by \`npm run generate\`. Do not edit.\n\nexport type { Mailbox } from "./mailbox.ts";\n${parts.join("\n")}`;
+  return `// Generated from the schemas by \`npm run generate\`. Do not edit.\n\n${parts.join("\n")}`;
 }
 
 /** The configuration once its defaults are filled in. Which drivers exist is known only when plugins are loaded. */

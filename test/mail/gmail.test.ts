@@ -1,6 +1,7 @@
 /** Gmail through the whole service. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Mailbox, UserConfig } from "../../src/config/schema/generated.ts";
+import type { UserConfig } from "../../src/config/schema/generated.ts";
+import type { Mailbox } from "../../src/mail/sources.ts";
 import { type GmailServer, startGmail } from "../support/gmail.ts";
 import { type GoogleSigner, startGoogleSigner } from "../support/google-signer.ts";
 import { folderStatus, idsOfRuns, toBytes } from "../support/mail-service.ts";

@@ -2,7 +2,7 @@ import { createEmulator } from "emulate";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import type { Mailbox } from "../../src/config/schema/generated.ts";
+import type { GmailOptions } from "../../src/mail/gmail/options.ts";
 import { answerExtra, type Extras } from "./gmail/answer.ts";
 import { askEmulator } from "./gmail/ask-emulator.ts";
 import { GMAIL_CLIENT, openMailbox, toSeed } from "./gmail/mailbox.ts";
@@ -13,8 +13,8 @@ export interface GmailServer {
   /** Of Gmail, Pub/Sub and OAuth. */
   url: string;
   /** For `hooks.mail.source`, without notifications. */
-  source: Mailbox & { user: string };
-  oauth: NonNullable<Mailbox["oauth"]>;
+  source: GmailOptions & { kind: "gmail" };
+  oauth: GmailOptions["oauth"];
   /** In addition, for notifications. */
   notified: { topic: string; subscription: string };
   pubsub: PubsubDouble;

@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { ImapFlow } from "imapflow";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Mailbox } from "../../src/config/schema/generated.ts";
 import { describeMailSource, type MailSourceUnderTest } from "../../src/contracts/mail.ts";
 import { followMail } from "../../src/contracts/mail.ts";
 import { mailFailureOf } from "../../src/contracts/mail.ts";
 import { createImap } from "../../src/mail/imap/imap.ts";
+import type { ImapOptions } from "../../src/mail/imap/options.ts";
 import { type Dovecot, startDovecot } from "./dovecot.ts";
 
 /** More than there are tests, since each uses its own mailbox. */
@@ -28,20 +28,20 @@ afterAll(async () => {
 describeMailSource({ describe, test }, "imap with dovecot", open);
 
 test("follows a nested folder with special characters in its name", async () => {
-  const folders: Mailbox["folders"] = ["Entwürfe & Größe", "Lists.受信箱"];
+  const folders = ["Entwürfe & Größe", "Lists.受信箱"];
   const settings = { ...nextMailbox(), folders };
   for (const folder of folders) {
     await dovecot.createFolder(settings.user, folder);
     await append(settings, "Subject: Hello\r\n\r\n", { folder });
-    const { mails } = await followMail(createImap({ source: { ...settings, folders: [folder] } }), hasMail);
+    const { mails } = await followMail(createImap({ ...settings, folders: [folder] }), hasMail);
     expect(mails[0]).toMatchObject({ subject: "Hello", folder });
   }
-  await createImap({ source: settings }).check(new AbortController().signal);
+  await createImap(settings).check(new AbortController().signal);
 });
 
 test("gives no mail twice under a new uidValidity with the same uids", async () => {
   const settings = nextMailbox();
-  const source = createImap({ source: settings });
+  const source = createImap(settings);
   await append(settings, "Message-ID: <1>\r\n\r\n");
   const { position } = await followMail(source, hasMail);
   await dovecot.renewUidValidity(settings.user);
@@ -51,9 +51,9 @@ test("gives no mail twice under a new uidValidity with the same uids", async () 
 });
 
 test("reports a deleted folder", async () => {
-  const settings = { ...nextMailbox(), folders: ["Lists"] satisfies Mailbox["folders"] };
+  const settings = { ...nextMailbox(), folders: ["Lists"] };
   await dovecot.createFolder(settings.user, "Lists");
-  const source = createImap({ source: settings });
+  const source = createImap(settings);
   await followMail(source, () => true);
   await dovecot.deleteFolder(settings.user, "Lists");
   expect(await mailFailureOf(followMail(source, () => true))).toMatchObject({ kind: "gone" });
@@ -62,10 +62,10 @@ test("reports a deleted folder", async () => {
 async function open(): Promise<MailSourceUnderTest> {
   const settings = nextMailbox();
   return {
-    source: createImap({ source: settings }),
-    refused: createImap({ source: { ...settings, password: "wrong" } }),
-    missing: createImap({ source: { ...settings, folders: ["Nowhere"] } }),
-    unreachable: createImap({ source: { ...settings, port: 1 } }),
+    source: createImap(settings),
+    refused: createImap({ ...settings, password: "wrong" }),
+    missing: createImap({ ...settings, folders: ["Nowhere"] }),
+    unreachable: createImap({ ...settings, port: 1 }),
     deliver: (mail, receivedAt) => append(settings, mail, { receivedAt }),
     cut: () => dovecot.dropConnections(settings.user),
     forgetPositions: () => dovecot.rebuild(settings.user),
@@ -73,16 +73,16 @@ async function open(): Promise<MailSourceUnderTest> {
   };
 }
 
-function nextMailbox(): Mailbox & { user: string } {
+function nextMailbox(): ImapOptions {
   const user = USERS[used++];
   if (user === undefined) throw new Error("There are more tests than mailboxes.");
   const { imapsPort: port } = dovecot;
-  return { kind: "imap", host: "localhost", port, user, password: dovecot.passwordOf(user) };
+  return { host: "localhost", port, tls: "implicit", user, password: dovecot.passwordOf(user), folders: ["INBOX"] };
 }
 
 /** Over a separate connection, since others may be cut. */
 async function append(
-  { user, password }: Mailbox,
+  { user, password }: ImapOptions,
   mail: string,
   { folder = "INBOX", receivedAt }: { folder?: string; receivedAt?: Date } = {},
 ): Promise<void> {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { findProblems } from "../../../test/support/config.ts";
-import type { Mailbox, UserConfig } from "../schema/generated.ts";
+import type { Mailbox } from "../../mail/sources.ts";
+import type { UserConfig } from "../schema/generated.ts";
 
 type Hooks = Omit<NonNullable<UserConfig["hooks"]>, "mail">;
 type Mail = Omit<NonNullable<NonNullable<UserConfig["hooks"]>["mail"]>, "source"> & { source?: Mailbox };

@@ -1,6 +1,5 @@
 // Generated from the schemas by `npm run generate`. Do not edit.
 
-export type { Mailbox } from "./mailbox.ts";
 /**
  * Body of POST {hooks_path}/wake.
  */

@@ -58,7 +58,7 @@ test("returns a refresh token that opens the mailbox", async () => {
   const { refreshToken, email } = await given;
   expect(email).toBe(server.source.user);
   const oauth = { ...GMAIL_CLIENT, refreshToken, tokenUrl: `${server.url}/oauth2/token` };
-  await createGmail({ source: { ...server.source, oauth } }).check(signal);
+  await createGmail({ ...server.source, oauth }).check(signal);
 });
 
 test("ignores answers without its own state", async () => {

@@ -3,10 +3,10 @@ import { openSource } from "../../../test/support/follow.ts";
 import { type GmailServer, startGmail, toMail } from "../../../test/support/gmail.ts";
 import { googleError } from "../../../test/support/gmail/pubsub.ts";
 import { startJsonServer } from "../../../test/support/json-server.ts";
-import type { Mailbox } from "../../config/schema/generated.ts";
 import { describeMailSource, type MailSourceUnderTest } from "../../contracts/mail.ts";
 import type { MailSource } from "../source.ts";
 import { createGmail } from "./gmail.ts";
+import type { GmailOptions } from "./options.ts";
 
 const HOUR = 3_600_000;
 /** Longer than any test: mail arrives because of a notification. */
@@ -17,7 +17,7 @@ describeMailSource({ describe, test }, "gmail", openContract);
 
 test("names the mailbox after its address", () => {
   const user = "Ann.Lee@Example.com";
-  expect(createGmail({ source: { kind: "gmail", user, oauth: { clientId: "c", refreshToken: "r" } } })).toMatchObject({
+  expect(createGmail({ user, oauth: { clientId: "c", refreshToken: "r" } })).toMatchObject({
     name: "gmail",
     mailbox: "gmail://ann.lee@example.com",
     addresses: ["ann.lee@example.com"],
@@ -34,8 +34,8 @@ describe("a mailbox", () => {
     onTestFinished(() => started.close());
   });
 
-  function open(more: Partial<Mailbox> = {}, pollMs = 20): MailSource {
-    return createGmail({ source: { ...server.source, ...more }, pollMs });
+  function open(more: Partial<GmailOptions> = {}, pollMs = 20): MailSource {
+    return createGmail({ ...server.source, ...more }, pollMs);
   }
 
   describe("mail", () => {
@@ -235,7 +235,7 @@ async function openContract(): Promise<MailSourceUnderTest> {
       ? { status: 200, body: { access_token: "t", expires_in: 3600 } }
       : googleError(400, "FAILED_PRECONDITION", "Mail service not enabled", "failedPrecondition"),
   );
-  const from = (source: Partial<Mailbox>) => createGmail({ source: { ...gmail.source, ...source }, pollMs: 20 });
+  const from = (source: Partial<GmailOptions>) => createGmail({ ...gmail.source, ...source }, 20);
   const { oauth } = gmail;
   return {
     source: from({}),

@@ -1,18 +1,12 @@
-import type { Mailbox } from "../../config/schema/generated.ts";
 import { MailError } from "../../errors.ts";
 import { createWakeUp } from "../../shared/async.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
 import { createGmailApi, createOAuthClient, type GmailApi } from "./api.ts";
 import { withHeaderFallback } from "./fetch.ts";
 import { parsePosition, readBacklog, readHistory, startPosition } from "./history.ts";
+import type { GmailOptions } from "./options.ts";
 import { checkSubscription, createPubsub, isSameMailbox, type Pubsub, pullUntilChange } from "./pubsub.ts";
 import { createWatchRenewal, requestWatch, type RenewWatch } from "./watch.ts";
-
-export interface GmailOptions {
-  source: Mailbox;
-  /** How often the history is read without a notification, in milliseconds. Default: a minute. */
-  pollMs?: number;
-}
 
 interface Connection {
   api: GmailApi;
@@ -23,14 +17,15 @@ interface Connection {
 
 /** Gmail has labels instead of folders. */
 const FOLDER = "mailbox";
+/** How often the history is read without a notification. */
 const POLL_MS = 60_000;
 
 /**
  * Follows a mailbox by Gmail's API. The history says what arrived; notifications only say when to read it, so that a lost one delays
  * mail until the next poll.
  */
-export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSource {
-  const { user = "", oauth, topic, subscription, push, apiUrl, pubsubUrl } = source;
+export function createGmail(options: GmailOptions, pollMs = POLL_MS): MailSource {
+  const { user, oauth, topic, subscription, push, apiUrl, pubsubUrl } = options;
   const changes = createWakeUp();
   let connection: Promise<Connection> | undefined;
   const connect = (): Promise<Connection> => (connection ??= createConnection());
@@ -62,16 +57,16 @@ export function createGmail({ source, pollMs = POLL_MS }: GmailOptions): MailSou
     if (subscription) await checkSubscription(pubsub, subscription, signal);
   }
 
-  async function* follow(_folder: string, options: FollowOptions): AsyncGenerator<MailBatch> {
+  async function* follow(_folder: string, request: FollowOptions): AsyncGenerator<MailBatch> {
     const { api, pubsub, renewWatch } = await connect();
-    const { signal } = options;
+    const { signal } = request;
     await checkMailbox(api, user, signal);
-    let position = parsePosition(options.position) ?? (await startPosition(api, options.since, signal));
+    let position = parsePosition(request.position) ?? (await startPosition(api, request.since, signal));
     while (!signal.aborted) {
       const { backlog } = position;
       const batches = backlog
-        ? readBacklog(api, { ...position, backlog }, options)
-        : readHistory(api, position, options);
+        ? readBacklog(api, { ...position, backlog }, request)
+        : readHistory(api, position, request);
       for await (const batch of batches) {
         position = batch.position;
         yield { ...batch, position: JSON.stringify(position) };

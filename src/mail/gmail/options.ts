@@ -38,13 +38,13 @@ const schema = {
   },
 } as const;
 
-type GmailOptions = FromSchema<typeof schema>;
+export type GmailOptions = FromSchema<typeof schema>;
 
 export const gmail: DriverDefinition<MailSource, GmailOptions> = {
   schema,
   check,
   // The libraries are large: a service without such a mailbox starts without them.
-  create: async (options) => (await import("./gmail.ts")).createGmail({ source: { kind: "gmail", ...options } }),
+  create: async (options) => (await import("./gmail.ts")).createGmail(options),
 };
 
 function check({ user, oauth, topic, subscription, push, apiUrl, pubsubUrl }: GmailOptions): OptionProblem[] {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type GoogleSigner, startGoogleSigner } from "../../../test/support/google-signer.ts";
 import { TRANSPORTS, expectRefusal, type Ingress, startIngress } from "../../../test/support/ingress.ts";
-import type { Mailbox } from "../../config/schema/generated.ts";
+import type { Mailbox } from "../sources.ts";
 import { createMailPush } from "./push.ts";
 
 const AUDIENCE = "https://hooks.example.com/mail/push";

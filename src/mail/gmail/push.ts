@@ -1,14 +1,14 @@
 import type { OAuth2Client } from "google-auth-library";
-import type { Mailbox } from "../../config/schema/generated.ts";
 import { HookError } from "../../errors.ts";
 import type { RouteHandler } from "../../ingress/router.ts";
 import { isObject } from "../../shared/json.ts";
 import { createOAuthClient } from "./api.ts";
+import type { GmailOptions } from "./options.ts";
 import { announcesChange } from "./pubsub.ts";
 
 export interface MailPushOptions {
   /** The current `hooks.mail.source`. */
-  source(): Mailbox | undefined;
+  source(): ({ kind: string } & Partial<GmailOptions>) | undefined;
   /** The mailbox has changed. */
   notify(): void;
 }
@@ -33,7 +33,7 @@ export function createMailPush({ source, notify }: MailPushOptions): RouteHandle
   };
 }
 
-type PushSettings = NonNullable<Mailbox["push"]>;
+type PushSettings = NonNullable<GmailOptions["push"]>;
 
 /** Accepts a token that Google signed for this audience and service account. The `HookError` does not say what is wrong. */
 function createTokenVerifier(): (authorization: string | undefined, push: PushSettings | undefined) => Promise<void> {

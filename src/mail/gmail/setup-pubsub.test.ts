@@ -45,7 +45,7 @@ test("creates a topic and a subscription that a mailbox can be followed with", a
   expect(server.pubsub.mayPublish(topic, GMAIL_PUBLISHER)).toBe(true);
   // Otherwise a subscription that is not pulled is deleted after a month.
   expect(server.pubsub.subscription(subscription)).toMatchObject({ topic, expirationPolicy: {} });
-  await createGmail({ source: { ...server.source, topic, subscription } }).check(signal);
+  await createGmail({ ...server.source, topic, subscription }).check(signal);
 });
 
 test("creates a push subscription", async () => {

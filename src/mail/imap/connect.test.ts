@@ -79,7 +79,7 @@ describe("connect", () => {
     const server = await startImapServer();
     const password = "a secret that is wrong";
     const { host, port, user } = server;
-    const source = createImap({ source: { kind: "imap", host, port, tls: "none", user, password } });
+    const source = createImap({ host, port, tls: "none", user, password, folders: ["INBOX"] });
     const error = await mailFailureOf(source.check(never));
     expect(error.message).toBe(`${host}:${port} refuses the login of ${user}: Login failed: authentication failure`);
     expect(inspect(error, { depth: null, showHidden: true })).not.toContain(password);
@@ -88,7 +88,12 @@ describe("connect", () => {
 
   test("says that nothing listens", async () => {
     const source = createImap({
-      source: { kind: "imap", host: "127.0.0.1", port: 1, user: "ann", password: "p" },
+      host: "127.0.0.1",
+      port: 1,
+      tls: "implicit",
+      user: "ann",
+      password: "p",
+      folders: ["INBOX"],
     });
     expect(await mailFailureOf(source.check(never))).toMatchObject({
       kind: "network",
@@ -100,8 +105,8 @@ describe("connect", () => {
     const { signal } = new AbortController();
     const { settings, source } = await openImapMailbox();
     await source.check(signal);
-    await mailFailureOf(createImap({ source: { ...settings, password: "wrong" } }).check(signal));
-    await mailFailureOf(createImap({ source: { ...settings, port: 1 } }).check(signal));
+    await mailFailureOf(createImap({ ...settings, password: "wrong" }).check(signal));
+    await mailFailureOf(createImap({ ...settings, port: 1 }).check(signal));
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
@@ -110,7 +115,12 @@ describe("connect", () => {
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
     const source = createImap({
-      source: { kind: "imap", host: "127.0.0.1", port, tls: "none", user: "ann", password: "p" },
+      host: "127.0.0.1",
+      port,
+      tls: "none",
+      user: "ann",
+      password: "p",
+      folders: ["INBOX"],
     });
     const abort = new AbortController();
     server.once("connection", () => abort.abort());

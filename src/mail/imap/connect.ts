@@ -1,10 +1,10 @@
 import { type FetchMessageObject, type FetchQueryObject, ImapFlow, type SearchObject } from "imapflow";
 import { isLoopback } from "../../config/is-loopback.ts";
-import type { Mailbox } from "../../config/schema/generated.ts";
 import { MailError } from "../../errors.ts";
 import { withTimeout } from "../../shared/async.ts";
 import { createAccessTokens } from "../oauth.ts";
 import { connectionLost, toMailError } from "./errors.ts";
+import type { ImapOptions } from "./options.ts";
 
 /** How a server is reached, with the defaults filled in. */
 export interface ImapServer {
@@ -22,7 +22,7 @@ const LOGOUT_MS = 1000;
 /** Limits what a server can make this process hold. The largest piece that is requested is half a megabyte. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-export function resolveServer({ host = "", port, tls = "implicit", user = "" }: Mailbox): ImapServer {
+export function resolveServer({ host, port, tls, user }: ImapOptions): ImapServer {
   // The configuration is checked too, but setup connects before that.
   if (tls === "none" && !isLoopback(host)) throw new MailError("tls", `${host} is not this machine: TLS is required`);
   return { host, port: port ?? PORTS[tls], tls, user };
@@ -38,7 +38,7 @@ export function toMailboxUrl({ host, port, tls, user }: ImapServer): string {
 /** Opens a connection that is logged in and ends with the signal. Rejects with a `MailError`. */
 export type Login = (signal: AbortSignal) => Promise<ImapFlow>;
 
-export function createLogin(server: ImapServer, { password, oauth }: Mailbox): Login {
+export function createLogin(server: ImapServer, { password, oauth }: ImapOptions): Login {
   if (!oauth) return (signal) => connect(server, { pass: password }, signal);
   const tokens = createAccessTokens({ ...oauth, tokenUrl: oauth.tokenUrl ?? "" });
   return async function logInWithToken(signal) {

@@ -1,24 +1,18 @@
-import type { Mailbox } from "../../config/schema/generated.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
 import { createLogin, disconnect, openFolder, resolveServer, toMailboxUrl } from "./connect.ts";
 import { toMailError } from "./errors.ts";
 import type { Failures } from "./fetch.ts";
 import { followFolder, type Timing } from "./follow.ts";
-
-export interface ImapOptions {
-  /** `hooks.mail.source` of kind `imap`. */
-  source: Mailbox;
-  timing?: Partial<Timing>;
-}
+import type { ImapOptions } from "./options.ts";
 
 const TIMING: Timing = { renewMs: 240_000, pollMs: 60_000, answerMs: 60_000 };
 
 /** Reads a mailbox over IMAP (RFC 3501), with one connection for each folder. */
-export function createImap({ source, timing: given }: ImapOptions): MailSource {
-  const server = resolveServer(source);
-  const logIn = createLogin(server, source);
-  const folders: string[] = source.folders ?? ["INBOX"];
-  const timing = { ...TIMING, ...given };
+export function createImap(options: ImapOptions, timings: Partial<Timing> = {}): MailSource {
+  const server = resolveServer(options);
+  const logIn = createLogin(server, options);
+  const { folders } = options;
+  const timing = { ...TIMING, ...timings };
   const failures: Failures = new Map();
 
   async function check(signal: AbortSignal): Promise<void> {
@@ -34,12 +28,12 @@ export function createImap({ source, timing: given }: ImapOptions): MailSource {
     }
   }
 
-  async function* follow(folder: string, options: FollowOptions): AsyncGenerator<MailBatch> {
-    const client = await logIn(options.signal);
+  async function* follow(folder: string, request: FollowOptions): AsyncGenerator<MailBatch> {
+    const client = await logIn(request.signal);
     try {
-      yield* followFolder(client, folder, { options, timing, failures });
+      yield* followFolder(client, folder, { options: request, timing, failures });
     } catch (error) {
-      if (!options.signal.aborted) throw toMailError(error, server, folder);
+      if (!request.signal.aborted) throw toMailError(error, server, folder);
     } finally {
       await disconnect(client);
     }
@@ -50,9 +44,10 @@ export function createImap({ source, timing: given }: ImapOptions): MailSource {
 }
 
 /** Lists the folders that can be followed, INBOX first. Rejects with a `MailError`. */
-export async function listFolders(source: Mailbox, signal: AbortSignal): Promise<string[]> {
-  const server = resolveServer(source);
-  const client = await createLogin(server, source)(signal);
+export async function listFolders(source: Partial<ImapOptions>, signal: AbortSignal): Promise<string[]> {
+  const options: ImapOptions = { host: "", user: "", tls: "implicit", folders: [], ...source };
+  const server = resolveServer(options);
+  const client = await createLogin(server, options)(signal);
   try {
     const listed = await client.list();
     const paths = listed.filter(({ flags }) => !flags.has("\\Noselect")).map(({ path }) => path);

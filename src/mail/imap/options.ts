@@ -32,13 +32,13 @@ const schema = {
   },
 } as const;
 
-type ImapOptions = FromSchema<typeof schema>;
+export type ImapOptions = FromSchema<typeof schema>;
 
 export const imap: DriverDefinition<MailSource, ImapOptions> = {
   schema,
   check,
   // The libraries are large: a service without such a mailbox starts without them.
-  create: async (options) => (await import("./imap.ts")).createImap({ source: { kind: "imap", ...options } }),
+  create: async (options) => (await import("./imap.ts")).createImap(options),
 };
 
 function check({ host, tls, password, oauth }: ImapOptions): OptionProblem[] {

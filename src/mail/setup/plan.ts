@@ -5,10 +5,10 @@ import { type Change, diffValues, editConfig } from "../../config/edit/edit-conf
 import { replaceFile } from "../../config/edit/replace-file.ts";
 import { readConfigText, resolveUserConfig } from "../../config/load.ts";
 import { parseSource } from "../../config/parse/source.ts";
-import type { Mailbox } from "../../config/schema/generated.ts";
 import { resolveReferences } from "../../config/references.ts";
 import { ConfigError } from "../../errors.ts";
 import { isObject, readPath, type Segment } from "../../shared/json.ts";
+import type { Mailbox } from "../sources.ts";
 import { REDACTED } from "../../shared/secret.ts";
 
 /** The configuration that is set up. */
