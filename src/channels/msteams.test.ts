@@ -33,7 +33,7 @@ describe("msteams", () => {
       const channel = createMsteams(teams);
       const message = { to: teams.conversation, text: "Hello.", idempotencyKey: "1" };
       await channel.send(message, never);
-      teams.withdrawTokens();
+      teams.revokeTokens();
       expect(await failureOf(channel.send(message, never))).toMatchObject({ retryable: true });
       await channel.send(message, never);
       expect(teams.tokenCount()).toBe(2);

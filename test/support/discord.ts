@@ -3,7 +3,7 @@ import { startJsonServer, type JsonAnswer, type JsonRequest } from "./json-serve
 export interface DiscordServer {
   /** What `channels.discord.baseUrl` is set to. */
   baseUrl: string;
-  /** A bot's token that may post. */
+  /** A bot token that may post. */
   token: string;
   /** Id of a channel that the bot may post in. */
   channel: string;
@@ -23,8 +23,8 @@ const CHANNEL = "175928847299117063";
 
 /**
  * A double of Discord's API, written from its documentation, "Create Message":
- * https://docs.discord.com/developers/resources/message#create-message. Discord itself was not asked. That the driver's
- * request is valid was seen with Prism 5.16 on the OpenAPI file that Discord publishes, which no package carries.
+ * https://docs.discord.com/developers/resources/message#create-message. It was not compared with Discord itself. The driver's
+ * request was validated with Prism 5.16 against the OpenAPI file that Discord publishes.
  */
 export async function startDiscord(): Promise<DiscordServer> {
   const messages: Message[] = [];

@@ -14,7 +14,7 @@ export interface JsonAnswer {
   body: unknown;
 }
 
-/** A server on a free loopback port that takes JSON or a form and gives JSON: the ground for doubles of services. */
+/** A server on a free loopback port that accepts JSON or a form and answers with JSON, for doubles of services. */
 export async function startJsonServer(
   answer: (request: JsonRequest) => JsonAnswer,
 ): Promise<{ url: string; close(): Promise<void> }> {

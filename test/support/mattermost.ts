@@ -24,7 +24,7 @@ const CHANNEL = "4yfx3k5b7tgpxq9ncmwz1d8ora";
 
 /**
  * A double of a Mattermost server, written from its API reference, "Create a post" and "Errors":
- * https://developers.mattermost.com/api-documentation/#/operations/CreatePost. No server of Mattermost's was asked.
+ * https://developers.mattermost.com/api-documentation/#/operations/CreatePost. It was not compared with a Mattermost server.
  */
 export async function startMattermost(): Promise<MattermostServer> {
   const posts: Post[] = [];

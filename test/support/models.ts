@@ -15,7 +15,7 @@ export interface ModelServer {
 }
 
 interface ReplyExtras {
-  /** In OpenAI's words: `length`, `content_filter`. */
+  /** As OpenAI names it: `length`, `content_filter`. */
   finishReason?: string;
   model?: string;
   /** Given the message that is to be answered: the answer waits for what it returns. */

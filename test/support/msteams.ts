@@ -10,19 +10,19 @@ export interface MsteamsServer {
   conversation: string;
   /** What was posted to it, oldest first. */
   messages(): string[];
-  /** How often a token was asked for. */
+  /** How many tokens were requested. */
   tokenCount(): number;
-  /** How long the next tokens hold, in seconds. */
+  /** How long the next tokens are valid, in seconds. */
   setLifetime(seconds: number): void;
-  /** Refuses all tokens that were given so far. */
-  withdrawTokens(): void;
+  /** Revokes all tokens so far. */
+  revokeTokens(): void;
   close(): Promise<void>;
 }
 
 interface State {
   messages: string[];
   tokens: string[];
-  /** Index of the first token that is still taken. */
+  /** Index of the first token that is still valid. */
   validFrom: number;
   lifetime: number;
 }
@@ -35,7 +35,7 @@ const SCOPE = "https://api.botframework.com/.default";
 /**
  * A double of the Bot Framework's sign-in and connector, written from their reference:
  * https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-authentication and
- * https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference. Teams was not asked.
+ * https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference. It was not compared with Teams.
  */
 export async function startMsteams(): Promise<MsteamsServer> {
   const state: State = { messages: [], tokens: [], validFrom: 0, lifetime: 3600 };
@@ -49,7 +49,7 @@ export async function startMsteams(): Promise<MsteamsServer> {
     messages: () => [...state.messages],
     tokenCount: () => state.tokens.length,
     setLifetime: (seconds) => void (state.lifetime = seconds),
-    withdrawTokens: () => void (state.validFrom = state.tokens.length),
+    revokeTokens: () => void (state.validFrom = state.tokens.length),
     close: () => server.close(),
   };
 }

@@ -4,7 +4,7 @@ export interface SignalDaemon {
   /** What `channels.signal.baseUrl` is set to. */
   baseUrl: string;
   account: string;
-  /** Those that take messages: a number, a username, a group's id. */
+  /** A number, a username and a group id that accept messages. */
   recipients: { number: string; username: string; group: string };
   /** What was sent, oldest first. */
   messages(): { to: string; text: string }[];
@@ -20,8 +20,8 @@ const RECIPIENTS = {
 
 /**
  * A double of signal-cli's daemon with several accounts, written from its manual,
- * https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc, and for what the manual leaves open from
- * its source (HttpServerHandler, SignalJsonRpcCommandHandler, SendMessageResultUtils). No signal-cli was asked.
+ * https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc, and, for details,
+ * its source (HttpServerHandler, SignalJsonRpcCommandHandler, SendMessageResultUtils). It was not compared with a running signal-cli.
  */
 export async function startSignal(): Promise<SignalDaemon> {
   const messages: { to: string; text: string }[] = [];
@@ -35,7 +35,7 @@ export async function startSignal(): Promise<SignalDaemon> {
   };
 }
 
-/** An error as the daemon gives all of them: under HTTP 200. `results`: what became of each recipient. */
+/** An error of the daemon, with HTTP status 200. `results`: the result for each recipient. */
 export function signalError(code: number, results?: Record<string, unknown>[]): JsonAnswer {
   const data = results ? { response: { timestamp: 1, results } } : null;
   return {

@@ -7,7 +7,7 @@ export interface SlackServer {
   token: string;
   /** Id of a channel that exists. */
   channel: string;
-  /** What was posted to the channel, as Slack keeps it, oldest first. */
+  /** The messages in the channel as Slack stores them, oldest first. */
   messages(channel?: string): Promise<string[]>;
   close(): Promise<void>;
 }

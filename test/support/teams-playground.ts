@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 export interface TeamsPlayground {
-  /** What `channels.msteams.baseUrl` is set to. It takes any token. */
+  /** What `channels.msteams.baseUrl` is set to. It accepts any token. */
   baseUrl: string;
   /** Id of the conversation with one person. */
   conversation: string;
@@ -18,10 +18,10 @@ export interface TeamsPlayground {
 
 const CONVERSATION = "a:hookline";
 
-/** Nobody listens there: the bot only speaks. */
+/** Nothing listens here, since the bot only sends. */
 const BOT = "http://127.0.0.1:9/api/messages";
 
-/** Starts Microsoft's Agents Playground, a Teams without Teams, as a process of its own on a free port, without a browser. */
+/** Starts Microsoft's Agents Playground, a local substitute for Teams, on a free port and without a browser. */
 export async function startTeamsPlayground(): Promise<TeamsPlayground> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-playground-"));
   const program = fileURLToPath(import.meta.resolve("@microsoft/m365agentsplayground/cli.js"));

@@ -6,7 +6,7 @@ export interface TelegramEmulator {
   /** What `channels.telegram.baseUrl` is set to. */
   baseUrl: string;
   token: string;
-  /** Id of a chat. The emulator takes messages to any. */
+  /** Id of a chat. The emulator accepts messages to any chat. */
   chat: string;
   /** What the bot sent to the chat, oldest first. */
   messages(): string[];
@@ -31,7 +31,7 @@ export async function startTelegram(): Promise<TelegramEmulator> {
   };
 }
 
-/** The emulator cannot be asked to take any port, and one that was free may be taken by the time it starts. */
+/** The emulator cannot choose a free port itself, and a free port may be in use when it starts. */
 async function startServer(): Promise<TelegramServer> {
   const server = new TelegramServer({ host: "127.0.0.1", port: await freePort() });
   try {

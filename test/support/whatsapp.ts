@@ -6,9 +6,9 @@ export interface WhatsappServer {
   /** A token that may send. */
   token: string;
   phoneNumberId: string;
-  /** A number that takes messages. */
+  /** A number that accepts messages. */
   recipient: string;
-  /** What was sent to the recipient, oldest first. */
+  /** The messages to the recipient, oldest first. */
   messages(): string[];
   close(): Promise<void>;
 }
@@ -20,7 +20,7 @@ const RECIPIENT = "15551234567";
 /**
  * A double of the Cloud API, written from its reference: the messages endpoint,
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/messages/text-messages, and its error codes,
- * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes. Meta's own was not asked.
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes. It was not compared with Meta's own service.
  */
 export async function startWhatsapp(): Promise<WhatsappServer> {
   const messages: string[] = [];

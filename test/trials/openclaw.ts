@@ -60,7 +60,7 @@ interface OpenClaw {
   close(): Promise<void>;
 }
 
-/** Starts an installed OpenClaw on a free loopback port, with a home of its own; its only model is on `models`. */
+/** Starts an installed OpenClaw on a free loopback port, with its own home folder. Its only model is on `models`. */
 async function startOpenClaw(home: string, models: { baseUrl: string }): Promise<OpenClaw> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-openclaw-"));
   const port = await findFreePort();

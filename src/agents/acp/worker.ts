@@ -23,19 +23,6 @@ export class AgentLost extends Error {
   override name = "AgentLost";
 }
 
-interface State {
-  process: RunningProcess;
-  agent: Promise<ClientContext>;
-  cwd: string;
-  /** By session key. */
-  sessions: Map<string, AcpSession>;
-  openedSessions: number;
-  runningTurns: number;
-  /** A prompt was sent, so standard error may quote it. */
-  prompted: boolean;
-  retired: boolean;
-}
-
 /** Agents keep every session in memory, so one that has had this many is replaced. */
 const MAX_SESSIONS = 100;
 const CANCEL_GRACE_MS = 2000;
@@ -48,76 +35,67 @@ export function createAcpWorker(options: ProcessOptions & { cwd: string }): AcpW
   const agent = process.started.then(() => connect(process));
   // The turns that wait for it see the rejection.
   agent.catch(process.kill);
-  const state: State = {
-    process,
-    agent,
-    cwd: options.cwd,
-    sessions: new Map(),
-    openedSessions: 0,
-    runningTurns: 0,
-    prompted: false,
-    retired: false,
-  };
-  return {
-    ask: (turn, signal) => ask(state, turn, signal),
-    isSpent: () => state.retired || state.openedSessions >= MAX_SESSIONS || !process.isRunning(),
-    retire() {
-      state.retired = true;
-      endIfIdle(state);
-    },
-  };
-}
+  const sessions = new Map<string, AcpSession>();
+  let openedSessions = 0;
+  let runningTurns = 0;
+  let prompted = false;
+  let retired = false;
 
-async function ask(state: State, turn: AgentTurn & { model: string }, signal: AbortSignal): Promise<AcpAnswer> {
-  let grace: NodeJS.Timeout | undefined;
-  const cancel = (): void => {
-    state.sessions.get(turn.sessionKey)?.cancel();
-    grace = setTimeout(state.process.kill, CANCEL_GRACE_MS);
-  };
-  signal.addEventListener("abort", cancel, { once: true });
-  state.runningTurns += 1;
-  try {
-    const session = await takeSession(state, turn);
-    signal.throwIfAborted();
-    state.prompted = true;
-    return await session.ask(turn);
-  } catch (error) {
-    forgetSession(state, turn.sessionKey);
-    throw await toLoss(state, error);
-  } finally {
-    signal.removeEventListener("abort", cancel);
-    clearTimeout(grace);
-    if (signal.aborted) forgetSession(state, turn.sessionKey);
-    state.runningTurns -= 1;
-    endIfIdle(state);
+  return { ask, isSpent: () => retired || openedSessions >= MAX_SESSIONS || !process.isRunning(), retire };
+
+  async function ask(turn: AgentTurn & { model: string }, signal: AbortSignal): Promise<AcpAnswer> {
+    let grace: NodeJS.Timeout | undefined;
+    const cancel = (): void => {
+      sessions.get(turn.sessionKey)?.cancel();
+      grace = setTimeout(process.kill, CANCEL_GRACE_MS);
+    };
+    signal.addEventListener("abort", cancel, { once: true });
+    runningTurns += 1;
+    try {
+      const session = await takeSession(turn);
+      signal.throwIfAborted();
+      prompted = true;
+      return await session.ask(turn);
+    } catch (error) {
+      forgetSession(turn.sessionKey);
+      // Errors of this service, of the system and of the agent are kept. Any other means that the connection broke.
+      if (error instanceof DriverError || (error instanceof Error && "code" in error)) throw error;
+      // After a prompt standard error may quote it, and all sessions share standard error.
+      throw new AgentLost(prompted ? "" : await process.stderrTail(), { cause: error });
+    } finally {
+      signal.removeEventListener("abort", cancel);
+      clearTimeout(grace);
+      if (signal.aborted) forgetSession(turn.sessionKey);
+      runningTurns -= 1;
+      endIfIdle();
+    }
   }
-}
 
-/** A turn without a history starts a new session, whatever the agent remembers. */
-async function takeSession(state: State, { sessionKey, history }: AgentTurn): Promise<AcpSession> {
-  const known = state.sessions.get(sessionKey);
-  if (known && history.length > 0) return known;
-  forgetSession(state, sessionKey);
-  state.openedSessions += 1;
-  const session = await openAcpSession(await state.agent, state.cwd);
-  state.sessions.set(sessionKey, session);
-  return session;
-}
+  /** A turn without a history starts a new session, whatever the agent remembers. */
+  async function takeSession({ sessionKey, history }: AgentTurn): Promise<AcpSession> {
+    const known = sessions.get(sessionKey);
+    if (known && history.length > 0) return known;
+    forgetSession(sessionKey);
+    openedSessions += 1;
+    const session = await openAcpSession(await agent, options.cwd);
+    sessions.set(sessionKey, session);
+    return session;
+  }
 
-/** After a failed turn the agent's session differs from the stored history. */
-function forgetSession({ sessions }: State, sessionKey: string): void {
-  sessions.get(sessionKey)?.close();
-  sessions.delete(sessionKey);
-}
+  /** After a failed turn the agent's session differs from the stored history. */
+  function forgetSession(sessionKey: string): void {
+    sessions.get(sessionKey)?.close();
+    sessions.delete(sessionKey);
+  }
 
-/** Errors of this service, of the system and of the agent are kept. Any other means that the connection broke. */
-async function toLoss({ process, prompted }: State, error: unknown): Promise<unknown> {
-  if (error instanceof DriverError || (error instanceof Error && "code" in error)) return error;
-  return new AgentLost(prompted ? "" : await process.stderrTail(), { cause: error });
-}
+  function retire(): void {
+    retired = true;
+    endIfIdle();
+  }
 
-function endIfIdle({ retired, runningTurns, process }: State): void {
-  if (retired && runningTurns === 0) process.end();
+  function endIfIdle(): void {
+    if (retired && runningTurns === 0) process.end();
+  }
 }
 
 /** Offers the agent neither files nor a terminal. */
