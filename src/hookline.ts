@@ -53,7 +53,8 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   const telemetry = createTelemetry(logSettings.level);
   const { log } = telemetry;
   const sandbox = createSandbox({ telemetry });
-  const build = (generation: number): Promise<Program> => buildProgram({ generation, load, runner: sandbox });
+  const build = (generation: number): Promise<Program> =>
+    buildProgram({ generation, load, runner: sandbox, log: telemetry.log });
   const first = await build(1).catch(abandon);
   const journal = await openJournal(store, telemetry).catch(abandon);
   const programs = createReloader({ first, build, watch: options.watch ?? true, replaced, log });

@@ -1,4 +1,4 @@
-/** An agent and a channel of a user's own, in a running service: used, failing, and read anew. */
+/** An agent and channels of a plugin in a running service: used, failing, and reloaded. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -9,12 +9,32 @@ import { type Service, startService } from "./support/service.ts";
 
 const src = pathToFileURL(path.join(import.meta.dirname, "../src")).href;
 
-/** An agent that says a word, and a channel that writes what it is given into a file. */
+/** An agent that says a word, and a channel that appends messages to a file: under a new name, and in place of slack. */
 const NOTEBOOK = `
 import { appendFile } from "node:fs/promises";
 import { definePlugin } from "${src}/plugin.ts";
 import { DriverError } from "${src}/errors.ts";
 import { word } from "./word.ts";
+
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["file"],
+  properties: { file: { type: "string" }, end: { type: "string", default: "." } },
+};
+
+function create({ file, end }: { file: string; end: string }, { name }: { name: string }) {
+  return {
+    name,
+    limit: 1000,
+    checkRecipient: () => undefined,
+    async send({ to, text }) {
+      if (to === "nobody") throw new DriverError("nobody reads this", { retryable: false });
+      await appendFile(file, text + end + "\\n");
+      return { messageId: "line" };
+    },
+  };
+}
 
 export default definePlugin({
   name: "notebook",
@@ -27,21 +47,7 @@ export default definePlugin({
       }),
     },
   },
-  channels: {
-    slack: {
-      schema: { type: "object", required: ["file"], properties: { file: { type: "string" } } },
-      create: ({ file }: { file: string }) => ({
-        name: "slack",
-        limit: 1000,
-        checkRecipient: () => undefined,
-        async send({ to, text }) {
-          if (to === "nobody") throw new DriverError("nobody reads this", { retryable: false });
-          await appendFile(file, text + "\\n");
-          return { messageId: "line" };
-        },
-      }),
-    },
-  },
+  channels: { notebook: { schema, create }, slack: { schema, create } },
 });
 `;
 
@@ -65,22 +71,32 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("a plugin's agent answers, and its channel delivers", async () => {
-  expect(await deliver("me")).toMatchObject({
+test.each(["notebook", "slack"])("a plugin's agent answers, and its channel %s delivers", async (channel) => {
+  expect(await deliver("me", channel)).toMatchObject({
     status: "done",
     runs: [{ state: "done", reply: "hello!", model: "polly/any" }],
-    deliveries: [{ state: "sent", text: "hello!" }],
+    deliveries: [{ state: "sent", channel, text: "hello!" }],
   });
-  expect(readFileSync(notes, "utf8")).toBe("hello!\n");
+  expect(readFileSync(notes, "utf8")).toBe("hello!.\n");
 });
 
-test("its lasting refusal is not tried again", async () => {
+test("a request may name a plugin's channel, and no unknown one", async () => {
+  const message = { message: "go", channel: "notebook", to: "me" };
+  const { body } = await service.post("agent", message);
+  expect(await service.settled(body.eventId)).toMatchObject({ deliveries: [{ state: "sent", channel: "notebook" }] });
+  expect(await service.post("agent", { ...message, channel: "irc" })).toMatchObject({
+    status: 400,
+    body: { error: expect.stringContaining("msteams, notebook") },
+  });
+});
+
+test("a permanent refusal is not retried", async () => {
   expect(await deliver("nobody")).toMatchObject({
     deliveries: [{ state: "failed", attempts: 1, error: "nobody reads this" }],
   });
 });
 
-test("a change of a file that it imports is taken up, and a broken one keeps the old", async () => {
+test("a change of a file that it imports is reloaded, and a broken one keeps the old", async () => {
   service.write("word.ts", 'export const word: string = "changed";\n');
   await expect.poll(() => deliver("me")).toMatchObject({ runs: [{ reply: "changed!" }] });
   service.write("word.ts", "export const word: string = ;\n");
@@ -88,19 +104,19 @@ test("a change of a file that it imports is taken up, and a broken one keeps the
   expect(await deliver("me")).toMatchObject({ runs: [{ reply: "changed!" }] });
 });
 
-/** The types know the blocks of the service's own drivers only. */
+/** The types contain only the built-in drivers. */
 function toConfig(): UserConfig {
-  const mapping = { match: { path: "x" }, messageTemplate: "go", channel: "slack", to: "{{to}}" };
+  const mapping = { match: { path: "x" }, messageTemplate: "go", channel: "{{channel}}", to: "{{to}}" };
   return {
     plugins: ["./notebook.ts"],
     hooks: { mappings: [mapping] },
     agents: { providers: { polly: { kind: "parrot", suffix: "!" } }, defaults: { model: "polly/any" } },
-    channels: { slack: { file: notes } },
+    channels: { notebook: { file: notes }, slack: { file: notes } },
   } as unknown as UserConfig;
 }
 
-async function deliver(to: string): Promise<unknown> {
-  const { body } = await service.post("x", { to });
+async function deliver(to: string, channel = "notebook"): Promise<unknown> {
+  const { body } = await service.post("x", { to, channel });
   return service.settled(body.eventId);
 }
 

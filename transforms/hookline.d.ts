@@ -38,19 +38,9 @@ declare module "hookline" {
      */
     deliver?: boolean | null;
     /**
-     * Messaging channel for delivery.
+     * Messaging channel for delivery: last, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, or that of a plugin.
      */
-    channel?:
-      | "last"
-      | "whatsapp"
-      | "signal"
-      | "telegram"
-      | "discord"
-      | "slack"
-      | "mattermost"
-      | "imessage"
-      | "msteams"
-      | null;
+    channel?: string | null;
     /**
      * Recipient on the channel.
      */

@@ -87,7 +87,7 @@ describe("a plugin that cannot be used is a problem of its entry", () => {
     expect(rest).toEqual([]);
   });
 
-  test("that is CommonJS, which could not be read anew", async () => {
+  test("that is CommonJS, which could not be reloaded", async () => {
     writeFileSync(path.join(folder, "package.json"), "{}");
     writeFileSync(path.join(folder, "p.ts"), 'export default { name: "a" };');
     const [problem] = await problemsOf('{ plugins: ["./p.ts"] }');
@@ -99,6 +99,37 @@ test("where a plugin cannot be used, nothing else is checked", async () => {
   const config = '{ plugins: ["./p.mjs"], agents: { providers: { p: { kind: "parrot" } } }, hook: {} }';
   const problems = await problemsOf(config, 'throw new Error("not today");');
   expect(problems.map(({ key }) => key)).toEqual(["plugins[0]"]);
+});
+
+test("the default of an option is filled in, and a channel may have a new name", async () => {
+  const schema = '{ type: "object", properties: { volume: { type: "number", default: 3 } } }';
+  const text = `export default { name: "a", channels: { horn: { schema: ${schema}, create: () => ({}) } } };`;
+  writeFileSync(path.join(folder, "p.mjs"), text);
+  const { config } = await read('{ plugins: ["./p.mjs"], channels: { horn: {} } }');
+  expect(config.channels).toEqual({ horn: { volume: 3 } });
+  expect(config.channelNames).toContain("horn");
+});
+
+test("its check reports what the schema cannot express", async () => {
+  const check = `check: ({ volume }) => [
+    { key: "volume", message: "is too loud: " + volume },
+    { message: "is experimental", level: "warning" },
+  ]`;
+  const text = `export default { name: "a", channels: { horn: { schema: ${SCHEMA}, create: () => ({}), ${check} } } };`;
+  writeFileSync(path.join(folder, "p.mjs"), text);
+  const { problems, warnings } = await read('{ plugins: ["./p.mjs"],\n channels: { horn: { volume: 11 } } }');
+  expect(problems).toMatchObject([{ key: "channels.horn.volume", line: 2, message: "is too loud: 11" }]);
+  expect(warnings).toMatchObject([{ key: "channels.horn", line: 2, message: "is experimental" }]);
+});
+
+test("a schema may refer to its own definitions", async () => {
+  const schema =
+    '{ type: "object", properties: { to: { $ref: "#/definitions/to" } }, definitions: { to: { type: "string" } } }';
+  const text = `export default { name: "a", mailSources: { pigeon: { schema: ${schema}, create: () => ({}) } } };`;
+  const config = '{ plugins: ["./p.mjs"], hooks: { mail: { source: { kind: "pigeon", to: 1 } } } }';
+  expect(await problemsOf(config, text)).toMatchObject([
+    { key: "hooks.mail.source.to", message: "must be a string, not a number" },
+  ]);
 });
 
 test("two plugins cannot bring the same", async () => {

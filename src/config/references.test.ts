@@ -19,6 +19,11 @@ test.each([
   ["a ${NAME}${_a1} b", "a valuex b"],
   ["[${EMPTY}]", "[]"],
   ["$${NAME}", "${NAME}"],
+  ["${NAME:-other}", "value"],
+  ["${EMPTY:-other}", "other"],
+  ["${UNSET:-http://a:1/-x} b", "http://a:1/-x b"],
+  ["[${UNSET:-}]", "[]"],
+  ["$${UNSET:-x}", "${UNSET:-x}"],
   ["$${file:gone}", "${file:gone}"],
   ["$NAME ${1} ${a-b} ${file:} {{NAME}} $", "$NAME ${1} ${a-b} ${file:} {{NAME}} $"],
 ])("%s becomes %s", (text, expected) => {

@@ -3,13 +3,13 @@ import path from "node:path";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import { appendSegment, isObject } from "../shared/json.ts";
 
-/** `${NAME}` or `${file:PATH}`; with a second `$` before it the text itself. */
-const REFERENCE = /(\$?)\$\{(?:([A-Za-z_]\w*)|file:([^}]+))\}/g;
+/** `${NAME}`, `${NAME:-default}` or `${file:PATH}`; with a second `$` in front, the text itself. */
+const REFERENCE = /(\$?)\$\{(?:([A-Za-z_]\w*)(?::-([^}]*))?|file:([^}]+))\}/g;
 
-/** Where the values of references come from. */
+/** Where references get their values. */
 export interface References {
   env: NodeJS.ProcessEnv;
-  /** Folder that the paths of files are relative to, absolute. */
+  /** Folder that paths are relative to, absolute. */
   baseDir: string;
   /** Texts of files that are not written yet, by absolute path. */
   unwritten?: ReadonlyMap<string, string>;
@@ -19,14 +19,14 @@ export interface References {
 export interface Resolved {
   value: unknown;
   problems: ConfigProblem[];
-  /** The files that were referred to, absolute, also those that could not be read. */
+  /** The files of all references, absolute, also those that could not be read. */
   files: string[];
 }
 
 /**
- * A copy of a configuration with `${NAME}` and `${file:PATH}` replaced in every string value, keys left as they are: by the
- * environment variable, by the file's text without its last line break. What cannot be had is a problem, and its
- * reference stays. What an object sets to undefined is left out, as if it had not been written.
+ * A copy of a configuration with the references in all its strings replaced: `${NAME}` by the environment variable,
+ * `${file:PATH}` by the file's text without its last line break. A reference without a value is a problem and stays as it
+ * is. Keys that are undefined are left out.
  */
 export function resolveReferences(value: unknown, { env, baseDir, unwritten }: References): Resolved {
   const problems: ConfigProblem[] = [];
@@ -38,21 +38,20 @@ export function resolveReferences(value: unknown, { env, baseDir, unwritten }: R
     if (Array.isArray(part)) return part.map((item, index) => copy(item, appendSegment(key, index)));
     if (!isObject(part)) return part;
     const entries = Object.entries(part).filter(([, child]) => child !== undefined);
-    // Not by assignment: a key `__proto__` must stay a key, to be reported as an unknown one.
+    // Not by assignment: a key `__proto__` must stay a key and be reported as unknown.
     return Object.fromEntries(entries.map(([name, child]) => [name, copy(child, appendSegment(key, name))]));
   }
 
   function replace(text: string, key: string): string {
-    return text.replace(REFERENCE, (reference, escape: string, name: string | undefined, file: string) => {
+    return text.replace(REFERENCE, (reference, escape: string, ...groups: (string | undefined)[]) => {
+      const [name, fallback, file = ""] = groups;
       if (escape !== "") return reference.slice(1);
-      return (name === undefined ? readFile(file, key) : readVariable(name, key)) ?? reference;
+      if (name === undefined) return readFile(file, key) ?? reference;
+      if (fallback !== undefined) return env[name] || fallback;
+      const found = env[name];
+      if (found === undefined) problems.push({ key, message: `the environment variable ${name} is not set` });
+      return found ?? reference;
     });
-  }
-
-  function readVariable(name: string, key: string): string | undefined {
-    const found = env[name];
-    if (found === undefined) problems.push({ key, message: `the environment variable ${name} is not set` });
-    return found;
   }
 
   function readFile(named: string, key: string): string | undefined {
@@ -71,11 +70,11 @@ export function resolveReferences(value: unknown, { env, baseDir, unwritten }: R
 const MAX_BYTES = 65_536;
 
 /**
- * The text of a small file. Throws where it is no regular file, over 64 KiB or no UTF-8; the
- * message never holds any of it.
+ * The text of a small file. Throws if it is not a regular file, over 64 KiB, or not UTF-8. The message contains nothing of
+ * the text.
  */
 function readSecretFile(file: string): string {
-  // A named pipe that nobody writes to would otherwise hold up the whole program.
+  // Opening a named pipe would otherwise block the process until somebody writes to it.
   const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     if (!fstatSync(handle).isFile()) throw new Error("it is not a regular file");

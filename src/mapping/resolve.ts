@@ -76,12 +76,13 @@ async function resolveItems(job: Job): Promise<Resolution> {
 
 async function resolveItem(item: Item, job: Job): Promise<{ actions: HookAction[]; key?: string }> {
   const { mapping, request, budget, run, log } = job;
+  const { channelNames } = job.config;
   const { bundle, templates } = mapping;
   const context = createContext(request, item);
   const base = fillDraft(renderDraft(mapping, context, budget), request.hook);
   const key = templates.dedupe?.renderKey(context, budget);
   const drafts = bundle
-    ? await transformDraft(base, { run, bundle, input: toTransformCall(base, item, request), log })
+    ? await transformDraft(base, { run, bundle, input: toTransformCall(base, item, request), channelNames, log })
     : [base];
   const terms = toTerms(base, job);
   const actions = drafts.map((draft) => toAction(fillDraft(draft, request.hook), terms));

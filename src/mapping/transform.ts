@@ -12,6 +12,8 @@ export interface TransformDraftOptions {
   run: RunTransform;
   bundle: TransformBundle;
   input: TransformCall;
+  /** The channels that an action may name besides `last`. */
+  channelNames: string[];
   /** Receives what the transform logs. */
   log: LogLine[];
 }
@@ -39,6 +41,7 @@ async function callTransform({
   run,
   bundle,
   input,
+  channelNames,
   log,
 }: TransformDraftOptions): Promise<ActionOverride[] | undefined> {
   const { value, log: lines } = await run(bundle, input).catch((error: unknown) => {
@@ -47,7 +50,12 @@ async function callTransform({
   appendLog(log, lines);
   if (value === undefined) return undefined;
   const results: unknown[] = Array.isArray(value) ? value : [value];
-  return results.filter((one) => one !== null).map((one) => requireOverride(one, log));
+  const overrides = results.filter((one) => one !== null).map((one) => requireOverride(one, log));
+  for (const { channel } of overrides) {
+    if (channel === undefined || channel === null || channel === "last" || channelNames.includes(channel)) continue;
+    throw transformFailed({ message: `channel must be one of last, ${channelNames.join(", ")}`, log });
+  }
+  return overrides;
 }
 
 const ACTION = readSchema("action");

@@ -12,11 +12,11 @@ export interface ReloadFailure {
 }
 
 export interface Reloader {
-  /** The program that serves now. A request takes it once and keeps it to its end. */
+  /** The program in use. A request takes it once and keeps it to its end. */
   current(): Program;
-  /** Builds the next program whole and swaps it in, or throws a `ConfigError` and leaves the old one. */
+  /** Builds the next program and swaps it in, or throws a `ConfigError` and keeps the old one. */
   reload(): Promise<void>;
-  /** What kept the last reload from being used; undefined when it was used. */
+  /** Why the last reload failed; undefined if it succeeded. */
   lastFailure(): ReloadFailure | undefined;
   close(): Promise<void>;
 }
@@ -24,24 +24,24 @@ export interface Reloader {
 export interface ReloaderOptions {
   first: Program;
   build(generation: number): Promise<Program>;
-  /** Follow the files and reload by itself. */
+  /** Reload when a file changes. */
   watch: boolean;
-  /** Told of each program that was swapped in. */
+  /** Called with each program that was swapped in. */
   replaced(program: Program): void;
   log: Log;
 }
 
-/** Keeps one immutable program in use and replaces it whole. */
+/** Keeps one immutable program in use, and replaces it as a whole. */
 export function createReloader({ first, build, watch, replaced, log }: ReloaderOptions): Reloader {
   let program = first;
   let failure: ReloadFailure | undefined;
   let readAt = first.readAt;
   let building: Promise<void> | undefined;
   let changedMeanwhile = false;
-  const state = first.config.store.path;
-  const watcher = watch ? createWatcher({ since: () => readAt, changed: onChange, state, log }) : undefined;
+  const stateDir = first.config.store.path;
+  const watcher = watch ? createWatcher({ since: () => readAt, changed: onChange, stateDir, log }) : undefined;
   watcher?.follow(program.files);
-  warn(program);
+  logWarnings(program);
 
   return {
     current: () => program,
@@ -53,10 +53,9 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
     },
   };
 
-  /** One build at a time; a change during a build asks for another after it. */
+  /** One build at a time. */
   async function reload(): Promise<void> {
-    const previous = building;
-    const mine = (previous ?? Promise.resolve()).catch(() => undefined).then(replace);
+    const mine = (building ?? Promise.resolve()).catch(() => undefined).then(replace);
     building = mine;
     try {
       await mine;
@@ -70,11 +69,11 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
     try {
       const next = await build(program.generation + 1);
       program.agent.close?.();
-      program = { ...next, warnings: [...next.warnings, ...findUnheard(first.config, next.config)] };
+      program = { ...next, warnings: [...next.warnings, ...findRestartRequired(first.config, next.config)] };
       failure = undefined;
       watcher?.follow(program.files);
       log.info("reloaded", { generation: program.generation });
-      warn(program);
+      logWarnings(program);
       replaced(program);
     } catch (error) {
       const problems = error instanceof ConfigError ? error.problems : [{ message: String(error) }];
@@ -86,10 +85,11 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
     }
   }
 
-  function warn({ warnings }: Program): void {
+  function logWarnings({ warnings }: Program): void {
     for (const warning of warnings) log.warn("configuration", { warning: toSentence(warning) });
   }
 
+  /** A change during a build asks for another build after it. */
   function onChange(): void {
     if (building) changedMeanwhile = true;
     else void reloadUntilCurrent();
@@ -103,7 +103,7 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
   }
 }
 
-/** What is taken up at the start alone: the socket, the state folder, the log. */
+/** What is read only at the start: the socket, the state folder, the log. */
 const FIXED: Record<string, (config: ResolvedConfig) => unknown> = {
   "gateway.host": ({ gateway }) => gateway.host,
   "gateway.port": ({ gateway }) => gateway.port,
@@ -112,8 +112,8 @@ const FIXED: Record<string, (config: ResolvedConfig) => unknown> = {
   "log.level": ({ log }) => log.level,
 };
 
-/** Warns of every key that says something else than at the start, and is not heard before the next one. */
-function findUnheard(started: ResolvedConfig, now: ResolvedConfig): ConfigProblem[] {
+/** Warns of every key that differs from its value at the start, and takes effect only at the next one. */
+function findRestartRequired(started: ResolvedConfig, now: ResolvedConfig): ConfigProblem[] {
   return Object.entries(FIXED)
     .filter(([, read]) => !isDeepStrictEqual(read(started), read(now)))
     .map(([key]) => ({ file: now.file, key, message: "was changed, which takes effect at the next start" }));

@@ -14,15 +14,15 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("what the service writes to its state folder is no news, in a followed folder too", async () => {
-  const state = path.join(folder, ".webhooks");
-  mkdirSync(state);
-  writeFileSync(path.join(state, "journal.db"), "one");
+test("changes in the state folder are ignored, even inside a followed folder", async () => {
+  const stateDir = path.join(folder, ".webhooks");
+  mkdirSync(stateDir);
+  writeFileSync(path.join(stateDir, "journal.db"), "one");
   const changed = vi.fn();
-  watcher = createWatcher({ since: () => Infinity, changed, state, log: silentLog });
+  watcher = createWatcher({ since: () => Infinity, changed, stateDir, log: silentLog });
   watcher.follow([folder]);
   await sleep(300);
-  appendFileSync(path.join(state, "journal.db"), "two");
+  appendFileSync(path.join(stateDir, "journal.db"), "two");
   await sleep(300);
   expect(changed).not.toHaveBeenCalled();
 });

@@ -3,27 +3,27 @@ import { type Stats, statSync } from "node:fs";
 import path from "node:path";
 import type { Log } from "../telemetry/log.ts";
 
-/** Events come in bursts: an editor's rename, a checkout, a folder swap. One pause, one rebuild. */
+/** Events come in bursts: an editor's rename, a checkout, a folder swap. They become one change. */
 const QUIET_MS = 60;
 
-/** chokidar looks at a file and watches it a moment later. What happens in between is found by looking once more. */
-const LOOK_AGAIN_MS = 250;
+/** chokidar reads a file's state and watches it a moment later. A second check finds what changed in between. */
+const RECHECK_MS = 250;
 
-/** How often files are looked at where the system has no watches left. */
+/** How often files are polled when the system has no watches left. */
 const POLL_MS = 500;
 
-/** What the system says where it has no watches, no watchers or no file handles left. */
+/** Error codes of a system without free watches, watchers or file handles. */
 const EXHAUSTED = ["ENOSPC", "EMFILE", "ENFILE"];
 
 /** File systems keep times more coarsely than clocks do. */
 const CLOCK_SLACK_MS = 10;
 
 export interface WatcherOptions {
-  /** When what is in use was read, in milliseconds since the epoch: a file found to be older than that is no news. */
+  /** When the files in use were read, in milliseconds since the epoch. Older files count as unchanged. */
   since(): number;
   changed(): void;
-  /** The service's state folder: what it writes there itself is no news, also where that lies in a followed folder. */
-  state?: string;
+  /** The service's state folder. Changes in it are ignored, even if it is inside a followed folder. */
+  stateDir?: string;
   log: Log;
 }
 
@@ -34,31 +34,31 @@ export interface Watcher {
 }
 
 /**
- * Calls `changed` once things under the followed paths have been quiet for a moment. A change that happens while the watch
- * is still being set up is not lost. Where the system cannot watch any more, the files are polled, and the log says so.
+ * Calls `changed` once the followed paths have been quiet for a moment after a change. Changes during the set-up of a watch
+ * are found too. If the system cannot watch any more, the files are polled.
  */
-export function createWatcher({ since, changed, state, log }: WatcherOptions): Watcher {
-  const ignored = state === undefined ? isInstalled : [isInstalled, state];
+export function createWatcher({ since, changed, stateDir, log }: WatcherOptions): Watcher {
+  const ignored = stateDir === undefined ? isInstalled : [isInstalled, stateDir];
   let watcher = open({ usePolling: false });
   let followed = new Set<string>();
   let quiet: NodeJS.Timeout | undefined;
-  let later: NodeJS.Timeout | undefined;
+  let recheck: NodeJS.Timeout | undefined;
 
   return {
     follow(paths) {
-      // A build that was under way when the service was stopped.
+      // The service may be closed while a build is under way.
       if (watcher.closed) return;
       const next = new Set(paths);
       const gone = [...followed].filter((followedPath) => !next.has(followedPath));
       if (gone.length > 0) watcher.unwatch(gone);
       watcher.add(paths.filter((wanted) => !followed.has(wanted)));
       followed = next;
-      clearTimeout(later);
-      later = setTimeout(lookAgain, LOOK_AGAIN_MS);
+      clearTimeout(recheck);
+      recheck = setTimeout(checkAll, RECHECK_MS);
     },
     async close() {
       clearTimeout(quiet);
-      clearTimeout(later);
+      clearTimeout(recheck);
       await watcher.close();
     },
   };
@@ -66,9 +66,9 @@ export function createWatcher({ since, changed, state, log }: WatcherOptions): W
   function open({ usePolling }: { usePolling: boolean }): FSWatcher {
     const opened = watch([], { alwaysStat: true, ignored, usePolling, interval: POLL_MS });
     opened.on("all", (event, _path, stats) => {
-      if (!event.startsWith("add") || isNews(stats)) tell();
+      if (!event.startsWith("add") || isRecent(stats)) scheduleChange();
     });
-    opened.on("ready", lookAgain);
+    opened.on("ready", checkAll);
     opened.on("error", (error) => {
       if (!usePolling && isExhausted(error)) poll(opened, error);
       else log.error("watching files failed", { error: String(error) });
@@ -76,7 +76,7 @@ export function createWatcher({ since, changed, state, log }: WatcherOptions): W
     return opened;
   }
 
-  /** Every path that cannot be watched says so; the first is enough. */
+  /** Every path that cannot be watched reports an error; the first is enough. */
   function poll(failed: FSWatcher, reason: unknown): void {
     if (watcher !== failed) return;
     log.warn("files cannot be watched, so they are polled", { everyMs: POLL_MS, reason: String(reason) });
@@ -85,20 +85,20 @@ export function createWatcher({ since, changed, state, log }: WatcherOptions): W
     void failed.close();
   }
 
-  function tell(): void {
+  function scheduleChange(): void {
     clearTimeout(quiet);
     quiet = setTimeout(changed, QUIET_MS);
   }
 
-  function lookAgain(): void {
+  function checkAll(): void {
     const watched = Object.entries(watcher.getWatched());
     const paths = watched.flatMap(([folder, names]) => names.map((name) => path.join(folder, name)));
-    // What was followed and is not there was deleted before it could be watched.
-    if ([...followed, ...paths].some((file) => isNews(statSync(file, { throwIfNoEntry: false })))) tell();
+    // A followed path that does not exist was deleted before it could be watched.
+    if ([...followed, ...paths].some((file) => isRecent(statSync(file, { throwIfNoEntry: false })))) scheduleChange();
   }
 
-  /** A rename leaves a file's own times as they were, but not that of its entry. */
-  function isNews(stats: Stats | undefined): boolean {
+  /** A rename changes only the time of a file's entry (ctime). */
+  function isRecent(stats: Stats | undefined): boolean {
     return stats === undefined || Math.max(stats.ctimeMs, stats.mtimeMs) > since() - CLOCK_SLACK_MS;
   }
 }

@@ -44,10 +44,9 @@ export interface AgentPayload {
    */
   deliver?: boolean;
   /**
-   * Messaging channel for delivery; last is the one used last.
+   * Messaging channel for delivery: last, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, or that of a plugin; last is the one used last.
    */
-  channel?:
-    "last" | "whatsapp" | "signal" | "telegram" | "discord" | "slack" | "mattermost" | "imessage" | "msteams";
+  channel?: string;
   /**
    * Recipient on the channel. Default: the last recipient.
    */
@@ -108,19 +107,9 @@ export interface ActionOverride {
    */
   deliver?: boolean | null;
   /**
-   * Messaging channel for delivery.
+   * Messaging channel for delivery: last, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, or that of a plugin.
    */
-  channel?:
-    | "last"
-    | "whatsapp"
-    | "signal"
-    | "telegram"
-    | "discord"
-    | "slack"
-    | "mattermost"
-    | "imessage"
-    | "msteams"
-    | null;
+  channel?: string | null;
   /**
    * Recipient on the channel.
    */
@@ -622,7 +611,7 @@ export interface MappingInput {
    */
   deliver?: boolean;
   /**
-   * Template. last, whatsapp, signal, telegram, discord, slack, mattermost, imessage or msteams. Default: last.
+   * Template. last, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, or that of a plugin. Default: last.
    */
   channel?: string;
   /**
