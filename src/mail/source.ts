@@ -88,7 +88,7 @@ export interface FollowOptions {
   signal: AbortSignal;
 }
 
-/** Reads a mailbox. To add one, write a `DriverDefinition` for it, and a line in `index.ts` or a plugin. */
+/** Reads a mailbox. To add one, write a `DriverDefinition` for it, and a line in `sources.ts` or in a plugin. */
 export interface MailSource {
   /** `imap`, `gmail`: the `source` in the hook's payload. */
   readonly name: string;
