@@ -6,23 +6,23 @@ import { JournalUnavailable } from "../errors.ts";
 const waiting = { log: silentLog, signal: new AbortController().signal };
 
 test("repeats a call until the journal is available", async () => {
-  let tries = 0;
+  let attempts = 0;
   const write = async () => {
-    tries += 1;
-    if (tries < 3) throw new JournalUnavailable("the disk is full");
-    return tries;
+    attempts += 1;
+    if (attempts < 3) throw new JournalUnavailable("the disk is full");
+    return attempts;
   };
   await expect(retryWhileUnavailable(write, waiting)).resolves.toBe(3);
 });
 
 test("does not repeat a call that failed for another reason", async () => {
-  let tries = 0;
+  let attempts = 0;
   const write = async () => {
-    tries += 1;
+    attempts += 1;
     throw new TypeError("oops");
   };
   await expect(retryWhileUnavailable(write, waiting)).rejects.toThrow("oops");
-  expect(tries).toBe(1);
+  expect(attempts).toBe(1);
 });
 
 test("stops when the service shuts down", async () => {

@@ -21,7 +21,7 @@ test("a run whose process ended in each attempt is dead without another attempt"
   const doomed = sampleRun("s", quiet);
   const next = sampleRun("s", { ...quiet, message: "next" });
   const folder = await leaveBehind((journal) => journal.accept(sampleEvent({ actions: [doomed, next] })));
-  for (let tries = 0; tries < 23; tries += 1) await crashAfter(claimRun, folder);
+  for (let attempts = 0; attempts < 23; attempts += 1) await crashAfter(claimRun, folder);
 
   const seen: string[] = [];
   const agent = scripted(({ message }) => {
@@ -53,7 +53,7 @@ test("a delivery whose process ended in each attempt fails without being sent ag
     const [claimed] = await claimRun(journal);
     await journal.completeRun(claimed!, sampleOutcome({ deliveries: [delivery] }));
   });
-  for (let tries = 0; tries < 28; tries += 1) await crashAfter(claimDelivery, folder);
+  for (let attempts = 0; attempts < 28; attempts += 1) await crashAfter(claimDelivery, folder);
 
   const channel = recorder();
   service = await startDispatch({ agent: scripted(() => "ok"), channel, folder });

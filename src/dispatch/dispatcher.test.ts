@@ -111,17 +111,17 @@ describe("failures", () => {
   });
 
   test("after maxAttempts it is dead, with a summary, and the next of the session runs", async () => {
-    let tries = 0;
+    let attempts = 0;
     const agent = scripted(({ message }) => {
       if (message === "next") return "ok";
-      tries += 1;
+      attempts += 1;
       throw new DriverError("busy", { retryable: true, retryAfterMs: 1 });
     });
     service = await startDispatch({ agent, settings: { maxAttempts: 2 } });
     await service.accept({ sessionKey: "s" });
     await service.accept({ sessionKey: "s", message: "next" });
     await runsInState("done", 1);
-    expect(tries).toBe(2);
+    expect(attempts).toBe(2);
     const [dead] = await runsInState("dead", 1);
     expect(dead).toMatchObject({ error: "busy", attempts: 2 });
     const [event] = await service.journal.listEvents({ limit: 1, status: "dead" });
@@ -131,22 +131,22 @@ describe("failures", () => {
   });
 
   test("a permanent failure is dead at once", async () => {
-    let tries = 0;
+    let attempts = 0;
     const agent = scripted(() => {
-      tries += 1;
+      attempts += 1;
       throw new DriverError("no such model", { retryable: false });
     });
     service = await startDispatch({ agent });
     await service.accept({});
     await runsInState("dead", 1);
-    expect(tries).toBe(1);
+    expect(attempts).toBe(1);
   });
 
   test("an unexpected error of a driver is retried too", async () => {
-    let tries = 0;
+    let attempts = 0;
     const agent = scripted(() => {
-      tries += 1;
-      if (tries === 1) throw new TypeError("x is not a function");
+      attempts += 1;
+      if (attempts === 1) throw new TypeError("x is not a function");
       return "ok";
     });
     service = await startDispatch({ agent });
@@ -212,7 +212,7 @@ describe("close", () => {
     const failing = scripted(() => {
       throw new DriverError("busy", { retryable: true, retryAfterMs: 300 });
     });
-    // a slow machine may have made several tries by the time of the stop
+    // A slow machine may make several attempts before the stop.
     const first = await startDispatch({ agent: failing, settings: { maxAttempts: 1000 } });
     await first.accept({});
     await expect.poll(async () => (await first.journal.listRuns({ limit: 1 }))[0]?.error).toBe("busy");
@@ -231,7 +231,7 @@ async function states(): Promise<string[]> {
   return (await service.journal.listRuns({ limit: 100 })).map(({ state }) => state);
 }
 
-/** Waits until so many hook runs are in this state; gives them, newest first. */
+/** Waits until this many hook runs are in the state; newest first. */
 async function runsInState(state: "done" | "dead", count: number) {
   const read = async () =>
     (await service.journal.listRuns({ limit: 100, state })).filter(({ kind }) => kind === "hook");

@@ -67,17 +67,17 @@ test("one at a time", async () => {
 });
 
 test("a failed turn consumes nothing and is retried", async () => {
-  let tries = 0;
+  let attempts = 0;
   const agent = scripted(() => {
-    tries += 1;
-    if (tries === 1) throw new DriverError("busy", { retryable: true });
+    attempts += 1;
+    if (attempts === 1) throw new DriverError("busy", { retryable: true });
     return "HEARTBEAT_OK";
   });
   service = await startDispatch({ agent });
   await service.accept({ kind: "wake", text: "x" });
   await expect.poll(() => runs("dead")).toMatchObject([{ kind: "heartbeat", error: "busy" }]);
   await pendingEvents(0);
-  expect(tries).toBe(2);
+  expect(attempts).toBe(2);
 });
 
 test("a turn gets the main session's earlier turns", async () => {

@@ -45,7 +45,7 @@ test("kill -9 between the 202 and the run, then a restart: the run happens, once
     wakeMode: "next-heartbeat",
   });
   expect(status).toBe(202);
-  await waitFor(() => asked === 1, "the turn to be under way");
+  await waitFor(() => asked === 1, "the turn to start");
   expect(await first.end("SIGKILL")).toBe("SIGKILL");
 
   answering = true;

@@ -1,6 +1,6 @@
 /**
- * Writes `version-<n>.sql` beside it: a journal with something in every state, as the program of today leaves it when it is
- * killed. Run it with `node test/journal-versions/write.ts` before a version is released; never for one that was.
+ * Writes `version-<n>.sql`: a journal with something in every state, as this program leaves it when it is killed. Run it with
+ * `node test/journal-versions/write.ts` before a schema version is released, never after.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -33,7 +33,7 @@ export interface DispatchService {
   dispatcher: Dispatcher;
   /** Commits one event with these actions; gives the run ids. */
   accept(...actions: ActionFields[]): Promise<string[]>;
-  /** Closes the dispatcher and the journal and removes the folder; what is not done in two seconds is cut off. */
+  /** Closes the dispatcher and the journal and removes the folder. Aborts work after two seconds. */
   close(): Promise<void>;
 }
 
@@ -87,7 +87,7 @@ export function scripted(run: (turn: AgentTurn, signal: AbortSignal) => string |
   };
 }
 
-/** Work that never ends by itself, only when it is told to. */
+/** Work that ends only when the signal aborts. */
 export function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener("abort", () => reject(new Error("aborted")));

@@ -37,13 +37,15 @@ export function updateEventCounts(
      WHERE seq IN (SELECT seq FROM events WHERE id IN (
        SELECT ?1 UNION
        SELECT joined_events.event_id FROM joined_events JOIN runs ON seq = run_seq WHERE runs.id = ?4))
-     RETURNING seq, status, (SELECT id FROM events WHERE events.seq = event_states.seq) AS id`,
+     RETURNING seq, status`,
     eventId,
     change.open,
     change.lost,
     runId,
   );
-  for (const { seq, id, status } of rows) {
-    transaction.changed({ kind: "event", seq: integer(seq), id: text(id), status: oneOf(EVENT_STATUSES, status) });
+  for (const row of rows) {
+    const seq = integer(row.seq);
+    const id = rows.length === 1 ? eventId : text(transaction.get("SELECT id FROM events WHERE seq = ?", seq)?.id);
+    transaction.changed({ kind: "event", seq, id, status: oneOf(EVENT_STATUSES, row.status) });
   }
 }

@@ -141,7 +141,7 @@ function sample(message: string, parts: Partial<NewEvent> = {}, key = "key", ses
   return sampleEvent({ ...parts, actions: [windowed(message, key, receivedAt, session)] });
 }
 
-/** Each would have a session of its own. */
+/** Each in its own session. */
 function windowed(message: string, key: string, receivedAt = NOW, session = message): NewAction {
   const coalesce = { key, windowMs: CLOSES_AT - NOW };
   return {

@@ -95,7 +95,7 @@ export function describeDeadLetters(open: OpenJournal): void {
       const event = sampleEvent({ actions });
       await journal.accept(event);
       await journal.claimRuns(10, NOW);
-      for (const { runId } of actions) await bury(journal, runId);
+      for (const { runId } of actions) await deadLetter(journal, runId);
 
       await journal.dropDeadLetter(actions[0]!.runId);
       expect(await journal.getEvent(event.id)).toMatchObject({ status: "dead" });
@@ -123,11 +123,11 @@ async function addDeadRun(journal: Journal, session = nextId()): Promise<{ id: s
   const event = sampleEvent({ actions: [{ runId, action }] });
   await journal.accept(event);
   await journal.claimRuns(1, NOW);
-  await bury(journal, runId);
+  await deadLetter(journal, runId);
   return { id: runId, eventId: event.id };
 }
 
-function bury(journal: Journal, runId: string): Promise<boolean> {
+function deadLetter(journal: Journal, runId: string): Promise<boolean> {
   return journal.deadLetterRun(claimOf(runId), { finishedAt: NOW + 10, error: "no", entries: [] });
 }
 

@@ -25,7 +25,7 @@ export function describeHardStop(open: OpenJournal, opener: URL): void {
         const repeat = sampleEvent({ idempotency: sampleKeys([id]) });
         expect(await journal.accept(repeat)).toMatchObject({ kind: "replayed", receipt: { eventId: id } });
       }
-      // The victim had claimed the first of them.
+      // The killed process had claimed the first of them.
       const claimed = await journal.claimRuns(events, NOW);
       expect(claimed).toHaveLength(events);
       expect(claimed[0]).toMatchObject({ eventId: reported[0], attempts: 2 });

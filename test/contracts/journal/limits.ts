@@ -69,7 +69,7 @@ export function describeLimits(open: OpenJournal): void {
   });
 }
 
-/** One event a run, each in a session of its own. */
+/** Accepts one event per run, each in its own session. */
 async function acceptRuns(journal: Journal, mappings: string[]): Promise<string[]> {
   const runs = mappings.map((mapping) => ({ mapping, action: sampleRun(nextId()) }));
   for (const { mapping, action } of runs) await journal.accept(sampleEvent({ mapping, actions: [action] }));

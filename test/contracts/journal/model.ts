@@ -4,18 +4,18 @@ import type { EventSummary, Journal, Run } from "../../../src/journal/journal.ts
 import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 
-/** The queue of runs as simply as it can be said. */
+/** A minimal queue of runs. */
 interface Model {
-  /** Unfinished runs of each session: the one that is next or under way, then the others, oldest first. */
+  /** Unfinished runs of each session: the next or running one, then the others, oldest first. */
   sessions: Map<string, string[]>;
   running: Set<string>;
   attempts: Map<string, number>;
   ended: Map<string, "done" | "dead" | "dropped">;
 }
 
-type End = { kind: "complete" | "bury" | "retry"; pick: number };
-type Mend = { kind: "mend"; drops: boolean; pick: number };
-type Command = { kind: "accept"; sessions: string[] } | { kind: "claim" } | { kind: "restart" } | End | Mend;
+type End = { kind: "complete" | "deadLetter" | "retry"; pick: number };
+type Fix = { kind: "fix"; drops: boolean; pick: number };
+type Command = { kind: "accept"; sessions: string[] } | { kind: "claim" } | { kind: "restart" } | End | Fix;
 
 const COMMANDS: fc.Arbitrary<Command[]> = fc.array(
   fc.oneof(
@@ -28,10 +28,10 @@ const COMMANDS: fc.Arbitrary<Command[]> = fc.array(
     fc.record({ kind: fc.constant("restart" as const) }),
     // Picks among all runs, so that some are not running.
     fc.record({
-      kind: fc.constantFrom("complete" as const, "bury" as const, "retry" as const),
+      kind: fc.constantFrom("complete" as const, "deadLetter" as const, "retry" as const),
       pick: fc.nat(),
     }),
-    fc.record({ kind: fc.constant("mend" as const), drops: fc.boolean(), pick: fc.nat() }),
+    fc.record({ kind: fc.constant("fix" as const), drops: fc.boolean(), pick: fc.nat() }),
   ),
   { maxLength: 60, size: "max" },
 );
@@ -73,7 +73,7 @@ function perform(command: Command, journal: Journal, model: Model): Promise<void
   if (command.kind === "accept") return accept(command.sessions, journal, model);
   if (command.kind === "claim") return claim(journal, model);
   if (command.kind === "restart") return model.running.clear();
-  if (command.kind === "mend") return mend(command, journal, model);
+  if (command.kind === "fix") return fix(command, journal, model);
   return end(command, journal, model);
 }
 
@@ -86,7 +86,7 @@ async function accept(sessions: string[], journal: Journal, model: Model): Promi
   }
 }
 
-/** The heads of the sessions are claimed, but for those that are running. */
+/** Claims the first run of each session unless it is running. */
 async function claim(journal: Journal, model: Model): Promise<void> {
   const claimed = await journal.claimRuns(100, NOW);
   const heads = [...model.sessions.values()].flatMap(([head]) => head ?? []);
@@ -102,7 +102,7 @@ async function end({ kind, pick }: End, journal: Journal, model: Model): Promise
   const runId = [...model.attempts.keys()].at(pick % model.attempts.size);
   if (runId === undefined) return;
   if (kind === "complete") await journal.completeRun(claimOf(runId), sampleOutcome());
-  if (kind === "bury") await journal.deadLetterRun(claimOf(runId), { finishedAt: NOW, error: "no", entries: [] });
+  if (kind === "deadLetter") await journal.deadLetterRun(claimOf(runId), { finishedAt: NOW, error: "no", entries: [] });
   if (kind === "retry") await journal.retryRun(claimOf(runId), NOW, "busy");
   if (!model.running.delete(runId) || kind === "retry") return;
   model.ended.set(runId, kind === "complete" ? "done" : "dead");
@@ -110,14 +110,14 @@ async function end({ kind, pick }: End, journal: Journal, model: Model): Promise
 }
 
 /** Picks among all runs, so that some are not dead. */
-async function mend({ drops, pick }: Mend, journal: Journal, model: Model): Promise<void> {
+async function fix({ drops, pick }: Fix, journal: Journal, model: Model): Promise<void> {
   const order = [...model.attempts.keys()];
   const runId = order.at(pick % order.length);
   if (runId === undefined) return;
   const isDead = model.ended.get(runId) === "dead";
   const session = (await readRun(journal, runId))?.sessionKey ?? "";
-  const mended = await (drops ? journal.dropDeadLetter(runId) : journal.retryDeadLetter(runId, NOW));
-  expect(mended).toBe(isDead);
+  const fixed = await (drops ? journal.dropDeadLetter(runId) : journal.retryDeadLetter(runId, NOW));
+  expect(fixed).toBe(isDead);
   if (!isDead) return;
   if (drops) return void model.ended.set(runId, "dropped");
   model.ended.delete(runId);

@@ -155,7 +155,7 @@ export function describeRetention(open: OpenJournal): void {
   });
 }
 
-/** One run that is done, with a turn in a session of its own and a delivery if it delivers. */
+/** A done run with a turn in its own session, and a delivery if `delivers`. */
 async function completeEvent(
   journal: Journal,
   { delivers }: { delivers: boolean },

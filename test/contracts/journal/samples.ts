@@ -45,7 +45,7 @@ export function sampleEvent(parts: Partial<NewEvent> = {}): NewEvent {
   };
 }
 
-/** An agent action of this session, with a run id of its own. */
+/** An agent action of this session with a new run id. */
 export function sampleRun(sessionKey: string, parts: Partial<AgentAction> = {}) {
   const action: AgentAction = {
     kind: "agent",
@@ -81,7 +81,7 @@ export function sampleEntry(parts: Partial<NewEntry> = {}): NewEntry {
   return { sessionKey: "session", role: "user", text: "Hello.", at: NOW, ...parts };
 }
 
-/** Keys of a `dedupe` template: the first one stands. */
+/** Keys of a `dedupe` template: the first content is kept. */
 export function sampleKeys(keys: string[], parts: Partial<Idempotency> = {}): Idempotency {
   return {
     scope: "token:default github",
