@@ -9,9 +9,9 @@ function expectApiHeaders({ headers }: Response) {
   expect([headers.get("cache-control"), headers.get("x-content-type-options")]).toEqual(["no-store", "nosniff"]);
 }
 
-describe("who may read", () => {
+describe("access", () => {
   test.each([undefined, `Bearer ${HOOK_TOKEN}`, "Bearer nonsense", "Basic abc"])(
-    "not with %s",
+    "is refused with %s",
     async (authorization) => {
       service = await startService();
       for (const path of ["/api/status", "/api/events", "/api/sessions/main", "/api/nothing", "/api"]) {
@@ -28,7 +28,7 @@ describe("who may read", () => {
     },
   );
 
-  test("a client that guesses is held up, and the right token always passes and forgives", async () => {
+  test("is limited for a client that guesses; the right token always passes and resets the count", async () => {
     service = await startService();
     const ask = (token: string) =>
       fetch(`${service.url}/api/status`, { headers: { authorization: `Bearer ${token}` } });
@@ -37,14 +37,14 @@ describe("who may read", () => {
     expect([refused.status, await refused.json()]).toMatchObject([429, { code: "too_many_failures" }]);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
 
-    // Whoever knows the hook token gets no more guesses at the other one by it, and loses nothing.
+    // The hook token neither resets the count nor is affected by it.
     expect((await service.post("wake", { text: "x" })).status).toBe(200);
     expect((await ask("another guess")).status).toBe(429);
     expect((await ask(GATEWAY_TOKEN)).status).toBe(200);
     expect((await ask("another guess")).status).toBe(401);
   });
 
-  test("and with it, what there is not is a 404", async () => {
+  test("unknown paths are not found", async () => {
     service = await startService();
     const headers = { authorization: `Bearer ${GATEWAY_TOKEN}` };
     for (const [method, path] of [
@@ -58,13 +58,13 @@ describe("who may read", () => {
     }
   });
 
-  test("nobody while there is no gateway token", async () => {
+  test("the API is off without a gateway token", async () => {
     service = await startService({ config: { gateway: { auth: {} } } });
     const response = await fetch(`${service.url}/api/status`, { headers: { authorization: "Bearer " } });
     expect(response.status).toBe(404);
   });
 
-  test("health and readiness are open and say nothing else", async () => {
+  test("health and readiness need no token and reveal nothing else", async () => {
     service = await startService();
     for (const path of ["/healthz", "/readyz"]) {
       const response = await fetch(service.url + path);
@@ -74,7 +74,7 @@ describe("who may read", () => {
   });
 });
 
-test("the timeline of an event holds no credential", async () => {
+test("the timeline of an event contains no secret", async () => {
   service = await startService();
   const { body } = await service.post(
     "wake?token=in-the-query",
@@ -162,7 +162,7 @@ describe("a trial", () => {
     expect((await service.api("/api/events")).events).toEqual([]);
   });
 
-  test("shows the author where the transform failed", async () => {
+  test("shows where the transform failed", async () => {
     service = await startService({ config, files });
     const { status, body } = await trial({ hook: "t", payload: { n: 2 } });
     expect({ status, body }).toMatchObject({ status: 500, body: { ok: false, code: "transform_failed" } });
@@ -170,7 +170,7 @@ describe("a trial", () => {
     expect(body.detail).toMatch(/t\.ts:3:\d+/);
   });
 
-  test("is given what the live hook would be: no credential, whatever the payload's names", async () => {
+  test("gets the same input as the hook: without credentials, with any field name", async () => {
     const mappings = [
       {
         match: { path: "c" },
@@ -187,7 +187,7 @@ describe("a trial", () => {
     });
   });
 
-  test("keeps the log where policy refuses what the transform made", async () => {
+  test("keeps the log when policy refuses the action", async () => {
     const refused =
       'export default () => { console.log("here"); return { message: "x", allowUnsafeExternalContent: true }; };';
     service = await startService({ config, files: { "transforms/t.ts": refused } });
@@ -207,7 +207,7 @@ describe("a trial", () => {
     expect(await tried({})).toMatchObject({ ok: true, warnings: [] });
   });
 
-  test("names the hook that may have been meant", async () => {
+  test("suggests the nearest hook", async () => {
     const mappings = [{ match: { path: "build", source: "ci" }, messageTemplate: "x" }];
     service = await startService({ config: { hooks: { mappings } } });
     const detailOf = async (hook: string) => (await trial({ hook, payload: {} })).body.detail;
@@ -216,7 +216,7 @@ describe("a trial", () => {
     expect(await detailOf("build")).toContain("compare its headers and payload with their match");
   });
 
-  test("of an unknown hook, or without a payload", async () => {
+  test("is refused for an unknown hook, or without a payload", async () => {
     service = await startService({ config, files });
     expect((await trial({ hook: "nope", payload: {} })).status).toBe(404);
     expect((await trial({ hook: "t" })).status).toBe(400);

@@ -9,7 +9,7 @@ let model: Server;
 let service: Service;
 
 beforeEach(async () => {
-  // Takes every turn and answers none.
+  // Accepts every turn and answers none.
   model = createServer((request) => request.resume());
   await new Promise<void>((resolve) => model.listen(0, "127.0.0.1", resolve));
   const baseUrl = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`;
@@ -29,7 +29,7 @@ afterEach(async () => {
   await service.close();
 });
 
-test("too many unfinished runs: 503 with Retry-After, and nothing of it is kept", async () => {
+test("too many unfinished runs: 503 with Retry-After, and nothing is stored", async () => {
   const accepted = [await post(), await post()];
   expect(accepted.map(({ status }) => status)).toEqual([202, 202]);
   await expect.poll(async () => (await post()).status).toBe(503);
@@ -41,7 +41,7 @@ test("too many unfinished runs: 503 with Retry-After, and nothing of it is kept"
   expect(runs).toHaveLength(queue.pendingRuns);
 });
 
-test("a journal that another process has locked: 503 with Retry-After, and 2xx again afterwards", async () => {
+test("a journal locked by another process: 503 with Retry-After, and 2xx again afterwards", async () => {
   const other = new DatabaseSync(path.join(service.folder, ".webhooks/journal.db"));
   other.exec("BEGIN IMMEDIATE");
   const wake = { text: "x", mode: "next-heartbeat" };
@@ -55,7 +55,7 @@ test("a journal that another process has locked: 503 with Retry-After, and 2xx a
   expect((await service.api("/api/sessions/main")).entries).toHaveLength(1);
 });
 
-test("a model that never answers: the turn ends at its time, for good, and the main session is told", async () => {
+test("a model that never answers: the turn times out permanently, and the main session gets a summary", async () => {
   const { body } = await post({ timeoutSeconds: 0.2, name: "Slow" });
   const event = await service.settled(body.eventId);
   expect(event).toMatchObject({ status: "dead", runs: [{ state: "dead", attempts: 1 }] });

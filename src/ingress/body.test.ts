@@ -19,12 +19,12 @@ test.each([
   ["", BODY],
   ["gzip, br", brotliCompressSync(gzipSync(BODY))],
   ["deflate,identity , gzip", gzipSync(deflateSync(BODY))],
-])("undoes %s", async (contentEncoding, body) => {
+])("decompresses %s", async (contentEncoding, body) => {
   expect(await undo(contentEncoding, body)).toEqual(BODY);
 });
 
 test.each(["compress", "zstd", "gzip, lzma", "gzip;q=1", "gzip, gzip, gzip, gzip"])(
-  "%s is an encoding that hooks do not take",
+  "the encoding %s is not supported",
   (contentEncoding) => {
     expect(() => parseCodings(contentEncoding)).toThrow(
       expect.objectContaining({ status: 415, code: "unsupported_encoding" }),
@@ -32,7 +32,7 @@ test.each(["compress", "zstd", "gzip, lzma", "gzip;q=1", "gzip, gzip, gzip, gzip
   },
 );
 
-describe("what does not fit its encoding is refused", () => {
+describe("a body that does not match its encoding is refused", () => {
   test.each([
     ["gzip", BODY],
     ["gzip", gzipSync(BODY).subarray(0, -6)],

@@ -8,7 +8,7 @@ describe("JSON", () => {
     expect(parseBody("json", Buffer.from(text))).toEqual({ payload: JSON.parse(text), payloadIsBody: true });
   });
 
-  test("a byte order mark is taken off, so the payload is no longer the body", () => {
+  test("a byte order mark is removed, so the payload is not the body", () => {
     expect(parseBody("json", Buffer.from(`${MARK}{"a":1}`))).toEqual({
       payload: { a: 1 },
       payloadIsBody: false,
@@ -28,18 +28,18 @@ describe("JSON", () => {
     ["half an object", '{"a":'],
     ["two values", "{} {}"],
     ["NaN", "NaN"],
-    ["an UTF-16 escape cut short", '"\\u12"'],
+    ["a truncated UTF-16 escape", '"\\u12"'],
   ])("%s is refused", (_what, text) => {
     expect(() => parseBody("json", Buffer.from(text))).toThrow(
       expect.objectContaining({ status: 400, code: "invalid_json" }),
     );
   });
 
-  test("says nothing of what the body holds", () => {
+  test("the error reveals nothing of the body", () => {
     expect(() => parseBody("json", Buffer.from('{"secret": hunter2}'))).toThrow("The body is not valid JSON.");
   });
 
-  test("nests to 1000 levels and no deeper, whatever its strings hold", () => {
+  test("may nest 1000 levels deep, with brackets in strings not counted", () => {
     const nest = (depth: number) => Buffer.from(`${'{"[\\"[":['.repeat(depth / 2)}${"]}".repeat(depth / 2)}`);
     expect(parseBody("json", nest(1000))).toMatchObject({ payloadIsBody: true });
     expect(() => parseBody("json", nest(1002))).toThrow(expect.objectContaining({ code: "invalid_json" }));
@@ -51,9 +51,9 @@ test.each([
   ["a lone continuation byte", [0x22, 0x80, 0x22]],
   ["an overlong slash", [0x22, 0xc0, 0xaf, 0x22]],
   ["a surrogate", [0x22, 0xed, 0xa0, 0x80, 0x22]],
-  ["a sequence cut short", [0x22, 0xe2, 0x82]],
+  ["a truncated sequence", [0x22, 0xe2, 0x82]],
   ["UTF-16", [0xff, 0xfe, 0x7b, 0x00]],
-])("broken UTF-8 is refused: %s", (_what, bytes) => {
+])("invalid UTF-8 is refused: %s", (_what, bytes) => {
   expect(() => parseBody("json", Buffer.from(bytes))).toThrow(
     expect.objectContaining({ status: 400, code: "invalid_utf8" }),
   );
@@ -72,7 +72,7 @@ describe("a form", () => {
     expect(parse("payload=%7B%22a%22%3A%5B1%5D%7D&other=1")).toEqual({ a: [1] });
   });
 
-  test("a payload field that is no object or array is a field", () => {
+  test("a payload field that is not an object or array is a field", () => {
     expect(parse("payload=12")).toEqual({ payload: "12" });
     expect(parse("payload=hello")).toEqual({ payload: "hello" });
   });
@@ -89,25 +89,25 @@ describe("a form", () => {
     expect(() => parse(text)).toThrow(expect.objectContaining({ status: 400, code: "invalid_form" }));
   });
 
-  test("a payload field that is broken JSON is refused", () => {
+  test("a payload field with invalid JSON is refused", () => {
     expect(() => parse("payload=%7B%22a%22")).toThrow(expect.objectContaining({ code: "invalid_json" }));
   });
 
-  test("is never just the JSON of the body", () => {
+  test("is never the JSON of the body", () => {
     expect(parseBody("form", Buffer.from("a=1")).payloadIsBody).toBe(false);
   });
 });
 
 describe("text", () => {
-  test("may hold JSON", () => {
+  test("may be JSON", () => {
     expect(parseBody("text", Buffer.from('{"a":1}'))).toEqual({ payload: { a: 1 }, payloadIsBody: true });
   });
 
-  test("that holds none is a type that hooks do not take", () => {
+  test("that is not JSON is an unsupported type", () => {
     expect(() => parseBody("text", Buffer.from("hello"))).toThrow(expect.objectContaining({ status: 415 }));
   });
 
-  test("that is meant as JSON and broken is broken JSON", () => {
+  test("that begins like JSON and is invalid is invalid JSON", () => {
     expect(() => parseBody("text", Buffer.from(' {"a":'))).toThrow(expect.objectContaining({ status: 400 }));
   });
 

@@ -47,14 +47,14 @@ describe("a receipt", () => {
     expect(receiptToResponse(receipt({ warnings: ["ignored"] }))).toEqual({ status: 204, headers: {} });
   });
 
-  test("names what was ignored", () => {
+  test("lists warnings", () => {
     expect(receiptToResponse(receipt({ actions: [WAKE], warnings: ["a is unknown"] })).body).toHaveProperty(
       "warnings",
       ["a is unknown"],
     );
   });
 
-  test("of a repeat says so", () => {
+  test("of a repeated request has a header", () => {
     expect(receiptToResponse(receipt({ actions: [WAKE], replayed: true })).headers).toEqual({
       "Idempotency-Replayed": "true",
     });
@@ -62,7 +62,7 @@ describe("a receipt", () => {
 });
 
 describe("an error", () => {
-  test("that the caller may hear is told as it is", () => {
+  test("that is a HookError is answered as it is", () => {
     const error = new HookError("idempotency_conflict", { message: "Other content.", headers: { "X-A": "b" } });
     expect(errorToResponse(error, "id-1", silentLog)).toEqual({
       status: 422,
@@ -71,7 +71,7 @@ describe("an error", () => {
     });
   });
 
-  test("of the journal asks for another try", () => {
+  test("of the journal asks to retry", () => {
     expect(errorToResponse(new JournalUnavailable("disk full at /var"), "id-1", silentLog)).toMatchObject({
       status: 503,
       headers: { "Retry-After": "1" },
@@ -79,7 +79,7 @@ describe("an error", () => {
     });
   });
 
-  test.each([new Error("secret /path"), "secret", null])("of any other kind tells nothing: %s", (error) => {
+  test.each([new Error("secret /path"), "secret", null])("of any other kind reveals nothing: %s", (error) => {
     expect(errorToResponse(error, "id-1", silentLog)).toEqual({
       status: 500,
       headers: {},

@@ -34,6 +34,9 @@ describe("a path under the prefix", () => {
     "/hooks/..",
     "/hooks/%zz",
     "/hooks/%ff",
+    "/hooks/%c0%af",
+    "/hooks/%00%",
+    "/hooks/..%2f..%2fetc",
   ])("%s names no hook", (target) => {
     expect(match(target)).toEqual({ hook: undefined });
   });

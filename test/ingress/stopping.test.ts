@@ -6,35 +6,32 @@ import { openRaw, parseAnswers, rawHead } from "../support/raw.ts";
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
 
-test.each(TRANSPORTS)(
-  "stopping finishes what came through the %s and is in flight, and takes nothing new",
-  async (transport) => {
-    const gate = createGate();
-    const { server, send, received } = await startIngress(transport, {
-      async receive(request) {
-        received.push(request);
-        await gate.passed;
-        return { status: 200, headers: {}, body: { ok: true } };
-      },
-    });
-    const answer = send("/hooks/wake", { body: JSON_BODY });
-    await expect.poll(() => received.length).toBe(1);
-    let closed = false;
-    const closing = server.close().then(() => (closed = true));
-    await sleep(50);
-    expect(closed).toBe(false);
-    const late = await server.handle(new Request("http://hookline.test/hooks/wake", { method: "POST" }));
-    expect([late.status, late.headers.get("retry-after")]).toEqual([503, "5"]);
-    expect(await late.json()).toMatchObject({ ok: false, code: "draining" });
+test.each(TRANSPORTS)("closing finishes requests in flight through the %s, and refuses new ones", async (transport) => {
+  const gate = createGate();
+  const { server, send, received } = await startIngress(transport, {
+    async receive(request) {
+      received.push(request);
+      await gate.passed;
+      return { status: 200, headers: {}, body: { ok: true } };
+    },
+  });
+  const answer = send("/hooks/wake", { body: JSON_BODY });
+  await expect.poll(() => received.length).toBe(1);
+  let closed = false;
+  const closing = server.close().then(() => (closed = true));
+  await sleep(50);
+  expect(closed).toBe(false);
+  const late = await server.handle(new Request("http://hookline.test/hooks/wake", { method: "POST" }));
+  expect([late.status, late.headers.get("retry-after")]).toEqual([503, "5"]);
+  expect(await late.json()).toMatchObject({ ok: false, code: "draining" });
 
-    gate.open();
-    expect((await answer).status).toBe(200);
-    await closing;
-    expect(received).toHaveLength(1);
-  },
-);
+  gate.open();
+  expect((await answer).status).toBe(200);
+  await closing;
+  expect(received).toHaveLength(1);
+});
 
-test("stopping does not wait for ever", async () => {
+test("closing waits for a limited time", async () => {
   const arrived = createGate();
   const { server, send } = await startIngress("socket", {
     drainMs: 50,
@@ -49,7 +46,7 @@ test("stopping does not wait for ever", async () => {
   expect(await answer).toBe("cut off");
 });
 
-test("stopping closes idle connections at once, and answers new requests on live ones with 503", async () => {
+test("closing ends idle connections at once, and answers new requests on others with 503", async () => {
   const [arrived, gate] = [createGate(), createGate()];
   const { server, port } = await startIngress("socket", {
     async receive() {
@@ -86,7 +83,7 @@ test("stopping closes idle connections at once, and answers new requests on live
   await silent.closed;
 });
 
-test("a connection that is opened while something is in flight is answered 503, also by other routes", async () => {
+test("a connection that is opened while closing gets 503, on every route", async () => {
   const [arrived, gate] = [createGate(), createGate()];
   const { server, send } = await startIngress("socket", {
     routes: { "GET /readyz": () => ({ status: 200, headers: {} }) },
