@@ -16,23 +16,6 @@ test("columns are aligned, long cells cut, control characters shown as what they
   ]);
 });
 
-test("what has no room beside the rest stands below it", () => {
-  const rows = [
-    ["one", "first", "long-name", 1],
-    ["two", "second", undefined, undefined],
-  ];
-  const lines = formatTable(["id", "state", "hook", "n"], rows, 15);
-  expect(lines.map((line) => stripVTControlCharacters(line))).toEqual([
-    "id   state",
-    "  hook  n",
-    "one  first",
-    "  long-name  1",
-    "two  second",
-  ]);
-  expect(formatTable(["id", "state"], [["one", "first"]], 10)).toHaveLength(2);
-  expect(formatTable(["id", "state"], [["one", "first"]], 9)).toHaveLength(4);
-});
-
 test("a column without a value is left out", () => {
   const rows = [
     ["one", undefined, "x"],

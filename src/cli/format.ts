@@ -6,37 +6,18 @@ import { style } from "./io.ts";
 /** Longer cells are cut so that a table stays readable. */
 const MAX_CELL = 72;
 
-const GAP = "  ";
-
-/**
- * Aligns rows in columns under their names. Undefined is an empty cell; a column without any value is left out. Columns that
- * do not fit into `width` go on a second line under each row.
- */
-export function formatTable(names: string[], rows: (string | number | undefined)[][], width = Infinity): string[] {
+/** Aligns rows in columns under their names. Undefined is an empty cell; a column without any value is left out. */
+export function formatTable(names: string[], rows: (string | number | undefined)[][]): string[] {
   const isFilled = (_: unknown, column: number): boolean => rows.some((row) => row[column] !== undefined);
   const head = names.filter(isFilled);
   const cells = rows.map((row) => row.filter(isFilled).map(toCell));
   const widths = head.map((name, column) => Math.max(name.length, ...cells.map((row) => row[column]?.length ?? 0)));
-  const count = countFitting(widths, width);
-
-  function toLines(row: string[]): string[] {
-    const aligned = row.slice(0, count).map((cell, column) => cell.padEnd(widths[column] ?? 0));
-    const rest = row.slice(count).filter((cell) => cell !== "");
-    const first = aligned.join(GAP).trimEnd();
-    return rest.length === 0 ? [first] : [first, GAP + rest.join(GAP)];
-  }
-
-  return [...toLines(head).map((line) => style("dim", line)), ...cells.flatMap(toLines)];
-}
-
-/** How many columns fit side by side; at least one. */
-function countFitting(widths: number[], room: number): number {
-  let used = 0;
-  const beyond = widths.findIndex((width, column) => {
-    used += width + (column > 0 ? GAP.length : 0);
-    return column > 0 && used > room;
-  });
-  return beyond === -1 ? widths.length : beyond;
+  const align = (row: string[]): string =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
+  return [style("dim", align(head)), ...cells.map(align)];
 }
 
 function toCell(value: string | number | undefined): string {

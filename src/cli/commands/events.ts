@@ -72,7 +72,7 @@ async function listEvents(flags: ListFlags, io: CliIo): Promise<void> {
   }
   if (flags.json) printJson(io, events);
   else if (events.length === 0) print(io, "No events match.");
-  else print(io, ...formatEvents(events, io.stdout.columns));
+  else print(io, ...formatEvents(events));
 }
 
 async function showEvent(id: string, flags: ServiceFlags & { json: boolean }, io: CliIo): Promise<void> {
@@ -161,7 +161,7 @@ export function parseTime(text: string | undefined, now: number): string | undef
   throw new ConfigError([{ message }]);
 }
 
-function formatEvents(events: EventView[], width: number | undefined): string[] {
+function formatEvents(events: EventView[]): string[] {
   const rows = events.map(({ id, receivedAt, hook, mapping, status, replayOf }) => [
     id,
     // The ids tell the order: seconds are enough.
@@ -171,7 +171,7 @@ function formatEvents(events: EventView[], width: number | undefined): string[] 
     mapping,
     replayOf && `replay of ${replayOf}`,
   ]);
-  return formatTable(["id", "received", "status", "hook", "mapping", ""], rows, width);
+  return formatTable(["id", "received", "status", "hook", "mapping", ""], rows);
 }
 
 /** Everything about an event for a person: the request, what it led to, and how that ended. */
