@@ -1,6 +1,6 @@
 /**
- * The main job on real input, to be read by a person: the service runs as a process of its own with a throw-away
- * folder; GitHub's own example payloads and two mails go in, and what each led to is printed.
+ * `npm run demo`: the main job on real input, for a person to read. The service runs as a separate process with a temporary
+ * folder. The demo posts GitHub's example payloads and two mails, and prints what each led to.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,33 +25,29 @@ const service = await startProcess(path.join(folder, "webhooks.json5"), {
 });
 const hookline = createClient(service.url, tokens);
 try {
-  await tell();
+  await runDemo();
 } finally {
   await service.end("SIGTERM");
   await slack.close();
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function tell(): Promise<void> {
+async function runDemo(): Promise<void> {
   print(`Hookline listens on ${service.url}. Its configuration and state are in ${folder}.`);
-  print("The agent is the built-in echo, the chat a Slack emulator on this machine: no key, no network.");
+  print("The agent is the built-in echo, and Slack is an emulator on this machine: no key and no network are needed.");
 
   const failedCheck = githubPayload("check_run", { action: "completed" });
-  await show(
-    "A template: GitHub says that an issue was opened",
-    "github/issues",
-    githubPayload("issues", { action: "opened" }),
-  );
-  await show("A preset: two mails, one agent turn each", "mail", readMails());
-  await show("Sandboxed TypeScript: GitHub says that a check failed", "github/checks", failedCheck);
+  await show("Template: an issue was opened on GitHub", "github/issues", githubPayload("issues", { action: "opened" }));
+  await show("Preset: two mails, one agent turn each", "mail", readMails());
+  await show("Sandboxed TypeScript: a check failed on GitHub", "github/checks", failedCheck);
 
   const tookMs = await editTransform();
-  print(`\ntransforms/check-run.ts was edited and saved; the service took it up in ${tookMs} ms, without a restart.`);
-  await show("The same check again, on the new code", "github/checks", failedCheck);
-  print("\nThat was the main job: request, mapping, durable action, agent turn, summary, delivery.");
+  print(`\ntransforms/check-run.ts was edited. The service used the new code after ${tookMs} ms, without a restart.`);
+  await show("The same check again, with the new code", "github/checks", failedCheck);
+  print("\nThis was the main job: request, mapping, durable action, agent turn, summary, delivery.");
 }
 
-/** Posts the payload, waits until it is carried out, and prints what became of it. */
+/** Posts the payload, waits until it is done, and prints the result. */
 async function show(title: string, hook: string, payload: unknown): Promise<void> {
   printTitle(title);
   const { status, body } = await hookline.post(hook, payload);
@@ -66,7 +62,7 @@ async function show(title: string, hook: string, payload: unknown): Promise<void
   }
 }
 
-/** Saves the transform with another message; resolves once the service runs it, with the time that took. */
+/** Changes the message of the transform. Resolves to the milliseconds until the service uses it. */
 async function editTransform(): Promise<number> {
   const file = path.join(folder, "transforms/check-run.ts");
   const { config } = await hookline.api("/api/status");
