@@ -1,6 +1,7 @@
 import { DiscordAPIError } from "@discordjs/rest";
 import { describe, expect, test } from "vitest";
 import { discordError, startDiscord } from "../../test/support/discord.ts";
+import { openFaultServer } from "../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
@@ -59,25 +60,20 @@ const RATE_LIMITED: Fault = {
 
 async function open(): Promise<RemoteChannelUnderTest> {
   const discord = await startDiscord();
-  const proxy = await startFaultProxy(discord.baseUrl);
+  const { url, ...faultable } = await openFaultServer(discord, discord.baseUrl);
   return {
-    channel: createDiscord({ token: discord.token, baseUrl: proxy.url }),
+    ...faultable,
+    channel: createDiscord({ token: discord.token, baseUrl: url }),
     to: discord.channel,
     unknown: "175928847299117999",
     secret: discord.token,
     malformed: ["", " ", "#general", "@ada", "123", "<#175928847299117063>", "175928847299117063/x"],
     received: async () => discord.messages(),
-    inject: (fault) => proxy.inject(fault),
     faults: {
       rateLimited: RATE_LIMITED,
       retryAfterMs: 7000,
       refusedForGood: refusal(403, 50_013, "Missing Permissions"),
       brokenDown: refusal(503, 0, "Service Unavailable"),
-    },
-    requestCount: () => proxy.requests.length,
-    async close() {
-      await proxy.close();
-      await discord.close();
     },
   };
 }

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { mattermostError, startMattermost } from "../../test/support/mattermost.ts";
+import { openFaultServer } from "../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
@@ -55,14 +56,14 @@ describe("mattermost", () => {
 
 async function open(): Promise<RemoteChannelUnderTest> {
   const mattermost = await startMattermost();
-  const proxy = await startFaultProxy(mattermost.baseUrl);
+  const { url, ...faultable } = await openFaultServer(mattermost, mattermost.baseUrl);
   return {
-    channel: createMattermost({ token: mattermost.token, baseUrl: proxy.url }),
+    ...faultable,
+    channel: createMattermost({ token: mattermost.token, baseUrl: url }),
     to: mattermost.channel,
     unknown: "w5nk3xgpq9t8mrzc1yb7of4ude",
     malformed: ["", " ", "#general", "@ada", "4yfx3k5b7tgpxq9ncmwz1d8or", "4yfx3k5b7tgpxq9ncmwz1d8or/"],
     received: async () => mattermost.messages(),
-    inject: (fault) => proxy.inject(fault),
     faults: {
       rateLimited: {
         kind: "answer",
@@ -73,11 +74,6 @@ async function open(): Promise<RemoteChannelUnderTest> {
       retryAfterMs: 7000,
       refusedForGood: refusal(403, "api.context.permissions.app_error"),
       brokenDown: refusal(500, "store.sql_post.save.app_error"),
-    },
-    requestCount: () => proxy.requests.length,
-    async close() {
-      await proxy.close();
-      await mattermost.close();
     },
   };
 }

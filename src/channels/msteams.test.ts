@@ -2,6 +2,7 @@ import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { msteamsError, type MsteamsServer, startMsteams } from "../../test/support/msteams.ts";
 import { startTeamsPlayground, type TeamsPlayground } from "../../test/support/teams-playground.ts";
+import { openFaultServer } from "../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import { type Fault, type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
@@ -83,24 +84,19 @@ describe("msteams", () => {
     signIn: MsteamsServer,
     { baseUrl, conversation, messages }: Pick<TeamsPlayground, "baseUrl" | "conversation" | "messages">,
   ): Promise<RemoteChannelUnderTest> {
-    const proxy = await startFaultProxy(baseUrl);
+    const { url, ...faultable } = await openFaultServer(signIn, baseUrl);
     return {
-      channel: createMsteams({ ...signIn, baseUrl: proxy.url }),
+      ...faultable,
+      channel: createMsteams({ ...signIn, baseUrl: url }),
       to: conversation,
       unknown: "19:unknown@thread.tacv2",
       malformed: ["", " ", "19:", "19:a b@thread.v2", "29:1bSgG1", "#general", "19:../../x", "ada@example.org"],
       received: messages,
-      inject: (fault) => proxy.inject(fault),
       faults: {
         rateLimited: refusal(429, "Throttled", { "retry-after": "7" }),
         retryAfterMs: 7000,
         refusedForGood: refusal(403, "BotNotInConversationRoster"),
         brokenDown: refusal(503, "ServiceUnavailable"),
-      },
-      requestCount: () => proxy.requests.length,
-      async close() {
-        await proxy.close();
-        await signIn.close();
       },
     };
   }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { signalError, startSignal } from "../../test/support/signal.ts";
+import { openFaultServer } from "../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
-import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
+import type { Fault } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
 import { createSignal, toDriverError, wasDelivered } from "./signal.ts";
 
@@ -46,24 +47,19 @@ describe("signal", () => {
 
 async function open(): Promise<RemoteChannelUnderTest> {
   const daemon = await startSignal();
-  const proxy = await startFaultProxy(daemon.baseUrl);
+  const { url, ...faultable } = await openFaultServer(daemon, daemon.baseUrl);
   return {
-    channel: createSignal({ ...daemon, baseUrl: proxy.url }),
+    ...faultable,
+    channel: createSignal({ ...daemon, baseUrl: url }),
     to: daemon.recipients.number,
     unknown: "+15550000000",
     malformed: ["", " ", "15551234567", "+", "ada", "u:ada", "group:", "group:abc=", "#general"],
     received: async () => daemon.messages().map(({ text }) => text),
-    inject: (fault) => proxy.inject(fault),
     faults: {
       rateLimited: refusal(-5, [{ type: "RATE_LIMIT_FAILURE", retryAfterSeconds: 7 }]),
       retryAfterMs: 7000,
       refusedForGood: refusal(-4, [{ type: "IDENTITY_FAILURE" }]),
       brokenDown: refusal(-32_603),
-    },
-    requestCount: () => proxy.requests.length,
-    async close() {
-      await proxy.close();
-      await daemon.close();
     },
   };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { startSlack } from "../../test/support/slack.ts";
+import { openFaultServer } from "../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import { startFaultProxy } from "../contracts/fault-proxy.ts";
 import { createSlack, toDriverError } from "./slack.ts";
@@ -45,25 +46,20 @@ describe("slack", () => {
 
   async function open(): Promise<RemoteChannelUnderTest> {
     const slack = await startSlack();
-    const proxy = await startFaultProxy(slack.baseUrl);
+    const { url, ...faultable } = await openFaultServer(slack, slack.baseUrl);
     return {
-      channel: createSlack({ token: slack.token, baseUrl: proxy.url }),
+      ...faultable,
+      channel: createSlack({ token: slack.token, baseUrl: url }),
       to: slack.channel,
       unknown: "C0UNKNOWN00",
       secret: slack.token,
       malformed: ["", " ", "#", "# general", "two words", "+15551234567", "a/b"],
       received: async () => (await slack.messages()).map(unescape),
-      inject: (fault) => proxy.inject(fault),
       faults: {
         rateLimited: { kind: "answer", status: 429, headers: { "retry-after": "7" } },
         retryAfterMs: 7000,
         refusedForGood: refusal("not_in_channel"),
         brokenDown: refusal("internal_error"),
-      },
-      requestCount: () => proxy.requests.length,
-      async close() {
-        await proxy.close();
-        await slack.close();
       },
     };
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { startTelegram } from "../../test/support/telegram.ts";
+import { openFaultServer } from "../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { createTelegram, toDriverError } from "./telegram.ts";
@@ -31,28 +32,23 @@ describe("telegram", () => {
 
 async function open(): Promise<RemoteChannelUnderTest> {
   const telegram = await startTelegram();
-  const proxy = await startFaultProxy(telegram.baseUrl);
+  const { url, ...faultable } = await openFaultServer(telegram, telegram.baseUrl);
   const unknown = "404404404";
   // The emulator has every chat, so this answer is written from the documentation.
-  proxy.inject(refusal(400, "Bad Request: chat not found"), unknown);
+  faultable.inject(refusal(400, "Bad Request: chat not found"), unknown);
   return {
-    channel: createTelegram({ token: telegram.token, baseUrl: proxy.url }),
+    ...faultable,
+    channel: createTelegram({ token: telegram.token, baseUrl: url }),
     to: telegram.chat,
     unknown,
     secret: telegram.token,
     malformed: ["", " ", "@", "-", "+15551234567", "1 2", "@two words", "name", "https://t.me/name"],
     received: async () => telegram.messages(),
-    inject: (fault) => proxy.inject(fault),
     faults: {
       rateLimited: refusal(429, "Too Many Requests: retry after 7", { retry_after: 7 }),
       retryAfterMs: 7000,
       refusedForGood: refusal(403, "Forbidden: bot was blocked by the user"),
       brokenDown: refusal(500, "Internal Server Error"),
-    },
-    requestCount: () => proxy.requests.length,
-    async close() {
-      await proxy.close();
-      await telegram.close();
     },
   };
 }

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { startWhatsapp, whatsappError } from "../../test/support/whatsapp.ts";
+import { openFaultServer } from "../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
@@ -56,25 +57,20 @@ describe("whatsapp", () => {
 
   async function open(): Promise<RemoteChannelUnderTest> {
     const whatsapp = await startWhatsapp();
-    const proxy = await startFaultProxy(whatsapp.baseUrl);
+    const { url, ...faultable } = await openFaultServer(whatsapp, whatsapp.baseUrl);
     return {
-      channel: createWhatsapp({ ...whatsapp, baseUrl: proxy.url }),
+      ...faultable,
+      channel: createWhatsapp({ ...whatsapp, baseUrl: url }),
       to: whatsapp.recipient,
       unknown: "+15550000000",
       malformed: ["", " ", "+", "123", "+1 555 123", "15551234567890123", "ada@example.org", "../../me"],
       received: async () => whatsapp.messages(),
-      inject: (fault) => proxy.inject(fault),
       faults: {
         // Meta reports a rate limit as a code with HTTP status 400, without a time.
         rateLimited: refusal(400, 131_056),
         retryAfterMs: undefined,
         refusedForGood: refusal(400, 131_047),
         brokenDown: refusal(500, 131_000),
-      },
-      requestCount: () => proxy.requests.length,
-      async close() {
-        await proxy.close();
-        await whatsapp.close();
       },
     };
   }
