@@ -51,10 +51,13 @@ async function askServer({ prompter, current }: Session, address: string): Promi
     const { host, tls, port, user } = found;
     return { host, tls, port, user: await askUser(prompter, user) };
   }
+  const domain = parseMailAddress(address)?.domain;
+  // The usual name is only a suggestion for a person: without one the host must be certain.
+  const usualName = prompter.terminal && domain ? `imap.${domain}` : undefined;
   const host = await prompter.text({
     flag: "host",
     message: found || isKnown ? "Server" : `Server (none was found for ${address})`,
-    initial: proposed.host,
+    initial: proposed.host ?? usualName,
     check: (answer) =>
       /^[\w.:-]{1,253}$/.test(answer) ? undefined : "expected a server name such as imap.example.com",
   });
