@@ -15,7 +15,11 @@ const LINGER_BYTES = 64 * 1024 * 1024;
 /** Writes a response. One with `Connection: close` also reaches a client that is still sending. */
 export function writeResponse(exchange: Exchange, response: HttpResponse, res: ServerResponse): void {
   const { headers, body } = toWire(exchange, response);
-  if (!res.destroyed) res.writeHead(response.status, headers);
+  if (res.destroyed) {
+    if (body instanceof Readable) body.destroy();
+    return;
+  }
+  res.writeHead(response.status, headers);
   if (body instanceof Readable) pipeline(body, res, () => {});
   else if (body !== undefined && headers["Connection"] === "close" && !res.req.complete) {
     // Closing while bytes come in makes the kernel reset the connection, and the answer is lost with it.

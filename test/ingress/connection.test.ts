@@ -1,4 +1,5 @@
 import { request as httpRequest, METHODS } from "node:http";
+import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { HookRequest } from "../../src/types.ts";
@@ -115,5 +116,28 @@ test("a request is processed although its client has gone", async () => {
   gate.open();
   await server.close();
   expect(done).toHaveLength(1);
+  expect(log).toEqual([]);
+});
+
+test("a streamed answer ends when its client has gone", async () => {
+  const [arrived, gate] = [createGate(), createGate()];
+  const body = Readable.from(["a"]);
+  const { server, port, log } = await startIngress("socket", {
+    routes: {
+      async "POST /stream"() {
+        arrived.open();
+        await gate.passed;
+        return { status: 200, headers: {}, body };
+      },
+    },
+  });
+  const connection = openRaw(port);
+  connection.write(rawHead("/stream", "Content-Length: 0"));
+  await arrived.passed;
+  connection.socket.resetAndDestroy();
+  await sleep(10);
+  gate.open();
+  await server.close();
+  await expect.poll(() => body.destroyed).toBe(true);
   expect(log).toEqual([]);
 });
