@@ -27,8 +27,7 @@ export async function runTrial(
   const startedAt = performance.now();
   const elapsed = (): number => Math.round((performance.now() - startedAt) * 100) / 100;
   try {
-    const { mapping, actions, log, ...resolution } = await resolve(request);
-    const warnings = [...resolution.warnings, ...warnOfChannels(actions, Object.keys(config.channels))];
+    const { mapping, actions, log, warnings } = await resolve(request);
     return { ok: true, mapping, actions, warnings, log, durationMs: elapsed() };
   } catch (error) {
     if (!(error instanceof HookError)) throw error;
@@ -101,12 +100,4 @@ function explainUnknownHook(hook: string, { mappings, names }: MappingIndex): st
   }
   const known = new Set([...BUILT_IN_HOOKS, ...mappings.flatMap(({ match }) => match.path ?? [])]);
   return `There is no hook "${hook}"${didYouMean(hook, [...known])}`;
-}
-
-/** Templates and transforms can name a channel that is not configured. */
-function warnOfChannels(actions: HookAction[], configured: string[]): string[] {
-  const named = actions.flatMap((action) => (action.kind === "agent" && action.deliver ? [action.channel] : []));
-  return [...new Set(named)]
-    .filter((channel) => channel !== "last" && !configured.includes(channel))
-    .map((name) => `the channel "${name}" is not configured, so the delivery would fail: add a channels.${name} block`);
 }
