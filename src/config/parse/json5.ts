@@ -19,7 +19,7 @@ export function parseJson5(text: string): ParsedText {
 function toValue(node: ValueNode, key: string, parsed: ParsedText): unknown {
   switch (node.type) {
     case "Object":
-      // Not by assignment: a key `__proto__` must stay a key, to be reported as an unknown one.
+      // Not by assignment: a key `__proto__` must stay a key and be reported as unknown.
       return Object.fromEntries(node.members.map((member) => toEntry(member, key, parsed)));
     case "Array":
       return node.elements.map(({ value }, index) => toItem(value, appendSegment(key, index), parsed));
@@ -64,13 +64,16 @@ function toSyntaxProblem(error: LocatedError, text: string): Position & { messag
   const { line, column, offset } = error;
   const reason = error.message.replace(/ \(\d+:\d+\)$/, "");
   if (isAtEnd(reason, text.slice(offset))) {
-    return { ...endOf(text), message: "This is not JSON5: it ends too soon, or with a bracket too many" };
+    return {
+      ...endOf(text),
+      message: "This is not JSON5: unexpected end of file, or an extra closing bracket at the end",
+    };
   }
   return { line, column, message: `This is not JSON5: ${reason}` };
 }
 
 /**
- * The parser blames the last token for what does not follow it, and the first line for a text that just ends.
+ * At the end of the text the parser reports the last token, or the first line.
  */
 function isAtEnd(reason: string, rest: string): boolean {
   return reason.includes("end of input") || (reason.includes("token") && rest.trim().length === 1);
@@ -81,5 +84,5 @@ function endOf(text: string): Position {
   return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 };
 }
 
-/** The JSON5 parser: tokens and a tree that knows where everything stands. */
+/** The JSON5 parser: tokens, and a tree with positions. */
 export { parse, tokenize };

@@ -4,7 +4,7 @@ export interface Position {
   column: number;
 }
 
-/** What a format's parser gives. A text with syntax problems has nothing else. */
+/** A parser's result. With syntax problems the rest is empty. */
 export interface ParsedText {
   value: unknown;
   /** By dotted path. */

@@ -84,9 +84,9 @@ test("YAML anchors and merge keys; what they bring is located at the alias", () 
   expect(source.locate("other.b.a")).toEqual({ line: 4, column: 3 });
 });
 
-test.each(["w.json5", "w.yaml"])("%s: a key that stands twice is named where it stands again", (file) => {
+test.each(["w.json5", "w.yaml"])("%s: a duplicate key is reported at its second place", (file) => {
   expect(parseSource(file, '{\n  "a": { "b": 1,\n    "b": 2 } }').duplicates).toEqual([
-    { file, line: 3, column: 5, key: "a.b", message: "this key stands twice" },
+    { file, line: 3, column: 5, key: "a.b", message: "duplicate key" },
   ]);
 });
 
@@ -96,10 +96,10 @@ test.each(["w.json5", "w.yaml"])("%s: __proto__ is a key like any other", (file)
 
 test.each([
   ["w.json5", "{\n  a: b\n}", { line: 2, column: 6 }, "Unexpected token Identifier"],
-  ["w.json5", "{\n  a: 1,\n", { line: 2, column: 8 }, "ends too soon"],
-  ["w.json5", "{ a: {\n}", { line: 2, column: 2 }, "ends too soon"],
-  ["w.json5", "{\n}}", { line: 2, column: 3 }, "a bracket too many"],
-  ["w.json5", "", { line: 1, column: 1 }, "ends too soon"],
+  ["w.json5", "{\n  a: 1,\n", { line: 2, column: 8 }, "unexpected end of file"],
+  ["w.json5", "{ a: {\n}", { line: 2, column: 2 }, "unexpected end of file"],
+  ["w.json5", "{\n}}", { line: 2, column: 3 }, "an extra closing bracket"],
+  ["w.json5", "", { line: 1, column: 1 }, "unexpected end of file"],
   ["w.json", "{'a': @}", { line: 1, column: 7 }, "Unexpected character '@'"],
   ["w.yaml", "a: 1\nb: [1,", { line: 2, column: 7 }, "must be sufficiently indented and end with a ]"],
   ["w.yml", "a: 1\n---\nb: 1", { line: 2, column: 1 }, "multiple documents"],

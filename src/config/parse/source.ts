@@ -4,26 +4,23 @@ import { parseJson5 } from "./json5.ts";
 import type { ParsedText, Position } from "./parsed-text.ts";
 import { parseYaml } from "./yaml.ts";
 
-/** A parsed text that remembers where its keys stand. */
+/** A parsed text with the positions of its keys. */
 export interface Source {
   value: unknown;
-  /** Where a key stands by its dotted path, or the nearest thing around it that was written. */
+  /** The position of a key by its dotted path, or of the nearest key around it that was written. */
   locate(key: string): Position | undefined;
-  /** Keys that stand twice in one object. */
+  /** Keys that occur twice in one object. */
   duplicates: ConfigProblem[];
 }
 
-/**
- * Parses a file's text: YAML by its extension, else JSON5, which JSON is a part of. Throws a `ConfigError` on
- * bad syntax.
- */
+/** Parses a file's text: YAML by its extension, else JSON5, which includes JSON. Throws a `ConfigError` on bad syntax. */
 export function parseSource(file: string, text: string): Source {
   const { value, positions, duplicates, syntax } = parseText(file, text);
   if (syntax.length > 0) throw new ConfigError(syntax.map((problem) => ({ file, ...problem })));
   return {
     value,
     locate: (key) => locate(positions, key),
-    duplicates: duplicates.map((place) => ({ file, ...place, message: "this key stands twice" })),
+    duplicates: duplicates.map((place) => ({ file, ...place, message: "duplicate key" })),
   };
 }
 
@@ -32,7 +29,7 @@ function parseText(file: string, text: string): ParsedText {
     return isYaml(file) ? parseYaml(text) : parseJson5(text);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new ConfigError([{ file, message: "It is nested too deeply." }]);
+    throw new ConfigError([{ file, message: "it is nested too deeply" }]);
   }
 }
 

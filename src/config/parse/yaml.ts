@@ -2,14 +2,11 @@ import { type Document, isCollection, isMap, isNode, isScalar, isSeq, LineCounte
 import { appendSegment } from "../../shared/json.ts";
 import type { ParsedText, Position } from "./parsed-text.ts";
 
-/**
- * Parses one YAML 1.2 document, with anchors and merge keys. Throws a `RangeError` on a text nested too
- * deeply.
- */
+/** Parses one YAML 1.2 document, with anchors and merge keys. Throws a `RangeError` if it is nested too deeply. */
 export function parseYaml(text: string): ParsedText {
   const lines = new LineCounter();
-  // Pretty errors would repeat the line they stand on, and a secret with it.
-  // Keys that stand twice are found while positions are taken.
+  // Pretty errors would repeat their line, which may contain a secret.
+  // Duplicate keys are found while positions are collected.
   const document = parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,
@@ -19,12 +16,12 @@ export function parseYaml(text: string): ParsedText {
   const parsed: ParsedText = { value: undefined, positions: new Map(), duplicates: [], syntax: [] };
   const positionAt = (offset: number): Position => toPosition(lines, offset);
 
-  // To the parser an unknown tag is only a warning; here it would change a value silently.
+  // For the parser an unknown tag is only a warning, but it would change a value silently.
   for (const { message, pos } of [...document.errors, ...document.warnings]) {
     parsed.syntax.push({ ...positionAt(pos[0]), message: `This is not YAML: ${message}` });
   }
   for (const offset of findLoops(document)) {
-    parsed.syntax.push({ ...positionAt(offset), message: "This alias stands inside its own anchor" });
+    parsed.syntax.push({ ...positionAt(offset), message: "This alias is inside its own anchor" });
   }
   if (parsed.syntax.length > 0) return parsed;
   parsed.positions.set("", { line: 1, column: 1 });
@@ -37,7 +34,7 @@ interface Walk {
   positionAt: (offset: number) => Position;
 }
 
-/** Aliases are not followed: what they bring in is located at the alias. */
+/** Aliases are not followed: their values have the position of the alias. */
 function addPositions(node: unknown, key: string, walk: Walk): void {
   if (isSeq(node)) {
     node.items.forEach((item, index) => addPosition(item, item, appendSegment(key, index), walk));
@@ -62,7 +59,7 @@ function startOf(node: unknown): number {
   return (isNode(node) && node.range?.[0]) || 0;
 }
 
-/** Offsets of aliases to a node that they stand in: their value would have no end. */
+/** Offsets of aliases inside the node that they refer to: their values would be infinite. */
 function findLoops(document: Document): number[] {
   const loops: number[] = [];
   visit(document, {
@@ -74,7 +71,7 @@ function findLoops(document: Document): number[] {
   return loops;
 }
 
-/** Aliases without an anchor, and so many that they multiply without end, come out only here. */
+/** Aliases without an anchor, and too many aliases, are found only here. */
 function toValue(document: Document): Pick<ParsedText, "value" | "syntax"> {
   try {
     return { value: document.toJS(), syntax: [] };

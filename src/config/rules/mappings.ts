@@ -3,7 +3,7 @@ import { didYouMean } from "../did-you-mean.ts";
 import { error, type Finding, warning } from "./finding.ts";
 import type { MappingSource, ResolvedConfig } from "../types.ts";
 
-/** Every mapping can be reached, can give an action, and has an id of its own. */
+/** Every mapping can be reached, can make an action, and has a unique id. */
 export function checkMappings({ hooks }: ResolvedConfig): Finding[] {
   return hooks.mappings.flatMap((source, index) =>
     [
@@ -18,7 +18,7 @@ export function checkMappings({ hooks }: ResolvedConfig): Finding[] {
 
 function checkId(source: MappingSource, earlier: MappingSource[]): Finding[] {
   const first = earlier.find(({ id }) => id === source.id);
-  return first ? [error(`${source.key}.id`, `"${source.id}" is the id of ${first.key} already`)] : [];
+  return first ? [error(`${source.key}.id`, `"${source.id}" is already the id of ${first.key}`)] : [];
 }
 
 function checkPath({ mapping, key }: MappingSource): Finding[] {
@@ -28,27 +28,25 @@ function checkPath({ mapping, key }: MappingSource): Finding[] {
     : [];
 }
 
-/**
- * A transform may turn one kind of action into the other, and needs no template: nothing is known of it here.
- */
+/** A mapping with a transform needs no template, and may make either kind of action. */
 function checkTemplates({ mapping, key }: MappingSource): Finding[] {
   if (mapping.transform) return [];
   const action = mapping.action ?? "agent";
-  const [needed, useless] =
+  const [needed, unused] =
     action === "agent"
       ? (["messageTemplate", "textTemplate"] as const)
       : (["textTemplate", "messageTemplate"] as const);
   const findings: Finding[] = [];
   if (!mapping[needed]?.trim()) {
-    findings.push(error(key, `could never give an action: action "${action}" needs a ${needed} or a transform`));
+    findings.push(error(key, `${needed} is required for action "${action}" (or set transform)`));
   }
-  if (mapping[useless] !== undefined) {
-    findings.push(warning(`${key}.${useless}`, `has no effect: action "${action}" uses ${needed}`));
+  if (mapping[unused] !== undefined) {
+    findings.push(warning(`${key}.${unused}`, `has no effect: action "${action}" uses ${needed}`));
   }
   return findings;
 }
 
-/** What a wake adds to the main session is no run: there is nothing to hold back, and a heartbeat takes all that wait. */
+/** A wake makes no run, so the limits of runs do not apply to it. */
 function checkRunSettings({ mapping, key }: MappingSource): Finding[] {
   if (mapping.transform || mapping.action !== "wake") return [];
   return (["concurrency", "rateLimit", "coalesce", "agent"] as const)
@@ -63,7 +61,7 @@ function checkAgentSettings({ mapping, key }: MappingSource): Finding[] {
     .map((setting) => warning(`${key}.${setting}`, 'has no effect: agent "none" asks no agent'));
 }
 
-/** Session keys that are known ahead of any request obey `hooks.allowedSessionKeyPrefixes`. */
+/** Static session keys have one of `hooks.allowedSessionKeyPrefixes`. */
 export function checkSessionKeys({ hooks }: ResolvedConfig): Finding[] {
   const prefixes = hooks.allowedSessionKeyPrefixes;
   const checkPrefix = (key: string, sessionKey: string | undefined): Finding[] =>
@@ -85,7 +83,7 @@ export function checkSessionKeys({ hooks }: ResolvedConfig): Finding[] {
 
 function checkTemplate(key: string, template: string | undefined, allowed: boolean): Finding[] {
   if (allowed || template === undefined || staticText(template) !== undefined) return [];
-  const message = "is a template, so the request chooses the key: hooks.allowRequestSessionKey refuses what it gives";
+  const message = "is a template, so the request chooses the key, which hooks.allowRequestSessionKey refuses";
   return [warning(key, message)];
 }
 
@@ -99,7 +97,7 @@ function checkMain(defaultSessionKey: string | undefined): Finding[] {
     : [];
 }
 
-/** Channels that are named ahead of any request are among those that exist, and are configured. */
+/** Static channel names are configured. */
 export function checkChannelNames({ hooks, channels, channelNames }: ResolvedConfig): Finding[] {
   const checkChannel = (key: string, template: string | undefined): Finding[] => {
     const name = staticText(template);
@@ -117,7 +115,7 @@ export function checkChannelNames({ hooks, channels, channelNames }: ResolvedCon
   ];
 }
 
-/** A mapping's model that is known ahead of any request is on the enforced list: else each of its requests would get a 400. */
+/** A mapping's static model is on the enforced list: otherwise each of its requests would get a 400. */
 export function checkMappingModels({ hooks, agents: { models } }: ResolvedConfig): Finding[] {
   if (models === undefined) return [];
   const names = new Set(models.flatMap(({ id, alias }) => [id, alias]));
@@ -129,7 +127,7 @@ export function checkMappingModels({ hooks, agents: { models } }: ResolvedConfig
   });
 }
 
-/** The text of a template that says the same for every request; undefined where it depends on one. */
+/** The text of a template that is the same for every request; undefined if it depends on the request. */
 export function staticText(template: string | undefined): string | undefined {
   return template?.includes("{{") ? undefined : template;
 }

@@ -205,12 +205,12 @@ describe("channel names", () => {
 
 describe("mappings", () => {
   test.each<[MappingInput, string]>([
-    [{}, 'action "agent" needs a messageTemplate or a transform'],
-    [{ messageTemplate: " " }, 'action "agent" needs a messageTemplate or a transform'],
-    [{ action: "wake" }, 'action "wake" needs a textTemplate or a transform'],
-    [{ action: "wake", messageTemplate: "x" }, 'action "wake" needs a textTemplate or a transform'],
-  ])("%j could never give an action", async (mapping, part) => {
-    expect(await errors(withMapping(mapping))).toEqual([`hooks.mappings[0]: could never give an action: ${part}`]);
+    [{}, 'messageTemplate is required for action "agent" (or set transform)'],
+    [{ messageTemplate: " " }, 'messageTemplate is required for action "agent" (or set transform)'],
+    [{ action: "wake" }, 'textTemplate is required for action "wake" (or set transform)'],
+    [{ action: "wake", messageTemplate: "x" }, 'textTemplate is required for action "wake" (or set transform)'],
+  ])("%j without what it needs is refused", async (mapping, part) => {
+    expect(await errors(withMapping(mapping))).toEqual([`hooks.mappings[0]: ${part}`]);
   });
 
   test("a transform needs no template, and may use either", async () => {
@@ -264,7 +264,7 @@ describe("mappings", () => {
   test("ids are given once, the default ones among them", async () => {
     const mapping = { messageTemplate: "x" };
     expect(await errors(withMapping({ ...mapping, id: "a" }, { ...mapping, id: "a" }))).toEqual([
-      'hooks.mappings[1].id: "a" is the id of hooks.mappings[0] already',
+      'hooks.mappings[1].id: "a" is already the id of hooks.mappings[0]',
     ]);
     expect(await errors(withMapping({ ...mapping, id: "mapping-1" }, mapping))).toHaveLength(1);
   });

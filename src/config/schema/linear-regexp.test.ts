@@ -8,7 +8,7 @@ test.each([
   ["(.*)*=(.*)*;$", "s"],
   ["^(\\w+\\s?)*$", "i"],
   ["(?:\\p{L}+\\d?)+!", "iu"],
-])("/%s/%s ends over a text that would hold JavaScript's own engine up for ever", (body, flags) => {
+])("/%s/%s ends on a text that takes JavaScript's own engine exponential time", (body, flags) => {
   const expression = compileExpression(body, flags, refuse);
   expect(expression.test(`${"a".repeat(100_000)}-`)).toBe(false);
 });
@@ -41,15 +41,15 @@ test.each([
 });
 
 test.each([
-  ["(?=a)", "", "(?= has"],
-  ["(?<!a)b", "", "(?<! has"],
-  ["(?i:a)", "", "(?i has"],
+  ["(?=a)", "", "(?= is not"],
+  ["(?<!a)b", "", "(?<! is not"],
+  ["(?i:a)", "", "(?i is not"],
   ["(a)\\1", "", "\\1"],
   ["(?<n>a)\\k<n>", "u", "\\k"],
   ["a{2,5000}", "", "{2,5000}"],
   ["\\bk", "iu", "\\b"],
-  ["[😀]", "", "half of a character"],
-])("/%s/%s runs as JavaScript runs it, after saying so", (body, flags, reason) => {
+  ["[😀]", "", "half of a surrogate pair"],
+])("/%s/%s runs in JavaScript's engine, and is reported", (body, flags, reason) => {
   const told: string[] = [];
   const expression = compileExpression(body, flags, (text, why) => told.push(`${text} ${why}`));
   expect(expression).toBeInstanceOf(RegExp);
@@ -57,7 +57,7 @@ test.each([
   expect(told[0]).toContain(reason);
 });
 
-test("what is no expression throws", () => {
+test("an invalid expression throws", () => {
   expect(() => compileExpression("(", "", refuse)).toThrow(SyntaxError);
   expect(() => compileExpression("\\-", "u", refuse)).toThrow(SyntaxError);
 });
@@ -82,7 +82,7 @@ const { pattern } = fc.letrec<{ pattern: string; part: string }>((tie) => ({
   ),
 }));
 
-test("any expression that both engines know gives the same", () => {
+test("both engines match the same texts", () => {
   const flags = fc.subarray(["i", "s", "u"]).map((some) => some.join(""));
   const texts = fc.array(fc.string({ unit: character, maxLength: 8 }), { minLength: 1, maxLength: 8 });
   fc.assert(

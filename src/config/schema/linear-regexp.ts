@@ -8,13 +8,13 @@ export interface Expression {
   toString(): string;
 }
 
-/** Told of an expression that can take for ever over a crafted text, and what in it is the reason. */
+/** Called with an expression that a crafted text can make very slow, and the reason. */
 export type OnBacktracking = (expression: string, reason: string) => void;
 
 /**
- * Prepares an operator's expression for hostile texts: it takes a time in proportion to the text, where JavaScript's
- * own engine may need more years than there are. Means what it means in JavaScript. What cannot be run so runs as
- * JavaScript runs it, after `onBacktracking`. `flags`: of i, m, s and u. Throws a `SyntaxError` for what is no expression.
+ * Prepares an operator's expression for hostile texts: it runs in linear time with RE2, where JavaScript's own engine can
+ * take exponential time, and matches the same texts. An expression that RE2 does not support runs in JavaScript's engine,
+ * after `onBacktracking`. `flags`: of i, m, s and u. Throws a `SyntaxError` for an invalid expression.
  */
 export function compileExpression(body: string, flags: string, onBacktracking: OnBacktracking): Expression {
   const native = new RegExp(body, flags);
@@ -28,8 +28,8 @@ export function compileExpression(body: string, flags: string, onBacktracking: O
 }
 
 /**
- * A valid JavaScript expression in the syntax of RE2, for nothing but to test texts: its groups capture nothing. Throws
- * an `Error` that says what in it RE2 does not have.
+ * A valid JavaScript expression in the syntax of RE2, without capturing groups. Throws an `Error` that names what RE2 does
+ * not support.
  */
 function toRe2(body: string, flags: string): string {
   const tokens = body.matchAll(flags.includes("u") ? UNICODE_TOKEN : TOKEN);
@@ -37,24 +37,25 @@ function toRe2(body: string, flags: string): string {
 }
 
 function translate(text: string, token: Record<string, string | undefined>, flags: string): string {
-  if (token["alien"] !== undefined) throw new Error(`${text} has no linear form`);
+  if (token["unsupported"] !== undefined) throw new Error(`${text} is not supported by the linear-time engine (RE2)`);
   if (token["open"] !== undefined) return "(?:";
   if (token["kept"] !== undefined) return text;
-  // Of line ends only \n counts under the flag m; a header holds none, and schemas have no flags.
+  // With the flag m only \n counts as a line end. Headers contain none, and schemas have no flags.
   if (text === "^") return flags.includes("m") ? "(?m:^)" : "\\A";
   if (text === "$") return flags.includes("m") ? "(?m:$)" : "\\z";
   if (token["edge"] !== undefined) return toEdge(text, flags);
   return toCharacterClass(text, flags);
 }
 
-/** With both flags JavaScript counts two letters more as parts of words: ſ and the sign of Kelvin. */
+/** With both flags, JavaScript counts two more letters as parts of words: ſ and the Kelvin sign. */
 function toEdge(text: string, flags: string): string {
-  if (flags.includes("u") && flags.includes("i")) throw new Error(`${text} has no linear form under the flags i and u`);
+  if (flags.includes("u") && flags.includes("i"))
+    throw new Error(`${text} with the flags i and u is not supported by the linear-time engine (RE2)`);
   return text;
 }
 
-/** Look-around, flags for a part, back references; octal numbers and a bare `\c` look like these or mean several characters. */
-const ALIEN = /\(\?(?!:|<[^=!])<?[^)]?|\\[1-9k]|\\0\d|\\c(?![A-Za-z])/;
+/** Look-around, inline flags, back references, and the ambiguous octal escapes and bare `\c`. */
+const UNSUPPORTED = /\(\?(?!:|<[^=!])<?[^)]?|\\[1-9k]|\\0\d|\\c(?![A-Za-z])/;
 const OPEN = /\((?:\?:|\?<[^>]*>)?/;
 const KEPT = /[)|]|(?:[*+?]|\{\d+(?:,\d*)?\})\??/;
 const EDGE = /\\[bB]/;
@@ -63,16 +64,16 @@ const UNICODE_ESCAPE = /\\(?:u\{[0-9A-Fa-f]+\}|[pP]\{[^}]*\}|u[Dd][89ABab][0-9A-
 const CLASS = /\[(?:\\[^]|[^\]\\])*\]/;
 const CHARACTER = /\\?[^]/;
 
-const STRUCTURE = `(?<alien>${ALIEN.source})|(?<open>${OPEN.source})|(?<kept>${KEPT.source})|(?<edge>${EDGE.source})`;
+const STRUCTURE = `(?<unsupported>${UNSUPPORTED.source})|(?<open>${OPEN.source})|(?<kept>${KEPT.source})|(?<edge>${EDGE.source})`;
 const ATOM = `${ESCAPE.source}|${CLASS.source}|${CHARACTER.source}`;
 
 const TOKEN = new RegExp(`${STRUCTURE}|${ATOM}`, "g");
 const UNICODE_TOKEN = new RegExp(`${STRUCTURE}|${UNICODE_ESCAPE.source}|${ATOM}`, "gu");
 
 /**
- * What stands for one character in a JavaScript expression (`a`, `.`, `\s`, `[^a-z]`, `\p{L}`) as a class of RE2 that
- * lists its characters. JavaScript's own engine is asked for them, so that nothing of classes, escapes, Unicode and the
- * case of letters is told twice. Throws an `Error` where it takes a half of a character that needs two UTF-16 units.
+ * The part of a JavaScript expression that matches one character (`a`, `.`, `\s`, `[^a-z]`, `\p{L}`) as a class of RE2
+ * that lists the characters. They are found by running JavaScript's own engine over all characters, so that classes,
+ * escapes, Unicode and letter case need no rules here. Throws an `Error` if it matches half of a surrogate pair.
  */
 function toCharacterClass(atom: string, flags: string): string {
   const key = `${flags}/${atom}`;
@@ -84,7 +85,7 @@ function toCharacterClass(atom: string, flags: string): string {
 /** First and last code point. */
 type Range = readonly [number, number];
 
-/** To look for one takes a millisecond, and expressions are made of the same few. */
+/** A search takes a millisecond, and expressions consist of the same few classes. */
 const classes = new Map<string, string>();
 
 const LAST = 0x10_ff_ff;
@@ -93,7 +94,7 @@ const LOW_SURROGATES = 0xdc_00;
 const AFTER_SURROGATES = 0xe0_00;
 const ASTRAL = 0x1_00_00;
 
-/** All characters in three texts: halves must not stand so that they make a whole. */
+/** All characters in three texts, so that no two surrogates form a pair. */
 const blocks: [start: number, end: number, text?: string][] = [
   [0, LOW_SURROGATES],
   [LOW_SURROGATES, ASTRAL],
@@ -125,16 +126,17 @@ function listCharacters(start: number, end: number): string {
 }
 
 /**
- * Without the flag u JavaScript sees two halves where RE2 sees one character: what takes every half takes every whole.
+ * Without the flag u JavaScript sees two surrogates where RE2 sees one character: what matches every surrogate matches
+ * every pair.
  */
 function withAstral(ranges: Range[]): Range[] {
-  const halves = ranges.reduce((sum, [first, last]) => sum + countHalves(first, last), 0);
-  if (halves === 0) return ranges;
-  if (halves === AFTER_SURROGATES - HIGH_SURROGATES) return [...ranges, [ASTRAL, LAST]];
-  throw new Error("a half of a character has no linear form without the flag u");
+  const surrogates = ranges.reduce((sum, [first, last]) => sum + countSurrogates(first, last), 0);
+  if (surrogates === 0) return ranges;
+  if (surrogates === AFTER_SURROGATES - HIGH_SURROGATES) return [...ranges, [ASTRAL, LAST]];
+  throw new Error("half of a surrogate pair without the flag u is not supported by the linear-time engine (RE2)");
 }
 
-function countHalves(first: number, last: number): number {
+function countSurrogates(first: number, last: number): number {
   return Math.max(0, Math.min(last + 1, AFTER_SURROGATES) - Math.max(first, HIGH_SURROGATES));
 }
 

@@ -4,21 +4,18 @@ import { didYouMean } from "../did-you-mean.ts";
 
 /** One way in which a value does not fit its schema. */
 export interface SchemaProblem {
-  /**
-   * Dotted path of the field, `messages[0].from`; of a missing one, where it would stand; empty: the value
-   * itself.
-   */
+  /** Dotted path of the field, `messages[0].from`, also of a missing one; empty: the value itself. */
   path: string;
   /** The path in steps. */
   segments: Segment[];
   /** What the field must be, without its name: `must be a string, not a number`. */
   rule: string;
   /**
-   * Field and rule as one sentence that may be shown to whoever sent the value: it never holds a value, nor a
-   * field name that is more than letters, digits, `_`, `$` and `-`.
+   * Field and rule as one sentence. Safe to show to the sender: it contains no value, and only field names of letters,
+   * digits, `_`, `$` and `-`.
    */
   message: string;
-  /** Set where the field is one that the schema does not know: its name, and those it could have been. */
+  /** For a field that the schema does not know: its name, and the known names. */
   unknown?: { name: string; known: string[] };
 }
 
@@ -37,17 +34,17 @@ function toProblem(violation: Violation, root: unknown, subject: string): Schema
   const name = namedField(violation);
   const place = name === undefined ? segments : [...segments, name];
   const rule = toRule(violation, value);
-  const spoken = isUnknownField(violation) ? segments : place;
+  const shown = isUnknownField(violation) ? segments : place;
   return {
     path: toKeyPath(place),
     segments: place,
     rule,
-    message: `${toKeyPath(plainStart(spoken)) || subject} ${isUnknownField(violation) ? UNKNOWN_FIELD : rule}`,
+    message: `${toKeyPath(plainStart(shown)) || subject} ${isUnknownField(violation) ? UNKNOWN_FIELD : rule}`,
     ...(isUnknownField(violation) && { unknown: toUnknown(violation, String(name)) }),
   };
 }
 
-const UNKNOWN_FIELD = "holds a field that is not allowed";
+const UNKNOWN_FIELD = "contains a field that is not allowed";
 
 /** Walks a JSON pointer, so that an array's index can be told from an object's key. */
 function follow(pointer: string, root: unknown): { segments: Segment[]; value: unknown } {
@@ -84,16 +81,15 @@ function toUnknown({ parentSchema }: Violation, name: string): { name: string; k
   return { name, known: Object.keys(parentSchema?.["properties"] ?? {}) };
 }
 
-/** A sender chooses the names in an open object: what looks like no name is not repeated. */
+/** The sender chooses the names in an open object, so unusual ones are not repeated. */
 function plainStart(segments: Segment[]): Segment[] {
   const odd = segments.findIndex((segment) => typeof segment === "string" && !/^[\w$-]{1,64}$/.test(segment));
   return odd === -1 ? segments : segments.slice(0, odd);
 }
 
 /**
- * What a violation asks of the field, without the field's name: `must be a string, not a number`. The
- * validator's own messages speak of the schema alone, never of the value: they stand for all that is not
- * worded here.
+ * What the field must be, without its name: `must be a string, not a number`. Other keywords have ajv's own messages, which
+ * contain no values.
  */
 function toRule(violation: Violation, value: unknown): string {
   const { keyword, params, parentSchema } = violation;
@@ -111,7 +107,7 @@ function toRule(violation: Violation, value: unknown): string {
       return toPatternRule(String(params["pattern"]), parentSchema?.["description"]);
     case "minLength":
     case "minItems":
-      return params["limit"] === 1 ? "must not be empty" : toOwnWords(violation);
+      return params["limit"] === 1 ? "must not be empty" : toAjvMessage(violation);
     case "additionalProperties":
     case "unevaluatedProperties":
       return "is not allowed";
@@ -119,9 +115,9 @@ function toRule(violation: Violation, value: unknown): string {
       return `must be one of ${branchesOf(violation).join(", ")}`;
     case "anyOf":
     case "oneOf":
-      return "fits none of the forms that are allowed";
+      return "matches none of the allowed forms";
     default:
-      return toOwnWords(violation);
+      return toAjvMessage(violation);
   }
 }
 
@@ -133,7 +129,7 @@ function branchesOf({ params, parentSchema }: Violation): string[] {
     .map((branch) => JSON.stringify(readPath(branch, ["properties", tag, "const"])));
 }
 
-function toOwnWords({ keyword, message }: Violation): string {
+function toAjvMessage({ keyword, message }: Violation): string {
   return message ?? `fails ${keyword}`;
 }
 
@@ -168,7 +164,7 @@ const TYPE_NAMES: Record<string, string> = {
   null: "null",
 };
 
-/** A failed keyword, as the validator reports it. */
+/** A failed keyword, as ajv reports it. */
 export interface Violation {
   keyword: string;
   /** JSON pointer into the value. */
@@ -176,29 +172,28 @@ export interface Violation {
   schemaPath: string;
   params: Record<string, unknown>;
   message?: string;
-  /** The schema that the keyword stands in. */
+  /** The schema that contains the keyword. */
   parentSchema?: Record<string, unknown>;
 }
 
 /**
- * Leaves out what only repeats another: of an `anyOf` or `oneOf`, either the violations of the one branch
- * that was meant, or a single one that names the types allowed. The violation that explains the rest stands
- * last.
+ * Leaves out errors that only repeat others: of an `anyOf` or `oneOf` remain the errors of the branch that was meant, or a
+ * single one that names the allowed types. The most specific error comes last.
  */
-export function pickViolations(violations: Violation[]): Violation[] {
-  return violations.filter(isChoice).reduce(settleChoice, violations).filter(isTelling);
+export function selectErrors(violations: Violation[]): Violation[] {
+  return violations.filter(isChoice).reduce(collapseAnyOf, violations).filter(isReportable);
 }
 
 function isChoice(violation: Violation): boolean {
   return violation.keyword === "anyOf" || violation.keyword === "oneOf";
 }
 
-/** `if` only points at the violation of its `then` or `else`, which is there too. */
-function isTelling(violation: Violation): boolean {
+/** `if` only points at the error of its `then` or `else`, which is reported too. */
+function isReportable(violation: Violation): boolean {
   return violation.keyword !== "if";
 }
 
-function settleChoice(violations: Violation[], choice: Violation): Violation[] {
+function collapseAnyOf(violations: Violation[], choice: Violation): Violation[] {
   const prefix = `${choice.schemaPath}/`;
   const inside = violations.filter(
     (violation) => violation.schemaPath.startsWith(prefix) && isWithin(violation, choice),

@@ -54,20 +54,20 @@ describe("compileSchema", () => {
         path: "box.secret",
         segments: ["box", "secret"],
         rule: "is not allowed",
-        message: "box holds a field that is not allowed",
+        message: "box contains a field that is not allowed",
         unknown: { name: "secret", known: ["known"] },
       },
     ]);
   });
 
-  test("of several forms, the one that was meant is reported", () => {
+  test("of several forms, only the one that was meant is reported", () => {
     const schema = {
       items: { anyOf: [{ type: "string" }, { type: "object", required: ["use"] }] },
     };
     expect(messages(schema, [{}])).toEqual(["[0].use is required"]);
     expect(messages(schema, [5])).toEqual(["[0] must be a string or an object, not a number"]);
     expect(messages({ oneOf: [{ minimum: 5 }, { multipleOf: 7 }] }, 3)).toEqual([
-      "the payload fits none of the forms that are allowed",
+      "the payload matches none of the allowed forms",
     ]);
   });
 
@@ -111,7 +111,7 @@ describe("compileSchema", () => {
   });
 
   test.each([{ const: { x: 1 } }, { enum: [{ x: 1 }] }])(
-    "methods of a value's own are a problem where it is compared, not a crash: %j",
+    "a value's own methods are a problem in a comparison, not a crash: %j",
     (schema) => {
       expect(messages(schema, { valueOf: 1 })).toEqual([
         "the payload holds a valueOf or toString, and cannot be compared",
@@ -120,17 +120,17 @@ describe("compileSchema", () => {
     },
   );
 
-  test("foreign expressions run in linear time; one that cannot is told of once", () => {
-    const told: string[] = [];
+  test("foreign expressions run in linear time; one that cannot is reported once", () => {
+    const reported: string[] = [];
     const { properties } = {
       properties: { a: { pattern: "^(a+)+$" }, b: { pattern: "^(?!x)" }, c: { pattern: "^(?!x)" } },
     };
     const schema = { properties, patternProperties: { "^(\\w+)+=$": false } };
-    const check = compileSchema(schema, { all: true, onBacktracking: (expression) => told.push(expression) });
+    const check = compileSchema(schema, { all: true, onBacktracking: (expression) => reported.push(expression) });
     const hostile = `${"a".repeat(20)}!`;
     expect(check({ a: hostile, b: "x", [hostile]: 1 }).map(({ path }) => path)).toEqual(["a", "b"]);
     expect(check({ a: "aa", "b=": 1, c: "y" }).map(({ path }) => path)).toEqual(["b="]);
-    expect(told).toEqual(["/^(?!x)/u"]);
+    expect(reported).toEqual(["/^(?!x)/u"]);
   });
 });
 
@@ -174,7 +174,7 @@ describe("uniqueItems", () => {
     expect(messages({ uniqueItems: false }, items)).toEqual([]);
   });
 
-  test("each item is looked at once, not once for each other", () => {
+  test("each item is read once, not once for each other", () => {
     let looks = 0;
     const ownKeys = (target: object): ArrayLike<string | symbol> => {
       looks++;
@@ -185,7 +185,7 @@ describe("uniqueItems", () => {
     expect(looks).toBe(100);
   });
 
-  test("a duplicate is told of without its value", () => {
+  test("a duplicate is reported without its value", () => {
     expect(messages({ uniqueItems: true }, ["x", "x"])).toEqual(["the payload must NOT have duplicate items"]);
   });
 });

@@ -15,33 +15,32 @@ import path from "node:path";
 import { isObject } from "../../shared/json.ts";
 import { PACKAGE_ROOT } from "../package.ts";
 import { compileExpression, type Expression, type OnBacktracking } from "./linear-regexp.ts";
-import { pickViolations, type SchemaProblem, toSchemaProblems } from "./problems.ts";
+import { selectErrors, type SchemaProblem, toSchemaProblems } from "./problems.ts";
 
-/** Says what keeps a value from fitting the schema; nothing, when it fits. Never throws. */
+/** Finds what does not fit the schema. Never throws. */
 export type SchemaCheck = (value: unknown) => SchemaProblem[];
 
 export interface SchemaOptions {
   /**
-   * Report every problem instead of the first. Not for values from outside: the work would grow with them.
+   * Report every problem instead of the first. Not for untrusted values: the work would grow with them.
    */
   all?: boolean;
-  /** What the value itself is called in a sentence. Default: `the payload`. */
+  /** The name of the value itself in messages. Default: `the payload`. */
   subject?: string;
   /** Schemas with an `$id` that this one refers to. */
   references?: AnySchemaObject[];
   /** Write the schema's defaults into the value, also those of the branch that a `discriminator` picks. */
   fillDefaults?: boolean;
   /**
-   * The schema's expressions are not the program's own and meet values from outside: they run in linear time, and this
-   * is told of each that cannot. Default: they run as they are.
+   * For schemas of others on untrusted values: their expressions run in linear time, and this is called for each that
+   * cannot. Default: expressions run as they are.
    */
   onBacktracking?: OnBacktracking;
 }
 
 /**
- * Prepares a JSON Schema: draft-07, or 2019-09 and 2020-12 where its `$schema` says so. Keywords and formats
- * that the draft does not know are ignored, as the draft has it. Throws an `Error` that says what is wrong
- * with the schema.
+ * Prepares a JSON Schema: draft-07, or what its `$schema` names of 2019-09 and 2020-12. Unknown keywords and formats are
+ * ignored, as the drafts require. Throws an `Error` that says what is wrong with the schema.
  */
 export function compileSchema(schema: unknown, options: SchemaOptions = {}): SchemaCheck {
   requireSchema(schema);
@@ -54,32 +53,32 @@ export function compileSchema(schema: unknown, options: SchemaOptions = {}): Sch
     limit?.reset();
     const errors = findErrors(validate, value);
     if (errors.length === 0) return [];
-    const violations = pickViolations(options.all === true ? errors : errors.slice(-MAX_ERRORS));
-    const telling = options.all === true ? violations : violations.slice(-1);
-    return toSchemaProblems(telling, value, options.subject ?? "the payload");
+    const violations = selectErrors(options.all === true ? errors : errors.slice(-MAX_ERRORS));
+    const reported = options.all === true ? violations : violations.slice(-1);
+    return toSchemaProblems(reported, value, options.subject ?? "the payload");
   };
 }
 
-/** Where only the last violation is told, no more than so many are looked at for what it means. */
+/** If only the last error is reported, no more than this many are examined for its meaning. */
 const MAX_ERRORS = 1000;
 
 type Dialect = typeof Ajv | typeof Ajv2019 | typeof Ajv2020;
 
 const BASE_OPTIONS: Options = {
   strict: false,
-  // `1e400` is JSON and parses to Infinity, which no JSON can hold again and no timer wait for.
+  // `1e400` is valid JSON and parses to Infinity, which JSON cannot represent and no timer can wait for.
   strictNumbers: true,
   logger: false,
   verbose: true,
-  // A payload's `required` must not be met by what every object inherits (`constructor`).
+  // An inherited property (`constructor`) must not satisfy `required`.
   ownProperties: true,
 };
 
-/** One validator of schemas a dialect, kept: building it costs more than compiling most schemas. */
+/** One for each dialect, since building it costs more than compiling most schemas. */
 const metaValidators = new Map<Dialect, Ajv>();
 
 const TOO_DEEP = toError("depth", "is nested too deeply");
-/** Where values are compared, a payload's own `valueOf` or `toString` is taken for a method. */
+/** Comparing values calls a payload's own `valueOf` or `toString` as a method. */
 const NOT_COMPARABLE = toError("equal", "holds a valueOf or toString, and cannot be compared");
 
 function requireSchema(schema: unknown): asserts schema is AnySchemaObject | boolean {
@@ -87,7 +86,7 @@ function requireSchema(schema: unknown): asserts schema is AnySchemaObject | boo
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
     throw new TypeError("a JSON Schema must be an object, true or false");
   }
-  // Its validator would return a promise, which is truthy: everything would fit.
+  // Its validator would return a promise, which is truthy, so every value would fit.
   if ("$async" in schema) throw new Error("$async schemas are not supported");
 }
 
@@ -106,7 +105,7 @@ function requireValid(dialect: Dialect, schema: AnySchemaObject | boolean): void
 }
 
 /**
- * A fresh instance for each schema: two schemas may bear the same `$id`, and an instance never forgets one.
+ * A new instance for each schema: two schemas may have the same `$id`, and an instance keeps every `$id`.
  */
 function createAjv(dialect: Dialect, options: SchemaOptions): Ajv {
   const { onBacktracking } = options;
@@ -125,13 +124,12 @@ function createAjv(dialect: Dialect, options: SchemaOptions): Ajv {
   return ajv;
 }
 
-/** More than any payload of a usual size needs. */
+/** More than a payload of usual size needs. */
 const MAX_REFERENCES = 250_000;
 
 /**
- * Where two branches of a recursive schema both lead down, each level of a value doubles the work: thirty levels would
- * take hours. From `reset` on so many references are followed, then a `RangeError` is thrown. To be called before a
- * schema is compiled.
+ * In a recursive schema with two recursive branches, each level of a value doubles the work: thirty levels would take
+ * hours. After `MAX_REFERENCES` references since the last `reset`, a `RangeError` is thrown. Call this before compiling.
  */
 function limitReferences(ajv: Ajv): { reset(): void } {
   let left = MAX_REFERENCES;
@@ -154,8 +152,8 @@ function limitReferences(ajv: Ajv): { reset(): void } {
 }
 
 /**
- * Nothing, where the value fits. A recursive schema recurses with the value: one nested a hundred thousand deep must not
- * end the process.
+ * The errors of a value; none if it fits. A recursive schema recurses with the value, and a deeply nested one must not end
+ * the process.
  */
 function findErrors(validate: ValidateFunction, value: unknown): ErrorObject[] {
   try {
@@ -173,7 +171,7 @@ function toError(keyword: string, message: string): ErrorObject {
 
 type Engine = NonNullable<NonNullable<Options["code"]>["regExp"]>;
 
-/** What a schema's validator makes its expressions with; each once, as it asks whenever the schema comes by one. */
+/** Compiles the expressions of a schema's validator, each once: the validator asks at every use. */
 function createLinearEngine(onBacktracking: OnBacktracking): Engine {
   const expressions = new Map<string, Expression>();
   const compile = (pattern: string, flags: string): Expression => {
@@ -181,19 +179,19 @@ function createLinearEngine(onBacktracking: OnBacktracking): Engine {
     expressions.set(pattern, expression);
     return expression;
   };
-  // The name is for validators that are written to a file.
+  // ajv requires a name, which only validators that are written to a file use.
   return Object.assign(compile, { code: "compileExpression" });
 }
 
 /**
- * The keyword `uniqueItems`, in a time in proportion to the items' size: the validator's own compares each with each
- * other, which takes many seconds for what one request can hold.
+ * The keyword `uniqueItems` in linear time: ajv compares each item with each other, which takes many seconds for the
+ * largest payloads.
  */
 const UNIQUE_ITEMS: FuncKeywordDefinition = {
   keyword: "uniqueItems",
   type: "array",
   schemaType: "boolean",
-  validate: (isAsked: boolean, items: unknown[]) => !isAsked || hasUniqueItems(items),
+  validate: (isRequired: boolean, items: unknown[]) => !isRequired || hasUniqueItems(items),
   error: { message: "must NOT have duplicate items" },
 };
 
@@ -201,7 +199,7 @@ function hasUniqueItems(items: readonly unknown[]): boolean {
   return items.length < 2 || new Set(items.map(toIdentity)).size === items.length;
 }
 
-/** The same text for equal values, and for no others: `1e400`, which no JSON can hold again, is not null. */
+/** The same text for equal values and for no others. Unlike in JSON, `1e400` is not null. */
 function toIdentity(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(toIdentity).join(",")}]`;
   if (isObject(value)) return `{${Object.keys(value).toSorted().map(toField(value)).join(",")}}`;
@@ -224,8 +222,8 @@ const LABEL = String.raw`(?:[a-z0-9\u{a1}-\u{ffff}]+-)*[a-z0-9\u{a1}-\u{ffff}]+`
 const NAME = String.raw`${LABEL}(?:\.${LABEL})*\.[a-z\u{a1}-\u{ffff}]{2,}`;
 
 /**
- * The format `url` as `ajv-formats` has it, but for what may stand before the `@`: there it tries each way to cut a long
- * text into user and password, which takes the square of its length.
+ * The format `url` of `ajv-formats`, except for the part before the `@`: there the original tries every split into user and
+ * password, which takes quadratic time.
  */
 const URL_FORMAT = new RegExp(
   String.raw`^(?:https?|ftp):\/\/(?:[^\s/?#]+@)?(?:${PUBLIC_ADDRESS}|${NAME})${PORT_AND_PATH}$`,
@@ -234,7 +232,7 @@ const URL_FORMAT = new RegExp(
 
 type SchemaName = "config.base" | "mapping" | "preset" | "wake" | "agent" | "action";
 
-/** One of the package's own JSON Schemas. */
+/** One of the package's own JSON Schemas, as a new object. */
 export function readSchema(name: SchemaName): Record<string, unknown> {
   return JSON.parse(readFileSync(path.join(PACKAGE_ROOT, "schemas", `${name}.json`), "utf8"));
 }
