@@ -1,7 +1,7 @@
 /**
  * Writes what comes from the schemas: schemas/config.json, the configuration's schema for editors;
- * src/config/schema/generated.ts, its types; and transforms/hookline.d.ts, what an editor needs of a transform. With
- * --check, fails when one is not current.
+ * src/config/schema/generated.ts, its types; transforms/hookline.d.ts, what an editor needs of a transform; and
+ * docs/reference/. With --check, fails when one is not current.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -9,6 +9,7 @@ import { compile, type JSONSchema } from "json-schema-to-typescript";
 import { builtInDrivers } from "../src/config/plugins.ts";
 import { assembleSchema } from "../src/config/schema/assemble.ts";
 import { readSchema } from "../src/config/schema/validator.ts";
+import { writeReference } from "./reference.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const configSchema = assembleSchema(builtInDrivers);
@@ -17,6 +18,7 @@ const outputs = [
   { file: "schemas/config.json", text: `${JSON.stringify(configSchema, undefined, 2)}\n` },
   { file: "src/config/schema/generated.ts", text: await writeConfigTypes() },
   { file: "transforms/hookline.d.ts", text: await writeAuthorTypes() },
+  ...Object.entries(writeReference(configSchema)).map(([file, text]) => ({ file, text })),
 ];
 for (const { file, text } of outputs) {
   if (!process.argv.includes("--check")) await writeFile(path.join(root, file), text);

@@ -7,7 +7,7 @@ const RETRY_SOON = { "Retry-After": "1" };
  * Every error that a caller can get: its code is stable across versions; status, sentence and headers are what is sent
  * unless the place that throws it says more.
  */
-const HTTP_ERRORS = {
+export const HTTP_ERRORS = {
   bad_request: { status: 400, message: "This is not a valid HTTP request." },
   empty_message: { status: 400, message: "The message is blank." },
   invalid_encoding: { status: 400, message: "The body does not match its Content-Encoding." },

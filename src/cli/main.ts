@@ -27,7 +27,7 @@ export async function runCli(args: string[], io: CliIo): Promise<number> {
 }
 
 /** In the order of the help. */
-function createProgram(io: CliIo): Command {
+export function createProgram(io: CliIo): Command {
   const program = createCommand(io);
   addServe(program, io);
   addCheck(program, io);

@@ -93,7 +93,7 @@ function rawRoutes({ journal, tryHook, replay }: OperatorOptions): Routes {
 
 type JsonHandlers = Omit<
   { [Route in keyof OperatorAnswers]: (request: RouteRequest) => Promise<OperatorAnswers[Route]> },
-  "POST /api/try"
+  "GET /api/events/export" | "POST /api/events/:id/replay" | "POST /api/try"
 >;
 
 const PAGE = { limit: limit(), before: text };

@@ -21,16 +21,35 @@ import type { Trial } from "./trial.ts";
 
 /** What the operator API answers: the journal's records, with times in ISO 8601. */
 export interface OperatorAnswers {
+  /** Version, configuration, last reload error, and the figures of sandbox, queue and mailbox. */
   "GET /api/status": StatusView;
+  /** Events, newest first. Query: `hook`, `status`, `limit`, `before` (an id). */
   "GET /api/events": { events: EventView[] };
+  /** Events as NDJSON, one timeline a line, newest first. Query: `hook`, `status`, `since`, `until`. */
+  "GET /api/events/export": string;
+  /** Runs the event again as a new one, and answers as the hook would. */
+  "POST /api/events/:id/replay": unknown;
+  /** One event: request, mapping, log, error, runs, entries, deliveries. */
   "GET /api/events/:id": EventTimeline;
+  /** Sessions. Query: `limit`. */
   "GET /api/sessions": { sessions: View<SessionSummary>[] };
+  /** One session with its entries, oldest first. Query: `limit`, `after` (a `seq`). */
   "GET /api/sessions/:key*": SessionTimeline;
+  /** Agent turns, newest first. Query: `state`, `limit`, `before`. */
   "GET /api/runs": { runs: View<Run>[] };
+  /** Deliveries, newest first. Query: `state`, `limit`, `before`. */
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
+<<<<<<< HEAD
   "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
+=======
+  /** Runs and deliveries that failed permanently. Query: `limit`, `before`. */
+  "GET /api/dead-letters": { deadLetters: View<DeadLetter>[] };
+  /** Gives a dead letter all its attempts again. */
+>>>>>>> e7587b9 (docs: short README, guide, drivers, generated reference, all executed by a test)
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
+  /** Marks a dead letter as dropped. */
   "DELETE /api/dead-letters/:id": { ok: true; id: string };
+  /** The actions that a payload leads to. Body: `hook`, `payload`, `headers?`, `query?`. Nothing is recorded or executed. */
   "POST /api/try": Trial;
 }
 

@@ -1,0 +1,187 @@
+/**
+ * README and docs are executed: a page is a script. A fenced block with a file name is written to a folder, each `sh` block runs
+ * in one shell, and a `text` block right after it is its output, where `…` stands for anything within a line and a line
+ * of `…` alone for any lines. `console` blocks are for people only.
+ */
+import { execFile } from "node:child_process";
+import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { afterEach, describe, expect, test } from "vitest";
+import { parseSource } from "../src/config/parse/source.ts";
+import { builtInDrivers } from "../src/config/plugins.ts";
+import { assembleSchema } from "../src/config/schema/assemble.ts";
+import { compileSchema, readSchema } from "../src/config/schema/validator.ts";
+import { isObject } from "../src/shared/json.ts";
+import { startModels } from "./support/models.ts";
+import { startSlack } from "./support/slack.ts";
+
+const root = path.join(import.meta.dirname, "..");
+const pages = globSync(["README.md", "docs/{guide,drivers}/*.md"], { cwd: root }).toSorted();
+const linking = globSync(["*.md", "docs/**/*.md"], { cwd: root }).toSorted();
+
+interface Block {
+  language: string;
+  /** The second word of the info string. */
+  file: string | undefined;
+  text: string;
+}
+
+let cleanUp: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const step of cleanUp.toReversed()) await step();
+  cleanUp = [];
+});
+
+describe("every command and every file of a page works", () => {
+  const executed = pages.filter((page) => blocksOf(page).some(({ language }) => language === "sh"));
+  test.each(executed)("%s", async (page) => {
+    const folder = mkdtempSync(path.join(tmpdir(), "hookline-docs-"));
+    cleanUp.push(() => rmSync(folder, { recursive: true, force: true }));
+    const adapt = await adaptToMachine(page);
+    const blocks = blocksOf(page).map((block) => ({ ...block, text: adapt(block.text) }));
+    writeFileSync(path.join(folder, "page.sh"), toScript(blocks, folder));
+    const { stderr } = await runPage(folder);
+    for (const index of blocks.keys()) {
+      if (blocks[index + 1]?.language !== "text") continue;
+      const output = readFileSync(path.join(folder, `out.${index}`), "utf8");
+      expect(output.trimEnd() + stderr).toMatch(toPattern(blocks[index + 1]!.text));
+    }
+  });
+});
+
+describe("every part of a configuration that a page shows is valid", () => {
+  const check = compileSchema(assembleSchema(builtInDrivers), { all: true, references: [readSchema("mapping")] });
+  const fragments = pages.flatMap((page) =>
+    blocksOf(page).flatMap(({ language, file, text }) =>
+      language === "json5" && !file ? [[page, text] as const] : [],
+    ),
+  );
+  test.each(fragments)("%s: %s", (_, text) => {
+    const { value } = parseSource("page.json5", text);
+    const isMapping = isObject(value) && "match" in value;
+    expect(check(isMapping ? { hooks: { mappings: [value] } } : value)).toEqual([]);
+  });
+});
+
+test.each(linking)("the links of %s lead somewhere", (page) => {
+  const text = readFileSync(path.join(root, page), "utf8").replace(/^```.*?^```/gms, "");
+  const broken = [...text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].filter(([, target, anchor]) => {
+    const file = target ? path.join(root, path.dirname(page), target) : path.join(root, page);
+    return anchor === undefined ? !existing(file) : !anchorsOf(file).includes(anchor);
+  });
+  expect(broken.map(([link]) => link)).toEqual([]);
+});
+
+function blocksOf(page: string): Block[] {
+  const text = readFileSync(path.join(root, page), "utf8");
+  return [...text.matchAll(/^```(\S+)(?: (\S+))?\n(.*?)^```$/gms)].map(([, language, file, body]) => ({
+    language: language!,
+    file,
+    text: body!,
+  }));
+}
+
+/** One shell for the whole page, so that variables and background jobs last; the output of each block goes to its own file. */
+function toScript(blocks: Block[], folder: string): string {
+  const steps = blocks.map(({ language, file, text }, index) => {
+    const write = file ? `mkdir -p ${path.dirname(file)}; cat > ${file} <<'END_OF_FILE'\n${text}END_OF_FILE\n` : "";
+    if (language !== "sh") return write;
+    return file ? `${write}chmod +x ${file}` : `{\n${text}} > ${path.join(folder, `out.${index}`)} 2>&1`;
+  });
+  return ["set -eu", "trap 'code=$?; kill $(jobs -p) 2>/dev/null || true; wait; exit $code' EXIT", ...steps].join("\n");
+}
+
+async function runPage(folder: string): Promise<{ stderr: string }> {
+  const bin = path.join(folder, "bin");
+  mkdirSync(bin);
+  const node = JSON.stringify(process.execPath);
+  const main = path.join(root, "src/cli/webhooks.ts");
+  // The log of the service does not belong to the output of the block that started it.
+  const command = `#!/bin/sh\nif [ "$1" = serve ]; then exec ${node} ${main} "$@" >> serve.log 2>&1; fi\nexec ${node} ${main} "$@"\n`;
+  writeFileSync(path.join(bin, "webhooks"), command);
+  chmodSync(path.join(bin, "webhooks"), 0o755);
+  for (const [name, entry] of [
+    ["index", "index"],
+    ["contracts", "contracts/index"],
+  ] as const) {
+    const file = path.join(folder, `node_modules/hookline/${name}.js`);
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, `export * from ${JSON.stringify(pathToFileURL(path.join(root, `src/${entry}.ts`)).href)};\n`);
+  }
+  const exports = { ".": "./index.js", "./contracts": "./contracts.js" };
+  const manifest = { name: "hookline", type: "module", exports };
+  writeFileSync(path.join(folder, "node_modules/hookline/package.json"), JSON.stringify(manifest));
+  const { INIT_CWD: _, WEBHOOKS_CONFIG: __, FORCE_COLOR: ___, ...env } = process.env;
+  const PATH = [bin, path.dirname(process.execPath), env.PATH].join(":");
+  const run = promisify(execFile)("bash", ["page.sh"], {
+    cwd: folder,
+    env: { ...env, PATH, NO_COLOR: "1", SLACK_TOKEN: SLACK_ENV.token },
+    timeout: 60_000,
+  });
+  return run.catch((error: Error) => {
+    const outputs = globSync("{out.*,serve.log}", { cwd: folder }).toSorted();
+    const shown = outputs.map((name) => `--- ${name}\n${readFileSync(path.join(folder, name), "utf8")}`);
+    throw new Error([error.message, ...shown].join("\n"));
+  });
+}
+
+const SLACK_ENV = { token: "" };
+
+/** Puts a free port, and servers on this machine, in the place of those that a page names. */
+async function adaptToMachine(page: string): Promise<(text: string) => string> {
+  const port = String(await findFreePort());
+  const replacements: [RegExp, string][] = [
+    [/18790/g, port],
+    [/^\{\n(?=[^]*^ {2}hooks: )(?![^]*^ {2}gateway: )/gm, `{\n  gateway: { port: ${port} },\n`],
+    [/^ {2}gateway: \{(?! port)/gm, `  gateway: { port: ${port},`],
+  ];
+  if (page.endsWith("agents.md")) {
+    const models = await startModels();
+    models.reply("Hello");
+    cleanUp.push(models.close);
+    replacements.push([/http:\/\/127\.0\.0\.1:11434\/v1/g, models.baseUrl]);
+  }
+  if (page.endsWith("channels.md")) {
+    const slack = await startSlack();
+    cleanUp.push(slack.close);
+    SLACK_ENV.token = slack.token;
+    replacements.push(
+      [/C0123456789/g, slack.channel],
+      [/"\$\{SLACK_TOKEN\}" \}/g, `"\${SLACK_TOKEN}", baseUrl: "${slack.baseUrl}" }`],
+    );
+  }
+  return (text) => replacements.reduce((adapted, [pattern, value]) => adapted.replace(pattern, value), text);
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+function toPattern(text: string): RegExp {
+  const lines = text.trimEnd().split("\n");
+  const patterns = lines.map((line) => (line === "…" ? "[^]*" : line.split("…").map(RegExp.escape).join(".*")));
+  return new RegExp(`^${patterns.join("\\n")}$`);
+}
+
+function existing(file: string): boolean {
+  return globSync(path.basename(file) || ".", { cwd: path.dirname(file) }).length > 0;
+}
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(file: string): string[] {
+  const headings = readFileSync(file, "utf8").matchAll(/^#+ (.+)$/gm);
+  return [...headings].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
