@@ -39,13 +39,9 @@ export interface OperatorAnswers {
   "GET /api/runs": { runs: View<Run>[] };
   /** Deliveries, newest first. Query: `state`, `limit`, `before`. */
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
-<<<<<<< HEAD
-  "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
-=======
   /** Runs and deliveries that failed permanently. Query: `limit`, `before`. */
-  "GET /api/dead-letters": { deadLetters: View<DeadLetter>[] };
+  "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
   /** Gives a dead letter all its attempts again. */
->>>>>>> e7587b9 (docs: short README, guide, drivers, generated reference, all executed by a test)
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
   /** Marks a dead letter as dropped. */
   "DELETE /api/dead-letters/:id": { ok: true; id: string };
