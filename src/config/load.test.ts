@@ -162,22 +162,30 @@ describe("problems", () => {
     expect(new ConfigError(problems).message).not.toContain("s3cret");
   });
 
-  test("everything that breaks a rule comes together, from top to bottom", async () => {
+  test("unknown keys and everything that breaks a rule come together, from top to bottom", async () => {
     const file = writeConfig(`{
+  log: { level: "info", level: "warn" },
   hooks: {
     enabled: true,
     presets: ["gihub"],
     mappings: [
-      { channel: "slakc", messageTemplate: "\${UNSET}" },
+      { channel: "slakc", messageTemplate: "\${UNSET}", __proto__: 1 },
     ],
   },
+  agents: { providers: { a: { kind: "openai", key: "x" } }, defaults: { models: [{ id: "a/b", name: "c" }] } },
+  channel: {},
 }`);
     const problems = await problemsOf(file);
     expect(placesOf(problems)).toEqual([
-      [2, 3, "hooks.token"],
-      [4, 15, "hooks.presets[0]"],
-      [6, 9, "hooks.mappings[0].channel"],
-      [6, 27, "hooks.mappings[0].messageTemplate"],
+      [2, 25, "log.level"],
+      [3, 3, "hooks.token"],
+      [5, 15, "hooks.presets[0]"],
+      [7, 9, "hooks.mappings[0].channel"],
+      [7, 27, "hooks.mappings[0].messageTemplate"],
+      [7, 56, "hooks.mappings[0].__proto__"],
+      [10, 47, "agents.providers.a.key"],
+      [10, 95, "agents.defaults.models[0].name"],
+      [11, 3, "channel"],
     ]);
     expect(problems.every((problem) => problem.file === file)).toBe(true);
   });

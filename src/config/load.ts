@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
-import { isObject, isWithin } from "../shared/json.ts";
+import { isObject, isWithin, readPath, type Segment } from "../shared/json.ts";
 import { PACKAGE_ROOT } from "./package.ts";
 import { parseSource, type Source } from "./parse/source.ts";
 import { builtInDrivers, type Drivers, loadPlugins } from "./plugins.ts";
@@ -14,7 +14,7 @@ import type { Finding } from "./rules/finding.ts";
 import { applyRules } from "./rules/rules.ts";
 import { assembleSchema } from "./schema/assemble.ts";
 import type { UserConfig, ValidConfig } from "./schema/generated.ts";
-import { toConfigProblem } from "./schema/problems.ts";
+import { type SchemaProblem, toConfigProblem } from "./schema/problems.ts";
 import { compileSchema, readSchema, type SchemaCheck } from "./schema/validator.ts";
 import type { ResolvedConfig } from "./types.ts";
 
@@ -77,12 +77,9 @@ export async function checkConfig(written: unknown, options: CheckOptions): Prom
   const placeAll = (problems: ConfigProblem[]): ConfigProblem[] =>
     problems.map((problem) => locate(problem, sources, file)).toSorted(byPlace(file));
 
-  // Which blocks are valid is known only with all plugins.
-  const invalid = plugins.problems.length > 0 ? plugins.problems : checkSchema(value, drivers);
-  const duplicates = source?.duplicates ?? [];
-  if (!isValid(value, [...invalid, ...duplicates])) {
-    throw new ConfigError(placeAll([...duplicates, ...unresolved, ...without(invalid, unresolved)]));
-  }
+  const { unknown, invalid } = checkSchema(value, drivers, plugins.problems);
+  const passable = [...(source?.duplicates ?? []), ...unresolved, ...without(unknown, unresolved)];
+  if (!isValid(value, invalid)) throw new ConfigError(placeAll([...passable, ...without(invalid, unresolved)]));
 
   const config = resolveConfig(value, options, drivers);
   const presets = loadPresets(config.hooks, presetsDir);
@@ -94,7 +91,7 @@ export async function checkConfig(written: unknown, options: CheckOptions): Prom
   return {
     config,
     drivers,
-    problems: placeAll([...unresolved, ...without(ofLevel("error", findings), unresolved)]),
+    problems: placeAll([...passable, ...without(ofLevel("error", findings), unresolved)]),
     warnings: placeAll(without(ofLevel("warning", findings), unresolved)),
     place: (problem) => locate(toOrigin(problem, presets.origins), sources, file),
     files: [...sources.keys(), ...references, ...plugins.files],
@@ -104,15 +101,36 @@ export async function checkConfig(written: unknown, options: CheckOptions): Prom
 /** A valid configuration of a program's own, without plugins. Throws a `ConfigError` if it does not fit the schema. */
 export function resolveUserConfig(user: UserConfig, origin: Origin): ResolvedConfig {
   const value = structuredClone(user);
-  const problems = checkSchema(value, builtInDrivers);
-  if (!isValid(value, problems)) throw new ConfigError(problems);
+  const { unknown, invalid } = checkSchema(value, builtInDrivers);
+  if (!isValid(value, [...unknown, ...invalid])) throw new ConfigError([...unknown, ...invalid]);
   return resolveConfig(value, origin, builtInDrivers);
 }
 
-/** Fills in the defaults, and finds what does not fit the schema. */
-function checkSchema(value: unknown, drivers: Drivers): ConfigProblem[] {
+/** The blocks whose schemas are those of drivers. */
+const DRIVER_BLOCKS = ["agents.providers", "channels", "hooks.mail.source"];
+
+/**
+ * Fills in the defaults, and finds what does not fit the schema. Unknown keys are removed, so that the rest can be checked
+ * further. If a plugin is missing, the blocks of drivers are not judged.
+ */
+function checkSchema(
+  value: unknown,
+  drivers: Drivers,
+  missing: ConfigProblem[] = [],
+): Record<"unknown" | "invalid", ConfigProblem[]> {
   const check = drivers === builtInDrivers ? (builtInCheck ??= compile(drivers)) : compile(drivers);
-  return check(value).map(toConfigProblem);
+  const find = (): SchemaProblem[] =>
+    check(value).filter(
+      ({ path: key }) => missing.length === 0 || !DRIVER_BLOCKS.some((block) => isWithin(key, block)),
+    );
+  const unknown = find().filter((problem) => problem.unknown);
+  for (const { segments } of unknown) removeKey(value, segments);
+  return { unknown: unknown.map(toConfigProblem), invalid: [...missing, ...find().map(toConfigProblem)] };
+}
+
+function removeKey(value: unknown, segments: Segment[]): void {
+  const parent = readPath(value, segments.slice(0, -1));
+  if (isObject(parent)) delete parent[segments.at(-1) ?? ""];
 }
 
 let builtInCheck: SchemaCheck | undefined;

@@ -95,10 +95,10 @@ describe("a plugin that cannot be used is a problem of its entry", () => {
   });
 });
 
-test("where a plugin cannot be used, nothing else is checked", async () => {
-  const config = '{ plugins: ["./p.mjs"], agents: { providers: { p: { kind: "parrot" } } }, hook: {} }';
-  const problems = await problemsOf(config, 'throw new Error("not today");');
-  expect(problems.map(({ key }) => key)).toEqual(["plugins[0]"]);
+test("where a plugin cannot be used, all is checked but the blocks that could be its own", async () => {
+  const blocks = "agents: { providers: { p: { kind: 'parrot' } } }, channels: { horn: {} }";
+  const problems = await problemsOf(`{ plugins: ["./p.mjs"], ${blocks}, hook: {} }`, 'throw new Error("not today");');
+  expect(problems.map(({ key }) => key)).toEqual(["plugins[0]", "hook"]);
 });
 
 test("the default of an option is filled in, and a channel may have a new name", async () => {

@@ -23,13 +23,16 @@ describe("problems", () => {
   test.each([
     [{ hook: {} }, 'hook: unknown key "hook"; did you mean "hooks"?'],
     [{ hooks: { tokne: "x" } }, 'hooks.tokne: unknown key "tokne"; did you mean "token"?'],
-    [{ hooks: { mappings: [{ macth: {} }] } }, 'hooks.mappings[0].macth: unknown key "macth"; did you mean "match"?'],
+    [
+      { hooks: { mappings: [{ macth: {}, messageTemplate: "x" }] } },
+      'hooks.mappings[0].macth: unknown key "macth"; did you mean "match"?',
+    ],
     [
       { agents: { providers: { a: { kind: "openai", apikey: "s3cret" } } } },
       'agents.providers.a.apikey: unknown key "apikey"; did you mean "apiKey"?',
     ],
     [
-      { hooks: { presets: [{ use: "x", wiht: {} }] } },
+      { hooks: { presets: [{ use: "mail", wiht: {} }] } },
       'hooks.presets[0].wiht: unknown key "wiht"; did you mean "with"?',
     ],
     [{ store: { entirelyElse: 1 } }, 'store.entirelyElse: unknown key "entirelyElse"; known here: path, retention'],
