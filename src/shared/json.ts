@@ -14,7 +14,7 @@ export function parseObject(text: string): Record<string, unknown> {
 }
 
 /** An own field of a value; undefined if it is inherited or missing. */
-export function readOwn(value: unknown, key: string): unknown {
+export function readOwn(value: unknown, key: Segment): unknown {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
   return Reflect.get(value, key);
 }
@@ -34,7 +34,7 @@ export function parsePath(text: string): Path | undefined {
 }
 
 /** The value at a path of own fields, or undefined. */
-export function readPath(value: unknown, path: Path): unknown {
+export function readPath(value: unknown, path: readonly Segment[]): unknown {
   return path.reduce((parent, key) => readOwn(parent, key), value);
 }
 
