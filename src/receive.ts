@@ -1,4 +1,4 @@
-import { toSystemEvent } from "./actions/system-event.ts";
+import { toSystemEvent } from "./actions/heartbeat.ts";
 import { HookError } from "./errors.ts";
 import { receiptToResponse } from "./ingress/respond.ts";
 import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent } from "./journal/event.ts";

@@ -1,9 +1,12 @@
-import { toPrompt } from "../boundary/boundary.ts";
-import type { NewDelivery, TurnOutcome } from "../journal/journal.ts";
+import { type Origin, toLabel, toPrompt } from "../boundary/boundary.ts";
+import type { NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
-import { isOnlyAck } from "./heartbeat.ts";
-import { type HookRun, originOf, toSummary } from "./system-event.ts";
-import { runAgentTurn, type TurnContext, type TurnResult } from "./turn.ts";
+import { cutText } from "../shared/text.ts";
+import { type AgentAction, MAIN_SESSION } from "../types.ts";
+import { isOnlyAck, runAgentTurn, type TurnContext, type TurnResult, TurnTimeout } from "./turn.ts";
+
+/** A run of an agent action; a heartbeat's run has no action. */
+export type HookRun = Run & { action: AgentAction };
 
 /** Runs an agent action: a turn of its own session, a summary for the main session, the delivery of the reply. */
 export async function runAgentAction(run: HookRun, context: TurnContext): Promise<TurnOutcome> {
@@ -48,4 +51,42 @@ function toDeliveries({ id: runId, eventId, action }: HookRun, text: string, ack
   // Only an agent can acknowledge. In a message that was passed on, the same words come from outside.
   if (agent !== "none" && isOnlyAck(text, ack)) return [];
   return [{ id: createId(), runId, eventId, channel, to, text }];
+}
+
+/** The summary of a run that succeeded: `Hook <name>: …`. */
+export function toSummary(run: HookRun, reply: string, at: number): NewEntry {
+  return createSummary(run, `Hook ${toLabel(run.action.name)}: ${wrapExcerpt(run, reply)}`, at);
+}
+
+/** The summary of a run that failed permanently: `Hook <name> (error): …`. */
+export function toErrorSummary(run: HookRun, error: Error, at: number): NewEntry {
+  // A provider's error may quote what it was sent, which came from outside. Only the timeout's text is our own.
+  const text = error instanceof TurnTimeout ? error.message : wrapExcerpt(run, error.message);
+  return createSummary(run, `Hook ${toLabel(run.action.name)} (error): ${text}`, at);
+}
+
+/** Where the untrusted text of a run came from. */
+function originOf(run: HookRun): Origin {
+  const hook = run.hook ?? run.action.name;
+  return { source: `webhook ${hook}`, hook };
+}
+
+function createSummary({ id: runId, eventId, action }: HookRun, text: string, at: number): NewEntry {
+  const urgent = action.wakeMode === "now";
+  return { sessionKey: MAIN_SESSION, role: "system", text, at, eventId, runId, pending: true, urgent };
+}
+
+/** In characters; the run keeps the whole text. */
+const MAX_EXCERPT = 2000;
+
+/** What an agent makes of untrusted text is just as untrusted. */
+function wrapExcerpt(run: HookRun, text: string): string {
+  const { allowUnsafeExternalContent } = run.action;
+  return toPrompt(shorten(text.trim() || "(no text)"), { allowUnsafeExternalContent }, originOf(run));
+}
+
+function shorten(text: string): string {
+  if (text.length <= MAX_EXCERPT) return text;
+  const start = cutText(text, MAX_EXCERPT);
+  return `${start}\n[… ${text.length - start.length} more characters]`;
 }

@@ -1,42 +1,31 @@
 import { describe, expect, test } from "vitest";
-import { isOnlyAck } from "./heartbeat.ts";
+import type { WakeAction } from "../types.ts";
+import { toSystemEvent } from "./heartbeat.ts";
 
-const ACK = "HEARTBEAT_OK";
+describe("toSystemEvent", () => {
+  const context = { eventId: "event", hook: "wake", source: "webhook", at: 5 };
+  const wake: WakeAction = { kind: "wake", text: "New mail", mode: "now", allowUnsafeExternalContent: false };
 
-describe("isOnlyAck", () => {
-  test.each([
-    ACK,
-    `  ${ACK}\n`,
-    `**${ACK}**`,
-    `__${ACK}__`,
-    `\`${ACK}\`.`,
-    `“${ACK}!”`,
-    `<p><b>${ACK}</b>.</p>`,
-    `${ACK} nothing to report`,
-    `All is quiet.\n\n${ACK}`,
-    `${ACK}${" x".repeat(150)}`,
-  ])("accepts %j", (reply) => expect(isOnlyAck(reply, ACK)).toBe(true));
-
-  test.each([
-    "",
-    "ok",
-    `${ACK}AY`,
-    `NOT${ACK}`,
-    `_x${ACK}`,
-    `The reply ${ACK} means nothing to report.`,
-    `${ACK}${"x ".repeat(151)}`,
-    `${"!".repeat(400)}${ACK}`,
-  ])("refuses %j", (reply) => expect(isOnlyAck(reply, ACK)).toBe(false));
-
-  test("accepts an ack made of punctuation", () => {
-    expect(isOnlyAck(" ✓ ", "✓")).toBe(true);
-    expect(isOnlyAck("[OK] all well", "[OK]")).toBe(true);
+  test("a wake becomes a pending system event of the main session, its text inside the boundary", () => {
+    const { text, ...entry } = toSystemEvent(wake, context);
+    expect(entry).toEqual({
+      sessionKey: "main",
+      role: "system",
+      at: 5,
+      eventId: "event",
+      pending: true,
+      urgent: true,
+    });
+    expect(text).toMatch(/<<<EXTERNAL_UNTRUSTED_CONTENT id="[^]*Hook: wake\n---\nNew mail\n<<<END_/);
   });
 
-  test("a long reply of punctuation takes linear time", () => {
-    const startedAt = performance.now();
-    isOnlyAck(`${"-".repeat(500_000)}x`, ACK);
-    // Linear takes a millisecond, quadratic minutes.
-    expect(performance.now() - startedAt).toBeLessThan(10_000);
+  test("for the next heartbeat it is not urgent", () => {
+    expect(toSystemEvent({ ...wake, mode: "next-heartbeat" }, context).urgent).toBe(false);
+  });
+
+  test("is the plain text after the instructions if the mapping allows unsafe content", () => {
+    const unsafe = { ...wake, allowUnsafeExternalContent: true };
+    expect(toSystemEvent(unsafe, context).text).toBe("New mail");
+    expect(toSystemEvent({ ...unsafe, instructions: "Read it." }, context).text).toBe("Read it.\n\nNew mail");
   });
 });

@@ -1,7 +1,8 @@
-import type { Entry, TurnOutcome } from "../journal/journal.ts";
+import { type Origin, toPrompt } from "../boundary/boundary.ts";
+import type { Entry, NewEntry, TurnOutcome } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
-import { MAIN_SESSION } from "../types.ts";
-import { runAgentTurn, type TurnContext } from "./turn.ts";
+import { MAIN_SESSION, type WakeAction } from "../types.ts";
+import { isOnlyAck, runAgentTurn, type TurnContext } from "./turn.ts";
 
 export interface Heartbeat {
   runId: string;
@@ -36,26 +37,18 @@ function toMessage(events: Entry[], ack: string): string {
   ].join("\n\n");
 }
 
-/** How much text there may be beside the ack, in characters. */
-const MAX_BESIDE = 300;
-
-/** Whether a reply is just the ack: at its start or end, with at most 300 characters beside it. */
-export function isOnlyAck(reply: string, ack: string): boolean {
-  const text = reply.trim();
-  // This comes first because the patterns below are slow on long runs of punctuation.
-  if (text.length - ack.length > MAX_BESIDE) return false;
-  return isAtEdge(text, ack.trim()) || isAtEdge(withoutPunctuation(text), withoutPunctuation(ack));
-}
-
-/** Drops quotes, Markdown and HTML emphasis, and other punctuation around a text. */
-function withoutPunctuation(text: string): string {
-  return text.replace(/<\/?[a-z]\w*>/gi, " ").replace(/^[\s\p{P}\p{S}]+|[\s\p{P}\p{S}]+$/gu, "");
-}
-
-/** Whether the text starts or ends with these words, as whole words. */
-function isAtEdge(text: string, words: string): boolean {
-  if (words === "") return false;
-  const isFirst = text.startsWith(words) && !/^[\p{L}\p{N}_]/u.test(text.slice(words.length));
-  const isLast = text.endsWith(words) && !/[\p{L}\p{N}_]$/u.test(text.slice(0, -words.length));
-  return isFirst || isLast;
+/** The system event that a wake adds to the main session. `at` is in milliseconds since the epoch. */
+export function toSystemEvent(
+  action: WakeAction,
+  { eventId, at, ...origin }: Origin & { eventId: string; at: number },
+): NewEntry {
+  return {
+    sessionKey: MAIN_SESSION,
+    role: "system",
+    text: toPrompt(action.text, action, origin),
+    at,
+    eventId,
+    pending: true,
+    urgent: action.mode === "now",
+  };
 }

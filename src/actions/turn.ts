@@ -50,3 +50,27 @@ export class TurnTimeout extends DriverError {
     super(`timed out after ${seconds} s`, { retryable: false });
   }
 }
+
+/** How much text there may be beside the ack, in characters. */
+const MAX_BESIDE = 300;
+
+/** Whether a reply is just the ack: at its start or end, with at most 300 characters beside it. */
+export function isOnlyAck(reply: string, ack: string): boolean {
+  const text = reply.trim();
+  // This comes first because the patterns below are slow on long runs of punctuation.
+  if (text.length - ack.length > MAX_BESIDE) return false;
+  return isAtEdge(text, ack.trim()) || isAtEdge(withoutPunctuation(text), withoutPunctuation(ack));
+}
+
+/** Drops quotes, Markdown and HTML emphasis, and other punctuation around a text. */
+function withoutPunctuation(text: string): string {
+  return text.replace(/<\/?[a-z]\w*>/gi, " ").replace(/^[\s\p{P}\p{S}]+|[\s\p{P}\p{S}]+$/gu, "");
+}
+
+/** Whether the text starts or ends with these words, as whole words. */
+function isAtEdge(text: string, words: string): boolean {
+  if (words === "") return false;
+  const isFirst = text.startsWith(words) && !/^[\p{L}\p{N}_]/u.test(text.slice(words.length));
+  const isLast = text.endsWith(words) && !/[\p{L}\p{N}_]$/u.test(text.slice(0, -words.length));
+  return isFirst || isLast;
+}

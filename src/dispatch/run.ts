@@ -1,5 +1,4 @@
-import { runAgentAction } from "../actions/agent.ts";
-import { toErrorSummary } from "../actions/system-event.ts";
+import { runAgentAction, toErrorSummary } from "../actions/agent.ts";
 import type { ClaimedRun, Run } from "../journal/journal.ts";
 import { takeWithin } from "../shared/text.ts";
 import type { DispatchContext } from "./context.ts";

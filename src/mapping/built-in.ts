@@ -2,9 +2,8 @@ import type { AgentPayload, WakePayload } from "../config/schema/generated.ts";
 import { compileSchema, readSchema, type SchemaCheck } from "../config/schema/validator.ts";
 import { HookError } from "../errors.ts";
 import { isObject } from "../shared/json.ts";
-import type { HookRequest, Resolution } from "../types.ts";
+import type { HookAction } from "../types.ts";
 import { type Draft, fillDraft } from "./draft.ts";
-import { toChosenKey } from "./idempotency.ts";
 import { type Terms, toAction } from "./policy.ts";
 
 type BuiltIn = "wake" | "agent";
@@ -12,20 +11,16 @@ type BuiltIn = "wake" | "agent";
 const SCHEMAS = { wake: readSchema("wake"), agent: readSchema("agent") };
 const CHECKS = { wake: compileSchema(SCHEMAS.wake), agent: compileSchema(SCHEMAS.agent) };
 
-/** Resolves a request to `wake` or `agent`: the fields of its payload, under the operator's policy. */
+/** The action of a request to `wake` or `agent`: the fields of its payload, under the operator's policy. */
 export function resolveBuiltIn(
   hook: BuiltIn,
-  request: HookRequest,
+  payload: unknown,
   terms: Pick<Terms, "config" | "channels">,
-): Resolution {
-  const { draft, idempotencyKey } = hook === "wake" ? readWake(request.payload) : readAgent(request.payload);
+): { action: HookAction; idempotencyKey?: string; warnings: string[] } {
+  const { draft, idempotencyKey } = hook === "wake" ? readWake(payload) : readAgent(payload);
   const filled = fillDraft(draft, hook);
-  return {
-    actions: [toAction(filled, { ...terms, allowsUnsafe: false, requestedKey: filled.sessionKey })],
-    idempotency: toChosenKey(request.idempotencyKey ?? idempotencyKey),
-    warnings: findUnknownFields(hook, request.payload),
-    log: [],
-  };
+  const action = toAction(filled, { ...terms, allowsUnsafe: false, requestedKey: filled.sessionKey });
+  return { action, idempotencyKey, warnings: findUnknownFields(hook, payload) };
 }
 
 /** Throws a `HookError` that names the field if the payload does not satisfy the schema. */

@@ -1,12 +1,13 @@
+import { createHash } from "node:crypto";
 import { HookError } from "../errors.ts";
+import { createId } from "../shared/id.ts";
 import { isObject, readPath, replaceAt } from "../shared/json.ts";
 import type { TransformCall } from "../transforms/runner.ts";
 import { BUILT_IN_HOOKS, type HookAction, type HookRequest, type LogLine, type Resolution } from "../types.ts";
 import { requireValid, resolveBuiltIn } from "./built-in.ts";
 import type { CompiledMapping, ForEach } from "./compile.ts";
 import { fillDraft, type FilledDraft, renderDraft, toBase } from "./draft.ts";
-import { numberKey, requireIdempotencyKey, toChosenKey, toEventKey, toItemKeys, toKey } from "./idempotency.ts";
-import type { MappingIndex } from "./mapping-index.ts";
+import type { MappingIndex } from "./match.ts";
 import { type Terms, toAction } from "./policy.ts";
 import { type Budget, createBudget } from "./template/template.ts";
 import { type RunTransform, transformDraft } from "./transform.ts";
@@ -26,7 +27,11 @@ export async function resolveRequest(
 ): Promise<Resolution> {
   requireIdempotencyKey(request);
   const builtIn = BUILT_IN_HOOKS.find((hook) => hook === request.hook);
-  if (builtIn) return resolveBuiltIn(builtIn, request, { config, channels });
+  if (builtIn) {
+    const { action, idempotencyKey, warnings } = resolveBuiltIn(builtIn, request.payload, { config, channels });
+    const idempotency = toChosenKey(request.idempotencyKey ?? idempotencyKey);
+    return { actions: [action], idempotency, warnings, log: [] };
+  }
   const mapping = mappings.find(request);
   if (!mapping) throw notFound(mappings.names(request.hook));
 
@@ -60,7 +65,7 @@ async function resolveItems(job: Job): Promise<Resolution> {
   const { mapping, request, config, log } = job;
   const { maxFanOut } = config.hooks;
   const actions: HookAction[] = [];
-  const keys: { rendered: string | undefined; actions: number }[] = [];
+  const keys: ItemKey[] = [];
   for (const item of fanOut(request.payload, mapping.forEach, maxFanOut)) {
     const resolved = await resolveItem(item, job);
     actions.push(...resolved.actions);
@@ -178,3 +183,54 @@ function withDetail(error: unknown, detail: { mapping: string; log: LogLine[] })
 }
 
 const TOO_DEEP = new HookError("invalid_payload", { message: "The payload is nested too deeply." });
+
+type Idempotency = NonNullable<Resolution["idempotency"]>;
+
+/** In characters. A longer key of a template is replaced by its hash; a longer header is refused. */
+const MAX_KEY_LENGTH = 255;
+const VISIBLE = /^[\x21-\x7e]+$/;
+
+/** Throws a `HookError` if the `Idempotency-Key` header is present and not a valid key. */
+function requireIdempotencyKey({ idempotencyKey: key }: HookRequest): void {
+  if (key === undefined || (key.length <= MAX_KEY_LENGTH && VISIBLE.test(key))) return;
+  const message = `Idempotency-Key must be 1 to ${MAX_KEY_LENGTH} visible ASCII characters.`;
+  throw new HookError("invalid_idempotency_key", { message });
+}
+
+/** A key from header or body. The same key with other content is the caller's mistake. */
+function toChosenKey(key: string | undefined): Idempotency | undefined {
+  return key === undefined ? undefined : { keys: [key], perAction: false, conflictOnOtherContent: true };
+}
+
+/** The key of the whole event, from the `dedupe` template; none if that renders blank. */
+function toEventKey(rendered: string | undefined): Idempotency | undefined {
+  const key = toKey(rendered);
+  return key === undefined ? undefined : { keys: [key], perAction: false, conflictOnOtherContent: false };
+}
+
+/** What `dedupe` renders for one item, and the number of actions the item became. */
+interface ItemKey {
+  rendered: string | undefined;
+  actions: number;
+}
+
+/** One key per action. An item without a key never counts as a duplicate. */
+function toItemKeys(items: ItemKey[]): Idempotency | undefined {
+  const keys = items.flatMap(({ rendered, actions }) => {
+    const key = toKey(rendered) ?? createId();
+    return Array.from({ length: actions }, (_, index) => numberKey(key, index));
+  });
+  return keys.length === 0 ? undefined : { keys, perAction: true, conflictOnOtherContent: false };
+}
+
+/** The key of the action at `index` among those that one item became. */
+function numberKey(key: string, index: number): string {
+  return index === 0 ? key : `${key}#${index + 1}`;
+}
+
+/** The rendered text as a key; none if it is blank. */
+function toKey(rendered: string | undefined): string | undefined {
+  const key = rendered?.trim() ?? "";
+  if (key.length <= MAX_KEY_LENGTH) return key || undefined;
+  return `sha256:${createHash("sha256").update(key).digest("hex")}`;
+}

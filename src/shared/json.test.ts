@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { appendSegment, isWithin, parsePath, readPath, replaceAt, toKeyPath } from "./json.ts";
+import { appendSegment, isWithin, parsePath, readPath, replaceAt, toKeyPath, toText } from "./json.ts";
 
 test.each([
   ["messages", ["messages"]],
@@ -57,4 +57,15 @@ test("a path is within itself and its parents, not within a longer name", () => 
   expect(isWithin("a.b", "a.b")).toBe(true);
   expect(isWithin("a.bc", "a.b")).toBe(false);
   expect(isWithin("a", "a.b")).toBe(false);
+});
+
+test.each([
+  [undefined, ""],
+  [null, ""],
+  [false, "false"],
+  [0, "0"],
+  ["a<b>&", "a<b>&"],
+  [[1, { a: null }], '[1,{"a":null}]'],
+])("the text of %j is %j", (value, expected) => {
+  expect(toText(value)).toBe(expected);
 });

@@ -13,6 +13,12 @@ export function parseObject(text: string): Record<string, unknown> {
   }
 }
 
+/** A value as text: nothing if it is missing or null, JSON if it is not text already. */
+export function toText(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === undefined || value === null ? "" : JSON.stringify(value);
+}
+
 /** An own field of a value; undefined if it is inherited or missing. */
 export function readOwn(value: unknown, key: Segment): unknown {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;

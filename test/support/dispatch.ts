@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { toSystemEvent } from "../../src/actions/system-event.ts";
+import { toSystemEvent } from "../../src/actions/heartbeat.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "../../src/agents/driver.ts";
 import type { ChannelDriver, OutgoingMessage } from "../../src/channels/driver.ts";
 import { splitText } from "../../src/channels/split.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { HELPERS, toText } from "./helpers.ts";
+import { HELPERS } from "./helpers.ts";
 
 describe("helpers", () => {
   test.each([
@@ -47,15 +47,4 @@ describe("helpers", () => {
     expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "DD.MM.YYYY HH:mm:ss")).toBe("20.11.2026 09:08:07");
     expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "yyyy-MM-dd")).toBe("2026-11-20");
   });
-});
-
-test.each([
-  [undefined, ""],
-  [null, ""],
-  [false, "false"],
-  [0, "0"],
-  ["a<b>&", "a<b>&"],
-  [[1, { a: null }], '[1,{"a":null}]'],
-])("the text of %j is %j", (value, expected) => {
-  expect(toText(value)).toBe(expected);
 });

@@ -1,3 +1,4 @@
+import { toText } from "../../shared/json.ts";
 import { cutText } from "../../shared/text.ts";
 
 /** A helper that gives a value: `{{truncate body 100}}`, `(eq action "opened")`. */
@@ -11,7 +12,7 @@ export interface Helper {
 
 /** Everything a template can call beside `if`, `unless`, `each`, `with` and `lookup`. None throws, whatever the values. */
 export const HELPERS: Record<string, Helper> = {
-  json: { takes: [1, 1], run: toJson },
+  json: { takes: [1, 1], run: (value) => JSON.stringify(value ?? null) },
   /** The first value that is not missing, null or empty text. */
   default: {
     takes: [2, Infinity],
@@ -32,16 +33,6 @@ export const HELPERS: Record<string, Helper> = {
   or: { takes: [1, Infinity], run: (...values) => values.at(values.findIndex(isTrue)) },
   not: { takes: [1, 1], run: (value) => !isTrue(value) },
 };
-
-/** A value as text: nothing if it is missing or null, JSON if it is a list or an object. */
-export function toText(value: unknown): string {
-  if (typeof value === "string") return value;
-  return value === undefined || value === null ? "" : toJson(value);
-}
-
-function toJson(value: unknown): string {
-  return JSON.stringify(value ?? null);
-}
 
 function truncate(value: unknown, length: unknown): string {
   const text = toText(value);

@@ -1,7 +1,7 @@
 import Handlebars from "handlebars";
 import { HookError } from "../../errors.ts";
-import { readOwn } from "../../shared/json.ts";
-import { HELPERS, toText } from "./helpers.ts";
+import { readOwn, toText } from "../../shared/json.ts";
+import { HELPERS } from "./helpers.ts";
 import { isStatic, prepareSyntax, TemplateError, TEXT_HELPER } from "./syntax.ts";
 
 export interface Template {
