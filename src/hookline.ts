@@ -18,7 +18,7 @@ import { createTelemetry } from "./telemetry/telemetry.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
 
 /** How long `close` waits for turns and deliveries in flight, in milliseconds; the rest runs again after the next start. */
-const CLOSE_MS = 30_000;
+export const CLOSE_MS = 30_000;
 
 export interface HooklineOptions {
   /** A configuration, or the path of its file, which is read again at every reload. */
@@ -41,6 +41,8 @@ export interface Hookline {
   reload(): Promise<void>;
   /** The compiled configuration in use, with its warnings. */
   program(): Program;
+  /** What `close` would wait for. */
+  inFlight(): { turns: number; deliveries: number };
   /** Refuses new requests, finishes what is in flight, closes everything. */
   close(): Promise<void>;
 }
@@ -109,6 +111,10 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     },
     reload: programs.reload,
     program: current,
+    inFlight() {
+      const { runningRuns, runningHeartbeat, runningDeliveries } = dispatcher.status();
+      return { turns: runningRuns + Number(runningHeartbeat), deliveries: runningDeliveries };
+    },
     async close() {
       await mail.close();
       await server.close();

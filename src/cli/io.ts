@@ -11,7 +11,7 @@ export interface CliIo {
   stderr: CliOutput;
   /** A command that fails without an error to show sets it to 1. */
   exitCode: number;
-  /** From the first call on, SIGTERM and SIGINT abort this signal instead of ending the process; a second one ends it at once. */
+  /** After this call, SIGTERM and SIGINT abort the signal instead of ending the process; one more, a second later, ends it at once. */
   stopSignal(): AbortSignal;
 }
 

@@ -4,6 +4,8 @@
  * Node version: an older Node would fail at the first syntax it does not know, without saying why.
  */
 const MIN_NODE = 24;
+/** After a Ctrl-C, npm forwards the signal that the terminal has already sent: what follows sooner is the same request. */
+const SECOND_SIGNAL_AFTER_MS = 1000;
 
 if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
   const { runCli } = await import("./main.ts");
@@ -11,10 +13,15 @@ if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
   // npm changes into the package's folder before it runs a script.
   const cwd = env["INIT_CWD"] ?? process.cwd();
   const stop = new AbortController();
+  let stoppedAt = Infinity;
+  const onSignal = (): void => {
+    if (performance.now() - stoppedAt > SECOND_SIGNAL_AFTER_MS) process.exit(1);
+    if (stop.signal.aborted) return;
+    stoppedAt = performance.now();
+    stop.abort();
+  };
   const stopSignal = (): AbortSignal => {
-    for (const signal of ["SIGTERM", "SIGINT"]) {
-      process.on(signal, () => (stop.signal.aborted ? process.exit(1) : stop.abort()));
-    }
+    for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, onSignal);
     return stop.signal;
   };
   const io = { cwd, env, stdin, stdout, stderr, exitCode: 0, stopSignal };

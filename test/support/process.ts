@@ -9,6 +9,8 @@ const root = path.join(import.meta.dirname, "../..");
 export interface ServiceProcess {
   url: string;
   child: ChildProcess;
+  /** Everything it wrote to standard output since it listens. */
+  output(): string;
   /** Everything it wrote to standard error so far. */
   errors(): string;
   /** Sends the signal and waits for the end; gives the exit code, or the signal it died of. */
@@ -25,13 +27,17 @@ export async function startProcess(
   let errors = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
   const ended = once(child, "exit");
+  let output = "";
 
   for await (const line of createInterface({ input: child.stdout })) {
     const url = /Listening on (\S+)/.exec(line)?.[1];
     if (!url) continue;
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+    child.stdout.resume();
     return {
       url,
       child,
+      output: () => output,
       errors: () => errors,
       async end(signal) {
         child.kill(signal);

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { packageVersion } from "../../config/package.ts";
 import { CONFIG_HELP, toPort } from "../command.ts";
 import { locateConfig } from "../context.ts";
+import { formatCount } from "../format.ts";
 import { type CliIo, print } from "../io.ts";
 
 interface ServeFlags {
@@ -24,7 +25,7 @@ export function addServe(program: Command, io: CliIo): void {
 /** Serves until the stop signal, then finishes what is in flight. */
 async function serve({ config, host, port }: ServeFlags, io: CliIo): Promise<void> {
   // Only this command needs the server and the journal: the others start faster without them.
-  const { createHookline } = await import("../../hookline.ts");
+  const { CLOSE_MS, createHookline } = await import("../../hookline.ts");
   const hookline = await createHookline({ config: locateConfig(config, io), env: io.env, host, port });
   try {
     const { url } = await hookline.listen();
@@ -33,7 +34,16 @@ async function serve({ config, host, port }: ServeFlags, io: CliIo): Promise<voi
     print(io, `Hookline ${packageVersion()}, configured by ${hookline.program().config.file}`);
     print(io, `Listening on ${url}`);
     await stopped;
+    const waitsFor = describeWork(hookline.inFlight());
+    const advice = "Ctrl-C again to stop now; what has not ended runs again at the next start.";
+    if (waitsFor) print(io, `Finishing ${waitsFor}, up to ${CLOSE_MS / 1000} s. ${advice}`);
   } finally {
     await hookline.close();
   }
+}
+
+/** `1 turn and 2 messages`; empty if nothing is in flight. */
+function describeWork({ turns, deliveries }: { turns: number; deliveries: number }): string {
+  const counts = [turns > 0 && formatCount(turns, "turn"), deliveries > 0 && formatCount(deliveries, "message")];
+  return counts.filter(Boolean).join(" and ");
 }
