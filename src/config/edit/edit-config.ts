@@ -4,19 +4,10 @@ import { ConfigError } from "../../errors.ts";
 import { isObject, readPath, replaceAt, type Segment, toKeyPath } from "../../shared/json.ts";
 import { isYaml, parseSource } from "../parse/source.ts";
 import { type Document, isCollection, isNode, isScalar, isSeq, parseDocument } from "../parse/yaml.ts";
-import { editJson5, withRoot } from "./json5.ts";
+import { type Edit, editJson5, withRoot } from "./json5.ts";
 
 /** One change at a key path such as `["hooks", "presets", 0]`. */
 export type Change = Edit | Append;
-
-/** A change that the editors of both formats understand. */
-export type Edit =
-  /** Sets a value. Missing objects on the way are created; an index must exist. */
-  | { kind: "set"; path: readonly Segment[]; value: unknown }
-  /** Inserts an item into an existing list, before the item at `index`. */
-  | { kind: "insert"; path: readonly Segment[]; index: number; value: unknown }
-  /** Removes a key or an item. A missing one is not an error. */
-  | { kind: "remove"; path: readonly Segment[] };
 
 /** Adds an item to the end of a list. A missing list is created. */
 interface Append {

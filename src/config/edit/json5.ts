@@ -9,7 +9,15 @@ import type {
 } from "@humanwhocodes/momoa";
 import { isObject, replaceAt, type Segment } from "../../shared/json.ts";
 import { parse, tokenize } from "../parse/json5.ts";
-import type { Edit } from "./edit-config.ts";
+
+/** A change that the editors of both formats understand. */
+export type Edit =
+  /** Sets a value. Missing objects on the way are created; an index must exist. */
+  | { kind: "set"; path: readonly Segment[]; value: unknown }
+  /** Inserts an item into an existing list, before the item at `index`. */
+  | { kind: "insert"; path: readonly Segment[]; index: number; value: unknown }
+  /** Removes a key or an item. A missing one is not an error. */
+  | { kind: "remove"; path: readonly Segment[] };
 
 /** Makes one change in a JSON5 text, in its own style. All else stays as it is. `json`: the result must be JSON. */
 export function editJson5(text: string, edit: Edit, json: boolean): string {
