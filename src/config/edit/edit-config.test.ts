@@ -4,7 +4,8 @@ import { Document, isMap, isSeq, visit } from "yaml";
 import * as fc from "../../../test/support/property.ts";
 import { tokenize } from "../parse/json5.ts";
 import { parseSource } from "../parse/source.ts";
-import { applyEdit, type Change, type Edit, editConfig } from "./edit-config.ts";
+import { applyEdit, type Change, editConfig } from "./edit-config.ts";
+import type { Edit } from "./json5.ts";
 
 const set = (path: string, value: unknown): Edit => ({ kind: "set", path: path.split("."), value });
 const remove = (path: string): Edit => ({ kind: "remove", path: path.split(".") });
