@@ -1,4 +1,4 @@
-import type { ClaimedDelivery, ClaimedRun, JournalChange } from "../journal/journal.ts";
+import type { ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
 import { messageOf } from "../errors.ts";
 import { createAlarm, settlesWithin } from "../shared/async.ts";
 import { createContext, type DispatcherOptions } from "./context.ts";
@@ -58,7 +58,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   return {
     start() {
-      unwatch = options.journal.watch(onChanges);
+      unwatch = options.journal.watch(onWork);
       renewal = setInterval(() => void renewLease(), RENEW_EVERY_MS).unref();
       claimWork();
       heartbeat.start();
@@ -81,12 +81,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
   };
 
-  function onChanges(changes: readonly JournalChange[]): void {
-    for (const change of changes) {
-      if (change.kind === "run" && change.state === "ready") runs.notify();
-      else if (change.kind === "delivery" && change.state === "pending") deliveries.notify();
-      else if (change.kind === "entry" && change.urgent) heartbeat.request();
-    }
+  function onWork(work: ReadonlySet<NewWork>): void {
+    if (work.has("run")) runs.notify();
+    if (work.has("delivery")) deliveries.notify();
+    if (work.has("heartbeat")) heartbeat.request();
   }
 
   function claimWork(): void {

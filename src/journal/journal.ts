@@ -10,10 +10,10 @@ import type {
   Entry,
   EventRecord,
   EventSummary,
-  JournalChange,
   Lease,
   NewEntry,
   NewEvent,
+  NewWork,
   Route,
   Run,
   RunLimits,
@@ -112,8 +112,8 @@ export interface Journal {
    */
   lease(name: string): Promise<Lease | undefined>;
   releaseLease(lease: Lease): Promise<void>;
-  /** Calls the listener after each commit with what it changed, until the returned function is called. */
-  watch(listener: (changes: readonly JournalChange[]) => void): () => void;
+  /** Calls the listener after each commit that may have made work due, until the returned function is called. */
+  watch(listener: (work: ReadonlySet<NewWork>) => void): () => void;
 
   /** The newest `limit` turns of a session, oldest first. */
   history(sessionKey: string, limit: number): Promise<Entry[]>;

@@ -258,9 +258,5 @@ export interface TurnOutcome {
   deliveries: NewDelivery[];
 }
 
-/** What a commit added or changed. `seq` is its place among those of its kind, in the order they were added. */
-export type JournalChange =
-  | { kind: "event"; seq: number; id: string; status: EventStatus }
-  | { kind: "run"; seq: number; id: string; state: RunState }
-  | { kind: "delivery"; seq: number; id: string; state: DeliveryState }
-  | { kind: "entry"; seq: number; sessionKey: string; urgent: boolean };
+/** What a commit may have made due. */
+export type NewWork = "run" | "delivery" | "heartbeat";

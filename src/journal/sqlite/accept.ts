@@ -1,12 +1,8 @@
 import type { ActionReceipt, Receipt } from "../../types.ts";
-import type { AcceptResult, Idempotency, NewAction, NewEvent, Retention } from "../journal.ts";
-import { createJoiner, insertJoined } from "./coalesce.ts";
-import { type Database, integer, text } from "./database.ts";
+import type { AcceptResult, CoalesceWindow, Idempotency, NewAction, NewEvent, StoredRequest } from "../journal.ts";
+import { type Database, type SqlRow, text } from "./database.ts";
 import { insertEntry } from "./entries.ts";
-import { insertEventState } from "./event-states.ts";
 import type { Transaction } from "./group-commit.ts";
-import { toDetail } from "./rows.ts";
-import { insertRun } from "./runs.ts";
 
 /*
  * An accept inserts with `OR FAIL`: if a statement fails, the whole transaction is undone. To undo only the statement,
@@ -17,37 +13,87 @@ export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptRe
   const plan = planEvent(transaction, event);
   if (plan.kind !== "commit") return plan;
   insertEvent(transaction, event, plan);
-  for (const action of plan.actions) insertAction(transaction, event, action);
+  for (const action of plan.actions) {
+    if (!isRun(action)) insertEntry(transaction, action.entry);
+    else if (action.joins) insertJoined(transaction, event.id, action);
+    else insertRun(transaction, event, action);
+  }
   if (event.idempotency) rememberKeys(transaction, event.idempotency, plan.keys);
   return { kind: "committed", receipt: { ...plan.receipt, replayed: false } };
 }
 
-function insertEvent(transaction: Transaction, event: NewEvent, { receipt, actions }: Commit): void {
-  const { id, hook } = event;
-  const { mapping, receivedAt, replayOf, credential, traceparent } = event;
+/** The `detail` column: what is only read whole. */
+export type EventDetail = Pick<NewEvent, "warnings" | "log" | "failure"> & { request: Omit<StoredRequest, "body"> };
+
+function insertEvent(database: Database, event: NewEvent, { receipt, actions }: Commit): void {
+  const { id, hook, mapping, receivedAt, replayOf, credential, traceparent, warnings, log, failure } = event;
+  const { body, ...request } = event.request;
+  const detail = JSON.stringify({ request, warnings, log, failure } satisfies EventDetail);
   const origin = [id, hook, mapping, receivedAt, replayOf, credential, traceparent];
-  const content = [JSON.stringify(receipt.actions), toDetail(event), event.request.body];
-  const seq = transaction.insert(INSERT_EVENT, ...origin, ...content);
+  const seq = database.insert(INSERT_EVENT, ...origin, JSON.stringify(receipt.actions), detail, body);
   // Two actions of one event can be in one run.
   const open = new Set(actions.filter(isRun).map(({ runId }) => runId)).size;
   // Wakes are done with this commit.
   const status = event.status === "accepted" && open === 0 ? "done" : event.status;
-  insertEventState(transaction, { seq, id, hook, status, open });
+  database.run(INSERT_EVENT_STATE, seq, hook, status, open);
 }
 
 const INSERT_EVENT = `
   INSERT OR FAIL INTO events (id, hook, mapping, received_at, replay_of, credential, traceparent, actions, detail, body)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-function insertAction(transaction: Transaction, event: NewEvent, accepted: NewAction): void {
-  if (!isRun(accepted)) insertEntry(transaction, accepted.entry);
-  else if (accepted.joins) insertJoined(transaction, event.id, accepted);
-  else insertRun(transaction, event, accepted);
-}
+const INSERT_EVENT_STATE = "INSERT OR FAIL INTO event_states (seq, hook, status, open, lost) VALUES (?, ?, ?, ?, 0)";
 
-function isRun(accepted: NewAction): accepted is Extract<NewAction, { runId: string }> {
+type NewRun = Extract<NewAction, { runId: string }>;
+
+function isRun(accepted: NewAction): accepted is NewRun {
   return "runId" in accepted;
 }
+
+/** Of a session's unfinished runs the oldest is ready or running, the others are queued: a claim never looks at them. */
+function insertRun(transaction: Transaction, event: NewEvent, { runId, action, window }: NewRun): void {
+  // A run whose window has closed may still be queued.
+  if (window) transaction.run("UPDATE runs SET coalesce_key = NULL WHERE coalesce_key = ?", window.key);
+  const { id, hook, mapping = "", receivedAt } = event;
+  const { key, closesAt } = window ?? { closesAt: receivedAt };
+  const seq = transaction.insert(INSERT_RUN, runId, id, hook, mapping, action.sessionKey, key, receivedAt, closesAt);
+  transaction.run("INSERT INTO run_actions (run_seq, action) VALUES (?, ?)", seq, JSON.stringify(action));
+  transaction.announce("run");
+}
+
+const INSERT_RUN = `
+  INSERT OR FAIL INTO runs (id, kind, event_id, hook, mapping, session_key, coalesce_key, state, attempts, created_at, due_at)
+  VALUES (?1, 'hook', ?2, ?3, ?4, ?5, ?6,
+    iif(EXISTS (SELECT 1 FROM runs WHERE session_key = ?5 AND finished_at IS NULL), 'queued', 'ready'), 0, ?7, ?8)`;
+
+/** How many messages of joined events a run stores; the others are only counted. */
+export const MAX_JOINED_MESSAGES = 100;
+
+function insertJoined(database: Database, eventId: string, { runId, action }: NewRun): void {
+  database.run(INSERT_JOINED, runId, eventId, action.message);
+}
+
+const INSERT_JOINED = `
+  INSERT INTO joined_events (run_seq, place, event_id, message)
+  SELECT seq, place, ?2, iif(place <= ${MAX_JOINED_MESSAGES}, ?3, NULL) FROM (
+    SELECT seq, 1 + (SELECT coalesce(max(place), 0) FROM joined_events WHERE run_seq = seq) AS place
+    FROM runs WHERE id = ?1)`;
+
+/**
+ * Adds to the counts of a run's event, and of those that joined it: `open` counts unfinished runs and deliveries, `lost`
+ * those that failed permanently. With the last open one the event is done or dead. The row has the `event_id` and `run_id`.
+ */
+export function updateEventCounts(database: Database, row: SqlRow, change: { open: number; lost: number }): void {
+  if (row.event_id !== null)
+    database.run(UPDATE_COUNTS, text(row.event_id), change.open, change.lost, text(row.run_id));
+}
+
+const UPDATE_COUNTS = `
+  UPDATE event_states SET open = open + ?2, lost = lost + ?3,
+    status = CASE WHEN open + ?2 > 0 THEN 'accepted' WHEN lost + ?3 > 0 THEN 'dead' ELSE 'done' END
+  WHERE seq IN (SELECT seq FROM events WHERE id IN (
+    SELECT ?1 UNION
+    SELECT joined_events.event_id FROM joined_events JOIN runs ON seq = run_seq WHERE runs.id = ?4))`;
 
 /* Planning decides what an event adds to what is known. It writes nothing. */
 
@@ -131,6 +177,28 @@ function planCommit(event: NewEvent, join: Join): Commit {
   return { kind: "commit", receipt: toReceipt(event, actions), actions, keys: new Map() };
 }
 
+/**
+ * For the actions of one event, in order: gives each unchanged, or joining a run whose window is open. A run with a window
+ * waits until it closes; until its first claim, which clears its key, it is due then.
+ */
+function createJoiner(database: Database, now: number): Join {
+  const opened = new Map<string, { runId: string; sessionKey: string }>();
+
+  return function join(accepted) {
+    if (!isRun(accepted) || !accepted.window) return accepted;
+    const { window, action, runId } = accepted;
+    const open = opened.get(window.key) ?? findOpen(database, window, now);
+    if (open) return { runId: open.runId, action: { ...action, sessionKey: open.sessionKey }, joins: true };
+    opened.set(window.key, { runId, sessionKey: action.sessionKey });
+    return accepted;
+  };
+}
+
+function findOpen(database: Database, { key }: CoalesceWindow, now: number) {
+  const row = database.get("SELECT id, session_key FROM runs WHERE coalesce_key = ? AND due_at > ?", key, now);
+  return row && { runId: text(row.id), sessionKey: text(row.session_key) };
+}
+
 function toReceipt(event: NewEvent, actions: NewAction[]): FirstReceipt {
   return { eventId: event.id, actions: actions.map(toActionReceipt), warnings: event.warnings };
 }
@@ -142,9 +210,6 @@ function toActionReceipt(accepted: NewAction): ActionReceipt {
 }
 
 /* Idempotency keys */
-
-/** Most keys that one sweep deletes: it blocks the event loop. */
-const SWEEP_BATCH = 500;
 
 interface KnownKey {
   fingerprint: string;
@@ -189,26 +254,6 @@ function rememberKeys(
 const INSERT_KEY = `
   INSERT OR REPLACE INTO idempotency_keys (scope, key, fingerprint, expires_at, receipt) VALUES (?, ?, ?, ?, ?)`;
 
-/** Deletes a batch of keys that have expired or exceed `maxKeys`, except those of unfinished events. Gives how many. */
-export function sweepKeys(database: Database, { now, maxKeys = Infinity }: Retention): number {
-  return database.run(
-    `DELETE FROM idempotency_keys WHERE (scope, key) IN
-       (SELECT scope, key FROM
-         (SELECT * FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ${SWEEP_BATCH})
-        AS idempotency_keys WHERE NOT ${IS_UNFINISHED})`,
-    Math.max(now, expiryOfExcess(database, maxKeys)),
-  );
-}
-
-/** When the newest key beyond `maxKeys` expires; 0 if there is none. */
-function expiryOfExcess(database: Database, maxKeys: number): number {
-  if (maxKeys === Infinity) return 0;
-  const row = database.get(
-    "SELECT expires_at FROM idempotency_keys ORDER BY expires_at DESC LIMIT 1 OFFSET ?",
-    maxKeys,
-  );
-  return row ? integer(row.expires_at) : 0;
-}
-
-const IS_UNFINISHED = `EXISTS (
+/** The event of the key is not done. */
+export const IS_UNFINISHED = `EXISTS (
   SELECT 1 FROM events JOIN event_states USING (seq) WHERE id = idempotency_keys.receipt ->> 'eventId' AND status = 'accepted')`;

@@ -1,8 +1,7 @@
 import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
-import { readRun } from "./coalesce.ts";
 import { type Database, integer, optional, text } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
-import { SELECT_RUNS } from "./rows.ts";
+import { SELECT_RUNS, toWholeRun } from "./runs.ts";
 
 /*
  * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
@@ -103,9 +102,8 @@ const CLAIM_RUN = `
 function startRun(transaction: Transaction, seq: number, now: number): ClaimedRun {
   transaction.run(CLAIM_RUN, transaction.node, now, seq);
   const row = transaction.get(`${SELECT_RUNS} WHERE seq = ?`, seq) ?? {};
-  const { action, ...run } = readRun(transaction, row);
+  const { action, ...run } = toWholeRun(transaction, row);
   if (!action) throw new Error(`run ${run.id} has no action`);
-  transaction.changed({ kind: "run", seq, id: run.id, state: run.state });
   return { ...run, action, token: integer(row.claims) };
 }
 

@@ -2,7 +2,7 @@ import { backup, DatabaseSync, type SQLOutputValue, type StatementSync } from "n
 import { existsSync } from "node:fs";
 import { ConfigError, JournalUnavailable } from "../../errors.ts";
 
-export type SqlValue = string | number | Uint8Array | null | undefined;
+type SqlValue = string | number | Uint8Array | null | undefined;
 
 /** Columns by name. The functions below read them. */
 export type SqlRow = Record<string, SQLOutputValue>;

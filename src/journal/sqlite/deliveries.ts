@@ -1,9 +1,8 @@
 import { type ChannelName, DELIVERY_STATES } from "../../types.ts";
-import type { Claim, ClaimedDelivery, DeliveryEnd, NewDelivery, Route } from "../journal.ts";
-import { type Database, integer, oneOf, optional, type SqlRow, type SqlValue, text } from "./database.ts";
-import { updateEventCounts } from "./event-states.ts";
+import type { Claim, ClaimedDelivery, Delivery, DeliveryEnd, NewDelivery, Route } from "../journal.ts";
+import { updateEventCounts } from "./accept.ts";
+import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
-import { toDelivery, toRoute } from "./rows.ts";
 
 /*
  * Deliveries to one recipient are sent one after another: the oldest unfinished one is pending or being sent, the others
@@ -13,8 +12,9 @@ import { toDelivery, toRoute } from "./rows.ts";
 export function insertDeliveries(transaction: Transaction, deliveries: NewDelivery[], now: number): void {
   for (const delivery of deliveries) {
     const { id, runId, eventId, channel, to } = delivery;
-    changeDelivery(transaction, INSERT_DELIVERY, id, runId, eventId, channel, to, now, delivery.text);
-    updateEventCounts(transaction, delivery, { open: 1, lost: 0 });
+    transaction.run(INSERT_DELIVERY, id, runId, eventId, channel, to, now, delivery.text);
+    updateEventCounts(transaction, { event_id: eventId ?? null, run_id: runId }, { open: 1, lost: 0 });
+    transaction.announce("delivery");
   }
 }
 
@@ -27,8 +27,8 @@ export function claimDeliveries(transaction: Transaction, limit: number, now: nu
     limit,
   );
   return due.map(({ seq }) => {
-    const row = changeDelivery(transaction, CLAIM_DELIVERY, transaction.node, integer(seq));
-    return { ...toDelivery(row ?? {}), token: integer(row?.claims) };
+    const row = transaction.get(CLAIM_DELIVERY, transaction.node, integer(seq)) ?? {};
+    return { ...toDelivery(row), token: integer(row.claims) };
   });
 }
 
@@ -43,33 +43,19 @@ export function progressDelivery(
 
 /** It stays the first to its recipient. */
 export function retryDelivery(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
-  return changeDelivery(transaction, RETRY_DELIVERY, Math.ceil(dueAt), error, id, token) !== undefined;
+  transaction.announce("delivery");
+  return transaction.run(RETRY_DELIVERY, Math.ceil(dueAt), error, id, token) > 0;
 }
 
 export function finishDelivery(transaction: Transaction, { id, token }: Claim, end: DeliveryEnd): boolean {
   const { state, at, route, error, partsSent } = { route: undefined, error: undefined, partsSent: undefined, ...end };
   const routeText = route && JSON.stringify(route);
-  const row = changeDelivery(transaction, FINISH_DELIVERY, state, at, routeText, error, partsSent, id, token);
+  const row = transaction.get(FINISH_DELIVERY, state, at, routeText, error, partsSent, id, token);
   if (!row) return false;
   if (end.state === "sent") rememberRoute(transaction, end.route);
-  changeDelivery(transaction, PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
-  updateEventCounts(transaction, toOwner(row), { open: -1, lost: state === "failed" ? 1 : 0 });
-  return true;
-}
-
-/** Gives a failed delivery all its attempts again, behind what is in progress to its recipient. False if there is none. */
-export function requeueDelivery(transaction: Transaction, id: string, now: number): boolean {
-  const row = changeDelivery(transaction, REQUEUE_DELIVERY, id, now);
-  if (!row) return false;
-  updateEventCounts(transaction, toOwner(row), { open: 1, lost: -1 });
-  return true;
-}
-
-/** Drops a failed delivery. False if there is none. */
-export function dropDelivery(transaction: Transaction, id: string): boolean {
-  const row = changeDelivery(transaction, DROP_DELIVERY, id);
-  if (!row) return false;
-  updateEventCounts(transaction, toOwner(row), { open: 0, lost: -1 });
+  const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
+  if (promoted > 0) transaction.announce("delivery");
+  updateEventCounts(transaction, row, { open: -1, lost: state === "failed" ? 1 : 0 });
   return true;
 }
 
@@ -89,8 +75,7 @@ const INSERT_DELIVERY = `
   INSERT INTO deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text)
   VALUES (?1, ?2, ?3, ?4, ?5,
     iif(EXISTS (SELECT 1 FROM deliveries WHERE channel = ?4 AND recipient IS ?5 AND finished_at IS NULL),
-      'queued', 'pending'), 0, ?6, ?6, 0, ?7)
-  RETURNING seq, id, state`;
+      'queued', 'pending'), 0, ?6, ?6, 0, ?7)`;
 
 const CLAIM_DELIVERY = `
   UPDATE deliveries SET state = 'sending', attempts = attempts + 1, claims = claims + 1, node = ?
@@ -100,35 +85,36 @@ const PROGRESS_DELIVERY = `
   UPDATE deliveries SET parts_sent = ?, route = coalesce(?, route) WHERE id = ? AND claims = ? AND state = 'sending'`;
 
 const RETRY_DELIVERY = `
-  UPDATE deliveries SET state = 'pending', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'sending'
-  RETURNING seq, id, state`;
+  UPDATE deliveries SET state = 'pending', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'sending'`;
 
 const FINISH_DELIVERY = `
   UPDATE deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?, parts_sent = coalesce(?, parts_sent)
-  WHERE id = ? AND claims = ? AND state = 'sending' RETURNING seq, id, state, event_id, run_id, channel, recipient`;
+  WHERE id = ? AND claims = ? AND state = 'sending' RETURNING event_id, run_id, channel, recipient`;
 
 const PROMOTE_NEXT = `
   UPDATE deliveries SET state = 'pending' WHERE seq =
-    (SELECT seq FROM deliveries WHERE channel = ? AND recipient IS ? AND finished_at IS NULL ORDER BY seq LIMIT 1)
-  RETURNING seq, id, state`;
+    (SELECT seq FROM deliveries WHERE channel = ? AND recipient IS ? AND finished_at IS NULL ORDER BY seq LIMIT 1)`;
 
-const REQUEUE_DELIVERY = `
-  UPDATE deliveries SET attempts = 0, due_at = ?2, finished_at = NULL, error = NULL,
-    state = iif(EXISTS (SELECT 1 FROM deliveries AS other WHERE other.channel = deliveries.channel
-      AND other.recipient IS deliveries.recipient AND other.finished_at IS NULL), 'queued', 'pending')
-  WHERE id = ?1 AND state = 'failed' RETURNING seq, id, state, event_id, run_id`;
-
-const DROP_DELIVERY = `
-  UPDATE deliveries SET state = 'dropped' WHERE id = ? AND state = 'failed' RETURNING seq, id, state, event_id, run_id`;
-
-function toOwner(row: SqlRow): { eventId: string | undefined; runId: string } {
-  return { eventId: optional(text, row.event_id), runId: text(row.run_id) };
+export function toDelivery(row: SqlRow): Delivery {
+  const state = oneOf(DELIVERY_STATES, row.state);
+  return {
+    id: text(row.id),
+    runId: text(row.run_id),
+    eventId: optional(text, row.event_id),
+    channel: text(row.channel),
+    to: optional(text, row.recipient),
+    text: text(row.text),
+    state,
+    attempts: integer(row.attempts),
+    createdAt: integer(row.created_at),
+    dueAt: integer(row.due_at),
+    partsSent: integer(row.parts_sent),
+    route: row.route === null ? undefined : JSON.parse(text(row.route)),
+    sentAt: state === "sent" ? integer(row.finished_at) : undefined,
+    error: optional(text, row.error),
+  };
 }
 
-/** Executes a statement that returns `seq`, `id` and `state` of the one delivery that it adds or changes, if any. */
-function changeDelivery({ get, changed }: Transaction, sql: string, ...values: SqlValue[]): SqlRow | undefined {
-  const row = get(sql, ...values);
-  if (!row) return undefined;
-  changed({ kind: "delivery", seq: integer(row.seq), id: text(row.id), state: oneOf(DELIVERY_STATES, row.state) });
-  return row;
+function toRoute(row: SqlRow): Route {
+  return { channel: text(row.channel), to: text(row.recipient) };
 }

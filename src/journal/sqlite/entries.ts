@@ -1,7 +1,6 @@
-import type { Entry, NewEntry } from "../journal.ts";
-import { type Database, text } from "./database.ts";
+import { type Entry, ENTRY_ROLES, type NewEntry } from "../records.ts";
+import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
-import { toEntry } from "./rows.ts";
 
 export function insertEntries(transaction: Transaction, entries: NewEntry[]): void {
   for (const entry of entries) insertEntry(transaction, entry);
@@ -10,10 +9,9 @@ export function insertEntries(transaction: Transaction, entries: NewEntry[]): vo
 /** Adds to the end of the entry's session; the first entry creates the session. */
 export function insertEntry(transaction: Transaction, entry: NewEntry): void {
   const { sessionKey, role, at, eventId, runId, pending = false, urgent = false } = entry;
-  const flags = [Number(pending), Number(urgent)];
-  const seq = transaction.insert(INSERT_ENTRY, sessionKey, role, at, eventId, runId, ...flags, entry.text);
+  transaction.run(INSERT_ENTRY, sessionKey, role, at, eventId, runId, Number(pending), Number(urgent), entry.text);
   transaction.run(EXTEND_SESSION, sessionKey, at);
-  transaction.changed({ kind: "entry", seq, sessionKey, urgent });
+  if (urgent) transaction.announce("heartbeat");
 }
 
 const INSERT_ENTRY = `
@@ -34,18 +32,6 @@ export function consumeSystemEvents(database: Database, seqs: number[]): void {
   }
 }
 
-/** Deletes the entries that meet the condition and are not pending, and sessions that become empty. Gives the number of entries. */
-export function deleteEntries(database: Database, condition: string, value: string | number): number {
-  const rows = database.all(`DELETE FROM entries WHERE ${condition} AND pending = 0 RETURNING session_key`, value);
-  for (const row of rows) shortenSession(database, text(row.session_key));
-  return rows.length;
-}
-
-/** Pending system events outlive their event. */
-export function detachPending(database: Database, eventId: string): void {
-  database.run("UPDATE entries SET event_id = NULL WHERE event_id = ? AND pending = 1", eventId);
-}
-
 export function listTurns(database: Database, sessionKey: string, limit: number): Entry[] {
   const newestFirst = database.all(
     "SELECT * FROM entries WHERE session_key = ? AND role <> 'system' ORDER BY seq DESC LIMIT ?",
@@ -55,7 +41,16 @@ export function listTurns(database: Database, sessionKey: string, limit: number)
   return newestFirst.toReversed().map(toEntry);
 }
 
-function shortenSession(database: Database, key: string): void {
-  database.run("UPDATE sessions SET entries = entries - 1 WHERE key = ?", key);
-  database.run("DELETE FROM sessions WHERE key = ? AND entries = 0", key);
+export function toEntry(row: SqlRow): Entry {
+  return {
+    seq: integer(row.seq),
+    sessionKey: text(row.session_key),
+    role: oneOf(ENTRY_ROLES, row.role),
+    text: text(row.text),
+    at: integer(row.at),
+    eventId: optional(text, row.event_id),
+    runId: optional(text, row.run_id),
+    pending: row.pending === 1 || undefined,
+    urgent: row.urgent === 1 || undefined,
+  };
 }

@@ -1,6 +1,6 @@
 import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { JournalChange } from "../journal.ts";
+import type { NewWork } from "../journal.ts";
 import { type Database, toUnavailable, transact } from "./database.ts";
 
 /** Most operations in one commit: together they block the event loop. */
@@ -19,9 +19,9 @@ export interface GroupCommit {
    * operation may run twice; only the last run counts.
    */
   write<Result>(operation: () => Result): Promise<Result>;
-  /** Called by an operation: watchers learn of the change after the commit. */
-  changed(change: JournalChange): void;
-  watch(listener: ChangeListener): () => void;
+  /** Called by an operation: listeners learn of the work after the commit. */
+  announce(work: NewWork): void;
+  watch(listener: WorkListener): () => void;
   /** Commits what is queued; later writes are rejected. */
   close(): void;
 }
@@ -30,10 +30,10 @@ export interface GroupCommit {
 export interface Transaction extends Database {
   /** Id of this process. */
   node: string;
-  changed: GroupCommit["changed"];
+  announce: GroupCommit["announce"];
 }
 
-type ChangeListener = (changes: readonly JournalChange[]) => void;
+type WorkListener = (work: ReadonlySet<NewWork>) => void;
 
 interface QueuedWrite {
   operation(): unknown;
@@ -52,9 +52,9 @@ interface State {
   closed: boolean;
   /** From a commit that the storage refused until the next one that succeeds. */
   failing: boolean;
-  listeners: Set<ChangeListener>;
+  listeners: Set<WorkListener>;
   /** Of the current transaction. */
-  changes: JournalChange[];
+  announced: Set<NewWork>;
 }
 
 /** One fsync for everything that arrives in the same turn of the event loop. */
@@ -69,13 +69,11 @@ export function createGroupCommit(database: Database, log: Log): GroupCommit {
     closed: false,
     failing: false,
     listeners: new Set(),
-    changes: [],
+    announced: new Set(),
   };
   return {
     write: (operation) => new Promise((resolve, reject) => enqueue(state, { operation, resolve, reject })),
-    changed(change) {
-      if (state.listeners.size > 0) state.changes.push(change);
-    },
+    announce: (work) => void state.announced.add(work),
     watch(listener) {
       state.listeners.add(listener);
       return () => state.listeners.delete(listener);
@@ -120,7 +118,7 @@ function shouldWait(state: State): boolean {
 }
 
 function commit(state: State, group: QueuedWrite[]): void {
-  state.changes = [];
+  state.announced = new Set();
   try {
     const results = transact(state.database, () => group.map(({ operation }) => operation()));
     if (state.failing) state.log.info("journal accepts writes again");
@@ -147,11 +145,11 @@ function rejectAll(state: State, group: QueuedWrite[], error: JournalUnavailable
   for (const write of [...group, ...state.queue.splice(0)]) write.reject(error);
 }
 
-function publish({ listeners, changes, log }: State): void {
-  if (changes.length === 0) return;
+function publish({ listeners, announced, log }: State): void {
+  if (announced.size === 0) return;
   for (const listener of listeners) {
     try {
-      listener(changes);
+      listener(announced);
     } catch (error) {
       log.error("journal watcher failed", { error: messageOf(error) });
     }

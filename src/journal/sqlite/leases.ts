@@ -1,5 +1,5 @@
 import type { Lease } from "../journal.ts";
-import { integer, text } from "./database.ts";
+import { integer } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
 
 /*
@@ -12,8 +12,10 @@ const RENEW_NODE = "INSERT INTO nodes (id, until) VALUES (?1, ?2) ON CONFLICT DO
 export function renewNode(transaction: Transaction, forMs: number): { runs: number; deliveries: number } {
   const now = Date.now();
   transaction.run(RENEW_NODE, transaction.node, now + forMs);
-  const runs = returnRuns(transaction, now);
-  const deliveries = returnDeliveries(transaction, now);
+  const runs = transaction.run(RETURN_RUNS, transaction.node, now);
+  const deliveries = transaction.run(RETURN_DELIVERIES, transaction.node, now);
+  if (runs > 0) transaction.announce("run");
+  if (deliveries > 0) transaction.announce("delivery");
   transaction.run("DELETE FROM nodes WHERE until <= ? AND id <> ?", now, transaction.node);
   return { runs, deliveries };
 }
@@ -47,26 +49,13 @@ export function isLeaseHeld({ get, node }: Transaction, { name, token }: Lease):
   return get("SELECT 1 FROM leases WHERE name = ? AND token = ? AND node = ?", name, token, node) !== undefined;
 }
 
-/** Attempts are kept: one of them may have crashed the process. */
-function returnRuns({ all, changed, node }: Transaction, now: number): number {
-  const rows = all(RETURN_RUNS, node, now);
-  for (const { seq, id } of rows) changed({ kind: "run", seq: integer(seq), id: text(id), state: "ready" });
-  return rows.length;
-}
-
-function returnDeliveries({ all, changed, node }: Transaction, now: number): number {
-  const rows = all(RETURN_DELIVERIES, node, now);
-  for (const { seq, id } of rows) changed({ kind: "delivery", seq: integer(seq), id: text(id), state: "pending" });
-  return rows.length;
-}
-
 /** Claimed by another node that has no valid lease. */
 const IS_ABANDONED = "node IS NOT ?1 AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = node AND until > ?2)";
 
+/* Attempts are kept: one of them may have crashed the process. */
+
 const RETURN_RUNS = `
-  UPDATE runs INDEXED BY runs_running SET state = 'ready' WHERE state = 'running' AND ${IS_ABANDONED}
-  RETURNING seq, id`;
+  UPDATE runs INDEXED BY runs_running SET state = 'ready' WHERE state = 'running' AND ${IS_ABANDONED}`;
 
 const RETURN_DELIVERIES = `
-  UPDATE deliveries INDEXED BY deliveries_state SET state = 'pending' WHERE state = 'sending' AND ${IS_ABANDONED}
-  RETURNING seq, id`;
+  UPDATE deliveries INDEXED BY deliveries_state SET state = 'pending' WHERE state = 'sending' AND ${IS_ABANDONED}`;

@@ -1,6 +1,5 @@
-import type { DeliveryState, EventStatus, RunState } from "../../types.ts";
+import { type DeliveryState, EVENT_STATUSES, type EventStatus, type RunState } from "../../types.ts";
 import type {
-  DeadLetter,
   Delivery,
   Entry,
   EventRecord,
@@ -10,22 +9,11 @@ import type {
   Run,
   SessionSummary,
 } from "../journal.ts";
-import { readRun } from "./coalesce.ts";
-import { type Database, text } from "./database.ts";
-import { dropDelivery, requeueDelivery } from "./deliveries.ts";
-import type { Transaction } from "./group-commit.ts";
-import {
-  SELECT_RUNS,
-  toDeadLetter,
-  toDelivery,
-  toEntry,
-  toEventRecord,
-  toEventSummary,
-  toRun,
-  toSession,
-  toStats,
-} from "./rows.ts";
-import { dropRun, requeueRun } from "./runs.ts";
+import type { EventDetail } from "./accept.ts";
+import { bytes, type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
+import { toDelivery } from "./deliveries.ts";
+import { toEntry } from "./entries.ts";
+import { SELECT_RUNS, toRun, toWholeRun } from "./runs.ts";
 
 /* What the operator sees: lists are newest first. */
 
@@ -102,7 +90,13 @@ const SESSION_WITHOUT_ENTRIES = `
   LIMIT 1`;
 
 export function readStats(database: Database): JournalStats {
-  return toStats(database.get("SELECT * FROM totals") ?? {});
+  const row = database.get("SELECT * FROM totals") ?? {};
+  return {
+    events: integer(row.events),
+    pendingRuns: integer(row.pending_runs),
+    pendingDeliveries: integer(row.pending_deliveries),
+    pendingSystemEvents: integer(row.pending_system_events),
+  };
 }
 
 /** What resulted from an event, in order. `receipts` is its `actions` column. */
@@ -119,7 +113,7 @@ function partsOf(
       receipts,
       id,
     )
-    .map((row) => readRun(database, row));
+    .map((row) => toWholeRun(database, row));
   // Entries and deliveries of a run that it joined have the id of that run's event.
   const events = JSON.stringify([id, ...runs.map((run) => run.eventId)]);
   const ofRuns = JSON.stringify(runs.map((run) => run.id));
@@ -139,36 +133,35 @@ function where(conditions: [sql: string, value: string | undefined][]): { sql: s
   };
 }
 
-/*
- * Dead letters are dead runs of hooks and failed deliveries. A failed heartbeat is not one: the next heartbeat gets its
- * system events.
- */
-
-export function listDeadLetters(database: Database, { limit, before }: Page): DeadLetter[] {
-  // No id sorts after this one.
-  const values = [before ?? "~", limit];
-  const rows = database.all(
-    `SELECT * FROM (${DEAD_RUNS}) UNION ALL SELECT * FROM (${FAILED_DELIVERIES}) ORDER BY id DESC LIMIT ?2`,
-    ...values,
-  );
-  return rows.map(toDeadLetter);
+function toEventSummary(row: SqlRow): EventSummary {
+  return {
+    id: text(row.id),
+    hook: text(row.hook),
+    mapping: optional(text, row.mapping),
+    receivedAt: integer(row.received_at),
+    replayOf: optional(text, row.replay_of),
+    status: oneOf(EVENT_STATUSES, row.status),
+    actions: JSON.parse(text(row.actions)),
+  };
 }
 
-export function retryDeadLetter(transaction: Transaction, id: string, now: number): boolean {
-  return requeueRun(transaction, id, now) || requeueDelivery(transaction, id, now);
+function toEventRecord(row: SqlRow, parts: Pick<EventRecord, "runs" | "entries" | "deliveries">): EventRecord {
+  const { request, ...detail }: EventDetail = JSON.parse(text(row.detail));
+  return {
+    ...toEventSummary(row),
+    credential: optional(text, row.credential),
+    traceparent: optional(text, row.traceparent),
+    ...detail,
+    request: { ...request, body: bytes(row.body) },
+    ...parts,
+  };
 }
 
-export function dropDeadLetter(transaction: Transaction, id: string): boolean {
-  return dropRun(transaction, id) || dropDelivery(transaction, id);
+function toSession(row: SqlRow): SessionSummary {
+  return {
+    key: text(row.key),
+    createdAt: integer(row.created_at),
+    updatedAt: integer(row.updated_at),
+    entries: integer(row.entries),
+  };
 }
-
-const DEAD_RUNS = `
-  SELECT id, 'run' AS kind, event_id, hook, error, attempts, finished_at FROM runs INDEXED BY runs_dead
-  WHERE state = 'dead' AND kind = 'hook' AND id < ?1 ORDER BY id DESC LIMIT ?2`;
-
-const FAILED_DELIVERIES = `
-  SELECT id, 'delivery' AS kind, event_id,
-    (SELECT hook FROM events WHERE id = deliveries.event_id) AS hook,
-    error, attempts, finished_at
-  FROM deliveries INDEXED BY deliveries_failed
-  WHERE state = 'failed' AND id < ?1 ORDER BY id DESC LIMIT ?2`;

@@ -1,11 +1,11 @@
 import type { Retention } from "../journal.ts";
-import { sweepKeys } from "./accept.ts";
+import { IS_UNFINISHED } from "./accept.ts";
 import { type Database, integer, type SqlRow, text } from "./database.ts";
-import { deleteEntries, detachPending } from "./entries.ts";
 
 /** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
 const BATCH = 100;
 const BATCH_BYTES = 4_000_000;
+const KEY_BATCH = 500;
 
 /** Most pages that one commit returns to the file system: about a megabyte. */
 const BATCH_PAGES = 256;
@@ -71,6 +71,44 @@ function deleteLoose(database: Database, table: "runs" | "deliveries", keepFrom:
        WHERE event_id IS NULL AND finished_at < ? ORDER BY finished_at LIMIT ${BATCH})`,
     keepFrom,
   );
+}
+
+/** Deletes the entries that meet the condition and are not pending, and sessions that become empty. Gives the number of entries. */
+function deleteEntries(database: Database, condition: string, value: string | number): number {
+  const rows = database.all(`DELETE FROM entries WHERE ${condition} AND pending = 0 RETURNING session_key`, value);
+  for (const row of rows) shortenSession(database, text(row.session_key));
+  return rows.length;
+}
+
+/** Pending system events outlive their event. */
+function detachPending(database: Database, eventId: string): void {
+  database.run("UPDATE entries SET event_id = NULL WHERE event_id = ? AND pending = 1", eventId);
+}
+
+function shortenSession(database: Database, key: string): void {
+  database.run("UPDATE sessions SET entries = entries - 1 WHERE key = ?", key);
+  database.run("DELETE FROM sessions WHERE key = ? AND entries = 0", key);
+}
+
+/** Deletes a batch of keys that have expired or exceed `maxKeys`, except those of unfinished events. Gives how many. */
+function sweepKeys(database: Database, { now, maxKeys = Infinity }: Retention): number {
+  return database.run(
+    `DELETE FROM idempotency_keys WHERE (scope, key) IN
+       (SELECT scope, key FROM
+         (SELECT * FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ${KEY_BATCH})
+        AS idempotency_keys WHERE NOT ${IS_UNFINISHED})`,
+    Math.max(now, expiryOfExcess(database, maxKeys)),
+  );
+}
+
+/** When the newest key beyond `maxKeys` expires; 0 if there is none. */
+function expiryOfExcess(database: Database, maxKeys: number): number {
+  if (maxKeys === Infinity) return 0;
+  const row = database.get(
+    "SELECT expires_at FROM idempotency_keys ORDER BY expires_at DESC LIMIT 1 OFFSET ?",
+    maxKeys,
+  );
+  return row ? integer(row.expires_at) : 0;
 }
 
 function usedBytes(database: Database): number {

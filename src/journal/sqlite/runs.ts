@@ -1,42 +1,11 @@
-import { type AgentAction, MAIN_SESSION, RUN_STATES } from "../../types.ts";
-import type { Claim, CoalesceWindow, Lease, NewEntry, TurnOutcome } from "../journal.ts";
-import { releaseWindow } from "./coalesce.ts";
-import { integer, oneOf, optional, type SqlRow, type SqlValue, text } from "./database.ts";
+import { MAIN_SESSION, RUN_STATES } from "../../types.ts";
+import { type Claim, type Lease, type NewEntry, type Run, RUN_KINDS, type TurnOutcome } from "../records.ts";
+import { MAX_JOINED_MESSAGES, updateEventCounts } from "./accept.ts";
+import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { consumeSystemEvents, insertEntries } from "./entries.ts";
-import { updateEventCounts } from "./event-states.ts";
 import type { Transaction } from "./group-commit.ts";
 import { isLeaseHeld } from "./leases.ts";
-import { toOutcome } from "./rows.ts";
-
-/*
- * The oldest unfinished run of a session is ready or running. The others are queued, so that a claim never looks at
- * them.
- */
-
-export function insertRun(
-  transaction: Transaction,
-  event: { id: string; hook: string; mapping?: string; receivedAt: number },
-  { runId, action, window }: { runId: string; action: AgentAction; window?: CoalesceWindow },
-): void {
-  if (window) releaseWindow(transaction, window);
-  const { id, hook, mapping = "", receivedAt } = event;
-  const { key, closesAt = receivedAt } = window ?? {};
-  const row = changeRun(
-    transaction,
-    INSERT_RUN,
-    runId,
-    id,
-    hook,
-    mapping,
-    action.sessionKey,
-    key,
-    receivedAt,
-    closesAt,
-  );
-  const seq = integer(row?.seq);
-  transaction.run("INSERT INTO run_actions (run_seq, action) VALUES (?, ?)", seq, JSON.stringify(action));
-}
 
 export function completeRun(transaction: Transaction, claim: Claim, outcome: TurnOutcome): boolean {
   const { finishedAt, entries, deliveries } = outcome;
@@ -62,27 +31,13 @@ export function deadLetterRun(
 }
 
 export function retryRun(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
-  return changeRun(transaction, RETRY_RUN, Math.ceil(dueAt), error, id, token) !== undefined;
+  transaction.announce("run");
+  return transaction.run(RETRY_RUN, Math.ceil(dueAt), error, id, token) > 0;
 }
 
 export function releaseRun(transaction: Transaction, { id, token }: Claim): boolean {
-  return changeRun(transaction, RELEASE_RUN, id, token) !== undefined;
-}
-
-/** Gives a dead run of a hook all its attempts again, behind what its session has in progress. False if there is none. */
-export function requeueRun(transaction: Transaction, runId: string, now: number): boolean {
-  const row = changeRun(transaction, REQUEUE_RUN, runId, now);
-  if (!row) return false;
-  updateEventCounts(transaction, toOwner(row), { open: 1, lost: -1 });
-  return true;
-}
-
-/** Drops a dead run of a hook. False if there is none. */
-export function dropRun(transaction: Transaction, runId: string): boolean {
-  const row = changeRun(transaction, DROP_RUN, runId);
-  if (!row) return false;
-  updateEventCounts(transaction, toOwner(row), { open: 0, lost: -1 });
-  return true;
+  transaction.announce("run");
+  return transaction.run(RELEASE_RUN, id, token) > 0;
 }
 
 interface End {
@@ -93,46 +48,25 @@ interface End {
 }
 
 /** Ends a claimed run and makes the next of its session ready. Undefined if the claim is lost. */
-function endRun(transaction: Transaction, { id, token }: Claim, end: End): Owner | undefined {
-  const { state, finishedAt, error, outcome } = end;
-  const row = changeRun(transaction, END_RUN, state, finishedAt, error, outcome, id, token);
-  if (!row) return undefined;
-  changeRun(transaction, PROMOTE_NEXT, text(row.session_key));
-  return toOwner(row);
+function endRun(transaction: Transaction, { id, token }: Claim, end: End): SqlRow | undefined {
+  const row = transaction.get(END_RUN, end.state, end.finishedAt, end.error, end.outcome, id, token);
+  if (row && transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
+  return row;
 }
-
-const INSERT_RUN = `
-  INSERT OR FAIL INTO runs (id, kind, event_id, hook, mapping, session_key, coalesce_key, state, attempts, created_at, due_at)
-  VALUES (?1, 'hook', ?2, ?3, ?4, ?5, ?6,
-    iif(EXISTS (SELECT 1 FROM runs WHERE session_key = ?5 AND finished_at IS NULL), 'queued', 'ready'), 0, ?7, ?8)
-  RETURNING seq, id, state`;
 
 const END_RUN = `
   UPDATE runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE id = ? AND claims = ? AND state = 'running'
-  RETURNING seq, id, state, event_id, session_key`;
+  RETURNING id AS run_id, event_id, session_key`;
 
 const PROMOTE_NEXT = `
   UPDATE runs SET state = 'ready' WHERE seq =
-    (SELECT seq FROM runs WHERE session_key = ? AND finished_at IS NULL ORDER BY seq LIMIT 1)
-  RETURNING seq, id, state`;
+    (SELECT seq FROM runs WHERE session_key = ? AND finished_at IS NULL ORDER BY seq LIMIT 1)`;
 
 const RETRY_RUN = `
-  UPDATE runs SET state = 'ready', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'running'
-  RETURNING seq, id, state`;
+  UPDATE runs SET state = 'ready', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'running'`;
 
 const RELEASE_RUN = `
-  UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND claims = ? AND state = 'running'
-  RETURNING seq, id, state`;
-
-const REQUEUE_RUN = `
-  UPDATE runs SET attempts = 0, due_at = ?2, started_at = NULL, finished_at = NULL, error = NULL,
-    state = iif(EXISTS (SELECT 1 FROM runs AS other
-      WHERE other.session_key = runs.session_key AND other.finished_at IS NULL), 'queued', 'ready')
-  WHERE id = ?1 AND state = 'dead' AND kind = 'hook' RETURNING seq, id, state, event_id`;
-
-const DROP_RUN = `
-  UPDATE runs SET state = 'dropped' WHERE id = ? AND state = 'dead' AND kind = 'hook'
-  RETURNING seq, id, state, event_id`;
+  UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND claims = ? AND state = 'running'`;
 
 /* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
 
@@ -143,8 +77,8 @@ export function completeHeartbeat(
 ): boolean {
   if (!isLeaseHeld(transaction, lease)) return false;
   const { finishedAt, entries, deliveries } = outcome;
-  const added = insertHeartbeat(transaction, { ...run, state: "done", finishedAt, outcome: toOutcome(outcome) });
-  if (!added) return false;
+  const end = { state: "done", finishedAt, outcome: toOutcome(outcome) } as const;
+  if (!insertHeartbeat(transaction, { ...run, ...end })) return false;
   insertEntries(transaction, entries);
   insertDeliveries(transaction, deliveries, finishedAt);
   consumeSystemEvents(transaction, consumedSeqs);
@@ -159,28 +93,58 @@ export function failHeartbeat(
 }
 
 /** False if the heartbeat was recorded before. */
-function insertHeartbeat(transaction: Transaction, run: End & { id: string; startedAt: number }): boolean {
+function insertHeartbeat(database: Database, run: End & { id: string; startedAt: number }): boolean {
   const { id, state, startedAt, finishedAt, error, outcome } = run;
-  return changeRun(transaction, INSERT_HEARTBEAT, id, state, startedAt, finishedAt, error, outcome) !== undefined;
+  return database.run(INSERT_HEARTBEAT, id, state, startedAt, finishedAt, error, outcome) > 0;
 }
 
 const INSERT_HEARTBEAT = `
   INSERT INTO runs (id, kind, session_key, state, attempts, created_at, due_at, started_at, finished_at, error, outcome)
-  VALUES (?1, 'heartbeat', '${MAIN_SESSION}', ?2, 1, ?3, ?3, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING
-  RETURNING seq, id, state`;
+  VALUES (?1, 'heartbeat', '${MAIN_SESSION}', ?2, 1, ?3, ?3, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`;
 
-interface Owner {
-  eventId: string | undefined;
-  runId: string;
+/** The `outcome` column: what is only read whole. */
+type Outcome = Pick<Run, "reply" | "model" | "usage" | "warnings">;
+
+function toOutcome({ reply, model, usage, warnings }: TurnOutcome): string {
+  return JSON.stringify({ reply, model, usage, warnings } satisfies Outcome);
 }
 
-function toOwner(row: SqlRow): Owner {
-  return { eventId: optional(text, row.event_id), runId: text(row.id) };
+/** Rows for `toRun`. */
+export const SELECT_RUNS = "SELECT runs.*, action FROM runs LEFT JOIN run_actions ON run_seq = seq";
+
+export function toRun(row: SqlRow): Run {
+  const outcome: Outcome = row.outcome === null ? { warnings: [] } : JSON.parse(text(row.outcome));
+  return {
+    id: text(row.id),
+    kind: oneOf(RUN_KINDS, row.kind),
+    eventId: optional(text, row.event_id),
+    hook: optional(text, row.hook),
+    sessionKey: text(row.session_key),
+    action: row.action === null ? undefined : JSON.parse(text(row.action)),
+    state: oneOf(RUN_STATES, row.state),
+    attempts: integer(row.attempts),
+    createdAt: integer(row.created_at),
+    dueAt: integer(row.due_at),
+    startedAt: optional(integer, row.started_at),
+    finishedAt: optional(integer, row.finished_at),
+    error: optional(text, row.error),
+    ...outcome,
+  };
 }
 
-/** Executes a statement that returns `seq`, `id` and `state` of the one run that it adds or changes, if any. */
-function changeRun({ get, changed }: Transaction, sql: string, ...values: SqlValue[]): SqlRow | undefined {
-  const row = get(sql, ...values);
-  if (row) changed({ kind: "run", seq: integer(row.seq), id: text(row.id), state: oneOf(RUN_STATES, row.state) });
-  return row;
+/** With the messages that joined it. */
+export function toWholeRun(database: Database, row: SqlRow): Run {
+  const run = toRun(row);
+  if (run.action?.coalesce) run.joined = listJoined(database, integer(row.seq));
+  return run;
+}
+
+function listJoined(database: Database, runSeq: number): Run["joined"] {
+  const last = database.get("SELECT max(place) AS place FROM joined_events WHERE run_seq = ?", runSeq);
+  if (last?.place === null) return undefined;
+  const rows = database.all(
+    `SELECT message FROM joined_events WHERE run_seq = ? AND place <= ${MAX_JOINED_MESSAGES} ORDER BY place`,
+    runSeq,
+  );
+  return { messages: rows.map((row) => text(row.message)), leftOut: integer(last?.place) - rows.length };
 }

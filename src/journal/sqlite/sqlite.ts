@@ -8,22 +8,12 @@ import type { Journal } from "../journal.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { type Database, isDiskFull, type Lock, openMigrated, takeLock, toUnavailable, transact } from "./database.ts";
+import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
 import { claimDeliveries, finishDelivery, lastRoute, progressDelivery, retryDelivery } from "./deliveries.ts";
 import { listPendingSystemEvents, listTurns } from "./entries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import { acquireLease, endNode, endOtherNodes, releaseLease, renewNode } from "./leases.ts";
-import {
-  dropDeadLetter,
-  getEvent,
-  getSession,
-  listDeadLetters,
-  listDeliveries,
-  listEvents,
-  listRuns,
-  listSessions,
-  readStats,
-  retryDeadLetter,
-} from "./reads.ts";
+import { getEvent, getSession, listDeliveries, listEvents, listRuns, listSessions, readStats } from "./reads.ts";
 import { sweep } from "./retention.ts";
 import { completeHeartbeat, completeRun, deadLetterRun, failHeartbeat, releaseRun, retryRun } from "./runs.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
@@ -48,7 +38,7 @@ export interface SqliteJournalOptions {
 export async function createSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
   const store = openStore(options);
   const commits = createGroupCommit(store.database, options.telemetry.log);
-  const transaction: Transaction = { ...store.database, node: store.node, changed: commits.changed };
+  const transaction: Transaction = { ...store.database, node: store.node, announce: commits.announce };
   let closed = false;
   return {
     ...createWrites(transaction, commits),
@@ -63,56 +53,60 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
 }
 
 function createWrites(transaction: Transaction, commits: GroupCommit) {
-  const write = <Result>(operation: (transaction: Transaction) => Result): Promise<Result> =>
-    commits.write(() => operation(transaction));
+  const write =
+    <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Result) =>
+    (...args: Args): Promise<Result> =>
+      commits.write(() => operation(transaction, ...args));
   return {
-    accept: (event) => write((tx) => acceptEvent(tx, event)),
-    claimRuns: (limit, now, limits) => write((tx) => claimRuns(tx, limit, now, limits)),
-    completeRun: (claim, outcome) => write((tx) => completeRun(tx, claim, outcome)),
-    retryRun: (claim, dueAt, error) => write((tx) => retryRun(tx, claim, dueAt, error)),
-    releaseRun: (claim) => write((tx) => releaseRun(tx, claim)),
-    deadLetterRun: (claim, failure) => write((tx) => deadLetterRun(tx, claim, failure)),
-    completeHeartbeat: (run, outcome) => write((tx) => completeHeartbeat(tx, run, outcome)),
-    failHeartbeat: (run) => write((tx) => failHeartbeat(tx, run)),
-    claimDeliveries: (limit, now) => write((tx) => claimDeliveries(tx, limit, now)),
-    progressDelivery: (claim, partsSent, route) => write((tx) => progressDelivery(tx, claim, partsSent, route)),
-    retryDelivery: (claim, dueAt, error) => write((tx) => retryDelivery(tx, claim, dueAt, error)),
-    finishDelivery: (claim, end) => write((tx) => finishDelivery(tx, claim, end)),
-    renewNode: (forMs) => write((tx) => renewNode(tx, forMs)),
-    lease: (name) => write((tx) => acquireLease(tx, name)),
-    releaseLease: (lease) => write((tx) => releaseLease(tx, lease)),
+    accept: write(acceptEvent),
+    claimRuns: write(claimRuns),
+    completeRun: write(completeRun),
+    retryRun: write(retryRun),
+    releaseRun: write(releaseRun),
+    deadLetterRun: write(deadLetterRun),
+    completeHeartbeat: write(completeHeartbeat),
+    failHeartbeat: write(failHeartbeat),
+    claimDeliveries: write(claimDeliveries),
+    progressDelivery: write(progressDelivery),
+    retryDelivery: write(retryDelivery),
+    finishDelivery: write(finishDelivery),
+    renewNode: write(renewNode),
+    lease: write(acquireLease),
+    releaseLease: write(releaseLease),
     watch: commits.watch,
-    retryDeadLetter: (id, now) => write((tx) => retryDeadLetter(tx, id, now)),
-    dropDeadLetter: (id) => write((tx) => dropDeadLetter(tx, id)),
-    probe: () => write(probe),
-    sweep: (retention) => write((tx) => sweep(tx, retention)),
+    retryDeadLetter: write(retryDeadLetter),
+    dropDeadLetter: write(dropDeadLetter),
+    probe: write(probe),
+    sweep: write(sweep),
   } satisfies Partial<Journal>;
 }
 
 /** Between two commits the connection sees exactly what is committed. */
 function createReads(database: Database, isClosed: () => boolean) {
-  const read = async <Result>(operation: (database: Database) => Result): Promise<Result> => {
-    if (isClosed()) throw new JournalUnavailable("the journal is closed");
-    try {
-      return operation(database);
-    } catch (error) {
-      throw toUnavailable(error) ?? error;
-    }
-  };
+  const read =
+    <Args extends unknown[], Result>(operation: (database: Database, ...args: Args) => Result) =>
+    async (...args: Args): Promise<Result> => {
+      if (isClosed()) throw new JournalUnavailable("the journal is closed");
+      try {
+        return operation(database, ...args);
+      } catch (error) {
+        throw toUnavailable(error) ?? error;
+      }
+    };
   return {
-    findReplay: (scope, key, fingerprint) => read((db) => findReplay(db, scope, key, fingerprint)),
-    pendingSystemEvents: (limit) => read((db) => listPendingSystemEvents(db, limit)),
-    lastRoute: (channel) => read((db) => lastRoute(db, channel)),
-    nextDueAt: (limits) => read((db) => nextDueAt(db, limits)),
-    history: (sessionKey, limit) => read((db) => listTurns(db, sessionKey, limit)),
-    listEvents: (page) => read((db) => listEvents(db, page)),
-    getEvent: (id) => read((db) => getEvent(db, id)),
-    listSessions: (page) => read((db) => listSessions(db, page)),
-    getSession: (key, page) => read((db) => getSession(db, key, page)),
-    listRuns: (page) => read((db) => listRuns(db, page)),
-    listDeliveries: (page) => read((db) => listDeliveries(db, page)),
-    listDeadLetters: (page) => read((db) => listDeadLetters(db, page)),
-    stats: () => read(readStats),
+    findReplay: read(findReplay),
+    pendingSystemEvents: read(listPendingSystemEvents),
+    lastRoute: read(lastRoute),
+    nextDueAt: read(nextDueAt),
+    history: read(listTurns),
+    listEvents: read(listEvents),
+    getEvent: read(getEvent),
+    listSessions: read(listSessions),
+    getSession: read(getSession),
+    listRuns: read(listRuns),
+    listDeliveries: read(listDeliveries),
+    listDeadLetters: read(listDeadLetters),
+    stats: read(readStats),
   } satisfies Partial<Journal>;
 }
 
@@ -135,7 +129,7 @@ function openStore({ folder, telemetry: { log }, shared = false }: SqliteJournal
   const node = createNonce().slice(0, 12);
   try {
     const database = openMigrated(file, JOURNAL_SCHEMA);
-    recover({ ...database, node, changed() {} }, { isOnlyNode: !shared, log });
+    recover({ ...database, node, announce() {} }, { isOnlyNode: !shared, log });
     return {
       database,
       node,

@@ -1,68 +1,70 @@
 import { describe, expect, test } from "vitest";
-import type { Journal, JournalChange } from "../../../src/journal/journal.ts";
+import type { Journal, NewWork } from "../../../src/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
-import { NOW, sampleDelivery, sampleEntry, sampleEvent, sampleOutcome, sampleRun, sampleWake } from "./samples.ts";
+import { NOW, sampleDelivery, sampleEvent, sampleOutcome, sampleRun, sampleWake } from "./samples.ts";
 
 export function describeWatch(open: OpenJournal): void {
   describe("watching", () => {
     const { start } = useJournals(open);
 
-    test("reports what each commit added and changed", async () => {
+    test("reports a new run, and the next of a session when one ends", async () => {
       const journal = await start();
       const take = watch(journal);
-      const actions = [sampleRun("s"), sampleRun("s"), sampleWake("Disk is full.")];
-      const [first, second] = actions.map((action) => ("runId" in action ? action.runId : ""));
-      const event = sampleEvent({ actions });
-      await journal.accept(event);
-      expect(take()).toEqual([
-        { kind: "event", id: event.id, status: "accepted", seq: expect.any(Number) },
-        { kind: "run", id: first, state: "ready", seq: expect.any(Number) },
-        { kind: "run", id: second, state: "queued", seq: expect.any(Number) },
-        { kind: "entry", sessionKey: "main", urgent: true, seq: (await journal.pendingSystemEvents())[0]?.seq },
-      ]);
-
-      const [run] = await journal.claimRuns(1, NOW);
-      expect(take()).toMatchObject([{ kind: "run", id: first, state: "running" }]);
-
-      const delivery = sampleDelivery(run!.id, { eventId: event.id });
-      const entries = [sampleEntry({ sessionKey: "s" })];
-      await journal.completeRun(run!, sampleOutcome({ entries, deliveries: [delivery] }));
-      const changes = take();
-      expect(changes).toContainEqual(expect.objectContaining({ kind: "run", id: first, state: "done" }));
-      expect(changes).toContainEqual(expect.objectContaining({ kind: "run", id: second, state: "ready" }));
-      expect(changes).toContainEqual(expect.objectContaining({ kind: "entry", sessionKey: "s", urgent: false }));
-      expect(changes).toContainEqual(expect.objectContaining({ kind: "delivery", id: delivery.id, state: "pending" }));
-
-      const [claimed] = await journal.claimDeliveries(1, NOW + 10);
-      await journal.retryDelivery(claimed!, NOW + 10, "busy");
-      const [again] = await journal.claimDeliveries(1, NOW + 10);
-      await journal.finishDelivery(again!, { state: "failed", at: NOW, error: "gone" });
-      await journal.retryDeadLetter(delivery.id, NOW);
-      const states = take().flatMap((change) => (change.kind === "delivery" ? change.state : []));
-      expect(states).toEqual(["sending", "pending", "sending", "failed", "pending"]);
+      await journal.accept(sampleEvent({ actions: [sampleRun("s"), sampleRun("s")] }));
+      expect(take()).toContain("run");
+      const [first] = await journal.claimRuns(1, NOW);
+      expect(take()).toEqual([]);
+      await journal.deadLetterRun(first!, { finishedAt: NOW, error: "no", entries: [] });
+      expect(take()).toEqual(["run"]);
+      const [second] = await journal.claimRuns(1, NOW);
+      await journal.retryRun(second!, NOW, "busy");
+      expect(take()).toEqual(["run"]);
+      const [again] = await journal.claimRuns(1, NOW);
+      await journal.releaseRun(again!);
+      expect(take()).toEqual(["run"]);
+      const [last] = await journal.claimRuns(1, NOW);
+      await journal.completeRun(last!, sampleOutcome({ deliveries: [] }));
+      expect(take()).toEqual([]);
     });
 
-    test("reports the end of an event", async () => {
+    test("reports a new delivery, and the next to a recipient when one ends", async () => {
       const journal = await start();
       const event = sampleEvent();
       await journal.accept(event);
       const [run] = await journal.claimRuns(1, NOW);
       const take = watch(journal);
-      await journal.deadLetterRun(run!, { finishedAt: NOW, error: "no", entries: [] });
-      expect(take()).toContainEqual(expect.objectContaining({ kind: "event", id: event.id, status: "dead" }));
+      const [first, second] = [0, 1].map(() => sampleDelivery(run!.id, { eventId: event.id }));
+      await journal.completeRun(run!, sampleOutcome({ deliveries: [first!, second!] }));
+      expect(take()).toContain("delivery");
+      const [claimed] = await journal.claimDeliveries(1, NOW + 10);
+      expect(take()).toEqual([]);
+      await journal.retryDelivery(claimed!, NOW + 10, "busy");
+      expect(take()).toEqual(["delivery"]);
+      const [again] = await journal.claimDeliveries(1, NOW + 10);
+      await journal.finishDelivery(again!, { state: "failed", at: NOW, error: "gone" });
+      expect(take()).toEqual(["delivery"]);
+      const [last] = await journal.claimDeliveries(1, NOW + 10);
+      await journal.finishDelivery(last!, { state: "skipped", at: NOW, error: "no recipient" });
+      expect(take()).toEqual([]);
+      await journal.retryDeadLetter(first!.id, NOW);
+      expect(take()).toContain("delivery");
     });
 
-    test("reports nothing that was rolled back, and nothing twice", async () => {
+    test("reports a system event that requests a heartbeat", async () => {
       const journal = await start();
       const take = watch(journal);
-      const [twice, good] = [sampleEvent(), sampleEvent()];
-      await Promise.allSettled([
-        journal.accept(twice),
-        journal.accept({ ...sampleEvent(), id: twice.id }),
-        journal.accept(good),
-      ]);
-      const events = take().filter(({ kind }) => kind === "event");
-      expect(events).toMatchObject([{ id: twice.id }, { id: good.id }]);
+      await journal.accept(sampleEvent({ actions: [sampleWake("Disk is full.")] }));
+      expect(take()).toEqual(["heartbeat"]);
+    });
+
+    test("reports nothing that was rolled back, and nothing without work", async () => {
+      const journal = await start();
+      const event = sampleEvent();
+      await journal.accept(event);
+      const take = watch(journal);
+      await expect(journal.accept({ ...sampleEvent(), id: event.id })).rejects.toThrow(Error);
+      await journal.accept(sampleEvent({ status: "skipped", actions: [] }));
+      expect(take()).toEqual([]);
     });
 
     test("reports after the commit", async () => {
@@ -88,9 +90,9 @@ export function describeWatch(open: OpenJournal): void {
   });
 }
 
-/** Gives what was told since the last call. */
+/** Gives what was reported since the last call. */
 function watch(journal: Journal) {
-  const seen: JournalChange[] = [];
-  const stop = journal.watch((changes) => seen.push(...changes));
+  const seen: NewWork[] = [];
+  const stop = journal.watch((work) => seen.push(...work));
   return Object.assign(() => seen.splice(0), { stop });
 }

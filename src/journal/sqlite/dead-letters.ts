@@ -1,0 +1,77 @@
+import type { DeadLetter, Page } from "../journal.ts";
+import { updateEventCounts } from "./accept.ts";
+import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
+import type { Transaction } from "./group-commit.ts";
+
+/*
+ * Dead letters are dead runs of hooks and failed deliveries. A failed heartbeat is not one: the next heartbeat gets its
+ * system events.
+ */
+
+export function listDeadLetters(database: Database, { limit, before }: Page): DeadLetter[] {
+  // No id sorts after this one.
+  const values = [before ?? "~", limit];
+  const rows = database.all(
+    `SELECT * FROM (${DEAD_RUNS}) UNION ALL SELECT * FROM (${FAILED_DELIVERIES}) ORDER BY id DESC LIMIT ?2`,
+    ...values,
+  );
+  return rows.map(toDeadLetter);
+}
+
+export function retryDeadLetter(transaction: Transaction, id: string, now: number): boolean {
+  const row = transaction.get(REQUEUE_RUN, id, now) ?? transaction.get(REQUEUE_DELIVERY, id, now);
+  if (!row) return false;
+  updateEventCounts(transaction, row, { open: 1, lost: -1 });
+  transaction.announce("run");
+  transaction.announce("delivery");
+  return true;
+}
+
+export function dropDeadLetter(transaction: Transaction, id: string): boolean {
+  const row = transaction.get(DROP_RUN, id) ?? transaction.get(DROP_DELIVERY, id);
+  if (row) updateEventCounts(transaction, row, { open: 0, lost: -1 });
+  return row !== undefined;
+}
+
+const DEAD_RUNS = `
+  SELECT id, 'run' AS kind, event_id, hook, error, attempts, finished_at FROM runs INDEXED BY runs_dead
+  WHERE state = 'dead' AND kind = 'hook' AND id < ?1 ORDER BY id DESC LIMIT ?2`;
+
+const FAILED_DELIVERIES = `
+  SELECT id, 'delivery' AS kind, event_id,
+    (SELECT hook FROM events WHERE id = deliveries.event_id) AS hook,
+    error, attempts, finished_at
+  FROM deliveries INDEXED BY deliveries_failed
+  WHERE state = 'failed' AND id < ?1 ORDER BY id DESC LIMIT ?2`;
+
+/* Behind what the session or the recipient has in progress. */
+
+const REQUEUE_RUN = `
+  UPDATE runs SET attempts = 0, due_at = ?2, started_at = NULL, finished_at = NULL, error = NULL,
+    state = iif(EXISTS (SELECT 1 FROM runs AS other
+      WHERE other.session_key = runs.session_key AND other.finished_at IS NULL), 'queued', 'ready')
+  WHERE id = ?1 AND state = 'dead' AND kind = 'hook' RETURNING id AS run_id, event_id`;
+
+const REQUEUE_DELIVERY = `
+  UPDATE deliveries SET attempts = 0, due_at = ?2, finished_at = NULL, error = NULL,
+    state = iif(EXISTS (SELECT 1 FROM deliveries AS other WHERE other.channel = deliveries.channel
+      AND other.recipient IS deliveries.recipient AND other.finished_at IS NULL), 'queued', 'pending')
+  WHERE id = ?1 AND state = 'failed' RETURNING run_id, event_id`;
+
+const DROP_RUN = `
+  UPDATE runs SET state = 'dropped' WHERE id = ? AND state = 'dead' AND kind = 'hook' RETURNING id AS run_id, event_id`;
+
+const DROP_DELIVERY = `
+  UPDATE deliveries SET state = 'dropped' WHERE id = ? AND state = 'failed' RETURNING run_id, event_id`;
+
+function toDeadLetter(row: SqlRow): DeadLetter {
+  return {
+    id: text(row.id),
+    kind: oneOf(["run", "delivery"], row.kind),
+    eventId: optional(text, row.event_id),
+    hook: optional(text, row.hook),
+    error: text(row.error),
+    attempts: integer(row.attempts),
+    at: integer(row.finished_at),
+  };
+}
