@@ -1,11 +1,17 @@
-import type { ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { AgentDriver } from "../agents/driver.ts";
+import type { ChannelDriver } from "../channels/driver.ts";
+import type { ResolvedConfig } from "../config/types.ts";
 import { messageOf } from "../errors.ts";
+import type { ClaimedDelivery, ClaimedRun, Journal, NewWork, RunLimits } from "../journal/journal.ts";
 import { createAlarm, settlesWithin } from "../shared/async.ts";
-import { createContext, type DispatcherOptions } from "./context.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { ChannelName } from "../types.ts";
 import { executeDelivery } from "./delivery.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { executeRun } from "./run.ts";
-import { createPool } from "./worker-pool.ts";
+import { createRetryingJournal, type DispatchJournal } from "./retry.ts";
 
 /** How many deliveries are sent at once; never two to one recipient. */
 const MAX_SENDS = 16;
@@ -19,6 +25,27 @@ const MAX_SLEEP_MS = 60_000;
 /** A node that has not renewed its lease for this long is considered dead. */
 const NODE_LEASE_MS = 30_000;
 const RENEW_EVERY_MS = NODE_LEASE_MS / 3;
+
+/** What a reload replaces is a function; it is called for each piece of work. */
+export interface DispatcherOptions {
+  journal: Journal;
+  agent(): AgentDriver;
+  channels(): ReadonlyMap<ChannelName, ChannelDriver>;
+  /** Splits a text into parts of at most `limit` units of `measure`. */
+  split(text: string, size: { limit: number; measure?: (text: string) => number }): string[];
+  settings(): ResolvedConfig["agents"];
+  session(): ResolvedConfig["session"];
+  limits(): RunLimits;
+  telemetry: Telemetry;
+}
+
+export interface DispatchContext extends Omit<DispatcherOptions, "journal"> {
+  /** Its calls wait while the journal is unavailable. */
+  journal: DispatchJournal;
+  log: Log;
+  /** Aborts when the shutdown timeout is over. */
+  signal: AbortSignal;
+}
 
 export interface Dispatcher {
   /** Executes what the journal holds, including what the last stop interrupted, and everything that is added to it. */
@@ -34,8 +61,10 @@ export interface Dispatcher {
 /** Executes runs, deliveries and heartbeats from the journal, independently of each other. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const shutdown = new AbortController();
-  const context = createContext(options, shutdown.signal);
-  const { journal, log } = context;
+  const { signal } = shutdown;
+  const { log } = options.telemetry;
+  const journal = createRetryingJournal(options.journal, { log, signal });
+  const context: DispatchContext = { ...options, journal, log, signal };
   const dueAlarm = createAlarm(claimWork);
   let unwatch = (): void => undefined;
   let renewal: NodeJS.Timeout | undefined;
@@ -106,5 +135,89 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     } catch (error) {
       log.warn("lease not renewed, will try again", { error: messageOf(error) });
     }
+  }
+}
+
+interface PoolOptions<Item> {
+  /** How many items may be in progress at once. Read at each claim. */
+  size(): number;
+  /** Claims up to `limit` items that are due. */
+  claim(limit: number): Promise<Item[]>;
+  /** Handles failures itself: a rejection is unexpected and only logged. */
+  execute(item: Item): Promise<void>;
+  /** Called when everything that was due is claimed. */
+  onDrained(): Promise<void>;
+  log: Log;
+}
+
+interface Pool {
+  /** Something may be due. Many calls in one turn of the event loop lead to one claim. */
+  notify(): void;
+  /** How many items are in progress. */
+  active(): number;
+  /** Claims nothing more. */
+  stop(): void;
+  /** Resolves when nothing is in progress. */
+  idle(): Promise<void>;
+}
+
+/** Keeps up to `size()` items in progress, and claims more as they end. */
+function createPool<Item>(options: PoolOptions<Item>): Pool {
+  const active = new Set<Promise<void>>();
+  let filling: Promise<void> | undefined;
+  let notified = false;
+  let stopped = false;
+
+  return {
+    notify,
+    active: () => active.size,
+    stop: () => void (stopped = true),
+    async idle() {
+      await filling;
+      await Promise.all(active);
+    },
+  };
+
+  function notify(): void {
+    notified = true;
+    // The next turn of the event loop: one claim then replaces all items that ended with the same commit.
+    if (!stopped) filling ??= nextTurn().then(fill).catch(report);
+  }
+
+  async function fill(): Promise<void> {
+    try {
+      while (mayClaim()) {
+        notified = false;
+        const limit = freeSlots();
+        const items = await options.claim(limit);
+        items.forEach(start);
+        if (items.length < limit) await options.onDrained();
+      }
+    } finally {
+      filling = undefined;
+    }
+  }
+
+  function start(item: Item): void {
+    const task = options
+      .execute(item)
+      .catch(report)
+      .finally(() => {
+        active.delete(task);
+        notify();
+      });
+    active.add(task);
+  }
+
+  function mayClaim(): boolean {
+    return notified && !stopped && freeSlots() > 0;
+  }
+
+  function freeSlots(): number {
+    return options.size() - active.size;
+  }
+
+  function report(error: unknown): void {
+    if (!stopped) options.log.error("dispatch: unexpected error", { error: String(error) });
   }
 }

@@ -5,9 +5,9 @@ import { backoffMs } from "../shared/backoff.ts";
 import { createId } from "../shared/id.ts";
 import { takeWithin } from "../shared/text.ts";
 import { MAIN_SESSION } from "../types.ts";
-import type { DispatchContext } from "./context.ts";
-import { readHistory } from "./history.ts";
+import type { DispatchContext } from "./dispatcher.ts";
 import { toFailure } from "./retry.ts";
+import { readHistory } from "./run.ts";
 
 /** Minimum time between two heartbeats: many requests become one. */
 const MIN_GAP_MS = 100;

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { DriverError } from "../errors.ts";
-import { retryDelayMs } from "./retry.ts";
+import { DriverError, JournalUnavailable } from "../errors.ts";
+import { silentLog } from "../telemetry/log.ts";
+import { retryDelayMs, retryWhileUnavailable } from "./retry.ts";
 
 const policy = { maxAttempts: 3, firstMs: 100, maxMs: 1000 };
 
@@ -25,4 +26,35 @@ test("a Retry-After is respected, up to a limit", () => {
   expect(after(5000)).toBeGreaterThanOrEqual(5000);
   expect(after(5000)).toBeLessThanOrEqual(5500);
   expect(after(1e12)).toBeLessThanOrEqual(3_960_000);
+});
+
+const waiting = { log: silentLog, signal: new AbortController().signal };
+
+test("repeats a call until the journal is available", async () => {
+  let attempts = 0;
+  const write = async () => {
+    attempts += 1;
+    if (attempts < 3) throw new JournalUnavailable("the disk is full");
+    return attempts;
+  };
+  await expect(retryWhileUnavailable(write, waiting)).resolves.toBe(3);
+});
+
+test("does not repeat a call that failed for another reason", async () => {
+  let attempts = 0;
+  const write = async () => {
+    attempts += 1;
+    throw new TypeError("oops");
+  };
+  await expect(retryWhileUnavailable(write, waiting)).rejects.toThrow("oops");
+  expect(attempts).toBe(1);
+});
+
+test("stops when the service shuts down", async () => {
+  const stop = new AbortController();
+  const write = async () => {
+    stop.abort(new Error("stopped"));
+    throw new JournalUnavailable("the disk is full");
+  };
+  await expect(retryWhileUnavailable(write, { ...waiting, signal: stop.signal })).rejects.toThrow("stopped");
 });

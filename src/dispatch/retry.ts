@@ -1,5 +1,8 @@
-import { DriverError } from "../errors.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { DriverError, JournalUnavailable } from "../errors.ts";
+import type { Journal } from "../journal/journal.ts";
 import { type Backoff, backoffMs } from "../shared/backoff.ts";
+import type { Log } from "../telemetry/log.ts";
 
 export interface RetryPolicy extends Backoff {
   maxAttempts: number;
@@ -41,4 +44,43 @@ export function toFailure(cause: unknown): Error {
   if (cause instanceof DriverError && cause.message.length <= MAX_ERROR_CHARACTERS) return cause;
   const text = cause instanceof DriverError ? cause.message : `unexpected error: ${String(cause)}`;
   return new Error(text.slice(0, MAX_ERROR_CHARACTERS), { cause });
+}
+
+/** The methods of a journal that return promises. */
+export type DispatchJournal = Omit<Journal, "watch">;
+
+/** A journal whose calls wait while it is unavailable. */
+export function createRetryingJournal(journal: DispatchJournal, options: RetryOptions): DispatchJournal {
+  const methods = Object.entries(journal).map(([name, call]: [string, (...args: never[]) => Promise<unknown>]) => [
+    name,
+    (...args: never[]) => retryWhileUnavailable(() => call(...args), options),
+  ]);
+  return Object.fromEntries(methods);
+}
+
+interface RetryOptions {
+  log: Log;
+  signal: AbortSignal;
+}
+
+const JOURNAL_BACKOFF = { firstMs: 200, maxMs: 10_000 };
+
+/**
+ * Repeats a call until the journal is available: the result of a turn must not be lost because the disk is full. Rejects
+ * with any other error at once, and with the signal's reason when it aborts.
+ */
+export async function retryWhileUnavailable<Result>(
+  call: () => Promise<Result>,
+  { log, signal }: RetryOptions,
+): Promise<Result> {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof JournalUnavailable)) throw error;
+      signal.throwIfAborted();
+      log.warn("journal unavailable, will try again", { failures, error: error.message });
+      await delay(backoffMs(failures, JOURNAL_BACKOFF), undefined, { signal });
+    }
+  }
 }
