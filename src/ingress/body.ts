@@ -1,14 +1,44 @@
-import { promisify } from "node:util";
+import { isUtf8 } from "node:buffer";
+import { MIMEType, promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate as inflateZlib, inflateRaw } from "node:zlib";
 import { HookError } from "../errors.ts";
 import type { Exchange } from "./exchange.ts";
-import { parseBody, requireBodyKind } from "./parse-body.ts";
 
 export interface BodyLimits {
   /** Counted before and after decompression. */
   maxBytes: number;
   timeoutMs: number;
 }
+
+export type BodyKind = "json" | "form" | "text";
+
+export interface ParsedBody {
+  payload: unknown;
+  /** True when `payload` is `JSON.parse` of exactly these bytes. */
+  payloadIsBody: boolean;
+}
+
+/** The limits of a JSON body that is sent to any route but a hook. */
+const JSON_LIMITS: BodyLimits = { maxBytes: 1024 * 1024, timeoutMs: 30_000 };
+
+/** Far above any real payload, far below the depth at which recursive code overflows the stack. */
+const MAX_DEPTH = 1000;
+const CHARSETS = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+const CODINGS = ["gzip", "x-gzip", "deflate", "br"] as const;
+type Coding = (typeof CODINGS)[number];
+
+/** More than any sender has a reason for. */
+const MAX_LAYERS = 3;
+
+const DECODERS = {
+  gzip: promisify(gunzip),
+  "x-gzip": promisify(gunzip),
+  deflate: promisify(inflateZlib),
+  rawDeflate: promisify(inflateRaw),
+  br: promisify(brotliDecompress),
+};
 
 /** Reads the body and decompresses it. Throws the 4xx of a body that is refused, or `ClientGone`. */
 export async function readBody(exchange: Exchange, limits: BodyLimits): Promise<Buffer> {
@@ -19,14 +49,32 @@ export async function readBody(exchange: Exchange, limits: BodyLimits): Promise<
   return codings.length > 0 ? inflate(body, codings, limits.maxBytes) : body;
 }
 
-/** The limits of a JSON body that is sent to any route but a hook. */
-const JSON_LIMITS: BodyLimits = { maxBytes: 1024 * 1024, timeoutMs: 30_000 };
-
 /** Reads and parses a JSON body; undefined when it is empty. */
 export async function readJson(exchange: Exchange, maxBytes = JSON_LIMITS.maxBytes): Promise<unknown> {
   if (requireBodyKind(exchange.headers["content-type"] ?? "") !== "json") throw new HookError("unsupported_media_type");
   const body = await readBody(exchange, { ...JSON_LIMITS, maxBytes });
   return body.length === 0 ? undefined : parseBody("json", body).payload;
+}
+
+/** Reads a content type. An absent one counts as JSON. Throws a 415 for a type that hooks do not accept. */
+export function requireBodyKind(contentType: string): BodyKind {
+  // Most senders write this, so it is not parsed.
+  if (contentType === "" || contentType === "application/json") return "json";
+  const type = parseType(contentType);
+  const kind = type && toKind(type);
+  if (!kind) throw unsupported("Send JSON, a form, or text that holds JSON.");
+  const charset = type.params.get("charset");
+  if (charset !== null && !CHARSETS.has(charset.toLowerCase())) throw unsupported("Send the body in UTF-8.");
+  return kind;
+}
+
+/** Parses a body. Throws a 400 when it is malformed, a 415 when it is text but not JSON. */
+export function parseBody(kind: BodyKind, body: Buffer): ParsedBody {
+  if (!isUtf8(body)) throw new HookError("invalid_utf8");
+  const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  const text = body.toString("utf8", hasMark ? BYTE_ORDER_MARK.length : 0);
+  if (kind === "form") return { payload: toFormPayload(parseForm(text)), payloadIsBody: false };
+  return { payload: kind === "text" ? parseText(text) : parseJson(text), payloadIsBody: !hasMark };
 }
 
 /** Refuses a body that is declared over the limit, before any of it is read. */
@@ -91,20 +139,6 @@ function tooSlow(): HookError {
   });
 }
 
-const CODINGS = ["gzip", "x-gzip", "deflate", "br"] as const;
-type Coding = (typeof CODINGS)[number];
-
-/** More than any sender has a reason for. */
-const MAX_LAYERS = 3;
-
-const DECODERS = {
-  gzip: promisify(gunzip),
-  "x-gzip": promisify(gunzip),
-  deflate: promisify(inflateZlib),
-  rawDeflate: promisify(inflateRaw),
-  br: promisify(brotliDecompress),
-};
-
 /** Reads `Content-Encoding` (`gzip, br`: in the order they were applied). Throws a 415 for an unknown one. */
 export function parseCodings(contentEncoding: string): Coding[] {
   const names = contentEncoding
@@ -144,4 +178,78 @@ function isCoding(name: string): name is Coding {
 
 function isTooLarge(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
+}
+
+/** Some providers send JSON as a form with one field `payload`. */
+function toFormPayload(fields: Record<string, unknown>): unknown {
+  const { payload } = fields;
+  return typeof payload === "string" && /^\s*[[{]/.test(payload) ? parseJson(payload) : fields;
+}
+
+/** A repeated field becomes an array. */
+function parseForm(text: string): Record<string, unknown> {
+  try {
+    // `URLSearchParams` would silently replace invalid percent-encoding.
+    decodeURIComponent(text);
+  } catch {
+    throw new HookError("invalid_form");
+  }
+  const groups = Map.groupBy(new URLSearchParams(text), ([name]) => name);
+  // fromEntries defines own properties, so a field named __proto__ stays a field.
+  return Object.fromEntries(
+    Array.from(groups, ([name, pairs]) => {
+      const values = pairs.map(([, value]) => value);
+      return [name, values.length === 1 ? values[0] : values];
+    }),
+  );
+}
+
+function parseText(text: string): unknown {
+  // Text that was not meant as JSON has an unsupported type, rather than a syntax error.
+  if (text.trim() === "" || /^\s*["[{]/.test(text)) return parseJson(text);
+  try {
+    return parseJson(text);
+  } catch (cause) {
+    throw new HookError("unsupported_media_type", { message: "The body is text but not JSON.", cause });
+  }
+}
+
+/** Parses any JSON value. Throws a 400 that reveals nothing of the text. */
+function parseJson(text: string): unknown {
+  if (text.trim() === "") throw new HookError("invalid_json", { message: "The body is empty, but must be JSON." });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The parser's message quotes the body, so it is not even kept as the cause.
+    throw new HookError("invalid_json");
+  }
+  // A short text cannot hold that many brackets.
+  if (text.length > 2 * MAX_DEPTH && isDeeper(value, MAX_DEPTH)) {
+    throw new HookError("invalid_json", { message: `The body nests deeper than ${MAX_DEPTH} levels.` });
+  }
+  return value;
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((child) => isDeeper(child, levels - 1));
+}
+
+function parseType(contentType: string): MIMEType | undefined {
+  try {
+    return new MIMEType(contentType);
+  } catch {
+    return undefined;
+  }
+}
+
+function toKind({ type, subtype, essence }: MIMEType): BodyKind | undefined {
+  if (essence === "application/json" || subtype.endsWith("+json")) return "json";
+  if (essence === "application/x-www-form-urlencoded") return "form";
+  return type === "text" ? "text" : undefined;
+}
+
+function unsupported(nextStep: string): HookError {
+  return new HookError("unsupported_media_type", { message: `This content type is not supported. ${nextStep}` });
 }

@@ -6,14 +6,11 @@ import { ConfigError, HookError, messageOf } from "../errors.ts";
 import { createId } from "../shared/id.ts";
 import type { HttpResponse } from "../types.ts";
 import { ClientGone } from "./body.ts";
-import { createClientResolver } from "./client-address.ts";
-import { type Exchange, splitTarget } from "./exchange.ts";
+import { createClientResolver, type Exchange, splitTarget } from "./exchange.ts";
 import { handleInProcess } from "./in-process.ts";
-import { errorToResponse } from "./respond.ts";
-import { matchHook } from "./route.ts";
-import { createRouter, type Routes } from "./router.ts";
+import { createClientErrorHandler, errorToResponse, writeResponse } from "./respond.ts";
+import { createRouter, matchHook, type Routes } from "./router.ts";
 import { createServeHook, type HookOptions, type IngressProgram } from "./serve-hook.ts";
-import { createClientErrorHandler, writeResponse } from "./write-response.ts";
 
 export interface IngressOptions extends HookOptions {
   /** Read once per request, so that a reload counts from the next request on. */

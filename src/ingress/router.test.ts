@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { splitTarget } from "./exchange.ts";
-import { matchHook } from "./route.ts";
+import { matchHook } from "./router.ts";
 
 function match(target: string, prefix = "/hooks") {
   return matchHook(splitTarget(target).path, prefix);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createClientResolver, toClient } from "./client-address.ts";
+import { createClientResolver, toClient } from "./exchange.ts";
 
 test.each([
   ["192.0.2.1", "192.0.2.1"],
