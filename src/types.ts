@@ -41,6 +41,8 @@ export interface HookRequest {
   payload: unknown;
   /** True when `payload` is `JSON.parse` of `rawBody`, so that another process only needs the bytes. */
   payloadIsBody: boolean;
+  /** Sentences for the caller about the body. */
+  warnings?: string[];
   contentType: string;
   /** Milliseconds since the epoch. */
   receivedAt: number;

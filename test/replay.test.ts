@@ -70,6 +70,22 @@ describe("a replay", () => {
     expect(event.runs[0].action.message).toContain("a 2 [redacted]");
   });
 
+  test("of JSON that curl sent as a form has the payload that the event shows", async () => {
+    const [first, warnings] = [await postForm('{"id":3,"password":"100%"}'), [expect.stringContaining("a form")]];
+    expect(first).toMatchObject({ ok: true, warnings });
+    const event = await service.settled(first.eventId);
+    expect(event).toMatchObject({ warnings, request: { payload: { id: 3, password: "[redacted]" } } });
+    const again = await replay(first.eventId);
+    expect((await service.settled(again.body.eventId)).runs[0].action.message).toContain("3 [redacted]");
+  });
+
+  test("of a form has the fields that the event shows", async () => {
+    const { eventId } = await postForm("id=4&x=a+b&x=c");
+    expect((await service.settled(eventId)).request.payload).toEqual({ id: "4", x: ["a b", "c"] });
+    const again = await replay(eventId);
+    expect((await service.settled(again.body.eventId)).runs[0].action.message).toContain("4");
+  });
+
   test("of a request whose body was never read is refused", async () => {
     const large = await service.post("m", "x".repeat(300_000));
     expect(large.status).toBe(413);
@@ -89,6 +105,13 @@ test("a body that could not be parsed is not stored if there are paths to redact
   const [{ id }] = (await service.api("/api/events?status=rejected")).events;
   expect((await service.api(`/api/events/${id}`)).request.payload).toBe("");
 });
+
+/** As `curl -d` does. */
+async function postForm(body: string): Promise<Answer["body"]> {
+  const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": "application/x-www-form-urlencoded" };
+  const response = await fetch(`${service.url}/hooks/m`, { method: "POST", headers, body });
+  return (await response.json()) as Answer["body"];
+}
 
 async function replay(id: string): Promise<Answer> {
   const response = await fetch(`${service.url}/api/events/${id}/replay`, {

@@ -35,6 +35,16 @@ test("the window slides: each failure is forgotten after its own minute", () => 
   expect(() => limit.fail("a")).toThrow(tooMany(30));
 });
 
+test("the addresses of one IPv6 network (/64) are one client, those of two are two", () => {
+  const limit = createAuthRateLimit(() => 0);
+  const spellings = ["2001:db8:0:7::1", "2001:db8::7:1:2:3:4", "2001:db8:0:7:ffff::"];
+  for (let count = 0; count < 20; count++) limit.fail(spellings[count % 3] ?? "");
+  for (const client of spellings) expect(() => limit.fail(client)).toThrow(tooMany(60));
+  for (const client of ["2001:db8:0:8::1", "2001:db8::1", "::1", "192.0.2.1"]) limit.fail(client);
+  limit.succeed("2001:db8:0:7:8::");
+  expect(() => limit.fail("2001:db8:0:7::1")).not.toThrow();
+});
+
 test("a success forgets the failures", () => {
   const limit = createAuthRateLimit(() => 0);
   failTimes(limit, "a", 20);

@@ -7,7 +7,7 @@ const MAX_CLIENTS = 10_000;
 
 /** Keeps clients from guessing a credential: counts the failures of each in a sliding window. */
 export interface AuthRateLimit {
-  /** The client showed a right credential: forgets its failures. */
+  /** The client, an address, showed a right credential: forgets the failures of its network. */
   succeed(client: string): void;
   /** Counts a failure. Throws the 429 of a client that has failed too often; such a failure is not counted. */
   fail(client: string): void;
@@ -20,10 +20,11 @@ export function createAuthRateLimit(now: () => number = () => performance.now())
 
   return {
     succeed(client) {
-      failures.delete(client);
+      failures.delete(networkOf(client));
     },
 
-    fail(client) {
+    fail(address) {
+      const client = networkOf(address);
       const times = failures.get(client) ?? [];
       const waitMs = times.length < MAX_FAILURES ? 0 : (times[0] ?? 0) + WINDOW_MS - now();
       if (waitMs > 0) throw tooManyFailures(waitMs);
@@ -34,6 +35,17 @@ export function createAuthRateLimit(now: () => number = () => performance.now())
       if (failures.size > MAX_CLIENTS) failures.delete(failures.keys().next().value ?? "");
     },
   };
+}
+
+/** One sender usually has a whole /64 of IPv6 addresses: counted singly, they would give it that many attempts. */
+function networkOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const [head = "", tail = ""] = address.split("::");
+  const groups = head.split(":");
+  const last = tail.split(":");
+  // `::` stands for as many zeros as make eight groups.
+  while (groups.length + last.length < 8) groups.push("0");
+  return [...groups, ...last].slice(0, 4).join(":");
 }
 
 function tooManyFailures(waitMs: number): HookError {

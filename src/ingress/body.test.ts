@@ -142,6 +142,28 @@ describe("a form", () => {
     expect(parse("payload=%7B%22a%22%3A%5B1%5D%7D&other=1")).toEqual({ a: [1] });
   });
 
+  test.each(['{"a":"50% + x"}', ' [{"a":1}]\n'])("that is one JSON object or array is that JSON: %s", (text) => {
+    expect(parseBody("form", Buffer.from(text))).toEqual({
+      payload: JSON.parse(text),
+      payloadIsBody: true,
+      warnings: [expect.stringContaining("Content-Type: application/json")],
+    });
+    expect(parseBody("form", Buffer.from(`${MARK}${text}`))).toMatchObject({ payloadIsBody: false });
+  });
+
+  test.each([
+    ['{"a":1}&b=2', { '{"a":1}': "", b: "2" }],
+    ["[0]=a", { "[0]": "a" }],
+    ["12", { "12": "" }],
+    ['"a"', { '"a"': "" }],
+  ])("that only begins like JSON, or is another JSON value, is a form: %s", (text, fields) => {
+    expect(parseBody("form", Buffer.from(text))).toEqual({ payload: fields, payloadIsBody: false });
+  });
+
+  test("that is JSON may not nest deeper than any JSON", () => {
+    expect(() => parse("[".repeat(5_000) + "]".repeat(5_000))).toThrow("nests deeper");
+  });
+
   test("a payload field that is not an object or array is a field", () => {
     expect(parse("payload=12")).toEqual({ payload: "12" });
     expect(parse("payload=hello")).toEqual({ payload: "hello" });

@@ -16,6 +16,8 @@ export interface ParsedBody {
   payload: unknown;
   /** True when `payload` is `JSON.parse` of exactly these bytes. */
   payloadIsBody: boolean;
+  /** Sentences for the caller. */
+  warnings?: string[];
 }
 
 /** The limits of a JSON body that is sent to any route but a hook. */
@@ -25,6 +27,8 @@ const JSON_LIMITS: BodyLimits = { maxBytes: 1024 * 1024, timeoutMs: 30_000 };
 const MAX_DEPTH = 1000;
 const CHARSETS = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+const JSON_AS_FORM = "The body is JSON, but its content type is that of a form: send Content-Type: application/json.";
 
 const CODINGS = ["gzip", "x-gzip", "deflate", "br"] as const;
 type Coding = (typeof CODINGS)[number];
@@ -73,7 +77,11 @@ export function parseBody(kind: BodyKind, body: Buffer): ParsedBody {
   if (!isUtf8(body)) throw new HookError("invalid_utf8");
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const text = body.toString("utf8", hasMark ? BYTE_ORDER_MARK.length : 0);
-  if (kind === "form") return { payload: toFormPayload(parseForm(text)), payloadIsBody: false };
+  if (kind === "form") {
+    const payload = parseJsonInForm(text);
+    if (payload) return { payload, payloadIsBody: !hasMark, warnings: [JSON_AS_FORM] };
+    return { payload: toFormPayload(parseForm(text)), payloadIsBody: false };
+  }
   return { payload: kind === "text" ? parseText(text) : parseJson(text), payloadIsBody: !hasMark };
 }
 
@@ -178,6 +186,17 @@ function isCoding(name: string): name is Coding {
 
 function isTooLarge(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
+}
+
+/** `curl -d '{…}'` declares a form. Gives its object or array; undefined for a real form. */
+function parseJsonInForm(text: string): object | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined;
+  try {
+    JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  return Object(parseJson(text));
 }
 
 /** Some providers send JSON as a form with one field `payload`. */

@@ -16,10 +16,7 @@ function verify(
   return door.verify({ hook, method: "POST", headers, query, readBody });
 }
 
-const refusal = expect.objectContaining({
-  code: "unauthorized",
-  headers: expect.objectContaining({ "WWW-Authenticate": "Bearer" }),
-});
+const REFUSED = { refusal: expect.stringContaining("Authorization: Bearer") };
 
 describe("the presented token", () => {
   test.each(["Bearer current", "bearer current", "BEARER   current "])("%s", (authorization) => {
@@ -30,13 +27,13 @@ describe("the presented token", () => {
     const right = { authorization: "Bearer current", "x-gateway-token": "wrong" };
     expect(verify(right, { token: "wrong" })).toMatchObject({ credential: "token:default" });
     expect(verify({ "x-gateway-token": "current" }, { token: "wrong" })).toMatchObject({ credential: "token:default" });
-    expect(() => verify({ authorization: "Bearer wrong", "x-gateway-token": "current" })).toThrow(refusal);
-    expect(() => verify({ "x-gateway-token": "wrong" }, { token: "current" })).toThrow(refusal);
+    expect(verify({ authorization: "Bearer wrong", "x-gateway-token": "current" })).toMatchObject(REFUSED);
+    expect(verify({ "x-gateway-token": "wrong" }, { token: "current" })).toMatchObject(REFUSED);
   });
 
   test.each(["Bearer", "Bearer ", "Basic abc", "Bearercurrent"])("%j does not hide the header", (authorization) => {
     expect(verify({ authorization, "x-gateway-token": "current" })).toMatchObject({ credential: "token:default" });
-    expect(() => verify({ authorization })).toThrow(refusal);
+    expect(verify({ authorization })).toMatchObject(REFUSED);
   });
 
   test("in the query is deprecated", () => {
@@ -60,12 +57,12 @@ test("a limited token counts only for its hooks, and elsewhere is refused like a
   const headers = { authorization: "Bearer deploy-secret" };
   for (const hook of ["deploys", "a/b"])
     expect(verify(headers, {}, hook)).toMatchObject({ credential: "token:deploys" });
-  expect(() => verify(headers, {}, "wake")).toThrow(refusal);
-  expect(() => verify(headers)).toThrow("The hook token is wrong.");
+  expect(verify(headers, {}, "wake")).toMatchObject(REFUSED);
+  expect(verify(headers)).toMatchObject({ refusal: expect.stringMatching(/^The hook token is wrong\./) });
 });
 
 test("nothing matches a token that is not set", () => {
   const unset = createDoors([{ name: "default", secrets: [""] }]).find("wake");
   const request = { hook: "wake", method: "POST", query: { token: "" }, readBody: () => Promise.reject(new Error()) };
-  expect(() => unset.verify({ ...request, headers: { authorization: "Bearer " } })).toThrow(refusal);
+  expect(unset.verify({ ...request, headers: { authorization: "Bearer " } })).toMatchObject(REFUSED);
 });

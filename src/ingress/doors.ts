@@ -1,7 +1,6 @@
-import type { IncomingHttpHeaders } from "node:http";
 import { timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
 import type { HookToken } from "../config/types.ts";
-import { HookError } from "../errors.ts";
 import { bearerOf, digestOf, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
 import type { HttpResponse } from "../types.ts";
 
@@ -9,8 +8,8 @@ import type { HttpResponse } from "../types.ts";
 export interface Door {
   /** The methods that it accepts; all but POST are for handshakes. */
   methods: readonly string[];
-  /** Names the credential of the request, or throws a 401 `HookError`. */
-  verify(request: DoorRequest): Verified | Promise<Verified>;
+  /** Names the credential of the request, or says why it is refused with a 401. */
+  verify(request: DoorRequest): Verification | Promise<Verification>;
   /** Answers a provider that checks the hook's address; undefined: the request is not a handshake. Called after `verify`. */
   handshake?(request: DoorRequest): Promise<HttpResponse | undefined>;
 }
@@ -26,12 +25,14 @@ export interface DoorRequest {
   readBody(): Promise<Buffer>;
 }
 
-interface Verified {
-  /** A name, never the secret: `token:default`. It stays the same when the secret is rotated. */
-  credential: string;
+/**
+ * `credential` is a name, never the secret: `token:default`. It stays the same when the secret is rotated. `refusal` is a
+ * sentence for the caller: no error, because building one for each wrong guess is expensive.
+ */
+export type Verification = ({ credential: string } | { refusal: string }) & {
   /** The request used a deprecated form: a warning for the log, and headers for the answer. */
   deprecation?: { warning: string; headers: Record<string, string> };
-}
+};
 
 /** The door of every hook path. A path that names no hook has one too: it must not be told from one that does. */
 export interface Doors {
@@ -69,10 +70,7 @@ function createTokenDoor(tokens: HookToken[]): Door {
       const token = matching.find(({ hooks }) => hooks === undefined || (hook !== undefined && hooks.includes(hook)));
       if (presented && token) return { credential: token.credential, deprecation };
       const problem = presented ? "The hook token is wrong." : "The hook token is missing.";
-      throw new HookError("unauthorized", {
-        message: `${problem} Send it as Authorization: Bearer.`,
-        headers: deprecation?.headers,
-      });
+      return { refusal: `${problem} Send it as Authorization: Bearer.`, deprecation };
     },
   };
 }

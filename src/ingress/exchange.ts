@@ -17,8 +17,8 @@ export interface Exchange {
   path: string;
   /** The query without its `?`. */
   search: string;
-  /** `1.1` */
-  httpVersion: string;
+  /** Why the head cannot be accepted, in a sentence. */
+  malformed?: string;
   headers: IncomingHttpHeaders;
   /** The client's address, as `createClientResolver` gives it. */
   client: string;

@@ -32,7 +32,6 @@ function toExchange(request: Request, clientOf: ClientResolver): Exchange {
     method: request.method,
     path: pathname,
     search: search.slice(1),
-    httpVersion: "1.1",
     headers: { host, ...Object.fromEntries(request.headers) },
     client: clientOf("127.0.0.1", request.headers.get("x-forwarded-for") ?? undefined),
     body: request.body ? Readable.fromWeb(request.body) : Readable.from([]),

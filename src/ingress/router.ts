@@ -89,7 +89,7 @@ export function matchHook(path: string, prefix: string): HookRoute | undefined {
 }
 
 /** Decodes percent-encoding once; undefined when it is invalid. */
-export function decodePath(encoded: string): string | undefined {
+function decodePath(encoded: string): string | undefined {
   if (!encoded.includes("%")) return encoded;
   try {
     return decodeURIComponent(encoded);

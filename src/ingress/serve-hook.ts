@@ -6,7 +6,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
 import { createAuthRateLimit } from "./auth-rate-limit.ts";
 import { parseBody, readBody, requireBodyKind, requireDeclaredSize } from "./body.ts";
-import type { Door, DoorRequest, Doors } from "./doors.ts";
+import type { Door, DoorRequest, Doors, Verification } from "./doors.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** The part of the program that the ingress uses. */
@@ -19,6 +19,8 @@ export interface IngressProgram {
 }
 
 export interface HookOptions {
+  /** A new object after each reload. It counts from the next request on, apart from revoked credentials. */
+  current(): IngressProgram;
   telemetry: Telemetry;
   /** Answers a request that was let in and read. */
   receive(request: HookRequest): Promise<HttpResponse>;
@@ -36,32 +38,32 @@ export type ServeHook = (
 ) => Promise<HttpResponse>;
 
 /** Checks a request to a hook path: method, credential, size, body. */
-export function createServeHook({ telemetry, receive, refused }: HookOptions): ServeHook {
+export function createServeHook({ current, telemetry, receive, refused }: HookOptions): ServeHook {
   const rateLimit = createAuthRateLimit();
 
-  return async function serveHook(exchange, hook, { config: { hooks }, doors }) {
-    const door = doors.find(hook);
+  return async function serveHook(exchange, hook, program) {
+    const { hooks } = program.config;
+    const door = program.doors.find(hook);
     if (!door.methods.includes(exchange.method)) throw wrongMethod(door);
     const limits = { maxBytes: hooks.maxBodyBytes, timeoutMs: hooks.bodyTimeoutMs };
-    const query = exchange.search === "" ? {} : Object.fromEntries(new URLSearchParams(exchange.search));
     let body: Promise<Buffer> | undefined;
     const doorRequest: DoorRequest = {
       hook,
       method: exchange.method,
       headers: exchange.headers,
-      query,
+      query: exchange.search === "" ? {} : Object.fromEntries(new URLSearchParams(exchange.search)),
       readBody: () => (body ??= readBody(exchange, limits)),
     };
 
-    const credential = await verify(door, doorRequest, exchange);
+    const { credential, deprecation } = await verify(door, doorRequest, exchange);
+    if (deprecation) telemetry.log.warn(deprecation.warning, { requestId: exchange.id, client: exchange.client });
     // Only after the credential: without one, a caller must not learn which names exist.
     if (hook === undefined) throw new HookError("not_found");
     const handshake = await door.handshake?.(doorRequest);
     if (handshake) return handshake;
     if (exchange.method !== "POST") throw wrongMethod(door);
 
-    delete query[TOKEN_PARAMETER];
-    const request = toHookRequest(exchange, { hook, query, credential });
+    const request = toHookRequest(exchange, { hook, query: withoutToken(doorRequest.query), credential });
     try {
       requireDeclaredSize(exchange, limits.maxBytes);
       const kind = requireBodyKind(request.contentType);
@@ -71,27 +73,43 @@ export function createServeHook({ telemetry, receive, refused }: HookOptions): S
       if (error instanceof HookError) await refused?.(request, error);
       throw error;
     }
+    const latest = current();
+    if (latest !== program) await verifyAgain(request, doorRequest, exchange, latest);
     return receive(request);
   };
 
-  async function verify(door: Door, request: DoorRequest, { id, client, answerHeaders }: Exchange): Promise<string> {
-    try {
-      const { credential, deprecation } = await door.verify(request);
+  async function verify(door: Door, request: DoorRequest, { client, answerHeaders }: Exchange): Promise<Verified> {
+    const verification = await door.verify(request);
+    Object.assign(answerHeaders, verification.deprecation?.headers);
+    if ("credential" in verification) {
       rateLimit.succeed(client);
-      if (deprecation) {
-        Object.assign(answerHeaders, deprecation.headers);
-        telemetry.log.warn(deprecation.warning, { requestId: id, client });
-      }
-      return credential;
-    } catch (error) {
-      if (error instanceof HookError && error.code === "unauthorized") rateLimit.fail(client);
-      throw error;
+      return verification;
     }
+    rateLimit.fail(client);
+    throw new HookError("unauthorized", { message: verification.refusal });
+  }
+
+  /** An upload can take minutes: a token that was revoked meanwhile no longer counts. */
+  async function verifyAgain(
+    request: HookRequest,
+    doorRequest: DoorRequest,
+    exchange: Exchange,
+    { config, doors }: IngressProgram,
+  ): Promise<void> {
+    if (!config.hooks.enabled) throw new HookError("not_found");
+    const { credential } = await verify(doors.find(request.hook), doorRequest, exchange);
+    request.credential = credential;
   }
 }
 
+type Verified = Extract<Verification, { credential: string }>;
+
 function wrongMethod({ methods }: Door): HookError {
   return new HookError("method_not_allowed", { headers: { Allow: methods.join(", ") } });
+}
+
+function withoutToken({ [TOKEN_PARAMETER]: _token, ...query }: Record<string, string>): Record<string, string> {
+  return query;
 }
 
 const NO_BODY = Buffer.alloc(0);

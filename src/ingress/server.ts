@@ -10,11 +10,9 @@ import { createClientResolver, type Exchange, splitTarget } from "./exchange.ts"
 import { handleInProcess } from "./in-process.ts";
 import { createClientErrorHandler, errorToResponse, writeResponse } from "./respond.ts";
 import { createRouter, matchHook, type Routes } from "./router.ts";
-import { createServeHook, type HookOptions, type IngressProgram } from "./serve-hook.ts";
+import { createServeHook, type HookOptions } from "./serve-hook.ts";
 
 export interface IngressOptions extends HookOptions {
-  /** Read once per request, so that a reload counts from the next request on. */
-  current(): IngressProgram;
   /** Everything that is not a hook. Routes take precedence over hooks. */
   routes?: Routes;
   /** How long `close` waits for requests in flight, in milliseconds. */
@@ -88,7 +86,7 @@ export function createServer(options: IngressOptions): IngressServer {
       id: createId(),
       method: req.method ?? "",
       ...splitTarget(req.url ?? ""),
-      httpVersion: req.httpVersion,
+      malformed: findFlaw(req),
       headers: req.headers,
       client: clientOf(req.socket.remoteAddress, typeof forwarded === "string" ? forwarded : undefined),
       body: req,
@@ -121,8 +119,8 @@ export function createServer(options: IngressOptions): IngressServer {
 
   async function dispatch(exchange: Exchange): Promise<HttpResponse> {
     if (closing) throw new HookError("draining");
-    if (exchange.headers.host === undefined && exchange.httpVersion === "1.1") {
-      throw new HookError("bad_request", { message: "The Host header is missing." });
+    if (exchange.malformed) {
+      throw new HookError("bad_request", { message: exchange.malformed, headers: { Connection: "close" } });
     }
     const routed = router.serve(exchange);
     if (routed) return routed;
@@ -152,6 +150,18 @@ export function createServer(options: IngressOptions): IngressServer {
     server.closeAllConnections();
     await closed;
   }
+}
+
+/** Node's parser accepts these heads, but a proxy in front may have read another request in them. */
+function findFlaw({ httpVersion, rawHeaders }: IncomingMessage): string | undefined {
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") return "Send HTTP/1.1 or HTTP/1.0.";
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === "host") hosts++;
+  }
+  if (hosts > 1) return "Send one Host header.";
+  return hosts === 0 && httpVersion === "1.1" ? "The Host header is missing." : undefined;
 }
 
 async function listenOn(server: http.Server, host: string, port: number): Promise<void> {

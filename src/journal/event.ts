@@ -34,7 +34,7 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
     request: toStoredRequest(request, options.redact),
     actions: resolution.actions.map((action) => toNewAction(action, { request, mapping: resolution.mapping, options })),
     idempotency: toIdempotency(request, resolution, options.dedupeWindowMs),
-    warnings: resolution.warnings,
+    warnings: [...(request.warnings ?? []), ...resolution.warnings],
     log: resolution.log,
   };
 }
@@ -56,7 +56,7 @@ export function toRefusedEvent(
     traceparent: toTraceparent(request.headers),
     request: toStoredRequest(request, options.redact),
     actions: [],
-    warnings: [],
+    warnings: request.warnings ?? [],
     log: detailOf(error).log ?? [],
     failure: toFailure(error),
   };

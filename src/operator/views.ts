@@ -1,5 +1,6 @@
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import { type ConfigProblem, toSentence } from "../errors.ts";
+import { parseBody, requireBodyKind } from "../ingress/body.ts";
 import type {
   DeadLetter,
   Delivery,
@@ -59,7 +60,7 @@ export type EventView = View<EventSummary>;
 export type DeadLetterView = View<DeadLetter>;
 type EntryView = View<Omit<Entry, "sessionKey" | "urgent">>;
 
-/** Without the body's bytes: `payload` is the body parsed as JSON, or its text. */
+/** Without the body's bytes: `payload` is what the hook made of the body, or the text of a body that it refused. */
 type RequestView = Omit<StoredRequest, "body"> & { payload: unknown };
 
 export interface EventTimeline extends EventView {
@@ -143,14 +144,10 @@ function toSummary(entries: Entry[]): string | undefined {
 }
 
 function toRequestView({ body, ...request }: StoredRequest): RequestView {
-  return { ...request, payload: parse(body.toString("utf8")) };
-}
-
-function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return { ...request, payload: parseBody(requireBodyKind(request.contentType), body).payload };
   } catch {
-    return text;
+    return { ...request, payload: body.toString("utf8") };
   }
 }
 

@@ -36,6 +36,15 @@ test("the request line may contain a whole URL", async () => {
   expect(received[0]?.path).toBe("/hooks/wake");
 });
 
+test("repeated headers are joined", async () => {
+  const { port, received } = await startIngress("socket");
+  const connection = openRaw(port);
+  const repeated = ["X-Event: a", "x-event: b, c", "Set-Cookie: one=1", "Set-Cookie: two=2"];
+  connection.write(rawHead("/hooks/wake", "Content-Length: 2", ...repeated), "{}");
+  await connection.reads("200 OK");
+  expect(received[0]?.headers).toMatchObject({ "x-event": "a, b, c", "set-cookie": "one=1, two=2" });
+});
+
 test("a connection stays open after an answer, and closes after a 413", async () => {
   const { port } = await startIngress("socket");
   const connection = openRaw(port);

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { createGate } from "../support/gate.ts";
 import { BEARER, TRANSPORTS, expectRefusal, startIngress, TOKEN } from "../support/ingress.ts";
 
 const JSON_BODY = JSON.stringify({ text: "hello" });
@@ -53,6 +55,27 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
       expect(JSON.stringify(log)).not.toContain(TOKEN);
       expect((await send("/hooks/wake", { body: JSON_BODY })).headers.get("deprecation")).toBeNull();
     });
+  });
+
+  test("a token that is revoked while its body is uploading no longer counts", async () => {
+    const { send, hooks, received, refused } = await startIngress(transport);
+    const [asked, revoked] = [createGate(), createGate()];
+    const body = new ReadableStream({
+      async pull(stream) {
+        asked.open();
+        await revoked.passed;
+        stream.enqueue(Buffer.from(JSON_BODY));
+        stream.close();
+      },
+    });
+    const answer = send("/hooks/wake", { body, duplex: "half", headers: { ...BEARER, ...JSON_TYPE } });
+    await asked.passed;
+    // Until the head was checked.
+    await sleep(100);
+    hooks.tokens = [{ name: "default", secrets: ["another"] }];
+    revoked.open();
+    await expectRefusal(await answer, 401, "unauthorized");
+    expect([received, refused]).toEqual([[], []]);
   });
 
   describe("failed credentials are counted", () => {

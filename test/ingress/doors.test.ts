@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { HookError } from "../../src/errors.ts";
 import type { Door, Doors } from "../../src/ingress/doors.ts";
 import { BEARER, expectRefusal, startIngress, TRANSPORTS } from "../support/ingress.ts";
 
@@ -9,9 +8,9 @@ const door: Door = {
   async verify({ method, headers, query, readBody }) {
     if (method === "GET") return { credential: "auth:checksum" };
     const signature = headers["x-signature"];
-    if (signature === undefined) throw new HookError("unauthorized", { message: "The signature is missing." });
+    if (signature === undefined) return { refusal: "The signature is missing." };
     const [first] = await readBody();
-    if (signature !== String(first)) throw new HookError("unauthorized", { message: "The signature is wrong." });
+    if (signature !== String(first)) return { refusal: "The signature is wrong." };
     return { credential: `auth:${query["as"] ?? "checksum"}` };
   },
   async handshake({ method, query, readBody }) {
