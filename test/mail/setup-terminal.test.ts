@@ -68,7 +68,6 @@ test("gets consent for Gmail's own API in the browser", { timeout: 120_000 }, as
     const [page = ""] = /https:\/\/accounts\.google\.com\/\S+/.exec(terminal.shown()) ?? [];
     const form = new URLSearchParams([...new URL(page).searchParams, ["email", user]]);
     await fetch(await giveConsent(gmail.url, form));
-    await terminal.answer("How is new mail noticed?", ENTER);
     await terminal.answer("Your instructions for the agent", ENTER);
     await terminal.answer("Write /", ENTER);
     expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });

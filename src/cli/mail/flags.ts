@@ -13,11 +13,6 @@ const TEXT_FLAGS = {
   oauthTokenUrl: ["<url>", "imap: where access tokens come from"],
   oauthClientId: ["<id>", "the OAuth client"],
   oauthScope: ["<scopes>", "imap: scopes to request, separated by spaces"],
-  news: ["<how>", "gmail: poll once a minute, pull from Pub/Sub, or push by Pub/Sub"],
-  topic: ["<name>", "gmail: projects/<project>/topics/<name>"],
-  subscription: ["<name>", "gmail: projects/<project>/subscriptions/<name>"],
-  pushAudience: ["<audience>", "gmail: the audience of the push subscription"],
-  pushServiceAccount: ["<address>", "gmail: the service account that signs pushed messages"],
   channel: ["<name>", "messaging channel for replies"],
   to: ["<recipient>", "recipient on the channel"],
   model: ["<name>", "provider/model or an alias"],
@@ -40,7 +35,6 @@ export type SetupFlags = Partial<Record<TextFlag, string>> &
   Partial<Record<`${SecretFlag}Stdin`, boolean>> & {
     config?: string;
     folder?: string[];
-    preparePubsub?: boolean;
     /** False with --no-check. */
     check: boolean;
     yes: boolean;
@@ -59,7 +53,6 @@ export function addSetupFlags(command: Command): Command {
   }
   return command
     .option("--folder <name>", "imap: a folder to watch; can be repeated (default: INBOX)", append)
-    .option("--prepare-pubsub", "gmail: create the topic and the subscription if they do not exist")
     .option("--no-check", "write without a test login")
     .option("--yes", "write without a question", false)
     .option("--dry-run", "show the change and write nothing", false)

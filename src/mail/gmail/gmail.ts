@@ -5,7 +5,7 @@ import { createGmailApi, createOAuthClient, type GmailApi } from "./api.ts";
 import { withHeaderFallback } from "./fetch.ts";
 import { parsePosition, readBacklog, readHistory, startPosition } from "./history.ts";
 import type { GmailOptions } from "./options.ts";
-import { checkSubscription, createPubsub, isSameMailbox, type Pubsub, pullUntilChange } from "./pubsub.ts";
+import { createPubsub, isSameMailbox, type Pubsub, pullUntilChange } from "./pubsub.ts";
 import { createWatchRenewal, requestWatch, type RenewWatch } from "./watch.ts";
 
 interface Connection {
@@ -54,7 +54,7 @@ export function createGmail(options: GmailOptions, pollMs = POLL_MS): MailSource
     const { api, pubsub, renewWatch } = await connect();
     await checkMailbox(api, user, signal);
     await renewWatch?.(signal);
-    if (subscription) await checkSubscription(pubsub, subscription, signal);
+    if (subscription) await pubsub.check(subscription, signal);
   }
 
   async function* follow(_folder: string, request: FollowOptions): AsyncGenerator<MailBatch> {

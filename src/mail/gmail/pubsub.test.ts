@@ -10,7 +10,7 @@ const encode = (notification: unknown): string => Buffer.from(JSON.stringify(not
 test("pullUntilChange ends with a notification for this mailbox, and with no other message", async () => {
   const announce = (emailAddress: string): object => ({ data: encode({ emailAddress }) });
   const pulls: unknown[][] = [[announce("bob@example.com"), {}], [], [null, announce("Ann@Example.com")]];
-  const pubsub: Pubsub = { call: async () => ({}), pull: async () => pulls.shift() ?? [] };
+  const pubsub: Pubsub = { check: async () => {}, pull: async () => pulls.shift() ?? [] };
   const options = { subscription: "s", user: "ann@example.com", timeoutMs: 36_000_000 };
   await pullUntilChange(pubsub, options, new AbortController().signal);
   expect(pulls).toEqual([]);

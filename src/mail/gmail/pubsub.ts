@@ -4,20 +4,18 @@ import { MailError } from "../../errors.ts";
 import { isObject, parseObject } from "../../shared/json.ts";
 import { toMailError } from "./errors.ts";
 
-/** Pub/Sub's REST API. */
+/** Pub/Sub's REST API. Everything rejects with a `MailError`. */
 export interface Pubsub {
-  /** Sends a request to a path below `/v1/`. Rejects with the library's error. */
-  call(call: PubsubCall): Promise<Record<string, unknown>>;
-  /** Returns and acknowledges waiting messages. Empty if none arrives in time. Rejects with a `MailError`. */
+  /** Returns and acknowledges waiting messages. Empty if none arrives in time. */
   pull(subscription: string, timeoutMs: number, signal: AbortSignal): Promise<unknown[]>;
+  /** Rejects unless the subscription can be pulled. */
+  check(subscription: string, signal: AbortSignal): Promise<void>;
 }
 
-export interface PubsubCall {
-  method: "GET" | "PUT" | "POST";
-  path: string;
-  body?: object;
-  timeoutMs?: number;
+interface PostOptions {
   signal: AbortSignal;
+  /** Milliseconds. */
+  timeout?: number;
 }
 
 const GOOGLE = "https://pubsub.googleapis.com";
@@ -27,15 +25,14 @@ const PAUSE_MS = 1000;
 const PULL_PERMISSION = "pubsub.subscriptions.consume";
 
 export function createPubsub(auth: OAuth2Client, url: string = GOOGLE): Pubsub {
-  return { call, pull };
+  return { pull, check };
 
-  async function call({ method, path, body, timeoutMs, signal }: PubsubCall): Promise<Record<string, unknown>> {
+  async function post(path: string, body: object, options: PostOptions): Promise<Record<string, unknown>> {
     const { data } = await auth.request<unknown>({
       url: new URL(`/v1/${path}`, url),
-      method,
-      ...(body && { data: body }),
-      ...(timeoutMs !== undefined && { timeout: timeoutMs }),
-      signal,
+      method: "POST",
+      data: body,
+      ...options,
     });
     return isObject(data) ? data : {};
   }
@@ -44,24 +41,31 @@ export function createPubsub(auth: OAuth2Client, url: string = GOOGLE): Pubsub {
     // By a signal of our own: the library would treat its own timeout as a failure.
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
-      const { receivedMessages } = await call({
-        method: "POST",
-        path: `${subscription}:pull`,
-        body: { maxMessages: MAX_MESSAGES },
-        timeoutMs: 2 * timeoutMs,
-        signal: AbortSignal.any([signal, timeout]),
-      });
+      const { receivedMessages } = await post(
+        `${subscription}:pull`,
+        { maxMessages: MAX_MESSAGES },
+        { timeout: 2 * timeoutMs, signal: AbortSignal.any([signal, timeout]) },
+      );
       const received = Array.isArray(receivedMessages) ? receivedMessages.filter(isObject) : [];
       const ackIds = received.map(({ ackId }) => ackId);
       // Messages may be lost: they only say when to read the history, and every start reads it anyway.
-      if (ackIds.length > 0) {
-        await call({ method: "POST", path: `${subscription}:acknowledge`, body: { ackIds }, signal });
-      }
+      if (ackIds.length > 0) await post(`${subscription}:acknowledge`, { ackIds }, { signal });
       return received.map(({ message }) => message);
     } catch (error) {
       if (timeout.aborted && !signal.aborted) return [];
       throw toMailError(error, `pull ${subscription}`);
     }
+  }
+
+  async function check(subscription: string, signal: AbortSignal): Promise<void> {
+    const path = `${subscription}:testIamPermissions`;
+    const { permissions } = await post(path, { permissions: [PULL_PERMISSION] }, { signal }).catch((error: unknown) => {
+      throw toMailError(error, `check ${subscription}`);
+    });
+    if (Array.isArray(permissions) && permissions.includes(PULL_PERMISSION)) return;
+    // Google does not tell a missing subscription from a forbidden one.
+    const advice = "Check hooks.mail.source.subscription, and that the consent is of a user who may pull it.";
+    throw new MailError("login", `The subscription ${subscription} does not exist or may not be pulled. ${advice}`);
   }
 }
 
@@ -94,23 +98,4 @@ export function isSameMailbox(one: string, other: string): boolean {
     return isGoogle ? `${name.replaceAll(".", "")}@gmail.com` : address.toLowerCase();
   };
   return normalize(one) === normalize(other);
-}
-
-/** Rejects with a `MailError` unless the subscription can be pulled. */
-export async function checkSubscription(pubsub: Pubsub, subscription: string, signal: AbortSignal): Promise<void> {
-  const call = {
-    method: "POST",
-    path: `${subscription}:testIamPermissions`,
-    body: { permissions: [PULL_PERMISSION] },
-    signal,
-  } as const;
-  const { permissions } = await pubsub.call(call).catch((error: unknown) => {
-    throw toMailError(error, `check ${subscription}`);
-  });
-  if (Array.isArray(permissions) && permissions.includes(PULL_PERMISSION)) return;
-  // Google does not tell a missing subscription from a forbidden one.
-  throw new MailError(
-    "login",
-    `The subscription ${subscription} does not exist or may not be pulled. Check hooks.mail.source.subscription, or run \`webhooks mail setup\` again.`,
-  );
 }

@@ -41,8 +41,8 @@ export function createWatchRenewal(watch: (signal: AbortSignal) => Promise<numbe
 }
 
 /** The account that publishes for Gmail. */
-export const GMAIL_PUBLISHER = "serviceAccount:gmail-api-push@system.gserviceaccount.com";
-export const PUBLISHER_ROLE = "roles/pubsub.publisher";
+const GMAIL_PUBLISHER = "serviceAccount:gmail-api-push@system.gserviceaccount.com";
+const PUBLISHER_ROLE = "roles/pubsub.publisher";
 
 /** Makes Gmail announce changes on a topic. Resolves with the end, in milliseconds since the epoch. Rejects with a `MailError`. */
 export async function requestWatch(api: GmailApi, topic: string, signal: AbortSignal): Promise<number> {
@@ -54,7 +54,7 @@ export async function requestWatch(api: GmailApi, topic: string, signal: AbortSi
     const advice: Record<number, string> = {
       400: `The topic ${topic} must be in the Google Cloud project of the OAuth client.`,
       403: `On the topic ${topic}, ${GMAIL_PUBLISHER} needs the role ${PUBLISHER_ROLE}.`,
-      404: `The topic ${topic} does not exist: run \`webhooks mail setup\`, or create it.`,
+      404: `The topic ${topic} does not exist: create it with \`gcloud pubsub topics create\`.`,
     };
     const sentence = advice[readGoogleError(error.cause).status ?? 0];
     throw sentence ? new MailError("login", `${error.message} ${sentence}`, { cause: error.cause }) : error;

@@ -1,7 +1,5 @@
 /** What `webhooks mail setup` uses of mail. */
-export { createOAuthClient } from "../gmail/api.ts";
 export { createConsent } from "../gmail/consent.ts";
-export { preparePubsub } from "../gmail/setup-pubsub.ts";
 export { listFolders } from "../imap/imap.ts";
 export { findServer } from "./discover.ts";
 export {

@@ -8,8 +8,6 @@ export interface PubsubDouble {
   publish(topic: string, data: unknown): void;
   hasTopic(topic: string): boolean;
   mayPublish(topic: string, member: string): boolean;
-  /** The settings of a subscription. */
-  subscription(name: string): Json | undefined;
   /** The number of messages that are not acknowledged. */
   unacknowledged(subscription: string): number;
 }
@@ -74,7 +72,6 @@ export function createPubsubDouble(): PubsubDouble {
       state.policies
         .get(topic)
         ?.bindings.some(({ role, members }) => role === PUBLISHER_ROLE && members.includes(member)) ?? false,
-    subscription: (name) => state.subscriptions.get(name)?.settings,
     unacknowledged: (name) => state.subscriptions.get(name)?.outstanding.size ?? 0,
   };
 }
@@ -117,7 +114,6 @@ async function onSubscription(
   if (subscription === undefined) return googleError(404, "NOT_FOUND", `Resource not found (resource=${name}).`);
   if (verb === "pull") return pull(subscription, gone);
   if (verb === "acknowledge") for (const id of body.ackIds as string[]) subscription.outstanding.delete(id);
-  if (verb === "modifyPushConfig") subscription.settings.pushConfig = body.pushConfig;
   return { status: 200, body: verb === "" ? subscription.settings : {} };
 }
 
