@@ -23,7 +23,7 @@ export interface DriverDefinition<Driver, Options extends object = object> {
    */
   schema: OptionsSchema;
   /** Finds what the schema cannot express. Called when the configuration is loaded. */
-  check?(options: Options): OptionProblem[];
+  check?(options: Options, context: Pick<DriverContext, "baseDir">): OptionProblem[];
   /** Makes the driver, once for each load of the configuration. A large library is best imported here or later. */
   create(options: Options, context: DriverContext): Driver | Promise<Driver>;
 }

@@ -10,6 +10,17 @@
 /** The name of a messaging channel's block in the configuration; `last` for the one that was used last. */
 export type ChannelName = string;
 
+/** Other names that people know a channel by. */
+const CHANNEL_ALIASES = new Map<string, ChannelName>([
+  ["imsg", "imessage"],
+  ["teams", "msteams"],
+]);
+
+/** The usual name of a channel: `teams` → `msteams`. */
+export function toChannelName(name: string): ChannelName {
+  return CHANNEL_ALIASES.get(name) ?? name;
+}
+
 /** What `last` means while no channel has been used yet. */
 export const FALLBACK_CHANNEL: ChannelName = "whatsapp";
 

@@ -1,11 +1,11 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { isRunning } from "../../test/support/is-running.ts";
 import { describeAgent, turnOf } from "../contracts/agent.ts";
 import { failureOf } from "../contracts/harness.ts";
-import { createCommand } from "./command.ts";
+import { checkProgram, createCommand } from "./command.ts";
 import type { AgentReply, AgentTurn } from "./driver.ts";
 
 const never = new AbortController().signal;
@@ -21,6 +21,17 @@ beforeEach(() => void (folder = mkdtempSync(path.join(tmpdir(), "hookline-comman
 afterEach(() => {
   vi.unstubAllEnvs();
   rmSync(folder, { recursive: true });
+});
+
+test("a program that is not on this machine is warned of", () => {
+  writeFileSync(path.join(folder, "agent.sh"), "");
+  const check = (file: string, more = {}) => checkProgram({ command: [file], ...more }, { baseDir: folder });
+  for (const file of ["sh", "./agent.sh", path.join(folder, "agent.sh")]) expect(check(file)).toEqual([]);
+  for (const file of ["no-such-program", "./absent.sh", "agent.sh"]) {
+    const message = `there is no program "${file}" on this machine: install it, or write its whole path`;
+    expect(check(file)).toEqual([{ key: "command", message, level: "warning" }]);
+  }
+  expect(check("agent.sh", { env: { PATH: folder } })).toEqual([]);
 });
 
 describe("input", () => {

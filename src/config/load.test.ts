@@ -332,6 +332,14 @@ test("what is named must be there, and be a file", () => {
   expect(() => findConfigFile({ env: { WEBHOOKS_CONFIG: "folder" }, cwd })).toThrow(/folder.*WEBHOOKS_CONFIG/);
 });
 
+test("a second configuration in the folder is warned of", async () => {
+  const cwd = folderWith("webhooks.yaml", "webhooks.json");
+  expect((await readConfig(path.join(cwd, "webhooks.yaml"), {})).warnings).toEqual([
+    { file: path.join(cwd, "webhooks.json"), message: "is not read, because webhooks.yaml is: remove one of them" },
+  ]);
+  expect((await readConfig(path.join(cwd, "webhooks.json"), {})).warnings).toEqual([]);
+});
+
 test("with none, the error says what was looked for and where", () => {
   const cwd = folderWith();
   expect(() => findConfigFile({ env: {}, cwd })).toThrow(ConfigError);

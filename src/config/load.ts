@@ -4,6 +4,7 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { isObject, isWithin, readPath, type Segment } from "../shared/json.ts";
+import { toChannelName } from "../types.ts";
 import { PACKAGE_ROOT } from "./package.ts";
 import { parseSource, type Source } from "./parse/source.ts";
 import { builtInDrivers, type Drivers, loadPlugins } from "./plugins.ts";
@@ -38,7 +39,18 @@ export interface ReadConfig {
 export async function readConfig(config: string | UserConfig, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
   if (typeof config !== "string") return checkConfig(config, { baseDir: process.cwd(), env });
   const file = path.resolve(config);
-  return readConfigText(file, await readText(file), { env });
+  const read = await readConfigText(file, await readText(file), { env });
+  return { ...read, warnings: [...read.warnings, ...findIgnored(file)] };
+}
+
+/** Another configuration in the folder, which is not read. */
+function findIgnored(file: string): ConfigProblem[] {
+  const { dir, base } = path.parse(file);
+  const later = FILE_NAMES.includes(base) ? FILE_NAMES.slice(FILE_NAMES.indexOf(base) + 1) : [];
+  return later
+    .map((name) => path.join(dir, name))
+    .filter(isFile)
+    .map((other) => ({ file: other, message: `is not read, because ${base} is: remove one of them` }));
 }
 
 /** As `readConfig`, for a text that may not be in the file yet. */
@@ -77,6 +89,7 @@ export async function checkConfig(written: unknown, options: CheckOptions): Prom
   const placeAll = (problems: ConfigProblem[]): ConfigProblem[] =>
     problems.map((problem) => locate(problem, sources, file)).toSorted(byPlace(file));
 
+  renameChannels(value);
   const { unknown, invalid } = checkSchema(value, drivers, plugins.problems);
   const passable = [...(source?.duplicates ?? []), ...unresolved, ...without(unknown, unresolved)];
   if (!isValid(value, invalid)) throw new ConfigError(placeAll([...passable, ...without(invalid, unresolved)]));
@@ -104,6 +117,18 @@ export function resolveUserConfig(user: UserConfig, origin: Origin): ResolvedCon
   const { unknown, invalid } = checkSchema(value, builtInDrivers);
   if (!isValid(value, [...unknown, ...invalid])) throw new ConfigError([...unknown, ...invalid]);
   return resolveConfig(value, origin, builtInDrivers);
+}
+
+/** Gives the blocks of channels their usual names. A second block for a channel stays, and is an unknown key. */
+function renameChannels(value: unknown): void {
+  const channels = readPath(value, ["channels"]);
+  if (!isObject(channels)) return;
+  for (const [written, block] of Object.entries(channels)) {
+    const name = toChannelName(written);
+    if (Object.hasOwn(channels, name)) continue;
+    channels[name] = block;
+    delete channels[written];
+  }
 }
 
 /** The blocks whose schemas are those of drivers. */

@@ -69,6 +69,11 @@ describe("a plugin that cannot be used is a problem of its entry", () => {
       `export default { name: "a", channels: { last: { schema: ${SCHEMA}, create() {} } } };`,
       'no channel can be named "last"',
     ],
+    [
+      "brings a channel with the other name of one",
+      `export default { name: "a", channels: { teams: { schema: ${SCHEMA}, create() {} } } };`,
+      'no channel can be named "teams": it means msteams',
+    ],
     ["has no create", `export default { name: "a", agents: { x: { schema: ${SCHEMA} } } };`, "agents.x must be"],
     [
       "has a schema of something else",

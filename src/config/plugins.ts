@@ -8,6 +8,7 @@ import { type ConfigProblem, messageOf } from "../errors.ts";
 import { mailSources } from "../mail/sources.ts";
 import type { Plugin } from "../plugin.ts";
 import { isObject } from "../shared/json.ts";
+import { toChannelName } from "../types.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import { compileSchema } from "./schema/validator.ts";
 
@@ -134,8 +135,10 @@ function requireShape(plugin: unknown): asserts plugin is Plugin {
     if (!isObject(drivers)) throw new Error(`${part} must be an object`);
     for (const [driver, definition] of Object.entries(drivers)) requireDefinition(`${part}.${driver}`, definition);
   }
-  if (isObject(plugin["channels"]) && "last" in plugin["channels"]) {
-    throw new Error('no channel can be named "last": it means the channel that was used last');
+  for (const name of Object.keys(plugin["channels"] ?? {})) {
+    if (name === "last") throw new Error('no channel can be named "last": it means the channel that was used last');
+    const meant = toChannelName(name);
+    if (meant !== name) throw new Error(`no channel can be named "${name}": it means ${meant}`);
   }
 }
 

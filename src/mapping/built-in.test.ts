@@ -41,6 +41,11 @@ describe("wake", () => {
 });
 
 describe("agent", () => {
+  test("knows a channel by its other name", async () => {
+    const { actions } = await resolve("agent", { message: "Hi", channel: "teams" });
+    expect(actions).toMatchObject([{ channel: "msteams" }]);
+  });
+
   test("fills in the defaults", async () => {
     const { actions } = await resolve("agent", { message: "Hi" });
     expect(actions).toEqual([

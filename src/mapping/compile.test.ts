@@ -33,6 +33,10 @@ describe("a mapping that cannot be used", () => {
     ["schema", { schema: { type: "thing" } }, "schema", "The schema cannot be used"],
     ["schema file", { schema: "absent.json" }, "schema", "absent.json cannot be used: ENOENT"],
     ["forEach", { forEach: "a..b" }, "forEach", "not a valid path"],
+    ["forEach with a star inside", { forEach: "a[*].b" }, "forEach", "not a valid path"],
+    ["forEach with a star", { forEach: "a.b[*]" }, "forEach", 'write "a.b"'],
+    ["forEach with brackets", { forEach: "$.a[]" }, "forEach", 'write "a"'],
+    ["forEach as a template", { forEach: "{{ a.b }}" }, "forEach", 'write "a.b"'],
   ])("%s", (_name, mapping, key, message) => {
     const problems = problemsOf({ messageTemplate: "x", ...mapping });
     expect(problems).toEqual([
@@ -61,6 +65,13 @@ describe("a template that does not suit its field", () => {
     ["index below a block in dedupe", { dedupe: "{{#each x}}{{../index}}{{/each}}" }, "dedupe", '"index"'],
     ["item of the root", { dedupe: "{{lower @root.item.id}}" }, "dedupe", "write payload.item if"],
     ["item in coalesce", { coalesce: { key: "{{#if item}}x{{/if}}", windowMs: 1 } }, "coalesce.key", '"item"'],
+    ["the first item", { forEach: "a.b", name: "{{a.b[0].id}}" }, "name", '"a.b[0]" is the same'],
+    [
+      "the first item, as Handlebars writes it",
+      { forEach: "a", to: "{{payload.a.0.id}}" },
+      "to",
+      '"payload.a.0" is the same',
+    ],
     ["dedupe without values", { dedupe: "{source}/{id}" }, "dedupe", "the same for every request"],
   ])("is a warning: %s", (_name, mapping, key, message) => {
     const { warnings } = compile({ messageTemplate: "x", ...mapping });
@@ -71,6 +82,8 @@ describe("a template that does not suit its field", () => {
 
   test.each<[string, MappingInput]>([
     ["with forEach", { forEach: "items", dedupe: "{{item.id}}/{{index}}", messageTemplate: "{{item}}" }],
+    ["the first of a list that holds the item alone", { forEach: "a", forEachNarrows: true, name: "{{a[0].id}}" }],
+    ["the first of another list", { forEach: "a", name: "{{item.a[0]}} {{ba[0]}} {{a0}}" }],
     ["a field of the payload", { dedupe: "{{payload.item.id}}/{{data.index}}" }],
     ["a field of an element", { dedupe: "{{#each list}}{{item.id}}{{@index}}{{/each}}" }],
     ["a block's own name", { dedupe: "{{#each list as |item index|}}{{item.id}}{{/each}}" }],

@@ -76,6 +76,7 @@ export function compileMapping(
     bundle,
   };
   reportMisplacedItem(mapping, report);
+  reportFixedItem(mapping, report);
   reportConstantDedupe(mapping, report);
   const { problems, warnings } = report;
   return problems.length > 0 ? { problems, warnings } : { mapping, problems, warnings };
@@ -140,10 +141,34 @@ function compilePayloadSchema(
 /** The path is written as in a template: it may start at the payload's fields or at `payload`. */
 function compileForEach({ forEach: text, forEachNarrows }: MappingInput, report: Report): ForEach | undefined {
   if (text === undefined) return undefined;
+  const plain = text
+    .trim()
+    .replace(/^\{\{(.*)\}\}$/s, (_template, inner: string) => inner.trim())
+    .replace(/^\$\.|\[\*?\]$|\.\*$/g, "");
+  if (plain !== text.trim()) {
+    report.problem("forEach", `This is the path of a list, not a template or an expression: write "${plain}".`);
+    return undefined;
+  }
   const keys = parsePath(text.trim());
-  if (keys) return { text, path: keys[0] === "payload" ? keys.slice(1) : keys, narrows: forEachNarrows ?? false };
+  if (keys && !keys.includes("*"))
+    return { text, path: keys[0] === "payload" ? keys.slice(1) : keys, narrows: forEachNarrows ?? false };
   report.problem("forEach", "This is not a valid path. Examples: messages, data.items, data[0].items.");
   return undefined;
+}
+
+/** Each run of a `forEach` would get the same item. OpenClaw's mappings are written so: it reads the first item only. */
+function reportFixedItem({ source: { mapping }, templates, forEach }: CompiledMapping, report: Report): void {
+  if (!forEach || forEach.narrows) return;
+  const list = forEach.path.map((key) => RegExp.escape(key)).join(String.raw`\.`);
+  const fixed = new RegExp(String.raw`(?<![\w.])(?:payload\.)?${list}(?:\.|\.?\[)\d+\b\]?`);
+  for (const field of TEMPLATE_FIELDS) {
+    const [found] = fixed.exec((templates[field] && mapping[field]) ?? "") ?? [];
+    if (found === undefined) continue;
+    report.warning(
+      field,
+      `"${found}" is the same in each run of forEach: write {{item}}, or set forEachNarrows: true.`,
+    );
+  }
 }
 
 /** Without `forEach`, `item` and `index` are the payload's own fields, or a mistake. */

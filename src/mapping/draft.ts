@@ -1,5 +1,5 @@
 import type { ActionOverride } from "../config/schema/generated.ts";
-import type { HookAction, WakeMode } from "../types.ts";
+import { type HookAction, toChannelName, type WakeMode } from "../types.ts";
 import type { CompiledMapping, TemplateField } from "./compile.ts";
 import type { Budget } from "./template/template.ts";
 
@@ -48,7 +48,7 @@ export function fillDraft(draft: Draft, defaultName: string): FilledDraft {
     name: toOneLine(draft.name ?? "") || toOneLine(defaultName),
     sessionKey: blankToUndefined(draft.sessionKey),
     deliver: draft.deliver ?? true,
-    channel: blankToUndefined(draft.channel) ?? "last",
+    channel: toChannelName(blankToUndefined(draft.channel) ?? "last"),
     to: blankToUndefined(draft.to),
     model: blankToUndefined(draft.model),
     thinking: blankToUndefined(draft.thinking),

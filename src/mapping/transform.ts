@@ -3,7 +3,7 @@ import type { ActionOverride } from "../config/schema/generated.ts";
 import { compileSchema, readSchema } from "../config/schema/validator.ts";
 import { HookError, TransformError } from "../errors.ts";
 import type { TransformBundle, TransformCall, TransformRunner } from "../transforms/runner.ts";
-import type { LogLine } from "../types.ts";
+import { type LogLine, toChannelName } from "../types.ts";
 import { type Draft, mergeOverride, textOf } from "./draft.ts";
 
 export type RunTransform = TransformRunner["run"];
@@ -52,7 +52,13 @@ async function callTransform({
   const results: unknown[] = Array.isArray(value) ? value : [value];
   const overrides = results.filter((one) => one !== null).map((one) => requireOverride(one, log));
   for (const { channel } of overrides) {
-    if (channel === undefined || channel === null || channel === "last" || channelNames.includes(channel)) continue;
+    if (
+      channel === undefined ||
+      channel === null ||
+      channel === "last" ||
+      channelNames.includes(toChannelName(channel))
+    )
+      continue;
     throw transformFailed({ message: `channel must be one of last, ${channelNames.join(", ")}`, log });
   }
   return overrides;

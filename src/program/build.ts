@@ -13,6 +13,7 @@ import { createMappingIndex, findShadowed, type MappingIndex } from "../mapping/
 import { type Log, silentLog } from "../telemetry/log.ts";
 import { compileTransform } from "../transforms/compile.ts";
 import type { TransformRunner, TransformSpec } from "../transforms/runner.ts";
+import { toChannelName } from "../types.ts";
 import { openDrivers, type OpenDrivers } from "./drivers.ts";
 
 /** Everything that config, presets and transforms mean, compiled ahead of any request. Never changed, only replaced. */
@@ -122,7 +123,7 @@ function named({ file, key }: MappingSource) {
 /** A recipient that is written in a mapping must have the form that its channel expects. */
 function checkRecipients(mappings: MappingSource[], channels: ReadonlyMap<string, ChannelDriver>): ConfigProblem[] {
   return mappings.flatMap(({ mapping, key, file }) => {
-    const channel = channels.get(staticText(mapping.channel) ?? "");
+    const channel = channels.get(toChannelName(staticText(mapping.channel) ?? ""));
     const to = staticText(mapping.to)?.trim();
     if (!channel || !to) return [];
     try {

@@ -1,5 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
+import path from "node:path";
 import type { Readable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { settlesWithin } from "./async.ts";
@@ -128,6 +130,12 @@ export async function runProgram(
     output: bytes > maxOutputBytes ? undefined : Buffer.concat(chunks).toString("utf8"),
     errorOutput: await stderrTail(),
   };
+}
+
+/** Whether the program is where it would be looked for: its path from `cwd`, or a name in the folders of `PATH`. */
+export function isProgram(file: string, { cwd, env }: Pick<ProcessOptions, "env"> & { cwd: string }): boolean {
+  const folders = file.includes("/") ? [""] : (env["PATH"]?.split(path.delimiter) ?? []);
+  return folders.some((folder) => existsSync(path.resolve(cwd, folder, file)));
 }
 
 /** These variables of the service's own environment. The others may hold secrets. */

@@ -2,7 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import path from "node:path";
 import { DriverError } from "../../errors.ts";
 import type { DriverContext, DriverDefinition } from "../../plugin.ts";
-import { programSchema, toProgramEnvironment } from "../command.ts";
+import { checkProgram, programSchema, toProgramEnvironment } from "../command.ts";
 import type { AgentDriver, AgentReply } from "../driver.ts";
 import { assertNotAborted, toProgramMessage, toStartError } from "../errors.ts";
 import { requireModelId } from "../model.ts";
@@ -11,7 +11,11 @@ import { AgentLost, type AcpWorker, createAcpWorker } from "./worker.ts";
 
 type AcpOptions = FromSchema<typeof programSchema>;
 
-export const acp: DriverDefinition<AgentDriver, AcpOptions> = { schema: programSchema, create: createAcp };
+export const acp: DriverDefinition<AgentDriver, AcpOptions> = {
+  schema: programSchema,
+  check: checkProgram,
+  create: createAcp,
+};
 
 /** JSON-RPC: an internal error, so the next attempt may succeed. */
 const INTERNAL_ERROR = -32603;

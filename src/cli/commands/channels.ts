@@ -5,6 +5,7 @@ import { ConfigError, DriverError } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
 import { openDrivers } from "../../program/drivers.ts";
 import { silentLog } from "../../telemetry/log.ts";
+import { toChannelName } from "../../types.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { type CliIo, print, printError } from "../io.ts";
@@ -27,7 +28,7 @@ export function addChannels(program: Command, io: CliIo): void {
     .requiredOption("--to <recipient>", "the recipient, in the channel's own form")
     .option("--text <text>", "text of the message", "This is a test from Hookline.")
     .option("--config <file>", CONFIG_HELP)
-    .action((name: string, flags: TestFlags) => testChannel(name, flags, io));
+    .action((name: string, flags: TestFlags) => testChannel(toChannelName(name), flags, io));
 }
 
 async function testChannel(name: string, { to, text, config }: TestFlags, io: CliIo): Promise<void> {

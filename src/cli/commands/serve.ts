@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { once } from "node:events";
+import { networkInterfaces } from "node:os";
 import { packageVersion } from "../../config/package.ts";
 import { CONFIG_HELP, toPort } from "../command.ts";
 import { locateConfig } from "../context.ts";
@@ -32,7 +33,7 @@ async function serve({ config, host, port }: ServeFlags, io: CliIo): Promise<voi
     // Before the lines that announce it: a signal may come from then on.
     const stopped = once(io.stopSignal(), "abort");
     print(io, `Hookline ${packageVersion()}, configured by ${hookline.program().config.file}`);
-    print(io, `Listening on ${url}`);
+    print(io, `Listening on ${url}`, ...otherUrls(hookline.program().config.gateway.host, url));
     await stopped;
     const waitsFor = describeWork(hookline.inFlight());
     const advice = "Ctrl-C again to stop now; what has not ended runs again at the next start.";
@@ -46,4 +47,17 @@ async function serve({ config, host, port }: ServeFlags, io: CliIo): Promise<voi
 function describeWork({ turns, deliveries }: { turns: number; deliveries: number }): string {
   const counts = [turns > 0 && formatCount(turns, "turn"), deliveries > 0 && formatCount(deliveries, "message")];
   return counts.filter(Boolean).join(" and ");
+}
+
+/** For a service on all addresses: the URLs by which other machines reach it. */
+function otherUrls(host: string, url: string): string[] {
+  const families = { "0.0.0.0": ["IPv4"], "::": ["IPv4", "IPv6"] }[host] ?? [];
+  return Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ family, internal, address }) => !internal && families.includes(family) && !address.startsWith("fe80:"))
+    .map(({ family, address }) => {
+      const reachable = new URL(url);
+      reachable.hostname = family === "IPv6" ? `[${address}]` : address;
+      return `             ${reachable.origin}`;
+    });
 }

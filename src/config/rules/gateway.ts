@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import type { ResolvedConfig } from "../types.ts";
-import { error, type Finding } from "./finding.ts";
+import { error, type Finding, warning } from "./finding.ts";
 
 /** A trusted proxy is an IP address or a range of them in CIDR notation. */
 export function checkGateway({ gateway }: ResolvedConfig): Finding[] {
@@ -19,6 +19,12 @@ function isRange(entry: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Hooks that are described are on. */
+export function checkEnabled({ hooks }: ResolvedConfig): Finding[] {
+  if (hooks.enabled || hooks.mappings.length === 0) return [];
+  return [warning("hooks.enabled", "is not true, so every hook answers 404: set hooks.enabled to true")];
 }
 
 /** Paths that the service answers itself. */

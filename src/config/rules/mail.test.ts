@@ -120,6 +120,7 @@ describe("a hook that takes no mail is warned of", () => {
 
   test("the hooks are off", async () => {
     expect((await examine({ source: IMAP }, { enabled: false })).warnings).toEqual([
+      expect.stringMatching("^hooks.enabled: is not true"),
       "hooks.mail.source: posts nothing while hooks.enabled is not true",
     ]);
   });

@@ -1,5 +1,6 @@
-import { BUILT_IN_HOOKS, MAIN_SESSION } from "../../types.ts";
+import { BUILT_IN_HOOKS, MAIN_SESSION, toChannelName } from "../../types.ts";
 import { didYouMean } from "../did-you-mean.ts";
+import { trimSlashes } from "../resolve.ts";
 import { error, type Finding, warning } from "./finding.ts";
 import type { MappingSource, ResolvedConfig } from "../types.ts";
 
@@ -8,7 +9,7 @@ export function checkMappings({ hooks }: ResolvedConfig): Finding[] {
   return hooks.mappings.flatMap((source, index) =>
     [
       ...checkId(source, hooks.mappings.slice(0, index)),
-      ...checkPath(source),
+      ...checkPath(source, hooks.path),
       ...checkTemplates(source),
       ...checkRunSettings(source),
       ...checkAgentSettings(source),
@@ -21,11 +22,15 @@ function checkId(source: MappingSource, earlier: MappingSource[]): Finding[] {
   return first ? [error(`${source.key}.id`, `"${source.id}" is already the id of ${first.key}`)] : [];
 }
 
-function checkPath({ mapping, key }: MappingSource): Finding[] {
-  const name = mapping.match?.path?.replace(/^\/+|\/+$/g, "");
-  return BUILT_IN_HOOKS.some((builtIn) => builtIn === name)
-    ? [warning(`${key}.match.path`, `is never reached: the service answers ${name} itself`)]
-    : [];
+function checkPath({ mapping, key }: MappingSource, hooksPath: string): Finding[] {
+  const name = trimSlashes(mapping.match?.path ?? "");
+  const at = `${key}.match.path`;
+  if (BUILT_IN_HOOKS.some((builtIn) => builtIn === name)) {
+    return [warning(at, `is never reached: the service answers ${name} itself`)];
+  }
+  if (!`/${name}`.startsWith(`${hooksPath}/`)) return [];
+  const meant = name.slice(hooksPath.length);
+  return [warning(at, `means ${hooksPath}/${name}: hooks.path is put in front, so write "${meant}" for /${name}`)];
 }
 
 /** A mapping with a transform needs no template, and may make either kind of action. */
@@ -61,23 +66,30 @@ function checkAgentSettings({ mapping, key }: MappingSource): Finding[] {
     .map((setting) => warning(`${key}.${setting}`, 'has no effect: agent "none" asks no agent'));
 }
 
-/** Static session keys have one of `hooks.allowedSessionKeyPrefixes`. */
+/** Session keys can have one of `hooks.allowedSessionKeyPrefixes`: otherwise each of their requests would get a 400. */
 export function checkSessionKeys({ hooks }: ResolvedConfig): Finding[] {
   const prefixes = hooks.allowedSessionKeyPrefixes;
-  const checkPrefix = (key: string, sessionKey: string | undefined): Finding[] =>
-    sessionKey === undefined || startsWithOne(sessionKey, prefixes)
-      ? []
-      : [error(key, `must start with one of hooks.allowedSessionKeyPrefixes: ${prefixes.join(", ")}`)];
+  const checkPrefix = (key: string, sessionKey: string | undefined, preset?: string): Finding[] => {
+    if (sessionKey === undefined || canStartWithOne(sessionKey, prefixes)) return [];
+    if (preset === undefined) {
+      return [error(key, `must start with one of hooks.allowedSessionKeyPrefixes: ${prefixes.join(", ")}`)];
+    }
+    const message = `refuses every session key of the preset "${preset}": add "${literalStart(sessionKey)}"`;
+    return [error("hooks.allowedSessionKeyPrefixes", message)];
+  };
 
   return [
     ...checkMain(hooks.defaultSessionKey),
     ...checkPrefix("hooks.defaultSessionKey", hooks.defaultSessionKey),
-    ...hooks.mappings.flatMap(({ mapping, key, file }) =>
-      [
-        ...checkPrefix(`${key}.sessionKey`, staticText(mapping.sessionKey)),
-        ...checkTemplate(`${key}.sessionKey`, mapping.sessionKey, hooks.allowRequestSessionKey),
-      ].map((finding) => ({ ...finding, file })),
-    ),
+    ...hooks.mappings.flatMap(({ mapping, key, file, preset }) => [
+      ...checkPrefix(`${key}.sessionKey`, mapping.sessionKey, preset).map((finding) =>
+        preset === undefined ? { ...finding, file } : finding,
+      ),
+      ...checkTemplate(`${key}.sessionKey`, mapping.sessionKey, hooks.allowRequestSessionKey).map((finding) => ({
+        ...finding,
+        file,
+      })),
+    ]),
   ];
 }
 
@@ -87,8 +99,22 @@ function checkTemplate(key: string, template: string | undefined, allowed: boole
   return [warning(key, message)];
 }
 
-function startsWithOne(sessionKey: string, prefixes: string[]): boolean {
-  return prefixes.length === 0 || prefixes.some((prefix) => sessionKey.startsWith(prefix));
+function canStartWithOne(sessionKey: string, prefixes: string[]): boolean {
+  const start = literalStart(sessionKey);
+  const isStatic = staticText(sessionKey) !== undefined;
+  return (
+    prefixes.length === 0 ||
+    prefixes.some((prefix) => start.startsWith(prefix) || (!isStatic && prefix.startsWith(start)))
+  );
+}
+
+/** A template that is one `{{#if …}}` as a whole gives no key where the condition does not hold. */
+const CONDITIONAL = /^\{\{#if [^{}]*\}\}((?:(?!\{\{(?:else|\^|\/if)).)*)\{\{\/if\}\}$/s;
+
+/** What every key of a template starts with: all of it up to the first placeholder. */
+function literalStart(template: string): string {
+  const [, body = template] = CONDITIONAL.exec(template.trim()) ?? [];
+  return body.split(/\\?\{\{/, 1)[0]?.trim() ?? "";
 }
 
 function checkMain(defaultSessionKey: string | undefined): Finding[] {
@@ -100,7 +126,8 @@ function checkMain(defaultSessionKey: string | undefined): Finding[] {
 /** Static channel names are configured. */
 export function checkChannelNames({ hooks, channels, channelNames }: ResolvedConfig): Finding[] {
   const checkChannel = (key: string, template: string | undefined): Finding[] => {
-    const name = staticText(template);
+    const written = staticText(template);
+    const name = written && toChannelName(written);
     if (name === undefined || name === "last" || Object.hasOwn(channels, name)) return [];
     const message = channelNames.includes(name)
       ? `the channel "${name}" is not configured: add a channels.${name} block`

@@ -6,11 +6,17 @@ import type { MappingInput, UserConfig } from "../schema/generated.ts";
 const TOKEN = "a-hook-token-of-good-length";
 
 const errors = async (config: UserConfig): Promise<string[]> => (await findProblems(config)).errors;
-const withMapping = (...mappings: MappingInput[]): UserConfig => ({ hooks: { mappings } });
+const withMapping = (...mappings: MappingInput[]): UserConfig => ({ hooks: { enabled: true, token: TOKEN, mappings } });
 const agentMapping = (more: MappingInput): UserConfig => withMapping({ messageTemplate: "x", ...more });
 
 test("an empty configuration is good", async () => {
   expect(await findProblems({})).toEqual({ errors: [], warnings: [] });
+});
+
+test("hooks that are described but off are warned of", async () => {
+  const warning = "hooks.enabled: is not true, so every hook answers 404: set hooks.enabled to true";
+  expect((await findProblems({ hooks: { mappings: [{ messageTemplate: "x" }] } })).warnings).toEqual([warning]);
+  expect((await findProblems({ hooks: { enabled: false, presets: ["mail"] } })).warnings).toEqual([warning]);
 });
 
 describe("hooks.token", () => {
@@ -171,10 +177,35 @@ describe("session keys", () => {
     ]);
   });
 
+  test.each(["ci:{{id}}", "c{{id}}", " {{id}}", "{{#if a}}x:{{else}}ci:{{/if}}", "{{#if a}}hook:{{id}}{{/if}}"])(
+    "a template that may obey them is good: %s",
+    async (sessionKey) => {
+      const mappings = [{ messageTemplate: "x", sessionKey }];
+      expect(await errors({ hooks: { ...prefixes, mappings } })).toEqual([]);
+    },
+  );
+
+  test.each(["cj{{id}}", "{{#if a}}x:{{id}}{{/if}}"])(
+    "a template that can never obey them is refused: %s",
+    async (sessionKey) => {
+      const mappings = [{ messageTemplate: "x", sessionKey }];
+      expect(await errors({ hooks: { ...prefixes, mappings } })).toEqual([
+        "hooks.mappings[0].sessionKey: must start with one of hooks.allowedSessionKeyPrefixes: hook:, ci:",
+      ]);
+    },
+  );
+
+  test("so is that of a preset, with the prefix to add", async () => {
+    expect(await errors({ hooks: { presets: ["mail"], allowedSessionKeyPrefixes: ["ci:"] } })).toEqual([
+      'hooks.allowedSessionKeyPrefixes: refuses every session key of the preset "mail": add "hook:mail:"',
+    ]);
+  });
+
   test("a mapping's template is warned of where requests may not choose", async () => {
     const mappings = [{ messageTemplate: "x", sessionKey: "{{id}}" }];
-    expect((await findProblems({ hooks: { mappings } })).warnings).toEqual([]);
-    expect((await findProblems({ hooks: { mappings, allowRequestSessionKey: false } })).warnings).toEqual([
+    const hooks = { enabled: true, token: TOKEN, mappings };
+    expect((await findProblems({ hooks })).warnings).toEqual([]);
+    expect((await findProblems({ hooks: { ...hooks, allowRequestSessionKey: false } })).warnings).toEqual([
       expect.stringMatching(/^hooks\.mappings\[0\]\.sessionKey: is a template/),
     ]);
   });
@@ -191,6 +222,16 @@ describe("channel names", () => {
     const problem = `the channel "${channel}" is not configured: add a channels.${channel} block`;
     expect(await errors(agentMapping({ channel }))).toEqual([`hooks.mappings[0].channel: ${problem}`]);
     expect(await errors({ hooks: { mail: { channel } } })).toEqual([`hooks.mail.channel: ${problem}`]);
+  });
+
+  test.each([
+    ["imsg", "imessage"],
+    ["teams", "msteams"],
+  ])("%s means %s", async (alias, name) => {
+    const channels = { [alias]: name === "msteams" ? { appId: "x", appPassword: "x" } : {} };
+    for (const channel of [alias, name]) expect(await errors({ channels, ...agentMapping({ channel }) })).toEqual([]);
+    const both = { ...channels, [name]: {} };
+    expect(await errors({ channels: both })).toContainEqual(expect.stringMatching(`^channels.${alias}: unknown key`));
   });
 
   test("another is refused, with the nearest", async () => {
@@ -259,6 +300,13 @@ describe("mappings", () => {
     expect((await findProblems(agentMapping({ match: { path } }))).warnings).toEqual([
       expect.stringMatching(/^hooks\.mappings\[0\]\.match\.path: is never reached/),
     ]);
+  });
+
+  test("match.path with hooks.path in front is warned of", async () => {
+    expect((await findProblems(agentMapping({ match: { path: "/hooks/a/b" } }))).warnings).toEqual([
+      'hooks.mappings[0].match.path: means /hooks/hooks/a/b: hooks.path is put in front, so write "a/b" for /hooks/a/b',
+    ]);
+    expect((await findProblems(agentMapping({ match: { path: "hooks" } }))).warnings).toEqual([]);
   });
 
   test("ids are given once, the default ones among them", async () => {

@@ -4,7 +4,7 @@ import type { Drivers } from "../plugins.ts";
 import type { ResolvedConfig } from "../types.ts";
 import { checkAgents } from "./agents.ts";
 import type { Finding } from "./finding.ts";
-import { checkGateway, checkHooksPath } from "./gateway.ts";
+import { checkEnabled, checkGateway, checkHooksPath } from "./gateway.ts";
 import { checkMail } from "./mail.ts";
 import { checkChannelNames, checkMappingModels, checkMappings, checkSessionKeys } from "./mappings.ts";
 import { checkTokens } from "./tokens.ts";
@@ -16,6 +16,7 @@ export function applyRules(config: ResolvedConfig, drivers: Drivers): Finding[] 
 
 const RULES: ((config: ResolvedConfig) => Finding[])[] = [
   checkGateway,
+  checkEnabled,
   checkTokens,
   checkHooksPath,
   checkSessionKeys,
@@ -27,7 +28,7 @@ const RULES: ((config: ResolvedConfig) => Finding[])[] = [
 ];
 
 /** Each driver checks its own block. */
-function checkDrivers({ agents, channels, hooks }: ResolvedConfig, drivers: Drivers): Finding[] {
+function checkDrivers({ agents, channels, hooks, baseDir }: ResolvedConfig, drivers: Drivers): Finding[] {
   const { source } = hooks.mail;
   return [
     ...Object.entries(agents.providers).flatMap(([name, block]) =>
@@ -38,13 +39,13 @@ function checkDrivers({ agents, channels, hooks }: ResolvedConfig, drivers: Driv
     ),
     ...(source ? checkBlock("hooks.mail.source", source, drivers.mailSources[source.kind]) : []),
   ];
-}
 
-function checkBlock(place: string, block: object, definition: DriverDefinition<unknown> | undefined): Finding[] {
-  const problems = definition?.check?.(block) ?? [];
-  return problems.map(({ key, message, level = "error" }) => ({
-    level,
-    key: key === undefined ? place : `${place}.${key}`,
-    message,
-  }));
+  function checkBlock(place: string, block: object, definition: DriverDefinition<unknown> | undefined): Finding[] {
+    const problems = definition?.check?.(block, { baseDir }) ?? [];
+    return problems.map(({ key, message, level = "error" }) => ({
+      level,
+      key: key === undefined ? place : `${place}.${key}`,
+      message,
+    }));
+  }
 }
