@@ -135,10 +135,9 @@ function requireShape(plugin: unknown): asserts plugin is Plugin {
     if (!isObject(drivers)) throw new Error(`${part} must be an object`);
     for (const [driver, definition] of Object.entries(drivers)) requireDefinition(`${part}.${driver}`, definition);
   }
-  for (const name of Object.keys(plugin["channels"] ?? {})) {
-    if (name === "last") throw new Error('no channel can be named "last": it means the channel that was used last');
-    const meant = toChannelName(name);
-    if (meant !== name) throw new Error(`no channel can be named "${name}": it means ${meant}`);
+  for (const channel of Object.keys(plugin["channels"] ?? {})) {
+    const meant = channel === "last" ? "the channel that was used last" : toChannelName(channel);
+    if (meant !== channel) throw new Error(`no channel can be named "${channel}": it means ${meant}`);
   }
 }
 
