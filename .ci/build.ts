@@ -1,4 +1,4 @@
-/** Compiles src/ to dist/: plain JavaScript and declarations, file by file, tests left out. */
+/** Compiles src/ to dist/: plain JavaScript and declarations, file by file, without the tests. */
 import { execFileSync } from "node:child_process";
 import { chmodSync, globSync, rmSync } from "node:fs";
 import path from "node:path";

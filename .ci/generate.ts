@@ -1,7 +1,7 @@
 /**
- * Writes what comes from the schemas: schemas/config.json, the configuration's schema for editors;
- * src/config/schema/generated.ts, its types; transforms/hookline.d.ts, what an editor needs of a transform; and
- * docs/reference/. With --check, fails when one is not current.
+ * Generates files from the schemas: schemas/config.json, the configuration's schema for editors;
+ * src/config/schema/generated.ts, its types; transforms/hookline.d.ts, the types of a transform; and docs/reference/.
+ * With --check, fails if a file is out of date.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -40,7 +40,7 @@ async function writeConfigTypes(): Promise<string> {
   return `// Generated from the schemas by \`npm run generate\`. Do not edit.\n\n${parts.join("\n")}`;
 }
 
-/** The configuration once its defaults are filled in. Which drivers exist is known only when plugins are loaded. */
+/** The configuration with its defaults filled in. The set of drivers is known only after plugins are loaded. */
 function toFilled(schema: Record<string, unknown>): Record<string, unknown> {
   const block = "{ kind: string; [option: string]: unknown }";
   const types: Record<string, string> = {
@@ -59,7 +59,7 @@ function toFilled(schema: Record<string, unknown>): Record<string, unknown> {
   return filled;
 }
 
-/** A file of its own, without imports: it can stand beside any transform, with nothing installed. */
+/** A file without imports, so that it works beside any transform with nothing installed. */
 async function writeAuthorTypes(): Promise<string> {
   const author = (await read("src/transforms/author.ts")).replace(/^import .*\n+/gm, "");
   const module = `${await toTypes(readSchema("action"))}\n${author}`.trim().replace(/^(?=.)/gm, "  ");

@@ -1,6 +1,6 @@
 /**
- * Holds the direction of imports in src/: values flow down the layers, types may be looked up from anywhere, and a
- * library has one owner file. Cycles are the linter's (`import/no-cycle`).
+ * Checks the direction of imports in src/: values flow down the layers, types may be imported from anywhere, and each
+ * library has one owner file. The linter finds cycles (`import/no-cycle`).
  */
 import { readFileSync, globSync } from "node:fs";
 import path from "node:path";
@@ -8,7 +8,7 @@ import { parseSync } from "oxc-parser";
 
 const root = path.join(import.meta.dirname, "..");
 
-/** What each folder of src/ may import values from, beside itself and the ground floor. */
+/** What each folder of src/ may import values from, besides itself and the lowest layer. */
 const GROUND = ["types.ts", "errors.ts", "shared", "telemetry", "config"];
 const STEPS = [
   "ingress",
@@ -32,7 +32,7 @@ const ALLOWED: Record<string, string[]> = {
   config: ["types.ts", "errors.ts", "shared", "agents", "channels", "mail"],
   ...Object.fromEntries(STEPS.map((step) => [step, GROUND])),
   actions: [...GROUND, "boundary", "mapping"],
-  // The dispatcher calls the actions, which know nothing of it.
+  // The dispatcher calls the actions; they must not depend on it.
   dispatch: [...GROUND, "actions"],
   mail: [...GROUND, "journal"],
   operator: [...GROUND, "channels", "ingress"],
@@ -40,7 +40,7 @@ const ALLOWED: Record<string, string[]> = {
   "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "operator"],
   "hookline.ts": [...GROUND, ...STEPS, "program", "receive.ts"],
   "index.ts": [...GROUND, "plugin.ts", "hookline.ts"],
-  // What proves a driver knows none of them.
+  // The contract suites must not depend on any driver.
   contracts: GROUND,
   cli: [...GROUND, ...STEPS, "program", "hookline.ts"],
 };

@@ -55,7 +55,7 @@ function writeSection(name: string, schema: Schema, definitions: Record<string, 
   return join(`## ${name}`, description, toTable(rows), ...variants);
 }
 
-/** One row a key; nested keys as `a.b`. */
+/** One row per key; nested keys as `a.b`. */
 function rowsOf(key: string, schema: Schema, definitions: Record<string, Schema>): string[][] {
   const resolved = resolve(schema, definitions);
   const properties = Object.entries(resolved.properties ?? {});

@@ -98,7 +98,7 @@ declare module "hookline" {
   ) => TransformResult | Promise<TransformResult>;
 }
 
-/** What a transform finds beside the language itself. No network, files, timers or processes are in there. */
+/** The globals of a transform besides the language itself. There is no network, file system, timer or process. */
 declare const console: {
   /** Captured: shown with the event, by `webhooks try` and by `webhooks test`. */
   log(...values: unknown[]): void;

@@ -1,12 +1,12 @@
 /**
- * What the journal's work costs in a state folder, printed as JSON; `backlog.ts` runs it. A process of its own, so that
- * its memory is the journal's: `node test/bench/backlog-probe.ts FOLDER FIRST_EVENT`.
+ * Measures the journal in a state folder and prints JSON; `backlog.ts` runs it. It is a separate process, so that its
+ * memory is the journal's: `node test/bench/backlog-probe.ts FOLDER FIRST_EVENT`.
  */
 import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import { acceptEvents, carryOut } from "./work.ts";
 
-/** CPU microseconds each, but for the last: waiting for the disk is the same for both journals, and no work. */
+/** CPU microseconds, except the last: waiting for the disk is the same for both journals, and is not work. */
 export interface Costs {
   open: number;
   accept: number;
@@ -33,7 +33,7 @@ const beforeOpen = cpuMicros();
 const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
 const open = cpuMicros() - beforeOpen;
 
-// the caches and the compiler have settled by the second time
+// By the second time, caches and compiled code are warm.
 const count = ACCEPTS / 2;
 await acceptEvents(journal, { from: Number(firstEvent), count, inFlight: 64 });
 const accept = await time(1, () => acceptEvents(journal, { from: Number(firstEvent) + count, count, inFlight: 64 }));
@@ -58,7 +58,7 @@ const costs: Costs = {
 await journal.close();
 console.log(JSON.stringify(costs));
 
-/** CPU microseconds a time. */
+/** CPU microseconds per call. */
 async function time(times: number, work: () => Promise<unknown>): Promise<number> {
   const before = cpuMicros();
   for (let done = 0; done < times; done += 1) await work();

@@ -1,6 +1,6 @@
 /**
- * What the journal's work costs with a million finished events and a million that wait, beside an empty journal, in turn
- * in one run: `node test/bench/backlog.ts [EVENTS]`. The full journal takes some 8 GB and a few minutes to fill.
+ * Measures the journal with a million finished and a million waiting events against an empty journal, alternating in
+ * one run: `node test/bench/backlog.ts [EVENTS]`. The full journal takes about 8 GB and a few minutes to fill.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -14,7 +14,7 @@ import { acceptEvents, carryOut } from "./work.ts";
 
 const EVENTS = Number(process.argv[2] ?? 1_000_000);
 const ROUNDS = 5;
-/** Numbers apart from those of the events that the journal is filled with, and later ones: ids sort by time. */
+/** Higher than the numbers of the events that fill the journal: ids sort by time. */
 const PROBE_EVENTS = { from: 100_000_000, each: 10_000 };
 
 const empty = mkdtempSync(path.join(tmpdir(), "backlog-empty-"));

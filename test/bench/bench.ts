@@ -1,6 +1,6 @@
 /**
- * One run, side by side: a bare node:http server that parses JSON (the floor), this service with a template and with a
- * sandboxed transform, both durable before they answer, and Debian's `webhook` as a peer where it is installed.
+ * Compares in one run: a bare node:http server that parses JSON (the floor), this service with a template and with a
+ * sandboxed transform, both durable before they answer, and Debian's `webhook` if it is installed.
  * Requests are 1 KB, checked by bearer token. CPU and memory are summed over all processes of each server.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

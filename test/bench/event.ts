@@ -2,7 +2,7 @@ import type { NewEvent } from "../../src/journal/journal.ts";
 
 export const BODY = Buffer.from(JSON.stringify({ action: "opened", text: "x".repeat(1000) }));
 
-/** The event with this number: one agent action, as a template mapping makes it of a kilobyte of JSON. */
+/** The event with this number: one agent action, as a template mapping creates it from a kilobyte of JSON. */
 export function toEvent(index: number): NewEvent {
   const number = index.toString(16).padStart(12, "0");
   const id = `01997b1c-0000-7000-8000-${number}`;

@@ -1,4 +1,4 @@
-/** The least that a webhook service can be: a bearer check, the body, JSON.parse, an answer. */
+/** The minimal webhook service: a bearer check, the body, JSON.parse, an answer. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 

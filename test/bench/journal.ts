@@ -1,6 +1,6 @@
 /**
- * What an accept costs: accepts a second and CPU an accept at 1 and at 64 in flight, beside bare inserts of the same
- * bytes into one table, one by one and 64 a commit. Run it with `node test/bench/journal.ts`.
+ * The cost of an accept: accepts per second and CPU per accept with 1 and with 64 in flight, against bare inserts of the
+ * same bytes into one table, one or 64 per commit. Run it with `node test/bench/journal.ts`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -12,7 +12,7 @@ export interface LoadResult {
   failed: number;
 }
 
-/** Keeps 16 connections busy for a while, each sending its next request when the last is answered. */
+/** Keeps 16 connections busy for a while. Each sends its next request after the previous answer. */
 export async function load(options: {
   url: string;
   token: string;

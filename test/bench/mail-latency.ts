@@ -1,6 +1,6 @@
 /**
- * Mails in a real Dovecot: how long each takes from its delivery to the hook's event and to the start of its turn, and how
- * fast a backlog is worked off. In the same run, taking turns: imapflow by itself, which waits, fetches, and no more.
+ * Mails in a real Dovecot: the time from delivery to the hook's event and to the start of the turn, and the speed of
+ * processing a backlog. In the same run, alternating: bare imapflow, which only waits and fetches.
  */
 import { measureBacklog } from "./mail/measure-backlog.ts";
 import { measureLatency } from "./mail/measure-latency.ts";

@@ -1,5 +1,5 @@
 /**
- * The source files that one hook enters on its way to an agent turn and a delivery, by V8's coverage:
+ * Lists the source files that one hook enters on its way to an agent turn and a delivery, by V8's coverage:
  * `node test/bench/request-path.ts`. Functions that ran before the request, and the drain after the delivery, do not count.
  */
 import { Session } from "node:inspector/promises";

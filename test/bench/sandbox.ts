@@ -1,6 +1,6 @@
 /**
- * What the sandbox costs, in one run: a call in the process, in an isolate, over the pipe, in a worker thread without any
- * sandbox, and in an isolate made for it; honest calls beside a stream of hostile ones; memory for each module.
+ * The cost of the sandbox, in one run: a call in the process, in an isolate, over the pipe, in a worker thread without a
+ * sandbox, and in a new isolate; honest calls beside a stream of hostile ones; memory per module.
  * Run it with `node test/bench/sandbox.ts`. Payloads are 1 KB.
  */
 import { measureHostileStream } from "./sandbox/hostile-stream.ts";

@@ -1,4 +1,4 @@
-/** From the write of a transform to the first request that runs it, over and over: the median, and the worst. */
+/** Measures, repeatedly, the time from saving a transform to the first request that runs it: median and maximum. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { startService } from "../support/service.ts";
 

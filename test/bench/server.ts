@@ -7,11 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 const TICKS_PER_SECOND = 100;
 
 export interface BenchServer {
-  /** Of the hook. */
+  /** The hook's URL. */
   url: string;
-  /** From the spawn to the first 2xx. */
+  /** Milliseconds from the spawn to the first 2xx. */
   startSeconds: number;
-  /** Over the process and all its descendants. */
+  /** Sum over the process and all its descendants. */
   usage(): { cpuSeconds: number; residentMb: number };
   stop(): Promise<void>;
 }
@@ -19,14 +19,14 @@ export interface BenchServer {
 export interface BenchServerOptions {
   command: string[];
   env?: Record<string, string>;
-  /** Known beforehand; absent: read from the line `Listening on …`. */
+  /** Default: read from the line `Listening on …`. */
   url?: string;
   hookPath: string;
   token: string;
   payload: string;
 }
 
-/** Starts a server as a process of its own and waits for its first 2xx. */
+/** Starts a server as a separate process and waits for its first 2xx. */
 export async function startServer({
   command,
   env,
@@ -74,7 +74,7 @@ async function firstSuccess(url: string, token: string, body: string): Promise<v
   throw new Error(`${url} never answered 2xx`);
 }
 
-/** The process and everything below it, read from /proc. */
+/** The process and its descendants, read from /proc. */
 function descendants(pid: number): number[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync("/proc")) {
@@ -99,7 +99,7 @@ function usageOf(pids: number[]): { cpuSeconds: number; residentMb: number } {
   return { cpuSeconds: ticks / TICKS_PER_SECOND, residentMb: kilobytes / 1024 };
 }
 
-/** Resident memory in which a page that several processes share counts once, divided among them. */
+/** Resident memory; a page that several processes share counts once, divided among them. */
 function proportionalKilobytes(pid: number): number {
   try {
     return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1] ?? 0);

@@ -2,7 +2,7 @@ import type { ClaimedDelivery, ClaimedRun, Journal } from "../../src/journal/jou
 import { MAIN_SESSION } from "../../src/types.ts";
 import { toEvent } from "./event.ts";
 
-/** Accepts the events with these numbers, so many side by side. */
+/** Accepts the events with these numbers, this many concurrently. */
 export async function acceptEvents(
   journal: Journal,
   { from, count, inFlight }: { from: number; count: number; inFlight: number },
@@ -15,7 +15,7 @@ export async function acceptEvents(
   await Promise.all(workers);
 }
 
-/** Claims up to so many runs and deliveries and carries them out, as the dispatcher does. Gives how many runs it were. */
+/** Claims up to this many runs and deliveries and executes them, like the dispatcher. Returns the number of runs. */
 export async function carryOut(journal: Journal, limit: number): Promise<number> {
   const now = Date.now();
   const runs = await journal.claimRuns(limit, now);
@@ -25,7 +25,7 @@ export async function carryOut(journal: Journal, limit: number): Promise<number>
   return runs.length;
 }
 
-/** With the entries and the delivery that a turn leaves behind. */
+/** With the entries and the delivery of a turn. */
 async function complete(journal: Journal, run: ClaimedRun, at: number): Promise<void> {
   const { id: runId, eventId, sessionKey } = run;
   const own = { at, eventId, runId };

@@ -1,6 +1,6 @@
 /**
- * An agent that speaks the Agent Client Protocol, run as a program. It does what the last line of the prompt says (before
- * the end of a boundary). Any other prompt it echoes after the session's id and number of prompts.
+ * A program that speaks the Agent Client Protocol. It follows the last line of the prompt (before the end of a boundary).
+ * It echoes any other prompt after the session's id and number of prompts.
  */
 import { writeFileSync, writeSync } from "node:fs";
 import { Readable, Writable } from "node:stream";

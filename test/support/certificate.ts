@@ -1,4 +1,4 @@
-/** Of localhost, signed by itself, for a hundred years: for servers of tests. */
+/** A self-signed certificate for localhost, valid for a hundred years, for test servers. */
 export const CERTIFICATE = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBlTCCATugAwIBAgIUUiWQu0RSDHK0MQV6h7piKcTm+04wCgYIKoZIzj0EAwIw

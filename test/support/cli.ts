@@ -4,7 +4,7 @@ import { onTestFailed } from "vitest";
 import type { CliIo } from "../../src/cli/io.ts";
 import { runCli } from "../../src/cli/main.ts";
 
-/** How a command ended, and what it wrote. */
+/** The exit code and output of a command. */
 export interface CliResult {
   code: number;
   stdout: string;
@@ -12,28 +12,28 @@ export interface CliResult {
 }
 
 interface Surroundings {
-  /** What is piped in. */
+  /** Standard input. */
   input?: string;
-  /** Variables beside this process's own. */
+  /** Variables in addition to this process's. */
   env?: Record<string, string>;
 }
 
-/** A command that runs in this process. */
+/** A command running in this process. */
 export interface RunningCommand {
-  /** What it has written so far. */
+  /** Its output so far. */
   stdout(): string;
   stderr(): string;
-  /** Does what SIGTERM does. */
+  /** Has the effect of SIGTERM. */
   stop(): void;
   ended: Promise<CliResult>;
 }
 
-/** Runs `webhooks` in this process, as if it was called in a folder, without a terminal. */
+/** Runs `webhooks` in this process, as if called in a folder without a terminal. */
 export function runWebhooks(folder: string, ...args: string[]): Promise<CliResult> {
   return startWebhooks(folder, args).ended;
 }
 
-/** As `runWebhooks`, for a command that runs until it is stopped. */
+/** Like `runWebhooks`, for a command that runs until it is stopped. */
 export function startWebhooks(
   folder: string,
   args: string[],
@@ -45,7 +45,7 @@ export function startWebhooks(
   return { stdout, stderr, stop, ended };
 }
 
-/** A `CliIo` without a terminal, and what was written to it. */
+/** A `CliIo` without a terminal, and its output. */
 export function createTestIo(
   folder: string,
   { input = "", env = {} }: Surroundings = {},
@@ -77,7 +77,7 @@ function createCapture(): Writable & { text(): string } {
   return Object.assign(stream, { text: () => written });
 }
 
-/** Runs `webhooks mail setup` in a folder without a terminal. `answer`: what it printed, when that is JSON. */
+/** Runs `webhooks mail setup` in a folder without a terminal. `answer`: its output, if that is JSON. */
 export async function setUpMail(
   folder: string,
   flags: string[],
@@ -87,7 +87,7 @@ export async function setUpMail(
   return { ...result, answer: result.stdout.startsWith("{") ? JSON.parse(result.stdout) : undefined };
 }
 
-/** Runs a program in a folder, without a terminal or colours. A test that fails shows how its programs ended. */
+/** Runs a program in a folder, without a terminal or colours. A failing test shows how its programs ended. */
 export function run(
   folder: string,
   file: string,
@@ -105,7 +105,7 @@ export function run(
   return ended;
 }
 
-/** This process's environment, as a plain shell has it: without npm's folder, and without colours. */
+/** This process's environment without npm's folder and without colours, as in a plain shell. */
 function plainEnv(): NodeJS.ProcessEnv {
   const { INIT_CWD: _, WEBHOOKS_CONFIG: __, FORCE_COLOR: ___, ...env } = process.env;
   return { ...env, NO_COLOR: "1" };

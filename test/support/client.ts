@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What came back as JSON: tests look into it freely. */
+/** A JSON body, loosely typed so that tests can read any field. */
 type Json = ReturnType<typeof JSON.parse>;
 
-/** A parsed answer. */
+/** An HTTP response with its parsed body. */
 export interface Answer {
   status: number;
   headers: Headers;
@@ -13,15 +13,15 @@ export interface Answer {
 export interface Client {
   /** POSTs JSON to a hook with the hook token. */
   post(hook: string, payload: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** POSTs a trial of a hook with the gateway token. */
+  /** POSTs a dry run of a hook with the gateway token. */
   try(hook: string, payload: unknown, headers?: Record<string, string>): Promise<Json>;
-  /** GETs from the operator's side with the gateway token. */
+  /** GETs from the operator API with the gateway token. */
   api(path: string): Promise<Json>;
-  /** Waits until the event is carried out, and gives its timeline. */
+  /** Waits until the event is executed, and returns its timeline. */
   settled(eventId: string): Promise<Json>;
 }
 
-/** Speaks to a running service as its users do. */
+/** A client of a running service. */
 export function createClient(url: string, tokens: { hookToken: string; gatewayToken: string }): Client {
   const api: Client["api"] = async (path) => {
     const response = await fetch(url + path, { headers: { authorization: `Bearer ${tokens.gatewayToken}` } });
@@ -69,10 +69,10 @@ export function createClient(url: string, tokens: { hookToken: string; gatewayTo
 
 type Nothing = undefined | null | false;
 
-/** How long a busy machine is given, in milliseconds. */
+/** Milliseconds; long enough for a busy machine. */
 const PATIENCE_MS = 60_000;
 
-/** Asks again and again until there is an answer; rejects with what it waited for. */
+/** Polls until there is an answer. On timeout it rejects, and the error says what it waited for. */
 export async function waitFor<Result>(
   ask: () => Result | Nothing | Promise<Result | Nothing>,
   what: string | (() => string) = "a condition",

@@ -1,7 +1,7 @@
 import { checkConfig, type CheckOptions } from "../../src/config/load.ts";
 import { ConfigError, type ConfigProblem } from "../../src/errors.ts";
 
-/** What is wrong with a configuration, as `key: message`. */
+/** The problems of a configuration, as `key: message`. */
 export async function findProblems(
   config: unknown,
   options: Partial<CheckOptions> = {},

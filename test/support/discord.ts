@@ -1,13 +1,13 @@
 import { startJsonServer, type JsonAnswer, type JsonRequest } from "./json-server.ts";
 
 export interface DiscordServer {
-  /** What `channels.discord.baseUrl` is set to. */
+  /** For `channels.discord.baseUrl`. */
   baseUrl: string;
   /** A bot token that may post. */
   token: string;
   /** Id of a channel that the bot may post in. */
   channel: string;
-  /** What was posted to the channel, oldest first. */
+  /** The messages posted to the channel, oldest first. */
   messages(): string[];
   close(): Promise<void>;
 }
@@ -38,7 +38,7 @@ export async function startDiscord(): Promise<DiscordServer> {
   };
 }
 
-/** An error as the API gives all of them. */
+/** An error in the API's format. */
 export function discordError(status: number, code: number, message: string): JsonAnswer {
   return { status, body: { message, code } };
 }

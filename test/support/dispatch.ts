@@ -18,11 +18,11 @@ export interface DispatchSetup {
   channel?: ChannelDriver;
   settings?: Partial<ResolvedConfig["agents"]>;
   limits?: RunLimits;
-  /** A state folder that an earlier service left behind. */
+  /** The state folder of an earlier service. */
   folder?: string;
 }
 
-/** What matters of an action; `kind` absent: an agent action. */
+/** The relevant fields of an action. Default `kind`: agent. */
 type ActionFields =
   | ({ kind: "wake" } & Partial<Omit<WakeAction, "kind">>)
   | ({ kind?: "agent" } & Partial<Omit<AgentAction, "kind">>);
@@ -31,7 +31,7 @@ export interface DispatchService {
   folder: string;
   journal: Journal;
   dispatcher: Dispatcher;
-  /** Commits one event with these actions; gives the run ids. */
+  /** Commits one event with these actions; returns the run ids. */
   accept(...actions: ActionFields[]): Promise<string[]>;
   /** Closes the dispatcher and the journal and removes the folder. Aborts work after two seconds. */
   close(): Promise<void>;
@@ -48,7 +48,7 @@ const SETTINGS: ResolvedConfig["agents"] = {
   heartbeat: { everyMs: 3_600_000, ack: "HEARTBEAT_OK" },
 };
 
-/** A dispatcher at work on a real journal in a temporary folder. */
+/** A running dispatcher on a real journal in a temporary folder. */
 export async function startDispatch(setup: DispatchSetup): Promise<DispatchService> {
   const folder = setup.folder ?? mkdtempSync(path.join(tmpdir(), "hookline-dispatch-"));
   const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
@@ -94,7 +94,7 @@ export function untilAborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** A channel with messages of at most ten characters that keeps what it is sent. */
+/** A channel with a limit of ten characters per message that records the messages it gets. */
 export function recorder(
   send: (message: OutgoingMessage, signal: AbortSignal) => void | Promise<void> = () => undefined,
 ): ChannelDriver & { sent: OutgoingMessage[] } {

@@ -1,13 +1,13 @@
 import { Resolver } from "node:dns/promises";
 import { createServer, Packet } from "dns2";
 
-/** What a name holds. */
+/** The records of a name. */
 export interface DnsRecords {
   srv?: { target: string; port: number; priority?: number; weight?: number }[];
   mx?: { exchange: string; priority?: number }[];
 }
 
-/** A name server on a free loopback port that knows these names and no others, and a resolver that asks it. */
+/** A name server on a free loopback port that knows only these names, and a resolver that uses it. */
 export async function startDns(
   names: Record<string, DnsRecords>,
 ): Promise<{ resolver: Resolver; close(): Promise<void> }> {
@@ -37,7 +37,7 @@ function answer(response: Packet, records: object[]): void {
   }
 }
 
-// Its own encoder compresses the target, which RFC 2782 forbids and resolvers refuse.
+// The library's encoder compresses the target, which RFC 2782 forbids and resolvers reject.
 Object.assign(Reflect.get(Packet.Resource, "SRV"), {
   encode(record: { priority: number; weight: number; port: number; target: string }, writer: Writer): void {
     for (const number of [record.priority, record.weight, record.port]) writer.write(number, 16);

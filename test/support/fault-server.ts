@@ -9,7 +9,7 @@ export interface FaultServer {
   close(): Promise<void>;
 }
 
-/** Puts a fault proxy in front of a server; `baseUrl` may be that of another server. */
+/** Starts a fault proxy in front of a server; `baseUrl` may belong to another server. */
 export async function openFaultServer(server: { close(): Promise<void> }, baseUrl: string): Promise<FaultServer> {
   const proxy = await startFaultProxy(baseUrl);
   return {

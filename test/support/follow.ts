@@ -6,7 +6,7 @@ export interface Following {
   received(): ReceivedMail[];
   mails(): Mail[];
   subjects(): string[];
-  /** Of the last batch. */
+  /** The position of the last batch. */
   position(): string | undefined;
   /** Why the iteration failed. */
   error(): unknown;
@@ -14,7 +14,7 @@ export interface Following {
   end(): Promise<void>;
 }
 
-/** Follows the source, and resolves after the first batch: mail that arrives later must be given. */
+/** Follows the source, and resolves after the first batch: mail that arrives later must be returned. */
 export async function openSource(source: MailSource, options: Partial<FollowOptions> = {}): Promise<Following> {
   const following = followSource(source, options);
   await expect.poll(() => following.batches.length || following.error()).toBeTruthy();

@@ -1,4 +1,4 @@
-/** Holds work up until the test has seen what it came to see. */
+/** Blocks work until the test opens the gate. */
 export interface Gate {
   /** Resolves once the gate is open. */
   passed: Promise<void>;

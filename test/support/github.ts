@@ -5,7 +5,7 @@ interface Example {
   examples: Record<string, unknown>[];
 }
 
-/** GitHub's own example of an event whose fields are as given, from the package that carries them. */
+/** GitHub's example of an event with these fields, from its npm package. */
 export function githubPayload(event: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
   const events: Example[] = createRequire(import.meta.url)("@octokit/webhooks-examples");
   const found = events

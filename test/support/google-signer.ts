@@ -13,7 +13,7 @@ export interface GoogleSigner {
 
 const KEY_ID = "key-1";
 
-/** Stands in for https://www.googleapis.com/oauth2/v1/certs: keys in PEM by their names. */
+/** Replaces https://www.googleapis.com/oauth2/v1/certs: keys in PEM by their names. */
 export async function startGoogleSigner(audience: string, email: string): Promise<GoogleSigner> {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const certs = { [KEY_ID]: publicKey.export({ type: "spki", format: "pem" }) };

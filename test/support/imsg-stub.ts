@@ -1,6 +1,6 @@
 /**
- * Stands for `imsg rpc`, written from its documentation: https://github.com/openclaw/imsg/blob/main/docs/rpc.md. Takes
- * and gives one JSON object a line. Its argument is the folder that `imsg.ts` reads and writes beside it.
+ * A double of `imsg rpc`, written from its documentation: https://github.com/openclaw/imsg/blob/main/docs/rpc.md. It reads
+ * and writes one JSON object per line. Its argument is the folder that it shares with `imsg.ts`.
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import path from "node:path";

@@ -6,18 +6,18 @@ import { fileURLToPath } from "node:url";
 import type { Fault } from "../../src/contracts/fault-proxy.ts";
 
 export interface Imsg {
-  /** What `channels.imessage.command` is set to. */
+  /** For `channels.imessage.command`. */
   command: string[];
-  /** What was called, oldest first. */
+  /** The methods called, oldest first. */
   calls(): { method: string; params: Record<string, unknown> }[];
-  /** The texts that were sent, oldest first. */
+  /** The texts sent, oldest first. */
   messages(): string[];
-  /** From now on every call meets this fault. Of an answer, the body is the JSON-RPC error. */
+  /** From now on every call fails like this. The body of an answer is the JSON-RPC error. */
   inject(fault: Fault): void;
   close(): Promise<void>;
 }
 
-/** Makes a double of `imsg rpc`: see `imsg-stub.ts`. */
+/** Creates a double of `imsg rpc`: see `imsg-stub.ts`. */
 export async function startImsg(): Promise<Imsg> {
   const folder = await mkdtemp(path.join(tmpdir(), "imsg-"));
   return {

@@ -10,7 +10,7 @@ import type { HookRequest } from "../../src/types.ts";
 export const TOKEN = "the-hook-token-of-these-tests";
 export const BEARER = { authorization: `Bearer ${TOKEN}` };
 
-/** The two ways in: over a loopback socket, and in process. */
+/** The two transports: over a loopback socket, and in process. */
 export const TRANSPORTS = ["socket", "process"] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
@@ -19,9 +19,9 @@ type Hooks = IngressProgram["config"]["hooks"] & { tokens: HookToken[] };
 export interface Ingress {
   server: IngressServer;
   port: number;
-  /** The settings in use: a change counts from the next request on, as after a reload. */
+  /** The current settings. A change applies from the next request on, as after a reload. */
   hooks: Hooks;
-  /** The requests that `receive` was given. */
+  /** The requests passed to `receive`. */
   received: HookRequest[];
   /** The calls of `refused`. */
   refused: { request: HookRequest; error: HookError }[];
@@ -32,7 +32,7 @@ export interface Ingress {
 
 type Settings = Partial<Omit<IngressOptions, "current" | "telemetry">> & {
   hooks?: Partial<Hooks>;
-  /** Instead of the doors of `hooks.tokens`. */
+  /** Default: the doors of `hooks.tokens`. */
   doors?: Doors;
   trustedProxies?: string[];
 };
@@ -45,7 +45,7 @@ const DEFAULT_HOOKS: Hooks = {
   bodyTimeoutMs: 60_000,
 };
 
-/** A real ingress in front of a function that records the requests it is given. Closed when the test is over. */
+/** A real ingress in front of a function that records its requests. Closed after the test. */
 export async function startIngress(transport: Transport, settings: Settings = {}): Promise<Ingress> {
   const { hooks: ownHooks, doors, trustedProxies = [], ...options } = settings;
   const hooks = { ...DEFAULT_HOOKS, ...ownHooks };
@@ -84,7 +84,7 @@ export async function startIngress(transport: Transport, settings: Settings = {}
   };
 }
 
-/** Checks the shape of a refusal. */
+/** Checks the shape of an error response. */
 export async function expectRefusal(response: Response, status: number, code: string): Promise<void> {
   expect({ status: response.status, body: await response.json() }).toEqual({
     status,

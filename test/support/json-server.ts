@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 
 export interface JsonRequest {
   method: string | undefined;
-  /** With its query. */
+  /** With the query. */
   path: string | undefined;
   headers: IncomingHttpHeaders;
   body: Record<string, unknown>;

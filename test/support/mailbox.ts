@@ -4,18 +4,18 @@ import type { FollowOptions, Mail, MailBatch, MailSource, ReceivedMail } from ".
 
 export interface Mailbox {
   source: MailSource;
-  /** Puts a mail behind the others. */
+  /** Appends a mail. */
   add(mail: Partial<Mail> & { id: string }, marks?: Partial<ReceivedMail["marks"]>): void;
   /**
-   * Every `follow` rejects with this until it is taken back by undefined. Those under way end with it, too. With `once` each
-   * gives its first batch before.
+   * Every `follow` rejects with this, also a running one, until it is reset with undefined. With `once` each returns its
+   * first batch before.
    */
   fail(error: Error | undefined, when?: { once?: "open" }): void;
-  /** What each `follow` was asked for. */
+  /** The arguments of each `follow`. */
   follows: FollowOptions[];
 }
 
-/** A mailbox in memory that is a source of its own: its positions are how many of its mails were read. */
+/** A mailbox in memory that is also a mail source. A position is the number of mails read. */
 export function createMailbox({ folders = ["INBOX"] }: { folders?: string[] } = {}): Mailbox {
   const mails: ReceivedMail[] = [];
   const changes = new EventEmitter().setMaxListeners(0);
@@ -66,7 +66,7 @@ export function createMailbox({ folders = ["INBOX"] }: { folders?: string[] } = 
   };
 }
 
-/** A mail that has everything. */
+/** A mail with all fields. */
 export function toMail(id: string): Mail {
   return {
     id,

@@ -5,13 +5,13 @@ import { composedKinds } from "./mails/composed.ts";
 import type { Expected, MailKind } from "./mails/kind.ts";
 import { pick } from "./mails/kind.ts";
 
-/** A mail as it travels, and what is known of it. */
+/** A raw mail, and the facts known about it. */
 export interface TestMail {
   source: Buffer;
   /** Occurs in no other mail. It is in the Message-ID (`<token@mails.example>`) and the subject, or at least in the text. */
   token: string;
   kind: string;
-  /** What must be read from it. Undefined: it is broken, and anything that can be understood will do. */
+  /** The fields that must be read from it. Undefined: the mail is broken, and any partial result is accepted. */
   expected?: Expected;
 }
 

@@ -9,15 +9,15 @@ import { resolveRequest } from "../../src/mapping/resolve.ts";
 import type { TransformBundle, TransformCall, TransformOutcome } from "../../src/transforms/runner.ts";
 import type { HookRequest, Resolution } from "../../src/types.ts";
 
-/** A transform that runs in this process: what crosses is JSON both ways, as it is with the sandbox. */
+/** A transform that runs in this process. Input and output pass through JSON, as in the sandbox. */
 export type InlineTransform = (input: TransformCall) => unknown;
 
 export interface Scenario {
   mappings?: (MappingInput | MappingSource)[];
   config?: UserConfig;
-  /** Of every mapping that names a transform. */
+  /** Used by every mapping that names a transform. */
   transform?: InlineTransform;
-  /** Over a plain POST of `payload` to `hook`. */
+  /** Overrides of a plain POST of `payload` to `hook`. */
   request?: Partial<HookRequest>;
 }
 
@@ -46,7 +46,7 @@ export function toSource(mapping: MappingInput, index = 0): MappingSource {
   };
 }
 
-/** Throws where the mapping cannot be used. */
+/** Throws if the mapping is invalid. */
 export function toCompiled(mapping: MappingInput | MappingSource, index = 0): CompiledMapping {
   const source = isSource(mapping) ? mapping : toSource(mapping, index);
   const bundle = source.mapping.transform && toBundle(source);

@@ -1,13 +1,13 @@
 import { startJsonServer, type JsonAnswer, type JsonRequest } from "./json-server.ts";
 
 export interface MattermostServer {
-  /** What `channels.mattermost.baseUrl` is set to. */
+  /** For `channels.mattermost.baseUrl`. */
   baseUrl: string;
   /** A bot's token that may post. */
   token: string;
   /** Id of the channel that the bot is in. */
   channel: string;
-  /** What was posted to the channel, oldest first. */
+  /** The messages posted to the channel, oldest first. */
   messages(): string[];
   close(): Promise<void>;
 }
@@ -38,7 +38,7 @@ export async function startMattermost(): Promise<MattermostServer> {
   };
 }
 
-/** An error as the server's API gives all of them. */
+/** An error in the API's format. */
 export function mattermostError(status: number, id: string, message: string): JsonAnswer {
   return {
     status,

@@ -1,13 +1,13 @@
 import { isChatCompletionBody, LLMock } from "@copilotkit/aimock";
 
 export interface ModelServer {
-  /** What a provider's `baseUrl` is set to. */
+  /** For a provider's `baseUrl`. */
   baseUrl: string;
   /** Answers every request from now on, whatever its wire format. */
   reply(text: string, extra?: ReplyExtras): void;
   /** Refuses every request from now on. */
   fail(status: number, message: string, retryAfterSeconds?: number): void;
-  /** Refuses the next request, and answers every one after it. */
+  /** Refuses the next request, and answers all later ones. */
   failOnce(status: number, message: string, thenReply: string): void;
   /** The messages of the last request, oldest first. */
   lastMessages(): { role: string; content: unknown }[];
@@ -15,10 +15,10 @@ export interface ModelServer {
 }
 
 interface ReplyExtras {
-  /** As OpenAI names it: `length`, `content_filter`. */
+  /** OpenAI's name: `length`, `content_filter`. */
   finishReason?: string;
   model?: string;
-  /** Given the message that is to be answered: the answer waits for what it returns. */
+  /** Called with the message to answer; the answer waits for the returned promise. */
   hold?(message: string): Promise<void> | undefined;
 }
 

@@ -1,18 +1,18 @@
 import { type JsonAnswer, type JsonRequest, startJsonServer } from "./json-server.ts";
 
 export interface MsteamsServer {
-  /** What `channels.msteams.baseUrl` is set to. */
+  /** For `channels.msteams.baseUrl`. */
   baseUrl: string;
   tokenUrl: string;
   appId: string;
   appPassword: string;
   /** Id of a conversation that the bot is in. */
   conversation: string;
-  /** What was posted to it, oldest first. */
+  /** The messages posted to it, oldest first. */
   messages(): string[];
-  /** How many tokens were requested. */
+  /** The number of tokens requested. */
   tokenCount(): number;
-  /** How long the next tokens are valid, in seconds. */
+  /** The validity of the next tokens, in seconds. */
   setLifetime(seconds: number): void;
   /** Revokes all tokens so far. */
   revokeTokens(): void;
@@ -54,7 +54,7 @@ export async function startMsteams(): Promise<MsteamsServer> {
   };
 }
 
-/** An error as the connector gives all of them. */
+/** An error in the connector's format. */
 export function msteamsError(status: number, code: string): JsonAnswer {
   return { status, body: { error: { code, message: "It did not work." } } };
 }

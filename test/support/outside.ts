@@ -5,13 +5,13 @@ import { text } from "node:stream/consumers";
 export interface Arrival {
   /** The recipient of a message; empty for a turn. */
   to: string;
-  /** The message, or what the turn was asked. */
+  /** The message, or the prompt of the turn. */
   text: string;
-  /** Which life of the service sent it: grows with each `beginLife`. */
+  /** The number of the service's process, counted up by each `beginLife`. */
   life: number;
 }
 
-/** What the service does outside itself, written down at the moment it arrives there. */
+/** Records the effects of the service on other services, at the moment they arrive. */
 export interface Outside {
   /** For an `openai-compatible` provider. */
   modelUrl: string;
@@ -20,14 +20,14 @@ export interface Outside {
   /** Oldest first. */
   turns: Arrival[];
   messages: Arrival[];
-  /** The service is started anew: what arrives from now on comes from that start. */
+  /** Announces a restart of the service: later effects come from the new process. */
   beginLife(): void;
   close(): Promise<void>;
 }
 
 /**
- * A model and a Slack in one server. Each answers when it has written down what came and `hold()` has resolved, so that a
- * fault can fall between something that happened outside and the record of it.
+ * A model and a Slack in one server. Each answers after it has recorded the request and `hold()` has resolved, so that a
+ * fault can happen between an effect and the service's record of it.
  */
 export async function startOutside(options: {
   hold(): Promise<void>;

@@ -9,15 +9,15 @@ const root = path.join(import.meta.dirname, "../..");
 export interface ServiceProcess {
   url: string;
   child: ChildProcess;
-  /** Everything it wrote to standard output since it listens. */
+  /** Its standard output since it started to listen. */
   output(): string;
-  /** Everything it wrote to standard error so far. */
+  /** Its standard error so far. */
   errors(): string;
-  /** Sends the signal and waits for the end; gives the exit code, or the signal it died of. */
+  /** Sends the signal and waits for the end; returns the exit code, or the signal that ended the process. */
   end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 }
 
-/** Starts `webhooks serve` as a process of its own and waits until it listens; rejects where it ends before. */
+/** Starts `webhooks serve` as a separate process and waits until it listens; rejects if it ends before. */
 export async function startProcess(
   configFile: string,
   env: Record<string, string> = {},
@@ -49,7 +49,7 @@ export async function startProcess(
   throw new Error(`the service did not start:\n${errors}`);
 }
 
-/** Starts `webhooks serve` as a process of its own, and waits for nothing. */
+/** Starts `webhooks serve` as a separate process, without waiting. */
 export function spawnService(
   configFile: string,
   env: Record<string, string> = {},
@@ -58,7 +58,7 @@ export function spawnService(
   return spawnWebhooks(["serve", "--config", configFile, "--port", String(port)], env);
 }
 
-/** Starts `webhooks` as a process of its own. Both of its outputs are to be read. */
+/** Starts `webhooks` as a separate process. The caller must read both outputs. */
 export function spawnWebhooks(
   args: string[],
   env: Record<string, string> = {},

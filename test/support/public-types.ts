@@ -2,18 +2,18 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { parseSync } from "oxc-parser";
 
-/** Not shown in full: what the schemas and the table of errors already show, and a value that programs only pass along. */
+/** Not shown in full: types that the schemas and the table of errors already show, and a value that programs only pass on. */
 const OPAQUE = ["ActionOverride", "MappingInput", "UserConfig", "Mailbox", "HTTP_ERRORS", "Program"];
 
 interface Module {
-  /** Text of each top-level declaration, without comments. */
+  /** The text of each top-level declaration, without comments. */
   declarations: Map<string, string>;
-  /** Where each imported or re-exported name comes from. */
+  /** The file of each imported or re-exported name. */
   sources: Map<string, { file: string; name: string }>;
   exported: string[];
 }
 
-/** The types that an entry point exports, and those they are made of, as one text: what a user's compiler sees. */
+/** The types that an entry point exports, with the types they refer to, as one text: what a user's compiler sees. */
 export function describeTypes(entry: string): string {
   const modules = new Map<string, Module>();
   const found = new Map<string, string>();

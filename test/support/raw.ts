@@ -2,13 +2,13 @@ import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { TOKEN } from "./ingress.ts";
 
-/** A connection that speaks bytes, for what no HTTP client would send. */
+/** A raw connection, for bytes that no HTTP client would send. */
 export interface RawConnection {
   socket: Socket;
   write: (...pieces: (string | Buffer)[]) => void;
-  /** Everything that came back once the other side has closed the connection. */
+  /** Waits until the server closes the connection, and returns everything received. */
   closed: Promise<string>;
-  /** Waits until what came back holds `text`. */
+  /** Waits until the received data contains `text`. */
   reads: (text: string) => Promise<string>;
 }
 
@@ -16,7 +16,7 @@ export function openRaw(port: number): RawConnection {
   const socket = connect({ port, host: "127.0.0.1" });
   let text = "";
   socket.setEncoding("latin1").on("data", (chunk: string) => void (text += chunk));
-  // A reset by the other side also ends the connection.
+  // A reset by the server also ends the connection.
   socket.on("error", () => {});
   onTestFinished(() => void socket.destroy());
   return {
@@ -40,7 +40,7 @@ export function rawHead(path: string, ...headers: string[]): string {
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-/** Status and body of each answer in what came back. */
+/** Status and body of each answer in the received data. */
 export function parseAnswers(text: string): { status: number; body: { code?: string; ok?: boolean } }[] {
   return [...text.matchAll(/HTTP\/1\.1 (\d{3})[^]*?\r\n\r\n(\{[^]*?\})?(?=HTTP\/1\.1|$)/g)].map(([, status, body]) => ({
     status: Number(status),

@@ -10,10 +10,10 @@ export const GATEWAY_TOKEN = "gateway-token-for-tests-0123456789";
 
 export interface Service extends Client {
   url: string;
-  /** The temporary folder that holds the configuration, the transforms and the state. */
+  /** The temporary folder with the configuration, the transforms and the state. */
   folder: string;
   hookline: Hookline;
-  /** Writes a file below the folder, folders made as needed. */
+  /** Writes a file below the folder, and creates missing folders. */
   write(name: string, text: string): void;
   /** Stops the service and starts it again on the same folder. */
   restart(): Promise<Service>;
@@ -24,7 +24,7 @@ export interface ServiceOptions {
   config?: UserConfig;
   /** Further files by name: transforms, schemas. */
   files?: Record<string, string>;
-  /** Puts further files into the folder before the start. */
+  /** Adds files to the folder before the start. */
   prepare?(folder: string): void;
   watch?: boolean;
 }
@@ -60,7 +60,7 @@ async function open(folder: string, watch: boolean): Promise<Service> {
   };
 }
 
-/** The tokens that the clients of tests present, and a quiet log, unless the configuration says otherwise. */
+/** The tokens of the test clients, and a quiet log, unless the configuration sets others. */
 export function withTokens(config: UserConfig): UserConfig {
   return {
     ...config,

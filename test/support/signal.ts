@@ -1,12 +1,12 @@
 import { type JsonAnswer, type JsonRequest, startJsonServer } from "./json-server.ts";
 
 export interface SignalDaemon {
-  /** What `channels.signal.baseUrl` is set to. */
+  /** For `channels.signal.baseUrl`. */
   baseUrl: string;
   account: string;
   /** A number, a username and a group id that accept messages. */
   recipients: { number: string; username: string; group: string };
-  /** What was sent, oldest first. */
+  /** The messages sent, oldest first. */
   messages(): { to: string; text: string }[];
   close(): Promise<void>;
 }

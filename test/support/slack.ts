@@ -1,7 +1,7 @@
 import { createEmulator } from "emulate";
 
 export interface SlackServer {
-  /** What `channels.slack.baseUrl` is set to. */
+  /** For `channels.slack.baseUrl`. */
   baseUrl: string;
   /** A bot token that may post. */
   token: string;

@@ -1,21 +1,21 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A line to a real server of this machine, whatever is spoken on it, that can be cut. */
+/** A proxy to a real local server, for any protocol, whose connections can be cut. */
 export interface TcpProxy {
   port: number;
-  /** Cuts all connections, with what is under way on them. */
+  /** Cuts all connections, with the data in flight. */
   cut(): void;
-  /** From now on each new connection is cut once the server has sent so many bytes on it; undefined: none is. */
+  /** From now on each new connection is cut after this many bytes from the server; undefined: none is. */
   cutAfter(bytes: (() => number) | undefined): void;
-  /** How many connections were cut so far. */
+  /** The number of connections cut so far. */
   cuts(): number;
-  /** Resolves once the server has sent so many more bytes, over all connections. */
+  /** Resolves once the server has sent this many more bytes, over all connections. */
   passed(bytes: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Passes on what comes to a free port of the loopback. */
+/** Forwards connections from a free loopback port. */
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const line: Line = { clients: new Set(), waiting: new Set(), bytes: 0, cuts: 0 };
   const server = createServer((client) => join(line, client, targetPort)).listen(0, "127.0.0.1");
@@ -38,7 +38,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
 interface Line {
   clients: Set<Socket>;
   waiting: Set<{ bytes: number; resolve(): void }>;
-  /** What the server has sent so far. */
+  /** The bytes that the server has sent so far. */
   bytes: number;
   cuts: number;
   cutAfter?: (() => number) | undefined;
@@ -47,7 +47,7 @@ interface Line {
 function join(line: Line, client: Socket, targetPort: number): void {
   const server = connect(targetPort, "127.0.0.1");
   let left = line.cutAfter?.() ?? Infinity;
-  // heard before it is passed on, so that the cut falls into what was sent
+  // Counted before it is passed on, so that the cut falls into the sent data.
   server.on("data", ({ length }) => {
     left -= length;
     count(line, length);
@@ -58,7 +58,7 @@ function join(line: Line, client: Socket, targetPort: number): void {
     line.clients.delete(client);
     server.destroy();
   });
-  client.on("error", () => {}); // it closes as well
+  client.on("error", () => {}); // It also emits `close`.
   server.on("error", () => client.destroy());
   client.pipe(server);
   server.pipe(client);
@@ -73,7 +73,7 @@ function count(line: Line, bytes: number): void {
   }
 }
 
-/** Without a word, as where a line breaks. */
+/** Without a FIN, like a broken network connection. */
 function cut(line: Line, client: Socket): void {
   if (client.destroyed) return;
   line.cuts += 1;

@@ -7,11 +7,11 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 export interface TeamsPlayground {
-  /** What `channels.msteams.baseUrl` is set to. It accepts any token. */
+  /** For `channels.msteams.baseUrl`. It accepts any token. */
   baseUrl: string;
   /** Id of the conversation with one person. */
   conversation: string;
-  /** What the conversation's window shows of the bot, oldest first. */
+  /** The bot's messages in the conversation's window, oldest first. */
   messages(): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -56,7 +56,7 @@ async function findPort(lines: AsyncIterable<string>): Promise<string> {
   throw new Error("The playground did not start.");
 }
 
-/** What a browser would show. */
+/** The messages that a browser would show. */
 interface ChatWindow {
   socket: WebSocket;
   shown: string[];
@@ -75,7 +75,7 @@ async function openWindow(url: string): Promise<ChatWindow> {
 
 const MARK = "That is all.";
 
-/** Messages are shown in order: once a mark has come, all before it have. */
+/** Messages are shown in order: once a marker has arrived, so have all messages before it. */
 async function readWindow({ socket, shown }: ChatWindow, baseUrl: string): Promise<string[]> {
   const marks = shown.filter((text) => text === MARK).length;
   await fetch(`${baseUrl}/v3/conversations/${encodeURIComponent(CONVERSATION)}/activities`, {

@@ -3,12 +3,12 @@ import { createServer } from "node:net";
 import { TelegramServer } from "telegram-test-api/lib/telegramServer.js";
 
 export interface TelegramEmulator {
-  /** What `channels.telegram.baseUrl` is set to. */
+  /** For `channels.telegram.baseUrl`. */
   baseUrl: string;
   token: string;
   /** Id of a chat. The emulator accepts messages to any chat. */
   chat: string;
-  /** What the bot sent to the chat, oldest first. */
+  /** The bot's messages to the chat, oldest first. */
   messages(): string[];
   close(): Promise<void>;
 }

@@ -9,13 +9,13 @@ import { createTestIo } from "./cli.ts";
 
 const entry = path.join(import.meta.dirname, "../../src/cli/webhooks.ts");
 
-/** `webhooks` on a terminal, with a person at it. */
+/** `webhooks` on a terminal, with a simulated user. */
 export interface Terminal {
   /** Waits for a question, then types. */
   answer(question: string, keys: string): Promise<void>;
-  /** All that the terminal has shown, without colours and cursor moves. */
+  /** Everything the terminal has shown, without colours and cursor moves. */
   shown(): string;
-  /** Gives the exit code. */
+  /** Waits for the end, and returns the exit code. */
   end(): Promise<number>;
 }
 
@@ -32,11 +32,11 @@ export function openTerminal(folder: string, args: string[]): Terminal {
   return createTerminal(stdout, stdin, ended);
 }
 
-/** Runs `webhooks` as a program on a pseudo terminal, which util-linux's `script` makes. */
+/** Runs `webhooks` as a program on a pseudo terminal, which util-linux's `script` creates. */
 export function spawnTerminal(folder: string, args: string[]): Terminal {
   const { INIT_CWD: _, WEBHOOKS_CONFIG: __, CI: ___, ...env } = process.env;
   const command = [process.execPath, entry, ...args].map((part) => `'${part}'`).join(" ");
-  // A new one has no width at all.
+  // A new terminal has no width.
   const sized = `stty rows 50 cols 200; exec ${command}`;
   const child = spawn("/usr/bin/script", ["--quiet", "--return", "--command", sized, "/dev/null"], {
     cwd: folder,

@@ -7,7 +7,7 @@ export interface TokenServer {
   requests: Record<string, unknown>[];
 }
 
-/** A token endpoint (RFC 6749, 3.2) that gives these answers, and then repeats the last one. Closed after the test. */
+/** A token endpoint (RFC 6749, 3.2) that returns these answers, then repeats the last one. Closed after the test. */
 export async function startTokenServer(...answers: (JsonAnswer | object)[]): Promise<TokenServer> {
   const requests: Record<string, unknown>[] = [];
   const { url, close } = await startJsonServer(({ body }) => {

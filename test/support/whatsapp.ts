@@ -1,7 +1,7 @@
 import { type JsonAnswer, type JsonRequest, startJsonServer } from "./json-server.ts";
 
 export interface WhatsappServer {
-  /** What `channels.whatsapp.baseUrl` is set to. */
+  /** For `channels.whatsapp.baseUrl`. */
   baseUrl: string;
   /** A token that may send. */
   token: string;
@@ -35,7 +35,7 @@ export async function startWhatsapp(): Promise<WhatsappServer> {
   };
 }
 
-/** An error as the Graph API gives all of them. */
+/** An error in the Graph API's format. */
 export function whatsappError(status: number, code: number, message: string): JsonAnswer {
   const details = { messaging_product: "whatsapp", details: message };
   return {

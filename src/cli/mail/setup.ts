@@ -122,8 +122,7 @@ async function confirmWrite({ flags, terminal }: Prompter, file: string): Promis
   if (!(await terminal.confirm(`Write ${file}?`))) throw new Cancelled();
 }
 
-const NO_CHANNEL =
-  "No channel is configured: the agent's replies reach nobody until one is (“Agents and channels” in the README).";
+const NO_CHANNEL = "No channel is configured, so the agent's replies are not delivered (see docs/guide/channels.md).";
 
 /** What the person should know although the plan works. */
 async function findWarnings(

@@ -390,7 +390,7 @@ export interface UserConfig {
        */
       to?: string;
       /**
-       * The operator's own words to the agent.
+       * The operator's instructions for the agent.
        */
       instructions?: string;
     };
@@ -603,7 +603,7 @@ export interface MappingInput {
    */
   textTemplate?: string;
   /**
-   * The operator's own words to the agent, placed before the safety boundary; never a template.
+   * The operator's instructions for the agent, placed before the safety boundary; never a template.
    */
   instructions?: string;
   /**
@@ -1287,7 +1287,7 @@ export interface ValidConfig {
        */
       to?: string;
       /**
-       * The operator's own words to the agent.
+       * The operator's instructions for the agent.
        */
       instructions?: string;
     };

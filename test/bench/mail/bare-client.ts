@@ -1,14 +1,14 @@
 import { ImapFlow } from "imapflow";
 import type { Dovecot } from "../../system/dovecot.ts";
 
-/** imapflow by itself: it keeps no position, reads nothing out of a mail and posts nothing. */
+/** Bare imapflow: it stores no position, parses no mail and posts nothing. */
 export interface BareClient {
-  /** When each mail was there, by its subject: milliseconds since the epoch. */
+  /** When each mail was fetched, by its subject: milliseconds since the epoch. */
   arrivals: ReadonlyMap<string, number>;
   close(): Promise<void>;
 }
 
-/** Waits in IDLE for what comes to INBOX, and fetches it. */
+/** Waits in IDLE for new mail in INBOX, and fetches it. */
 export async function startBareClient(dovecot: Dovecot, user: string): Promise<BareClient> {
   const client = await login(dovecot, user);
   const arrivals = new Map<string, number>();
@@ -26,7 +26,7 @@ export async function startBareClient(dovecot: Dovecot, user: string): Promise<B
 
   async function followNews(): Promise<void> {
     while (client.usable) {
-      client.idle().catch(() => {}); // the next command ends it
+      client.idle().catch(() => {}); // The next command ends IDLE.
       await news.promise;
       news = Promise.withResolvers();
       if (client.usable) await fetchNew();
@@ -42,7 +42,7 @@ export async function startBareClient(dovecot: Dovecot, user: string): Promise<B
   }
 }
 
-/** Fetches all that is there. Gives how long it took, in seconds. */
+/** Fetches all mails. Returns the duration in seconds. */
 export async function fetchBacklog(dovecot: Dovecot, user: string): Promise<number> {
   const client = await login(dovecot, user);
   const startedAt = performance.now();
@@ -63,7 +63,7 @@ async function login({ host, imapPort, passwordOf }: Dovecot, user: string): Pro
     auth,
     logger: false,
   });
-  client.on("error", () => {}); // it closes as well
+  client.on("error", () => {}); // It also emits `close`.
   await client.connect();
   return client;
 }

@@ -4,11 +4,11 @@ import { type Dovecot, startDovecot } from "../../system/dovecot.ts";
 import { fetchBacklog } from "./bare-client.ts";
 import { startWatcher } from "./watcher.ts";
 
-/** Seldom, so that looking takes nothing of what is measured. */
+/** Rarely, so that polling does not affect the measurement. */
 const LOOK_EVERY_MS = 200;
 const USER = "ann@example.com";
 
-/** Both read the same mailbox in turn. Gives a row for each. */
+/** Both read the same mailbox, one after the other. Returns a row for each. */
 export async function measureBacklog({ mails, rounds }: { mails: number; rounds: number }): Promise<object> {
   const dovecot = await startDovecot([USER]);
   const maildir = dovecot.maildir(USER);
@@ -28,7 +28,7 @@ export async function measureBacklog({ mails, rounds }: { mails: number; rounds:
   };
 }
 
-/** In seconds, from its start to the last mail that is dealt with. */
+/** Seconds from the start to the last processed mail. */
 async function watchBacklog(dovecot: Dovecot, mails: number): Promise<number> {
   const watcher = await startWatcher(dovecot, USER);
   const startedAt = Date.now();

@@ -4,14 +4,14 @@ import { startDovecot } from "../../system/dovecot.ts";
 import { startBareClient } from "./bare-client.ts";
 import { startWatcher, type Watcher } from "./watcher.ts";
 
-/** Longer than Dovecot gathers news before it tells: each mail comes to one who waits. */
+/** Longer than Dovecot delays its notifications, so that each mail finds a waiting client. */
 const PAUSE_MS = 700;
-/** Mails come at any moment of whatever the server does again and again. */
+/** Random, so that mails arrive at any point of the server's periodic work. */
 const MAX_JITTER_MS = 200;
 
 const [WATCHED, BARE] = ["watched@example.com", "bare@example.com"] as const;
 
-/** Delivers so many mails to one and the other in turn. Gives a row for each thing that was waited for. */
+/** Delivers this many mails to each, alternating. Returns a row for each measured event. */
 export async function measureLatency({ pairs }: { pairs: number }): Promise<object> {
   const dovecot = await startDovecot([WATCHED, BARE]);
   const watcher = await startWatcher(dovecot, WATCHED);
@@ -48,7 +48,7 @@ interface Hooks {
   turns: Map<string, number>;
 }
 
-/** Undefined until the last turn has begun: its event is on the disk by then. */
+/** Undefined until the last turn has started: its event is stored by then. */
 async function readHooks({ api }: Watcher, count: number): Promise<Hooks | undefined> {
   const { events } = await api("/api/events?hook=mail&limit=1000");
   if (events.length < count) return undefined;

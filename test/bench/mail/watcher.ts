@@ -6,12 +6,12 @@ import { startProcess } from "../../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../../support/service.ts";
 import type { Dovecot } from "../../system/dovecot.ts";
 
-/** The service as a process of its own, watching a mailbox. */
+/** The service as a separate process that watches a mailbox. */
 export interface Watcher extends Pick<Client, "api"> {
   close(): Promise<void>;
 }
 
-/** Starts with what came in the last hour. */
+/** Starts with the mails of the last hour. */
 export async function startWatcher(dovecot: Dovecot, user: string): Promise<Watcher> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-bench-"));
   const file = path.join(folder, "webhooks.json5");

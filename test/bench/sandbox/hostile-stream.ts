@@ -25,7 +25,7 @@ interface Figures {
   "worst ms": number;
 }
 
-/** Honest calls of a proven transform, 250 a second: alone, and beside hostile ones, of six modules and of ever new ones. */
+/** 250 honest calls per second: alone, beside hostile calls of six modules, and beside hostile calls of ever new modules. */
 export async function measureHostileStream(): Promise<Record<string, Figures>> {
   const folder = createTransformFolder();
   const sandbox = createSandbox({ telemetry: silentTelemetry });

@@ -1,4 +1,4 @@
-/** Runs with the flags of a sandbox process, gets what it needs as arguments, and prints its figures as JSON. */
+/** Runs with the flags of a sandbox process, gets its input as arguments, and prints the results as JSON. */
 import { readFileSync } from "node:fs";
 import ivm from "isolated-vm";
 import { createModuleIsolate } from "../../../src/transforms/child/isolate.ts";
@@ -22,7 +22,7 @@ const figures = {
 };
 process.stdout.write(JSON.stringify(figures), () => process.kill(process.pid, "SIGKILL"));
 
-/** The least that a fresh isolate takes: no realm, nothing but the transform. */
+/** The minimal cost of a new isolate: only the transform, without globals. */
 function callInFreshIsolate(): void {
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   const context = isolate.createContextSync();

@@ -9,7 +9,7 @@ import { PAYLOAD, TRANSFORM } from "./sample.ts";
 
 const FLAGS = ["--no-node-snapshot", "--max-semi-space-size=1", "--expose-gc"];
 
-/** Microseconds a call inside one sandbox process, with the pipe left out. */
+/** Microseconds per call inside one sandbox process, without the pipe. */
 export async function measureInChild(): Promise<Record<string, number>> {
   const folder = mkdtempSync(path.join(tmpdir(), "bench-"));
   const transforms = createTransformFolder();
@@ -31,7 +31,7 @@ export async function measureInChild(): Promise<Record<string, number>> {
   }
 }
 
-/** It ends itself by a signal: an isolate that lives would keep it from an orderly end. */
+/** The child kills itself: a live isolate would prevent a normal exit. */
 function run(args: string[]): string {
   return spawnSync(process.execPath, [...FLAGS, ...args], { encoding: "utf8" }).stdout;
 }
@@ -48,7 +48,7 @@ async function bundleProgram(): Promise<string> {
   return result.outputFiles[0]!.text;
 }
 
-/** The input as it crosses. */
+/** The input as it is sent over the pipe. */
 function toText(): string {
   const { rawBody: _, payload: __, payloadIsBody, ...input } = toInput(PAYLOAD);
   return JSON.stringify({ payloadIsBody, input: { ...input, secrets: {} } });

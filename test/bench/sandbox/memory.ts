@@ -7,7 +7,7 @@ import { PAYLOAD, TRANSFORM } from "./sample.ts";
 const MODULES = 200;
 const CALLS = 5;
 
-/** What 200 loaded modules hold in all sandbox processes together; a page that several share counts once. */
+/** Memory of 200 loaded modules in all sandbox processes; a shared page counts once. */
 export async function measureMemory(): Promise<Record<string, { MB: number }>> {
   const folder = createTransformFolder();
   const sandbox = createSandbox({ telemetry: silentTelemetry });

@@ -8,7 +8,7 @@ import { timeInFlight } from "./time.ts";
 
 const CALLS = 12_000;
 
-/** Microseconds a call from here and back: to the sandbox, and to a thread that is none. */
+/** Microseconds per round trip: to the sandbox, and to a plain worker thread. */
 export async function measureRoundTrips(): Promise<Record<string, number>> {
   return { ...(await measureSandbox()), ...(await measureThreads()) };
 }

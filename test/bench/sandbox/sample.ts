@@ -1,4 +1,4 @@
-/** The transform that is measured, as an author writes it, and 1 KB for it. */
+/** The measured transform, as an author writes it, and a 1 KB payload. */
 export const TRANSFORM =
   "export default ({ payload }: any) => ({ message: `${payload.repository.full_name}: ${payload.title}`, name: payload.action })";
 
@@ -8,7 +8,7 @@ export const PAYLOAD = {
   title: "t".repeat(880),
 };
 
-/** The same without a sandbox: text in, text out. */
+/** The same without a sandbox: from text to text. */
 export function transformPlainly(body: string): string {
   const payload: typeof PAYLOAD = JSON.parse(body);
   return JSON.stringify({

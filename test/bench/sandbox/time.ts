@@ -1,7 +1,7 @@
 const WARM_UP = 0.3;
 const SLICES = 10;
 
-/** Microseconds a call, one after the other: in the fastest of ten slices, as others may use the machine as well. */
+/** Microseconds per call, sequentially: the fastest of ten slices, since other programs may use the machine. */
 export function timeCalls(calls: number, call: () => unknown): number {
   const slice = calls / SLICES;
   const times = Array.from({ length: SLICES }, () => {
@@ -12,7 +12,7 @@ export function timeCalls(calls: number, call: () => unknown): number {
   return (Math.min(...times) * 1000) / slice;
 }
 
-/** Microseconds a call, so many in flight. */
+/** Microseconds per call, with this many in flight. */
 export async function timeInFlight(calls: number, inFlight: number, call: () => Promise<unknown>): Promise<number> {
   await callAll(calls * WARM_UP, inFlight, call);
   const startedAt = performance.now();

@@ -33,7 +33,7 @@ function toQ(bytes: Buffer): string {
   ).join("");
 }
 
-/** Adds soft breaks after 72 characters; the breaks of the text stay. */
+/** Adds soft breaks after 72 characters; the line breaks of the text stay. */
 function toQuotedPrintable(bytes: Buffer): string {
   return bytes
     .toString("latin1")

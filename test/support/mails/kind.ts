@@ -31,7 +31,7 @@ export function pick<Item>(random: Random, items: readonly Item[]): Item {
   return items[random.below(items.length)] as Item;
 }
 
-/** `<token@mails.example>`, as the Message-ID header has it. */
+/** `<token@mails.example>`, as in the Message-ID header. */
 export function toMessageId(token: string): string {
   return `<${token}@mails.example>`;
 }

@@ -3,7 +3,7 @@ import { type MailFacts, readMail, type ReadOptions } from "../../../src/mail/me
 
 export const RECEIVED = Date.UTC(2026, 10, 20, 9, 8, 2);
 
-/** Reads a mail with the fewest facts that a source must give. */
+/** Reads a mail with the minimal facts that a source must provide. */
 export function read(
   source: string | Buffer,
   options: Partial<ReadOptions> = {},
