@@ -15,16 +15,56 @@ test.each([
   "x-auth",
   "authorisation",
   "session_id",
+  "x-functions-key",
+  "ocp-apim-subscription-key",
+  "x-webhook-key",
+  "webhookKey",
+  "key",
+  "x-twilio-sig",
+  "x-otp",
+  "otpCode",
+  "x-pin",
+  "pin",
+  "x-csrf",
+  "X-XSRF",
+  "code",
+  "verification_code",
+  "access-code",
 ])("the value of %s is redacted", (name) => {
   expect(redact({ [name]: "s3cret" })).toEqual({ [name]: "[redacted]" });
 });
 
-test.each(["content-type", "x-github-event", "key", "design", "author", "user-agent"])(
-  "the value of %s is kept",
-  (name) => {
-    expect(redact({ [name]: "value" })).toEqual({ [name]: "value" });
-  },
-);
+test.each([
+  "content-type",
+  "x-github-event",
+  "x-event-key",
+  "idempotency-key",
+  "issueKey",
+  "monkey",
+  "keyword",
+  "country_code",
+  "x-status-code",
+  "shipping",
+  "signal",
+  "design",
+  "author",
+  "user-agent",
+])("the value of %s is kept", (name) => {
+  expect(redact({ [name]: "value" })).toEqual({ [name]: "value" });
+});
+
+test.each([
+  ["https://a.test/b?x=1&token=s3cret#top", "https://a.test/b?x=1&token=[redacted]#top"],
+  ["https://a.test/b?code=s3cret&y=2", "https://a.test/b?code=[redacted]&y=2"],
+  ["https://a.test/#access_token=s3cret&x=1", "https://a.test/#access_token=[redacted]&x=1"],
+  ["https://a.test/?api%5Fkey=s3cret;pin=s3cret", "https://a.test/?api%5Fkey=[redacted];pin=[redacted]"],
+  ["/b?sig=s3cret", "/b?sig=[redacted]"],
+  ["https://user:s3cret@a.test/b", "https://[redacted]@a.test/b"],
+  ['<https://a.test/?page=2&key=s3cret>; rel="next"', '<https://a.test/?page=2&key=[redacted]>; rel="next"'],
+  ["https://a.test/b?x=token&%zz=1", "https://a.test/b?x=token&%zz=1"],
+])("secrets in the address %s are redacted", (address, redacted) => {
+  expect(redact({ referer: address, callback: address })).toEqual({ referer: redacted, callback: redacted });
+});
 
 test.for([
   [["password"], { password: "x", user: "u" }, { password: "[redacted]", user: "u" }],

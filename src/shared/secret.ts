@@ -38,18 +38,43 @@ export function digestOf(secret: string | Buffer): Buffer {
 
 export const REDACTED = "[redacted]";
 
-/** Tested against names in lower case without separators, so that `api_key`, `X-Api-Key` and `apiKey` are the same. */
-const SECRET_NAME =
-  /auth(?!or(?!i[sz]))|cookie|token|secret|signature|apikey|accesskey|privatekey|passw|passphrase|pwd|credential|bearer|jwt|hmac|session|^sig$/;
+/** Anywhere in a name without its separators, so that `api_key`, `X-Api-Key` and `apiKey` are the same. */
+const SECRET_PART =
+  /auth(?!or(?!i[sz]))|cookie|token|secret|signature|apikey|accesskey|privatekey|passw|passphrase|pwd|credential|bearer|jwt|hmac|session/;
 
-/** Replaces the values whose names look like secrets. */
+/** Words that are secret as a whole. A key or code often is, but not one that names something, such as `x-event-key`. */
+const SECRET_WORD = new RegExp(
+  [
+    "(?:^|-)(?:sig|t?otp|mfa|pin|csrf|xsrf)(?:-|$)",
+    "(?:^|-)(?<!(?:event|idempotency|dedupe|issue|project|object|partition|ordering|message|cache|public)-)key$",
+    "^(?:x-)?code$|(?:access|verification|security|confirmation|invite|device|login)-code$",
+  ].join("|"),
+);
+
+/** The parameters of an address, in the query and in the fragment. */
+const PARAMETER = /(?<=[?&;#])([^=&?#;\s"'<>,]+)=([^&#;\s"'<>,]+)/g;
+/** `user:password@` before the host of an address. */
+const USER_INFO = /(?<=:\/\/)[^\s/?#@]+(?=@)/g;
+
+/** Replaces the values whose names look like secrets, and the secrets in addresses such as a `referer`. */
 export function redact(values: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [
-      name,
-      SECRET_NAME.test(name.toLowerCase().replace(/[^a-z0-9]/g, "")) ? REDACTED : value,
-    ]),
+    Object.entries(values).map(([name, value]) => [name, isSecretName(name) ? REDACTED : redactAddress(value)]),
   );
+}
+
+function isSecretName(name: string): boolean {
+  // The escapes of an address are separators too.
+  const words = name.replace(/%[\da-f]{2}/gi, "-").replace(/([a-z\d])(?=[A-Z])/g, "$1-");
+  const kebab = words.toLowerCase().replace(/[^a-z\d]+/g, "-");
+  return SECRET_WORD.test(kebab) || SECRET_PART.test(kebab.replaceAll("-", ""));
+}
+
+function redactAddress(value: string): string {
+  if (!value.includes("=") && !value.includes("@")) return value;
+  return value
+    .replace(USER_INFO, REDACTED)
+    .replace(PARAMETER, (whole, name: string) => (isSecretName(name) ? `${name}=${REDACTED}` : whole));
 }
 
 /** Keys from the outside in. An index is its digits, `*` means each key or item. */
