@@ -117,9 +117,11 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     },
     async close() {
       await mail.close();
-      await server.close();
+      await server.drain();
       await programs.close();
       await dispatcher.close(CLOSE_MS);
+      // Only now: until the last turn has ended, senders get a 503 and try again.
+      await server.close();
       current().agent.close?.();
       await sandbox.close();
       await sweeper.stop();

@@ -41,6 +41,19 @@ test("too many unfinished runs: 503 with Retry-After, and nothing is stored", as
   expect(runs).toHaveLength(queue.pendingRuns);
 });
 
+test("while a turn finishes before the stop, hooks and probes get 503 with Retry-After", async () => {
+  await post();
+  await expect.poll(async () => (await service.api("/api/runs")).runs).toMatchObject([{ state: "running" }]);
+  const closing = service.hookline.close();
+  const answers = await Promise.all([post(), post(), fetch(`${service.url}/readyz`)]);
+  expect(answers.map(({ status, headers }) => [status, headers.get("retry-after")])).toEqual(
+    answers.map(() => [503, "5"]),
+  );
+  model.closeAllConnections();
+  await closing;
+  await expect(post()).rejects.toThrow("fetch failed");
+});
+
 test("a journal locked by another process: 503 with Retry-After, and 2xx again afterwards", async () => {
   const other = new DatabaseSync(path.join(service.folder, ".webhooks/journal.db"));
   other.exec("BEGIN IMMEDIATE");

@@ -15,7 +15,7 @@ import { createServeHook, type HookOptions } from "./serve-hook.ts";
 export interface IngressOptions extends HookOptions {
   /** Everything that is not a hook. Routes take precedence over hooks. */
   routes?: Routes;
-  /** How long `close` waits for requests in flight, in milliseconds. */
+  /** How long `drain` waits for requests in flight, in milliseconds. */
   drainMs?: number;
 }
 
@@ -24,7 +24,9 @@ export interface IngressServer {
   listen(): Promise<{ url: string; port: number }>;
   /** The same service without a socket. */
   handle(request: Request): Promise<Response>;
-  /** Refuses new requests, finishes those in flight, closes every connection. */
+  /** Answers new requests with 503 from now on, and finishes those in flight. */
+  drain(): Promise<void>;
+  /** Drains, then closes the port and every connection. */
   close(): Promise<void>;
 }
 
@@ -51,6 +53,7 @@ export function createServer(options: IngressOptions): IngressServer {
   let onIdle = (): void => {};
   /** The latest response of each connection. */
   const newest = new WeakMap<Socket, ServerResponse>();
+  let draining: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
 
   const server = http.createServer(SERVER_OPTIONS, onRequest);
@@ -70,7 +73,8 @@ export function createServer(options: IngressOptions): IngressServer {
       return { url: toUrl(host, realPort), port: realPort };
     },
     handle: (request) => handleInProcess(request, answer, clientOf),
-    close: () => (closing ??= drain()),
+    drain,
+    close: () => (closing ??= close()),
   };
 
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
@@ -118,7 +122,7 @@ export function createServer(options: IngressOptions): IngressServer {
   }
 
   async function dispatch(exchange: Exchange): Promise<HttpResponse> {
-    if (closing) throw new HookError("draining");
+    if (draining) throw new HookError("draining");
     if (exchange.malformed) {
       throw new HookError("bad_request", { message: exchange.malformed, headers: { Connection: "close" } });
     }
@@ -137,14 +141,20 @@ export function createServer(options: IngressOptions): IngressServer {
   }
 
   function closeWhenDraining(response: HttpResponse): HttpResponse {
-    return closing ? { ...response, headers: { ...response.headers, Connection: "close" } } : response;
+    return draining ? { ...response, headers: { ...response.headers, Connection: "close" } } : response;
   }
 
-  /** While anything is in flight, new connections get a 503 instead of being refused. */
-  async function drain(): Promise<void> {
-    server.closeIdleConnections();
+  function drain(): Promise<void> {
+    return (draining ??= finishInFlight());
+  }
+
+  async function finishInFlight(): Promise<void> {
     const idle = new Promise<void>((resolve) => (onIdle = resolve));
     if (inFlight > 0) await Promise.race([idle, delay(drainMs, undefined, { ref: false })]);
+  }
+
+  async function close(): Promise<void> {
+    await drain();
     const closed = new Promise((resolve) => server.close(resolve));
     // Nothing is in flight on these, or it took too long.
     server.closeAllConnections();

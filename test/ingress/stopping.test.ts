@@ -46,7 +46,7 @@ test("closing waits for a limited time", async () => {
   expect(await answer).toBe("cut off");
 });
 
-test("closing ends idle connections at once, and answers new requests on others with 503", async () => {
+test("closing answers new requests on open connections with 503, and ends idle ones", async () => {
   const [arrived, gate] = [createGate(), createGate()];
   const { server, port } = await startIngress("socket", {
     async receive() {
@@ -68,7 +68,8 @@ test("closing ends idle connections at once, and answers new requests on others 
   await idle.reads("404");
 
   const closing = server.close();
-  await idle.closed;
+  idle.write(rawHead("/hooks/a", "Content-Length: 0"));
+  expect(parseAnswers(await idle.closed)).toMatchObject([{ status: 404 }, { status: 503 }]);
   late.write(rawHead("/hooks/a", "Content-Length: 2").split("\r\n").slice(1).join("\r\n"), "{}");
   const [refusal] = parseAnswers(await late.closed);
   expect(refusal).toMatchObject({ status: 503, body: { code: "draining" } });
