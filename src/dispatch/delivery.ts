@@ -11,16 +11,11 @@ const POLICY = { maxAttempts: 8, firstMs: 2000, maxMs: 300_000 };
 
 const SEND_TIMEOUT_MS = 30_000;
 
-/** Executes a claimed delivery and records its result. Rejects only if the service shuts down meanwhile. */
-export async function executeDelivery(delivery: ClaimedDelivery, context: DispatchContext): Promise<void> {
-  const isRecorded = await attempt(delivery, context);
-  if (isRecorded) return;
-  const { id: deliveryId, runId, eventId } = delivery;
-  context.log.info("delivery result dropped: the claim was lost", { deliveryId, runId, eventId });
-}
-
-/** False if the claim was lost. */
-async function attempt(delivery: ClaimedDelivery, context: DispatchContext): Promise<boolean> {
+/**
+ * Executes a claimed delivery and records its result: false if the claim was lost. Rejects only if the service shuts down
+ * meanwhile.
+ */
+export async function executeDelivery(delivery: ClaimedDelivery, context: DispatchContext): Promise<boolean> {
   let route: Route | undefined;
   try {
     assertAttemptsLeft(delivery.attempts, POLICY.maxAttempts);

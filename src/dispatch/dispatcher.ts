@@ -3,7 +3,7 @@ import type { AgentDriver } from "../agents/driver.ts";
 import type { ChannelDriver } from "../channels/driver.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { messageOf } from "../errors.ts";
-import type { ClaimedDelivery, ClaimedRun, Journal, NewWork, RunLimits } from "../journal/journal.ts";
+import type { Claim, ClaimedDelivery, ClaimedRun, Journal, NewWork, RunLimits } from "../journal/journal.ts";
 import { createAlarm, settlesWithin } from "../shared/async.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -138,13 +138,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 }
 
-interface PoolOptions<Item> {
+interface PoolOptions<Item extends Claim> {
   /** How many items may be in progress at once. Read at each claim. */
   size(): number;
   /** Claims up to `limit` items that are due. */
   claim(limit: number): Promise<Item[]>;
-  /** Handles failures itself: a rejection is unexpected and only logged. */
-  execute(item: Item): Promise<void>;
+  /** Handles failures itself: a rejection is unexpected and only logged. False if the claim was lost. */
+  execute(item: Item): Promise<boolean>;
   /** Called when everything that was due is claimed. */
   onDrained(): Promise<void>;
   log: Log;
@@ -162,7 +162,7 @@ interface Pool {
 }
 
 /** Keeps up to `size()` items in progress, and claims more as they end. */
-function createPool<Item>(options: PoolOptions<Item>): Pool {
+function createPool<Item extends Claim>(options: PoolOptions<Item>): Pool {
   const active = new Set<Promise<void>>();
   let filling: Promise<void> | undefined;
   let notified = false;
@@ -199,14 +199,18 @@ function createPool<Item>(options: PoolOptions<Item>): Pool {
   }
 
   function start(item: Item): void {
-    const task = options
-      .execute(item)
+    const task = execute(item)
       .catch(report)
       .finally(() => {
         active.delete(task);
         notify();
       });
     active.add(task);
+  }
+
+  async function execute(item: Item): Promise<void> {
+    const isRecorded = await options.execute(item);
+    if (!isRecorded) options.log.info("result dropped: the claim was lost", { id: item.id });
   }
 
   function mayClaim(): boolean {

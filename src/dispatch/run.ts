@@ -11,18 +11,13 @@ const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
 /** A model's context is limited, a burst of events is not. */
 const MAX_CHARACTERS = 200_000;
 
-/** Executes a claimed run and records its result. Rejects only if the service shuts down meanwhile. */
-export async function executeRun(claimed: ClaimedRun, context: DispatchContext): Promise<void> {
+/**
+ * Executes a claimed run and records its result: false if the claim was lost. Rejects only if the service shuts down
+ * meanwhile.
+ */
+export async function executeRun(claimed: ClaimedRun, context: DispatchContext): Promise<boolean> {
   const { action, joined } = claimed;
   const run = { ...claimed, action: { ...action, message: joinMessages(action.message, joined) } };
-  const isRecorded = await attempt(run, context);
-  if (isRecorded) return;
-  const { id: runId, eventId } = run;
-  context.log.info("run result dropped: the claim was lost", { runId, eventId });
-}
-
-/** False if the claim was lost. */
-async function attempt(run: ClaimedRun, context: DispatchContext): Promise<boolean> {
   try {
     assertAttemptsLeft(run.attempts, context.settings().maxAttempts);
     return await complete(run, context);

@@ -3,15 +3,7 @@ import type { HookError } from "../errors.ts";
 import { createId } from "../shared/id.ts";
 import { type PayloadPath, redact, redactPayload } from "../shared/secret.ts";
 import type { AgentAction, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
-import type {
-  CoalesceWindow,
-  EventFailure,
-  Idempotency,
-  NewAction,
-  NewEntry,
-  NewEvent,
-  StoredRequest,
-} from "./journal.ts";
+import type { CoalesceWindow, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest } from "./journal.ts";
 
 export interface EventOptions {
   dedupeWindowMs: number;
@@ -22,20 +14,15 @@ export interface EventOptions {
 
 /** The event of a resolved request, which the journal commits before the answer. */
 export function toEvent(request: HookRequest, resolution: Resolution, options: EventOptions): NewEvent {
+  const { mapping, actions, warnings, log } = resolution;
   return {
-    id: request.id,
-    hook: request.hook,
-    mapping: resolution.mapping,
-    status: resolution.actions.length > 0 ? "accepted" : "skipped",
-    receivedAt: request.receivedAt,
-    replayOf: request.replayOf,
-    credential: request.credential,
-    traceparent: toTraceparent(request.headers),
-    request: toStoredRequest(request, options.redact),
-    actions: resolution.actions.map((action) => toNewAction(action, { request, mapping: resolution.mapping, options })),
+    ...toOrigin(request, options.redact),
+    mapping,
+    status: actions.length > 0 ? "accepted" : "skipped",
+    actions: actions.map((action) => toNewAction(action, { request, mapping, options })),
     idempotency: toIdempotency(request, resolution, options.dedupeWindowMs),
-    warnings: [...(request.warnings ?? []), ...resolution.warnings],
-    log: resolution.log,
+    warnings: [...(request.warnings ?? []), ...warnings],
+    log,
   };
 }
 
@@ -45,20 +32,16 @@ export function toRefusedEvent(
   error: HookError,
   options: Pick<EventOptions, "redact">,
 ): NewEvent {
+  const { mapping, message, trace, log = [] } = detailOf(error);
   return {
-    id: request.id,
-    hook: request.hook,
-    mapping: detailOf(error).mapping,
+    ...toOrigin(request, options.redact),
+    mapping,
     status: error.status < 500 ? "rejected" : "failed",
-    receivedAt: request.receivedAt,
-    replayOf: request.replayOf,
-    credential: request.credential,
-    traceparent: toTraceparent(request.headers),
-    request: toStoredRequest(request, options.redact),
     actions: [],
     warnings: request.warnings ?? [],
-    log: detailOf(error).log ?? [],
-    failure: toFailure(error),
+    log,
+    // A trace begins with the message.
+    failure: { code: error.code, message: error.message, detail: trace || message },
   };
 }
 
@@ -117,12 +100,6 @@ function toTraceparent({ traceparent }: HookRequest["headers"]): string | undefi
   return traceparent !== undefined && TRACEPARENT.test(traceparent) ? traceparent : undefined;
 }
 
-function toFailure(error: HookError): EventFailure {
-  const { message, trace } = detailOf(error);
-  // A trace begins with the message.
-  return { code: error.code, message: error.message, detail: trace || message };
-}
-
 /** What the mapping step attaches to its errors for the operator. */
 interface RefusalDetail {
   mapping?: string;
@@ -135,15 +112,21 @@ function detailOf(error: HookError): RefusalDetail {
   return typeof error.detail === "object" && error.detail !== null ? error.detail : {};
 }
 
+type Origin = Pick<NewEvent, "id" | "hook" | "receivedAt" | "replayOf" | "credential" | "traceparent" | "request">;
+
 /** Without the values of secret headers and query parameters, and without what the paths lead to. */
-function toStoredRequest(request: HookRequest, secrets: readonly PayloadPath[]): StoredRequest {
+function toOrigin(request: HookRequest, secrets: readonly PayloadPath[]): Origin {
+  const { id, hook, receivedAt, replayOf, credential, method, path, client } = request;
+  const query = redact(request.query);
+  const headers = redact(request.headers);
   return {
-    method: request.method,
-    path: request.path,
-    query: redact(request.query),
-    headers: redact(request.headers),
-    ...toStoredBody(request, secrets),
-    client: request.client,
+    id,
+    hook,
+    receivedAt,
+    replayOf,
+    credential,
+    traceparent: toTraceparent(request.headers),
+    request: { method, path, query, headers, ...toStoredBody(request, secrets), client },
   };
 }
 

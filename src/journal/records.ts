@@ -217,23 +217,13 @@ export interface DeadLetter {
   at: number;
 }
 
-export interface EventSummary {
-  id: string;
-  hook: string;
-  mapping?: string;
-  receivedAt: number;
-  replayOf?: string;
+export interface EventSummary extends Pick<NewEvent, "id" | "hook" | "mapping" | "receivedAt" | "replayOf"> {
   status: EventStatus;
   actions: ActionReceipt[];
 }
 
-export interface EventRecord extends EventSummary {
-  credential?: string;
-  traceparent?: string;
-  request: StoredRequest;
-  warnings: string[];
-  log: LogLine[];
-  failure?: EventFailure;
+export interface EventRecord
+  extends EventSummary, Pick<NewEvent, "credential" | "traceparent" | "request" | "warnings" | "log" | "failure"> {
   runs: Run[];
   entries: Entry[];
   deliveries: Delivery[];
@@ -247,12 +237,9 @@ export interface SessionSummary {
 }
 
 /** The result of a finished turn; one commit stores all of it. */
-export interface TurnOutcome {
+export interface TurnOutcome extends Pick<Run, "model" | "usage" | "warnings"> {
   finishedAt: number;
   reply: string;
-  model?: string;
-  usage?: Run["usage"];
-  warnings: string[];
   /** Of the turn itself, and the summary for the main session. */
   entries: NewEntry[];
   deliveries: NewDelivery[];

@@ -18,19 +18,14 @@ import { SELECT_RUNS, toRun, toWholeRun } from "./runs.ts";
 /* What the operator sees: lists are newest first. */
 
 export function listEvents(database: Database, page: Page & { hook?: string; status?: EventStatus }): EventSummary[] {
-  const filter = where([
+  const select = `SELECT id, state.hook, mapping, received_at, replay_of, status, actions
+    FROM event_states AS state JOIN events USING (seq)`;
+  const conditions: Condition[] = [
     ["state.hook = ?", page.hook],
     ["state.status = ?", page.status],
     ["seq < (SELECT seq FROM events WHERE id = ?)", page.before],
-  ]);
-  const rows = database.all(
-    `SELECT id, state.hook, mapping, received_at, replay_of, status, actions
-     FROM event_states AS state JOIN events USING (seq)
-     ${filter.sql} ORDER BY seq DESC LIMIT ?`,
-    ...filter.values,
-    page.limit,
-  );
-  return rows.map(toEventSummary);
+  ];
+  return listPage(database, select, conditions, page.limit).map(toEventSummary);
 }
 
 export function getEvent(database: Database, id: string): EventRecord | undefined {
@@ -39,23 +34,29 @@ export function getEvent(database: Database, id: string): EventRecord | undefine
 }
 
 export function listRuns(database: Database, page: Page & { state?: RunState }): Run[] {
-  const filter = where([
+  const conditions: Condition[] = [
     ["state = ?", page.state],
     ["seq < (SELECT seq FROM runs WHERE id = ?)", page.before],
-  ]);
-  return database
-    .all(`${SELECT_RUNS} ${filter.sql} ORDER BY seq DESC LIMIT ?`, ...filter.values, page.limit)
-    .map(toRun);
+  ];
+  return listPage(database, SELECT_RUNS, conditions, page.limit).map(toRun);
 }
 
 export function listDeliveries(database: Database, page: Page & { state?: DeliveryState }): Delivery[] {
-  const filter = where([
+  const conditions: Condition[] = [
     ["state = ?", page.state],
     ["seq < (SELECT seq FROM deliveries WHERE id = ?)", page.before],
-  ]);
-  return database
-    .all(`SELECT * FROM deliveries ${filter.sql} ORDER BY seq DESC LIMIT ?`, ...filter.values, page.limit)
-    .map(toDelivery);
+  ];
+  return listPage(database, "SELECT * FROM deliveries", conditions, page.limit).map(toDelivery);
+}
+
+type Condition = [sql: string, value: string | undefined];
+
+/** The newest rows that meet the conditions whose value is given. */
+function listPage(database: Database, select: string, conditions: Condition[], limit: number): SqlRow[] {
+  const given = conditions.filter(([, value]) => value !== undefined);
+  const where = given.length > 0 ? `WHERE ${given.map(([sql]) => sql).join(" AND ")}` : "";
+  const values = given.map(([, value]) => value);
+  return database.all(`${select} ${where} ORDER BY seq DESC LIMIT ?`, ...values, limit);
 }
 
 /** The one with the newest entry first. */
@@ -122,15 +123,6 @@ function partsOf(
   const entries = database.all(`SELECT * FROM entries WHERE ${theirs} ORDER BY seq`, events, id, ofRuns);
   const deliveries = database.all(`SELECT * FROM deliveries WHERE ${theirs} ORDER BY seq`, events, id, ofRuns);
   return { runs, entries: entries.map(toEntry), deliveries: deliveries.map(toDelivery) };
-}
-
-/** Joins the conditions whose value is given. */
-function where(conditions: [sql: string, value: string | undefined][]): { sql: string; values: string[] } {
-  const given = conditions.filter((condition): condition is [string, string] => condition[1] !== undefined);
-  return {
-    sql: given.length > 0 ? `WHERE ${given.map(([sql]) => sql).join(" AND ")}` : "",
-    values: given.map(([, value]) => value),
-  };
 }
 
 function toEventSummary(row: SqlRow): EventSummary {

@@ -36,68 +36,73 @@ export interface SqliteJournalOptions {
  * Rejects with a `ConfigError` if the folder or the file cannot be used.
  */
 export async function createSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
-  const store = openStore(options);
-  const commits = createGroupCommit(store.database, options.telemetry.log);
-  const transaction: Transaction = { ...store.database, node: store.node, announce: commits.announce };
-  let closed = false;
-  return {
-    ...createWrites(transaction, commits),
-    ...createReads(store.database, () => closed),
-    async close() {
-      if (closed) return;
-      closed = true;
-      commits.close();
-      store.close(transaction);
-    },
-  };
+  const { folder, telemetry, shared = false } = options;
+  const { log } = telemetry;
+  makeFolder(folder, log);
+  const lock = shared ? undefined : lockFolder(folder);
+  const file = path.join(folder, "journal.db");
+  try {
+    const database = openMigrated(file, JOURNAL_SCHEMA);
+    const commits = createGroupCommit(database, log);
+    const transaction = { ...database, node: createNonce().slice(0, 12), announce: commits.announce };
+    recover(transaction, { isOnlyNode: !shared, log });
+    return createJournal(transaction, commits, () => {
+      endLease(transaction, log);
+      database.close();
+      lock?.release();
+    });
+  } catch (error) {
+    lock?.release();
+    throw error instanceof ConfigError ? error : toConfigError(file, "the journal cannot be opened", error);
+  }
 }
 
-function createWrites(transaction: Transaction, commits: GroupCommit) {
+function createJournal(transaction: Transaction, commits: GroupCommit, close: () => void): Journal {
+  let closed = false;
+
   const write =
     <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Result) =>
     (...args: Args): Promise<Result> =>
       commits.write(() => operation(transaction, ...args));
+
+  /** Between two commits the connection sees exactly what is committed. */
+  const read =
+    <Args extends unknown[], Result>(operation: (database: Database, ...args: Args) => Result) =>
+    async (...args: Args): Promise<Result> => {
+      if (closed) throw new JournalUnavailable("the journal is closed");
+      try {
+        return operation(transaction, ...args);
+      } catch (error) {
+        throw toUnavailable(error) ?? error;
+      }
+    };
+
   return {
     accept: write(acceptEvent),
+    findReplay: read(findReplay),
+
     claimRuns: write(claimRuns),
     completeRun: write(completeRun),
     retryRun: write(retryRun),
     releaseRun: write(releaseRun),
     deadLetterRun: write(deadLetterRun),
+
+    pendingSystemEvents: read(listPendingSystemEvents),
     completeHeartbeat: write(completeHeartbeat),
     failHeartbeat: write(failHeartbeat),
+
     claimDeliveries: write(claimDeliveries),
     progressDelivery: write(progressDelivery),
     retryDelivery: write(retryDelivery),
     finishDelivery: write(finishDelivery),
+    lastRoute: read(lastRoute),
+    nextDueAt: read(nextDueAt),
+
     renewNode: write(renewNode),
     lease: write(acquireLease),
     releaseLease: write(releaseLease),
     watch: commits.watch,
-    retryDeadLetter: write(retryDeadLetter),
-    dropDeadLetter: write(dropDeadLetter),
-    probe: write(probe),
-    sweep: write(sweep),
-  } satisfies Partial<Journal>;
-}
 
-/** Between two commits the connection sees exactly what is committed. */
-function createReads(database: Database, isClosed: () => boolean) {
-  const read =
-    <Args extends unknown[], Result>(operation: (database: Database, ...args: Args) => Result) =>
-    async (...args: Args): Promise<Result> => {
-      if (isClosed()) throw new JournalUnavailable("the journal is closed");
-      try {
-        return operation(database, ...args);
-      } catch (error) {
-        throw toUnavailable(error) ?? error;
-      }
-    };
-  return {
-    findReplay: read(findReplay),
-    pendingSystemEvents: read(listPendingSystemEvents),
-    lastRoute: read(lastRoute),
-    nextDueAt: read(nextDueAt),
     history: read(listTurns),
     listEvents: read(listEvents),
     getEvent: read(getEvent),
@@ -105,44 +110,22 @@ function createReads(database: Database, isClosed: () => boolean) {
     getSession: read(getSession),
     listRuns: read(listRuns),
     listDeliveries: read(listDeliveries),
+
     listDeadLetters: read(listDeadLetters),
+    retryDeadLetter: write(retryDeadLetter),
+    dropDeadLetter: write(dropDeadLetter),
+
     stats: read(readStats),
-  } satisfies Partial<Journal>;
-}
-
-/** A write that changes something, so that it fails whenever a commit would. */
-function probe({ run }: Transaction): void {
-  run("UPDATE totals SET probes = probes + 1");
-}
-
-interface Store {
-  database: Database;
-  node: string;
-  close(transaction: Transaction): void;
-}
-
-/** Creates the folder, locks it, and opens `journal.db` in it: migrated, and with interrupted work returned to the queue. */
-function openStore({ folder, telemetry: { log }, shared = false }: SqliteJournalOptions): Store {
-  makeFolder(folder, log);
-  const lock = shared ? undefined : lockFolder(folder);
-  const file = path.join(folder, "journal.db");
-  const node = createNonce().slice(0, 12);
-  try {
-    const database = openMigrated(file, JOURNAL_SCHEMA);
-    recover({ ...database, node, announce() {} }, { isOnlyNode: !shared, log });
-    return {
-      database,
-      node,
-      close(transaction) {
-        endLease(transaction, log);
-        database.close();
-        lock?.release();
-      },
-    };
-  } catch (error) {
-    lock?.release();
-    throw error instanceof ConfigError ? error : toConfigError(file, "the journal cannot be opened", error);
-  }
+    // A write that changes something, so that it fails whenever a commit would.
+    probe: write(({ run }) => void run("UPDATE totals SET probes = probes + 1")),
+    sweep: write(sweep),
+    async close() {
+      if (closed) return;
+      closed = true;
+      commits.close();
+      close();
+    },
+  };
 }
 
 function makeFolder(folder: string, log: Log): void {
@@ -159,18 +142,15 @@ function makeFolder(folder: string, log: Log): void {
 /** The lock is a file beside `journal.db`, so that other processes can still read the journal. */
 function lockFolder(folder: string): Lock {
   const file = path.join(folder, "owner.lock");
-  const lock = openLock(file);
-  if (lock) return lock;
-  const message = "another process owns this state folder; stop it, or set another folder";
-  throw new ConfigError([{ message, file, key: "store.path" }]);
-}
-
-function openLock(file: string): Lock | undefined {
+  let lock: Lock | undefined;
   try {
-    return takeLock(file, HANDOVER_MS);
+    lock = takeLock(file, HANDOVER_MS);
   } catch (error) {
     throw toConfigError(file, "the state folder cannot be used", error);
   }
+  if (lock) return lock;
+  const message = "another process owns this state folder; stop it, or set another folder";
+  throw new ConfigError([{ message, file, key: "store.path" }]);
 }
 
 /** The lock proves that the nodes of earlier processes are dead: their leases end now, not when their time is over. */
