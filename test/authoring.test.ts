@@ -8,7 +8,7 @@ import { startService } from "./support/service.ts";
 
 const root = path.join(import.meta.dirname, "..");
 
-/** The globals of the language itself: those of a bare context, where V8 adds a console. */
+/** The globals of the language itself, read from an empty context; V8 adds a console there. */
 const LANGUAGE = new Set<string>(runInNewContext("Object.getOwnPropertyNames(globalThis)"));
 LANGUAGE.delete("console");
 
@@ -19,7 +19,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("webhooks transform new", () => {
-  test("writes what passes its own samples", async () => {
+  test("writes a transform that passes its own samples", async () => {
     const { code, stdout } = await webhooks("transform", "new", "status");
     expect(code).toBe(0);
     expect(stdout).toContain("transforms/status.ts");
@@ -31,7 +31,7 @@ describe("webhooks transform new", () => {
     });
   });
 
-  test("writes into the folder of the configuration, or the one that is named", async () => {
+  test("writes into the folder of the configuration, or into the given one", async () => {
     write("webhooks.yaml", "hooks:\n  transformsDir: ./mine\n");
     await webhooks("transform", "new", "one");
     expect(read("mine/one.ts")).toContain("Transform<Payload>");
@@ -50,7 +50,7 @@ describe("webhooks transform new", () => {
     },
   );
 
-  test("overwrites nothing", async () => {
+  test("does not overwrite files", async () => {
     write("transforms/status.samples/problem.json", "{}");
     const { code, stderr } = await webhooks("transform", "new", "status");
     expect(code).toBe(1);
@@ -61,7 +61,7 @@ describe("webhooks transform new", () => {
     expect(read("transforms/tsconfig.json")).toBe("{}");
   });
 
-  test("an editor knows input, result and what is in the sandbox, with nothing installed", async () => {
+  test("an editor knows the types of input, result and sandbox globals, with nothing installed", async () => {
     expect(await webhooks("transform", "new", "status")).toMatchObject({ code: 0, stderr: "" });
     expect(await compile()).toMatchObject({ code: 0, stdout: "" });
     write(
@@ -84,7 +84,7 @@ export const three = [fetch("https://example.com"), setTimeout(() => {}, 1), pro
   });
 });
 
-test("the globals that authors are told of are those of the sandbox", async () => {
+test("the declared globals are those of the sandbox", async () => {
   const declared = read(path.join(root, ".ci/sandbox-globals.d.ts"));
   const names = [...declared.matchAll(/^declare (?:const|class|function) (\w+)/gm)].map(([, name]) => name!);
   const service = await startService({
@@ -110,7 +110,7 @@ describe("webhooks test", () => {
     expect(stdout).toMatch(/^0 passed, 1 failed$/m);
   });
 
-  test("--update accepts what is given, and leaves out defaults and random ids", async () => {
+  test("--update accepts the actual result, and leaves out defaults and random ids", async () => {
     writeSample("() => ({ message: 'hello ' + crypto.randomUUID() })", {}, undefined);
     expect(await webhooks("test")).toMatchObject({ code: 1, stdout: expect.stringContaining("--update") });
     expect(await webhooks("test", "--update")).toMatchObject({ code: 0 });
@@ -128,7 +128,7 @@ describe("webhooks test", () => {
     expect(await webhooks("test")).toMatchObject({ code: 0 });
   });
 
-  test("a mapping beside the module holds for its samples, policy included", async () => {
+  test("a mapping beside the module applies to its samples, including policy", async () => {
     const mapping = {
       forEach: "items",
       action: "wake",
@@ -145,7 +145,7 @@ describe("webhooks test", () => {
     expect((await webhooks("test")).stdout).toContain("allowUnsafeExternalContent can only be set in the mapping");
   });
 
-  test("what cannot be run is told, and the others run", async () => {
+  test("a module that cannot run is reported, and the others run", async () => {
     writeSample("() => null", {}, []);
     write("transforms/x.samples/broken.json", "{");
     write("transforms/gone.samples/one.json", "{}");
@@ -167,7 +167,7 @@ describe("webhooks test", () => {
     });
   });
 
-  test("--watch runs again at every save", async () => {
+  test("--watch runs again after every save", async () => {
     writeSample("() => null", {}, []);
     const watch = startWebhooks(folder, ["test", "--watch"]);
     await expect.poll(watch.stdout).toMatch(/1 passed, 0 failed[^]*Watching/);
@@ -180,7 +180,7 @@ describe("webhooks test", () => {
   });
 });
 
-describe("an error is shown where it is", () => {
+describe("an error is shown with its place", () => {
   const config = { hooks: { mappings: [{ match: { path: "x" }, transform: { module: "x.ts" } }] } };
 
   beforeEach(() => write("webhooks.json5", JSON.stringify(config)));
@@ -208,7 +208,7 @@ describe("an error is shown where it is", () => {
     expect(tried.stderr + tested.stdout).not.toMatch(/node:|sandbox|isolated-vm|bundle/);
   });
 
-  test("of the syntax, of an import, or while loading: in every command, with the line", async () => {
+  test("in the syntax, in an import, or while loading: in every command, with the line", async () => {
     const names = Object.keys(BROKEN);
     const mappings = names.map((name) => ({ match: { path: name }, transform: { module: `${name}.ts` } }));
     write("webhooks.json5", JSON.stringify({ hooks: { mappings } }));
@@ -249,7 +249,7 @@ const BROKEN = {
   },
 };
 
-/** Runs inside the sandbox, where `globalThis` is the call's own and inherits from the realm's. */
+/** Runs inside the sandbox, where each call has its own `globalThis`, which inherits from the realm's. */
 function listGlobals(): string[] {
   const names = Object.getOwnPropertyNames(Object.getPrototypeOf(globalThis));
   return names.filter((name) => Reflect.get(globalThis, name) !== undefined);

@@ -35,7 +35,7 @@ test("a backup of a running service is consistent, and a service starts from it"
       },
     });
     for (const id of before) expect(await restored.settled(id)).toMatchObject({ status: "done" });
-    // In the order that they came: no gap, only an end.
+    // In the order of arrival: no gap, only an end.
     const kept = new Set(await readIds(restored));
     const found = during.map((id) => kept.has(id));
     expect(found.lastIndexOf(true)).toBe(found.filter(Boolean).length - 1);
@@ -107,7 +107,7 @@ test("a backup has both files or none", async () => {
   }
 });
 
-test("a backup overwrites nothing, and needs a journal", async () => {
+test("a backup does not overwrite files, and requires a journal", async () => {
   const service = await startService();
   try {
     expect(await runWebhooks(service.folder, "backup", "webhooks.json5")).toMatchObject({
@@ -128,7 +128,7 @@ test("a backup overwrites nothing, and needs a journal", async () => {
   }
 });
 
-/** One after another, so that the order is known. */
+/** Sequentially, so that the order is known. */
 async function post(service: Service): Promise<string[]> {
   const ids: string[] = [];
   for (let index = 0; index < 20; index += 1) {

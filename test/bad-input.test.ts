@@ -81,7 +81,7 @@ describe("chunks", () => {
 
   test("without an end are refused at the limit, and use no memory", async () => {
     const ingress = await startIngress("socket");
-    // At once: after each answer the connection stays open for a second.
+    // Concurrently: after each answer the connection stays open for a second.
     await expectFlatMemory(1, async () => {
       const answers = await Promise.all(
         Array.from({ length: 10 }, () => sendRaw(ingress.port, HEAD, CHUNK.repeat(2_000))),
@@ -195,7 +195,7 @@ describe("oversized heads", () => {
 });
 
 describe("clients", () => {
-  test("that send slowly get a 408, and are disconnected although they send on", async () => {
+  test("that send slowly get a 408, and are disconnected although they keep sending", async () => {
     const ingress = await startIngress("socket", { hooks: { bodyTimeoutMs: 200 } });
     const slow = Array.from({ length: 50 }, async () => {
       const connection = openRaw(ingress.port);

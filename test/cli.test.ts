@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("webhooks check", () => {
-  test("says that a good configuration is good", async () => {
+  test("reports that a configuration is valid", async () => {
     write("webhooks.json5", JSON.stringify(withTokens({ hooks: { presets: ["mail"] } })));
     expect(await webhooks("check")).toMatchObject({
       code: 0,
@@ -91,7 +91,7 @@ test("webhooks try prints the action that a payload would give", async () => {
 });
 
 describe("webhooks channels test", () => {
-  test("sends one message, or shows what the service says against it", async () => {
+  test("sends one message, or shows the service's error", async () => {
     const slack = await startSlack();
     try {
       const channels = { slack: { token: slack.token, baseUrl: slack.baseUrl } };
@@ -121,7 +121,7 @@ describe("webhooks channels test", () => {
 });
 
 describe("webhooks serve", () => {
-  test("on a terminal the log is for a person, and Ctrl+C ends it", async () => {
+  test("on a terminal the log is human-readable, and Ctrl+C ends it", async () => {
     writeOpenState();
     const terminal = spawnTerminal(folder, ["serve", "--port", "0"]);
     await terminal.answer("Listening on", INTERRUPT);
@@ -129,7 +129,7 @@ describe("webhooks serve", () => {
     expect(terminal.shown()).toMatch(/^\d\d:\d\d:\d\d WARN {2}other users can access the state folder folder=\S+\r?$/m);
   });
 
-  test("elsewhere the log is JSON, and SIGTERM ends it", async () => {
+  test("without a terminal the log is JSON, and SIGTERM ends it", async () => {
     writeOpenState();
     const service = await startProcess(path.join(folder, "webhooks.json5"));
     const response = await fetch(`${service.url}/hooks/wake`, {
@@ -142,7 +142,7 @@ describe("webhooks serve", () => {
     expect(service.errors()).toMatch(/^\{"level":40,.*"msg":"other users can access the state folder"\}$/m);
   });
 
-  test("refuses to start without a hook token, and says which key and why", async () => {
+  test("refuses to start without a hook token, and names the key and the reason", async () => {
     write("webhooks.json5", "{ hooks: { enabled: true } }");
     const { code, stderr } = await webhooks("serve");
     expect(code).toBe(1);

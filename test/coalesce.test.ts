@@ -1,4 +1,4 @@
-/** A burst about one thing becomes one action that holds all of it. */
+/** A burst of events with one key becomes one action with all of them. */
 import { afterEach, expect, test } from "vitest";
 import type { MappingInput } from "../src/config/schema/generated.ts";
 import { type Service, startService } from "./support/service.ts";
@@ -6,7 +6,7 @@ import { type Service, startService } from "./support/service.ts";
 let service: Service;
 afterEach(() => service.close());
 
-/** Longer than any test takes: where the window stays open, what has joined is seen on the run. */
+/** Longer than any test, so that the window stays open and the run shows the joined events. */
 const OPEN = { key: "{{pr}}", windowMs: 3_600_000 };
 
 const pushes: MappingInput = {
@@ -172,13 +172,13 @@ function push(payload: Push) {
   return service.post("push", payload);
 }
 
-/** What the agent was given in a session of one turn. */
+/** The agent's input in a session of one turn. */
 async function promptOf(sessionKey: string): Promise<string> {
   const { entries } = await service.api(`/api/sessions/${encodeURIComponent(sessionKey)}`);
   return entries[0].text;
 }
 
-/** The runs that hold the event's message. */
+/** The runs that contain the event's message. */
 async function runsOf(eventId: string) {
   return (await service.api(`/api/events/${eventId}`)).runs;
 }

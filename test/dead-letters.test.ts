@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
 
 let model: Server;
-/** What the model answers with; 400 is a failure that no further try can mend. */
+/** The status of the model's answers. 400 is a permanent failure. */
 let modelStatus: number;
 let service: Service;
 
@@ -91,7 +91,7 @@ test("a failed delivery can be retried, fails again, and can be dropped", async 
 
   const path = `/api/dead-letters/${deadLetters[0].id}`;
   expect(await call("POST", `${path}/retry`)).toEqual({ status: 200, ok: true });
-  // Its channel still fails, so it comes back.
+  // Its channel still fails, so it is dead-lettered again.
   await expect.poll(async () => (await service.api("/api/dead-letters")).deadLetters).toHaveLength(1);
   expect(await call("DELETE", path)).toEqual({ status: 200, ok: true });
   expect(await service.api(`/api/events/${body.eventId}`)).toMatchObject({ status: "done" });
@@ -103,7 +103,7 @@ async function failRun(): Promise<{ eventId: string; runId: string; sessionKey: 
   return body;
 }
 
-/** Bears the type of a body that it does not have, as many clients do. */
+/** Has a content type but no body, like many clients. */
 async function call(method: string, path: string): Promise<{ status: number; ok: boolean }> {
   const headers = { authorization: `Bearer ${GATEWAY_TOKEN}`, "content-type": "application/json" };
   const response = await fetch(service.url + path, { method, headers });

@@ -1,7 +1,7 @@
 /**
  * README and docs are executed: a page is a script. A fenced block with a file name is written to a folder, each `sh` block runs
- * in one shell, and a `text` block right after it is its output, where `…` stands for anything within a line and a line
- * of `…` alone for any lines. `console` blocks are for people only.
+ * in one shell, and a `text` block right after it is its output, where `…` matches anything within a line and a line
+ * of only `…` matches any lines. `console` blocks are for people only.
  */
 import { execFile } from "node:child_process";
 import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -131,7 +131,7 @@ async function runPage(folder: string): Promise<{ stderr: string }> {
 
 const SLACK_ENV = { token: "" };
 
-/** Puts a free port, and servers on this machine, in the place of those that a page names. */
+/** Replaces the port and the servers that a page names with a free port and local servers. */
 async function adaptToMachine(page: string): Promise<(text: string) => string> {
   const port = String(await findFreePort());
   const replacements: [RegExp, string][] = [
@@ -175,7 +175,7 @@ function existing(file: string): boolean {
   return globSync(path.basename(file) || ".", { cwd: path.dirname(file) }).length > 0;
 }
 
-/** The anchors of a page's headings, as GitHub makes them. */
+/** The anchors of a page's headings, as GitHub creates them. */
 function anchorsOf(file: string): string[] {
   const headings = readFileSync(file, "utf8").matchAll(/^#+ (.+)$/gm);
   return [...headings].map(([, heading]) =>

@@ -1,6 +1,6 @@
 /**
- * Any sequence of hooks, duplicates, crashes, restarts and operators' retries, through the real journal and the real
- * dispatcher, against a model of one sentence: each message is given to its session once, in order, whatever happens.
+ * Runs random sequences of hooks, duplicates, crashes, restarts and operators' retries through the real journal and the
+ * real dispatcher. The model: each message reaches its session once, in order.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,15 +14,15 @@ import { receiptOf, sampleEvent, sampleKeys, sampleRun } from "./contracts/journ
 import { waitFor } from "./support/client.ts";
 import { type DispatchService, scripted, startDispatch } from "./support/dispatch.ts";
 
-/** What the agent does with a message: answers, fails so often before, or fails until an operator retries it. */
+/** How the agent handles a message: answers, fails a few times first, or fails until an operator retries it. */
 type Fate = "ok" | "busy once" | "busy twice" | "broken";
 
 type Command =
   | { kind: "accept"; session: string; mapping: string; fate: Fate; windowed: boolean }
   | { kind: "duplicate"; pick: number }
-  /** The process ends between any two commits: nothing is finished, nothing is given back. */
+  /** The process ends between any two commits: no work is finished or released. */
   | { kind: "crash" }
-  /** It stops in good order, and cuts off what is under way. */
+  /** A clean stop that aborts running work. */
   | { kind: "stop" }
   | { kind: "mend" }
   | { kind: "pause"; ms: number };
@@ -48,7 +48,7 @@ const COMMANDS = fc.array(
   { maxLength: 40, size: "max" },
 );
 
-/** A message that was accepted. */
+/** An accepted message. */
 interface Sent {
   text: string;
   session: string;
@@ -59,11 +59,11 @@ interface World {
   folder: string;
   service: DispatchService;
   sent: Sent[];
-  /** How often the agent has refused each text. */
+  /** How often the agent has failed for each text. */
   refusals: Map<string, number>;
-  /** Broken ones that an operator has retried: they work from then on. */
+  /** Broken messages that an operator has retried: they work from then on. */
   mended: Set<string>;
-  /** How many turns of the mapping that is limited to one were under way at once. */
+  /** The highest number of concurrent turns of the mapping that is limited to one. */
   mostSingles: number;
 }
 
@@ -118,7 +118,7 @@ async function perform(command: Command, world: World): Promise<void> {
   if (command.kind === "duplicate") return duplicate(command.pick, world);
   if (command.kind === "mend") return mend(world);
   if (command.kind === "pause") return sleep(command.ms);
-  // closed first, the journal takes no word of what the stop cuts off
+  // The journal is closed first, so it records nothing of the work that the stop aborts.
   if (command.kind === "crash") await world.service.journal.close();
   await world.service.dispatcher.close(0);
   await world.service.journal.close();
@@ -156,7 +156,7 @@ async function duplicate(pick: number, { service, sent }: World): Promise<void> 
   });
 }
 
-/** An operator has seen to what broke, and retries all of it. */
+/** An operator has fixed the cause, and retries everything. */
 async function mend({ service, sent, mended }: World): Promise<void> {
   for (const { text } of sent) if (isBroken(text)) mended.add(text);
   const dead = await service.journal.listDeadLetters({ limit: 1000 });
@@ -176,14 +176,14 @@ async function expectOnceInOrder({ service, sent }: World): Promise<void> {
     const given = await textsOf(session, service);
     const done = runs.filter(({ status }) => status === "done").flatMap(({ texts }) => texts);
     expect(given.toSorted()).toEqual(done.toSorted());
-    // what an operator retried comes when it does
+    // The order does not apply to messages that an operator retried.
     const retried = runs.flatMap(({ texts }) => (texts.some(isBroken) ? texts : []));
     const isInOrder = (text: string): boolean => !retried.includes(text);
     expect(given.filter(isInOrder)).toEqual(done.filter(isInOrder));
   }
 }
 
-/** The runs in the order in which they were accepted, each with the messages that joined it. */
+/** The runs in the order of acceptance, each with the messages that joined it. */
 async function runsOf(sent: Sent[], { journal }: DispatchService): Promise<{ texts: string[]; status: string }[]> {
   const runs = new Map<string, { texts: string[]; status: string }>();
   for (const { text, event } of sent) {
@@ -201,7 +201,7 @@ function isBroken(text: string): boolean {
   return text.endsWith("broken");
 }
 
-/** What the agent was given in a session, as far as it answered. */
+/** The agent's input in a session, as far as it answered. */
 async function textsOf(key: string, { journal }: DispatchService): Promise<string[]> {
   const session = await journal.getSession(key, { limit: 1000 });
   const asked = session?.entries.filter(({ role }) => role === "user") ?? [];

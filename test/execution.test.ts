@@ -1,4 +1,4 @@
-/** The whole way, with someone else's model server and someone else's Slack at its ends. */
+/** The whole service, with a third-party model server and a third-party Slack. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
@@ -88,7 +88,7 @@ function quiet(payload: object): object {
   return { deliver: false, wakeMode: "next-heartbeat", ...payload };
 }
 
-/** Posts to /agent and waits until all of it is carried out. */
+/** Posts to /agent and waits until everything is executed. */
 async function run(payload: object) {
   const { status, body } = await service.post("agent", { wakeMode: "next-heartbeat", ...payload });
   expect(status).toBe(202);

@@ -29,14 +29,14 @@ const config = {
   },
 } satisfies UserConfig;
 
-/** Counts for some milliseconds: a transform has no clock that moves. */
+/** Loops for some milliseconds, because a transform's clock does not move. */
 const SLOW = `export default ({ payload }) => {
   let count = 0;
   while (count < 200_000) count += 1;
   return { message: payload.text };
 };\n`;
 
-/** Sends one delivery under a key, in each of the ways to give a key. `work`: what it adds to the journal. */
+/** Sends one delivery with a key, once for each form of the key. `work`: what it adds to the journal. */
 const CASES = {
   "wake, key in the header": {
     send: (key: string) => service.post("wake", { text: "t", mode: "next-heartbeat" }, { "idempotency-key": key }),
@@ -163,7 +163,7 @@ test("a key is forgotten after the window", async () => {
   }
 });
 
-/** All have the same body, and all but one say that they repeat it; gives that one. */
+/** All have the same body, and all but one are marked as duplicates; returns that one. */
 function expectOneEvent(answers: Answer[]): Answer {
   const firsts = answers.filter(({ headers }) => !headers.has("idempotency-replayed"));
   expect(firsts).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** What a mapping's `concurrency` and `rateLimit` hold back, and what they do not. */
+/** The effects of a mapping's `concurrency` and `rateLimit`. */
 import { afterEach, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
@@ -98,7 +98,7 @@ function withModel({ baseUrl }: ModelServer): UserConfig {
   };
 }
 
-/** One after the other; gives the ids of the events. */
+/** Posts sequentially; returns the ids of the events. */
 async function postAll(hook: string, count: number): Promise<string[]> {
   const ids: string[] = [];
   for (let n = 0; n < count; n += 1) {
@@ -109,7 +109,7 @@ async function postAll(hook: string, count: number): Promise<string[]> {
   return ids;
 }
 
-/** Runs of a hook, in the order they were accepted. */
+/** Runs of a hook, in the order of acceptance. */
 async function runsOf(hook: string): Promise<RunView[]> {
   const { runs }: { runs: RunView[] } = await service.api("/api/runs");
   return runs.filter((run) => run.hook === hook).toReversed();

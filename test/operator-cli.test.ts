@@ -44,7 +44,7 @@ describe("webhooks events", () => {
     expect(JSON.parse((await ask("events", "list", "--until", "1h", "--json")).stdout)).toEqual([]);
   });
 
-  test("show prints the request, what it led to and how that ended", async () => {
+  test("show prints the request, its actions and their results", async () => {
     const [id = ""] = await post("m", 1);
     await service.settled(id);
     const { stdout } = await ask("events", "show", id);
@@ -59,7 +59,7 @@ describe("webhooks events", () => {
     });
   });
 
-  test("replay counts what a filter finds, then runs it again, the oldest first", async () => {
+  test("replay counts the events that match a filter, then runs them again, the oldest first", async () => {
     await post("t", 2);
     const before = (await service.api("/api/events")).events;
     const filter = ["--hook", "t", "--status", "failed", "--since", before[1].receivedAt];

@@ -28,7 +28,7 @@ describe("access", () => {
     },
   );
 
-  test("is limited for a client that guesses; the right token always passes and resets the count", async () => {
+  test("is limited for a client that guesses; the valid token always passes and resets the count", async () => {
     service = await startService();
     const ask = (token: string) =>
       fetch(`${service.url}/api/status`, { headers: { authorization: `Bearer ${token}` } });
@@ -135,7 +135,7 @@ test("status names version, generation and queue", async () => {
   expect((await service.api("/api/status")).config.generation).toBe(2);
 });
 
-describe("a trial", () => {
+describe("a dry run", () => {
   const files = {
     "transforms/t.ts": [
       "export default ({ payload, headers }: { payload: any; headers: any }) => {",

@@ -1,4 +1,4 @@
-/** The edges of the package: what it exports, what is in it, and that what was built runs. */
+/** The package: its exports, its files, and that the build runs. */
 import { execFile, execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { HOOK_TOKEN } from "./support/service.ts";
 const root = path.join(import.meta.dirname, "..");
 const run = promisify(execFile);
 const folder = mkdtempSync(path.join(tmpdir(), "hookline-package-"));
-/** Where the packed package is installed, beside a plugin with tests of its own. */
+/** The folder where the packed package is installed, beside a plugin with its own tests. */
 const home = path.join(folder, "pigeon");
 const installed = path.join(home, "node_modules/hookline");
 const command = path.join(installed, "dist/cli/webhooks.js");
@@ -61,7 +61,7 @@ test("the installed command runs a transform in the sandbox", async () => {
   expect(JSON.parse(stdout)).toMatchObject({ ok: true, actions: [{ message: "n is 7" }] });
 });
 
-test("a Node that is too old says so, and fails at nothing before that", async () => {
+test("on an old Node the command says so before anything else fails", async () => {
   const { engines } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
   const oldest = Number(engines.node.replace(">=", ""));
   const pretended = `${oldest - 1}.9.0`;
@@ -80,7 +80,7 @@ test("a Node that is too old says so, and fails at nothing before that", async (
   }
 });
 
-test("holds what it needs, and no tests", () => {
+test("contains what it needs, and no tests", () => {
   expect(packed).toEqual(
     expect.arrayContaining([
       "README.md",
@@ -96,8 +96,8 @@ test("holds what it needs, and no tests", () => {
   expect(packed.filter((name) => /\.test\.|^(src|test|\.ci)\//.test(name))).toEqual([]);
 });
 
-describe("a plugin's own tests, with the package as it is published", () => {
-  test("a right plugin passes the contracts", async () => {
+describe("a plugin's own tests, with the published package", () => {
+  test("a correct plugin passes the contracts", async () => {
     const { code, stdout } = await runTests("right.test.js");
     expect(failuresIn(stdout)).toEqual([]);
     expect(stdout).toMatch(/^# pass [1-9]\d*$/m);
@@ -144,7 +144,7 @@ function runTests(file: string): Promise<CliResult> {
   return runIn(home, process.execPath, ["--test", "--test-reporter=tap", file]);
 }
 
-/** The names of what failed in a TAP report, an inner one before its suite. */
+/** The names of failed tests in a TAP report, each before its suite. */
 function failuresIn(report: string): string[] {
   return Array.from(report.matchAll(/^ *not ok \d+ - (.*)$/gm), ([, name = ""]) => name);
 }

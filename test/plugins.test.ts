@@ -9,7 +9,7 @@ import { type Service, startService } from "./support/service.ts";
 
 const src = pathToFileURL(path.join(import.meta.dirname, "../src")).href;
 
-/** An agent that says a word, and a channel that appends messages to a file: under a new name, and in place of slack. */
+/** An agent with a fixed reply, and a channel that appends messages to a file: under a new name, and replacing slack. */
 const NOTEBOOK = `
 import { appendFile } from "node:fs/promises";
 import { definePlugin } from "${src}/plugin.ts";
@@ -80,7 +80,7 @@ test.each(["notebook", "slack"])("a plugin's agent answers, and its channel %s d
   expect(readFileSync(notes, "utf8")).toBe("hello!.\n");
 });
 
-test("a request may name a plugin's channel, and no unknown one", async () => {
+test("a request may name a plugin's channel, but no unknown one", async () => {
   const message = { message: "go", channel: "notebook", to: "me" };
   const { body } = await service.post("agent", message);
   expect(await service.settled(body.eventId)).toMatchObject({ deliveries: [{ state: "sent", channel: "notebook" }] });

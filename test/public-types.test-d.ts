@@ -1,4 +1,4 @@
-/** What a user's compiler accepts and refuses. `npm run check:types` compiles this file; nothing runs it. */
+/** Code that a user's compiler accepts or rejects. `npm run check:types` compiles this file; it never runs. */
 import {
   type AgentDriver,
   createHookline,
@@ -27,7 +27,7 @@ export const transforms: Transform<Order>[] = [
   () => [{ mesage: "x" }],
   // @ts-expect-error -- a field of another type
   ({ payload }) => ({ message: payload.id }),
-  // @ts-expect-error -- a value that the field does not take
+  // @ts-expect-error -- a value that the field does not accept
   () => ({ message: "x", wakeMode: "later" }),
   // @ts-expect-error -- a text is not an action
   () => "hello",
@@ -77,9 +77,9 @@ export const plugins = [
 
 export const errors = [
   new DriverError("Busy.", { retryable: true, retryAfterMs: 1000, cause: new Error("503") }),
-  // @ts-expect-error -- whether a retry helps must be said
+  // @ts-expect-error -- retryable is required
   new DriverError("Busy."),
-  // @ts-expect-error -- the kinds of the first version
+  // @ts-expect-error -- the kinds of the first version are gone
   new DriverError("Busy.", "passing"),
 ];
 

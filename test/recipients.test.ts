@@ -1,4 +1,4 @@
-/** A delivery that cannot work is refused before the turn. */
+/** A delivery that cannot succeed is refused before the turn. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Service, startService } from "./support/service.ts";
 

@@ -24,7 +24,7 @@ const POLL = { interval: 15 };
 let service: Service;
 afterEach(() => service.close());
 
-describe("a change is taken up without a restart", () => {
+describe("a change applies without a restart", () => {
   test("of a transform", async () => {
     service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
     expect(await message()).toBe("one");
@@ -69,7 +69,7 @@ describe("a change is taken up without a restart", () => {
     await expect.poll(message, POLL).toBe("three");
   });
 
-  test("of a folder that was deleted and made again", async () => {
+  test("of a folder that was deleted and created again", async () => {
     service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
     rmSync(path.join(service.folder, "transforms"), { recursive: true });
     await waitFor(async () => (await service.api("/api/status")).lastReloadError !== null);
@@ -79,7 +79,7 @@ describe("a change is taken up without a restart", () => {
     expect((await service.api("/api/status")).lastReloadError).toBeNull();
   });
 
-  test("of files deleted and made again one by one, as rsync --delete does", async () => {
+  test("of files deleted and created again one by one, as by rsync --delete", async () => {
     const files = {
       "transforms/x.ts": 'import { text } from "./lib/text.ts";\nexport default () => ({ message: text });\n',
       "transforms/lib/text.ts": 'export const text = "one";\n',
@@ -97,7 +97,7 @@ describe("a change is taken up without a restart", () => {
     expect((await service.api("/api/status")).lastReloadError).toBeNull();
   });
 
-  test("of a mounted ConfigMap, whose ..data link is swapped", async () => {
+  test("of a mounted ConfigMap, by replacing its ..data link", async () => {
     const prepare = (folder: string): void => {
       writeVersion(folder, "..2026_01", says("one"));
       symlinkSync("..2026_01", path.join(folder, "mount/..data"));
@@ -118,7 +118,7 @@ describe("a change is taken up without a restart", () => {
     }
   });
 
-  test("of a file that is written in pieces: the old one serves until it is whole", async () => {
+  test("of a file that is written in pieces: the old one is used until it is complete", async () => {
     service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
     const [half, rest] = ["export default () => ({ mess", 'age: "two" });\n'];
     const file = openSync(path.join(service.folder, "transforms/x.ts"), "w");
@@ -131,7 +131,7 @@ describe("a change is taken up without a restart", () => {
     expect((await service.api("/api/status")).lastReloadError).toBeNull();
   });
 
-  test("ten saves in a row end on the last", async () => {
+  test("after ten saves in a row the last one is used", async () => {
     service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
     for (let save = 0; save < 10; save += 1) {
       service.write("transforms/x.ts", says(`save ${save}`));
@@ -141,8 +141,8 @@ describe("a change is taken up without a restart", () => {
   });
 });
 
-describe("a change that cannot be used is refused whole", () => {
-  test("a syntax error in a transform: the old one serves, and the place is told", async () => {
+describe("an invalid change is rejected as a whole", () => {
+  test("a syntax error in a transform: the old one stays in use, and the place is reported", async () => {
     service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
     service.write("transforms/x.ts", "export default () => {\n  return {{ message: 1 };\n};\n");
     const { lastReloadError } = await waitFor(async () => {
@@ -155,7 +155,7 @@ describe("a change that cannot be used is refused whole", () => {
     expect(await message()).toBe("one");
   });
 
-  test("one bad mapping among good ones: none of the change is used", async () => {
+  test("one invalid mapping among valid ones: no part of the change is used", async () => {
     service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
     const mappings = [
       { match: { path: "x" }, messageTemplate: "new" },
@@ -194,19 +194,19 @@ function says(text: string): string {
   return `export default () => ({ message: ${JSON.stringify(text)} });\n`;
 }
 
-/** A version of a ConfigMap, as the kubelet lays it down. */
+/** A version of a ConfigMap, in the layout of the kubelet. */
 function writeVersion(folder: string, version: string, text: string): void {
   mkdirSync(path.join(folder, "mount", version), { recursive: true });
   writeFileSync(path.join(folder, "mount", version, "x.ts"), text);
 }
 
-/** The message that the hook gives right now. */
+/** The message that the hook creates now. */
 async function message(): Promise<string> {
   const { actions } = await service.try("x", {});
   return actions[0].message;
 }
 
-test("a key that is taken up at the start alone is warned of", async () => {
+test("a changed key that requires a restart leads to a warning", async () => {
   service = await startService();
   service.write("webhooks.json5", JSON.stringify(withTokens({ log: { level: "error" } })));
   await service.hookline.reload();

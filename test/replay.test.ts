@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => service.close());
 
 describe("a replay", () => {
-  test("is a new event that is executed, whatever key the first one had", async () => {
+  test("is a new event that is executed, with any key of the first one", async () => {
     const keyed = { "x-kind": "first", "idempotency-key": "k" };
     const first = await service.post("m", { id: 1 }, keyed);
     await service.settled(first.body.eventId);
@@ -62,7 +62,7 @@ describe("a replay", () => {
       payload: { id: 2, password: "[redacted]" },
       headers: { "x-api-key": "[redacted]" },
     });
-    // What was asked of the agent is the mapping's business; what is kept of the request is not.
+    // The mapping decides the agent's message; only the stored request is redacted.
     expect(first.runs[0].action.message).toContain("hunter2");
 
     const event = await service.settled((await replay(body.eventId)).body.eventId);
@@ -86,7 +86,7 @@ describe("a replay", () => {
     expect((await service.settled(again.body.eventId)).runs[0].action.message).toContain("4");
   });
 
-  test("of a request whose body was never read is refused", async () => {
+  test("of a request without a read body is refused", async () => {
     const large = await service.post("m", "x".repeat(300_000));
     expect(large.status).toBe(413);
     const [{ id }] = (await service.api("/api/events?status=rejected")).events;
@@ -106,7 +106,7 @@ test("a body that could not be parsed is not stored if there are paths to redact
   expect((await service.api(`/api/events/${id}`)).request.payload).toBe("");
 });
 
-/** As `curl -d` does. */
+/** Like `curl -d`. */
 async function postForm(body: string): Promise<Answer["body"]> {
   const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": "application/x-www-form-urlencoded" };
   const response = await fetch(`${service.url}/hooks/m`, { method: "POST", headers, body });

@@ -15,7 +15,7 @@ interface Step {
   headers?: Record<string, string>;
   /** A string is sent unchanged, anything else as JSON. */
   body?: unknown;
-  /** GitHub's own example of an event instead of `body`. */
+  /** GitHub's example of an event instead of `body`. */
   github?: { event: string; fields?: Record<string, unknown> };
   expected: { status: number; headers?: Record<string, string>; body?: unknown };
 }

@@ -1,4 +1,4 @@
-/** The history that a turn is given. The agent is a program that replies with it. */
+/** The history that a turn gets. The agent is a program that replies with it. */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";

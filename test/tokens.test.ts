@@ -25,13 +25,13 @@ async function post(hook: string, token: string, headers: Record<string, string>
   return { status: answer.status, eventId: answer.body.eventId, credential: event?.credential };
 }
 
-test("each secret of a token lets in, under the token's name", async () => {
+test("each secret of a token is accepted, under the token's name", async () => {
   expect(await post("builds", CURRENT)).toMatchObject({ status: 202, credential: "token:default" });
   expect(await post("builds", PREVIOUS)).toMatchObject({ status: 202, credential: "token:default" });
   expect(await post("builds", CI)).toMatchObject({ status: 202, credential: "token:ci" });
 });
 
-test("a limited token counts for its hooks alone, and elsewhere is answered like a wrong one", async () => {
+test("a limited token is valid only for its hooks, and elsewhere is answered like a wrong one", async () => {
   expect(await post("deploys", DEPLOYS)).toMatchObject({ status: 202, credential: "token:deploys" });
   for (const hook of ["builds", "wake", "nothing", "deploys/more"]) {
     expect(await service.post(hook, {}, { authorization: `Bearer ${DEPLOYS}` })).toMatchObject({
@@ -50,7 +50,7 @@ describe("idempotency keys", () => {
     expect(await post("builds", CURRENT, key)).toEqual(first);
   });
 
-  test("of two tokens do not meet", async () => {
+  test("of two tokens do not collide", async () => {
     const first = await post("deploys", CI, key);
     expect((await post("deploys", DEPLOYS, key)).eventId).not.toBe(first.eventId);
   });

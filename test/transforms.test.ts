@@ -5,14 +5,14 @@ import { run, runWebhooks } from "./support/cli.ts";
 
 const root = path.join(import.meta.dirname, "..");
 
-test("the worked transforms give what their samples expect", async () => {
+test("the example transforms return what their samples expect", async () => {
   const samples = globSync("transforms/**/*.samples/*.expected.json", { cwd: root });
   const { code, stdout } = await runWebhooks(root, "test", "transforms");
   expect(stdout).toMatch(new RegExp(`^${samples.length} passed, 0 failed$`, "m"));
   expect(code).toBe(0);
 });
 
-test("the worked transforms have the types that authors get", async () => {
+test("the example transforms compile with the types that authors get", async () => {
   expect(await run(root, path.join(root, "node_modules/.bin/tsc"), ["-p", "transforms"])).toMatchObject({
     code: 0,
     stdout: "",

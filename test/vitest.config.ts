@@ -16,7 +16,7 @@ export default defineConfig({
     // Most tests wait for something most of the time, so there are more workers than cores. A worker runs many files.
     maxWorkers: 4,
     isolate: false,
-    // Generous, for machines ten times slower. `expect.poll` gives up first and shows what it saw last.
+    // Generous, for machines ten times slower. `expect.poll` times out first and shows the last value.
     testTimeout: 240_000,
     hookTimeout: 240_000,
     expect: { poll: { timeout: 60_000 } },

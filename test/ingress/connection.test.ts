@@ -106,7 +106,7 @@ test("an aborted upload leaves no trace", async () => {
   expect((await send("/hooks/a", { body: JSON_BODY })).status).toBe(200);
 });
 
-test("a request is processed although its client has gone", async () => {
+test("a request is processed although its client has disconnected", async () => {
   const done: HookRequest[] = [];
   const [arrived, gate] = [createGate(), createGate()];
   const { server, port, log } = await startIngress("socket", {
@@ -128,7 +128,7 @@ test("a request is processed although its client has gone", async () => {
   expect(log).toEqual([]);
 });
 
-test("a streamed answer ends when its client has gone", async () => {
+test("a streamed answer ends when its client disconnects", async () => {
   const [arrived, gate] = [createGate(), createGate()];
   const body = Readable.from(["a"]);
   const { server, port, log } = await startIngress("socket", {

@@ -85,7 +85,7 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
       }
     }
 
-    test("the 21st gets 429; a right credential passes and resets the count", async () => {
+    test("the 21st gets 429; a valid credential passes and resets the count", async () => {
       const { send } = await startIngress(transport);
       await failTwentyTimes(send);
       const throttled = await send("/hooks/wake", { headers: {} });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Door, Doors } from "../../src/ingress/doors.ts";
 import { BEARER, expectRefusal, startIngress, TRANSPORTS } from "../support/ingress.ts";
 
-/** A provider that sends a checksum of the body as its first byte, and checks the address by GET and by POST. */
+/** A provider that sends a checksum of the body as its first byte, and verifies the address with GET and POST. */
 const door: Door = {
   methods: ["POST", "GET"],
   async verify({ method, headers, query, readBody }) {
@@ -48,7 +48,7 @@ describe.each(TRANSPORTS)("through the %s, a door", (transport) => {
     expect(received).toEqual([]);
   });
 
-  test("allows other methods for handshakes alone", async () => {
+  test("allows other methods only for handshakes", async () => {
     const { send } = await startIngress(transport, { doors });
     const refusals = [
       await send("/hooks/any", { method: "GET" }),

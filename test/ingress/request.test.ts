@@ -71,7 +71,7 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
     expect(refused).toEqual([]);
   });
 
-  test("an unexpected error is logged whole, and its answer reveals nothing", async () => {
+  test("an unexpected error is logged in full, and its answer reveals nothing", async () => {
     const { send, log } = await startIngress(transport, {
       receive: () => Promise.reject(new Error("disk 7 is gone")),
     });

@@ -62,7 +62,7 @@ test("closing answers new requests on open connections with 503, and ends idle o
   uploading.write(rawHead("/hooks/a", "Content-Length: 2", "Expect: 100-continue"));
   await uploading.reads("100 Continue");
   uploading.write("{");
-  // what was written before it has arrived by the time that this is answered
+  // Once this is answered, the data written before has arrived.
   const idle = openRaw(port);
   idle.write(rawHead("/nothing", "Content-Length: 0"));
   await idle.reads("404");

@@ -1,4 +1,4 @@
-/** A mailbox of a user's own, brought by a plugin: a folder that each mail is a file in. */
+/** A mail source from a plugin: a folder with one file per mail. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -92,7 +92,7 @@ test("runs each mail once, also after a restart", async () => {
   expect(request.payload.source).toBe("maildrop");
 });
 
-test("reports a mailbox that is gone", async () => {
+test("reports a deleted mailbox", async () => {
   service = await startService({ config: toConfig({ folder: path.join(drop, "nowhere") }), files });
   await expect
     .poll(async () => (await service.api("/api/status")).mail)
@@ -107,7 +107,7 @@ test("checks its block by its schema, with the line", async () => {
   await expect(read).rejects.toThrow(/bad\.json5:\d+:\d+ hooks\.mail\.source\.colour: unknown key "colour"/);
 });
 
-/** The types know the mailboxes of the service's own kinds only. */
+/** The types contain only the built-in mail sources. */
 function toConfig(options: object): UserConfig {
   return {
     plugins: ["./maildrop.ts"],

@@ -1,4 +1,4 @@
-/** What a change of the configuration does to a watch that is under way. */
+/** The effects of configuration changes on a running watch. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../../src/config/schema/generated.ts";
 import { waitFor } from "../support/client.ts";

@@ -50,7 +50,7 @@ test("posts to a service that starts later, and prints each mail", async () => {
   }
 });
 
-test("tells a refused login from a lost connection", async () => {
+test("distinguishes a refused login from a lost connection", async () => {
   configure(toMailConfig(server, { source: { password: "wrong" } }));
   const refused = startWebhooks(folder, ["mail", "run"]);
   await expect.poll(refused.stdout).toMatch(/LOGIN REFUSED: .*next try in \d min/);

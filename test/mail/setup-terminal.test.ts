@@ -18,7 +18,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("guides a person, and shows the change before it is written", { timeout: 120_000 }, async () => {
+test("guides the user, and shows the change before it is written", { timeout: 120_000 }, async () => {
   const terminal = spawnTerminal(folder, ["mail", "setup", "--host", server.host]);
   await terminal.answer("Mail address", `${server.user}${ENTER}`);
   await terminal.answer("Encryption", DOWN + DOWN + ENTER);
@@ -47,7 +47,7 @@ test("guides a person, and shows the change before it is written", { timeout: 12
   expect(terminal.shown() + text).not.toContain(server.password);
 });
 
-test("gets consent for Gmail's own API in the browser", { timeout: 120_000 }, async () => {
+test("gets consent for Gmail's API in the browser", { timeout: 120_000 }, async () => {
   const gmail = await startGmail();
   try {
     const { apiUrl, pubsubUrl, user } = gmail.source;

@@ -100,7 +100,7 @@ describe("an existing configuration", () => {
     expect(existsSync(path.join(folder, ".webhooks"))).toBe(false);
   });
 
-  test("loses a literal password to a file", { timeout: 120_000 }, async () => {
+  test("has its literal password moved to a file", { timeout: 120_000 }, async () => {
     const server = await startImap();
     const source = { kind: "imap", host: server.host, port: server.port, tls: "none", user: server.user };
     const hooks = { enabled: true, token: "0123456789012345678901234", presets: [{ use: "mail" }] };

@@ -1,4 +1,4 @@
-/** Mails on their way from a mailbox to runs, through the whole service: each once, whatever happens meanwhile. */
+/** Mails from a mailbox to runs, through the whole service: each is run once despite failures. */
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -141,7 +141,7 @@ describe("a refused login", () => {
     await expect.poll(ids).toEqual(["m-1"]);
   });
 
-  test("ends with the right password", async () => {
+  test("recovers with the correct password", async () => {
     await start(toMailConfig(server, { source: { password: "wrong" } }));
     await expect.poll(() => folderStatus(service)).toMatchObject({ state: "login-refused" });
     send("m-1");
@@ -193,7 +193,7 @@ function send(...mails: string[]): void {
   for (const id of mails) server.append("INBOX", toBytes(id));
 }
 
-/** What came an hour ago. */
+/** Mails from an hour ago. */
 function sendOld(id: string): void {
   server.append("INBOX", toBytes(id), { receivedAt: new Date(Date.now() - 3_600_000) });
 }
