@@ -1,7 +1,7 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import path from "node:path";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import { appendSegment, isObject } from "../shared/json.ts";
+import { readRegularFile } from "../shared/regular-file.ts";
 
 /** `${NAME}`, `${NAME:-default}` or `${file:PATH}`; with a second `$` in front, the text itself. */
 const REFERENCE = /(\$?)\$\{(?:([A-Za-z_]\w*)(?::-([^}]*))?|file:([^}]+))\}/g;
@@ -58,7 +58,7 @@ export function resolveReferences(value: unknown, { env, baseDir, unwritten }: R
     const file = path.resolve(baseDir, named);
     files.add(file);
     try {
-      const text = unwritten?.get(file) ?? readSecretFile(file);
+      const text = unwritten?.get(file) ?? toText(readRegularFile(file, MAX_BYTES));
       return text.replace(/\r?\n$/, "");
     } catch (error) {
       problems.push({ key, message: `the file ${file} cannot be used: ${messageOf(error)}` });
@@ -68,31 +68,6 @@ export function resolveReferences(value: unknown, { env, baseDir, unwritten }: R
 }
 
 const MAX_BYTES = 65_536;
-
-/**
- * The text of a small file. Throws if it is not a regular file, over 64 KiB, or not UTF-8. The message contains nothing of
- * the text.
- */
-function readSecretFile(file: string): string {
-  // Opening a named pipe would otherwise block the process until somebody writes to it.
-  const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    if (!fstatSync(handle).isFile()) throw new Error("it is not a regular file");
-    return toText(readStart(handle));
-  } finally {
-    closeSync(handle);
-  }
-}
-
-function readStart(handle: number): Buffer {
-  const bytes = Buffer.alloc(MAX_BYTES + 1);
-  let length = 0;
-  for (let read = -1; read !== 0 && length < bytes.length; length += read) {
-    read = readSync(handle, bytes, length, bytes.length - length, null);
-  }
-  if (length > MAX_BYTES) throw new Error(`it is over ${MAX_BYTES} bytes`);
-  return bytes.subarray(0, length);
-}
 
 function toText(bytes: Buffer): string {
   try {

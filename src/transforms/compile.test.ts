@@ -193,3 +193,93 @@ describe("the compile boundary", () => {
     expect((await refuse('import x from "./key.pem";\nexport default x;')).message).toContain("not code");
   });
 });
+
+describe("a source map named by a module", () => {
+  const COMMENTS = {
+    "a line": (url: string): string => `//# sourceMappingURL=${url}`,
+    "the old form": (url: string): string => `//@ sourceMappingURL=${url}`,
+    "a block": (url: string): string => `/*# sourceMappingURL=${url} */`,
+  };
+  let outside: string;
+  beforeEach(() => {
+    outside = mkdtempSync(path.join(tmpdir(), "hookline-outside-"));
+    writeFileSync(path.join(outside, "secret.txt"), "hunter2");
+    execFileSync("mkfifo", [path.join(outside, "pipe")]);
+  });
+  afterEach(() => rmSync(outside, { recursive: true }));
+
+  const SOURCES = ["secret.txt", "pipe", "/dev/zero"];
+  const cases = Object.entries(COMMENTS).flatMap(([form, comment]) =>
+    SOURCES.map((source) => [form, source, comment] as const),
+  );
+
+  test.each(cases)("in %s, with the source %s, is not read", async (_, source, comment) => {
+    folder.write("main.map", mapOf(path.resolve(outside, source)));
+    const built = JSON.stringify(await folder.bundle(`export default () => 1;\n${comment("main.map")}\n`));
+    expect(built).not.toContain("hunter2");
+    expect(built).not.toContain(source);
+  });
+
+  test.each(["pipe", "/dev/zero"])("that is %s itself is not read", async (name) => {
+    const url = path.relative(folder.root, path.resolve(outside, name));
+    await folder.bundle(`export default () => 1;\n//# sourceMappingURL=${url}\n`);
+  });
+
+  test("as a data URL is not used", async () => {
+    const data = Buffer.from(mapOf(path.join(outside, "secret.txt"))).toString("base64");
+    const url = `data:application/json;base64,${data}`;
+    expect((await folder.bundle(`export default () => 1;\n//# sourceMappingURL=${url}`)).sourceMap).not.toContain(
+      "hunter2",
+    );
+  });
+
+  test("is not read for a package either", async () => {
+    mkdirSync(path.join(folder.root, "node_modules", "left"), { recursive: true });
+    folder.write("node_modules/left/package.json", '{ "name": "left", "main": "index.js" }');
+    folder.write("node_modules/left/index.js", "module.exports = 1;\n//# sourceMappingURL=index.js.map");
+    folder.write("node_modules/left/index.js.map", mapOf(path.join(outside, "pipe")));
+    await folder.bundle('import left from "left"; export default () => left;');
+  });
+
+  test("leaves texts that look like one as they are", async () => {
+    const code =
+      "export const texts = ['//# sourceMappingURL=a', \"/*# sourceMappingURL=a */\", `//@ sourceMappingURL=a`];";
+    const { code: built } = await folder.bundle(`${code}\nexport default () => texts;`);
+    const module = { exports: { texts: [] } };
+    new Function("module", built)(module);
+    expect(module.exports.texts).toEqual([
+      "//# sourceMappingURL=a",
+      "/*# sourceMappingURL=a */",
+      "//@ sourceMappingURL=a",
+    ]);
+  });
+
+  function mapOf(source: string): string {
+    return JSON.stringify({ version: 3, sources: [`file://${source}`], names: [], mappings: "AAAA" });
+  }
+});
+
+describe("a package.json", () => {
+  let outside: string;
+  beforeEach(() => {
+    outside = mkdtempSync(path.join(tmpdir(), "hookline-outside-"));
+    writeFileSync(path.join(outside, "secret"), "hunter2");
+    execFileSync("mkfifo", [path.join(outside, "pipe")]);
+  });
+  afterEach(() => rmSync(outside, { recursive: true }));
+
+  const PLACES = ["", "lib", "node_modules", "node_modules/left"];
+  const cases = PLACES.flatMap((place) => ["secret", "pipe", "/dev/zero"].map((target) => [place, target] as const));
+
+  test.each(cases)('in "%s" that links to %s is not opened', async (place, target) => {
+    for (const name of ["lib", "node_modules/left"]) mkdirSync(path.join(folder.root, name), { recursive: true });
+    folder.write("lib/index.ts", "export default 1;");
+    folder.write("node_modules/left/index.js", "module.exports = 1;");
+    symlinkSync(path.resolve(outside, target), path.join(folder.root, place, "package.json"));
+    const code = 'import lib from "./lib";\nimport left from "left";\nexport default () => [lib, left];';
+    const { bundle, problems } = await compileTransform(folder.specify(folder.write("main.ts", code)));
+    expect(bundle).toBeUndefined();
+    expect(problems[0]?.message).toContain("is outside");
+    expect(JSON.stringify(problems)).not.toContain("hunter2");
+  });
+});

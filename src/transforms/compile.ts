@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { ConfigProblem } from "../errors.ts";
-import { type BuildOptions, type Message, runEsbuild, showLine } from "./esbuild.ts";
+import { type BuildError, type BuildOptions, runEsbuild, showLine } from "./esbuild.ts";
 import type { CompileResult, TransformSpec } from "./runner.ts";
 import { createSourceGate, checkSource } from "./source-gate.ts";
 
@@ -22,7 +22,7 @@ export async function compileTransform(spec: TransformSpec): Promise<CompileResu
     outfile: path.join(root, "transform.js"),
     plugins: [createSourceGate(root, inputs)],
   });
-  if (result === undefined) return fail(errors.map((error) => toProblem(error, root)));
+  if (result === undefined) return fail(await Promise.all(errors.map((error) => toProblem(error, root))));
   const stray = await findStray(Object.keys(result.metafile.inputs), root);
   if (stray !== undefined) return fail([{ message: stray, file: spec.file }]);
 
@@ -69,14 +69,11 @@ function identify(code: string, exportName: string | undefined): string {
     .digest("hex");
 }
 
-function toProblem({ text, location }: Message, root: string): ConfigProblem {
+async function toProblem({ text, location }: BuildError, root: string): Promise<ConfigProblem> {
   if (!location) return { message: text };
+  const file = path.resolve(root, location.file);
+  // The text and the line quote the file, which may be a `package.json` outside.
+  if ((await checkSource(file, root)).problem !== undefined) return { message: `${file} cannot be used.`, file };
   const { line, column, lineText } = location;
-  return {
-    message: text,
-    file: path.resolve(root, location.file),
-    line,
-    column: column + 1,
-    excerpt: showLine(lineText, line, column + 1),
-  };
+  return { message: text, file, line, column: column + 1, excerpt: showLine(lineText, line, column + 1) };
 }

@@ -1,36 +1,59 @@
 import { build, type BuildFailure, type BuildOptions, type BuildResult, type Message, stop } from "esbuild";
+import { messageOf } from "../errors.ts";
+import { untilAborted } from "../shared/async.ts";
 
 export type { BuildOptions, Loader, Message, OnResolveArgs, PartialMessage, Plugin } from "esbuild";
 
 const IDLE_MS = 3000;
 
+/** Far more than the largest build takes on a busy machine. */
+const BUILD_TIMEOUT_MS = 20_000;
+
 let running = 0;
 let idleTimer: NodeJS.Timeout | undefined;
+/** Aborts when the process of the builds in progress is stopped: esbuild itself would leave them pending. */
+let stopped = new AbortController();
+
+export type BuildError = Pick<Message, "text" | "location">;
 
 export type BuildOutcome =
   | { result: BuildResult<{ write: false; metafile: true }>; errors: [] }
-  | { result: undefined; errors: Message[] };
+  | { result: undefined; errors: BuildError[] };
 
-/** Builds in memory. Between builds esbuild keeps a process alive, which is stopped after a while without builds. */
-export async function runEsbuild(options: BuildOptions): Promise<BuildOutcome> {
+/**
+ * Builds in memory. Between builds esbuild keeps a process alive, which is stopped after a while without builds. A build
+ * that does not end within its time is stopped with that process, and so are others that run at the same time.
+ */
+export async function runEsbuild(
+  options: BuildOptions,
+  { timeoutMs = BUILD_TIMEOUT_MS }: { timeoutMs?: number } = {},
+): Promise<BuildOutcome> {
   running++;
   clearTimeout(idleTimer);
+  const timer = setTimeout(stopEsbuild, timeoutMs, `it took longer than ${timeoutMs / 1000} s`);
   try {
-    const result = await build({
-      ...options,
-      bundle: true,
-      write: false,
-      metafile: true,
-      logLevel: "silent",
-    });
+    const work = build({ ...options, bundle: true, write: false, metafile: true, logLevel: "silent" });
+    const result = await untilAborted(work, stopped.signal);
     return { result, errors: [] };
   } catch (error) {
-    if (!isBuildFailure(error)) throw error;
-    return { result: undefined, errors: error.errors };
+    return { result: undefined, errors: isBuildFailure(error) ? error.errors : [toBuildError(error)] };
   } finally {
+    clearTimeout(timer);
     running--;
     if (running === 0) idleTimer = setTimeout(() => void stop(), IDLE_MS).unref();
   }
+}
+
+/** Ends all builds in progress: each gives an error. Later builds start a new process. */
+export function stopEsbuild(reason: string): void {
+  // The process may wait for a file: only its end ends that.
+  void stop();
+  stopped.abort(new Error(`The build was stopped: ${reason}.`));
+  stopped = new AbortController();
+}
+
+function toBuildError(error: unknown): BuildError {
+  return { text: messageOf(error), location: null };
 }
 
 function isBuildFailure(error: unknown): error is BuildFailure {

@@ -1,33 +1,25 @@
-import { readFile, realpath, stat } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import path from "node:path";
-import type { Loader, OnResolveArgs, PartialMessage, Plugin } from "./esbuild.ts";
+import { readRegularFile } from "../shared/regular-file.ts";
+import type { Loader, OnResolveArgs, Plugin } from "./esbuild.ts";
 
 const OWN_RESOLUTION = Symbol("own resolution");
 
 /**
- * An esbuild plugin that enforces the compile boundary. It checks every import where it is written, so that the error has a
- * line, and every file again when it is read, because glob imports bypass the resolver. Adds each file to `inputs`.
+ * An esbuild plugin that enforces the compile boundary: esbuild opens no file that was not checked before. It checks every
+ * import where it is written, so that the error has a line, and every file again when it is read, because glob imports
+ * bypass the resolver. Adds each file to `inputs`.
  */
 export function createSourceGate(root: string, inputs: Set<string>): Plugin {
+  const checkManifests = createManifestCheck(root);
   return {
     name: "source-gate",
     setup(build) {
       build.onResolve({ filter: /.*/ }, async (args) => {
-        if (args.pluginData === OWN_RESOLUTION || args.kind === "entry-point") return undefined;
-        const refusal = refuseSpecifier(args);
-        if (refusal !== undefined) return { errors: [{ text: refusal }] };
-        const { importer, kind, resolveDir } = args;
-        const found = await build.resolve(args.path, {
-          importer,
-          kind,
-          resolveDir,
-          pluginData: OWN_RESOLUTION,
-        });
-        if (found.errors.length > 0) return { errors: [explainMissing(args, inputs)] };
-        // A module that a package excludes on purpose has no file.
-        if (!path.isAbsolute(found.path)) return undefined;
-        const { problem } = await checkSource(found.path, root);
+        if (args.pluginData === OWN_RESOLUTION) return undefined;
+        const refusal = args.kind === "entry-point" ? undefined : refuseSpecifier(args);
+        const problem = refusal ?? (await checkManifests(args)) ?? (await checkTarget(args));
         return problem === undefined ? undefined : { errors: [{ text: problem }] };
       });
 
@@ -35,8 +27,18 @@ export function createSourceGate(root: string, inputs: Set<string>): Plugin {
         const { file, problem } = await checkSource(args.path, root);
         if (problem !== undefined) return { errors: [{ text: problem }] };
         inputs.add(file);
-        return { contents: await readFile(file, "utf8"), loader: toLoader(file) };
+        return { contents: readSource(file), loader: toLoader(file) };
       });
+
+      async function checkTarget(args: OnResolveArgs): Promise<string | undefined> {
+        if (args.kind === "entry-point") return undefined;
+        const { importer, kind, resolveDir } = args;
+        const found = await build.resolve(args.path, { importer, kind, resolveDir, pluginData: OWN_RESOLUTION });
+        if (found.errors.length > 0) return explainMissing(args, inputs);
+        // A module that a package excludes on purpose has no file.
+        if (!path.isAbsolute(found.path)) return undefined;
+        return (await checkSource(found.path, root)).problem;
+      }
     },
   };
 }
@@ -50,20 +52,27 @@ function refuseSpecifier({ path: specifier, with: attributes }: OnResolveArgs): 
 }
 
 /** A missing file is watched too, because it may be created later. */
-function explainMissing(args: OnResolveArgs, inputs: Set<string>): PartialMessage {
+function explainMissing(args: OnResolveArgs, inputs: Set<string>): string {
   if (args.path.startsWith(".")) {
     inputs.add(path.resolve(args.resolveDir, args.path));
-    return { text: `The file "${args.path}" does not exist.` };
+    return `The file "${args.path}" does not exist.`;
   }
   // This comes last because a package may bring or exclude a module of such a name.
-  if (isBuiltin(args.path)) return { text: refuseBuiltin(args.path) };
-  return {
-    text: `The package "${args.path}" is not installed: run "npm install ${args.path}" beside the transform.`,
-  };
+  if (isBuiltin(args.path)) return refuseBuiltin(args.path);
+  return `The package "${args.path}" is not installed: run "npm install ${args.path}" beside the transform.`;
 }
 
 function refuseBuiltin(specifier: string): string {
   return `"${specifier}" is part of Node: a transform has no access to files, network or processes.`;
+}
+
+/**
+ * esbuild would follow a source map's comment and read every file that the map names. The escape changes no text, template
+ * or pattern that only looks like such a comment.
+ */
+function readSource(file: string): string {
+  const text = readRegularFile(file, MAX_SOURCE_BYTES).toString("utf8");
+  return text.replaceAll(/(?<=[#@] )s(?=ourceMappingURL=)/g, String.raw`\u0073`);
 }
 
 function toLoader(file: string): Loader {
@@ -91,13 +100,63 @@ export async function checkSource(file: string, root: string): Promise<CheckedSo
   if (!EXTENSIONS.includes(path.extname(real))) {
     return { problem: `${real} is not code: expected one of ${EXTENSIONS.join(", ")}.` };
   }
-  const found = await stat(real);
-  // A pipe or a device would block the build forever.
-  if (!found.isFile()) return { problem: `${real} is not a regular file.` };
-  if (found.size > MAX_SOURCE_BYTES) {
-    return { problem: `${real} has ${found.size} bytes; the limit for one file is ${MAX_SOURCE_BYTES}.` };
+  const problem = await checkRegular(real);
+  return problem === undefined ? { file: real } : { problem };
+}
+
+/** A pipe or a device would block the build. */
+async function checkRegular(file: string): Promise<string | undefined> {
+  const found = await stat(file);
+  if (!found.isFile()) return `${file} is not a regular file.`;
+  if (found.size <= MAX_SOURCE_BYTES) return undefined;
+  return `${file} has ${found.size} bytes; the limit for one file is ${MAX_SOURCE_BYTES}.`;
+}
+
+/**
+ * Gives a function that checks the `package.json` of each folder that esbuild visits to resolve an import, because esbuild
+ * reads these without asking a plugin. Those above `root` are the operator's: they only have to be regular files.
+ */
+function createManifestCheck(root: string): (args: OnResolveArgs) => Promise<string | undefined> {
+  const checked = new Map<string, Promise<string | undefined>>();
+
+  function checkFolder(folder: string): Promise<string | undefined> {
+    const known = checked.get(folder) ?? checkWithParents(folder);
+    checked.set(folder, known);
+    return known;
   }
-  return { file: real };
+
+  async function checkWithParents(folder: string): Promise<string | undefined> {
+    const parent = path.dirname(folder);
+    const file = path.join(folder, "package.json");
+    const problem = (await exists(file)) ? await checkManifest(file) : undefined;
+    return problem ?? (parent === folder ? undefined : checkFolder(parent));
+  }
+
+  async function checkManifest(file: string): Promise<string | undefined> {
+    return isInside(file, root) ? (await checkSource(file, root)).problem : checkRegular(file);
+  }
+
+  return async ({ path: specifier, kind, resolveDir }) => {
+    if (kind === "entry-point") return checkFolder(path.dirname(specifier));
+    const isRelative = specifier.startsWith(".");
+    const folders = isRelative
+      ? [resolveDir]
+      : parentsOf(resolveDir).map((folder) => path.join(folder, "node_modules"));
+    const found = await Promise.all(folders.map((folder) => checkFolder(path.join(folder, specifier))));
+    return found.find((problem) => problem !== undefined);
+  };
+}
+
+async function exists(file: string): Promise<boolean> {
+  return stat(file).then(
+    (found) => !found.isDirectory(),
+    () => false,
+  );
+}
+
+function parentsOf(folder: string): string[] {
+  const parent = path.dirname(folder);
+  return parent === folder ? [folder] : [folder, ...parentsOf(parent)];
 }
 
 function isInside(file: string, folder: string): boolean {

@@ -1,0 +1,32 @@
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
+
+/**
+ * The bytes of a file. Throws if it is not a regular file or over `maxBytes`; the message contains nothing of its content.
+ * Opening a pipe would block the process, and a device may never end, so neither is opened.
+ */
+export function readRegularFile(file: string, maxBytes: number): Buffer {
+  requireRegular(statSync(file));
+  // It may have been replaced by a pipe since.
+  const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    requireRegular(fstatSync(handle));
+    return readStart(handle, maxBytes);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function requireRegular(stats: Stats): void {
+  if (!stats.isFile()) throw new Error("it is not a regular file");
+}
+
+/** Does not rely on the file's size, which is 0 for files of the kernel. */
+function readStart(handle: number, maxBytes: number): Buffer {
+  const bytes = Buffer.alloc(maxBytes + 1);
+  let length = 0;
+  for (let read = -1; read !== 0 && length < bytes.length; length += read) {
+    read = readSync(handle, bytes, length, bytes.length - length, null);
+  }
+  if (length > maxBytes) throw new Error(`it is over ${maxBytes} bytes`);
+  return bytes.subarray(0, length);
+}
