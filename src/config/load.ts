@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { isObject, isWithin, readPath, type Segment } from "../shared/json.ts";
+import { readRegularFile } from "../shared/regular-file.ts";
 import { toChannelName } from "../types.ts";
 import { PACKAGE_ROOT } from "./package.ts";
 import { parseSource, type Source } from "./parse/source.ts";
@@ -39,7 +39,7 @@ export interface ReadConfig {
 export async function readConfig(config: string | UserConfig, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
   if (typeof config !== "string") return checkConfig(config, { baseDir: process.cwd(), env });
   const file = path.resolve(config);
-  const read = await readConfigText(file, await readText(file), { env });
+  const read = await readConfigText(file, readText(file), { env });
   return { ...read, warnings: [...read.warnings, ...findIgnored(file)] };
 }
 
@@ -63,9 +63,11 @@ export async function readConfigText(
   return checkConfig(source.value, { ...references, file, baseDir: path.dirname(file), source });
 }
 
-async function readText(file: string): Promise<string> {
+const MAX_CONFIG_BYTES = 8 * 1024 * 1024;
+
+function readText(file: string): string {
   try {
-    return await readFile(file, "utf8");
+    return readRegularFile(file, MAX_CONFIG_BYTES).toString("utf8");
   } catch (error) {
     throw new ConfigError([{ file, message: `it cannot be read: ${messageOf(error)}` }]);
   }

@@ -129,12 +129,22 @@ function compilePayloadSchema(
 ): SchemaCheck | undefined {
   if (schema === undefined) return undefined;
   try {
-    const parsed = typeof schema === "string" ? JSON.parse(readFile(path.resolve(baseDir, schema))) : schema;
+    const parsed = typeof schema === "string" ? parseSchema(readFile(path.resolve(baseDir, schema))) : schema;
     return compileSchema(parsed, { onBacktracking: reportBacktracking(report, "schema") });
   } catch (error) {
     const place = typeof schema === "string" ? `The schema file ${schema}` : "The schema";
     report.problem("schema", `${place} cannot be used: ${messageOf(error)}.`);
     return undefined;
+  }
+}
+
+/** Throws an error with the position alone: the text may be that of any file. */
+function parseSchema(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const [position] = /\(line \d+ column \d+\)/.exec(messageOf(error)) ?? [];
+    throw new Error(["it is not valid JSON", position].filter(Boolean).join(" "), { cause: error });
   }
 }
 

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -67,6 +68,28 @@ test.each([
   expect(problem).toMatchObject({ file: configFile(), key });
   expect(source().split("\n")[(problem?.line ?? 0) - 1]).toContain('"to": "#mail"');
   expect(rest).toEqual([]);
+});
+
+describe("a schema file", () => {
+  test.each(["pipe", "/dev/zero"])("that is %s is refused at once", async (schema) => {
+    execFileSync("mkfifo", [path.join(folder, "pipe")]);
+    const [problem] = await problemsOf({ mappings: [{ messageTemplate: "a", schema }] });
+    expect(problem).toMatchObject({
+      key: "hooks.mappings[0].schema",
+      message: expect.stringContaining("regular file"),
+    });
+  });
+
+  test.each([
+    ["hunter2:x:0:0", "it is not valid JSON"],
+    ['{\n  "hunter2"}', "it is not valid JSON (line 2 column 12)"],
+    ['"hunter2"', "a JSON Schema must be an object"],
+  ])("with the text %j is refused without a word of it", async (text, message) => {
+    writeFileSync(path.join(folder, "schema.json"), text);
+    const problems = await problemsOf({ mappings: [{ messageTemplate: "a", schema: "schema.json" }] });
+    expect(problems[0]?.message).toContain(message);
+    expect(JSON.stringify(problems)).not.toContain("hunter2");
+  });
 });
 
 async function problemsOf(hooks: object): Promise<ConfigProblem[]> {

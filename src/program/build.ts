@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { ChannelDriver } from "../channels/driver.ts";
 import { byPlace, type ReadConfig } from "../config/load.ts";
@@ -10,6 +9,7 @@ import { createDoors, type Doors } from "../ingress/doors.ts";
 import type { RunLimits } from "../journal/journal.ts";
 import { type CompiledMapping, compileMapping, toRunLimits } from "../mapping/compile.ts";
 import { createMappingIndex, findShadowed, type MappingIndex } from "../mapping/match.ts";
+import { readRegularFile } from "../shared/regular-file.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
 import { compileTransform } from "../transforms/compile.ts";
 import type { TransformRunner, TransformSpec } from "../transforms/runner.ts";
@@ -73,6 +73,8 @@ export async function buildProgram({ generation, load, runner, log = silentLog }
   };
 }
 
+const MAX_SCHEMA_BYTES = 8 * 1024 * 1024;
+
 interface BuiltMapping {
   mapping?: CompiledMapping;
   problems: ConfigProblem[];
@@ -85,7 +87,7 @@ async function buildMapping(source: MappingSource, runner: TransformRunner): Pro
   const problems: ConfigProblem[] = [];
   const readFile = (file: string): string => {
     files.push(file);
-    return readFileSync(file, "utf8");
+    return readRegularFile(file, MAX_SCHEMA_BYTES).toString("utf8");
   };
 
   const spec = toTransformSpec(source);

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ResolvedConfig } from "../config/types.ts";
 import { ConfigError, type ConfigProblem, toSentence } from "../errors.ts";
 import type { Log } from "../telemetry/log.ts";
+import { stopEsbuild } from "../transforms/esbuild.ts";
 import type { Program } from "./build.ts";
 import { createWatcher } from "./watch.ts";
 
@@ -18,6 +19,7 @@ export interface Reloader {
   reload(): Promise<void>;
   /** Why the last reload failed; undefined if it succeeded. */
   lastFailure(): ReloadFailure | undefined;
+  /** Does not wait for a build in progress: its program is dropped. */
   close(): Promise<void>;
 }
 
@@ -38,6 +40,7 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
   let readAt = first.readAt;
   let building: Promise<void> | undefined;
   let changedMeanwhile = false;
+  let closed = false;
   const stateDir = first.config.store.path;
   const watcher = watch ? createWatcher({ since: () => readAt, changed: onChange, stateDir, log }) : undefined;
   watcher?.follow(program.files);
@@ -48,8 +51,9 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
     reload,
     lastFailure: () => failure,
     async close() {
+      closed = true;
+      if (building) stopEsbuild("the service was closed");
       await watcher?.close();
-      await building?.catch(() => undefined);
     },
   };
 
@@ -68,6 +72,10 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
     readAt = Date.now();
     try {
       const next = await build(program.generation + 1);
+      if (closed) {
+        next.agent.close?.();
+        throw new Error("the service was closed during the reload");
+      }
       program.agent.close?.();
       program = { ...next, warnings: [...next.warnings, ...findRestartRequired(first.config, next.config)] };
       failure = undefined;
@@ -76,6 +84,7 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
       logWarnings(program);
       replaced(program);
     } catch (error) {
+      if (closed) throw error;
       const problems = error instanceof ConfigError ? error.problems : [{ message: String(error) }];
       failure = { at: Date.now(), problems };
       for (const problem of problems) {
