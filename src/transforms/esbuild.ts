@@ -2,7 +2,7 @@ import { build, type BuildFailure, type BuildOptions, type BuildResult, type Mes
 import { messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/async.ts";
 
-export type { BuildOptions, Loader, Message, OnResolveArgs, PartialMessage, Plugin } from "esbuild";
+export type { BuildOptions, Loader, OnResolveArgs, Plugin } from "esbuild";
 
 const IDLE_MS = 3000;
 
