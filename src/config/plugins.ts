@@ -9,7 +9,7 @@ import { mailSources } from "../mail/sources.ts";
 import type { Plugin } from "../plugin.ts";
 import { isObject } from "../shared/json.ts";
 import { toChannelName } from "../types.ts";
-import { didYouMean } from "./did-you-mean.ts";
+import { didYouMean } from "./schema/problems.ts";
 import { compileSchema } from "./schema/validator.ts";
 
 /** Every driver that a configuration can name. */

@@ -2,11 +2,10 @@ import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { ConfigError } from "../errors.ts";
 import { appendSegment, isObject, isWithin, toKeyPath } from "../shared/json.ts";
-import { didYouMean } from "./did-you-mean.ts";
 import { parseSource, type Source } from "./parse/source.ts";
 import { error, type Finding } from "./rules/finding.ts";
 import type { MappingInput, Preset } from "./schema/generated.ts";
-import { toConfigProblem } from "./schema/problems.ts";
+import { didYouMean, toConfigProblem } from "./schema/problems.ts";
 import { compileSchema, readSchema } from "./schema/validator.ts";
 import type { MappingSource, PresetUse, ResolvedConfig } from "./types.ts";
 

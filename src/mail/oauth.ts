@@ -1,4 +1,4 @@
-import { isLoopback } from "../config/is-loopback.ts";
+import { isLoopback } from "./options.ts";
 import { MailError, messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/async.ts";
 import { isRetryableStatus } from "../shared/http-status.ts";

@@ -1,4 +1,4 @@
-import { isLoopback } from "../config/is-loopback.ts";
+import { isIPv4 } from "node:net";
 import type { OptionProblem } from "../plugin.ts";
 import { HTTP_URL } from "../shared/schema.ts";
 
@@ -28,4 +28,10 @@ export function checkHttps(urls: Record<string, string | undefined>): OptionProb
 function isSecure(url: string): boolean {
   const { protocol, hostname } = URL.parse(url) ?? {};
   return protocol === "https:" || (hostname !== undefined && isLoopback(hostname));
+}
+
+/** Whether a host as a configuration names it can only be this machine. */
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
+  return name === "localhost" || name === "::1" || (isIPv4(name) && name.startsWith("127."));
 }

@@ -1,4 +1,4 @@
-import { didYouMean } from "../config/did-you-mean.ts";
+import { didYouMean } from "../config/schema/problems.ts";
 import type { ActionOverride } from "../config/schema/generated.ts";
 import { compileSchema, readSchema } from "../config/schema/validator.ts";
 import { HookError, TransformError } from "../errors.ts";

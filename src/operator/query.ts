@@ -1,4 +1,4 @@
-import { didYouMean } from "../config/did-you-mean.ts";
+import { didYouMean } from "../config/schema/problems.ts";
 import { HookError } from "../errors.ts";
 
 const MAX_LIMIT = 1000;

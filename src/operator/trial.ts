@@ -1,4 +1,4 @@
-import { didYouMean } from "../config/did-you-mean.ts";
+import { didYouMean } from "../config/schema/problems.ts";
 import { compileSchema } from "../config/schema/validator.ts";
 import { HookError } from "../errors.ts";
 import { toVisibleHeaders } from "../ingress/serve-hook.ts";

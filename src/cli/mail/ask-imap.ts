@@ -1,4 +1,4 @@
-import { isLoopback } from "../../config/is-loopback.ts";
+import { isLoopback } from "../../mail/options.ts";
 import { MailError } from "../../errors.ts";
 import {
   findHint,

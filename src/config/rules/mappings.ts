@@ -1,5 +1,5 @@
 import { BUILT_IN_HOOKS, MAIN_SESSION, toChannelName } from "../../types.ts";
-import { didYouMean } from "../did-you-mean.ts";
+import { didYouMean } from "../schema/problems.ts";
 import { trimSlashes } from "../resolve.ts";
 import { error, type Finding, warning } from "./finding.ts";
 import type { MappingSource, ResolvedConfig } from "../types.ts";

@@ -1,5 +1,5 @@
 import { BUILT_IN_HOOKS } from "../../types.ts";
-import { didYouMean } from "../did-you-mean.ts";
+import { didYouMean } from "../schema/problems.ts";
 import { error, type Finding, warning } from "./finding.ts";
 import { DEFAULT_TOKEN, type HookToken, type MappingSource, type ResolvedConfig } from "../types.ts";
 

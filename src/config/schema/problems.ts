@@ -1,6 +1,9 @@
+import leven from "leven";
 import type { ConfigProblem } from "../../errors.ts";
-import { isObject, readPath, type Segment, toKeyPath } from "../../shared/json.ts";
-import { didYouMean } from "../did-you-mean.ts";
+import { readOwn, readPath, type Segment, toKeyPath } from "../../shared/json.ts";
+
+/** Keywords that report a field that the schema does not know. */
+const UNKNOWN_FIELD = ["additionalProperties", "unevaluatedProperties"];
 
 /** One way in which a value does not fit its schema. */
 export interface SchemaProblem {
@@ -25,26 +28,45 @@ export function toConfigProblem({ path, rule, unknown }: SchemaProblem): ConfigP
   return path === "" ? { message: `The configuration ${rule}` } : { key: path, message: rule };
 }
 
-export function toSchemaProblems(violations: Violation[], value: unknown, subject: string): SchemaProblem[] {
-  return violations.map((violation) => toProblem(violation, value, subject));
+/**
+ * The end of a sentence about an unknown name: `; did you mean "token"?`. If no known name is similar, `otherwise`: by
+ * default a list of them all.
+ */
+export function didYouMean(name: string, known: readonly string[], otherwise = listKnown(known)): string {
+  const [nearest] = known
+    .map((candidate) => ({ candidate, distance: leven(name.toLowerCase(), candidate.toLowerCase()) }))
+    .toSorted((one, other) => one.distance - other.distance);
+  if (nearest === undefined || nearest.distance > maxDistance(nearest.candidate)) return otherwise;
+  return `; did you mean "${nearest.candidate}"?`;
 }
 
-function toProblem(violation: Violation, root: unknown, subject: string): SchemaProblem {
+/** Two typing errors, or half of a longer name: `transforms` for `transformsDir`. */
+function maxDistance(candidate: string): number {
+  return Math.max(2, Math.floor(candidate.length / 2));
+}
+
+function listKnown(known: readonly string[]): string {
+  return known.length === 0 ? "" : `; known here: ${known.join(", ")}`;
+}
+
+/** A failed keyword as a sentence about the value at its place. */
+export function toSchemaProblem(violation: Violation, root: unknown, subject: string): SchemaProblem {
   const { segments, value } = follow(violation.instancePath, root);
   const name = namedField(violation);
   const place = name === undefined ? segments : [...segments, name];
   const rule = toRule(violation, value);
-  const shown = isUnknownField(violation) ? segments : place;
+  const isUnknown = UNKNOWN_FIELD.includes(violation.keyword);
+  const subjectPath = toKeyPath(plainStart(isUnknown ? segments : place));
   return {
     path: toKeyPath(place),
     segments: place,
     rule,
-    message: `${toKeyPath(plainStart(shown)) || subject} ${isUnknownField(violation) ? UNKNOWN_FIELD : rule}`,
-    ...(isUnknownField(violation) && { unknown: toUnknown(violation, String(name)) }),
+    message: `${subjectPath || subject} ${isUnknown ? "contains a field that is not allowed" : rule}`,
+    ...(isUnknown && {
+      unknown: { name: String(name), known: Object.keys(violation.parentSchema?.["properties"] ?? {}) },
+    }),
   };
 }
-
-const UNKNOWN_FIELD = "contains a field that is not allowed";
 
 /** Walks a JSON pointer, so that an array's index can be told from an object's key. */
 function follow(pointer: string, root: unknown): { segments: Segment[]; value: unknown } {
@@ -52,16 +74,10 @@ function follow(pointer: string, root: unknown): { segments: Segment[]; value: u
   let value = root;
   for (const part of pointer.split("/").slice(1)) {
     const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    const segment = Array.isArray(value) ? Number(key) : key;
-    segments.push(segment);
-    value = childOf(value, segment);
+    segments.push(Array.isArray(value) ? Number(key) : key);
+    value = readOwn(value, key);
   }
   return { segments, value };
-}
-
-function childOf(value: unknown, segment: Segment): unknown {
-  if (Array.isArray(value)) return value[Number(segment)];
-  return isObject(value) ? value[segment] : undefined;
 }
 
 /** The field that is missing, unknown or selects a branch: its violation is reported on the object. */
@@ -71,14 +87,6 @@ function namedField({ keyword, params }: Violation): string | undefined {
       ? params["missingProperty"]
       : (params["additionalProperty"] ?? params["unevaluatedProperty"] ?? params["tag"]);
   return typeof name === "string" ? name : undefined;
-}
-
-function isUnknownField({ keyword }: Violation): boolean {
-  return keyword === "additionalProperties" || keyword === "unevaluatedProperties";
-}
-
-function toUnknown({ parentSchema }: Violation, name: string): { name: string; known: string[] } {
-  return { name, known: Object.keys(parentSchema?.["properties"] ?? {}) };
 }
 
 /** The sender chooses the names in an open object, so unusual ones are not repeated. */
@@ -92,7 +100,7 @@ function plainStart(segments: Segment[]): Segment[] {
  * contain no values.
  */
 function toRule(violation: Violation, value: unknown): string {
-  const { keyword, params, parentSchema } = violation;
+  const { keyword, params, parentSchema, message: other = `fails ${keyword}` } = violation;
   switch (keyword) {
     case "type":
       return `must be ${listTypes(params["type"])}, not ${typeName(value)}`;
@@ -107,7 +115,7 @@ function toRule(violation: Violation, value: unknown): string {
       return toPatternRule(String(params["pattern"]), parentSchema?.["description"]);
     case "minLength":
     case "minItems":
-      return params["limit"] === 1 ? "must not be empty" : toAjvMessage(violation);
+      return params["limit"] === 1 ? "must not be empty" : other;
     case "additionalProperties":
     case "unevaluatedProperties":
       return "is not allowed";
@@ -117,7 +125,7 @@ function toRule(violation: Violation, value: unknown): string {
     case "oneOf":
       return "matches none of the allowed forms";
     default:
-      return toAjvMessage(violation);
+      return other;
   }
 }
 
@@ -127,10 +135,6 @@ function branchesOf({ params, parentSchema }: Violation): string[] {
   return [parentSchema?.["oneOf"]]
     .flat()
     .map((branch) => JSON.stringify(readPath(branch, ["properties", tag, "const"])));
-}
-
-function toAjvMessage({ keyword, message }: Violation): string {
-  return message ?? `fails ${keyword}`;
 }
 
 function toPatternRule(pattern: string, description: unknown): string {
@@ -181,16 +185,13 @@ export interface Violation {
  * single one that names the allowed types. The most specific error comes last.
  */
 export function selectErrors(violations: Violation[]): Violation[] {
-  return violations.filter(isChoice).reduce(collapseAnyOf, violations).filter(isReportable);
-}
-
-function isChoice(violation: Violation): boolean {
-  return violation.keyword === "anyOf" || violation.keyword === "oneOf";
-}
-
-/** `if` only points at the error of its `then` or `else`, which is reported too. */
-function isReportable(violation: Violation): boolean {
-  return violation.keyword !== "if";
+  return (
+    violations
+      .filter(({ keyword }) => keyword === "anyOf" || keyword === "oneOf")
+      .reduce(collapseAnyOf, violations)
+      // `if` only points at the error of its `then` or `else`, which is reported too.
+      .filter(({ keyword }) => keyword !== "if")
+  );
 }
 
 function collapseAnyOf(violations: Violation[], choice: Violation): Violation[] {

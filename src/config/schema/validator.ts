@@ -15,7 +15,7 @@ import path from "node:path";
 import { isObject } from "../../shared/json.ts";
 import { PACKAGE_ROOT } from "../package.ts";
 import { compileExpression, type Expression, type OnBacktracking } from "./linear-regexp.ts";
-import { selectErrors, type SchemaProblem, toSchemaProblems } from "./problems.ts";
+import { selectErrors, type SchemaProblem, toSchemaProblem } from "./problems.ts";
 
 /** Finds what does not fit the schema. Never throws. */
 export type SchemaCheck = (value: unknown) => SchemaProblem[];
@@ -55,7 +55,7 @@ export function compileSchema(schema: unknown, options: SchemaOptions = {}): Sch
     if (errors.length === 0) return [];
     const violations = selectErrors(options.all === true ? errors : errors.slice(-MAX_ERRORS));
     const reported = options.all === true ? violations : violations.slice(-1);
-    return toSchemaProblems(reported, value, options.subject ?? "the payload");
+    return reported.map((violation) => toSchemaProblem(violation, value, options.subject ?? "the payload"));
   };
 }
 

@@ -1,5 +1,5 @@
 import { type FetchMessageObject, type FetchQueryObject, ImapFlow, type SearchObject } from "imapflow";
-import { isLoopback } from "../../config/is-loopback.ts";
+import { isLoopback } from "../options.ts";
 import { MailError } from "../../errors.ts";
 import { withTimeout } from "../../shared/async.ts";
 import { createAccessTokens } from "../oauth.ts";

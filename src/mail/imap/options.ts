@@ -1,7 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
-import { isLoopback } from "../../config/is-loopback.ts";
 import type { DriverDefinition, OptionProblem } from "../../plugin.ts";
-import { oauthSchema, checkHttps, TEXT } from "../options.ts";
+import { checkHttps, isLoopback, oauthSchema, TEXT } from "../options.ts";
 import type { MailSource } from "../source.ts";
 
 const schema = {

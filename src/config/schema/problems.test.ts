@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { didYouMean } from "./did-you-mean.ts";
+import { didYouMean } from "./problems.ts";
 
 test.each([
   ["tokne", ["path", "token"], '; did you mean "token"?'],
