@@ -15,11 +15,12 @@ export interface EventOptions {
 /** The event of a resolved request, which the journal commits before the answer. */
 export function toEvent(request: HookRequest, resolution: Resolution, options: EventOptions): NewEvent {
   const { mapping, actions, warnings, log } = resolution;
+  const { toSystemEvent } = options;
   return {
     ...toOrigin(request, options.redact),
     mapping,
     status: actions.length > 0 ? "accepted" : "skipped",
-    actions: actions.map((action) => toNewAction(action, { request, mapping, options })),
+    actions: actions.map((action) => toNewAction(action, request, { mapping, toSystemEvent })),
     idempotency: toIdempotency(request, resolution, options.dedupeWindowMs),
     warnings: [...(request.warnings ?? []), ...warnings],
     log,
@@ -54,29 +55,23 @@ export function fingerprintOf(request: HookRequest): string {
   return createHash("sha256").update(request.rawBody).digest("base64url");
 }
 
-interface ActionOrigin {
-  request: HookRequest;
-  mapping: string | undefined;
-  options: EventOptions;
-}
-
-function toNewAction(action: HookAction, { request, mapping, options }: ActionOrigin): NewAction {
-  if (action.kind === "agent") {
-    return { action, runId: createId(), window: toWindow(action, mapping, request) };
-  }
-  const { id: eventId, hook, receivedAt: at } = request;
-  return { action, entry: options.toSystemEvent(action, { eventId, hook, source: `webhook ${hook}`, at }) };
+function toNewAction(
+  action: HookAction,
+  { id: eventId, hook, receivedAt: at }: HookRequest,
+  { mapping, toSystemEvent }: { mapping?: string; toSystemEvent: EventOptions["toSystemEvent"] },
+): NewAction {
+  if (action.kind === "agent") return { action, runId: createId(), window: toWindow(action, { mapping, hook, at }) };
+  return { action, entry: toSystemEvent(action, { eventId, hook, source: `webhook ${hook}`, at }) };
 }
 
 /** Actions that share a run have one origin, and are all inside the safety boundary or all outside. */
 function toWindow(
   { coalesce, allowUnsafeExternalContent }: AgentAction,
-  mapping: string | undefined,
-  { hook, receivedAt }: HookRequest,
+  { mapping, hook, at }: { mapping?: string; hook: string; at: number },
 ): CoalesceWindow | undefined {
   if (!coalesce) return undefined;
   const key = JSON.stringify([mapping, hook, allowUnsafeExternalContent, coalesce.key]);
-  return { key, closesAt: receivedAt + coalesce.windowMs };
+  return { key, closesAt: at + coalesce.windowMs };
 }
 
 function toIdempotency(

@@ -10,8 +10,10 @@ import { SELECT_RUNS, toWholeRun } from "./runs.ts";
 
 export function claimRuns(transaction: Transaction, limit: number, now: number, limits?: RunLimits): ClaimedRun[] {
   const due = listReadyMappings(transaction).flatMap((mapping) => {
-    const room = roomOf(transaction, { mapping, limit: limits?.get(mapping) }, now);
-    return listDue(transaction, mapping, Math.min(limit, room), now);
+    const { concurrency, rate } = limits?.get(mapping) ?? {};
+    const places = placesOf(transaction, mapping, concurrency);
+    const starts = rate ? startsLeft(transaction, mapping, rate, now) : Infinity;
+    return listDue(transaction, mapping, Math.min(limit, places, starts), now);
   });
   return due
     .toSorted((a, b) => a.dueAt - b.dueAt || a.seq - b.seq)
@@ -74,17 +76,7 @@ function listDue(database: Database, mapping: string, limit: number, now: number
   return rows.map((row) => ({ seq: integer(row.seq), dueAt: integer(row.due_at), mapping }));
 }
 
-/** How many more of a mapping's runs may start now. */
-function roomOf(
-  database: Database,
-  { mapping, limit }: { mapping: string; limit: RunLimit | undefined },
-  now: number,
-): number {
-  const { concurrency, rate } = limit ?? {};
-  const places = placesOf(database, mapping, concurrency);
-  return rate ? Math.min(places, startsLeft(database, mapping, rate, now)) : places;
-}
-
+/** How many more of a mapping's runs may be running at once. */
 function placesOf(database: Database, mapping: string, concurrency: number | undefined): number {
   if (concurrency === undefined) return Infinity;
   const row = database.get(
@@ -114,7 +106,7 @@ function startRun(transaction: Transaction, seq: number, now: number): ClaimedRu
 
 type Rate = NonNullable<RunLimit["rate"]>;
 
-/** How many more of a mapping's runs may start now. */
+/** How many more of a mapping's runs may start within its period. */
 function startsLeft(database: Database, mapping: string, { max, perMs }: Rate, now: number): number {
   const row = database.get(
     "SELECT count(*) AS starts FROM run_starts WHERE mapping = ? AND started_at > ? AND started_at <= ?",

@@ -38,7 +38,8 @@ function withinBytes(events: SqlRow[]): SqlRow[] {
 function deleteEvent(database: Database, id: string, receipts: string): void {
   deleteRuns(database, id, receipts);
   database.run("DELETE FROM deliveries WHERE event_id = ?", id);
-  detachPending(database, id);
+  // Pending system events outlive their event.
+  database.run("UPDATE entries SET event_id = NULL WHERE event_id = ? AND pending = 1", id);
   deleteEntries(database, "event_id = ?", id);
   database.run("DELETE FROM event_states WHERE seq = (SELECT seq FROM events WHERE id = ?)", id);
   database.run("DELETE FROM events WHERE id = ?", id);
@@ -76,18 +77,11 @@ function deleteLoose(database: Database, table: "runs" | "deliveries", keepFrom:
 /** Deletes the entries that meet the condition and are not pending, and sessions that become empty. Gives the number of entries. */
 function deleteEntries(database: Database, condition: string, value: string | number): number {
   const rows = database.all(`DELETE FROM entries WHERE ${condition} AND pending = 0 RETURNING session_key`, value);
-  for (const row of rows) shortenSession(database, text(row.session_key));
+  for (const { session_key: key } of rows) {
+    database.run("UPDATE sessions SET entries = entries - 1 WHERE key = ?", text(key));
+    database.run("DELETE FROM sessions WHERE key = ? AND entries = 0", text(key));
+  }
   return rows.length;
-}
-
-/** Pending system events outlive their event. */
-function detachPending(database: Database, eventId: string): void {
-  database.run("UPDATE entries SET event_id = NULL WHERE event_id = ? AND pending = 1", eventId);
-}
-
-function shortenSession(database: Database, key: string): void {
-  database.run("UPDATE sessions SET entries = entries - 1 WHERE key = ?", key);
-  database.run("DELETE FROM sessions WHERE key = ? AND entries = 0", key);
 }
 
 /** Deletes a batch of keys that have expired or exceed `maxKeys`, except those of unfinished events. Gives how many. */

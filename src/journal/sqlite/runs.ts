@@ -8,11 +8,10 @@ import type { Transaction } from "./group-commit.ts";
 import { isLeaseHeld } from "./leases.ts";
 
 export function completeRun(transaction: Transaction, claim: Claim, outcome: TurnOutcome): boolean {
-  const { finishedAt, entries, deliveries } = outcome;
-  const run = endRun(transaction, claim, { state: "done", finishedAt, outcome: toOutcome(outcome) });
+  const run = endRun(transaction, claim, toEnd(outcome));
   if (!run) return false;
-  insertEntries(transaction, entries);
-  insertDeliveries(transaction, deliveries, finishedAt);
+  insertEntries(transaction, outcome.entries);
+  insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
   // After its deliveries, which keep the event open.
   updateEventCounts(transaction, run, { open: -1, lost: 0 });
   return true;
@@ -76,11 +75,9 @@ export function completeHeartbeat(
   outcome: TurnOutcome,
 ): boolean {
   if (!isLeaseHeld(transaction, lease)) return false;
-  const { finishedAt, entries, deliveries } = outcome;
-  const end = { state: "done", finishedAt, outcome: toOutcome(outcome) } as const;
-  if (!insertHeartbeat(transaction, { ...run, ...end })) return false;
-  insertEntries(transaction, entries);
-  insertDeliveries(transaction, deliveries, finishedAt);
+  if (!insertHeartbeat(transaction, { ...run, ...toEnd(outcome) })) return false;
+  insertEntries(transaction, outcome.entries);
+  insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
   consumeSystemEvents(transaction, consumedSeqs);
   return true;
 }
@@ -105,8 +102,8 @@ const INSERT_HEARTBEAT = `
 /** The `outcome` column: what is only read whole. */
 type Outcome = Pick<Run, "reply" | "model" | "usage" | "warnings">;
 
-function toOutcome({ reply, model, usage, warnings }: TurnOutcome): string {
-  return JSON.stringify({ reply, model, usage, warnings } satisfies Outcome);
+function toEnd({ finishedAt, reply, model, usage, warnings }: TurnOutcome): End {
+  return { state: "done", finishedAt, outcome: JSON.stringify({ reply, model, usage, warnings } satisfies Outcome) };
 }
 
 /** Rows for `toRun`. */
