@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_ROOT } from "../../config/package.ts";
 import { ConfigError } from "../../errors.ts";
@@ -28,12 +28,14 @@ export function addTransform(program: Command, io: CliIo): void {
 /** With these two files an editor completes a transform with nothing installed. */
 const TYPES = "hookline.d.ts";
 const COMPILER_OPTIONS = "tsconfig.json";
+/** The package's own folder of transforms. */
+const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");
 
 /** Writes the transform, its samples, and what an editor needs beside them. Never overwrites a file of the user. */
 async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<void> {
   const name = requireName(given.replace(/\.ts$/, ""));
   const folder = await locateTransforms(flags, io);
-  const files = transformTemplate(name);
+  const files = readTemplate(name);
   requireFree(folder, Object.keys(files));
 
   for (const [file, text] of Object.entries(files)) write(path.join(folder, file), text);
@@ -45,7 +47,7 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
     ...[...Object.keys(files), ...support].map((file) => `  ${path.join(shown, file)}`),
     "",
     "The mapping for hooks.mappings in your configuration:",
-    `  ${mappingTemplate(name)}`,
+    `  ${toMapping(name)}`,
     "",
     "Next, run its samples at every save:",
     `  webhooks test ${shown} --watch`,
@@ -71,7 +73,7 @@ function requireFree(folder: string, files: string[]): void {
 /** The types belong to this version and are always written; existing compiler options belong to the user. */
 function copySupport(folder: string): string[] {
   const wanted = existsSync(path.join(folder, COMPILER_OPTIONS)) ? [TYPES] : [TYPES, COMPILER_OPTIONS];
-  for (const file of wanted) copyFileSync(path.join(PACKAGE_ROOT, "transforms", file), path.join(folder, file));
+  for (const file of wanted) copyFileSync(path.join(TRANSFORMS, file), path.join(folder, file));
   return wanted;
 }
 
@@ -80,56 +82,19 @@ function write(file: string, text: string): void {
   writeFileSync(file, text);
 }
 
+/** The template's own name, in the names of its files and in its samples. */
+const TEMPLATE = "template/status";
+
 /** The files of a new transform by name: a useful module, two payloads and what they lead to. */
-function transformTemplate(name: string): Record<string, string> {
-  return {
-    [`${name}.ts`]: MODULE,
-    [`${name}.samples/problem.json`]: toJson(PROBLEM),
-    [`${name}.samples/problem.expected.json`]: toJson([toProblemAction(name)]),
-    [`${name}.samples/all-well.json`]: toJson({ ...PROBLEM, status: "ok" }),
-    [`${name}.samples/all-well.expected.json`]: toJson([]),
-  };
+function readTemplate(name: string): Record<string, string> {
+  const files = globSync(`${TEMPLATE}{.ts,.samples/*}`, { cwd: TRANSFORMS }).toSorted();
+  const rename = (text: string): string => text.replaceAll(TEMPLATE, name);
+  return Object.fromEntries(
+    files.map((file) => [rename(file), rename(readFileSync(path.join(TRANSFORMS, file), "utf8"))]),
+  );
 }
 
-function mappingTemplate(name: string): string {
+function toMapping(name: string): string {
   const instructions = "Find the likely cause and say what to do.";
   return `{ match: { path: "${name}" }, transform: { module: "${name}.ts" }, instructions: "${instructions}" }`;
-}
-
-const MODULE = `import type { Transform, TransformResult } from "hookline";
-
-/** The part of the body that this transform reads. It comes from outside: any field may be missing. */
-interface Payload {
-  service?: string;
-  status?: string;
-  detail?: string;
-}
-
-const transform: Transform<Payload> = ({ payload }): TransformResult => {
-  const { service = "A service", status = "unknown", detail = "No detail was given." } = payload;
-  if (status === "ok") return null; // Nothing to do: the request is answered with 204.
-
-  console.log("status", status); // Shown by \`webhooks try\` and with the event.
-  return {
-    message: \`\${service} reports \${status}. \${detail}\`,
-    sessionKey: \`status:\${service}\`, // One conversation for each service.
-  };
-};
-export default transform;
-`;
-
-const PROBLEM = { service: "billing", status: "degraded", detail: "Queue length 1840, usually below 50." };
-
-function toProblemAction(name: string): object {
-  const { service, status, detail } = PROBLEM;
-  return {
-    kind: "agent",
-    message: `${service} reports ${status}. ${detail}`,
-    name,
-    sessionKey: `status:${service}`,
-  };
-}
-
-function toJson(value: unknown): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
 }

@@ -48,10 +48,9 @@ async function askConsent(
     clientSecret: textOf(resolved, "clientSecret"),
     user,
     tokenUrl: textOf(partOf(current, "oauth"), "tokenUrl"),
-    apiUrl: textOf(current, "apiUrl"),
   });
   terminal.show(`\nOpen this page in a browser on this machine:\n\n${consent.url}\n`);
-  const { refreshToken } = await terminal.withSpinner("Waiting for the consent", () =>
+  const refreshToken = await terminal.withSpinner("Waiting for the consent", () =>
     consent.wait(AbortSignal.timeout(CONSENT_MS)),
   );
   return storeSecret(session, REFRESH_TOKEN_FILE, refreshToken);

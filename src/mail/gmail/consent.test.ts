@@ -16,7 +16,6 @@ async function start(client: object = {}): Promise<{ consent: Consent; query: UR
   const urls = {
     authUrl: `${server.url}/o/oauth2/v2/auth`,
     tokenUrl: `${server.url}/oauth2/token`,
-    apiUrl: server.url,
   };
   const consent = await createConsent({ ...GMAIL_CLIENT, ...urls, user: server.source.user, ...client });
   onTestFinished(() => consent.close());
@@ -55,8 +54,7 @@ test("returns a refresh token that opens the mailbox", async () => {
     status: 200,
     text: "Done. You can close this page.",
   });
-  const { refreshToken, email } = await given;
-  expect(email).toBe(server.source.user);
+  const refreshToken = await given;
   const oauth = { ...GMAIL_CLIENT, refreshToken, tokenUrl: `${server.url}/oauth2/token` };
   await createGmail({ ...server.source, oauth }).check(signal);
 });
@@ -68,7 +66,7 @@ test("ignores answers without its own state", async () => {
     expect((await fetch(`${back}/${answer}`)).status).toBe(400);
   }
   await press(query);
-  await expect(given).resolves.toMatchObject({ email: server.source.user });
+  await expect(given).resolves.toMatch(/./);
 });
 
 test("rejects if the consent is refused", async () => {

@@ -1,11 +1,11 @@
-import type { OAuth2Client } from "google-auth-library";
+import type { CodeChallengeMethod, OAuth2Client } from "google-auth-library";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { MailError } from "../../errors.ts";
 import { untilAborted } from "../../shared/async.ts";
 import { sameSecret } from "../../shared/secret.ts";
-import { createGmailApi, createOAuthClient, loadS256 } from "./api.ts";
+import { createOAuthClient } from "./api.ts";
 import { toMailError } from "./errors.ts";
 
 /** To read the mailbox and to pull its notifications. */
@@ -19,21 +19,20 @@ export interface ConsentOptions {
   user?: string;
   authUrl?: string;
   tokenUrl?: string;
-  apiUrl?: string;
 }
 
 export interface Consent {
   /** The page where the user consents, to be opened on this machine. */
   url: string;
-  /** Resolves after the consent. Rejects with a `MailError` if it is refused, or with the signal's reason. Call it once. */
-  wait(signal: AbortSignal): Promise<{ refreshToken: string; email: string }>;
+  /** Resolves to a refresh token after the consent. Rejects with a `MailError` if it is refused, or with the signal's reason. Call it once. */
+  wait(signal: AbortSignal): Promise<string>;
   /** Stops listening. `wait` does it too. */
   close(): void;
 }
 
 /** Asks a user for access to a mailbox in the browser, with a loopback redirect, a state and PKCE (RFC 8252). */
 export async function createConsent(options: ConsentOptions): Promise<Consent> {
-  const { user, apiUrl, ...clientOptions } = options;
+  const { user, ...clientOptions } = options;
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
@@ -48,15 +47,15 @@ export async function createConsent(options: ConsentOptions): Promise<Consent> {
     scope: SCOPES,
     state,
     code_challenge: codeChallenge,
-    code_challenge_method: await loadS256(),
+    code_challenge_method: "S256" as CodeChallengeMethod,
     ...(user && { login_hint: user }),
   });
   return { url, wait, close };
 
-  async function wait(signal: AbortSignal): ReturnType<Consent["wait"]> {
+  async function wait(signal: AbortSignal): Promise<string> {
     try {
       const code = await untilAborted(receiveCode(server, state), signal);
-      return await redeem(client, { code, codeVerifier }, { apiUrl, signal });
+      return await redeem(client, { code, codeVerifier });
     } finally {
       close();
     }
@@ -90,18 +89,11 @@ function receiveCode(server: Server, state: string): Promise<string> {
   return promise;
 }
 
-async function redeem(
-  client: OAuth2Client,
-  proof: { code: string; codeVerifier: string },
-  { apiUrl, signal }: { apiUrl: string | undefined; signal: AbortSignal },
-): Promise<{ refreshToken: string; email: string }> {
+async function redeem(client: OAuth2Client, proof: { code: string; codeVerifier: string }): Promise<string> {
   const { tokens } = await client.getToken(proof).catch((error: unknown) => {
     throw toMailError(error, "get a refresh token");
   });
-  client.setCredentials(tokens);
-  const { emailAddress: email } = await (await createGmailApi(client, apiUrl)).profile(signal);
-  const { refresh_token: refreshToken } = tokens;
-  if (refreshToken && email) return { refreshToken, email };
+  if (tokens.refresh_token) return tokens.refresh_token;
   const advice = "Remove the app at https://myaccount.google.com/permissions and try again.";
   throw new MailError("login", `Google gave no refresh token. ${advice}`);
 }
