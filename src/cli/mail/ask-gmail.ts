@@ -1,7 +1,8 @@
 import path from "node:path";
 import { resolveReferences } from "../../config/references.ts";
 import { ConfigError } from "../../errors.ts";
-import { createConsent, partOf } from "../../mail/setup/index.ts";
+import { createConsent } from "../../mail/gmail/consent.ts";
+import { partOf } from "../../mail/setup/plan.ts";
 import { askOAuthClient, askRefreshToken, REFRESH_TOKEN_FILE } from "./ask-imap.ts";
 import { type Session, storeSecret, textOf } from "./prompter.ts";
 import type { Terminal } from "./terminal.ts";

@@ -1,16 +1,9 @@
 import { isLoopback } from "../../mail/options.ts";
 import { MailError } from "../../errors.ts";
-import {
-  findHint,
-  findObstacle,
-  findServer,
-  type FoundServer,
-  listFolders,
-  loadMailbox,
-  loginSignal,
-  parseMailAddress,
-  partOf,
-} from "../../mail/setup/index.ts";
+import { listFolders } from "../../mail/imap/imap.ts";
+import { findServer } from "../../mail/setup/discover.ts";
+import { loadMailbox, loginSignal, partOf } from "../../mail/setup/plan.ts";
+import { findHint, findObstacle, type FoundServer, parseMailAddress } from "../../mail/setup/providers.ts";
 import { askSecret, MissingAnswer, type Prompter, type Session, textOf } from "./prompter.ts";
 
 /** Part of `hooks.mail.source` as it will be written. */

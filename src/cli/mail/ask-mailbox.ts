@@ -1,4 +1,5 @@
-import { findProvider, parseMailAddress, partOf, type Target } from "../../mail/setup/index.ts";
+import { partOf, type Target } from "../../mail/setup/plan.ts";
+import { findProvider, parseMailAddress } from "../../mail/setup/providers.ts";
 import { askGmail } from "./ask-gmail.ts";
 import { askImap } from "./ask-imap.ts";
 import { type Prompter, type Session, textOf } from "./prompter.ts";

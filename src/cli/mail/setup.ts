@@ -2,7 +2,6 @@ import { stripVTControlCharacters } from "node:util";
 import { readConfigText } from "../../config/load.ts";
 import { ConfigError, MailError, messageOf, toSentence } from "../../errors.ts";
 import {
-  findHint,
   hideSecrets,
   isDone,
   loginSignal,
@@ -11,7 +10,8 @@ import {
   type SetupPlan,
   type Target,
   writeSetup,
-} from "../../mail/setup/index.ts";
+} from "../../mail/setup/plan.ts";
+import { findHint } from "../../mail/setup/providers.ts";
 import type { MailSource } from "../../mail/source.ts";
 import { buildProgram, type Program } from "../../program/build.ts";
 import { toPrintable } from "../../telemetry/log.ts";
@@ -21,7 +21,7 @@ import { describeError, locateNewConfig } from "../context.ts";
 import { formatDiff } from "../format.ts";
 import { type CliIo, print, printError } from "../io.ts";
 import { askMailbox, askSettings } from "./ask-mailbox.ts";
-import type { SetupFlags } from "./flags.ts";
+import type { SetupFlags } from "./commands.ts";
 import { createPrompter, MissingAnswer, type Prompter, textOf } from "./prompter.ts";
 import { Cancelled, createTerminal } from "./terminal.ts";
 

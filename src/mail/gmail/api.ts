@@ -1,5 +1,5 @@
 import type { gmail_v1 } from "@googleapis/gmail";
-import type { OAuth2Client } from "google-auth-library";
+import type { CodeChallengeMethod, OAuth2Client } from "google-auth-library";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isRateLimit, readGoogleError, toMailError } from "./errors.ts";
 
@@ -127,4 +127,9 @@ export async function createOAuthClient(options: OAuthClientOptions): Promise<OA
   });
   if (refreshToken) client.setCredentials({ refresh_token: refreshToken });
   return client;
+}
+
+/** The name of SHA-256 for a code challenge. */
+export async function loadS256(): Promise<CodeChallengeMethod> {
+  return (await import("google-auth-library")).CodeChallengeMethod.S256;
 }

@@ -1,11 +1,11 @@
-import type { CodeChallengeMethod, OAuth2Client } from "google-auth-library";
+import type { OAuth2Client } from "google-auth-library";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { MailError } from "../../errors.ts";
 import { untilAborted } from "../../shared/async.ts";
 import { sameSecret } from "../../shared/secret.ts";
-import { createOAuthClient } from "./api.ts";
+import { createOAuthClient, loadS256 } from "./api.ts";
 import { toMailError } from "./errors.ts";
 
 /** To read the mailbox and to pull its notifications. */
@@ -47,7 +47,7 @@ export async function createConsent(options: ConsentOptions): Promise<Consent> {
     scope: SCOPES,
     state,
     code_challenge: codeChallenge,
-    code_challenge_method: "S256" as CodeChallengeMethod,
+    code_challenge_method: await loadS256(),
     ...(user && { login_hint: user }),
   });
   return { url, wait, close };
