@@ -223,6 +223,12 @@ describe("a dry run", () => {
     expect((await trial([])).status).toBe(400);
   });
 
+  test.each([5_000, 100_000])("is refused for a payload that nests %i levels deep", async (depth) => {
+    service = await startService({ config, files });
+    const answer = await trial(`{"hook":"t","payload":${"[".repeat(depth)}${"]".repeat(depth)}}`);
+    expect(answer).toMatchObject({ status: 400, body: { code: "invalid_json" } });
+  });
+
   async function trial(body: unknown) {
     const response = await fetch(`${service.url}/api/try`, {
       method: "POST",
