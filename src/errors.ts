@@ -57,13 +57,23 @@ interface HttpErrorEntry {
 
 export type HookErrorCode = keyof typeof HTTP_ERRORS;
 
+/** What the mapping step adds for the operator. It is stored on the event, and the caller does not see it. */
+export interface HookErrorDetail {
+  /** The id of the mapping. */
+  mapping?: string;
+  /** What a transform threw. */
+  message?: string;
+  /** Begins with the message. */
+  trace?: string;
+  log?: LogLine[];
+}
+
 export interface HookErrorOptions {
   /** Replaces the sentence of the table. It never holds a piece of the body, a path, a stack or a secret. */
   message?: string;
   /** Added to the headers of the table. */
   headers?: Record<string, string>;
-  /** For the operator, stored on the event: a transform's stack, its log. */
-  detail?: unknown;
+  detail?: HookErrorDetail;
   cause?: unknown;
 }
 
@@ -73,9 +83,9 @@ export class HookError extends Error {
   readonly status: number;
   readonly code: HookErrorCode;
   readonly headers: Record<string, string>;
-  readonly detail: unknown;
+  readonly detail: HookErrorDetail;
 
-  constructor(code: HookErrorCode, { message, headers, detail, cause }: HookErrorOptions = {}) {
+  constructor(code: HookErrorCode, { message, headers, detail = {}, cause }: HookErrorOptions = {}) {
     const known: HttpErrorEntry = HTTP_ERRORS[code];
     super(message ?? known.message, { cause });
     this.status = known.status;
@@ -125,8 +135,7 @@ export class DriverError extends Error {
   override name = "DriverError";
   /** A plugin may bring its own copy of this class. */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    if (super[Symbol.hasInstance](value)) return true;
-    return this === DriverError && value instanceof Error && value.name === "DriverError" && "retryable" in value;
+    return super[Symbol.hasInstance](value) || (this === DriverError && looksLike(value, "DriverError", "retryable"));
   }
 
   /** Whether another attempt can succeed. */
@@ -146,8 +155,7 @@ export class MailError extends Error {
   override name = "MailError";
   /** A plugin may bring its own copy of this class. */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    if (super[Symbol.hasInstance](value)) return true;
-    return this === MailError && value instanceof Error && value.name === "MailError" && "kind" in value;
+    return super[Symbol.hasInstance](value) || (this === MailError && looksLike(value, "MailError", "kind"));
   }
 
   /**
@@ -201,4 +209,8 @@ export function toSentence(problem: ConfigProblem): string {
 /** The message of anything that was thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+function looksLike(value: unknown, name: string, field: string): boolean {
+  return value instanceof Error && value.name === name && field in value;
 }

@@ -90,15 +90,11 @@ function toAnswer(result: AcceptResult): HttpResponse {
 /** How long a count of the journal is used, in milliseconds. */
 const MAX_AGE_MS = 500;
 
-interface BacklogGuard {
-  /** Throws a 503 `HookError` while too many runs are waiting. */
-  requireRoom(): void;
-  /** Counts newly accepted runs. */
-  add(runs: number): void;
-}
-
 /** Refuses requests while `maxPending()` runs or more are unfinished, so that the backlog stays bounded. */
-function createBacklogGuard(journal: Journal, maxPending: () => number): BacklogGuard {
+function createBacklogGuard(
+  journal: Journal,
+  maxPending: () => number,
+): { requireRoom(): void; add(runs: number): void } {
   let pending = 0;
   let countedAt = 0;
 

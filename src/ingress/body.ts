@@ -100,7 +100,7 @@ function receiveBody({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits): P
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    const timer = setTimeout(() => fail(tooSlow()), timeoutMs);
+    const timer = setTimeout(onTimeout, timeoutMs);
 
     function onData(chunk: Buffer): void {
       chunks.push(chunk);
@@ -113,6 +113,10 @@ function receiveBody({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits): P
     }
     function onError(cause: Error): void {
       fail(new ClientGone("the body broke off", { cause }));
+    }
+    function onTimeout(): void {
+      const message = "The body did not arrive in time.";
+      fail(new HookError("request_timeout", { message, headers: { Connection: "close" } }));
     }
     function onClose(): void {
       fail(new ClientGone("the connection was closed"));
@@ -136,13 +140,6 @@ function receiveBody({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits): P
 function bodyTooLarge(maxBytes: number): HookError {
   return new HookError("body_too_large", {
     message: `The body is over the limit of ${maxBytes} bytes.`,
-    headers: { Connection: "close" },
-  });
-}
-
-function tooSlow(): HookError {
-  return new HookError("request_timeout", {
-    message: "The body did not arrive in time.",
     headers: { Connection: "close" },
   });
 }

@@ -58,16 +58,11 @@ export function writeResponse(exchange: Exchange, response: HttpResponse, res: S
   } else res.end(body);
 }
 
-interface WireResponse {
-  headers: Record<string, string>;
-  body: string | Readable | undefined;
-}
-
 /** The response with all its headers and its body as text. */
 export function toWire(
   { id, answerHeaders }: Pick<Exchange, "id" | "answerHeaders">,
   response: HttpResponse,
-): WireResponse {
+): { headers: Record<string, string>; body: string | Readable | undefined } {
   const headers: Record<string, string> = { ...answerHeaders, ...response.headers, "X-Request-Id": id };
   if (response.body === undefined || response.body instanceof Readable) return { headers, body: response.body };
   const body = JSON.stringify(response.body);
@@ -96,13 +91,13 @@ function discardRest(req: IncomingMessage, maxMs: number, done: () => void): voi
   req.on("data", onData).on("end", stop).on("close", stop).resume();
 }
 
-type ClientErrorHandler = (error: NodeJS.ErrnoException, socket: Socket) => void;
-
 /**
  * Answers bytes that are not an HTTP request, then closes the connection. `newest` gives the connection's latest
  * response.
  */
-export function createClientErrorHandler(newest: (socket: Socket) => ServerResponse | undefined): ClientErrorHandler {
+export function createClientErrorHandler(
+  newest: (socket: Socket) => ServerResponse | undefined,
+): (error: NodeJS.ErrnoException, socket: Socket) => void {
   /** The parser reports each further piece of a broken stream again. */
   const refused = new WeakSet<Socket>();
 

@@ -74,7 +74,11 @@ export function createServeHook({ current, telemetry, receive, refused }: HookOp
       throw error;
     }
     const latest = current();
-    if (latest !== program) await verifyAgain(request, doorRequest, exchange, latest);
+    if (latest !== program) {
+      // An upload can take minutes: a token that was revoked meanwhile no longer counts.
+      if (!latest.config.hooks.enabled) throw new HookError("not_found");
+      request.credential = (await verify(latest.doors.find(hook), doorRequest, exchange)).credential;
+    }
     return receive(request);
   };
 
@@ -87,18 +91,6 @@ export function createServeHook({ current, telemetry, receive, refused }: HookOp
     }
     rateLimit.fail(client);
     throw new HookError("unauthorized", { message: verification.refusal });
-  }
-
-  /** An upload can take minutes: a token that was revoked meanwhile no longer counts. */
-  async function verifyAgain(
-    request: HookRequest,
-    doorRequest: DoorRequest,
-    exchange: Exchange,
-    { config, doors }: IngressProgram,
-  ): Promise<void> {
-    if (!config.hooks.enabled) throw new HookError("not_found");
-    const { credential } = await verify(doors.find(request.hook), doorRequest, exchange);
-    request.credential = credential;
   }
 }
 

@@ -33,7 +33,7 @@ export function toRefusedEvent(
   error: HookError,
   options: Pick<EventOptions, "redact">,
 ): NewEvent {
-  const { mapping, message, trace, log = [] } = detailOf(error);
+  const { mapping, message, trace, log = [] } = error.detail;
   return {
     ...toOrigin(request, options.redact),
     mapping,
@@ -41,7 +41,6 @@ export function toRefusedEvent(
     actions: [],
     warnings: request.warnings ?? [],
     log,
-    // A trace begins with the message.
     failure: { code: error.code, message: error.message, detail: trace || message },
   };
 }
@@ -93,18 +92,6 @@ const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}
 
 function toTraceparent({ traceparent }: HookRequest["headers"]): string | undefined {
   return traceparent !== undefined && TRACEPARENT.test(traceparent) ? traceparent : undefined;
-}
-
-/** What the mapping step attaches to its errors for the operator. */
-interface RefusalDetail {
-  mapping?: string;
-  message?: string;
-  trace?: string;
-  log?: Resolution["log"];
-}
-
-function detailOf(error: HookError): RefusalDetail {
-  return typeof error.detail === "object" && error.detail !== null ? error.detail : {};
 }
 
 type Origin = Pick<NewEvent, "id" | "hook" | "receivedAt" | "replayOf" | "credential" | "traceparent" | "request">;

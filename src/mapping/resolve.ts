@@ -178,8 +178,7 @@ function withDetail(error: unknown, detail: { mapping: string; log: LogLine[] })
   const known = error instanceof RangeError ? TOO_DEEP : error;
   if (!(known instanceof HookError)) return known;
   const { code, message, headers } = known;
-  const own = typeof known.detail === "object" ? known.detail : {};
-  return new HookError(code, { message, headers, detail: { ...detail, ...own }, cause: error });
+  return new HookError(code, { message, headers, detail: { ...detail, ...known.detail }, cause: error });
 }
 
 const TOO_DEEP = new HookError("invalid_payload", { message: "The payload is nested too deeply." });

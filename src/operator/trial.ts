@@ -32,19 +32,10 @@ export async function runTrial(
   } catch (error) {
     if (!(error instanceof HookError)) throw error;
     const { status, code, message } = error;
-    const { log = [], mapping, trace, message: cause }: ErrorDetail = Object(error.detail);
-    // A trace begins with the message.
+    const { log = [], mapping, trace, message: cause } = error.detail;
     const detail = status === 404 ? explainUnknownHook(request.hook, mappings) : trace || cause;
     return { ok: false, mapping, status, code, error: message, detail, log, durationMs: elapsed() };
   }
-}
-
-/** What the mapping step adds to its errors for the operator. */
-interface ErrorDetail {
-  message?: string;
-  trace?: string;
-  mapping?: string;
-  log?: LogLine[];
 }
 
 interface TrialInput {
