@@ -1,4 +1,4 @@
-/** An agent's program outlives neither the service nor its history file, also when nothing ends in order. */
+/** An agent's program ends with the service, and its history file is removed, even after an unclean end. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";

@@ -12,7 +12,7 @@ const tokens = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
 
 let folder: string;
 let model: Server;
-/** The turns that the model was asked for. */
+/** The prompts that the model got. */
 let asked: number;
 let answering: boolean;
 

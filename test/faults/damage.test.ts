@@ -1,4 +1,4 @@
-/** Damaged files before a restart: what is read back is whole, or the start is refused by name. */
+/** Damaged files before a restart: the service reads only complete data, or refuses to start and names the file. */
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -13,7 +13,7 @@ const EVENTS = 24;
 const LOG = "journal.db-wal";
 const PAGE_BYTES = 4096;
 
-/** A state folder as a kill leaves it: every commit is in the write-ahead log. */
+/** A state folder after a kill: every commit is in the write-ahead log. */
 let killed: string;
 let accepted: string[];
 
@@ -61,7 +61,7 @@ test("a write-ahead log with a flipped bit anywhere keeps a prefix of complete c
 
 test("a file damaged in the middle is refused at the start or at a write, never taken as intact", async () => {
   await withDamaged(LOG, undamaged, async (folder) => {
-    // closing moves the log's content there
+    // Closing moves the log's content to the database file.
     await (await open(folder)).close();
     const file = path.join(folder, "journal.db");
     writeFileSync(file, readFileSync(file).fill(0xa5, PAGE_BYTES));
@@ -71,8 +71,8 @@ test("a file damaged in the middle is refused at the start or at a write, never 
 });
 
 /**
- * Opens the folder with its log damaged and gives how many events it holds. They must be the first that were accepted,
- * each whole, and new ones must be accepted after them.
+ * Opens the folder with its damaged log and returns the number of events. They must be the first accepted ones, each
+ * complete, and new ones must be accepted after them.
  */
 async function keptAfter(damage: (bytes: Buffer) => Buffer): Promise<number> {
   return withDamaged(LOG, damage, async (folder) => {

@@ -1,4 +1,4 @@
-/** The disk fails under a running service: no 2xx without its commit, a clear word, and no hand needed afterwards. */
+/** The disk fails while the service runs: no 2xx without a commit, a clear message, and automatic recovery. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Client, createClient, waitFor } from "../support/client.ts";
 import { createGate, type Gate } from "../support/gate.ts";
-import { type Outside, startOutside } from "../support/outside.ts";
+import { type ExternalServices, startExternalServices } from "../support/external-services.ts";
 import { type ServiceProcess, startProcess } from "../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
 import { canMount, mountDisk, type SmallDisk } from "./disk/small-disk.ts";
@@ -15,19 +15,19 @@ import { allowWrites, refuseWrites } from "./disk/write-limit.ts";
 const isRoot = process.getuid?.() === 0;
 
 let folder: string;
-let outside: Outside;
-/** The chat service answers once it is open. */
+let external: ExternalServices;
+/** The chat service answers once the gate is open. */
 let gate: Gate;
 let service: ServiceProcess | undefined;
 
 beforeEach(async () => {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-faults-"));
   gate = createGate();
-  outside = await startOutside({ hold: () => gate.passed });
+  external = await startExternalServices({ hold: () => gate.passed });
 });
 afterEach(async () => {
   await kill();
-  await outside.close();
+  await external.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -69,7 +69,7 @@ describe.runIf(process.platform === "linux")("a disk that reports errors", () =>
   test("a message that was sent meanwhile is recorded later, and not sent again", async () => {
     const client = await start();
     const { body } = await client.post("agent", { message: "hello", channel: "slack", to: "C00000001" });
-    await waitFor(() => outside.messages.length === 1, "the message to be under way");
+    await waitFor(() => external.messages.length === 1, "the message to be under way");
     refuseWrites(pidOf(service));
     gate.open();
     await waitFor(() => service?.errors().includes("journal unavailable, will try again"), "the refusal");
@@ -78,7 +78,7 @@ describe.runIf(process.platform === "linux")("a disk that reports errors", () =>
       status: "done",
       deliveries: [{ state: "sent" }],
     });
-    expect(outside.messages).toHaveLength(1);
+    expect(external.messages).toHaveLength(1);
   });
 });
 
@@ -168,7 +168,7 @@ async function expectRefused(client: Client, reason: string): Promise<void> {
   await waitFor(() => service?.errors().includes(reason), `the log to say: ${reason}`);
 }
 
-/** After a kill and a restart there are just these wakes, in this order. */
+/** After a kill and a restart there are exactly these wakes, in this order. */
 async function expectKept(texts: string[], state?: string): Promise<void> {
   await kill();
   const client = await start(state);
@@ -190,7 +190,7 @@ function pidOf(started: ServiceProcess | undefined): number {
 
 function writeConfig(state = path.join(folder, "state")): string {
   const file = path.join(folder, "webhooks.json5");
-  const slack = { token: "xoxb-000000000000-test", baseUrl: outside.slackUrl };
+  const slack = { token: "xoxb-000000000000-test", baseUrl: external.slackUrl };
   writeFileSync(
     file,
     JSON.stringify(withTokens({ store: { path: state }, channels: { slack }, log: { level: "info" } })),

@@ -1,6 +1,6 @@
 /**
- * The long form: tens of thousands of hooks while the service is killed again and again. Prints what was lost, what came
- * twice and what came in the wrong order, and exits 1 where that is anything at all.
+ * The long form: tens of thousands of hooks while the service is killed repeatedly. Prints the number of lost, duplicated
+ * and out-of-order effects, and exits 1 if there are any.
  *
  *     npm run faults -- --seed 7 --hooks 20000 --kills 50
  */
@@ -18,7 +18,7 @@ const seed = Number(values.seed);
 const hooks = Number(values.hooks);
 const kills = Number(values.kills);
 
-console.log(`Seed ${seed}: the same kills again with --seed ${seed}.`);
+console.log(`Seed ${seed}: repeat these kills with --seed ${seed}.`);
 await run({ signal: "SIGKILL", hooks, kills, seed });
 await run({ signal: "SIGTERM", hooks: Math.ceil(hooks / 3), kills: Math.ceil(kills / 3), seed });
 
@@ -36,13 +36,13 @@ function toRow(report: CampaignReport): object {
     lost: report.lost,
     duplicated: report.duplicated,
     "out of order": report.outOfOrder,
-    "turns again": report.turnsAgain,
-    "messages again": report.messagesAgain,
+    "repeated turns": report.turnsAgain,
+    "repeated messages": report.messagesAgain,
     seconds: report.seconds,
   };
 }
 
-/** A kill between a turn or a message and its record makes it happen again; a stop that waits must not. */
+/** A kill may repeat a turn or message that was not recorded yet; a clean stop must not. */
 function isClean(report: CampaignReport): boolean {
   const { lost, duplicated, outOfOrder, turnsAgain, messagesAgain, signal } = report;
   const again = signal === "SIGTERM" ? turnsAgain + messagesAgain : 0;

@@ -1,4 +1,4 @@
-/** A service in a separate process, with regular expressions on which a crafted request could backtrack without end. */
+/** A service in a separate process, with regular expressions on which a crafted request could cause catastrophic backtracking. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";

@@ -1,4 +1,4 @@
-/** Hostile transforms posted to over HTTP, beside honest traffic: only their own requests fail, and the service goes on. */
+/** Requests to hostile transforms beside honest traffic: only the hostile requests fail, and the service continues. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Service, startService } from "../support/service.ts";
 
@@ -7,7 +7,7 @@ const HOSTILE: Record<string, string> = {
   "an endless promise chain": "export default async () => { for (;;) await null; };",
   "a promise that never settles": "export default () => new Promise(() => {});",
   "a catastrophic expression": 'export default () => ({ message: String(/^(a+)+$/.test("a".repeat(40) + "!")) });',
-  "a native loop that heeds no timeout":
+  "a native loop that ignores timeouts":
     "export default () => { new Array(2 ** 31).fill(0).sort(() => 1); return null; };",
   "a string that doubles": 'export default () => { let s = "x"; for (;;) s += s; };',
   "arrays without end": "export default () => { const all: any[] = []; for (;;) all.push(new Array(1e5).fill(1.5)); };",
@@ -17,12 +17,12 @@ const HOSTILE: Record<string, string> = {
   "a deep recursion": "export default function f(): any { return f() + 1; }",
   "an error whose getters throw":
     'export default () => { const e = new Error("x"); for (const k of ["message", "stack", "name"]) Object.defineProperty(e, k, { get() { throw e; } }); throw e; };',
-  "a proxy that throws at every touch":
+  "a proxy that throws on every access":
     "export default () => new Proxy({}, { get() { throw 1; }, ownKeys() { throw 2; }, has() { throw 3; } });",
   "toJSON that loops": "export default () => ({ toJSON() { for (;;); } });",
   "a result of 50 MB": 'export default () => ({ message: "x".repeat(50_000_000) });',
   "a cycle": "export default () => { const a: any = {}; a.a = a; return a; };",
-  "a field that is no action's": 'export default () => ({ message: "x", constructor: { prototype: {} } });',
+  "an unknown action field": 'export default () => ({ message: "x", constructor: { prototype: {} } });',
 };
 
 const LOUD: Record<string, string> = {
@@ -69,7 +69,7 @@ beforeEach(() => {
 afterEach(expectHonestUnharmed);
 
 test.each(Object.keys(HOSTILE).map((name, index) => [name, `hostile${index}`]))(
-  "%s ends its own request only",
+  "%s ends only its own request",
   async (_, hook) => {
     const { status, body } = await service.post(hook, {});
     expect({ status, body }).toMatchObject({ status: 500, body: { ok: false, code: "transform_failed" } });
@@ -85,19 +85,19 @@ test("a valid request gets its action", async () => {
   expect(await service.try("honest", { n: 7 })).toMatchObject({ ok: true, actions: [{ message: "n 7" }] });
 });
 
-/** Honest requests go on, and none has failed. */
+/** Honest requests continue, and none has failed. */
 async function expectHonestUnharmed(): Promise<void> {
   await expect.poll(() => honest.statuses.length).toBeGreaterThan(answeredBefore);
   expect(honest.statuses.filter((status) => status !== 202)).toEqual([]);
 }
 
 interface Honest {
-  /** Of all that were answered so far. */
+  /** The number of answers so far. */
   statuses: number[];
   stop(): Promise<void>;
 }
 
-/** Three senders that go on until they are stopped. */
+/** Three senders that continue until they are stopped. */
 function startHonest(): Honest {
   const stop = new AbortController();
   const statuses: number[] = [];

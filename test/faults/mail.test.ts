@@ -32,7 +32,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("serve, killed again and again on its way through a backlog: each mail once", async () => {
+test("serve, killed repeatedly while it processes a backlog: each mail once", async () => {
   configure(toMailConfig(server, { batchSize: 3 }));
   let service = await serve();
   await expect.poll(() => folderStatus(client)).toMatchObject({ state: "watching" });
@@ -120,7 +120,7 @@ function configure(config: UserConfig): void {
   writeFileSync(file, JSON.stringify(config));
 }
 
-/** With a port that `mail run` finds the service at. */
+/** With a fixed port, so that `mail run` finds the service. */
 async function configureWithPort(config: UserConfig): Promise<number> {
   const port = await findFreePort();
   configure({ ...config, gateway: { ...config.gateway, port } });

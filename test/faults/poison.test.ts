@@ -1,4 +1,4 @@
-/** A turn that is under way at every kill, and a process that ends while a window is open. */
+/** A turn that is running at every kill, and a process that ends while a window is open. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -86,7 +86,7 @@ async function postTurn(url: string): Promise<string> {
   return body.eventId;
 }
 
-/** A model server that answers the turns it is told to, and leaves the others waiting. */
+/** A model server that answers only selected turns. */
 async function startModel(answers: () => boolean): Promise<Server> {
   const message = { role: "assistant", content: "at last" };
   const choices = [{ index: 0, message, finish_reason: "stop" }];

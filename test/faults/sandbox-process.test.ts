@@ -34,12 +34,12 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
   test.runIf(confined)("has no network", async () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
     const [child] = childrenOf(process.pid);
-    // The process that ran has left the network; another one may be about to.
+    // The process that ran has left the network namespace; another may be about to.
     const network = () => readlinkSync(`/proc/${child}/ns/net`);
     await expect.poll(network).not.toBe(readlinkSync("/proc/self/ns/net"));
   });
 
-  test("is gone after close, with its folder", async () => {
+  test("is removed after close, with its folder", async () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
     const work = childrenOf(process.pid).map((child) => readlinkSync(`/proc/${child}/cwd`));
     await runner.close();

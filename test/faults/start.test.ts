@@ -1,4 +1,4 @@
-/** A start that cannot be finished ends by itself, with what is to be mended, and leaves nothing at work. */
+/** A failed start ends the process, says what to fix, and leaves nothing running. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";

@@ -26,7 +26,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-// A user namespace has limits of its own: the real ones, without a change to the machine's.
+// A user namespace has its own limits, so the machine's limits stay unchanged.
 test.skipIf(!canLimit).each(["watches", "instances"])(
   "with no inotify %s left, files are polled, and the log says so",
   async (limit) => {
@@ -40,7 +40,7 @@ test.skipIf(!canLimit).each(["watches", "instances"])(
   },
 );
 
-/** Serves where the system gives out no more of `limit`. */
+/** Serves with the system's `limit` exhausted. */
 async function serveWithout(limit: string): Promise<{ client: Client; errors: () => string }> {
   const script = `echo 0 > /proc/sys/user/max_inotify_${limit} && exec "$@"`;
   const service = [process.execPath, main, "serve", "--config", path.join(folder, "webhooks.json5")];

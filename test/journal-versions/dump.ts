@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
-/** The whole file as SQL text. Triggers come last: the rows already bear what they did. */
+/** The whole file as SQL text. Triggers come last, because the rows already contain their effects. */
 export function dump(database: DatabaseSync): { version: number; sql: string } {
   const version = Number(database.prepare("PRAGMA user_version").get()?.user_version);
   const objects = readObjects(database);

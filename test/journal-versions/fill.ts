@@ -12,7 +12,7 @@ import {
 
 const ROUTE = { channel: "slack", to: "C1" } as const;
 
-/** Adds something in every state; the sessions are named after it. */
+/** Adds work in every state; the sessions are named after the state. */
 export async function fill(journal: Journal): Promise<void> {
   await addDone(journal);
   await addDead(journal);
@@ -53,7 +53,7 @@ async function addDead(journal: Journal): Promise<void> {
   await journal.deadLetterRun(run, { finishedAt: NOW + 10, error: "no", entries: [] });
 }
 
-/** One delivery that failed for good, and one that is under way. */
+/** One delivery that failed permanently, and one that is in progress. */
 async function addUndelivered(journal: Journal): Promise<void> {
   const run = await claimOne(journal, "undelivered");
   const { id: runId, eventId } = run;

@@ -1,5 +1,5 @@
 /**
- * Writes `version-<n>.sql`: a journal with something in every state, as this program leaves it when it is killed. Run it with
+ * Writes `version-<n>.sql`: a journal with work in every state, as after a kill of this program. Run it with
  * `node test/journal-versions/write.ts` before a schema version is released, never after.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

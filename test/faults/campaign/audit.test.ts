@@ -3,16 +3,16 @@ import { audit, type Effect } from "./audit.ts";
 
 describe("the audit finds", () => {
   test.each<[string, Effect[], object]>([
-    ["nothing where each came once, in order", of(1, 2, 3), {}],
-    ["what never came", of(1, 3), { lost: 1 }],
-    ["what never came at the end", of(1), { lost: 2 }],
-    ["what came twice", of(1, 2, 2, 3), { duplicated: 1 }],
-    ["what came again later", of(1, 2, 3, 1), { duplicated: 1 }],
-    ["what came too late", of(1, 3, 2), { outOfOrder: 1 }],
-    ["a message that comes again after a kill", lives([1, 2], [2, 3]), { again: 1 }],
-    ["a message that comes again after two kills", lives([1, 2], [2], [2, 3]), { again: 2 }],
-    ["that one before the last must not", lives([1, 2], [1, 3]), { duplicated: 1 }],
-    ["that none may twice in one life", lives([1, 2], [2, 2, 3]), { again: 1, duplicated: 1 }],
+    ["no difference if each arrives once, in order", of(1, 2, 3), {}],
+    ["a missing effect", of(1, 3), { lost: 1 }],
+    ["missing effects at the end", of(1), { lost: 2 }],
+    ["a duplicate", of(1, 2, 2, 3), { duplicated: 1 }],
+    ["a late duplicate", of(1, 2, 3, 1), { duplicated: 1 }],
+    ["a wrong order", of(1, 3, 2), { outOfOrder: 1 }],
+    ["a message repeated after a kill", acrossProcesses([1, 2], [2, 3]), { again: 1 }],
+    ["a message repeated after two kills", acrossProcesses([1, 2], [2], [2, 3]), { again: 2 }],
+    ["that only the last effect before a kill may be repeated", acrossProcesses([1, 2], [1, 3]), { duplicated: 1 }],
+    ["that no effect may be repeated in one process", acrossProcesses([1, 2], [2, 2, 3]), { again: 1, duplicated: 1 }],
   ])("%s", (_, effects, expected) => {
     expect(audit(effects, 3)).toEqual({ lost: 0, duplicated: 0, outOfOrder: 0, again: 0, ...expected });
   });
@@ -22,6 +22,6 @@ function of(...numbers: number[]): Effect[] {
   return numbers.map((number) => ({ number }));
 }
 
-function lives(...numbers: number[][]): Effect[] {
-  return numbers.flatMap((ofLife, life) => ofLife.map((number) => ({ number, life })));
+function acrossProcesses(...numbers: number[][]): Effect[] {
+  return numbers.flatMap((ofProcess, processNumber) => ofProcess.map((number) => ({ number, processNumber })));
 }

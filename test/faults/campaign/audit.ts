@@ -1,24 +1,24 @@
-/** How what happened to a lane's hooks differs from each of them once, in order. */
+/** The differences between the effects of a sender's hooks and each effect once, in order. */
 export interface Audit {
   /** Hooks without an effect. */
   lost: number;
-  /** Effects that came again, but for those in `again`. */
+  /** Repeated effects, except those in `again`. */
   duplicated: number;
-  /** Effects that came before an earlier one. */
+  /** Effects that arrived after a later one. */
   outOfOrder: number;
-  /** Turns or messages that came again because a kill fell between the first one and its record. */
+  /** Turns or messages repeated because a kill happened before the first one was recorded. */
   again: number;
 }
 
-/** One effect: the number of its hook, and which life of the service it came from where it happened outside. */
+/** One effect: the number of its hook and, for an external effect, the number of the service's process. */
 export interface Effect {
   number: number;
-  life?: number;
+  processNumber?: number;
 }
 
 /**
- * Counts against 1 … `hooks`. Only the last of one life may come again, as the first of a later life: the turns of one
- * session are taken one by one, and so are messages to one recipient sent.
+ * Compares the effects with 1 … `hooks`. Only the last effect of one process may be repeated, as the first of a later
+ * process: the turns of one session run one by one, and so do the messages to one recipient.
  */
 export function audit(effects: Effect[], hooks: number): Audit {
   const result = { lost: 0, duplicated: 0, outOfOrder: 0, again: 0 };
@@ -46,5 +46,5 @@ export function sumAudits(audits: Audit[]): Audit {
 }
 
 function isAgain(effect: Effect, before: Effect): boolean {
-  return effect.number === before.number && effect.life !== before.life;
+  return effect.number === before.number && effect.processNumber !== before.processNumber;
 }

@@ -1,44 +1,46 @@
 import { MAIN_SESSION } from "../../../src/types.ts";
 import type { Client } from "../../support/client.ts";
-import type { Arrival, Outside } from "../../support/outside.ts";
+import type { Arrival, ExternalServices } from "../../support/external-services.ts";
 import { audit, type Audit, type Effect, sumAudits } from "./audit.ts";
-import { isHeartbeat, type Lane, numbersIn } from "./lane.ts";
+import { isHeartbeat, type Sender, numbersIn } from "./sender.ts";
 
-/** Session entries, agent turns and messages: of all a hook leads to, these can be counted. */
+/** The countable effects of a hook: session entries, agent turns and messages. */
 export type Audits = Record<"entries" | "turns" | "messages", Audit>;
 
-/** Compares what the lanes' hooks must have led to with what the service holds and what came outside. */
-export async function auditLanes(lanes: Lane[], client: Client, outside: Outside): Promise<Audits> {
-  const agents = lanes.filter(({ kind }) => kind !== "wake");
-  const turns = outside.turns.filter(({ text }) => !isHeartbeat(text));
+/** Compares the expected effects of the senders' hooks with the service's sessions and the external services. */
+export async function auditSenders(senders: Sender[], client: Client, external: ExternalServices): Promise<Audits> {
+  const agents = senders.filter(({ kind }) => kind !== "wake");
+  const turns = external.turns.filter(({ text }) => !isHeartbeat(text));
   return {
-    entries: sumAudits([...(await auditMain(lanes, client)), ...(await auditSessions(agents, client))]),
-    turns: sumAudits(agents.map((lane) => audit(arrivalsOf(lane, turns), lane.hooks))),
-    messages: sumAudits(agents.map((lane) => audit(arrivalsOf(lane, outside.messages), lane.hooks))),
+    entries: sumAudits([...(await auditMain(senders, client)), ...(await auditSessions(agents, client))]),
+    turns: sumAudits(agents.map((sender) => audit(arrivalsOf(sender, turns), sender.hooks))),
+    messages: sumAudits(agents.map((sender) => audit(arrivalsOf(sender, external.messages), sender.hooks))),
   };
 }
 
-/** Of each lane the system events (wakes, summaries), and that the heartbeats were given each of them once. */
-async function auditMain(lanes: Lane[], client: Client): Promise<Audit[]> {
+/** Checks each sender's system events (wakes, summaries), and that heartbeats got each of them once. */
+async function auditMain(senders: Sender[], client: Client): Promise<Audit[]> {
   const main = await readSession(client, MAIN_SESSION);
-  return lanes.flatMap((lane) => [
-    audit(entriesOf(lane, main, "system"), lane.hooks),
-    audit(entriesOf(lane, main, "user"), lane.hooks),
+  return senders.flatMap((sender) => [
+    audit(entriesOf(sender, main, "system"), sender.hooks),
+    audit(entriesOf(sender, main, "user"), sender.hooks),
   ]);
 }
 
-async function auditSessions(lanes: Lane[], client: Client): Promise<Audit[]> {
+async function auditSessions(senders: Sender[], client: Client): Promise<Audit[]> {
   const audits: Audit[] = [];
-  for (const lane of lanes) {
-    const session = await readSession(client, lane.name);
-    audits.push(audit(entriesOf(lane, session, "user"), lane.hooks));
-    audits.push(audit(entriesOf(lane, session, "assistant"), lane.hooks));
+  for (const sender of senders) {
+    const session = await readSession(client, sender.name);
+    audits.push(audit(entriesOf(sender, session, "user"), sender.hooks));
+    audits.push(audit(entriesOf(sender, session, "assistant"), sender.hooks));
   }
   return audits;
 }
 
-function arrivalsOf(lane: Lane, arrivals: Arrival[]): Effect[] {
-  return arrivals.flatMap(({ text, life }) => numbersIn(text, lane).map((number) => ({ number, life })));
+function arrivalsOf(sender: Sender, arrivals: Arrival[]): Effect[] {
+  return arrivals.flatMap(({ text, processNumber }) =>
+    numbersIn(text, sender).map((number) => ({ number, processNumber })),
+  );
 }
 
 interface Entry {
@@ -47,10 +49,10 @@ interface Entry {
   text: string;
 }
 
-function entriesOf(lane: Lane, entries: Entry[], role: Entry["role"]): Effect[] {
+function entriesOf(sender: Sender, entries: Entry[], role: Entry["role"]): Effect[] {
   return entries
     .filter((entry) => entry.role === role)
-    .flatMap(({ text }) => numbersIn(text, lane))
+    .flatMap(({ text }) => numbersIn(text, sender))
     .map((number) => ({ number }));
 }
 

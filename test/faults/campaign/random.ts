@@ -1,11 +1,11 @@
 export interface Random {
-  /** From 0 to below 1. */
+  /** From 0 to 1, exclusive. */
   next(): number;
-  /** A whole number from 0 to below `end`. */
+  /** An integer from 0 to `end`, exclusive. */
   below(end: number): number;
 }
 
-/** The same numbers for the same seed (mulberry32), so that a campaign can be run again. */
+/** The same numbers for the same seed (mulberry32), so that a campaign can be repeated. */
 export function createRandom(seed: number): Random {
   let state = seed;
   return { next, below: (end) => Math.floor(next() * end) };

@@ -1,27 +1,27 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../../support/client.ts";
-import { type HookRequest, type Lane, toRequest } from "./lane.ts";
+import { type HookRequest, type Sender, toRequest } from "./sender.ts";
 import { createRandom, type Random } from "./random.ts";
 
 export interface Traffic {
-  /** Hooks go to this service from now on. */
+  /** Sends hooks to this service from now on. */
   sendTo(client: Client): void;
-  /** Resolves when so many hooks in all have been answered 2xx. */
+  /** Resolves when this many hooks in total have been answered 2xx. */
   answered(count: number): Promise<void>;
-  /** Resolves when all are answered 2xx; rejects at an answer that no sender should get. */
+  /** Resolves when all are answered 2xx; rejects on an unexpected answer. */
   done: Promise<void>;
-  /** Requests so far, with repeats and with those that got no answer, or a 503. */
+  /** Requests so far, including duplicates and those without an answer or with a 503. */
   requests(): number;
 }
 
-/** How long a sender waits before it sends the same again, in milliseconds. */
-const SEND_AGAIN_MS = 50;
+/** The delay before a retry. */
+const RETRY_MS = 50;
 
-/** One hook in so many is sent beside a repeat of an earlier one of its lane, or of itself. */
-const REPEAT_ONE_IN = 4;
+/** One in this many hooks is sent together with a duplicate of itself or of an earlier one. */
+const DUPLICATE_ONE_IN = 4;
 
-/** Sends all lanes side by side. The seed decides what is repeated. */
-export function startTraffic(lanes: Lane[], seed: number): Traffic {
+/** Runs all senders concurrently. The seed decides which hooks are duplicated. */
+export function startTraffic(senders: Sender[], seed: number): Traffic {
   const { promise: started, resolve: start } = Promise.withResolvers<void>();
   const waiting: { count: number; resolve(): void }[] = [];
   let target: Client;
@@ -36,7 +36,7 @@ export function startTraffic(lanes: Lane[], seed: number): Traffic {
     answered: (count) =>
       new Promise((resolve) => {
         waiting.push({ count, resolve });
-        settle();
+        resolveWaiting();
       }),
     done: sendAll(),
     requests: () => requests,
@@ -44,33 +44,33 @@ export function startTraffic(lanes: Lane[], seed: number): Traffic {
 
   async function sendAll(): Promise<void> {
     await started;
-    await Promise.all(lanes.map((lane, index) => sendLane(lane, createRandom(seed + index))));
+    await Promise.all(senders.map((sender, index) => sendHooks(sender, createRandom(seed + index))));
   }
 
-  async function sendLane(lane: Lane, random: Random): Promise<void> {
-    for (let number = 1; number <= lane.hooks; number += 1) {
-      const repeats = random.below(REPEAT_ONE_IN) === 0 ? [1 + random.below(number)] : [];
-      await Promise.all([number, ...repeats].map((each) => sendUntilTaken(toRequest(lane, each))));
+  async function sendHooks(sender: Sender, random: Random): Promise<void> {
+    for (let number = 1; number <= sender.hooks; number += 1) {
+      const repeats = random.below(DUPLICATE_ONE_IN) === 0 ? [1 + random.below(number)] : [];
+      await Promise.all([number, ...repeats].map((each) => sendUntilAccepted(toRequest(sender, each))));
       answered += 1;
-      settle();
+      resolveWaiting();
     }
   }
 
-  async function sendUntilTaken(request: HookRequest): Promise<void> {
-    while (!(await send(request))) await sleep(SEND_AGAIN_MS);
+  async function sendUntilAccepted(request: HookRequest): Promise<void> {
+    while (!(await send(request))) await sleep(RETRY_MS);
   }
 
-  /** Gives false where the same must be sent again. */
+  /** Returns false if the request must be retried. */
   async function send({ hook, payload, headers }: HookRequest): Promise<boolean> {
     requests += 1;
-    // no answer: the service died, before its commit or after
+    // No answer: the service was killed before or after its commit.
     const answer = await target.post(hook, payload, headers).catch(() => undefined);
     if (answer === undefined || answer.status === 503) return false;
     if (answer.status >= 200 && answer.status < 300) return true;
     throw new Error(`${hook} was answered ${answer.status}: ${JSON.stringify(answer.body)}`);
   }
 
-  function settle(): void {
+  function resolveWaiting(): void {
     for (const each of waiting) if (answered >= each.count) each.resolve();
   }
 }

@@ -3,19 +3,19 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-/** A filesystem of its own that is soon full. */
+/** A small separate filesystem. */
 export interface SmallDisk {
   folder: string;
   /** Leaves no byte free. */
   fill(): void;
-  /** Gives back what `fill` took. */
+  /** Frees the space that `fill` used. */
   free(): void;
-  /** Only while no file of it is open for writing. */
+  /** Fails while a file on it is open for writing. */
   makeReadOnly(): void;
   remove(): void;
 }
 
-/** Mounting takes root, and a system that lets root mount. */
+/** Mounting requires root, and a system that allows it. */
 export function canMount(): boolean {
   try {
     mountDisk(1).remove();
@@ -25,7 +25,7 @@ export function canMount(): boolean {
   }
 }
 
-/** Mounts a filesystem that is held in memory. */
+/** Mounts a filesystem in memory. */
 export function mountDisk(megabytes: number): SmallDisk {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-disk-"));
   const ballast = path.join(folder, "ballast");

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 
-/** From now on every write of the process to a file fails (EFBIG, which SQLite takes for an I/O error). */
+/** From now on every write of the process to a file fails (EFBIG, which SQLite reports as an I/O error). */
 export function refuseWrites(pid: number): void {
   setFileSize(pid, "0:unlimited");
 }

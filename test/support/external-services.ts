@@ -7,12 +7,12 @@ export interface Arrival {
   to: string;
   /** The message, or the prompt of the turn. */
   text: string;
-  /** The number of the service's process, counted up by each `beginLife`. */
-  life: number;
+  /** The number of the service's process, counted up by each `countProcess`. */
+  processNumber: number;
 }
 
 /** Records the effects of the service on other services, at the moment they arrive. */
-export interface Outside {
+export interface ExternalServices {
   /** For an `openai-compatible` provider. */
   modelUrl: string;
   /** For `channels.slack.baseUrl`. */
@@ -21,7 +21,7 @@ export interface Outside {
   turns: Arrival[];
   messages: Arrival[];
   /** Announces a restart of the service: later effects come from the new process. */
-  beginLife(): void;
+  countProcess(): void;
   close(): Promise<void>;
 }
 
@@ -29,14 +29,14 @@ export interface Outside {
  * A model and a Slack in one server. Each answers after it has recorded the request and `hold()` has resolved, so that a
  * fault can happen between an effect and the service's record of it.
  */
-export async function startOutside(options: {
+export async function startExternalServices(options: {
   hold(): Promise<void>;
   reply?(asked: string): string;
-}): Promise<Outside> {
+}): Promise<ExternalServices> {
   const { hold, reply = () => "Done." } = options;
   const turns: Arrival[] = [];
   const messages: Arrival[] = [];
-  let life = 0;
+  let processNumber = 0;
 
   const server = createServer(async (request, response) => {
     const isTurn = request.url?.endsWith("/chat/completions");
@@ -53,7 +53,7 @@ export async function startOutside(options: {
     slackUrl: `${url}/api/`,
     turns,
     messages,
-    beginLife: () => void (life += 1),
+    countProcess: () => void (processNumber += 1),
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -63,7 +63,7 @@ export async function startOutside(options: {
   /** https://platform.openai.com/docs/api-reference/chat */
   async function takeTurn(request: IncomingMessage): Promise<object> {
     const asked = String(JSON.parse(await text(request)).messages.at(-1)?.content);
-    turns.push({ to: "", text: asked, life });
+    turns.push({ to: "", text: asked, processNumber });
     const message = { role: "assistant", content: reply(asked) };
     const choices = [{ index: 0, message, finish_reason: "stop" }];
     return { id: "1", object: "chat.completion", created: 0, model: "double", choices };
@@ -73,7 +73,7 @@ export async function startOutside(options: {
   async function takeMessage(request: IncomingMessage): Promise<object> {
     const form = new URLSearchParams(await text(request));
     const to = form.get("channel") ?? "";
-    messages.push({ to, text: form.get("text") ?? "", life });
+    messages.push({ to, text: form.get("text") ?? "", processNumber });
     return { ok: true, channel: to, ts: String(messages.length) };
   }
 }
