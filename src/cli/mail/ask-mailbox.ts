@@ -1,17 +1,11 @@
-import { partOf, type Target } from "../../mail/setup/plan.ts";
+import { partOf, type Target, type WantedMail } from "../../mail/setup/plan.ts";
 import { findProvider, parseMailAddress } from "../../mail/setup/providers.ts";
 import { askGmail } from "./ask-gmail.ts";
 import { askImap } from "./ask-imap.ts";
 import { type Prompter, type Session, textOf } from "./prompter.ts";
 
-/** The answers about a mailbox: `hooks.mail.source` as it will be written, and files for its secrets. */
-export interface MailboxAnswer {
-  source: Record<string, unknown>;
-  secretFiles: ReadonlyMap<string, string>;
-}
-
 /** Asks everything about the mailbox. The current values of the same mailbox are the defaults. */
-export async function askMailbox(prompter: Prompter, target: Target): Promise<MailboxAnswer> {
+export async function askMailbox(prompter: Prompter, target: Target): Promise<Omit<WantedMail, "settings">> {
   const written = partOf(target.written, "hooks", "mail", "source");
   const address = await askAddress(prompter, textOf(written, "user"));
   const kind = await askKind(prompter, address, written);

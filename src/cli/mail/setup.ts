@@ -69,7 +69,7 @@ async function setUp(prompter: Prompter): Promise<SetupReport> {
   if (!source) throw new Error("The plan has no mailbox.");
   if (flags.check) await testLogin(prompter, source, textOf(program.config.hooks.mail.source ?? {}, "host"));
 
-  const hasDiff = plan.before !== plan.after;
+  const change = plan.before === plan.after ? undefined : showChange(plan);
   const report: SetupReport = {
     ok: true,
     file: plan.file,
@@ -78,11 +78,11 @@ async function setUp(prompter: Prompter): Promise<SetupReport> {
     mailbox: source.mailbox,
     folders: source.folders,
     secretFiles: [...plan.secretFiles.keys()],
-    ...(hasDiff && { diff: stripVTControlCharacters(showChange(plan)) }),
+    diff: change && stripVTControlCharacters(change),
     warnings: await findWarnings(plan, target, program),
   };
   if (isDone(plan)) return report;
-  if (!flags.json && hasDiff) print(io, showChange(plan));
+  if (!flags.json && change) print(io, change);
   if (flags.dryRun) return { ...report, changed: true };
   await confirmWrite(prompter, plan.file);
   writeSetup(plan);
@@ -152,24 +152,20 @@ function toPrintableLines(text: string): string[] {
   return text === "" ? [] : toPrintable(text.trimEnd().replaceAll("\r\n", "\n")).split("\n");
 }
 
-function printReport({ mailbox, folders, warnings, ...report }: SetupReport, io: CliIo): void {
-  print(io, `Mailbox ${toPrintable(mailbox)}: ${folders.map(toPrintable).join(", ")}`, ...describeOutcome(report));
+function printReport(report: SetupReport, io: CliIo): void {
+  const { file, changed, written, mailbox, folders, secretFiles, warnings } = report;
+  print(io, `Mailbox ${toPrintable(mailbox)}: ${folders.map(toPrintable).join(", ")}`);
+  if (written) {
+    const secrets = secretFiles.map((secret) => `  ${secret} (a secret, readable only by your user)`);
+    print(io, "Written:", `  ${file}`, ...secrets, NEXT_STEP);
+  } else {
+    print(io, changed ? "Nothing was written." : `${file} is up to date: nothing was changed.`);
+  }
   for (const warning of warnings) printError(io, `warning: ${toPrintable(warning)}`);
 }
 
-function describeOutcome({
-  file,
-  changed,
-  written,
-  secretFiles,
-}: Pick<SetupReport, "file" | "changed" | "written" | "secretFiles">): string[] {
-  if (!changed) return [`${file} is up to date: nothing was changed.`];
-  if (!written) return ["Nothing was written."];
-  const secrets = secretFiles.map((secret) => `  ${secret} (a secret, readable only by your user)`);
-  const next =
-    "Next: start `webhooks serve`, which watches the mailbox. With hooks.mail.autoStart: false run `webhooks mail run`.";
-  return ["Written:", `  ${file}`, ...secrets, next];
-}
+const NEXT_STEP =
+  "Next: start `webhooks serve`, which watches the mailbox. With hooks.mail.autoStart: false run `webhooks mail run`.";
 
 const MAIL_CODES: Record<MailError["kind"], string> = {
   login: "login_refused",

@@ -62,15 +62,6 @@ async function follow(
   return new MailError("network", "the mailbox's server ended the connection");
 }
 
-/** What a source's error means for its folder. */
-interface SourceProblem {
-  state: MailState;
-  /** For the operator. */
-  error: string;
-  /** For the log: only the name of an unknown error, since its message may quote a mail. */
-  reason: string;
-}
-
 const STATES = {
   network: "network",
   login: "login-refused",
@@ -78,9 +69,8 @@ const STATES = {
   gone: "mailbox-gone",
 } as const;
 
-/** An unknown error counts as a network failure: the next attempt may succeed. */
-function classifyError(error: unknown): SourceProblem {
-  const message = messageOf(error);
-  if (error instanceof MailError) return { state: STATES[error.kind], error: message, reason: message };
-  return { state: "network", error: message, reason: error instanceof Error ? error.name : "unknown" };
+/** An unknown error counts as a network failure, since the next attempt may succeed. Its message may quote a mail: the log gets its name. */
+function classifyError(error: unknown): { state: MailState; error: string; reason?: string } {
+  if (error instanceof MailError) return { state: STATES[error.kind], error: error.message };
+  return { state: "network", error: messageOf(error), reason: error instanceof Error ? error.name : "unknown" };
 }
