@@ -1,7 +1,7 @@
 /**
  * Generates files from the schemas: schemas/config.json, the configuration's schema for editors;
  * src/config/schema/generated.ts, its types; transforms/hookline.d.ts, the types of a transform; and docs/reference/.
- * With --check, fails if a file is out of date.
+ * From Unicode's data: src/boundary/look-alikes.generated.ts. With --check, fails if a file is out of date.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -9,6 +9,7 @@ import { compile, type JSONSchema } from "json-schema-to-typescript";
 import { builtInDrivers } from "../src/config/plugins.ts";
 import { assembleSchema } from "../src/config/schema/assemble.ts";
 import { readSchema } from "../src/config/schema/validator.ts";
+import { writeLookAlikes } from "./look-alikes.ts";
 import { writeReference } from "./reference.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -18,6 +19,7 @@ const outputs = [
   { file: "schemas/config.json", text: `${JSON.stringify(configSchema, undefined, 2)}\n` },
   { file: "src/config/schema/generated.ts", text: await writeConfigTypes() },
   { file: "transforms/hookline.d.ts", text: await writeAuthorTypes() },
+  { file: "src/boundary/look-alikes.generated.ts", text: writeLookAlikes() },
   ...Object.entries(writeReference(configSchema)).map(([file, text]) => ({ file, text })),
 ];
 for (const { file, text } of outputs) {
