@@ -95,12 +95,12 @@ describe("a replay", () => {
   });
 });
 
-test("a body that could not be parsed is not stored if there are paths to redact", async () => {
-  const response = await fetch(`${service.url}/hooks/m`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": "application/json" },
-    body: '{ "password": "hunter2"',
-  });
+test.each([
+  ["application/json", '{ "password": "hunter2"'],
+  ["application/x-www-form-urlencoded", "password=hunter2%"],
+])("a body that could not be parsed is not stored if there are paths to redact: %s", async (type, body) => {
+  const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": type };
+  const response = await fetch(`${service.url}/hooks/m`, { method: "POST", headers, body });
   expect(response.status).toBe(400);
   const [{ id }] = (await service.api("/api/events?status=rejected")).events;
   expect((await service.api(`/api/events/${id}`)).request.payload).toBe("");

@@ -144,6 +144,8 @@ function toSummary(entries: Entry[]): string | undefined {
 }
 
 function toRequestView({ body, ...request }: StoredRequest): RequestView {
+  // It was not stored, and is not an empty form.
+  if (body.length === 0) return { ...request, payload: "" };
   try {
     return { ...request, payload: parseBody(requireBodyKind(request.contentType), body).payload };
   } catch {
