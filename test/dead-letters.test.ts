@@ -56,7 +56,7 @@ describe("a run that failed permanently", () => {
     expect(await call("POST", `/api/dead-letters/${runId}/retry`)).toEqual({ status: 200, ok: true });
     expect(await service.settled(eventId)).toMatchObject({
       status: "done",
-      runs: [{ id: runId, state: "done", reply: "mended", attempts: 1 }],
+      runs: [{ id: runId, state: "done", reply: "fixed", attempts: 1 }],
     });
     expect(await service.api("/api/dead-letters")).toEqual({ deadLetters: [] });
   });
@@ -116,5 +116,5 @@ const COMPLETION = {
   object: "chat.completion",
   created: 0,
   model: "x",
-  choices: [{ index: 0, message: { role: "assistant", content: "mended" }, finish_reason: "stop" }],
+  choices: [{ index: 0, message: { role: "assistant", content: "fixed" }, finish_reason: "stop" }],
 };

@@ -24,7 +24,7 @@ type Command =
   | { kind: "crash" }
   /** A clean stop that aborts running work. */
   | { kind: "stop" }
-  | { kind: "mend" }
+  | { kind: "retry-all" }
   | { kind: "pause"; ms: number };
 
 const COMMANDS = fc.array(
@@ -42,7 +42,7 @@ const COMMANDS = fc.array(
     { weight: 2, arbitrary: fc.record({ kind: fc.constant("duplicate" as const), pick: fc.nat() }) },
     { weight: 1, arbitrary: fc.constant<Command>({ kind: "crash" }) },
     { weight: 1, arbitrary: fc.constant<Command>({ kind: "stop" }) },
-    { weight: 1, arbitrary: fc.constant<Command>({ kind: "mend" }) },
+    { weight: 1, arbitrary: fc.constant<Command>({ kind: "retry-all" }) },
     { weight: 3, arbitrary: fc.record({ kind: fc.constant("pause" as const), ms: fc.nat(12) }) },
   ),
   { maxLength: 40, size: "max" },
@@ -62,9 +62,9 @@ interface World {
   /** How often the agent has failed for each text. */
   refusals: Map<string, number>;
   /** Broken messages that an operator has retried: they work from then on. */
-  mended: Set<string>;
+  fixed: Set<string>;
   /** The highest number of concurrent turns of the mapping that is limited to one. */
-  mostSingles: number;
+  maxSingles: number;
 }
 
 test("each session gets its messages once and in order", async () => {
@@ -72,8 +72,8 @@ test("each session gets its messages once and in order", async () => {
     const world = await begin();
     try {
       for (const command of commands) await perform(command, world);
-      await settle(world);
-      expect(world.mostSingles).toBeLessThanOrEqual(1);
+      await waitUntilIdle(world);
+      expect(world.maxSingles).toBeLessThanOrEqual(1);
       await expectOnceInOrder(world);
     } finally {
       await world.service.close();
@@ -85,7 +85,7 @@ test("each session gets its messages once and in order", async () => {
 
 async function begin(): Promise<World> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-model-"));
-  const world = { folder, sent: [], refusals: new Map(), mended: new Set<string>(), mostSingles: 0 };
+  const world = { folder, sent: [], refusals: new Map(), fixed: new Set<string>(), maxSingles: 0 };
   return Object.assign(world, { service: await startOn(world) });
 }
 
@@ -93,7 +93,7 @@ function startOn(world: Omit<World, "service">): Promise<DispatchService> {
   let singles = 0;
   const agent = scripted(async ({ message }) => {
     const isSingle = message.includes(" single ");
-    if (isSingle) world.mostSingles = Math.max(world.mostSingles, (singles += 1));
+    if (isSingle) world.maxSingles = Math.max(world.maxSingles, (singles += 1));
     await sleep(Math.random() * 3);
     if (isSingle) singles -= 1;
     for (const text of textsIn(message)) answerOrFail(text, world);
@@ -103,11 +103,11 @@ function startOn(world: Omit<World, "service">): Promise<DispatchService> {
   return startDispatch({ agent, folder: world.folder, limits, settings: { maxAttempts: 1000 } });
 }
 
-function answerOrFail(text: string, { refusals, mended }: Omit<World, "service">): void {
+function answerOrFail(text: string, { refusals, fixed }: Omit<World, "service">): void {
   const fate = text.replace(/^\d+ \w+ /, "");
   const failed = refusals.get(text) ?? 0;
   const times = { "busy once": 1, "busy twice": 2 }[fate] ?? 0;
-  if (fate === "broken" && !mended.has(text)) throw new DriverError("broken", { retryable: false });
+  if (fate === "broken" && !fixed.has(text)) throw new DriverError("broken", { retryable: false });
   if (failed >= times) return;
   refusals.set(text, failed + 1);
   throw new DriverError("busy", { retryable: true, retryAfterMs: 1 });
@@ -116,7 +116,7 @@ function answerOrFail(text: string, { refusals, mended }: Omit<World, "service">
 async function perform(command: Command, world: World): Promise<void> {
   if (command.kind === "accept") return accept(command, world);
   if (command.kind === "duplicate") return duplicate(command.pick, world);
-  if (command.kind === "mend") return mend(world);
+  if (command.kind === "retry-all") return retryAll(world);
   if (command.kind === "pause") return sleep(command.ms);
   // The journal is closed first, so it records nothing of the work that the stop aborts.
   if (command.kind === "crash") await world.service.journal.close();
@@ -157,13 +157,13 @@ async function duplicate(pick: number, { service, sent }: World): Promise<void> 
 }
 
 /** An operator has fixed the cause, and retries everything. */
-async function mend({ service, sent, mended }: World): Promise<void> {
-  for (const { text } of sent) if (isBroken(text)) mended.add(text);
+async function retryAll({ service, sent, fixed }: World): Promise<void> {
+  for (const { text } of sent) if (isBroken(text)) fixed.add(text);
   const dead = await service.journal.listDeadLetters({ limit: 1000 });
   for (const { id } of dead) await service.journal.retryDeadLetter(id, Date.now());
 }
 
-async function settle({ service }: World): Promise<void> {
+async function waitUntilIdle({ service }: World): Promise<void> {
   await waitFor(async () => (await service.journal.stats()).pendingRuns === 0, "all runs to end");
 }
 

@@ -1,4 +1,4 @@
-/** Alertmanager posts alerts in groups; `forEach` makes a call of each. Those of one service share a conversation. */
+/** Alertmanager posts alerts in groups; `forEach` calls this transform for each. Alerts of one service share a session. */
 import type { Transform, TransformResult } from "hookline";
 
 /** Prometheus Alertmanager's webhook, version 4. */
@@ -29,7 +29,7 @@ const alertGroups: Transform<Group, Alert> = ({ item, index, payload, secrets })
       `Alert ${(index ?? 0) + 1} of ${payload.alerts?.length} in its group.`,
     ].join("\n"),
     sessionKey: `alerts:${service}`,
-    // Critical alerts reach people, the others stay in the summary.
+    // Critical alerts are delivered to people, the others only appear in the summary.
     ...(isCritical ? { channel: "slack", to: secrets.ON_CALL_CHANNEL } : { deliver: false }),
   };
 };

@@ -1,4 +1,4 @@
-/** A booking in Cal.com becomes a note for the main session; what begins soon wakes it at once. */
+/** A booking in Cal.com becomes a note for the main session. A booking that starts soon wakes it at once. */
 import type { Transform, TransformResult } from "hookline";
 
 /** Cal.com's booking webhook. */

@@ -1,9 +1,9 @@
-/** A failed GitHub check becomes a question about the end of its log, from which a package takes the colours. */
+/** A failed GitHub check becomes a question about the end of its log. A package removes the colours. */
 import type { Transform, TransformResult } from "hookline";
 import stripAnsi from "strip-ansi";
 import { lastLines } from "./lib/last-lines.ts";
 
-/** GitHub's `check_run` event, as far as it is read here. */
+/** The part of GitHub's `check_run` event that is used here. */
 interface CheckRunEvent {
   check_run: {
     name: string;
@@ -28,7 +28,7 @@ const ciTriage: Transform<CheckRunEvent> = ({ payload: { check_run: check, repos
       `${check.output.title ?? "No title"}, ${check.details_url}`,
       ...log,
     ].join("\n"),
-    sessionKey: `ci:${repository.full_name}:${branch}`, // The agent remembers what it said of this branch.
+    sessionKey: `ci:${repository.full_name}:${branch}`, // The agent remembers earlier turns about this branch.
     thinking: branch === repository.default_branch ? "high" : "low",
   };
 };

@@ -23,7 +23,7 @@ const mailDigest: Transform<Batch> = ({ payload, now }): TransformResult => {
 
   return {
     message: lines.join("\n"),
-    sessionKey: `mail-digest:${now.slice(0, 10)}`, // One conversation a day.
+    sessionKey: `mail-digest:${now.slice(0, 10)}`, // One session per day.
   };
 };
 export default mailDigest;

@@ -20,8 +20,8 @@ interface Figures {
 }
 
 const CASES: Record<string, (folder: string) => Promise<Figures>> = {
-  "bare insert, 1 a commit": (folder) => benchBare(folder, 1),
-  "bare insert, 64 a commit": (folder) => benchBare(folder, 64),
+  "bare insert, 1 per commit": (folder) => benchBare(folder, 1),
+  "bare insert, 64 per commit": (folder) => benchBare(folder, 64),
   "journal, 1 in flight": (folder) => benchJournal(folder, 1),
   "journal, 64 in flight": (folder) => benchJournal(folder, 64),
 };

@@ -16,7 +16,7 @@ for (let round = 0; round < ROUNDS; round += 1) {
   for (const [name, micros] of Object.entries(figures)) (rows[name] ??= []).push(micros);
 }
 const medians = Object.fromEntries(Object.entries(rows).map(([name, values]) => [name, median(values)]));
-const fresh = medians["a fresh isolate a call, in the child"] ?? Number.NaN;
+const fresh = medians["a new isolate per call, in the child"] ?? Number.NaN;
 console.table(
   Object.fromEntries(
     Object.entries(medians).map(([name, micros]) => [
@@ -24,7 +24,7 @@ console.table(
       {
         "µs/call": toTenths(micros),
         "calls/s": Math.round(1e6 / micros),
-        "× a fresh isolate": toTenths(fresh / micros),
+        "× a new isolate": toTenths(fresh / micros),
       },
     ]),
   ),

@@ -60,7 +60,7 @@ async function readUrl(child: ChildProcess): Promise<string> {
     const url = /Listening on (\S+)/.exec(line)?.[1];
     if (url) return url;
   }
-  throw new Error("the server did not say where it listens");
+  throw new Error("the server did not print its address");
 }
 
 async function firstSuccess(url: string, token: string, body: string): Promise<void> {

@@ -65,7 +65,7 @@ export function describeMailStore(name: string, open: OpenMailStore): void {
       expect((await bob.folder("INBOX")).position).toBeUndefined();
     });
 
-    test("stores all of a settlement or nothing", async () => {
+    test("stores a result completely or not at all", async () => {
       const store = await start();
       await store.folder("INBOX");
       const broken = { ...sampleSetAside("a"), code: null as unknown as string };

@@ -4,14 +4,14 @@ import path from "node:path";
 import { compileTransform } from "../../src/transforms/compile.ts";
 import type { TransformBundle, TransformCall, TransformSpec } from "../../src/transforms/runner.ts";
 
-/** A folder of transforms in a temporary place. */
+/** A temporary folder with transforms. */
 export interface TransformFolder {
   root: string;
-  /** Gives the file's absolute path. */
+  /** Returns the file's absolute path. */
   write(name: string, code: string): string;
-  /** With a time limit that no honest transform meets, however slow the machine. */
+  /** With a time limit that no honest transform reaches, even on a slow machine. */
   specify(file: string, overrides?: Partial<TransformSpec>): TransformSpec;
-  /** Compiles code that must compile. */
+  /** Compiles valid code. */
   bundle(code: string, overrides?: Partial<TransformSpec>): Promise<TransformBundle>;
   remove(): void;
 }
@@ -44,7 +44,7 @@ export function createTransformFolder(): TransformFolder {
   };
 }
 
-/** What a request with this JSON body gives a transform. */
+/** The input of a transform for a request with this JSON body. */
 export function toInput(payload: unknown, rest: Partial<TransformCall> = {}): TransformCall {
   return {
     payload,

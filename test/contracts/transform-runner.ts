@@ -29,7 +29,7 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       return error;
     };
 
-    describe("what a transform is called with", () => {
+    describe("the input of a transform", () => {
       test("one object with the request, the base and its own secrets", async () => {
         const input = toInput({ a: [1, "ü", null] }, { query: { q: "1" } });
         const seen = await run("export default (input: unknown) => input", input, {
@@ -70,7 +70,7 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       });
     });
 
-    describe("which export is called", () => {
+    describe("the export that is called", () => {
       const code = "export const transform = () => 't'; export const named = () => 'n'; export default () => 'd';";
       test("the default", async () => expect(await run(code)).toBe("d"));
       test("the named one", async () => expect(await run(code, toInput({}), { export: "named" })).toBe("n"));

@@ -114,9 +114,9 @@ export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise
     const body = await text(request);
     const name = `${method} ${target.replace(/\?.*/, "")}`;
     gmail.requests.push(name);
-    const gone = new AbortController();
-    response.on("close", () => gone.abort());
-    const answer = gmail.intercept(name) ?? (await answerExtra(extras, request, { body, gone: gone.signal }));
+    const closed = new AbortController();
+    response.on("close", () => closed.abort());
+    const answer = gmail.intercept(name) ?? (await answerExtra(extras, request, { body, closed: closed.signal }));
     if (answer)
       response.writeHead(answer.status, { "content-type": "application/json" }).end(JSON.stringify(answer.body));
     else await pass(`${google}${target}`, request, { body, response });

@@ -16,7 +16,7 @@ export interface Posted {
 }
 
 interface WatchStart extends Partial<Pick<MailWatchOptions, "backoff" | "log">> {
-  /** The response to the mails of a request; by default they are accepted. */
+  /** The response to a request with these mails. Default: accept all. */
   hook?(ids: string[], body: Posted): Partial<HookResponse> | Promise<Partial<HookResponse>>;
   maxBodyBytes?: number;
   store?: MailStore;

@@ -11,7 +11,7 @@ const PROGRAMS = ["/usr/sbin/dovecot", "/usr/bin/doveadm", "/usr/lib/dovecot/ima
 /** Debian's packages run it before they start a service; exit code 101 forbids it. */
 const POLICY = "/usr/sbin/policy-rc.d";
 /** Another apt may be running, and a mirror may fail for a moment. */
-const PATIENCE = ["-o", "DPkg::Lock::Timeout=120", "-o", "Acquire::Retries=3"];
+const APT_OPTIONS = ["-o", "DPkg::Lock::Timeout=120", "-o", "Acquire::Retries=3"];
 
 try {
   if (isMissing()) install();
@@ -43,8 +43,8 @@ function installPackage(): void {
   const isOurs = !existsSync(POLICY);
   if (isOurs) writeFileSync(POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   try {
-    run("apt-get", "-qq", ...PATIENCE, "update");
-    run("apt-get", "-qq", ...PATIENCE, "install", "--yes", "--no-install-recommends", "dovecot-imapd");
+    run("apt-get", "-qq", ...APT_OPTIONS, "update");
+    run("apt-get", "-qq", ...APT_OPTIONS, "install", "--yes", "--no-install-recommends", "dovecot-imapd");
     run("update-rc.d", "dovecot", "disable");
   } finally {
     if (isOurs) rmSync(POLICY);

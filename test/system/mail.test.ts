@@ -1,10 +1,10 @@
 /**
- * The service watches a real Dovecot while everything fails that can fail. `HOOKLINE_LONG=1` uses 10,000 mails,
+ * The service watches a real Dovecot during all kinds of failures. `HOOKLINE_LONG=1` uses 10,000 mails,
  * `HOOKLINE_SEED` changes them.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createField, type Field } from "./mail/field.ts";
-import { createLedger, type Ledger } from "./mail/ledger.ts";
+import { createTestBed, type TestBed } from "./mail/test-bed.ts";
+import { createTracker, type Tracker } from "./mail/tracker.ts";
 import * as phases from "./mail/phases.ts";
 
 const SEED = Number(process.env.HOOKLINE_SEED ?? 1);
@@ -12,19 +12,19 @@ const SCALE = process.env.HOOKLINE_LONG ? 7 : 1;
 const NOTHING_WRONG = { lost: 0, double: 0 };
 
 const rows: Record<string, object> = {};
-let field: Field;
-let ledger: Ledger;
+let testBed: TestBed;
+let tracker: Tracker;
 
 beforeAll(async () => {
-  field = await createField(SEED);
-  await field.service.start();
-  await field.service.mailIs("watching");
-  ledger = createLedger(field);
+  testBed = await createTestBed(SEED);
+  await testBed.service.start();
+  await testBed.service.mailIs("watching");
+  tracker = createTracker(testBed);
 });
 
 afterAll(async () => {
   console.table(rows);
-  await field.close();
+  await testBed.close();
 });
 
 test.for([
@@ -34,17 +34,17 @@ test.for([
   { name: "the mail server is down", phase: phases.whileTheServerIsDown, mails: 100, times: 1 },
   { name: "it is killed", phase: phases.whileItIsKilled, mails: 200, times: 8 },
   { name: "the login is refused", phase: phases.whileTheLoginIsRefused, mails: 100, times: 1 },
-  { name: "a folder is gone", phase: phases.whileAFolderIsGone, mails: 100, times: 1 },
+  { name: "a folder is missing", phase: phases.whileAFolderIsGone, mails: 100, times: 1 },
   { name: "uids change", phase: phases.whileUidsChange, mails: 150, times: 4 },
   { name: "mail run and it are killed", phase: phases.whileMailRunIsKilled, mails: 150, times: 6 },
-])("mails that come while $name arrive, each once", async ({ name, phase, mails, times }) => {
+])("mails sent while $name arrive once each", async ({ name, phase, mails, times }) => {
   const startedAt = performance.now();
-  const cutsBefore = field.line.cuts();
-  const finish = await phase(field, mails * SCALE, times * SCALE);
-  const result = await ledger.settle();
+  const cutsBefore = testBed.proxy.cuts();
+  const finish = await phase(testBed, mails * SCALE, times * SCALE);
+  const result = await tracker.waitUntilDone();
   rows[name] = {
     times: times * SCALE,
-    "connections cut": field.line.cuts() - cutsBefore,
+    "connections cut": testBed.proxy.cuts() - cutsBefore,
     ...result,
     seconds: Math.round((performance.now() - startedAt) / 1000),
   };
@@ -53,9 +53,9 @@ test.for([
 });
 
 test("in total, each mail has arrived once, and none was set aside", async () => {
-  const result = await ledger.auditAll();
-  rows["all in all"] = result;
+  const result = await tracker.auditAll();
+  rows["in total"] = result;
   expect(result).toMatchObject(NOTHING_WRONG);
-  const { mail } = await field.service.client.api("/api/status");
+  const { mail } = await testBed.service.client.api("/api/status");
   expect(mail.folders).toMatchObject([{ setAside: 0 }, { setAside: 0 }]);
 });

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { chownSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
-/** A folder of mails as files, one a mail: https://cr.yp.to/proto/maildir.html */
+/** A folder with one file per mail: https://cr.yp.to/proto/maildir.html */
 export interface Maildir {
   /** Adds a mail atomically, as a mail server does. */
   deliver(mail: Buffer): void;

@@ -52,10 +52,10 @@ async function runTrial(): Promise<Results> {
 }
 
 interface OpenClaw {
-  /** What a gateway provider's `baseUrl` is set to. */
+  /** For a gateway provider's `baseUrl`. */
   baseUrl: string;
   token: string;
-  /** The keys of the sessions it has, as it writes them. */
+  /** The keys of its sessions, in its own format. */
   sessionKeys(): Promise<string[]>;
   close(): Promise<void>;
 }

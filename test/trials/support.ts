@@ -1,4 +1,3 @@
-/** What the trials share. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +6,7 @@ import { promisify } from "node:util";
 import type { ModelServer } from "../support/models.ts";
 import type { Service } from "../support/service.ts";
 
-/** What was tried, and whether it worked. */
+/** The name of each check, and whether it passed. */
 export type Results = [what: string, good: boolean][];
 
 /** Prints a table. The exit code is 1 if anything failed. */
@@ -54,7 +53,7 @@ export function createAsker(
 
 const run = promisify(execFile);
 
-/** Installs a package from npm into a folder that is kept. Returns the folder of the package. */
+/** Installs a package from npm into a persistent folder. Returns the folder of the package. */
 export async function installOnce(name: string, version: string): Promise<string> {
   const folder = path.join(tmpdir(), `hookline-trials/${name}-${version}`);
   if (!existsSync(folder)) await install(`${name}@${version}`, folder);

@@ -201,7 +201,7 @@ describe("a mailbox", () => {
 
     test("names a topic that Gmail may not publish on", async () => {
       const topic = "projects/test/topics/shut";
-      await server.pubsub.answer({ method: "PUT", path: topic, body: {}, gone: signal });
+      await server.pubsub.answer({ method: "PUT", path: topic, body: {}, closed: signal });
       await expect(open({ ...server.notified, topic }).check(signal)).rejects.toEqual(
         refused("login", /gmail-api-push@system\.gserviceaccount\.com needs the role/),
       );

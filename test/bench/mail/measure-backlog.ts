@@ -23,8 +23,8 @@ export async function measureBacklog({ mails, rounds }: { mails: number; rounds:
 
   const floor = mails / median(times.bare);
   return {
-    "imapflow by itself: fetched": toRow(floor, floor),
-    "hookline: event on the disk, turn carried out beside it": toRow(mails / median(times.watched), floor),
+    "bare imapflow: fetched": toRow(floor, floor),
+    "hookline: event stored, turns running concurrently": toRow(mails / median(times.watched), floor),
   };
 }
 

@@ -30,9 +30,9 @@ export async function measureLatency({ pairs }: { pairs: number }): Promise<obje
 
   const floor = toFigures(bare.arrivals, deliveredAt);
   return {
-    "imapflow by itself: fetched": toRow(floor, floor),
+    "bare imapflow: fetched": toRow(floor, floor),
     "hookline: event": toRow(toFigures(hooks.events, deliveredAt), floor),
-    "hookline: turn begins": toRow(toFigures(hooks.turns, deliveredAt), floor),
+    "hookline: turn started": toRow(toFigures(hooks.turns, deliveredAt), floor),
   };
 
   async function deliver(user: string, subject: string): Promise<void> {

@@ -18,7 +18,7 @@ const figures = {
   "plain function with parse and stringify, in the child": timeCalls(30_000, () => transformPlainly(body)),
   "sandboxed call, in the child": timeCalls(30_000, () => kept.run(job)),
   "sandboxed call, strict, in the child": timeCalls(200, () => strict.run(job)),
-  "a fresh isolate a call, in the child": timeCalls(200, callInFreshIsolate),
+  "a new isolate per call, in the child": timeCalls(200, callInFreshIsolate),
 };
 process.stdout.write(JSON.stringify(figures), () => process.kill(process.pid, "SIGKILL"));
 

@@ -146,7 +146,7 @@ export function describeDeliveries(open: OpenJournal): void {
   });
 }
 
-/** Completes a run that leaves these deliveries behind. */
+/** Completes a run with these deliveries. */
 async function addDeliveries(journal: Journal, parts: Partial<NewDelivery>[]): Promise<NewDelivery[]> {
   const action = sampleRun(nextId());
   const event = sampleEvent({ actions: [action] });

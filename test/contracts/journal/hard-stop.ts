@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, sampleEvent, sampleKeys } from "./samples.ts";
 
-const VICTIM = fileURLToPath(new URL("victim.ts", import.meta.url));
+const VICTIM = fileURLToPath(new URL("writer.ts", import.meta.url));
 
 /** `opener` is a module that exports `open`: the driver as another process opens it. */
 export function describeHardStop(open: OpenJournal, opener: URL): void {
@@ -33,16 +33,16 @@ export function describeHardStop(open: OpenJournal, opener: URL): void {
   });
 }
 
-/** Gives the ids of the events that the victim reported as committed. */
+/** Gives the ids of the events that the writer reported as committed. */
 async function killAfter(commits: number, opener: URL, folder: string): Promise<string[]> {
-  const victim = spawn(process.execPath, [VICTIM, opener.href, folder], {
+  const writer = spawn(process.execPath, [VICTIM, opener.href, folder], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const exit = once(victim, "exit");
+  const exit = once(writer, "exit");
   const reported: string[] = [];
-  for await (const line of createInterface({ input: victim.stdout })) {
+  for await (const line of createInterface({ input: writer.stdout })) {
     reported.push(line);
-    if (reported.length === commits) victim.kill("SIGKILL");
+    if (reported.length === commits) writer.kill("SIGKILL");
   }
   const [, signal] = await exit;
   expect(signal).toBe("SIGKILL");

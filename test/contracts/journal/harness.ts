@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterEach } from "vitest";
 import type { Claim, Journal } from "../../../src/journal/journal.ts";
 
-/** Opens a driver on a state folder. `shared`: beside other open journals of the folder, each a node. */
+/** Opens a driver on a state folder. `shared`: other nodes may have journals of the folder open. */
 export type OpenJournal = (folder: string, options?: { shared: boolean }) => Promise<Journal>;
 
 export interface Harness {
@@ -16,12 +16,12 @@ export interface Harness {
 
 const claims = new Map<string, Claim>();
 
-/** The last claim of a run or delivery that a journal of `start` gave; one with an invalid token if there is none. */
+/** The last claim of a run or delivery from a journal of `start`, or a claim with an invalid token. */
 export function claimOf(id: string): Claim {
   return claims.get(id) ?? { id, token: 0 };
 }
 
-/** For one `describe`: closes and removes after each test what it opened. */
+/** For one `describe`: after each test it closes the journals and removes the folders. */
 export function useJournals(open: OpenJournal): Harness {
   const folders: string[] = [];
   const journals: Journal[] = [];

@@ -83,7 +83,7 @@ export function describeIdempotency(open: OpenJournal): void {
       await Promise.all([...events, fresh].map((event) => journal.accept(event)));
       await sweepAll(journal, { now: NOW + 1000, keepFrom: NOW });
 
-      // Asked with a moment before the expiry, so that only the sweep can have taken it away.
+      // The read uses a time before the expiry, so that only the sweep can have deleted the key.
       const again = sampleEvent({ idempotency: sampleKeys(["old 1199"]) });
       expect(await journal.accept(again)).toMatchObject({ kind: "committed" });
       expect(await journal.accept(sampleEvent({ idempotency: sampleKeys(["fresh"]) }))).toMatchObject({

@@ -15,7 +15,7 @@ import {
   sweepAll,
 } from "./samples.ts";
 
-/** Everything that happens at `NOW` is old enough to go. */
+/** Everything that happens at `NOW` is old enough to be deleted. */
 const ALL = { now: NOW + 100, keepFrom: NOW + 100 };
 
 export function describeRetention(open: OpenJournal): void {

@@ -205,7 +205,7 @@ export function describeRuns(open: OpenJournal): void {
   });
 }
 
-/** Accepts one event a session key, all at the same moment, and gives their run ids. */
+/** Accepts one event per session key, all at the same time, and returns their run ids. */
 async function acceptRuns(journal: Journal, sessionKeys: string[]): Promise<string[]> {
   const actions = sessionKeys.map((key) => sampleRun(key));
   for (const action of actions) await journal.accept(sampleEvent({ actions: [action] }));

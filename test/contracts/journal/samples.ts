@@ -11,7 +11,7 @@ import type {
 } from "../../../src/journal/journal.ts";
 import { MAIN_SESSION, type AgentAction, type Receipt } from "../../../src/types.ts";
 
-/** Every sample event happens at this moment unless a test says otherwise. */
+/** The default time of sample events. */
 export const NOW = 1_760_000_000_000;
 
 let count = 0;

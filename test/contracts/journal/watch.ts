@@ -90,7 +90,7 @@ export function describeWatch(open: OpenJournal): void {
   });
 }
 
-/** Gives what was reported since the last call. */
+/** Returns the reports since the last call. */
 function watch(journal: Journal) {
   const seen: NewWork[] = [];
   const stop = journal.watch((work) => seen.push(...work));

@@ -17,11 +17,11 @@ export interface Extras {
 export async function answerExtra(
   extras: Extras,
   { method = "", url = "" }: IncomingMessage,
-  { body, gone }: { body: string; gone: AbortSignal },
+  { body, closed }: { body: string; closed: AbortSignal },
 ): Promise<JsonAnswer | undefined> {
   const { pathname, searchParams } = new URL(url, "http://gmail");
   if (pathname.startsWith("/v1/")) {
-    return extras.pubsub.answer({ method, path: pathname.slice(4), body: JSON.parse(body || "{}"), gone });
+    return extras.pubsub.answer({ method, path: pathname.slice(4), body: JSON.parse(body || "{}"), closed });
   }
   if (pathname === "/gmail/v1/users/me/profile") {
     return { status: 200, body: { emailAddress: extras.user, historyId: await extras.mailbox.currentRecord() } };

@@ -2,7 +2,7 @@ import type { JsonAnswer } from "../json-server.ts";
 
 export interface PubsubDouble {
   /** Answers a request below `/v1/`. A pull waits for a message or for the signal. */
-  answer(request: { method: string; path: string; body: Json; gone: AbortSignal }): Promise<JsonAnswer>;
+  answer(request: { method: string; path: string; body: Json; closed: AbortSignal }): Promise<JsonAnswer>;
   /** Creates a topic that Gmail may publish on, and a subscription. */
   prepare(): { topic: string; subscription: string };
   publish(topic: string, data: unknown): void;
@@ -43,11 +43,11 @@ const PUBLISHER_ROLE = "roles/pubsub.publisher";
 export function createPubsubDouble(): PubsubDouble {
   const state: State = { policies: new Map(), subscriptions: new Map(), count: 0 };
   return {
-    answer: async ({ method, path, body, gone }) => {
+    answer: async ({ method, path, body, closed }) => {
       const [, name = "", verb = ""] = /^([^:]+):?(\w*)$/.exec(path) ?? [];
       const isTopic = name.includes("/topics/");
       if (method === "PUT") return isTopic ? createTopic(state, name) : createSubscription(state, name, body);
-      return isTopic ? onTopic(state, name, verb, body) : onSubscription(state, name, { verb, body, gone });
+      return isTopic ? onTopic(state, name, verb, body) : onSubscription(state, name, { verb, body, closed });
     },
     prepare() {
       const topic = "projects/test/topics/gmail";
@@ -105,19 +105,19 @@ function onTopic({ policies }: State, name: string, verb: string, body: Json): J
 async function onSubscription(
   { subscriptions }: State,
   name: string,
-  { verb, body, gone }: { verb: string; body: Json; gone: AbortSignal },
+  { verb, body, closed }: { verb: string; body: Json; closed: AbortSignal },
 ): Promise<JsonAnswer> {
   const subscription = subscriptions.get(name);
   if (verb === "testIamPermissions") {
     return { status: 200, body: subscription ? { permissions: body.permissions } : {} };
   }
   if (subscription === undefined) return googleError(404, "NOT_FOUND", `Resource not found (resource=${name}).`);
-  if (verb === "pull") return pull(subscription, gone);
+  if (verb === "pull") return pull(subscription, closed);
   if (verb === "acknowledge") for (const id of body.ackIds as string[]) subscription.outstanding.delete(id);
   return { status: 200, body: verb === "" ? subscription.settings : {} };
 }
 
-async function pull(subscription: Subscription, gone: AbortSignal): Promise<JsonAnswer> {
+async function pull(subscription: Subscription, closed: AbortSignal): Promise<JsonAnswer> {
   if (subscription.waiting.length === 0) {
     await new Promise<void>((resolve) => {
       const wake = (): void => {
@@ -125,10 +125,10 @@ async function pull(subscription: Subscription, gone: AbortSignal): Promise<Json
         resolve();
       };
       subscription.wake.add(wake);
-      gone.addEventListener("abort", wake);
+      closed.addEventListener("abort", wake);
     });
   }
-  if (gone.aborted) return { status: 200, body: {} };
+  if (closed.aborted) return { status: 200, body: {} };
   const receivedMessages = subscription.waiting.splice(0);
   for (const { ackId } of receivedMessages) subscription.outstanding.add(ackId);
   return { status: 200, body: receivedMessages.length > 0 ? { receivedMessages } : {} };

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { spawnWebhooks } from "../../support/process.ts";
-import type { Field } from "./field.ts";
+import type { TestBed } from "./test-bed.ts";
 
 /** `webhooks mail run` as a separate process. */
 export interface MailRun {
@@ -10,8 +10,8 @@ export interface MailRun {
   end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 }
 
-/** The field ends it when it closes. */
-export function startMailRun({ configFile, env, mailRuns }: Field): MailRun {
+/** The test bed ends it on close. */
+export function startMailRun({ configFile, env, mailRuns }: TestBed): MailRun {
   const child = spawnWebhooks(["mail", "run", "--config", configFile], env);
   const ended = once(child, "exit");
   let output = "";

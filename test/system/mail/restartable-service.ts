@@ -3,8 +3,8 @@ import { type ServiceProcess, startProcess } from "../../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN } from "../../support/service.ts";
 import type { MailState } from "../../../src/mail/watch/status.ts";
 
-/** The service as a series of processes. */
-export interface Lives {
+/** The service, which a test can end and start again. */
+export interface RestartableService {
   /** The same for each process. */
   url: string;
   client: Client;
@@ -15,7 +15,11 @@ export interface Lives {
   mailIs(state: MailState): Promise<void>;
 }
 
-export function createLives(configFile: string, env: Record<string, string>, port: number): Lives {
+export function createRestartableService(
+  configFile: string,
+  env: Record<string, string>,
+  port: number,
+): RestartableService {
   const url = `http://127.0.0.1:${port}`;
   const client = createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
   let service: ServiceProcess | undefined;
@@ -31,7 +35,7 @@ export function createLives(configFile: string, env: Record<string, string>, por
   }
 
   async function mailIs(state: MailState): Promise<void> {
-    const isSo = async (): Promise<boolean> => (await client.api("/api/status")).mail?.state === state;
-    await waitFor(isSo, `the watch to be ${state}`);
+    const isInState = async (): Promise<boolean> => (await client.api("/api/status")).mail?.state === state;
+    await waitFor(isInState, `the watch to be ${state}`);
   }
 }

@@ -3,13 +3,13 @@ import type { Random } from "../../faults/campaign/random.ts";
 import type { TestMail } from "../../support/mails.ts";
 import type { Maildir } from "../maildir.ts";
 
-/** One of this many mails is delivered to every folder, as if its reader was on two lists. */
-const EVERYWHERE_ONE_IN = 20;
+/** One of this many mails is delivered to every folder, as if the reader was on two lists. */
+const ALL_FOLDERS_ONE_IN = 20;
 const MAX_BURST = 20;
 const MAX_PAUSE_MS = 40;
 
 /** Delivers new mails. */
-export interface PostOffice {
+export interface Mailer {
   /** The tokens of all mails so far. */
   readonly sent: readonly string[];
   /** Delivers this many at once, to this folder or to any. */
@@ -18,14 +18,14 @@ export interface PostOffice {
   trickle(count: number, folder?: string): Promise<void>;
 }
 
-export interface PostOfficeOptions {
+export interface MailerOptions {
   mails: AsyncIterator<TestMail>;
   /** By folder name. */
   maildirs: ReadonlyMap<string, Maildir>;
   random: Random;
 }
 
-export function createPostOffice({ mails, maildirs, random }: PostOfficeOptions): PostOffice {
+export function createMailer({ mails, maildirs, random }: MailerOptions): Mailer {
   const sent: string[] = [];
   return { sent, deliver, trickle };
 
@@ -48,7 +48,7 @@ export function createPostOffice({ mails, maildirs, random }: PostOfficeOptions)
 
   function pick(folder: string | undefined): Iterable<Maildir> {
     const one = folder ?? [...maildirs.keys()][random.below(maildirs.size)]!;
-    if (folder === undefined && random.below(EVERYWHERE_ONE_IN) === 0) return maildirs.values();
+    if (folder === undefined && random.below(ALL_FOLDERS_ONE_IN) === 0) return maildirs.values();
     return [maildirs.get(one)!];
   }
 }

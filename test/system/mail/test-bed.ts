@@ -8,9 +8,9 @@ import { GATEWAY_TOKEN, withTokens } from "../../support/service.ts";
 import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import { type Dovecot, startDovecot } from "../dovecot.ts";
 import { findFreePort } from "../find-free-port.ts";
-import { createLives, type Lives } from "./lives.ts";
+import { createRestartableService, type RestartableService } from "./restartable-service.ts";
 import type { MailRun } from "./mail-run.ts";
-import { createPostOffice, type PostOffice } from "./post-office.ts";
+import { createMailer, type Mailer } from "./mailer.ts";
 
 export const USER = "ann@example.com";
 export const INBOX = "INBOX";
@@ -19,11 +19,11 @@ export const REPORTS = "Reports";
 type MailConfig = NonNullable<NonNullable<UserConfig["hooks"]>["mail"]>;
 
 /** A mailbox with its deliveries, the connection to it, and the service that watches it. */
-export interface Field {
+export interface TestBed {
   dovecot: Dovecot;
-  postOffice: PostOffice;
-  line: TcpProxy;
-  service: Lives;
+  mailer: Mailer;
+  proxy: TcpProxy;
+  service: RestartableService;
   random: Random;
   /** All that were started. */
   mailRuns: MailRun[];
@@ -35,20 +35,20 @@ export interface Field {
   close(): Promise<void>;
 }
 
-export async function createField(seed: number): Promise<Field> {
+export async function createTestBed(seed: number): Promise<TestBed> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-mail-"));
   const configFile = path.join(folder, "webhooks.json5");
   const dovecot = await startDovecot([USER]);
   await dovecot.createFolder(USER, REPORTS);
-  const line = await startTcpProxy(dovecot.imapsPort);
+  const proxy = await startTcpProxy(dovecot.imapsPort);
   const random = createRandom(seed);
   const maildirs = new Map([INBOX, REPORTS].map((name) => [name, dovecot.maildir(USER, name)]));
-  const postOffice = createPostOffice({ mails: createMails({ count: Infinity, seed }), maildirs, random });
+  const mailer = createMailer({ mails: createMails({ count: Infinity, seed }), maildirs, random });
   const env = { NODE_EXTRA_CA_CERTS: dovecot.certificate };
   const port = await findFreePort();
-  const service = createLives(configFile, env, port);
+  const service = createRestartableService(configFile, env, port);
   const configure = (changes?: MailConfig): void => {
-    const mail = { source: toSource(dovecot, line), ...changes };
+    const mail = { source: toSource(dovecot, proxy), ...changes };
     const config = { gateway: { port, auth: { token: GATEWAY_TOKEN } }, hooks: { presets: ["mail"], mail } };
     writeFileSync(configFile, JSON.stringify(withTokens(config)));
   };
@@ -56,8 +56,8 @@ export async function createField(seed: number): Promise<Field> {
   const mailRuns: MailRun[] = [];
   return {
     dovecot,
-    postOffice,
-    line,
+    mailer,
+    proxy,
     service,
     random,
     mailRuns,
@@ -66,7 +66,7 @@ export async function createField(seed: number): Promise<Field> {
     configure,
     async close() {
       for (const each of [service, ...mailRuns]) await each.end("SIGKILL");
-      await line.close();
+      await proxy.close();
       await dovecot.close();
       rmSync(folder, { recursive: true, force: true });
     },

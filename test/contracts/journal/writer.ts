@@ -1,4 +1,4 @@
-/** Accepts events until it is killed, and prints each id once its commit is reported: `node victim.ts OPENER FOLDER`. */
+/** Accepts events until it is killed, and prints each id once its commit is reported: `node writer.ts OPENER FOLDER`. */
 import { writeSync } from "node:fs";
 import type { OpenJournal } from "./harness.ts";
 import { NOW, nextId, sampleEvent, sampleKeys, sampleRun } from "./samples.ts";
