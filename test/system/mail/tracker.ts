@@ -25,13 +25,13 @@ export function createTracker({ mailer, service: { client, url } }: TestBed): Tr
 
   async function waitUntilDone(): Promise<Audit> {
     const at = Date.now();
-    await waitForProgress();
+    await waitWhileProgress();
     const result = differences();
     previous = { at, sent: mailer.sent.length, double: previous.double + result.double };
     return result;
   }
 
-  async function waitForProgress(): Promise<void> {
+  async function waitWhileProgress(): Promise<void> {
     let lowest = Infinity;
     let progressAt = performance.now();
     while (performance.now() - progressAt < STUCK_MS) {
