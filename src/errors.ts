@@ -191,12 +191,19 @@ export class TransformError extends Error {
   readonly log: LogLine[];
   /** The stack in TypeScript positions, only the author's frames, with the source line and a caret where known. */
   readonly trace: string;
+  /** If the circuit breaker is open: for how long. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(kind: TransformFailureKind, message: string, options: { log?: LogLine[]; trace?: string } = {}) {
+  constructor(
+    kind: TransformFailureKind,
+    message: string,
+    options: { log?: LogLine[]; trace?: string; retryAfterMs?: number } = {},
+  ) {
     super(message);
     this.kind = kind;
     this.log = options.log ?? [];
     this.trace = options.trace ?? "";
+    this.retryAfterMs = options.retryAfterMs;
   }
 }
 

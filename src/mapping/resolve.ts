@@ -10,7 +10,7 @@ import { fillDraft, type FilledDraft, renderDraft, toBase } from "./draft.ts";
 import type { MappingIndex } from "./match.ts";
 import { type Terms, toAction } from "./policy.ts";
 import { type Budget, createBudget } from "./template/template.ts";
-import { type RunTransform, transformDraft } from "./transform.ts";
+import { type RunTransform, shareTimeLimit, transformDraft } from "./transform.ts";
 
 export interface ResolveOptions extends Pick<Terms, "config" | "channels"> {
   mappings: MappingIndex;
@@ -62,12 +62,13 @@ interface Item {
 }
 
 async function resolveItems(job: Job): Promise<Resolution> {
-  const { mapping, request, config, log } = job;
+  const { mapping, request, config, run, log } = job;
   const { maxFanOut } = config.hooks;
   const actions: HookAction[] = [];
   const keys: ItemKey[] = [];
+  const itemJob = mapping.forEach ? { ...job, run: shareTimeLimit(run) } : job;
   for (const item of fanOut(request.payload, mapping.forEach, maxFanOut)) {
-    const resolved = await resolveItem(item, job);
+    const resolved = await resolveItem(item, itemJob);
     actions.push(...resolved.actions);
     keys.push({ rendered: resolved.key, actions: resolved.actions.length });
     requireFanOut(actions.length, maxFanOut);

@@ -208,6 +208,26 @@ describe("transform", () => {
       });
       await expect(refused).rejects.toMatchObject({ status: 503, headers: { "Retry-After": "1" } });
     });
+
+    test("tells the caller when to retry if the circuit breaker is open", async () => {
+      const refused = run(agent, () => {
+        throw new TransformError("unavailable", "open", { retryAfterMs: 3200 });
+      });
+      await expect(refused).rejects.toMatchObject({ status: 503, headers: { "Retry-After": "4" } });
+    });
+  });
+
+  test("the items of a request share one time limit", async () => {
+    const limits: unknown[] = [];
+    const list = { items: Array.from({ length: 5 }, () => "a") };
+    const resolved = resolve("shop", list, {
+      mappings: [{ ...agent, forEach: "items" }],
+      transform: ({ timeoutMs }) => void limits.push(timeoutMs),
+      runMs: 400,
+    });
+    const message = "The transform ran longer than 1000 ms for all items together.";
+    await expect(resolved).rejects.toMatchObject({ code: "transform_failed", detail: { message } });
+    expect(limits).toEqual([1000, 600, 200]);
   });
 
   describe("what a transform is given", () => {

@@ -36,6 +36,20 @@ export async function transformDraft(base: Draft, options: TransformDraftOptions
   throw transformFailed({ message, log: options.log });
 }
 
+/** All items of a request share one call's time limit, so that a long list cannot hold a worker. */
+export function shareTimeLimit(run: RunTransform): RunTransform {
+  let usedMs = 0;
+  return async function runItem(bundle, call) {
+    const { timeoutMs } = bundle.spec;
+    if (usedMs >= timeoutMs) {
+      throw new TransformError("timeout", `The transform ran longer than ${timeoutMs} ms for all items together.`);
+    }
+    const outcome = await run(bundle, { ...call, timeoutMs: Math.ceil(timeoutMs - usedMs) });
+    usedMs += outcome.runMs;
+    return outcome;
+  };
+}
+
 /** Fields over the base, one object per action; undefined keeps the base. */
 async function callTransform({
   run,
@@ -92,8 +106,11 @@ function transformFailed(detail: { message: string; trace?: string; log: LogLine
   return new HookError("transform_failed", { detail });
 }
 
-function toHookError({ kind, message, trace, log }: TransformError, earlier: LogLine[]): HookError {
-  if (kind === "unavailable") return new HookError("overloaded", { detail: { message } });
+function toHookError({ kind, message, trace, log, retryAfterMs }: TransformError, earlier: LogLine[]): HookError {
+  if (kind === "unavailable") {
+    const headers = retryAfterMs === undefined ? undefined : { "Retry-After": String(Math.ceil(retryAfterMs / 1000)) };
+    return new HookError("overloaded", { headers, detail: { message } });
+  }
   return transformFailed({ message, trace, log: [...earlier, ...log] });
 }
 

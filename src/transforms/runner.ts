@@ -43,12 +43,16 @@ export interface TransformCall extends Omit<TransformInput, "rawBody" | "base" |
   base: object;
   /** Set under `forEach`. */
   item?: unknown;
+  /** Instead of the spec's, if several calls share that. */
+  timeoutMs?: number;
 }
 
 export interface TransformOutcome {
   /** What the function returned, as JSON carries it; undefined keeps the base. */
   value: unknown;
   log: LogLine[];
+  /** How long it ran, without the wait. */
+  runMs: number;
 }
 
 export interface SandboxStatus {
@@ -59,6 +63,8 @@ export interface SandboxStatus {
   failures: number;
   /** Child processes that were replaced, because of a timeout, a crash, memory or age. */
   recycled: number;
+  /** Transforms whose calls are refused for a while, because nothing but failures came from them. */
+  openBreakers: { file: string; retryAfterMs: number }[];
 }
 
 /** Runs transforms outside the gateway process. */

@@ -135,6 +135,16 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
         expect(error.log).toEqual([{ level: "log", text: "on it" }]);
       });
 
+      test.each([
+        ["an error", "new Error('late')", "Error: late"],
+        ["a string", "'late'", 'Threw the string "late".'],
+      ])("a promise that is rejected with %s and not awaited is an ordinary throw", async (_, reason, message) => {
+        const error = await fail(
+          `export default () => {\n  console.log('on it');\n  void Promise.reject(${reason});\n}`,
+        );
+        expect(error).toMatchObject({ kind: "threw", message, log: [{ level: "log", text: "on it" }] });
+      });
+
       test("more memory than allowed", async () => {
         const code =
           "export default () => { const all = []; for (;;) all.push(Array.from({ length: 999 }, () => 1)); }";

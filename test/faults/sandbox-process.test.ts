@@ -100,7 +100,7 @@ test("after close the sandbox is unavailable", async () => {
   await expect(runner.run(bundle, toInput({}))).rejects.toMatchObject({ kind: "unavailable" });
 });
 
-const TOO_MANY = "Too many transforms are waiting.";
+const TOO_MANY = "Too many calls of this transform are waiting.";
 const TOO_LATE = "The transform waited too long for its turn.";
 
 /** Sandbox processes of a supervisor. */

@@ -283,6 +283,66 @@ describe("resource exhaustion ends only its own call", () => {
       runner.run(bundle, toInput({ hang: true })).catch((error) => error.message);
     for (let call = 0; call < 5; call++) expect(await message()).toContain("longer than 20 ms");
     expect(await message()).toContain("circuit breaker");
+    const { file } = bundle.spec;
+    expect(runner.status().openBreakers).toEqual([{ file, retryAfterMs: expect.any(Number) }]);
+  });
+});
+
+describe("a burst of calls that hang, to a module that answered before,", () => {
+  const code = "export default ({ payload }: any) => { if (payload.hang) for (;;) {} return 'well' }";
+  let other: TransformRunner;
+  let hanging: TransformBundle;
+  let honest: TransformBundle;
+  let outcomes: string[];
+
+  beforeEach(async () => {
+    other = createSandbox({ telemetry: silentTelemetry });
+    [hanging, honest] = await Promise.all([folder.bundle(code, { timeoutMs: 1000 }), folder.bundle(code)]);
+    for (const bundle of [hanging, honest]) await other.run(bundle, toInput({}));
+    outcomes = [];
+  });
+  afterEach(() => other.close());
+
+  function attackWith(count: number): void {
+    for (let call = 0; call < count; call++) {
+      void other.run(hanging, toInput({ hang: true })).catch((error) => outcomes.push(error.message));
+    }
+  }
+
+  test("delays calls of another module by one of its calls at most", async () => {
+    attackWith(60);
+    for (let call = 0; call < 5; call++) {
+      const before = outcomes.length;
+      expect(await other.run(honest, toInput({}))).toMatchObject({ value: "well" });
+      expect(outcomes.length - before).toBeLessThanOrEqual(1);
+    }
+  });
+
+  test("neither delays the check of a module at a reload nor leaves it no worker", async () => {
+    attackWith(60);
+    for (const bundle of [await folder.bundle("export default () => 1"), hanging]) {
+      const before = outcomes.length;
+      expect(await other.check(bundle)).toEqual([]);
+      expect(outcomes.length - before).toBeLessThanOrEqual(2);
+    }
+  });
+
+  test("gets its share of the waiting list and leaves room for others", async () => {
+    attackWith(2500);
+    const calls = Array.from({ length: 300 }, () => other.run(honest, toInput({})));
+    const refused = () => outcomes.filter((message) => message === "Too many calls of this transform are waiting.");
+    await Promise.all(calls);
+    expect(refused().length).toBeGreaterThanOrEqual(2500 - 1000 - 16);
+  });
+
+  test("does not open the circuit breaker", async () => {
+    const quick = await folder.bundle(code, { timeoutMs: 20 });
+    await other.run(quick, toInput({}));
+    for (let call = 0; call < 8; call++) {
+      await expect(other.run(quick, toInput({ hang: true }))).rejects.toMatchObject({ kind: "timeout" });
+    }
+    expect(await other.run(quick, toInput({}))).toMatchObject({ value: "well" });
+    expect(other.status().openBreakers).toEqual([]);
   });
 });
 

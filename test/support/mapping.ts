@@ -17,17 +17,19 @@ export interface Scenario {
   config?: UserConfig;
   /** Used by every mapping that names a transform. */
   transform?: InlineTransform;
+  /** How long each of its calls takes, as it reports. */
+  runMs?: number;
   /** Overrides of a plain POST of `payload` to `hook`. */
   request?: Partial<HookRequest>;
 }
 
 /** Sends a payload through the whole mapping step. */
 export async function resolve(hook: string, payload: unknown, scenario: Scenario = {}): Promise<Resolution> {
-  const { mappings = [], transform = () => undefined } = scenario;
+  const { mappings = [], transform = () => undefined, runMs = 0 } = scenario;
   const config = toConfig(scenario.config);
   const index = createMappingIndex(mappings.map((mapping, place) => toCompiled(mapping, place)));
   const request = toRequest(hook, payload, scenario.request);
-  return resolveRequest(request, { mappings: index, config, channels: undefined, run: runInline(transform) });
+  return resolveRequest(request, { mappings: index, config, channels: undefined, run: runInline(transform, runMs) });
 }
 
 export function toConfig(user: UserConfig = {}): ResolvedConfig {
@@ -78,12 +80,12 @@ function isSource(mapping: MappingInput | MappingSource): mapping is MappingSour
   return "baseDir" in mapping;
 }
 
-function runInline(transform: InlineTransform) {
+function runInline(transform: InlineTransform, runMs: number) {
   return async (_bundle: TransformBundle, input: TransformCall): Promise<TransformOutcome> => {
     const log: TransformOutcome["log"] = [{ level: "log", text: "called" }];
     const value = await attempt(() => transform(JSON.parse(JSON.stringify(input))), log);
-    if (value === undefined) return { value, log };
-    return { value: JSON.parse(JSON.stringify(value)), log };
+    if (value === undefined) return { value, log, runMs };
+    return { value: JSON.parse(JSON.stringify(value)), log, runMs };
   };
 }
 

@@ -693,7 +693,7 @@ export interface MappingInput {
      */
     export?: string;
     /**
-     * Longest run of one call, in milliseconds.
+     * Time limit of a request's call, in milliseconds; with forEach, of all its calls together.
      */
     timeoutMs?: number;
     /**

@@ -1,7 +1,7 @@
 import ivm from "isolated-vm";
 import { messageOf } from "../../errors.ts";
 import type { LogLine } from "../../types.ts";
-import type { Enter } from "../realm/call.ts";
+import { describeThrown, type Enter } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
 import type { FailedAnswer } from "../sandbox/answer.ts";
 import { BUNDLE_FILE, type ModuleOptions } from "../sandbox/protocol.ts";
@@ -67,9 +67,10 @@ export function createModuleIsolate(options: ModuleOptions, code: string, realmC
       if (!options.strict) opened.shared = realm;
       return enterRealm(realm, job);
     } catch (error) {
-      const log = realm && !opened?.isolate.isDisposed ? rescueLog(realm) : [];
+      const isEntered = realm !== undefined && opened?.isolate.isDisposed === false;
+      const log = isEntered ? rescueLog(realm!) : [];
       dispose();
-      return JSON.stringify(toAnswer(error, log, job.timeoutMs));
+      return JSON.stringify(toAnswer(error, log, job.timeoutMs, isEntered));
     } finally {
       if (opened?.isolate.isDisposed) opened = undefined;
       if (options.strict && opened && realm) releaseRealm(realm);
@@ -140,15 +141,21 @@ function rescueLog({ enter }: RealmContext): LogLine[] {
   }
 }
 
-function toAnswer(error: unknown, log: LogLine[], timeoutMs: number): FailedAnswer {
+function toAnswer(error: unknown, log: LogLine[], timeoutMs: number, isEntered: boolean): FailedAnswer {
   const message = messageOf(error);
-  if (message.includes("timed out")) {
+  if (message === "Script execution timed out.") {
     return { kind: "timeout", message: `The transform ran longer than ${timeoutMs} ms.`, log };
   }
+  if (isEntered) return toThrown(error, log);
   if (message.includes("memory limit")) {
     return { kind: "memory", message: "The transform exceeded its memory limit.", log };
   }
   return crashed(message, log);
+}
+
+/** The realm catches what a transform throws, so this is a promise that was rejected and that nobody awaits. */
+function toThrown(error: unknown, log: LogLine[]): FailedAnswer {
+  return { kind: "threw", ...describeThrown(error), log };
 }
 
 function crashed(reason: string, log: LogLine[]): FailedAnswer {

@@ -1,6 +1,6 @@
-import type { LogLine } from "../../types.ts";
 import type { TransformInput } from "../author.ts";
 import { type Answer, type FailedAnswer, MAX_RESULT_LENGTH } from "../sandbox/answer.ts";
+import type { CallLog } from "./globals.ts";
 
 type Transform = (input: unknown) => unknown;
 type Exports = Record<string, unknown>;
@@ -27,7 +27,7 @@ export interface EnterOptions {
   exportName: string | undefined;
   /** Sets the clock, in milliseconds since the epoch. */
   setNow: (milliseconds: number) => void;
-  takeLog: () => LogLine[];
+  log: CallLog;
 }
 
 /** Each call has its own, so that a promise that settles late reaches no other call. */
@@ -46,13 +46,13 @@ export function createEnter(options: EnterOptions): Enter {
     },
     check: () => check(options),
     settle: () => pending.answer || writeFailure({ kind: "unsettled", message: UNSETTLED }, options),
-    log: () => JSON.stringify(options.takeLog()),
+    log: () => JSON.stringify(options.log.read()),
   };
   return (operation, text, body) => operations[operation](text, body);
 }
 
 function call(options: EnterOptions, pending: Pending, text: string, body: string): string {
-  options.takeLog();
+  options.log.clear();
   try {
     const result = loadTransform(options)(readInput(options, text, body));
     if (!isThenable(result)) return writeResult(result, options);
@@ -72,7 +72,7 @@ async function settle(result: unknown, pending: Pending, options: EnterOptions):
 }
 
 function check(options: EnterOptions): string {
-  options.takeLog();
+  options.log.clear();
   options.setNow(0);
   try {
     loadTransform(options);
@@ -118,13 +118,13 @@ function isThenable(value: unknown): boolean {
   return typeof Reflect.get(value, "then") === "function";
 }
 
-function writeFailure(failure: Omit<FailedAnswer, "log">, { takeLog }: EnterOptions): string {
-  return JSON.stringify({ ...failure, log: takeLog() } satisfies Answer);
+function writeFailure(failure: Omit<FailedAnswer, "log">, { log }: EnterOptions): string {
+  return JSON.stringify({ ...failure, log: log.read() } satisfies Answer);
 }
 
 /** Getters and `toJSON` of the value run in here and may throw. */
 function writeResult(value: unknown, options: EnterOptions): string {
-  if (value === undefined) return JSON.stringify({ kind: "value", log: options.takeLog() } satisfies Answer);
+  if (value === undefined) return JSON.stringify({ kind: "value", log: options.log.read() } satisfies Answer);
   let json: string | undefined;
   try {
     json = JSON.stringify(value) as string | undefined;
@@ -137,7 +137,7 @@ function writeResult(value: unknown, options: EnterOptions): string {
     const message = `Its JSON has ${json.length} characters; the limit is ${MAX_RESULT_LENGTH}.`;
     return refuseResult(message, options);
   }
-  return `{"kind":"value","log":${JSON.stringify(options.takeLog())},"value":${json}}`;
+  return `{"kind":"value","log":${JSON.stringify(options.log.read())},"value":${json}}`;
 }
 
 function refuseResult(reason: string, options: EnterOptions, stack = ""): string {

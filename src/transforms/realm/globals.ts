@@ -52,7 +52,7 @@ function fixFormat(now: () => number): void {
 }
 
 /** Replaces `console` by one that keeps its lines, and gives the function that takes them. */
-export function installConsole(): () => LogLine[] {
+export function installConsole(): CallLog {
   let lines: LogLine[] = [];
   let room = MAX_CHARACTERS;
   let full = false;
@@ -68,13 +68,20 @@ export function installConsole(): () => LogLine[] {
   const entries = LEVELS.map((level) => [level, (...values: unknown[]) => write(level, values)]);
   defineGlobal("console", Object.fromEntries(entries));
 
-  return function takeLog() {
-    const taken = lines;
-    lines = [];
-    room = MAX_CHARACTERS;
-    full = false;
-    return taken;
+  return {
+    clear() {
+      lines = [];
+      room = MAX_CHARACTERS;
+      full = false;
+    },
+    read: () => lines,
   };
+}
+
+/** What the call has logged so far. */
+export interface CallLog {
+  clear(): void;
+  read(): LogLine[];
 }
 
 const FULL: LogLine = {

@@ -28,7 +28,7 @@ function createRealm(): Realm {
       Reflect.deleteProperty(globalThis, REALM_GLOBAL);
       const callHost = createCallHost(bridge);
       const setNow = installClock();
-      const takeLog = installConsole();
+      const log = installConsole();
       installEncoding(callHost);
       installUrl(callHost);
       installCrypto(callHost);
@@ -38,7 +38,7 @@ function createRealm(): Realm {
         freezeRealm();
         collectGarbage();
       }
-      return createEnter({ factory, exportName, setNow, takeLog });
+      return createEnter({ factory, exportName, setNow, log });
     },
   };
 }

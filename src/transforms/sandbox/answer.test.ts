@@ -16,11 +16,33 @@ test("only the supervisor can say that the sandbox is unavailable", () => {
   expect(parseAnswer('{"kind":"unavailable","message":"m"}').kind).toBe("crashed");
 });
 
+test.each([
+  ["lists", "[", "]"],
+  ["objects", '{"a":', "}"],
+])("a result of %s nested too deep for the service is refused", (_, open, close) => {
+  const nest = (depth: number): string => `{"kind":"value","value":${open.repeat(depth)}1${close.repeat(depth)}}`;
+  expect(parseAnswer(nest(1000))).toMatchObject({ kind: "value" });
+  expect(parseAnswer(nest(1001))).toMatchObject({
+    kind: "bad_result",
+    message: expect.stringContaining("1000 levels"),
+  });
+  expect(parseAnswer(nest(100_000))).toMatchObject({ kind: "bad_result" });
+});
+
+test.each([
+  [1500, 1.5],
+  [-5, 0],
+  ["soon", 0],
+])("a run time of %j microseconds counts as %d ms", (micros, runMs) => {
+  expect(parseAnswer('{"kind":"value"}', micros)).toMatchObject({ runMs });
+});
+
 test("invalid lines of the log are dropped", () => {
   const log = [{ level: "log", text: "a" }, { level: "fatal", text: "b" }, null, { level: "log", text: {} }];
   expect(parseAnswer(JSON.stringify({ kind: "value", value: 1, log }))).toEqual({
     kind: "value",
     value: 1,
     log: [{ level: "log", text: "a" }],
+    runMs: 0,
   });
 });

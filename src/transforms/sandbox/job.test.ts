@@ -21,9 +21,9 @@ const JOB: Job = {
   text: "",
   body: Buffer.alloc(0),
   timeoutMs: 100,
-  trust: "proven",
   queuedAt: 0,
   crashes: 0,
+  alone: false,
   settle() {},
 };
 

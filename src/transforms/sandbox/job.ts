@@ -1,12 +1,6 @@
 import type { TransformBundle } from "../runner.ts";
 import type { Answer } from "./answer.ts";
 
-/**
- * proven: the module has answered before · untried: it has not yet · suspect: it failed several times in a row. Other
- * jobs wait only behind proven ones; suspects come last.
- */
-export type Trust = "proven" | "untried" | "suspect";
-
 /** One check or call. */
 export interface JobRequest {
   operation: "check" | "call";
@@ -17,7 +11,6 @@ export interface JobRequest {
   text: string;
   body: Buffer;
   timeoutMs: number;
-  trust: Trust;
 }
 
 /** A request in the pool. */
@@ -26,6 +19,8 @@ export interface Job extends JobRequest {
   queuedAt: number;
   /** How many child processes ended on their own while they ran it. */
   crashes: number;
+  /** No other job may wait behind it. Decided when it is handed to a worker. */
+  alone: boolean;
   settle(answer: Answer): void;
 }
 
@@ -42,6 +37,8 @@ export interface JobEntry {
 export interface JobQueue {
   size(): number;
   first(): JobEntry | undefined;
+  /** Whether a job of this module is running or waiting. */
+  has(module: string): boolean;
   /** Gives the id of the new entry: 1, 2, 3, … */
   add(job: Job, graceMs: number): number;
   /** Removes the first entry; throws if it has another id. */
@@ -59,6 +56,7 @@ export function createJobQueue(readProgress: () => number): JobQueue {
   return {
     size: () => entries.length,
     first: () => entries[0],
+    has: (module) => entries.some(({ job, takenBack }) => !takenBack && job.module === module),
     add(job, graceMs) {
       entries.push({ id: ++lastId, job, graceMs, takenBack: false });
       return lastId;

@@ -1,21 +1,25 @@
 import { expect, test } from "vitest";
-import type { Job, Trust } from "./job.ts";
+import type { Job } from "./job.ts";
 import { pickWorker } from "./pool.ts";
 import type { Worker } from "./worker.ts";
 
-interface Situation {
+interface Load {
   backlog: number;
   wait: number;
   held: boolean;
+  ready: boolean;
+  /** The module whose jobs the worker has. */
+  serves: string;
 }
 
-function toWorker(isQuarantine: boolean, situation: Partial<Situation>): Worker {
-  const { backlog = 0, wait = 0, held = false } = situation;
+function toWorker(isQuarantine: boolean, load: Partial<Load>): Worker {
+  const { backlog = 0, wait = 0, held = false, ready = true, serves } = load;
   return {
     isQuarantine,
-    isReady: () => true,
+    isReady: () => ready,
     isSlow: () => false,
     isHeld: () => held,
+    isServing: (module) => module === serves,
     backlog: () => backlog,
     expectedWait: () => wait,
     give() {},
@@ -30,47 +34,66 @@ function toWorker(isQuarantine: boolean, situation: Partial<Situation>): Worker 
 }
 
 function pick(
-  trust: Trust,
-  front: Partial<Situation>,
-  quarantine: Partial<Situation>,
-  waiting: Trust[] = [trust],
+  alone: boolean,
+  front: Partial<Load>,
+  quarantine: Partial<Load>,
+  isLoneWaiting = alone,
 ): string | undefined {
-  const ready = [toWorker(false, front), toWorker(true, quarantine)];
-  const bundle = { spec: SPEC, id: "a", code: "", sourceMap: "{}", inputs: [] };
-  const job: Job = { ...REQUEST, bundle, trust, queuedAt: 0, crashes: 0, settle() {} };
-  const picked = pickWorker(ready, job, new Set(waiting));
+  const workers = [toWorker(false, front), toWorker(true, quarantine)];
+  const picked = pickWorker({ ...JOB, alone }, { workers, size: 2, isLoneWaiting });
   return picked && (picked.isQuarantine ? "quarantine" : "front");
 }
 
-test("a proven job goes to the first worker as long as the wait is short", () => {
-  expect(pick("proven", { backlog: 8, wait: 1 }, {})).toBe("front");
-  expect(pick("proven", { backlog: 8, wait: 9 }, { backlog: 1, wait: 4 })).toBe("quarantine");
-  expect(pick("proven", { backlog: 2, wait: 9 }, { backlog: 9, wait: 12 })).toBe("front");
-  expect(pick("proven", { backlog: 16, wait: 1 }, {})).toBe("quarantine");
+test("a job goes to the first worker as long as the wait is short", () => {
+  expect(pick(false, { backlog: 8, wait: 1 }, {})).toBe("front");
+  expect(pick(false, { backlog: 8, wait: 9 }, { backlog: 1, wait: 4 })).toBe("quarantine");
+  expect(pick(false, { backlog: 2, wait: 9 }, { backlog: 9, wait: 12 })).toBe("front");
+  expect(pick(false, { backlog: 16, wait: 1 }, {})).toBe("quarantine");
 });
 
-test("a proven job is not put behind a job that holds its worker, and keeps the quarantine free for others", () => {
-  expect(pick("proven", { held: true }, { held: true })).toBeUndefined();
-  expect(pick("proven", { held: true }, {})).toBe("quarantine");
-  expect(pick("proven", { held: true }, {}, ["proven", "suspect"])).toBeUndefined();
-  expect(pick("proven", { held: true }, {}, ["proven", "untried"])).toBeUndefined();
+test("a job is not put behind one that holds its worker, and keeps the quarantine free for others", () => {
+  expect(pick(false, { held: true }, { held: true })).toBeUndefined();
+  expect(pick(false, { held: true }, {})).toBe("quarantine");
+  expect(pick(false, { backlog: 16 }, {}, true)).toBeUndefined();
 });
 
-test("other jobs run alone in the quarantine, untried ones before suspects", () => {
-  for (const trust of ["untried", "suspect"] as const) {
-    expect(pick(trust, {}, {})).toBe("quarantine");
-    expect(pick(trust, {}, { backlog: 1 })).toBeUndefined();
+test("a job that must run alone waits for an empty quarantine and for a worker that serves the others", () => {
+  expect(pick(true, {}, {})).toBe("quarantine");
+  expect(pick(true, {}, { backlog: 1 })).toBeUndefined();
+  expect(pick(true, { held: true }, {})).toBeUndefined();
+  expect(pick(true, { ready: false }, {})).toBeUndefined();
+  expect(pick(false, { held: true }, {}, true)).toBe("quarantine");
+});
+
+test("one module never has all workers", () => {
+  expect(pick(false, { serves: "a", held: true }, {})).toBeUndefined();
+  expect(pick(true, { serves: "a" }, {})).toBeUndefined();
+  expect(pick(false, {}, { serves: "a" })).toBe("quarantine");
+  expect(pick(false, { serves: "b", held: true }, {})).toBe("quarantine");
+});
+
+test("a worker without others takes every job", () => {
+  for (const alone of [true, false]) {
+    const workers = [toWorker(true, {})];
+    expect(pickWorker({ ...JOB, alone }, { workers, size: 1, isLoneWaiting: alone })).toBe(workers[0]);
   }
-  expect(pick("suspect", {}, {}, ["untried", "suspect"])).toBeUndefined();
-  expect(pick("untried", {}, {}, ["untried", "suspect"])).toBe("quarantine");
 });
 
-const SPEC = {
-  file: "/t/a.ts",
-  root: "/t",
+const JOB: Job = {
+  operation: "call",
+  bundle: {
+    spec: { file: "/t/a.ts", root: "/t", timeoutMs: 100, memoryMb: 64, isolation: "request", secrets: {} },
+    id: "a",
+    code: "",
+    sourceMap: "{}",
+    inputs: [],
+  },
+  module: "a",
+  text: "",
+  body: Buffer.alloc(0),
   timeoutMs: 100,
-  memoryMb: 64,
-  isolation: "request" as const,
-  secrets: {},
+  queuedAt: 0,
+  crashes: 0,
+  alone: false,
+  settle() {},
 };
-const REQUEST = { operation: "call" as const, module: "a", text: "", body: Buffer.alloc(0), timeoutMs: 100 };

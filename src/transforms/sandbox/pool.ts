@@ -1,10 +1,13 @@
 import type { Log } from "../../telemetry/log.ts";
+import type { SandboxStatus } from "../runner.ts";
 import type { Answer, FailedAnswer } from "./answer.ts";
-import type { Job, JobRequest, Trust } from "./job.ts";
+import { createHealth, type Health } from "./health.ts";
+import type { Job, JobRequest } from "./job.ts";
 import type { Worker, WorkerExit } from "./worker.ts";
 import { createWorkers, type Workers } from "./workers.ts";
 
-const MAX_WAITING = 1000;
+/** A module's calls may fill as much of this as they leave free: half if it is alone, a third if two do, and so on. */
+const MAX_WAITING = 2000;
 const MAX_WAITING_MS = 10_000;
 const TICK_MS = 5;
 
@@ -18,8 +21,15 @@ export interface PoolOptions {
 export interface Pool {
   /** Never rejects. If a worker ends, its jobs run again in another one, except for the job that ended it. */
   run(request: JobRequest): Promise<Answer>;
-  status(): { ready: boolean; children: number; inFlight: number; recycled: number };
+  status(): Omit<SandboxStatus, "calls" | "failures">;
   close(): Promise<void>;
+}
+
+/** One version of a module. */
+interface Module {
+  file: string;
+  health: Health;
+  waiting: Job[];
 }
 
 interface State {
@@ -27,7 +37,9 @@ interface State {
   workers: Workers;
   /** broken: the processes could not be prepared; the next job tries again. */
   phase: "idle" | "open" | "broken" | "closed";
-  waiting: Job[];
+  modules: Map<string, Module>;
+  /** The modules with waiting jobs; they take turns, and the first is next. */
+  turns: Set<Module>;
   inFlight: number;
   /** Set while there are jobs. */
   ticker: NodeJS.Timeout | undefined;
@@ -44,7 +56,8 @@ export function createPool({ log, children }: PoolOptions): Pool {
       onWorkerExit: (exit) => onWorkerExit(state, exit),
     }),
     phase: "idle",
-    waiting: [],
+    modules: new Map(),
+    turns: new Set(),
     inFlight: 0,
     ticker: undefined,
     tickedAt: 0,
@@ -52,33 +65,65 @@ export function createPool({ log, children }: PoolOptions): Pool {
   return {
     run: (request) => run(state, request),
     status: () => ({
-      ready: state.phase === "idle" || state.workers.ready().length > 0,
+      ready: state.phase === "idle" || state.workers.all().some((worker) => worker.isReady()),
       children: state.workers.all().length,
       inFlight: state.inFlight,
       recycled: state.workers.recycled(),
+      openBreakers: listOpenBreakers(state),
     }),
     async close() {
       state.phase = "closed";
-      refuse(state, "The sandbox is closed.");
+      refuseAll(state, "The sandbox is closed.");
       await state.workers.close();
     },
   };
 }
 
 async function run(state: State, request: JobRequest): Promise<Answer> {
+  const module = findModule(state, request);
   if (state.phase === "closed") return unavailable("The sandbox is closed.");
-  if (state.waiting.length >= MAX_WAITING) return unavailable("Too many transforms are waiting.");
+  if (request.operation === "call" && module.waiting.length >= MAX_WAITING - countWaiting(state)) {
+    return unavailable("Too many calls of this transform are waiting.");
+  }
   if (state.phase !== "open") void open(state);
   if (state.inFlight++ === 0) {
     state.tickedAt = performance.now();
     state.ticker = setInterval(() => tick(state), TICK_MS);
   }
-  const answer = await new Promise<Answer>((settle) => {
-    state.waiting.push({ ...request, queuedAt: performance.now(), crashes: 0, settle });
+  const answer = await new Promise<Answer>((resolve) => {
+    const job: Job = { ...request, queuedAt: performance.now(), crashes: 0, alone: false, settle };
+    function settle(settled: Answer): void {
+      // At once, because the next call may be handed out before the caller goes on.
+      if (request.operation === "call") module.health.record(settled.kind);
+      resolve(settled);
+    }
+    // A reload does not wait for the calls of the module that it checks.
+    if (request.operation === "check") module.waiting.unshift(job);
+    else module.waiting.push(job);
+    state.turns.add(module);
     distribute(state);
   });
   if (--state.inFlight === 0) clearInterval(state.ticker);
   return answer;
+}
+
+function findModule(state: State, { module: name, bundle }: JobRequest): Module {
+  const module = state.modules.get(name) ?? { file: bundle.spec.file, health: createHealth(), waiting: [] };
+  state.modules.set(name, module);
+  return module;
+}
+
+function countWaiting({ turns }: State): number {
+  let count = 0;
+  for (const { waiting } of turns) count += waiting.length;
+  return count;
+}
+
+function listOpenBreakers({ modules }: State): SandboxStatus["openBreakers"] {
+  return [...modules.values()].flatMap(({ file, health }) => {
+    const refusal = health.refusal();
+    return refusal ? [{ file, retryAfterMs: Math.ceil(refusal.retryAfterMs) }] : [];
+  });
 }
 
 async function open(state: State): Promise<void> {
@@ -88,47 +133,90 @@ async function open(state: State): Promise<void> {
   } catch (error) {
     if (state.phase === "open") state.phase = "broken";
     state.log.error("the sandbox cannot be set up", { reason: String(error) });
-    refuse(state, "The sandbox cannot be set up.");
+    refuseAll(state, "The sandbox cannot be set up.");
   }
 }
 
 /** The job that may have ended the worker gets a second attempt: an earlier one may have damaged the process. */
 function onWorkerExit(state: State, { running, waiting, reason, isJobsFault }: WorkerExit): void {
-  state.waiting.unshift(...waiting);
+  putBack(state, waiting);
   if (running && (isJobsFault || ++running.crashes > 1)) running.settle(reason);
-  else if (running) state.waiting.unshift({ ...running, trust: "suspect" });
-  if (state.phase === "closed") refuse(state, "The sandbox is closed.");
+  else if (running) {
+    findModule(state, running).health.suspect();
+    putBack(state, [running]);
+  }
+  if (state.phase === "closed") refuseAll(state, "The sandbox is closed.");
   else distribute(state);
 }
 
+/** Puts jobs that a worker had back to the front. */
+function putBack(state: State, jobs: Job[]): void {
+  for (const job of jobs.toReversed()) {
+    const module = findModule(state, job);
+    module.waiting.unshift(job);
+    state.turns.add(module);
+  }
+}
+
+/** Hands out jobs until no worker can take the next one of any module. */
 function distribute(state: State): void {
-  if (state.waiting.length === 0) return;
-  const ready = state.workers.ready();
-  const waitingTrusts = new Set(state.waiting.map((job) => job.trust));
-  state.waiting = state.waiting.filter((job) => {
-    const worker = pickWorker(ready, job, waitingTrusts);
-    worker?.give(job);
-    return worker === undefined;
-  });
+  for (const module of state.turns) {
+    const refusal = module.health.refusal();
+    if (refusal) refuse(state, module, refusal, (job) => job.operation === "call");
+  }
+  let isGiven = true;
+  while (isGiven && state.turns.size > 0) isGiven = handOutNext(state);
+}
+
+/** A module that failed lately comes after those that did not, so that a reload does not wait for its calls. */
+function handOutNext(state: State): boolean {
+  const turns = [...state.turns].toSorted((a, b) => Number(a.health.isSuspect()) - Number(b.health.isSuspect()));
+  for (const { health, waiting } of turns) waiting[0]!.alone = mustRunAlone(waiting[0]!, health);
+  const situation: Situation = {
+    workers: state.workers.all(),
+    isLoneWaiting: turns.some(({ waiting }) => waiting[0]!.alone),
+    size: state.workers.size(),
+  };
+  for (const module of turns) {
+    const job = module.waiting[0]!;
+    const worker = pickWorker(job, situation);
+    if (!worker) continue;
+    module.waiting.shift();
+    state.turns.delete(module);
+    if (module.waiting.length > 0) state.turns.add(module);
+    worker.give(job);
+    return true;
+  }
+  return false;
+}
+
+function mustRunAlone({ operation, crashes }: Job, health: Health): boolean {
+  return operation === "check" || crashes > 0 || !health.isTrusted();
 }
 
 function tick(state: State): void {
   const now = performance.now();
   for (const worker of state.workers.all()) {
     worker.tick(now - state.tickedAt);
-    if (worker.isSlow()) state.waiting.unshift(...worker.takeBack());
+    if (worker.isSlow()) putBack(state, worker.takeBack());
   }
   state.tickedAt = now;
-  refuse(state, "The transform waited too long for its turn.", (job) => now - job.queuedAt > MAX_WAITING_MS);
+  const tooLate = unavailable("The transform waited too long for its turn.");
+  for (const module of state.turns) refuse(state, module, tooLate, (job) => now - job.queuedAt > MAX_WAITING_MS);
   distribute(state);
   state.workers.replaceWorn();
 }
 
-function refuse(state: State, reason: string, applies: (job: Job) => boolean = () => true): void {
-  const refused = state.waiting.filter(applies);
+function refuseAll(state: State, reason: string): void {
+  for (const module of state.turns) refuse(state, module, unavailable(reason), () => true);
+}
+
+function refuse(state: State, module: Module, answer: FailedAnswer, applies: (job: Job) => boolean): void {
+  const refused = module.waiting.filter(applies);
   if (refused.length === 0) return;
-  state.waiting = state.waiting.filter((job) => !applies(job));
-  for (const job of refused) job.settle(unavailable(reason));
+  module.waiting = module.waiting.filter((job) => !applies(job));
+  if (module.waiting.length === 0) state.turns.delete(module);
+  for (const job of refused) job.settle(answer);
 }
 
 function unavailable(message: string): FailedAnswer {
@@ -140,19 +228,37 @@ const MAX_BACKLOG = 16;
 /** Below this, moving a job elsewhere gains nothing, and jobs that go together cost less. */
 const SHORT_WAIT_MS = 2;
 
+/** What else decides where a job goes. */
+export interface Situation {
+  workers: Worker[];
+  /** How many workers there are, with those that are about to be replaced. */
+  size: number;
+  /** A job that must run alone is waiting. */
+  isLoneWaiting: boolean;
+}
+
 /**
- * The worker that can take the job now, if any. A job that is not proven goes to the quarantine, and only while that is
- * empty; while such a job waits, proven ones keep away from it. Proven jobs go to the first worker with a short wait, else
- * to the one with the shortest: as long as one worker is enough, the other stays empty as a spare.
+ * The worker that can take the job now, if any. One module never has all workers. A job that must run alone goes to the
+ * quarantine, only while that is empty and another worker serves the rest; others keep away from the quarantine then. They
+ * go to the first worker with a short wait, else to the one with the shortest: as long as one is enough, the other stays
+ * empty as a spare.
  */
-export function pickWorker(ready: Worker[], job: Job, waitingTrusts: ReadonlySet<Trust>): Worker | undefined {
-  if (job.trust === "suspect" && waitingTrusts.has("untried")) return undefined;
-  if (job.trust !== "proven") return ready.find((worker) => worker.isQuarantine && worker.backlog() === 0);
-  const isQuarantineNeeded = ready.length > 1 && (waitingTrusts.has("untried") || waitingTrusts.has("suspect"));
+export function pickWorker(job: Job, { workers, size, isLoneWaiting }: Situation): Worker | undefined {
+  const serving = workers.filter((worker) => worker.isServing(job.module));
+  const hasItsShare = serving.length >= Math.max(1, size - 1);
+  const ready = (hasItsShare ? serving : workers).filter((worker) => worker.isReady());
+  const canRunAlone = size === 1 || workers.some((worker) => !worker.isQuarantine && isAvailable(worker));
+  if (job.alone) return ready.find((worker) => canRunAlone && worker.isQuarantine && worker.backlog() === 0);
+  const keepsAway = isLoneWaiting && canRunAlone && size > 1;
   const available = ready.filter(
-    (worker) => !worker.isHeld() && worker.backlog() < MAX_BACKLOG && !(isQuarantineNeeded && worker.isQuarantine),
+    (worker) => isAvailable(worker) && worker.backlog() < MAX_BACKLOG && !(keepsAway && worker.isQuarantine),
   );
   return available.find((worker) => worker.expectedWait() < SHORT_WAIT_MS) ?? findShortestWait(available);
+}
+
+/** A job that is given to it now does not wait behind one that holds it. */
+function isAvailable(worker: Worker): boolean {
+  return worker.isReady() && !worker.isHeld();
 }
 
 function findShortestWait(workers: Worker[]): Worker | undefined {

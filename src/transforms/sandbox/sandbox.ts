@@ -1,9 +1,6 @@
 import { type ConfigProblem, TransformError } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../runner.ts";
-import type { Answer } from "./answer.ts";
-import { type Breaker, createBreaker } from "./breaker.ts";
-import type { Trust } from "./job.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { NO_BODY } from "./protocol.ts";
 import { traceStack } from "./trace.ts";
@@ -22,9 +19,6 @@ export interface SandboxOptions {
 interface State {
   telemetry: Telemetry;
   pool: Pool;
-  breaker: Breaker;
-  /** Transforms that have answered a call. */
-  proven: WeakSet<TransformBundle>;
   calls: number;
   failures: number;
 }
@@ -34,8 +28,6 @@ export function createSandbox({ telemetry, children = DEFAULT_CHILDREN }: Sandbo
   const state: State = {
     telemetry,
     pool: createPool({ log: telemetry.log, children }),
-    breaker: createBreaker(),
-    proven: new WeakSet(),
     calls: 0,
     failures: 0,
   };
@@ -55,7 +47,6 @@ async function check({ pool }: State, bundle: TransformBundle): Promise<ConfigPr
     text: "",
     body: NO_BODY,
     timeoutMs: CHECK_TIMEOUT_MS,
-    trust: "untried",
   });
   if (answer.kind === "value") return [];
   const { place } = traceStack(bundle, answer.message, answer.stack ?? "");
@@ -65,44 +56,28 @@ async function check({ pool }: State, bundle: TransformBundle): Promise<ConfigPr
 }
 
 async function run(state: State, bundle: TransformBundle, call: TransformCall): Promise<TransformOutcome> {
-  const answer = await runCall(state, bundle, call);
+  const answer = await state.pool.run({
+    operation: "call",
+    bundle,
+    module: nameModule(bundle),
+    text: toText(bundle, call),
+    body: call.rawBody,
+    timeoutMs: call.timeoutMs ?? bundle.spec.timeoutMs,
+  });
   state.calls++;
-  if (answer.kind === "value") return { value: answer.value, log: answer.log };
+  if (answer.kind === "value") return { value: answer.value, log: answer.log, runMs: answer.runMs ?? 0 };
   state.failures++;
-  const { kind, message, log, stack = "" } = answer;
+  const { kind, message, log, stack = "", retryAfterMs } = answer;
   const { text: trace, place } = traceStack(bundle, message, stack);
   const { file = bundle.spec.file, line, column } = place;
   // The message may contain a piece of the payload, so the log gets only the place; the event keeps the rest.
   state.telemetry.log.warn("transform failed", { reason: kind, file, line, column });
-  throw new TransformError(kind, message, { log, trace });
-}
-
-async function runCall(state: State, bundle: TransformBundle, call: TransformCall): Promise<Answer> {
-  const module = nameModule(bundle);
-  const refusal = state.breaker.whenOpen(module);
-  if (refusal) return refusal;
-  const answer = await state.pool.run({
-    operation: "call",
-    bundle,
-    module,
-    text: toText(bundle, call),
-    body: call.rawBody,
-    timeoutMs: bundle.spec.timeoutMs,
-    trust: toTrust(state, bundle, module),
-  });
-  state.breaker.record(module, answer);
-  if (answer.kind === "value") state.proven.add(bundle);
-  return answer;
-}
-
-function toTrust({ breaker, proven }: State, bundle: TransformBundle, module: string): Trust {
-  if (breaker.isSuspect(module)) return "suspect";
-  return proven.has(bundle) ? "proven" : "untried";
+  throw new TransformError(kind, message, { log, trace, retryAfterMs });
 }
 
 /** The input as JSON, without the body and without a payload that is just the parsed body. */
 function toText({ spec }: TransformBundle, call: TransformCall): string {
-  const { rawBody: _, payload, payloadIsBody, ...rest } = call;
+  const { rawBody: _, timeoutMs: __, payload, payloadIsBody, ...rest } = call;
   const input = { ...rest, secrets: spec.secrets };
   return JSON.stringify({ payloadIsBody, input: payloadIsBody ? input : { ...input, payload } });
 }

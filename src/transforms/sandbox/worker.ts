@@ -31,6 +31,8 @@ export interface Worker {
   isSlow(): boolean;
   /** No other job should be put behind the running one. */
   isHeld(): boolean;
+  /** It has jobs of this module. */
+  isServing(module: string): boolean;
   /** How many jobs it was given and has not answered. */
   backlog(): number;
   /** How long a new job would wait, in milliseconds, judging by the last ones. */
@@ -117,7 +119,8 @@ export function createWorker(options: WorkerOptions): Worker {
     isQuarantine: options.quarantine,
     isReady: () => state.ready && !state.retired && !child.killed,
     isSlow: () => state.age > SLOW_MS,
-    isHeld: () => state.age > SLOW_MS || (state.queue.first()?.job.trust ?? "proven") !== "proven",
+    isHeld: () => state.age > SLOW_MS || state.queue.first()?.job.alone === true,
+    isServing: (module) => state.queue.has(module),
     backlog: () => state.queue.size(),
     expectedWait: () => state.queue.size() * state.averageMs,
     give: (job) => give(state, job),
@@ -141,7 +144,7 @@ function receive(state: State, report: Report, text: string): void {
   }
   const { job, takenBack } = state.queue.answer(report.job);
   state.averageMs += NEWEST_WEIGHT * (report.micros / 1000 - state.averageMs);
-  if (!takenBack) job.settle(parseAnswer(text));
+  if (!takenBack) job.settle(parseAnswer(text, report.micros));
   if (state.retired) retire(state);
 }
 

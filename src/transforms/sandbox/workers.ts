@@ -23,8 +23,8 @@ export interface WorkersOptions {
 export interface Workers {
   /** Starts the processes if they are not started. Rejects if they cannot be prepared. */
   start(): Promise<void>;
-  /** Those that take jobs. */
-  ready(): Worker[];
+  /** How many there are when all are ready; without those that the system refuses to start. */
+  size(): number;
   /** All, including those that are starting or retired. */
   all(): Worker[];
   /** Replaces a worn-out worker, one at a time and never the last that serves. */
@@ -62,7 +62,7 @@ export function createWorkers(options: WorkersOptions): Workers {
   };
   return {
     start: () => start(state),
-    ready: () => listReady(state),
+    size: () => (state.failedStarts > 0 ? listAll(state).length : options.size),
     all: () => listAll(state),
     replaceWorn: () => replaceWorn(state),
     recycled: () => state.recycled,
@@ -122,12 +122,8 @@ function listAll({ slots }: State): Worker[] {
   return slots.filter((worker) => worker !== undefined);
 }
 
-function listReady(state: State): Worker[] {
-  return listAll(state).filter((worker) => worker.isReady());
-}
-
 function replaceWorn(state: State): void {
-  const ready = listReady(state);
+  const ready = listAll(state).filter((worker) => worker.isReady());
   if (ready.length < 2 || ready.length < state.options.size) return;
   ready.find((worker) => worker.isWorn())?.retire();
 }

@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createHealth, type Health } from "./health.ts";
+
+let health: Health;
+beforeEach(() => {
+  vi.useFakeTimers();
+  health = createHealth();
+});
+afterEach(() => vi.useRealTimers());
+
+function fail(times: number): void {
+  for (let time = 0; time < times; time++) health.record("timeout");
+}
+
+test("a module is trusted after an answer, and not for ten seconds after a failure", () => {
+  expect(health.isTrusted()).toBe(false);
+  health.record("value");
+  expect(health.isTrusted()).toBe(true);
+  fail(1);
+  health.record("value");
+  expect(health.isTrusted()).toBe(false);
+  expect(health.isSuspect()).toBe(true);
+  vi.advanceTimersByTime(10_001);
+  expect(health.isTrusted()).toBe(true);
+});
+
+test("five failures in a row open the circuit breaker for five seconds, and only five more open it again", () => {
+  fail(4);
+  expect(health.refusal()).toBeUndefined();
+  fail(1);
+  expect(health.refusal()).toMatchObject({ kind: "unavailable", message: expect.stringContaining("5 s") });
+  vi.advanceTimersByTime(5001);
+  fail(4);
+  expect(health.refusal()).toBeUndefined();
+  fail(1);
+  expect(health.refusal()).toBeDefined();
+});
+
+test("one bad payload a second never closes a hook that has answered an honest sender", () => {
+  health.record("value");
+  for (let second = 0; second < 3000; second++) {
+    fail(1);
+    expect(health.refusal()).toBeUndefined();
+    vi.advanceTimersByTime(1000);
+  }
+});
+
+test("a module that no longer answers anybody is refused in the end", () => {
+  health.record("value");
+  vi.advanceTimersByTime(60 * 60_000);
+  fail(5);
+  expect(health.refusal()).toBeDefined();
+});
+
+test("an error that the transform throws is an answer", () => {
+  for (let time = 0; time < 9; time++) health.record("threw");
+  expect(health.refusal()).toBeUndefined();
+  expect(health.isTrusted()).toBe(true);
+});
