@@ -69,6 +69,15 @@ export function toRefusal(
   return new DriverError(message, { retryable, retryAfterMs });
 }
 
+/** The error for a refusal that the service explains by a code of its own. The service's words may contain the recipient. */
+export function toCodeRefusal(
+  service: string,
+  code: unknown,
+  { advice = "", ...options }: Omit<Refusal, "reason"> & { retryable: boolean },
+): DriverError {
+  return new DriverError(`${service} refused the message: ${String(code)}. ${advice}`.trim(), options);
+}
+
 /** The error for an answer of something else than the service, a proxy for example. */
 export function toUnreadable(service: string): DriverError {
   return new DriverError(`The answer of ${service} could not be read.`, { retryable: true });

@@ -5,7 +5,7 @@ import type { DriverDefinition } from "../plugin.ts";
 import { pickEnvironment, startProcess } from "../shared/child-process.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
-import { toNoAnswer, toUnreadable } from "./http.ts";
+import { toCodeRefusal, toNoAnswer, toUnreadable } from "./http.ts";
 
 const schema = {
   type: "object",
@@ -128,8 +128,5 @@ function toStartError([program]: string[], error: unknown): DriverError {
 export function toDriverError(error: unknown): DriverError {
   const code = isObject(error) ? error["code"] : undefined;
   if (typeof code !== "number") return toUnreadable("imsg");
-  // The error's own message may contain the recipient.
-  return new DriverError(`imsg refused the message: ${code}. ${ADVICE.get(code) ?? ""}`.trim(), {
-    retryable: RETRYABLE_CODES.has(code),
-  });
+  return toCodeRefusal("imsg", code, { advice: ADVICE.get(code), retryable: RETRYABLE_CODES.has(code) });
 }

@@ -4,7 +4,7 @@ import type { DriverDefinition } from "../plugin.ts";
 import { isObject } from "../shared/json.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import type { ChannelDriver } from "./driver.ts";
-import { type HttpAnswer, post, toRefusal, toUnreadable } from "./http.ts";
+import { type HttpAnswer, post, toCodeRefusal, toRefusal, toUnreadable } from "./http.ts";
 
 const schema = {
   type: "object",
@@ -108,8 +108,8 @@ export function toDriverError({ code, data }: Record<string, unknown>): DriverEr
   const retryable = results.find(({ type }) => RETRYABLE_RESULTS.has(type));
   const reason = (retryable ?? results[0])?.type ?? code;
   const waits = results.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
-  // The error's own message may contain the recipient.
-  return new DriverError(`signal-cli refused the message: ${String(reason)}. ${ADVICE.get(reason) ?? ""}`.trim(), {
+  return toCodeRefusal("signal-cli", reason, {
+    advice: ADVICE.get(reason),
     retryable: retryable !== undefined || RETRYABLE_CODES.has(Number(code)),
     retryAfterMs: waits.length > 0 ? Math.max(...waits) * 1000 : undefined,
   });

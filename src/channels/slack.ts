@@ -4,7 +4,7 @@ import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import { type ChannelDriver, recipientCheck } from "./driver.ts";
-import { toNoAnswer, toRefusal, toUnreadable } from "./http.ts";
+import { toCodeRefusal, toNoAnswer, toRefusal, toUnreadable } from "./http.ts";
 
 const schema = {
   type: "object",
@@ -130,7 +130,8 @@ function fromData({ error, response_metadata }: NonNullable<Failure["data"]>): D
   // For an answer that is not JSON, a proxy's page for example, the client gives its text.
   if (typeof error !== "string" || !/^\w{1,80}$/.test(error)) return toUnreadable("Slack");
   const retryAfter = response_metadata?.retryAfter;
-  return new DriverError(`Slack refused the message: ${error}. ${ADVICE.get(error) ?? ""}`.trim(), {
+  return toCodeRefusal("Slack", error, {
+    advice: ADVICE.get(error),
     retryable: RETRYABLE_CODES.has(error),
     retryAfterMs: retryAfter === undefined ? undefined : retryAfter * 1000,
   });
