@@ -174,6 +174,31 @@ describe("an invalid change is rejected as a whole", () => {
   });
 });
 
+describe("a transform folder that links to", () => {
+  test.each(["/proc", "/dev", "/usr"])("%s: nothing of it is watched, and reload works", async (target) => {
+    const prepare = (folder: string): void => {
+      mkdirSync(path.join(folder, "transforms/lib"), { recursive: true });
+      symlinkSync(target, path.join(folder, "transforms/linked"));
+    };
+    service = await startService({ config, files: { "transforms/x.ts": says("one") }, prepare, watch: true });
+    expect(await message()).toBe("one");
+    symlinkSync(target, path.join(service.folder, "transforms/lib/linked later"));
+    service.write("transforms/x.ts", says("two"));
+    await expect.poll(message, POLL).toBe("two");
+    expect((await service.api("/api/status")).lastReloadError).toBeNull();
+  });
+
+  test("a file inside it: a change of the file is taken up", async () => {
+    const prepare = (folder: string): void => {
+      mkdirSync(path.join(folder, "transforms/real"), { recursive: true });
+      symlinkSync("real/x.ts", path.join(folder, "transforms/x.ts"));
+    };
+    service = await startService({ config, files: { "transforms/real/x.ts": says("one") }, prepare, watch: true });
+    service.write("transforms/real/x.ts", says("two"));
+    await expect.poll(message, POLL).toBe("two");
+  });
+});
+
 test("no request fails while reloads happen", async () => {
   service = await startService({ config, files: { "transforms/x.ts": says("0") }, watch: true });
   const statuses = new Set<number>();

@@ -1,13 +1,17 @@
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { silentLog } from "../telemetry/log.ts";
 import { createWatcher, type Watcher } from "./watch.ts";
 
-const folder = mkdtempSync(path.join(tmpdir(), "hookline-watch-"));
+let folder: string;
 let watcher: Watcher;
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-watch-"));
+});
 
 afterEach(async () => {
   await watcher.close();
@@ -18,11 +22,45 @@ test("changes in the state folder are ignored, even inside a followed folder", a
   const stateDir = path.join(folder, ".webhooks");
   mkdirSync(stateDir);
   writeFileSync(path.join(stateDir, "journal.db"), "one");
-  const changed = vi.fn();
-  watcher = createWatcher({ since: () => Infinity, changed, stateDir, log: silentLog });
-  watcher.follow([folder]);
-  await sleep(300);
+  const changed = await follow([folder], stateDir);
   appendFileSync(path.join(stateDir, "journal.db"), "two");
   await sleep(300);
   expect(changed).not.toHaveBeenCalled();
 });
+
+test("a link in a followed folder is not followed to a place outside", async () => {
+  const [root, outside] = [path.join(folder, "root"), path.join(folder, "outside")];
+  for (const made of [root, outside]) mkdirSync(made);
+  writeFileSync(path.join(outside, "file"), "one");
+  symlinkSync(outside, path.join(root, "folder"));
+  symlinkSync(path.join(outside, "file"), path.join(root, "file"));
+  const changed = await follow([root]);
+  appendFileSync(path.join(outside, "file"), "two");
+  writeFileSync(path.join(outside, "new"), "one");
+  await sleep(300);
+  expect(changed).not.toHaveBeenCalled();
+  rmSync(path.join(root, "file"));
+  writeFileSync(path.join(root, "file"), "a file of the folder now");
+  await expect.poll(() => changed.mock.calls.length).toBeGreaterThan(0);
+});
+
+test("a followed file may itself be a link to any place", async () => {
+  const [root, outside] = [path.join(folder, "root"), path.join(folder, "outside")];
+  mkdirSync(root);
+  writeFileSync(outside, "one");
+  symlinkSync(outside, path.join(root, "file"));
+  const changed = await follow([root, path.join(root, "file")]);
+  appendFileSync(outside, "two");
+  await expect.poll(() => changed.mock.calls.length).toBeGreaterThan(0);
+});
+
+/** Follows these paths, and waits until their watches are set up. */
+async function follow(paths: string[], stateDir?: string): Promise<ReturnType<typeof vi.fn>> {
+  const changed = vi.fn();
+  let since = Infinity;
+  watcher = createWatcher({ since: () => since, changed, stateDir, log: silentLog });
+  watcher.follow(paths);
+  await sleep(300);
+  since = Date.now();
+  return changed;
+}

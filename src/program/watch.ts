@@ -1,5 +1,5 @@
 import { type FSWatcher, watch } from "chokidar";
-import { type Stats, statSync } from "node:fs";
+import { lstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import path from "node:path";
 import type { Log } from "../telemetry/log.ts";
 
@@ -38,9 +38,9 @@ export interface Watcher {
  * are found too. If the system cannot watch any more, the files are polled.
  */
 export function createWatcher({ since, changed, stateDir, log }: WatcherOptions): Watcher {
-  const ignored = stateDir === undefined ? isInstalled : [isInstalled, stateDir];
-  let watcher = open({ usePolling: false });
+  const ignored = [isInstalled, leavesFolder, ...(stateDir === undefined ? [] : [stateDir])];
   let followed = new Set<string>();
+  let watcher = open({ usePolling: false });
   let quiet: NodeJS.Timeout | undefined;
   let recheck: NodeJS.Timeout | undefined;
 
@@ -51,8 +51,9 @@ export function createWatcher({ since, changed, stateDir, log }: WatcherOptions)
       const next = new Set(paths);
       const gone = [...followed].filter((followedPath) => !next.has(followedPath));
       if (gone.length > 0) watcher.unwatch(gone);
-      watcher.add(paths.filter((wanted) => !followed.has(wanted)));
+      const added = paths.filter((wanted) => !followed.has(wanted));
       followed = next;
+      watcher.add(added);
       clearTimeout(recheck);
       recheck = setTimeout(checkAll, RECHECK_MS);
     },
@@ -97,9 +98,32 @@ export function createWatcher({ since, changed, stateDir, log }: WatcherOptions)
     if ([...followed, ...paths].some((file) => isRecent(statSync(file, { throwIfNoEntry: false })))) scheduleChange();
   }
 
+  /**
+   * A link in a followed folder to a place outside: nothing there may be compiled, and it may be as large as `/proc`. A
+   * followed path may itself be any link.
+   */
+  function leavesFolder(file: string): boolean {
+    if (followed.has(file) || !lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return false;
+    const folders = [...followed].filter((folder) => isInside(file, folder));
+    return !folders.some((folder) => isInside(toRealPath(file), toRealPath(folder)));
+  }
+
   /** A rename changes only the time of a file's entry (ctime). */
   function isRecent(stats: Stats | undefined): boolean {
     return stats === undefined || Math.max(stats.ctimeMs, stats.mtimeMs) > since() - CLOCK_SLACK_MS;
+  }
+}
+
+function isInside(file: string, folder: string): boolean {
+  return file.startsWith(folder + path.sep);
+}
+
+/** The path itself if it does not exist. */
+function toRealPath(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return file;
   }
 }
 
