@@ -1,5 +1,5 @@
 import { backup, DatabaseSync, type SQLOutputValue, type StatementSync } from "node:sqlite";
-import { existsSync } from "node:fs";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { ConfigError, JournalUnavailable } from "../../errors.ts";
 
 type SqlValue = string | number | Uint8Array | null | undefined;
@@ -27,8 +27,9 @@ export interface DatabaseOptions {
   readOnly?: boolean;
 }
 
-/** Opens an SQLite file, and creates it unless `readOnly`. */
+/** Opens an SQLite file, and creates it unless `readOnly`, readable by its owner alone. */
 export function openDatabase(file: string, { busyTimeoutMs, readOnly = false }: DatabaseOptions): Database {
+  if (!readOnly) createPrivately(file);
   const connection = new DatabaseSync(file, { timeout: busyTimeoutMs, readOnly });
   const statements = new Map<string, StatementSync>();
 
@@ -49,6 +50,15 @@ export function openDatabase(file: string, { busyTimeoutMs, readOnly = false }: 
     inTransaction: () => connection.isTransaction,
     close: () => connection.close(),
   };
+}
+
+/** SQLite gives the files beside it the same permissions. */
+function createPrivately(file: string): void {
+  try {
+    closeSync(openSync(file, "ax", 0o600));
+  } catch {
+    // It exists, or SQLite will say why it cannot be created.
+  }
 }
 
 function toBound(value: SqlValue): Exclude<SqlValue, undefined> {

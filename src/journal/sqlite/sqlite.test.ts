@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
@@ -16,6 +16,16 @@ describe("the SQLite file", () => {
     const at = path.join(folder(), "state", "deep");
     await start(at);
     expect(statSync(at).mode & 0o777).toBe(0o700);
+  });
+
+  test("is readable by its owner alone, with those beside it, in a folder that everyone can read", async () => {
+    const at = folder();
+    chmodSync(at, 0o755);
+    const journal = await start(at);
+    await journal.accept(sampleEvent());
+    const modes = readdirSync(at).map((name) => [name, statSync(path.join(at, name)).mode & 0o777]);
+    expect(Object.fromEntries(modes)).toMatchObject({ "journal.db": 0o600, "journal.db-wal": 0o600 });
+    expect(modes.filter(([, mode]) => mode !== 0o600)).toEqual([]);
   });
 
   test("is in WAL mode, and other processes can read it", async () => {
