@@ -150,19 +150,8 @@ interface PoolOptions<Item extends Claim> {
   log: Log;
 }
 
-interface Pool {
-  /** Something may be due. Many calls in one turn of the event loop lead to one claim. */
-  notify(): void;
-  /** How many items are in progress. */
-  active(): number;
-  /** Claims nothing more. */
-  stop(): void;
-  /** Resolves when nothing is in progress. */
-  idle(): Promise<void>;
-}
-
 /** Keeps up to `size()` items in progress, and claims more as they end. */
-function createPool<Item extends Claim>(options: PoolOptions<Item>): Pool {
+function createPool<Item extends Claim>(options: PoolOptions<Item>) {
   const active = new Set<Promise<void>>();
   let filling: Promise<void> | undefined;
   let notified = false;
@@ -171,13 +160,16 @@ function createPool<Item extends Claim>(options: PoolOptions<Item>): Pool {
   return {
     notify,
     active: () => active.size,
+    /** Claims nothing more. */
     stop: () => void (stopped = true),
+    /** Resolves when nothing is in progress. */
     async idle() {
       await filling;
       await Promise.all(active);
     },
   };
 
+  /** Something may be due. */
   function notify(): void {
     notified = true;
     // The next turn of the event loop: one claim then replaces all items that ended with the same commit.

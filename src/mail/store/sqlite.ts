@@ -5,6 +5,7 @@ import { ConfigError, messageOf } from "../../errors.ts";
 import {
   type Database,
   integer,
+  type Lock,
   openMigrated,
   optional,
   type Schema,
@@ -27,17 +28,13 @@ export interface SqliteMailStoreOptions {
 export async function openSqliteMailStore(options: SqliteMailStoreOptions): Promise<MailStore | undefined> {
   const { folder, mailbox } = options;
   const file = path.join(folder, "mail.db");
+  let lock: Lock | undefined;
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const lock = takeLock(path.join(folder, lockName(mailbox)), 0);
-    if (!lock) return undefined;
-    try {
-      return createMailStore(openMigrated(file, SCHEMA), options, lock.release);
-    } catch (error) {
-      lock.release();
-      throw error;
-    }
+    lock = takeLock(path.join(folder, lockName(mailbox)), 0);
+    return lock && createMailStore(openMigrated(file, SCHEMA), options, lock.release);
   } catch (error) {
+    lock?.release();
     if (error instanceof ConfigError) throw error;
     const message = `the mail store cannot be used (${messageOf(error)})`;
     throw new ConfigError([{ message, file, key: "store.path" }]);
@@ -55,7 +52,7 @@ function createMailStore(
 ): MailStore {
   return {
     folder: async (name) => readFolder(database, mailbox, name),
-    findKnown: async (ids) => new Set(ids.filter((id) => isKnown(database, mailbox, id))),
+    findKnown: async (ids) => new Set(ids.filter((id) => database.get(SELECT_KNOWN, toDigest(mailbox, id)))),
     settle: async (settlement) => transact(database, () => settle(database, { mailbox, maxKnown }, settlement)),
     async close() {
       database.close();
@@ -81,9 +78,7 @@ function readFolder(database: Database, mailbox: string, name: string): StoredFo
   };
 }
 
-function isKnown(database: Database, mailbox: string, id: string): boolean {
-  return database.get("SELECT 1 FROM known WHERE digest = ?", toDigest(mailbox, id)) !== undefined;
-}
+const SELECT_KNOWN = "SELECT 1 FROM known WHERE digest = ?";
 
 function settle(
   { run }: Database,
