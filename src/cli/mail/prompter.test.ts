@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createTestIo } from "../../../test/support/cli.ts";
 import { confirmServer } from "./ask-imap.ts";
-import { type SetupFlags, toFlag } from "./commands.ts";
+import { type SetupFlags, toFlag } from "./flags.ts";
 import { createPrompter, type Prompter } from "./prompter.ts";
 import type { Terminal } from "./terminal.ts";
 

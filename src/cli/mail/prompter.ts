@@ -3,7 +3,7 @@ import { text as readAll } from "node:stream/consumers";
 import { ConfigError } from "../../errors.ts";
 import { isReference, type Target, toFileReference, toVariableReference } from "../../mail/setup/plan.ts";
 import type { CliIo } from "../io.ts";
-import { type SecretFlag, type SetupFlags, type TextFlag, toFlag } from "./commands.ts";
+import { type SecretFlag, type SetupFlags, type TextFlag, toFlag } from "./flags.ts";
 import type { Choice, ChoicePrompt, Terminal, TextPrompt } from "./terminal.ts";
 
 /** Answers a question by its flag, else by the person at the terminal, else by its default. */

@@ -21,7 +21,7 @@ import { describeError, locateNewConfig } from "../context.ts";
 import { formatDiff } from "../format.ts";
 import { type CliIo, print, printError } from "../io.ts";
 import { askMailbox, askSettings } from "./ask-mailbox.ts";
-import type { SetupFlags } from "./commands.ts";
+import type { SetupFlags } from "./flags.ts";
 import { createPrompter, MissingAnswer, type Prompter, textOf } from "./prompter.ts";
 import { Cancelled, createTerminal } from "./terminal.ts";
 

@@ -1,6 +1,6 @@
 import { type MemberNode, parse, tokenize, type ValueNode } from "@humanwhocodes/momoa";
 import { appendSegment } from "../../shared/json.ts";
-import type { ParsedText, Position } from "./source.ts";
+import type { ParsedText, Position } from "./parsed-text.ts";
 
 /** Parses JSON5, and with it JSON. Throws a `RangeError` on a text nested too deeply. */
 export function parseJson5(text: string): ParsedText {

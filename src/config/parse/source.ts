@@ -1,6 +1,7 @@
 import path from "node:path";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { parseJson5 } from "./json5.ts";
+import type { ParsedText, Position } from "./parsed-text.ts";
 import { parseYaml } from "./yaml.ts";
 
 /** A parsed text with the positions of its keys. */
@@ -42,19 +43,4 @@ function locate(positions: Map<string, Position>, key: string): Position | undef
   if (found !== undefined || key === "") return found;
   const end = Math.max(key.lastIndexOf("."), key.lastIndexOf("["), 0);
   return locate(positions, key.slice(0, end));
-}
-
-/** A place in a file, both 1-based. */
-export interface Position {
-  line: number;
-  column: number;
-}
-
-/** A parser's result. With syntax problems the rest is empty. */
-export interface ParsedText {
-  value: unknown;
-  /** By dotted path. */
-  positions: Map<string, Position>;
-  duplicates: (Position & { key: string })[];
-  syntax: (Partial<Position> & { message: string })[];
 }

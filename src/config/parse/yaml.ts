@@ -1,6 +1,6 @@
 import { type Document, isCollection, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
 import { appendSegment } from "../../shared/json.ts";
-import type { ParsedText, Position } from "./source.ts";
+import type { ParsedText, Position } from "./parsed-text.ts";
 
 /** Parses one YAML 1.2 document, with anchors and merge keys. Throws a `RangeError` if it is nested too deeply. */
 export function parseYaml(text: string): ParsedText {

@@ -76,6 +76,8 @@ const CONFINEMENT = [
   ["unshare", "--user", "--map-current-user", "--net", "--"],
   // Ends the child with its supervisor, even if both are too busy to notice.
   ["setpriv", "--pdeathsig", "KILL", "--"],
+  // No program that the child could start gains rights, for example by a set-user-ID bit.
+  ["setpriv", "--no-new-privs", "--"],
 ];
 
 let confinement: Promise<string[]> | undefined;
