@@ -10,7 +10,9 @@ import { findConfinement } from "../../src/transforms/sandbox/spawn.ts";
 import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
 
-const confined = (await findConfinement()).includes("--net");
+const confinement = await findConfinement();
+const confined = confinement.includes("--net");
+const unprivileged = confinement.includes("--no-new-privs");
 
 let folder: TransformFolder;
 let runner: TransformRunner;
@@ -37,6 +39,12 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
     // The process that ran has left the network namespace; another may be about to.
     const network = () => readlinkSync(`/proc/${child}/ns/net`);
     await expect.poll(network).not.toBe(readlinkSync("/proc/self/ns/net"));
+  });
+
+  test.runIf(unprivileged)("cannot gain rights", async () => {
+    await runner.run(await folder.bundle("export default () => 1"), toInput({}));
+    const [child] = childrenOf(process.pid);
+    await expect.poll(() => readProcess(child!, "status")).toMatch(/^NoNewPrivs:\t1$/m);
   });
 
   test("is removed after close, with its folder", async () => {
