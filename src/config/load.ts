@@ -34,7 +34,8 @@ export interface ReadConfig {
 
 /**
  * Reads and checks a configuration file, or a program's own object (relative to the current folder, its problems without a
- * position). Throws a `ConfigError` with all problems of a configuration that cannot be parsed or does not fit its schema.
+ * position). Unknown keys are among `problems`. Throws a `ConfigError` with all problems of a configuration that cannot be
+ * parsed or does not fit its schema otherwise.
  */
 export async function readConfig(config: string | UserConfig, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
   if (typeof config !== "string") return checkConfig(config, { baseDir: process.cwd(), env });
