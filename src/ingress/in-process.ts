@@ -13,7 +13,7 @@ export async function handleInProcess(
   clientOf: ClientResolver,
 ): Promise<Response> {
   const exchange = toExchange(request, clientOf);
-  // Whoever reads the body hears of its errors; nobody else needs to.
+  // The reader of the body gets its errors. Without a listener here, they would end the process.
   exchange.body.on("error", () => {});
   try {
     return toResponse(exchange, await untilAborted(answer(exchange), request.signal));

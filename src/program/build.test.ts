@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-describe("a recipient that stands in a mapping", () => {
+describe("a recipient in a mapping", () => {
   test.each(Object.keys(CHANNELS))("has to be one of %s", async (channel) => {
     const [problem, ...rest] = await problemsOf({ mappings: [{ messageTemplate: "a", channel, to: "<>" }] });
     expect(problem).toMatchObject({
@@ -51,7 +51,7 @@ describe("a recipient that stands in a mapping", () => {
     expect(await problemsOf({ mappings: [{ messageTemplate: "a", ...mapping }] })).toEqual([]);
   });
 
-  test("is told together with what else is wrong with the mappings", async () => {
+  test("is reported together with the other problems of the mappings", async () => {
     const mappings = [{ messageTemplate: "{{#if}}" }, { messageTemplate: "a", channel: "discord", to: "#general" }];
     expect((await problemsOf({ mappings })).map(({ key }) => key)).toEqual([
       "hooks.mappings[0].messageTemplate",

@@ -1,6 +1,6 @@
 /**
  * Lists the source files that one hook enters on its way to an agent turn and a delivery, by V8's coverage:
- * `node test/bench/request-path.ts`. Functions that ran before the request, and the drain after the delivery, do not count.
+ * `node test/bench/request-path.ts`. Only named functions that run for this hook count.
  */
 import { Session } from "node:inspector/promises";
 import path from "node:path";

@@ -14,7 +14,7 @@ test.for([
   expect(parseTime(text, NOW)).toBe(moment);
 });
 
-test("nothing stays nothing, and nonsense is told", () => {
+test("leaves a missing time out and refuses an invalid one", () => {
   expect(parseTime(undefined, NOW)).toBeUndefined();
   expect(() => parseTime("soon", NOW)).toThrow('"soon" is not a valid time');
   expect(() => parseTime("99999999999d", NOW)).toThrow("is not a valid time");
