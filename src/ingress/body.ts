@@ -1,8 +1,8 @@
-import { isUtf8 } from "node:buffer";
-import { MIMEType, promisify } from "node:util";
+import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate as inflateZlib, inflateRaw } from "node:zlib";
 import { HookError } from "../errors.ts";
 import type { Exchange } from "./exchange.ts";
+import { parseBody, requireBodyKind } from "./parse-body.ts";
 
 export interface BodyLimits {
   /** Counted before and after decompression. */
@@ -10,25 +10,8 @@ export interface BodyLimits {
   timeoutMs: number;
 }
 
-export type BodyKind = "json" | "form" | "text";
-
-export interface ParsedBody {
-  payload: unknown;
-  /** True when `payload` is `JSON.parse` of exactly these bytes. */
-  payloadIsBody: boolean;
-  /** Sentences for the caller. */
-  warnings?: string[];
-}
-
 /** The limits of a JSON body that is sent to any route but a hook. */
 const JSON_LIMITS: BodyLimits = { maxBytes: 1024 * 1024, timeoutMs: 30_000 };
-
-/** Far above any real payload, far below the depth at which recursive code overflows the stack. */
-const MAX_DEPTH = 1000;
-const CHARSETS = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-
-const JSON_AS_FORM = "The body is JSON, but its content type is that of a form: send Content-Type: application/json.";
 
 const CODINGS = ["gzip", "x-gzip", "deflate", "br"] as const;
 type Coding = (typeof CODINGS)[number];
@@ -58,31 +41,6 @@ export async function readJson(exchange: Exchange, maxBytes = JSON_LIMITS.maxByt
   if (requireBodyKind(exchange.headers["content-type"] ?? "") !== "json") throw new HookError("unsupported_media_type");
   const body = await readBody(exchange, { ...JSON_LIMITS, maxBytes });
   return body.length === 0 ? undefined : parseBody("json", body).payload;
-}
-
-/** Reads a content type. An absent one counts as JSON. Throws a 415 for a type that hooks do not accept. */
-export function requireBodyKind(contentType: string): BodyKind {
-  // Most senders write this, so it is not parsed.
-  if (contentType === "" || contentType === "application/json") return "json";
-  const type = parseType(contentType);
-  const kind = type && toKind(type);
-  if (!kind) throw unsupported("Send JSON, a form, or text that holds JSON.");
-  const charset = type.params.get("charset");
-  if (charset !== null && !CHARSETS.has(charset.toLowerCase())) throw unsupported("Send the body in UTF-8.");
-  return kind;
-}
-
-/** Parses a body. Throws a 400 when it is malformed, a 415 when it is text but not JSON. */
-export function parseBody(kind: BodyKind, body: Buffer): ParsedBody {
-  if (!isUtf8(body)) throw new HookError("invalid_utf8");
-  const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
-  const text = body.toString("utf8", hasMark ? BYTE_ORDER_MARK.length : 0);
-  if (kind === "form") {
-    const payload = parseJsonInForm(text);
-    if (payload) return { payload, payloadIsBody: !hasMark, warnings: [JSON_AS_FORM] };
-    return { payload: toFormPayload(parseForm(text)), payloadIsBody: false };
-  }
-  return { payload: kind === "text" ? parseText(text) : parseJson(text), payloadIsBody: !hasMark };
 }
 
 /** Refuses a body that is declared over the limit, before any of it is read. */
@@ -183,89 +141,4 @@ function isCoding(name: string): name is Coding {
 
 function isTooLarge(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
-}
-
-/** `curl -d '{…}'` declares a form. Gives its object or array; undefined for a real form. */
-function parseJsonInForm(text: string): object | undefined {
-  if (!/^\s*[[{]/.test(text)) return undefined;
-  try {
-    JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  return Object(parseJson(text));
-}
-
-/** Some providers send JSON as a form with one field `payload`. */
-function toFormPayload(fields: Record<string, unknown>): unknown {
-  const { payload } = fields;
-  return typeof payload === "string" && /^\s*[[{]/.test(payload) ? parseJson(payload) : fields;
-}
-
-/** A repeated field becomes an array. */
-function parseForm(text: string): Record<string, unknown> {
-  try {
-    // `URLSearchParams` would silently replace invalid percent-encoding.
-    decodeURIComponent(text);
-  } catch {
-    throw new HookError("invalid_form");
-  }
-  const groups = Map.groupBy(new URLSearchParams(text), ([name]) => name);
-  // fromEntries defines own properties, so a field named __proto__ stays a field.
-  return Object.fromEntries(
-    Array.from(groups, ([name, pairs]) => {
-      const values = pairs.map(([, value]) => value);
-      return [name, values.length === 1 ? values[0] : values];
-    }),
-  );
-}
-
-function parseText(text: string): unknown {
-  // Text that was not meant as JSON has an unsupported type, rather than a syntax error.
-  if (text.trim() === "" || /^\s*["[{]/.test(text)) return parseJson(text);
-  try {
-    return parseJson(text);
-  } catch (cause) {
-    throw new HookError("unsupported_media_type", { message: "The body is text but not JSON.", cause });
-  }
-}
-
-/** Parses any JSON value. Throws a 400 that reveals nothing of the text. */
-function parseJson(text: string): unknown {
-  if (text.trim() === "") throw new HookError("invalid_json", { message: "The body is empty, but must be JSON." });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // The parser's message quotes the body, so it is not even kept as the cause.
-    throw new HookError("invalid_json");
-  }
-  // A short text cannot hold that many brackets.
-  if (text.length > 2 * MAX_DEPTH && isDeeper(value, MAX_DEPTH)) {
-    throw new HookError("invalid_json", { message: `The body nests deeper than ${MAX_DEPTH} levels.` });
-  }
-  return value;
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((child) => isDeeper(child, levels - 1));
-}
-
-function parseType(contentType: string): MIMEType | undefined {
-  try {
-    return new MIMEType(contentType);
-  } catch {
-    return undefined;
-  }
-}
-
-function toKind({ type, subtype, essence }: MIMEType): BodyKind | undefined {
-  if (essence === "application/json" || subtype.endsWith("+json")) return "json";
-  if (essence === "application/x-www-form-urlencoded") return "form";
-  return type === "text" ? "text" : undefined;
-}
-
-function unsupported(nextStep: string): HookError {
-  return new HookError("unsupported_media_type", { message: `This content type is not supported. ${nextStep}` });
 }

@@ -5,9 +5,10 @@ import { SECRET_HEADERS, TOKEN_PARAMETER } from "../shared/secret.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
 import { createAuthRateLimit } from "./auth-rate-limit.ts";
-import { parseBody, readBody, requireBodyKind, requireDeclaredSize } from "./body.ts";
+import { readBody, requireDeclaredSize } from "./body.ts";
 import type { Door, DoorRequest, Doors, Verification } from "./doors.ts";
 import type { Exchange } from "./exchange.ts";
+import { parseBody, requireBodyKind } from "./parse-body.ts";
 
 /** The part of the program that the ingress uses. */
 export interface IngressProgram {

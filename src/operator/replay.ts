@@ -1,5 +1,5 @@
 import { HookError } from "../errors.ts";
-import { parseBody, requireBodyKind } from "../ingress/body.ts";
+import { parseBody, requireBodyKind } from "../ingress/parse-body.ts";
 import type { EventRecord } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
 import { REDACTED } from "../shared/secret.ts";

@@ -1,6 +1,6 @@
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import { type ConfigProblem, toSentence } from "../errors.ts";
-import { parseBody, requireBodyKind } from "../ingress/body.ts";
+import { parseBody, requireBodyKind } from "../ingress/parse-body.ts";
 import type {
   DeadLetter,
   Delivery,
