@@ -91,6 +91,8 @@ export interface AgentAction extends ActionBase {
   agent?: "none";
   /** The prefix of the summary: one line. */
   name: string;
+  /** The operator wrote the name; any other one is untrusted text. */
+  trustedName?: true;
   sessionKey: string;
   wakeMode: WakeMode;
   deliver: boolean;

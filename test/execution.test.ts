@@ -81,7 +81,7 @@ test("a failing model is retried; one that rejects is not, and the main session 
   const refused = await run(quiet({ message: "no", name: "Nightly" }));
   expect(refused).toMatchObject({ status: "dead", runs: [{ state: "dead", attempts: 1 }] });
   const { entries } = await service.api("/api/sessions/main");
-  expect(entries.at(-1).text).toMatch(/^Hook Nightly \(error\): /);
+  expect(entries.at(-1).text).toMatch(/^SECURITY NOTICE[^]*---\nHook Nightly \(error\): /);
 });
 
 function quiet(payload: object): object {

@@ -73,7 +73,7 @@ test("a model that never answers: the turn times out permanently, and the main s
   const event = await service.settled(body.eventId);
   expect(event).toMatchObject({ status: "dead", runs: [{ state: "dead", attempts: 1 }] });
   const { entries } = await service.api("/api/sessions/main");
-  expect(entries.at(-1).text).toMatch(/^Hook Slow \(error\): .*timed out after 0\.2 s/);
+  expect(entries.at(-1).text).toMatch(/---\nHook Slow \(error\): .*timed out after 0\.2 s\n<<<END_/);
 });
 
 function post(more: object = {}) {

@@ -55,14 +55,14 @@ function toDeliveries({ id: runId, eventId, action }: HookRun, text: string, ack
 
 /** The summary of a run that succeeded: `Hook <name>: …`. */
 export function toSummary(run: HookRun, reply: string, at: number): NewEntry {
-  return createSummary(run, `Hook ${toLabel(run.action.name)}: ${wrapExcerpt(run, reply)}`, at);
+  return createSummary(run, { label: `Hook ${toLabel(run.action.name)}`, text: reply.trim(), at });
 }
 
 /** The summary of a run that failed permanently: `Hook <name> (error): …`. */
 export function toErrorSummary(run: HookRun, error: Error, at: number): NewEntry {
+  const label = `Hook ${toLabel(run.action.name)} (error)`;
   // A provider's error may quote what it was sent, which came from outside. Only the timeout's text is our own.
-  const text = error instanceof TurnTimeout ? error.message : wrapExcerpt(run, error.message);
-  return createSummary(run, `Hook ${toLabel(run.action.name)} (error): ${text}`, at);
+  return createSummary(run, { label, text: error.message, trustedText: error instanceof TurnTimeout, at });
 }
 
 /** Where the untrusted text of a run came from. */
@@ -71,19 +71,22 @@ function originOf(run: HookRun): Origin {
   return { source: `webhook ${hook}`, hook };
 }
 
-function createSummary({ id: runId, eventId, action }: HookRun, text: string, at: number): NewEntry {
-  const urgent = action.wakeMode === "now";
-  return { sessionKey: MAIN_SESSION, role: "system", text, at, eventId, runId, pending: true, urgent };
+/** What an agent makes of untrusted text is just as untrusted; so is a name that the request chose. */
+function createSummary(
+  run: HookRun,
+  { label, text, trustedText, at }: { label: string; text: string; trustedText?: boolean; at: number },
+): NewEntry {
+  const { id: runId, eventId, action } = run;
+  const { trustedName, wakeMode, allowUnsafeExternalContent } = action;
+  const wrap = (untrusted: string): string => toPrompt(untrusted, { allowUnsafeExternalContent }, originOf(run));
+  const excerpt = shorten(text || "(no text)");
+  const summary = trustedName ? `${label}: ${trustedText ? excerpt : wrap(excerpt)}` : wrap(`${label}: ${excerpt}`);
+  const urgent = wakeMode === "now";
+  return { sessionKey: MAIN_SESSION, role: "system", text: summary, at, eventId, runId, pending: true, urgent };
 }
 
 /** In characters; the run keeps the whole text. */
 const MAX_EXCERPT = 2000;
-
-/** What an agent makes of untrusted text is just as untrusted. */
-function wrapExcerpt(run: HookRun, text: string): string {
-  const { allowUnsafeExternalContent } = run.action;
-  return toPrompt(shorten(text.trim() || "(no text)"), { allowUnsafeExternalContent }, originOf(run));
-}
 
 function shorten(text: string): string {
   if (text.length <= MAX_EXCERPT) return text;

@@ -53,6 +53,7 @@ describe("agent", () => {
         kind: "agent",
         message: "Hi",
         name: "agent",
+        trustedName: true,
         sessionKey: expect.stringMatching(/^hook:[0-9a-f-]{36}$/),
         wakeMode: "now",
         deliver: true,

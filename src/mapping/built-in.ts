@@ -19,7 +19,12 @@ export function resolveBuiltIn(
 ): { action: HookAction; idempotencyKey?: string; warnings: string[] } {
   const { draft, idempotencyKey } = hook === "wake" ? readWake(payload) : readAgent(payload);
   const filled = fillDraft(draft, hook);
-  const action = toAction(filled, { ...terms, allowsUnsafe: false, requestedKey: filled.sessionKey });
+  const action = toAction(filled, {
+    ...terms,
+    allowsUnsafe: false,
+    trustedName: hook,
+    requestedKey: filled.sessionKey,
+  });
   return { action, idempotencyKey, warnings: findUnknownFields(hook, payload) };
 }
 

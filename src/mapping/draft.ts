@@ -88,7 +88,7 @@ function blankToUndefined(text: string | undefined): string | undefined {
 
 const MAX_NAME_LENGTH = 80;
 
-/** The name appears in summaries outside the safety boundary, so it must not look like more than a name. */
+/** A name that the operator wrote appears in summaries outside the safety boundary, so it is only one line. */
 function toOneLine(name: string): string {
   const line = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
   if (line.length <= MAX_NAME_LENGTH) return line;

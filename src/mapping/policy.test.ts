@@ -50,6 +50,26 @@ describe("session keys", () => {
   }
 });
 
+describe("names", () => {
+  test.each<[string, { name?: string; match?: { path: string } }, { trusted: boolean }]>([
+    ["a static name", { name: "CI" }, { trusted: true }],
+    ["a templated name", { name: "CI {{title}}" }, { trusted: false }],
+    ["the path of the mapping", { match: { path: "shop" } }, { trusted: true }],
+    ["the path of the request", {}, { trusted: false }],
+    ["a blank static name", { name: " " }, { trusted: false }],
+  ])("%s", async (_case, mapping, { trusted }) => {
+    const payload = { title: "x" };
+    const { actions } = await resolve("shop", payload, { mappings: [{ messageTemplate: "x", ...mapping }] });
+    expect(actions).toMatchObject([{ trustedName: trusted || undefined }]);
+  });
+
+  test("a payload's name is not the operator's", async () => {
+    const named = await resolve("agent", { message: "x", name: "CI" });
+    expect(named.actions).toMatchObject([{ name: "CI", trustedName: undefined }]);
+    expect((await resolve("agent", { message: "x" })).actions).toMatchObject([{ name: "agent", trustedName: true }]);
+  });
+});
+
 describe("models", () => {
   const free = { defaults: { model: "local/small" } };
   const listed = { defaults: { model: "opus", models: ["local/small", { id: "anthropic/large", alias: "opus" }] } };

@@ -15,6 +15,8 @@ export interface Terms {
   instructions?: string;
   /** `none`: the mapping runs no agent. */
   agent?: AgentAction["agent"];
+  /** The name that the operator wrote: a static one, or the path of the hook. */
+  trustedName?: string;
   /** The session key that the request chose, in its payload or through a template. */
   requestedKey?: string;
 }
@@ -51,7 +53,7 @@ export function resolveTurnSettings(
 
 function toAgentFields(
   draft: FilledDraft,
-  { config, channels, requestedKey, agent }: Terms,
+  { config, channels, requestedKey, trustedName, agent }: Terms,
 ): Omit<AgentAction, "allowUnsafeExternalContent"> {
   const { name, sessionKey, mode: wakeMode, deliver, timeoutSeconds } = draft;
   const model = requireAllowedModel(requireShort("model", draft.model), config.agents);
@@ -64,6 +66,7 @@ function toAgentFields(
     message: requireText(draft),
     agent,
     name,
+    trustedName: name === trustedName || undefined,
     sessionKey: resolveSessionKey(sessionKey, sessionKey === requestedKey, config.hooks),
     wakeMode,
     deliver,

@@ -18,6 +18,7 @@ describe("a mapping by template", () => {
           kind: "agent",
           message: "Ann: <b>& 7",
           name: "shop",
+          trustedName: true,
           sessionKey: expect.stringMatching(/^hook:[0-9a-f-]{36}$/),
           wakeMode: "now",
           deliver: true,

@@ -121,16 +121,20 @@ function toTransformCall(base: FilledDraft, { payload, each }: Item, request: Ho
   };
 }
 
-/** A key from a template with placeholders is the request's choice, also if a transform keeps it. */
-function toTerms({ sessionKey }: FilledDraft, { mapping, config, channels }: Job): Terms {
+/** A name or key from a template with placeholders is the request's choice, also if a transform keeps it. */
+function toTerms({ name, sessionKey }: FilledDraft, { mapping, request, config, channels }: Job): Terms {
   const { allowUnsafeExternalContent, instructions, agent } = mapping.source.mapping;
-  const isRequested = mapping.templates.sessionKey?.isStatic === false;
+  const { templates, match } = mapping;
+  const isRequested = templates.sessionKey?.isStatic === false;
+  // A blank name becomes the path of the request, which only `match.path` fixes.
+  const isOwnName = templates.name?.isStatic && name !== request.hook;
   return {
     config,
     channels,
     allowsUnsafe: allowUnsafeExternalContent ?? false,
     instructions,
     agent,
+    trustedName: isOwnName ? name : match.path,
     requestedKey: isRequested ? sessionKey : undefined,
   };
 }

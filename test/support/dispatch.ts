@@ -146,6 +146,7 @@ function toAgentAction(fields: ActionFields & { kind?: "agent" }): AgentAction {
     kind: "agent",
     message: "hello",
     name: "Test",
+    trustedName: true,
     sessionKey: `hook:${randomUUID()}`,
     wakeMode: "next-heartbeat",
     deliver: false,

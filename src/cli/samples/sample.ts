@@ -138,6 +138,7 @@ const DEFAULTS: Record<string, unknown> = {
   deliver: true,
   channel: "last",
   sessionKey: "hook:<uuid>",
+  trustedName: true,
   timeoutSeconds: resolveUserConfig({}, { baseDir: "/" }).agents.timeoutSeconds,
   allowUnsafeExternalContent: false,
 };
