@@ -22,6 +22,7 @@ const STEPS = [
   "channels",
   "mail",
   "operator",
+  "providers",
 ];
 const ALLOWED: Record<string, string[]> = {
   "types.ts": [],
@@ -29,7 +30,7 @@ const ALLOWED: Record<string, string[]> = {
   "plugin.ts": [],
   shared: ["errors.ts"],
   telemetry: [],
-  config: ["types.ts", "errors.ts", "shared", "agents", "channels", "mail"],
+  config: ["types.ts", "errors.ts", "shared", "agents", "channels", "mail", "providers"],
   ...Object.fromEntries(STEPS.map((step) => [step, GROUND])),
   actions: [...GROUND, "boundary", "mapping"],
   // The dispatcher calls the actions; they must not depend on it.
@@ -39,7 +40,7 @@ const ALLOWED: Record<string, string[]> = {
   program: [...GROUND, "ingress", "mapping", "transforms", "agents", "channels", "mail"],
   "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "operator"],
   "hookline.ts": [...GROUND, ...STEPS, "program", "receive.ts"],
-  "index.ts": [...GROUND, "plugin.ts", "hookline.ts"],
+  "index.ts": [...GROUND, "plugin.ts", "providers", "hookline.ts"],
   // The contract suites must not depend on any driver.
   contracts: GROUND,
   cli: [...GROUND, ...STEPS, "program", "hookline.ts"],

@@ -19,6 +19,17 @@ export type {
 } from "./mail/source.ts";
 export { definePlugin } from "./plugin.ts";
 export type { DriverContext, DriverDefinition, OptionProblem, OptionsSchema, Plugin } from "./plugin.ts";
+export type {
+  Handshake,
+  SignatureDefinition,
+  SignatureRefusal,
+  SignatureResult,
+  SignatureVerifier,
+  SignedHead,
+  SignedParts,
+  SignedRequest,
+  UnsignedRequest,
+} from "./providers/provider.ts";
 export type { ActionOverride, MappingInput, UserConfig } from "./config/schema/generated.ts";
 export type { Transform, TransformInput, TransformResult } from "./transforms/author.ts";
 

@@ -1,6 +1,7 @@
 import type { AgentDriver } from "./agents/driver.ts";
 import type { ChannelDriver } from "./channels/driver.ts";
 import type { MailSource } from "./mail/source.ts";
+import type { SignatureDefinition } from "./providers/provider.ts";
 import type { Log } from "./telemetry/log.ts";
 
 /** What a plugin module exports as its default. The built-in drivers are plugins of the same form. */
@@ -13,6 +14,8 @@ export interface Plugin {
   channels?: Record<string, DriverDefinition<ChannelDriver>>;
   /** By `kind` of `hooks.mail.source`. */
   mailSources?: Record<string, DriverDefinition<MailSource>>;
+  /** By `scheme` of an `auth` block. */
+  providers?: Record<string, SignatureDefinition>;
 }
 
 /** One driver: the schema of its block in the configuration, and how it is made from such a block. */

@@ -12,6 +12,7 @@ const PARROT = `export default {
   name: "parrots",
   agents: { parrot: { schema: ${SCHEMA}, create() { throw new Error("no seed") } } },
   channels: { slack: { schema: ${SCHEMA}, create: () => ({}) } },
+  providers: { feather: { schema: ${SCHEMA}, create: () => ({}) } },
 };`;
 
 let folder: string;
@@ -142,6 +143,7 @@ test("two plugins cannot bring the same", async () => {
   expect(problems.map(({ message }) => message)).toEqual([
     'both parrots and parrots bring the agent kind "parrot"',
     'both parrots and parrots bring the channel "slack"',
+    'both parrots and parrots bring the signature scheme "feather"',
   ]);
 });
 

@@ -7,6 +7,7 @@ import { channels } from "../channels/index.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import { mailSources } from "../mail/sources.ts";
 import type { Plugin } from "../plugin.ts";
+import { providers } from "../providers/index.ts";
 import { isObject } from "../shared/json.ts";
 import { toChannelName } from "../types.ts";
 import { didYouMean } from "./schema/problems.ts";
@@ -15,7 +16,7 @@ import { compileSchema } from "./schema/validator.ts";
 /** Every driver that a configuration can name. */
 export type Drivers = Required<Omit<Plugin, "name">>;
 
-export const builtInDrivers: Drivers = { agents, channels, mailSources };
+export const builtInDrivers: Drivers = { agents, channels, mailSources, providers };
 
 export interface LoadedPlugins {
   /** The built-in drivers and those of the plugins. */
@@ -49,6 +50,7 @@ function mergeDrivers(plugins: Plugin[]): Drivers {
     agents: Object.assign({}, agents, ...plugins.map((plugin) => plugin.agents)),
     channels: Object.assign({}, channels, ...plugins.map((plugin) => plugin.channels)),
     mailSources: Object.assign({}, mailSources, ...plugins.map((plugin) => plugin.mailSources)),
+    providers: Object.assign({}, providers, ...plugins.map((plugin) => plugin.providers)),
   };
 }
 
@@ -60,6 +62,7 @@ function findConflicts(plugins: Plugin[]): ConfigProblem[] {
       ...Object.keys(parts.agents ?? {}).map((kind) => `the agent kind "${kind}"`),
       ...Object.keys(parts.channels ?? {}).map((channel) => `the channel "${channel}"`),
       ...Object.keys(parts.mailSources ?? {}).map((kind) => `the mail source kind "${kind}"`),
+      ...Object.keys(parts.providers ?? {}).map((scheme) => `the signature scheme "${scheme}"`),
     ].flatMap((driver) => {
       const owner = owners.get(driver);
       owners.set(driver, name);
@@ -112,7 +115,7 @@ function isCurrent({ files, startedAt }: ImportedModule): boolean {
   });
 }
 
-const PARTS = ["agents", "channels", "mailSources"];
+const PARTS = ["agents", "channels", "mailSources", "providers"];
 
 /** A module's exports as a plugin. Throws an `Error` that says what is wrong with them. */
 function requirePlugin(exports: unknown): Plugin {

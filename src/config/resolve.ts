@@ -1,4 +1,5 @@
 import path from "node:path";
+import { parseDuration } from "../shared/duration.ts";
 import type { Drivers } from "./plugins.ts";
 import type { ValidConfig } from "./schema/generated.ts";
 import { DEFAULT_TOKEN, type HookToken, type ResolvedConfig } from "./types.ts";
@@ -94,14 +95,4 @@ function resolveAgents({ providers, defaults }: ValidConfig["agents"]): Resolved
 /** `/hooks///` → `hooks` */
 export function trimSlashes(text: string): string {
   return text.replace(/^\/+|\/+$/g, "");
-}
-
-const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** `"30m"` → 1,800,000 milliseconds. Throws a `RangeError` for a text that the configuration's schema refuses. */
-export function parseDuration(text: string): number {
-  const [, amount, unit = ""] = /^(\d+)(\D+)$/.exec(text) ?? [];
-  const unitMs = UNIT_MS[unit];
-  if (unitMs === undefined) throw new RangeError("a duration is a number and its unit: 500ms, 30s, 30m, 24h, 7d");
-  return Number(amount) * unitMs;
 }

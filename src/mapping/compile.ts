@@ -1,5 +1,5 @@
 import path from "node:path";
-import { parseDuration } from "../config/resolve.ts";
+import { parseDuration } from "../shared/duration.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import { compileSchema, type SchemaCheck } from "../config/schema/validator.ts";
 import type { MappingSource } from "../config/types.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { parseDuration } from "../../config/resolve.ts";
+import { parseDuration } from "../../shared/duration.ts";
 import { ConfigError } from "../../errors.ts";
 import type { EventTimeline, EventView } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseDuration } from "./resolve.ts";
+import { parseDuration } from "./duration.ts";
 
 test.each([
   ["500ms", 500],

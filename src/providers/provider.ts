@@ -1,0 +1,84 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { DriverDefinition } from "../plugin.ts";
+
+/** The part of a request that is known before its body is read. */
+export interface SignedHead {
+  method: string;
+  /** By lower-case name. */
+  headers: IncomingHttpHeaders;
+  /** Name, value, name, value … as they came, so that a header that is there twice can be refused. */
+  rawHeaders: readonly string[];
+  query: Record<string, string>;
+  /** The address that the sender posts to, with its query: `auth.url`, or the path behind `gateway.publicUrl`. */
+  url?: string;
+}
+
+/** A request with the bytes of its body as they came, before any decompression. */
+export interface SignedRequest extends SignedHead {
+  body: Buffer;
+  /** Milliseconds since the epoch. */
+  receivedAt: number;
+}
+
+export type SignatureResult = "valid" | SignatureRefusal;
+
+export interface SignatureRefusal {
+  reason: "missing" | "malformed" | "wrong" | "expired";
+  /** One sentence for the caller. It contains nothing secret. */
+  message: string;
+  /** For `expired`: how far the sender's time is after ours, in seconds. */
+  skewSeconds?: number;
+}
+
+/** Knows one sender: how it signs its requests, and how it checks that a hook exists. Nothing here throws or rejects. */
+export interface SignatureVerifier {
+  /** Whether the request shows this kind of credential, or may be a handshake. If not, its body is not read. */
+  presents(head: SignedHead): boolean;
+  verify(request: SignedRequest): SignatureResult | Promise<SignatureResult>;
+  /** Methods beside POST that a handshake needs. */
+  handshakeMethods?: readonly ("GET" | "HEAD")[];
+  /** The answer to a sender that checks the hook; undefined for any other request. `result` is what `verify` found. */
+  handshake?(request: SignedRequest, result: SignatureResult): Handshake | undefined | Promise<Handshake | undefined>;
+  /** The only status that the sender takes for success. */
+  accept?: 200;
+  /** How long the sender waits for an answer, in milliseconds. */
+  senderTimeoutMs?: number;
+  /** Signs a request as this sender would. Some senders sign in the body, which is then returned. */
+  sign?(request: UnsignedRequest): SignedParts | Promise<SignedParts>;
+}
+
+export interface UnsignedRequest {
+  method: string;
+  url: string;
+  body: Buffer;
+  contentType?: string;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+export interface SignedParts {
+  headers: Record<string, string>;
+  body?: Buffer;
+}
+
+export interface Handshake {
+  status: number;
+  headers?: Record<string, string>;
+  /** An object is sent as JSON. */
+  body?: string | object;
+  /** For the operator: what the sender told, and what to do with it. */
+  note?: string;
+}
+
+/** A scheme. `schema` is that of an `auth` block without `scheme`. */
+export interface SignatureDefinition<Options extends object = object> extends DriverDefinition<
+  SignatureVerifier,
+  Options
+> {
+  /** The sender signs its address, so `auth.url` or `gateway.publicUrl` is required. */
+  signsUrl?: boolean;
+  /** The sender's page about its signature. */
+  docs?: string;
+  /** A template for the idempotency key: what stays the same when the sender repeats a delivery. */
+  deliveryId?: string;
+}
