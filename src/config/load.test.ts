@@ -206,10 +206,10 @@ describe("problems", () => {
   });
 
   test("warnings have their places too", async () => {
-    const file = writeConfig("hooks:\n  enabled: true\n  token: short\n", "webhooks.yml");
+    const file = writeConfig("gateway: { auth: { token: long } }\nhooks:\n  enabled: true\n  token: short\n", "a.yml");
     const { warnings } = await readConfig(file, {});
     expect(warnings).toEqual([
-      { file, line: 3, column: 3, key: "hooks.token", message: expect.stringContaining("shorter than 24") },
+      { file, line: 4, column: 3, key: "hooks.token", message: expect.stringContaining("shorter than 24") },
     ]);
   });
 

@@ -21,8 +21,11 @@ function isRange(entry: string): boolean {
   }
 }
 
-/** Hooks that are described are on. */
-export function checkEnabled({ hooks }: ResolvedConfig): Finding[] {
+/** Hooks that are described are on, and the operator can see what becomes of them. */
+export function checkEnabled({ gateway, hooks }: ResolvedConfig): Finding[] {
+  if (hooks.enabled && !gateway.token) {
+    return [warning("gateway.auth.token", "is not set, so /api and the operator's commands are off")];
+  }
   if (hooks.enabled || hooks.mappings.length === 0) return [];
   return [warning("hooks.enabled", "is not true, so every hook answers 404: set hooks.enabled to true")];
 }

@@ -140,6 +140,7 @@ test("what only the preset reads is warned of without it", async () => {
 
 function examine(mail: Mail, hooks: Hooks = {}): ReturnType<typeof findProblems> {
   return findProblems({
+    gateway: { auth: { token: "the-token-of-the-gateway" } },
     hooks: { enabled: true, token: "a-hook-token-of-good-length", presets: ["mail"], mail, ...hooks },
   });
 }

@@ -6,7 +6,11 @@ import type { MappingInput, UserConfig } from "../schema/generated.ts";
 const TOKEN = "a-hook-token-of-good-length";
 
 const errors = async (config: UserConfig): Promise<string[]> => (await findProblems(config)).errors;
-const withMapping = (...mappings: MappingInput[]): UserConfig => ({ hooks: { enabled: true, token: TOKEN, mappings } });
+const GATEWAY = { auth: { token: "the-token-of-the-gateway" } };
+const withMapping = (...mappings: MappingInput[]): UserConfig => ({
+  gateway: GATEWAY,
+  hooks: { enabled: true, token: TOKEN, mappings },
+});
 const agentMapping = (more: MappingInput): UserConfig => withMapping({ messageTemplate: "x", ...more });
 
 test("an empty configuration is good", async () => {
@@ -17,6 +21,13 @@ test("hooks that are described but off are warned of", async () => {
   const warning = "hooks.enabled: is not true, so every hook answers 404: set hooks.enabled to true";
   expect((await findProblems({ hooks: { mappings: [{ messageTemplate: "x" }] } })).warnings).toEqual([warning]);
   expect((await findProblems({ hooks: { enabled: false, presets: ["mail"] } })).warnings).toEqual([warning]);
+});
+
+test("hooks without a token for the operator are warned of", async () => {
+  const hooks = { enabled: true, token: TOKEN };
+  const warning = "gateway.auth.token: is not set, so /api and the operator's commands are off";
+  expect((await findProblems({ hooks })).warnings).toEqual([warning]);
+  expect((await findProblems({ gateway: GATEWAY, hooks })).warnings).toEqual([]);
 });
 
 describe("hooks.token", () => {
@@ -37,9 +48,9 @@ describe("hooks.token", () => {
   });
 
   test("is warned of under 24 characters, and is not printed", async () => {
-    const { warnings } = await findProblems({ hooks: { enabled: true, token: "x".repeat(23) } });
+    const { warnings } = await findProblems({ gateway: GATEWAY, hooks: { enabled: true, token: "x".repeat(23) } });
     expect(warnings).toEqual(["hooks.token: is shorter than 24 characters and could be guessed"]);
-    expect(await findProblems({ hooks: { enabled: true, token: "x".repeat(24) } })).toEqual({
+    expect(await findProblems({ gateway: GATEWAY, hooks: { enabled: true, token: "x".repeat(24) } })).toEqual({
       errors: [],
       warnings: [],
     });
@@ -51,7 +62,7 @@ describe("hooks.tokens", () => {
     tokens: NonNullable<UserConfig["hooks"]>["tokens"],
     more: UserConfig["hooks"] = {},
   ): UserConfig => ({
-    gateway: { auth: { token: "the-token-of-the-gateway" } },
+    gateway: GATEWAY,
     hooks: { enabled: true, token: TOKEN, tokens, ...more },
   });
   const secret = "another-token-of-good-length";
@@ -204,10 +215,10 @@ describe("session keys", () => {
   test("a mapping's template is warned of where requests may not choose", async () => {
     const mappings = [{ messageTemplate: "x", sessionKey: "{{id}}" }];
     const hooks = { enabled: true, token: TOKEN, mappings };
-    expect((await findProblems({ hooks })).warnings).toEqual([]);
-    expect((await findProblems({ hooks: { ...hooks, allowRequestSessionKey: false } })).warnings).toEqual([
-      expect.stringMatching(/^hooks\.mappings\[0\]\.sessionKey: is a template/),
-    ]);
+    expect((await findProblems({ gateway: GATEWAY, hooks })).warnings).toEqual([]);
+    expect(
+      (await findProblems({ gateway: GATEWAY, hooks: { ...hooks, allowRequestSessionKey: false } })).warnings,
+    ).toEqual([expect.stringMatching(/^hooks\.mappings\[0\]\.sessionKey: is a template/)]);
   });
 });
 
