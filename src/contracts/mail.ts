@@ -73,6 +73,14 @@ const CHECKS: Checks<MailSourceUnderTest> = {
     assert.equal(mail.truncated, false);
   },
 
+  async "tells apart mails with the same Message-ID"({ source, deliver }) {
+    await deliver(mailOf(1).replace("Ann Lee <Ann@Example.com>", "Eve <eve@example.net>"));
+    await deliver(mailOf(1));
+    const { mails } = await followMail(source, hasMails(2));
+    assert.deepEqual(toIds(mails), toIds([1, 1]));
+    assert.notEqual(mails[0]?.id, mails[1]?.id);
+  },
+
   async "leaves out mail received before `since`"({ source, deliver }) {
     const since = Math.floor(Date.now() / 1000) * 1000 - HOUR_MS;
     await deliver(mailOf(1), new Date(since - 24 * HOUR_MS));
@@ -115,10 +123,10 @@ const CHECKS: Checks<MailSourceUnderTest> = {
     const since = Math.floor(Date.now() / 1000) * 1000 - HOUR_MS;
     await deliver(mailOf(1), new Date(since - HOUR_MS));
     for (const number of [2, 3]) await deliver(mailOf(number));
-    const { position } = await followMail(source, hasMails(2), { since });
+    const { position, mails: processed } = await followMail(source, hasMails(2), { since });
     await deliver(mailOf(4));
     await forgetPositions();
-    const findKnown = async (): Promise<Set<string>> => new Set(toIds([2, 3]));
+    const findKnown = async (): Promise<Set<string>> => new Set(processed.map(({ id }) => id));
     const mails = await followThrough(source, 1, { position, since, findKnown });
     assert.deepEqual(toIds(mails), toIds([4]));
   },
@@ -127,8 +135,8 @@ const CHECKS: Checks<MailSourceUnderTest> = {
     for (const mail of BROKEN) await deliver(mail);
     await deliver(mailOf(1));
     const { mails } = await followMail(source, hasMails(BROKEN.length + 1));
-    assert.equal(mails.at(-1)?.id, toId(1));
-    assert.equal(new Set(toIds(mails)).size, BROKEN.length + 1);
+    assert.equal(mails.at(-1)?.messageId, toId(1));
+    assert.equal(new Set(mails.map(({ id }) => id)).size, BROKEN.length + 1);
   },
 
   async "cuts a long text"({ source, deliver }) {
@@ -195,7 +203,7 @@ function hasMails(count: number) {
 }
 
 function toIds(mails: (Mail | number)[]): string[] {
-  return mails.map((mail) => (typeof mail === "number" ? toId(mail) : mail.id));
+  return mails.map((mail) => (typeof mail === "number" ? toId(mail) : mail.messageId));
 }
 
 /** The result of following a folder for a while. */

@@ -1,10 +1,12 @@
 /** A mail as the hook receives it: decoded, bounded, plain text. Strings are empty if the mail says nothing. */
 export interface Mail {
   /**
-   * The Message-ID without angle brackets, or `sha256:` and a digest of the mail. Always the same for the same mail, since it
-   * identifies repeats. At most 512 characters.
+   * Identifies the mail, and so its repeats: the Message-ID, `#` and a digest of From, Date, Subject and size, since a sender can
+   * choose the Message-ID of another mail. Without a Message-ID `sha256:` and a digest of the mail. At most 200 characters.
    */
   id: string;
+  /** The Message-ID without angle brackets, at most 512 characters. */
+  messageId: string;
   /** The From header, decoded: `Ann Lee <ann@example.com>`. */
   from: string;
   /** Only the address, in lower case. */

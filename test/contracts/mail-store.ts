@@ -82,6 +82,14 @@ export function describeMailStore(name: string, open: OpenMailStore): void {
       expect(await store.findKnown(["a", "b", "c", "d", "e"])).toEqual(new Set(["c", "d", "e"]));
     });
 
+    test("an id that an earlier version stored without a digest counts for one mail", async () => {
+      const store = await start();
+      await store.settle({ folder: "INBOX", ids: ["a@example.com"], setAside: [] });
+      const [one, other] = [`a@example.com#${"0".repeat(16)}`, `a@example.com#${"1".repeat(16)}`];
+      expect(await store.findKnown([one])).toEqual(new Set([one]));
+      expect(await store.findKnown([one, other])).toEqual(new Set([one]));
+    });
+
     test("belongs to one opener until it is closed", async () => {
       const first = await start();
       expect(await open({ folder, mailbox: ANN })).toBeUndefined();

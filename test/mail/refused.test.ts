@@ -45,7 +45,7 @@ test("rejected by the mapping's schema: the event can be replayed after a fix", 
   const { events } = await service.api("/api/events?hook=mail&status=rejected");
   const alone = await Promise.all(events.map(({ id }: { id: string }) => service.api(`/api/events/${id}`)));
   const refused = alone.filter(({ request }) => request.payload.messages.length === 1);
-  expect(refused).toMatchObject([{ request: { payload: { messages: [{ id: "a-007" }] } } }]);
+  expect(refused).toMatchObject([{ request: { payload: { messages: [{ messageId: "a-007" }] } } }]);
   const url = `${service.url}/api/events/${refused[0].id}/replay`;
   const headers = { authorization: `Bearer ${service.hookline.program().config.gateway.token}` };
   expect((await fetch(url, { method: "POST", headers })).status).toBe(202);
@@ -67,7 +67,9 @@ test("rejected as too large: it is posted with a shorter text", async () => {
   send("c-3");
   await expect.poll(ids).toEqual(["c-1", "c-2", "c-3"]);
   await expect.poll(() => folderStatus(service)).toMatchObject({ posted: 3, setAside: 0 });
-  const { entries } = await service.api(`/api/sessions/${encodeURIComponent("hook:mail:c-2")}`);
+  const { sessions } = await service.api("/api/sessions");
+  const { key } = sessions.find((session: { key: string }) => session.key.startsWith("hook:mail:c-2#"));
+  const { entries } = await service.api(`/api/sessions/${encodeURIComponent(key)}`);
   expect(entries[0].text).toContain("Mail c-2");
 });
 

@@ -38,10 +38,26 @@ test("the agent gets the mail, and the event shows it", async () => {
   const event = await service.settled(events[0].id);
   expect(event.request.payload).toMatchObject({
     source: "imap",
-    messages: [{ id: "m-1", sender: "bob@example.org" }],
+    messages: [{ messageId: "m-1", sender: "bob@example.org" }],
   });
-  const { entries } = await service.api(`/api/sessions/${encodeURIComponent("hook:mail:m-1")}`);
+  const { id } = event.request.payload.messages[0];
+  expect(id).toMatch(/^m-1#[0-9a-f]{16}$/);
+  const { entries } = await service.api(`/api/sessions/${encodeURIComponent(`hook:mail:${id}`)}`);
   expect(entries[0].text).toContain("Subject: Mail m-1");
+});
+
+test("a stranger's mail with a guessed Message-ID does not suppress the real one; a repeat is counted", async () => {
+  await start();
+  await watching();
+  server.append("INBOX", toBytes("m-1", { from: "Eve <eve@example.net>" }));
+  await expect.poll(ids).toEqual(["m-1"]);
+  server.append("INBOX", toBytes("m-1"));
+  await expect.poll(ids).toEqual(["m-1", "m-1"]);
+  server.append("INBOX", toBytes("m-1"));
+  await expect.poll(() => folderStatus(service)).toMatchObject({ posted: 2, repeated: 1 });
+  const { sessions } = await service.api("/api/sessions");
+  expect(sessions.filter(({ key }: { key: string }) => key.startsWith("hook:mail:m-1#"))).toHaveLength(2);
+  expect(await ids()).toHaveLength(2);
 });
 
 test("runs older mails within the lookback", async () => {

@@ -28,13 +28,13 @@ export function toBytes(id: string, { text = "Hello", from = "Bob <bob@example.o
   return [...header, "Content-Type: text/plain; charset=utf-8", "", text, ""].join("\r\n");
 }
 
-/** The ids of all mails that became runs, one for each run: a mail that was run twice appears twice. */
+/** The Message-IDs of all mails that became runs, one for each run: a mail that was run twice appears twice. */
 export async function idsOfRuns({ api }: Pick<Client, "api">): Promise<string[]> {
   const ids: string[] = [];
   for (let before = ""; ;) {
     const { runs } = await api(`/api/runs?limit=1000&before=${before}`);
     for (const { sessionKey } of runs) {
-      const id = /^hook:mail:(.*)/.exec(sessionKey)?.[1];
+      const id = /^hook:mail:([^#]*)/.exec(sessionKey)?.[1];
       if (id !== undefined) ids.push(id);
     }
     if (runs.length < 1000) return ids.toSorted();

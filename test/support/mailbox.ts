@@ -70,6 +70,7 @@ export function createMailbox({ folders = ["INBOX"] }: { folders?: string[] } = 
 export function toMail(id: string): Mail {
   return {
     id,
+    messageId: id,
     from: "Ann Lee <ann@example.com>",
     sender: "ann@example.com",
     to: ["me@example.com"],

@@ -43,11 +43,12 @@ test("gives no mail twice under a new uidValidity with the same uids", async () 
   const settings = nextMailbox();
   const source = createImap(settings);
   await append(settings, "Message-ID: <1>\r\n\r\n");
-  const { position } = await followMail(source, hasMail);
+  const { position, mails: known } = await followMail(source, hasMail);
   await dovecot.renewUidValidity(settings.user);
   await append(settings, "Message-ID: <2>\r\n\r\n");
-  const { mails } = await followMail(source, hasMail, { position, findKnown: async () => new Set(["1"]) });
-  expect(mails.map(({ id }) => id)).toEqual(["2"]);
+  const findKnown = async (): Promise<Set<string>> => new Set(known.map(({ id }) => id));
+  const { mails } = await followMail(source, hasMail, { position, findKnown });
+  expect(mails.map(({ messageId }) => messageId)).toEqual(["2"]);
 });
 
 test("reports a deleted folder", async () => {

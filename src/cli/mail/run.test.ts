@@ -139,6 +139,7 @@ function status(change: Partial<FolderStatus>): FolderStatus {
     posted: 0,
     setAside: 0,
     passedOver: 0,
+    repeated: 0,
     lastMailAt: undefined,
     error: undefined,
     nextTryAt: undefined,

@@ -20,8 +20,8 @@ export interface GmailApi {
 type Page<Key extends string> = Record<Key, string> & { pageToken: string | undefined };
 
 const FORMS = {
-  /** Without headers except the Message-ID. */
-  metadata: { format: "metadata", metadataHeaders: ["Message-ID", "Message-Id"] },
+  /** Only the headers that identify it. */
+  metadata: { format: "metadata", metadataHeaders: ["Message-ID", "Message-Id", "From", "Date", "Subject"] },
   headers: { format: "metadata" },
   /** As it was sent. */
   raw: { format: "raw" },

@@ -1,6 +1,7 @@
 import type { gmail_v1 } from "@googleapis/gmail";
 import { isAscii, isUtf8 } from "node:buffer";
-import { assembleMail, type MailFacts, readMail, toMailId } from "../message/read-mail.ts";
+import { toMailId } from "../message/identity.ts";
+import { assembleMail, type MailFacts, readMail } from "../message/read-mail.ts";
 import { type MailPart, pickParts } from "../parts.ts";
 import type { FollowOptions, MailAttachment, ReceivedMail } from "../source.ts";
 import type { GmailApi } from "./api.ts";
@@ -43,10 +44,12 @@ export async function readMails(
   const known = await findKnown(infos.flatMap(({ mailId }) => mailId ?? []));
   const wanted = infos.filter((info) => isWanted(info) && !(info.mailId && known.has(info.mailId)));
   const mails = await collect(wanted, async (info): Promise<ReceivedMail | undefined> => {
-    const { labelIds, receivedAt, threadId } = info;
+    const { mailId, size, labelIds, receivedAt, threadId } = info;
     const source = await fetchSource(api, info, signal);
     if (source === undefined) return undefined;
     const facts: MailFacts = {
+      id: mailId,
+      size,
       folder: "",
       labels: labelIds.map((id) => labelNames.get(id) ?? id),
       receivedAt,
@@ -78,14 +81,15 @@ async function collect<Value, Result>(
 /** Undefined if the mail was deleted. */
 async function getInfo(api: GmailApi, id: string, signal: AbortSignal): Promise<MessageInfo | undefined> {
   const message = await api.message(id, "metadata", signal);
+  const size = message?.sizeEstimate ?? 0;
   return (
     message && {
       id,
-      mailId: toMailId(headerOf(message.payload ?? {}, "message-id")),
+      mailId: toMailId(toHeader(message.payload?.headers ?? []), size),
       threadId: message.threadId ?? undefined,
       labelIds: message.labelIds ?? [],
       receivedAt: Number(message.internalDate) || Date.now(),
-      size: message.sizeEstimate ?? 0,
+      size,
     }
   );
 }

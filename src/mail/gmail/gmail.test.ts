@@ -47,7 +47,7 @@ describe("a mailbox", () => {
       await server.deliver(toMail("draft"), { labelIds: ["DRAFT", "TRASH"] });
       await expect.poll(following.subjects).toEqual(["bill", "spam", "draft"]);
       expect(following.mails()[0]).toMatchObject({
-        id: "bill@example.org",
+        messageId: "bill@example.org",
         folder: "",
         labels: ["INBOX", "Work/Bills"],
         threadId: expect.stringMatching(/^thr_/),

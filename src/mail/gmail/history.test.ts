@@ -33,7 +33,7 @@ describe("readHistory", () => {
   });
 
   const summary = ({ mails, position, remaining }: PositionedBatch) => [
-    mails.map(({ mail }) => mail.id).join(""),
+    mails.map(({ mail }) => mail.messageId).join(""),
     position.historyId,
     remaining,
   ];
@@ -117,7 +117,7 @@ describe("readBacklog", () => {
     return batches;
   }
 
-  const idsOf = ({ mails }: PositionedBatch): string[] => mails.map(({ mail }) => mail.id);
+  const idsOf = ({ mails }: PositionedBatch): string[] => mails.map(({ mail }) => mail.messageId);
 
   test("ignores a batch of deleted mails", async () => {
     const api = createApi([

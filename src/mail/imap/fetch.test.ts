@@ -9,7 +9,7 @@ test("gives only the header of a mail whose text the server refuses, and the oth
   const uids = [1, 2, 3].map((number) => server.append("INBOX", toMail(number)));
   server.failOn("INBOX", uids[1] ?? 0);
   const { mails } = await followMail(source, hasCome(3));
-  expect(mails.map(({ id, body }) => [id, body])).toEqual([
+  expect(mails.map(({ messageId, body }) => [messageId, body])).toEqual([
     ["1@example.com", "Text 1"],
     ["2@example.com", ""],
     ["3@example.com", "Text 3"],
@@ -57,7 +57,7 @@ test("leaves out a mail that is deleted before it is read", async () => {
     if (batches.length === 1) server.expunge("INBOX", uids[1] ?? 0);
     return batches.at(-1)?.remaining === 0;
   });
-  expect(mails.map(({ id }) => id)).toEqual(["1@example.com", "3@example.com"]);
+  expect(mails.map(({ messageId }) => messageId)).toEqual(["1@example.com", "3@example.com"]);
 });
 
 test("fetches only the texts of a large mail, and lists its attachments", async () => {
@@ -65,7 +65,7 @@ test("fetches only the texts of a large mail, and lists its attachments", async 
   server.append("INBOX", toLargeMail());
   const { mails } = await followMail(source, hasCome(1));
   expect(mails[0]).toMatchObject({
-    id: "large@example.com",
+    messageId: "large@example.com",
     body: "Größe",
     truncated: false,
     attachments: [{ name: "Bill.pdf", type: "application/pdf" }],
@@ -80,7 +80,7 @@ test("fetches only the beginning of a long text", async () => {
   const { server, source } = await openImapMailbox();
   server.append("INBOX", `Message-ID: <long@example.com>\r\n\r\n${"A long line of text.\r\n".repeat(40_000)}`);
   const { mails } = await followMail(source, hasCome(1));
-  expect(mails[0]).toMatchObject({ id: "long@example.com", truncated: true, attachments: [] });
+  expect(mails[0]).toMatchObject({ messageId: "long@example.com", truncated: true, attachments: [] });
   expect(mails[0]?.body).toHaveLength(20_000);
   expect(server.commands().filter((command) => command.includes("BODY.PEEK[]"))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import type { FetchMessageObject, FetchQueryObject, MessageStructureObject } from "imapflow";
-import { readHeader } from "../message/header.ts";
-import { assembleMail, type MailFacts, readMail, toMailId } from "../message/read-mail.ts";
+import { IDENTITY_FIELDS, toMailId } from "../message/identity.ts";
+import { assembleMail, type MailFacts, readMail } from "../message/read-mail.ts";
 import { type MailPart, pickParts } from "../parts.ts";
 import type { FollowOptions, ReceivedMail } from "../source.ts";
 import { fetchMessages, type OpenFolder, search } from "./connect.ts";
@@ -37,7 +37,7 @@ export interface FoundMail {
 export async function findMails(reading: Reading, uids: number[], backlog: Position["backlog"]): Promise<FoundMail[]> {
   const facts = await fetchEach(reading, uids, {
     part: "facts",
-    query: backlog ? { ...FACTS, headers: ["message-id"] } : FACTS,
+    query: backlog ? { ...FACTS, headers: IDENTITY_FIELDS } : FACTS,
     // Without a date it is an unrequested change of flags.
     read: async (message) => (message.internalDate === undefined ? undefined : message),
   });
@@ -50,7 +50,7 @@ export async function findMails(reading: Reading, uids: number[], backlog: Posit
 }
 
 function toIdOf(facts: FetchMessageObject | undefined): string | undefined {
-  return facts?.headers && toMailId(readHeader(facts.headers, "utf-8").value("message-id"));
+  return facts?.headers && toMailId(facts.headers, facts.size);
 }
 
 /**
@@ -145,11 +145,12 @@ async function toReceived(
   source: Uint8Array,
   { attachments, isCut = false }: Pick<MailFacts, "attachments"> & { isCut?: boolean } = {},
 ): Promise<ReceivedMail> {
-  const { flags = new Set<string>(), labels = new Set<string>(), threadId, internalDate } = facts ?? {};
+  const { flags = new Set<string>(), labels = new Set<string>(), threadId, internalDate, size } = facts ?? {};
   const keywords = [...flags].filter((flag) => !flag.startsWith("\\"));
   const mail = await readMail(
     source,
     {
+      ...(size !== undefined && { size }),
       folder: folder.name,
       labels: [...keywords, ...[...labels].map((label) => label.replace(/^\\/, ""))],
       receivedAt: toTime(internalDate),

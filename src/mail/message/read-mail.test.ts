@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import sample from "../../../presets/mail/samples/read-mail.json" with { type: "json" };
 import { createMails } from "../../../test/support/mails.ts";
 import { read as readSource, RECEIVED as RECEIVED_AT } from "../../../test/support/mails/read.ts";
-import { assembleMail, readMail, toDate, toMailId, toPeople } from "./read-mail.ts";
+import { assembleMail, readMail, toDate, toPeople } from "./read-mail.ts";
 
 describe("readMail", () => {
   const FROM = "From: ann@example.com\r\n";
@@ -20,7 +20,7 @@ describe("readMail", () => {
       if (!expected) continue;
       expect({ kind, ...mail }).toMatchObject({
         kind,
-        id: `${token}@mails.example`,
+        messageId: `${token}@mails.example`,
         subject: expected.subject,
         body: expect.stringContaining(expected.text),
         ...(expected.from && { from: expected.from }),
@@ -107,7 +107,7 @@ describe("assembleMail", () => {
 
   test.each(["\r\n\r\n", "\r\n", ""])("a header that ends in %j and its texts are a mail", async (end) => {
     expect(await read(HEADER + end, [PLAIN, HTML])).toMatchObject({
-      id: "a@example.com",
+      messageId: "a@example.com",
       subject: "pieces",
       body: "Grüße\n\n\ntwo",
       attachments: [],
@@ -143,26 +143,6 @@ describe("assembleMail", () => {
     const facts = { folder: "INBOX", labels: [], receivedAt: 0 };
     return readMail(assemble(header, entities), facts, { maxBytes: 1000, authservId: undefined });
   }
-});
-
-describe("toMailId", () => {
-  test.each([
-    ["<a.1@example.com>", "a.1@example.com"],
-    ["  <a.1@example.com> (comment)", "a.1@example.com"],
-    ["<first@example.com> <second@example.com>", "first@example.com"],
-    ["no-brackets@example.com", "no-brackets@example.com"],
-    ["<with space@example.com>", "with space@example.com"],
-    ["<a\u0000b\u0007@example.com>", "ab@example.com"],
-    ["<>", undefined],
-    ["", undefined],
-    [undefined, undefined],
-  ])("%j is %j", (header, id) => {
-    expect(toMailId(header)).toBe(id);
-  });
-
-  test("it is bounded and well-formed", () => {
-    expect(toMailId(`<${"x".repeat(511)}🚀@example.com>`)).toBe("x".repeat(511));
-  });
 });
 
 describe("toDate", () => {

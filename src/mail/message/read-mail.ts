@@ -2,12 +2,17 @@ import { createHash } from "node:crypto";
 import type { Mail, MailAttachment } from "../source.ts";
 import { readAuthentication } from "./authentication.ts";
 import { readParts } from "./body.ts";
-import { readHeader, splitHeader } from "./header.ts";
+import { type MailHeader, readHeader, splitHeader } from "./header.ts";
+import { toMailId, toMessageId } from "./identity.ts";
 import { decodeWords, guessCharset, parseAddresses, repairText } from "./mime.ts";
 import { cleanLine, cutBytes, toSnippet } from "./text.ts";
 
 /** What a source knows about a mail beside its bytes. */
 export interface MailFacts {
+  /** The mail's id, if it was read before. */
+  id?: string;
+  /** In bytes, if the server says so. */
+  size?: number;
   folder: string;
   /** Names of keywords or labels. */
   labels: string[];
@@ -25,7 +30,6 @@ export interface ReadOptions {
 }
 
 const MAX_RECIPIENTS = 100;
-const MAX_ID_CHARACTERS = 512;
 const DAY_MS = 86_400_000;
 
 /** Reads a mail from its raw bytes (RFC 5322), which may be cut. Never rejects: of a broken mail it reads what it can. */
@@ -36,10 +40,12 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
   const header = readHeader(block, charset);
   const parts = await readParts(header.content, body, charset);
   const [author] = toPeople([...header.values("from"), ...header.values("sender")], 1);
-  const id = toMailId(header.value("message-id")) ?? toDigest(source);
+  const messageId = toMessageId(header.value("message-id")) ?? "";
+  const id = facts.id ?? toMailId(block, facts.size) ?? toDigest(source);
   const text = cutBytes(parts.text, options.maxBytes);
   return {
     id,
+    messageId,
     from: author?.display ?? "",
     sender: author?.address ?? "",
     to: toPeople(header.values("to"), MAX_RECIPIENTS).map(({ display }) => display),
@@ -50,7 +56,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     body: text,
     truncated: text.length < parts.text.length,
     attachments: (facts.attachments ?? parts.attachments).map(cleanAttachment),
-    threadId: facts.threadId ?? toMailId(header.value("references")) ?? toMailId(header.value("in-reply-to")) ?? id,
+    threadId: facts.threadId ?? threadIdOf(header) ?? (messageId || id),
     listId: toListId(header.value("list-id")),
     folder: facts.folder,
     labels: facts.labels,
@@ -80,13 +86,6 @@ export function assembleMail(header: Uint8Array, entities: Uint8Array[]): Uint8A
   const between = Buffer.from(`\r\n--${boundary}\r\n`);
   const last = Buffer.from(`\r\n--${boundary}--\r\n`);
   return Buffer.concat([first, block, LINE_END, ...entities.flatMap((entity) => [between, entity]), last]);
-}
-
-/** The value of a Message-ID header as `Mail.id` has it; undefined if it is empty. */
-export function toMailId(header: string | undefined): string | undefined {
-  const value = cleanLine(header ?? "");
-  const id = /<([^<>\s]+)>/.exec(value)?.[1] ?? value.replaceAll(/[<>]/g, "").trim();
-  return id ? cleanLine(id, MAX_ID_CHARACTERS) : undefined;
 }
 
 /** The Date header, or the time of receipt if it is not plausible. ISO 8601. */
@@ -133,6 +132,11 @@ function toPerson(mailbox: { name: string; address: string }): Person {
     display: cleanLine(name && address ? `${quote(name)} <${address}>` : name || address),
     address: address.toLowerCase(),
   };
+}
+
+/** The id of the mail that began the thread. */
+function threadIdOf({ value }: MailHeader): string | undefined {
+  return toMessageId(value("references")) ?? toMessageId(value("in-reply-to"));
 }
 
 /** Quotes a name that contains an address or could look like two: `"boss@example.com" <else@example.net>`. */

@@ -52,7 +52,7 @@ function createMailStore(
 ): MailStore {
   return {
     folder: async (name) => readFolder(database, mailbox, name),
-    findKnown: async (ids) => new Set(ids.filter((id) => database.get(SELECT_KNOWN, toDigest(mailbox, id)))),
+    findKnown: async (ids) => new Set(ids.filter((id) => isKnown(database, mailbox, id))),
     settle: async (settlement) => transact(database, () => settle(database, { mailbox, maxKnown }, settlement)),
     async close() {
       database.close();
@@ -78,7 +78,13 @@ function readFolder(database: Database, mailbox: string, name: string): StoredFo
   };
 }
 
-const SELECT_KNOWN = "SELECT 1 FROM known WHERE digest = ?";
+/** Ids that earlier versions stored have no digest behind `#`. Such an entry counts once: it then becomes that of this mail. */
+function isKnown({ get, run }: Database, mailbox: string, id: string): boolean {
+  const known = toDigest(mailbox, id);
+  if (get("SELECT 1 FROM known WHERE digest = ?", known)) return true;
+  const earlier = toDigest(mailbox, id.replace(/#[0-9a-f]{16}$/, ""));
+  return run("UPDATE known SET digest = ? WHERE digest = ?", known, earlier) > 0;
+}
 
 function settle(
   { run }: Database,

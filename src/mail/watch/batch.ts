@@ -29,7 +29,7 @@ export async function processBatch(batch: MailBatch, context: BatchContext): Pro
   const wanted = batch.mails.filter((received) => isWanted(received, context)).map(({ mail }) => mail);
   const release = await context.inFlight.acquire(wanted.map(({ id }) => id));
   try {
-    const fresh = await retryStore(() => withoutKnown(wanted, context.store), context);
+    const fresh = await retryStore(() => withoutKnown(wanted, context), context);
     await postFresh(fresh, batch, context);
   } finally {
     release();
@@ -46,11 +46,16 @@ function isWanted(received: ReceivedMail, { folder, findFilter, status, log }: B
 }
 
 /** Each mail once, without those that were processed before. */
-async function withoutKnown(mails: Mail[], store: MailStore): Promise<Mail[]> {
+async function withoutKnown(mails: Mail[], { folder, store, status, log }: BatchContext): Promise<Mail[]> {
   const known = await store.findKnown(mails.map(({ id }) => id));
   const fresh = new Map<string, Mail>();
   for (const mail of mails) {
-    if (!fresh.has(mail.id) && !known.has(mail.id)) fresh.set(mail.id, mail);
+    if (!fresh.has(mail.id) && !known.has(mail.id)) {
+      fresh.set(mail.id, mail);
+    } else {
+      status.countRepeated();
+      log.info("mail skipped: it was processed before", { folder, mailId: mail.id });
+    }
   }
   return [...fresh.values()];
 }

@@ -43,6 +43,8 @@ export interface FolderStatus {
   setAside: number;
   /** Mails that the filter skipped since the watch began. */
   passedOver: number;
+  /** Mails that were processed before, and came again since the watch began: a copy in another folder, for example. */
+  repeated: number;
   lastMailAt: number | undefined;
   /** What keeps the folder from being watched. */
   error: string | undefined;
@@ -80,6 +82,7 @@ export interface StatusTracker {
   restore(stored: { setAside: number }): void;
   countMail(mail: { setAside: boolean }): void;
   countFiltered(): void;
+  countRepeated(): void;
 }
 
 type WorkState = Extract<MailState, "connecting" | "watching" | "catching-up">;
@@ -109,6 +112,7 @@ export function createStatusTracker({ folder, log, onChange }: TrackerOptions): 
     posted: 0,
     setAside: 0,
     passedOver: 0,
+    repeated: 0,
     lastMailAt: undefined,
     error: undefined,
     nextTryAt: undefined,
@@ -133,6 +137,9 @@ export function createStatusTracker({ folder, log, onChange }: TrackerOptions): 
     },
     countFiltered() {
       status.passedOver += 1;
+    },
+    countRepeated() {
+      status.repeated += 1;
     },
   };
 

@@ -79,6 +79,7 @@ describe("mails are posted", () => {
     expect(bodies).toEqual(["first"]);
     mailbox.addAll(["1", "3"]);
     await expect.poll(() => mailbox.taken).toEqual(["1", "2", "3"]);
+    expect(mailbox.status()).toMatchObject({ repeated: 2 });
   });
 
   test("together only with neighbours of the same authentication", async () => {
