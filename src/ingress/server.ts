@@ -24,7 +24,7 @@ export interface IngressServer {
   listen(): Promise<{ url: string; port: number }>;
   /** The same service without a socket. */
   handle(request: Request): Promise<Response>;
-  /** Answers new requests with 503 from now on, and finishes those in flight. */
+  /** Answers new requests other than `/healthz` with 503 from now on, and finishes those in flight. */
   drain(): Promise<void>;
   /** Drains, then closes the port and every connection. */
   close(): Promise<void>;
@@ -122,7 +122,8 @@ export function createServer(options: IngressOptions): IngressServer {
   }
 
   async function dispatch(exchange: Exchange): Promise<HttpResponse> {
-    if (draining) throw new HookError("draining");
+    // The process is up while it finishes its work: a supervisor that asks must not kill it.
+    if (draining && exchange.path !== "/healthz") throw new HookError("draining");
     if (exchange.malformed) {
       throw new HookError("bad_request", { message: exchange.malformed, headers: { Connection: "close" } });
     }

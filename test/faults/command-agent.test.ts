@@ -48,7 +48,7 @@ test("a program that ignores signals ends with the service, and no history file 
 
   child.kill("SIGTERM");
   // The service waits for the turn until a second signal, which counts after a second.
-  await expect.poll(async () => (await fetch(`${url}/healthz`)).status).toBe(503);
+  await expect.poll(async () => (await fetch(`${url}/readyz`)).status).toBe(503);
   await expect.poll(() => child.exitCode ?? child.kill("SIGTERM")).toBe(1);
   await expect.poll(() => isRunning(readPid())).toBe(false);
   expect(histories()).toEqual([]);

@@ -84,10 +84,13 @@ test("closing answers new requests on open connections with 503, and ends idle o
   await silent.closed;
 });
 
-test("a connection that is opened while closing gets 503, on every route", async () => {
+test("a connection that is opened while closing gets 503, on every route but /healthz", async () => {
   const [arrived, gate] = [createGate(), createGate()];
   const { server, send } = await startIngress("socket", {
-    routes: { "GET /readyz": () => ({ status: 200, headers: {} }) },
+    routes: {
+      "GET /healthz": () => ({ status: 200, headers: {} }),
+      "GET /readyz": () => ({ status: 200, headers: {} }),
+    },
     async receive() {
       arrived.open();
       await gate.passed;
@@ -101,6 +104,7 @@ test("a connection that is opened while closing gets 503, on every route", async
     const { status, headers } = await late;
     expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
   }
+  expect((await send("/healthz", { method: "GET" })).status).toBe(200);
   gate.open();
   expect((await answer).status).toBe(200);
   await closing;
