@@ -67,7 +67,7 @@ export function createReceiver({ current, sandbox, journal, telemetry }: Receive
     const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact });
     const result = await journal.accept(event);
     if (result.kind === "committed") backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);
-    return toAnswer(result);
+    return toAnswer(result, resolution);
   }
 
   async function record(request: HookRequest, error: HookError): Promise<void> {
@@ -82,9 +82,12 @@ export function createReceiver({ current, sandbox, journal, telemetry }: Receive
   }
 }
 
-function toAnswer(result: AcceptResult): HttpResponse {
-  if (result.kind !== "conflict") return receiptToResponse(result.receipt);
-  throw new HookError("idempotency_conflict");
+function toAnswer(result: AcceptResult, { reason }: Partial<Resolution> = {}): HttpResponse {
+  if (result.kind === "conflict") throw new HookError("idempotency_conflict");
+  const response = receiptToResponse(result.receipt);
+  // A sender of many payloads, such as the mail watch, can tell that its request had no effect.
+  if (reason !== undefined) response.headers["Hook-Skipped"] = "true";
+  return response;
 }
 
 /** How long a count of the journal is used, in milliseconds. */

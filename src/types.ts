@@ -112,6 +112,8 @@ export interface Resolution {
   mapping?: string;
   /** Empty: the event is skipped. */
   actions: HookAction[];
+  /** Why it is skipped, for the operator, if that was decided without a mapping. */
+  reason?: string;
   /** One key for the event, or one for each action. Unless other content is a conflict, the first event wins. */
   idempotency?: { keys: string[]; perAction: boolean; conflictOnOtherContent: boolean };
   /** Sentences for the caller about ignored fields. */

@@ -14,12 +14,13 @@ export interface EventOptions {
 
 /** The event of a resolved request, which the journal commits before the answer. */
 export function toEvent(request: HookRequest, resolution: Resolution, options: EventOptions): NewEvent {
-  const { mapping, actions, warnings, log } = resolution;
+  const { mapping, actions, reason, warnings, log } = resolution;
   const { toSystemEvent } = options;
   return {
     ...toOrigin(request, options.redact),
     mapping,
     status: actions.length > 0 ? "accepted" : "skipped",
+    reason,
     actions: actions.map((action) => toNewAction(action, request, { mapping, toSystemEvent })),
     idempotency: toIdempotency(request, resolution, options.dedupeWindowMs),
     warnings: [...(request.warnings ?? []), ...warnings],

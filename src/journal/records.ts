@@ -101,6 +101,8 @@ export interface NewEvent {
   mapping?: string;
   /** accepted · skipped (no actions) · rejected · failed (no actions, with `failure`). */
   status: Extract<EventStatus, "accepted" | "skipped" | "rejected" | "failed">;
+  /** Why it is skipped, if no mapping decided that. */
+  reason?: string;
   receivedAt: number;
   /** Id of the event that an operator replayed with this one. */
   replayOf?: string;
@@ -223,7 +225,9 @@ export interface EventSummary extends Pick<NewEvent, "id" | "hook" | "mapping" |
 }
 
 export interface EventRecord
-  extends EventSummary, Pick<NewEvent, "credential" | "traceparent" | "request" | "warnings" | "log" | "failure"> {
+  extends
+    EventSummary,
+    Pick<NewEvent, "credential" | "traceparent" | "request" | "reason" | "warnings" | "log" | "failure"> {
   runs: Run[];
   entries: Entry[];
   deliveries: Delivery[];

@@ -58,14 +58,35 @@ describe("mapping index", () => {
       expect(found("token:deploys")).toBe("open");
     });
 
+    test("or none, and then says for each that names the path and is visible what failed", () => {
+      const mapping = (id: string, match: MatchInput, credential?: string) => ({
+        ...toCompiled({ id, match, messageTemplate: "x" }),
+        credential,
+      });
+      const index = createMappingIndex([
+        mapping("pushes", { path: "a", source: "s", headers: { "X-Kind": "push" } }),
+        mapping("shop", { path: "a", source: "shop" }),
+        mapping("any", { where: false }),
+        mapping("signed", { path: "a", where: false }, "auth:signed"),
+      ]);
+      const explain = (...request: Parameters<typeof toRequest>) => index.explain(toRequest(...request));
+      expect(explain(...withHeader("push", "a"))).toBe(
+        "No mapping matches: pushes (match.source), shop (match.source).",
+      );
+      expect(explain("a", {})).toContain("pushes (match.headers.X-Kind)");
+      expect(explain("a", {}, { credential: "auth:signed" })).toBe("No mapping matches: signed (match.where).");
+      expect(explain("a", {}, { credential: "auth:other" })).toBeUndefined();
+      expect(explain("b", {})).toBeUndefined();
+    });
+
     test("names of Object.prototype are paths like any other", () => {
       expect(find([{ path: "other" }], ["constructor", {}])).toBeUndefined();
       expect(find([{ path: "__proto__" }], ["__proto__", {}])).toBe("m0");
     });
   });
 
-  function withHeader(value: string): Parameters<typeof toRequest> {
-    return ["any", {}, { headers: { "x-kind": value } }];
+  function withHeader(value: string, hook = "any"): Parameters<typeof toRequest> {
+    return [hook, {}, { headers: { "x-kind": value } }];
   }
 });
 

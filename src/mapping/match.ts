@@ -13,8 +13,11 @@ export interface MappingIndex {
   mappings: readonly CompiledMapping[];
   /** The first mapping that takes the request. */
   find(request: HookRequest): CompiledMapping | undefined;
-  /** Whether a mapping names this hook, whatever its other conditions are. */
-  names(hook: string): boolean;
+  /**
+   * Why no mapping takes the request, for the operator: each that names its hook, with the first condition that fails.
+   * undefined: no mapping that its credential sees names the hook.
+   */
+  explain(request: HookRequest): string | undefined;
 }
 
 /** The first match in the order of `mappings` wins. */
@@ -28,11 +31,22 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
     mappings,
     find: (request) =>
       (byPath.get(request.hook) ?? anyPath).find(
-        (mapping) => isVisible(mapping, request) && mapping.match.accepts(request),
+        (mapping) => isVisible(mapping, request) && mapping.match.failing(request) === undefined,
       ),
-    names: (hook) => paths.has(hook),
+    explain(request) {
+      const named = (byPath.get(request.hook) ?? []).filter(
+        (mapping) => mapping.match.path !== undefined && isVisible(mapping, request),
+      );
+      if (named.length === 0) return undefined;
+      const failing = named
+        .slice(0, MAX_EXPLAINED)
+        .map(({ source, match }) => `${source.id} (${match.failing(request)})`);
+      return `No mapping matches: ${failing.join(", ")}.`;
+    },
   };
 }
+
+const MAX_EXPLAINED = 10;
 
 /** A mapping with its own credential is seen only by that one; all other mappings are for the tokens. */
 function isVisible(mapping: CompiledMapping, { credential }: HookRequest): boolean {
@@ -48,8 +62,8 @@ export interface Match {
   /** By name in lower case: the value, or `/expression/flags`. */
   headers: Record<string, string>;
   where?: unknown;
-  /** Checks everything but the path. */
-  accepts(request: HookRequest): boolean;
+  /** Checks everything but the path. Gives the key of the first condition that does not hold, such as `match.source`. */
+  failing(request: HookRequest): string | undefined;
 }
 
 type MatchInput = NonNullable<MappingInput["match"]>;
@@ -57,15 +71,20 @@ type Test = (request: HookRequest) => boolean;
 
 export function compileMatch(match: MatchInput, report: Report): Match {
   const headers = Object.entries(match.headers ?? {});
-  const tests = headers.map(([name, pattern]) => compileHeader(name, pattern, report));
-  if (match.source !== undefined) tests.push(({ payload }) => readOwn(payload, "source") === match.source);
-  if (match.where !== undefined) tests.push(compileWhere(match.where, report));
+  const tests = headers.map(([name, pattern]): [string, Test] => [
+    appendSegment("match.headers", name),
+    compileHeader(name, pattern, report),
+  ]);
+  if (match.source !== undefined) {
+    tests.push(["match.source", ({ payload }) => readOwn(payload, "source") === match.source]);
+  }
+  if (match.where !== undefined) tests.push(["match.where", compileWhere(match.where, report)]);
   return {
     path: match.path?.replace(/^\/+|\/+$/g, ""),
     source: match.source,
     headers: Object.fromEntries(headers.map(([name, pattern]) => [name.toLowerCase(), pattern])),
     where: match.where,
-    accepts: (request) => tests.every((test) => test(request)),
+    failing: (request) => tests.find(([, test]) => !test(request))?.[0],
   };
 }
 

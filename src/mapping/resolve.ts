@@ -33,7 +33,11 @@ export async function resolveRequest(
     return { actions: [action], idempotency, warnings, log: [] };
   }
   const mapping = mappings.find(request);
-  if (!mapping) throw notFound(mappings.names(request.hook));
+  if (!mapping) {
+    const reason = mappings.explain(request);
+    if (reason === undefined) throw new HookError("not_found", { message: "There is no such hook." });
+    return { actions: [], reason, warnings: [], log: [] };
+  }
 
   const log: LogLine[] = [];
   try {
@@ -169,12 +173,6 @@ function coalesceActions(
   return actions.map((action, index) =>
     action.kind === "agent" ? { ...action, coalesce: { key: numberKey(key, index), windowMs } } : action,
   );
-}
-
-/** The header tells a sender of many payloads a hook that refuses this one from a hook that does not exist. */
-function notFound(isNamed: boolean): HookError {
-  const headers: Record<string, string> = isNamed ? { "Hook-Exists": "true" } : {};
-  return new HookError("not_found", { message: "No hook matches this request.", headers });
 }
 
 /** Adds for the operator which mapping it was and what its transform had logged. */

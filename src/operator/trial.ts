@@ -10,7 +10,7 @@ import { BUILT_IN_HOOKS, type HookAction, type HookRequest, type LogLine, type R
 
 /** The result of a request that was only tried, with everything that its sender would not be told. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
-  | { ok: true; mapping?: string; actions: HookAction[]; warnings: string[] }
+  | { ok: true; mapping?: string; actions: HookAction[]; reason?: string; warnings: string[] }
   | { ok: false; mapping?: string; status: number; code: string; error: string; detail?: string }
 );
 
@@ -27,8 +27,8 @@ export async function runTrial(
   const startedAt = performance.now();
   const elapsed = (): number => Math.round((performance.now() - startedAt) * 100) / 100;
   try {
-    const { mapping, actions, log, warnings } = await resolve(request);
-    return { ok: true, mapping, actions, warnings, log, durationMs: elapsed() };
+    const { mapping, actions, reason, log, warnings } = await resolve(request);
+    return { ok: true, mapping, actions, reason, warnings, log, durationMs: elapsed() };
   } catch (error) {
     if (!(error instanceof HookError)) throw error;
     const { status, code, message } = error;
@@ -84,11 +84,8 @@ function toTrialRequest(body: unknown, hooksPath: string): HookRequest {
   };
 }
 
-/** Why no mapping matches. Only for the operator, since it names the hooks that exist. */
-function explainUnknownHook(hook: string, { mappings, names }: MappingIndex): string {
-  if (names(hook)) {
-    return `No mapping for "${hook}" matches this request: compare its headers and payload with their match.`;
-  }
+/** Only for the operator, since it names the hooks that exist. */
+function explainUnknownHook(hook: string, { mappings }: MappingIndex): string {
   const known = new Set([...BUILT_IN_HOOKS, ...mappings.flatMap(({ match }) => match.path ?? [])]);
   return `There is no hook "${hook}"${didYouMean(hook, [...known])}`;
 }

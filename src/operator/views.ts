@@ -67,6 +67,8 @@ export interface EventTimeline extends EventView {
   /** The name of the credential that let the request in. */
   credential?: string;
   request: RequestView;
+  /** Why it is skipped, if no mapping decided that. */
+  reason?: string;
   warnings: string[];
   log: LogLine[];
   error?: EventFailure;
@@ -104,6 +106,7 @@ export function toEventTimeline(event: EventRecord): EventTimeline {
     ...toEventView(event),
     credential: event.credential,
     request: toRequestView(event.request),
+    reason: event.reason,
     warnings: event.warnings,
     log: event.log,
     error: event.failure,

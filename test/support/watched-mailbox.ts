@@ -46,7 +46,7 @@ const OK: HookResponse = {
   code: "",
   error: "",
   eventId: "e",
-  hookExists: true,
+  skipped: false,
   retryAfterMs: undefined,
 };
 

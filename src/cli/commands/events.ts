@@ -183,6 +183,7 @@ export function formatEvent(event: EventTimeline): string[] {
     ...(event.replayOf ? [`replay of ${event.replayOf}`] : []),
     ...(event.mapping ? [`mapping ${event.mapping}`] : []),
     ...section("request", [`${method} ${path} from ${client}`, ...toLines(payload)]),
+    ...(event.reason ? [`skipped: ${toPrintable(event.reason)}`] : []),
     ...section("warnings", event.warnings),
     ...section("log", formatLog(event.log)),
     ...section(

@@ -78,6 +78,6 @@ export function formatTrial(hook: string, trial: Trial): string[] {
     "",
     ...logBlock,
     ...warnings,
-    ...formatActions(trial.actions),
+    ...(trial.reason ? [toPrintable(`skipped: ${trial.reason}`)] : formatActions(trial.actions)),
   ];
 }

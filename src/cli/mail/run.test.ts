@@ -119,7 +119,7 @@ function processed(
     code: "",
     error: "",
     eventId: "e",
-    hookExists: false,
+    skipped: false,
     retryAfterMs: undefined,
   };
   return {

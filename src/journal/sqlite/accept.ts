@@ -23,12 +23,14 @@ export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptRe
 }
 
 /** The `detail` column: what is only read whole. */
-export type EventDetail = Pick<NewEvent, "warnings" | "log" | "failure"> & { request: Omit<StoredRequest, "body"> };
+export type EventDetail = Pick<NewEvent, "reason" | "warnings" | "log" | "failure"> & {
+  request: Omit<StoredRequest, "body">;
+};
 
 function insertEvent(database: Database, event: NewEvent, { receipt, actions }: Commit): void {
-  const { id, hook, mapping, receivedAt, replayOf, credential, traceparent, warnings, log, failure } = event;
+  const { id, hook, mapping, receivedAt, replayOf, credential, traceparent, reason, warnings, log, failure } = event;
   const { body, ...request } = event.request;
-  const detail = JSON.stringify({ request, warnings, log, failure } satisfies EventDetail);
+  const detail = JSON.stringify({ request, reason, warnings, log, failure } satisfies EventDetail);
   const origin = [id, hook, mapping, receivedAt, replayOf, credential, traceparent];
   const seq = database.insert(INSERT_EVENT, ...origin, JSON.stringify(receipt.actions), detail, body);
   // Two actions of one event can be in one run.

@@ -22,7 +22,7 @@ describe("deliver", () => {
 
   test.each([
     ["rejects the token", { status: 401 }],
-    ["has no such hook", { status: 404, hookExists: false }],
+    ["has no such hook", { status: 404, skipped: false }],
     ["is overloaded", { status: 503, retryAfterMs: 2 }],
     ["is down", { status: 0 }],
     ["is busy", { status: 429 }],
@@ -95,7 +95,7 @@ describe("deliver", () => {
     let refusals = 0;
     mailbox.addAll(["1"]);
     mailbox.start({
-      hook: () => (refusals++ === 0 ? { status: 404, hookExists: false } : {}),
+      hook: () => (refusals++ === 0 ? { status: 404, skipped: false } : {}),
       backoff: { transient: FOREVER, operator: FOREVER },
     });
     await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("rejected");
@@ -165,7 +165,7 @@ describe("classifyResponse", () => {
     [{ status: 504 }, "too-large", "unavailable"],
     [{ status: 400 }, "rejected", "rejected"],
     [{ status: 422 }, "rejected", "rejected"],
-    [{ status: 404, hookExists: true }, "rejected", "rejected"],
+    [{ status: 204, skipped: true }, "rejected", "rejected"],
     [{ status: 404 }, "unavailable", "unavailable"],
     [{ status: 500, code: "transform_failed" }, "failed", "failed"],
     [{ status: 500, code: "internal_error" }, "unavailable", "unavailable"],
@@ -200,6 +200,6 @@ describe("shorten", () => {
 });
 
 function toResponse(response: Partial<HookResponse>): HookResponse {
-  const missing = { code: "", error: "", eventId: undefined, hookExists: false, retryAfterMs: undefined };
+  const missing = { code: "", error: "", eventId: undefined, skipped: false, retryAfterMs: undefined };
   return { status: 0, ...missing, ...response };
 }

@@ -83,14 +83,14 @@ export type Classification = "accepted" | "too-large" | "rejected" | "failed" | 
 const SERVICE_STATUSES = [401, 403, 404, 405, 407, 415, 426];
 
 /** What a response says about the `count` mails of its request. */
-export function classifyResponse({ status, code, hookExists }: HookResponse, count: number): Classification {
+export function classifyResponse({ status, code, skipped }: HookResponse, count: number): Classification {
+  // A mapping's `match.where` may ask for a field that a mail lacks: that mail must not stop the others.
+  if (skipped) return "rejected";
   if (status >= 200 && status < 300) return "accepted";
   if (status === 413) return "too-large";
   // A timeout can be the fault of a mail only if there are several.
   if (status === 504 && count > 1) return "too-large";
   if (status === 500 && code === "transform_failed") return "failed";
-  // A mapping's `match.where` may ask for a field that a mail lacks: that mail must not stop the others.
-  if (status === 404 && hookExists) return "rejected";
   return isRetryableStatus(status) || SERVICE_STATUSES.includes(status) ? "unavailable" : "rejected";
 }
 

@@ -18,7 +18,7 @@ test("a body is posted with the current token", async () => {
     code: "",
     error: "",
     eventId: "e-1",
-    hookExists: false,
+    skipped: false,
     retryAfterMs: undefined,
   });
   token = "two";
@@ -38,14 +38,18 @@ test("a rejection has a reason and the event that holds the request", async () =
     code: "not_found",
     error: "the hook answered 404 not_found No hook has this name.",
     eventId: "r-1",
-    hookExists: false,
+    skipped: false,
     retryAfterMs: undefined,
   });
 });
 
-test("a 404 says whether the hook exists", async () => {
-  const headers = { "hook-exists": "true" };
-  expect(await answerOf(new Response("", { status: 404, headers }))).toMatchObject({ hookExists: true });
+test("a request that no mapping takes is skipped, and its event is known", async () => {
+  const headers = { "hook-skipped": "true", "x-request-id": "r-1" };
+  expect(await answerOf(new Response(null, { status: 204, headers }))).toMatchObject({
+    skipped: true,
+    error: "no mapping of the hook takes it",
+    eventId: "r-1",
+  });
 });
 
 test.each([
@@ -65,7 +69,7 @@ test.each(["", "<html>", "null", "[1]", '{"code":{"a":1},"error":7,"eventId":nul
       code: "",
       error: "the hook answered 500",
       eventId: undefined,
-      hookExists: false,
+      skipped: false,
       retryAfterMs: undefined,
     });
   },

@@ -16,8 +16,8 @@ export interface HookResponse {
   error: string;
   /** The event that was created, or the one that holds the rejected request. */
   eventId: string | undefined;
-  /** For a 404: the hook exists, but none of its mappings matches these mails. */
-  hookExists: boolean;
+  /** The hook exists, but none of its mappings takes these mails. */
+  skipped: boolean;
   /** The delay that the service asked for. */
   retryAfterMs: number | undefined;
 }
@@ -109,19 +109,20 @@ function readResponse({ status, ok, headers }: Response, text: string): HookResp
   const code = read("code");
   // A proxy's page, or another server at this address, has processed no mail.
   if (ok && status !== 204 && !eventId) return noResponse(0, "the server at this address is not Hookline");
+  const skipped = headers.get("hook-skipped") === "true";
   const reason = [status, code, read("error")].filter((part) => part !== "").join(" ");
   return {
     status,
     code,
-    error: ok ? "" : `the hook answered ${reason}`,
-    eventId: eventId || read("requestId") || undefined,
-    hookExists: headers.get("hook-exists") === "true",
+    error: skipped ? "no mapping of the hook takes it" : ok ? "" : `the hook answered ${reason}`,
+    eventId: eventId || read("requestId") || (headers.get("x-request-id") ?? undefined),
+    skipped,
     retryAfterMs: readRetryAfter(headers),
   };
 }
 
 function noResponse(status: number, error: string): HookResponse {
-  return { status, code: "", error, eventId: undefined, hookExists: false, retryAfterMs: undefined };
+  return { status, code: "", error, eventId: undefined, skipped: false, retryAfterMs: undefined };
 }
 
 function readRetryAfter(headers: Headers): number | undefined {
