@@ -82,11 +82,11 @@ export function createReceiver({ current, sandbox, journal, telemetry }: Receive
   }
 }
 
-function toAnswer(result: AcceptResult, { reason }: Partial<Resolution> = {}): HttpResponse {
+function toAnswer(result: AcceptResult, resolution?: Resolution): HttpResponse {
   if (result.kind === "conflict") throw new HookError("idempotency_conflict");
   const response = receiptToResponse(result.receipt);
-  // A sender of many payloads, such as the mail watch, can tell that its request had no effect.
-  if (reason !== undefined) response.headers["Hook-Skipped"] = "true";
+  // A sender of many payloads, such as the mail watch, can tell that no mapping took its request.
+  if (resolution?.reason !== undefined && resolution.mapping === undefined) response.headers["Hook-Skipped"] = "true";
   return response;
 }
 

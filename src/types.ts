@@ -110,9 +110,11 @@ export interface AgentAction extends ActionBase {
 export interface Resolution {
   /** The id of the mapping; absent for the built-in hooks. */
   mapping?: string;
+  /** What the sender calls the event; with `forEach`, the first item's. */
+  event?: string;
   /** Empty: the event is skipped. */
   actions: HookAction[];
-  /** Why it is skipped, for the operator, if that was decided without a mapping. */
+  /** Why there are none, for the operator; with `forEach`, why the first item gave none. */
   reason?: string;
   /** One key for the event, or one for each action. Unless other content is a conflict, the first event wins. */
   idempotency?: { keys: string[]; perAction: boolean; conflictOnOtherContent: boolean };

@@ -9,6 +9,15 @@ function expectApiHeaders({ headers }: Response) {
   expect([headers.get("cache-control"), headers.get("x-content-type-options")]).toEqual(["no-store", "nosniff"]);
 }
 
+test("a skipped event is shown with its name and the reason", async () => {
+  const ignore = [{ value: "{{sender.type}}", is: "Bot", reason: "a bot sent it" }];
+  const mapping = { match: { path: "forge" }, event: "{{kind}}", ignore, messageTemplate: "x" };
+  service = await startService({ config: { hooks: { mappings: [mapping] } } });
+  expect((await service.post("forge", { kind: "push", sender: { type: "bot" } })).status).toBe(204);
+  const { events } = await service.api("/api/events");
+  expect(events).toMatchObject([{ event: "push", status: "skipped", reason: "a bot sent it (bot)" }]);
+});
+
 describe("access", () => {
   test.each([undefined, `Bearer ${HOOK_TOKEN}`, "Bearer nonsense", "Basic abc"])(
     "is refused with %s",

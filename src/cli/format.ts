@@ -26,8 +26,8 @@ function toCell(value: string | number | undefined): string {
 }
 
 /** The kind of each action, then a field a line; a text of several lines goes below its name. */
-export function formatActions(actions: object[]): string[] {
-  if (actions.length === 0) return ["skipped: no action"];
+export function formatActions(actions: object[], skipped = "no action"): string[] {
+  if (actions.length === 0) return [`skipped: ${toPrintable(skipped)}`];
   return actions.flatMap((action) =>
     Object.entries(action).flatMap(([name, value]: [string, unknown]) => formatField(name, value)),
   );

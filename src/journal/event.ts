@@ -14,11 +14,12 @@ export interface EventOptions {
 
 /** The event of a resolved request, which the journal commits before the answer. */
 export function toEvent(request: HookRequest, resolution: Resolution, options: EventOptions): NewEvent {
-  const { mapping, actions, reason, warnings, log } = resolution;
+  const { mapping, event, actions, reason, warnings, log } = resolution;
   const { toSystemEvent } = options;
   return {
     ...toOrigin(request, options.redact),
     mapping,
+    event,
     status: actions.length > 0 ? "accepted" : "skipped",
     reason,
     actions: actions.map((action) => toNewAction(action, request, { mapping, toSystemEvent })),

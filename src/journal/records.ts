@@ -99,9 +99,11 @@ export interface NewEvent {
   id: string;
   hook: string;
   mapping?: string;
+  /** What the sender calls it: `pull_request.opened`. */
+  event?: string;
   /** accepted · skipped (no actions) · rejected · failed (no actions, with `failure`). */
   status: Extract<EventStatus, "accepted" | "skipped" | "rejected" | "failed">;
-  /** Why it is skipped, if no mapping decided that. */
+  /** Why it is skipped. */
   reason?: string;
   receivedAt: number;
   /** Id of the event that an operator replayed with this one. */
@@ -219,15 +221,16 @@ export interface DeadLetter {
   at: number;
 }
 
-export interface EventSummary extends Pick<NewEvent, "id" | "hook" | "mapping" | "receivedAt" | "replayOf"> {
+export interface EventSummary extends Pick<
+  NewEvent,
+  "id" | "hook" | "mapping" | "event" | "reason" | "receivedAt" | "replayOf"
+> {
   status: EventStatus;
   actions: ActionReceipt[];
 }
 
 export interface EventRecord
-  extends
-    EventSummary,
-    Pick<NewEvent, "credential" | "traceparent" | "request" | "reason" | "warnings" | "log" | "failure"> {
+  extends EventSummary, Pick<NewEvent, "credential" | "traceparent" | "request" | "warnings" | "log" | "failure"> {
   runs: Run[];
   entries: Entry[];
   deliveries: Delivery[];

@@ -7,10 +7,11 @@ import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { RunLimit, RunLimits } from "../journal/journal.ts";
 import { parsePath, type Path } from "../shared/json.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
+import { compileFilter, type Filter } from "./filter.ts";
 import { compileMatch, type Match } from "./match.ts";
 import { createReport, type Report, reportBacktracking } from "./report.ts";
-import { TemplateError } from "./template/syntax.ts";
-import { compileTemplate, type Template } from "./template/template.ts";
+import { compileField } from "./template/compile-field.ts";
+import type { Template } from "./template/template.ts";
 
 /** The fields of a mapping that are templates. */
 const TEMPLATE_FIELDS = [
@@ -34,6 +35,7 @@ export interface CompiledMapping {
   match: Match;
   /** The payload's schema. */
   check?: SchemaCheck;
+  filter: Filter;
   forEach?: ForEach;
   templates: { [Field in TemplateField]?: Template };
   coalesce?: Coalesce;
@@ -70,6 +72,7 @@ export function compileMapping(
     source,
     match: compileMatch(source.mapping.match ?? {}, report),
     check: compilePayloadSchema(source, readFile, report),
+    filter: compileFilter(source.mapping, report),
     forEach: compileForEach(source.mapping, report),
     templates: compileTemplates(source.mapping, report),
     coalesce: compileCoalesce(source.mapping, report),
@@ -109,17 +112,6 @@ function compileTemplates(mapping: MappingInput, report: Report): CompiledMappin
 function compileCoalesce({ coalesce }: MappingInput, report: Report): Coalesce | undefined {
   const key = coalesce && compileField("coalesce.key", coalesce.key, report);
   return key && { key, windowMs: coalesce.windowMs };
-}
-
-function compileField(field: string, source: string, report: Report): Template | undefined {
-  try {
-    return compileTemplate(source);
-  } catch (error) {
-    if (!(error instanceof TemplateError)) throw error;
-    const place = source.includes("\n") ? `Line ${error.line} of the template: ` : "";
-    report.problem(field, place + error.message, error.excerpt);
-    return undefined;
-  }
 }
 
 function compilePayloadSchema(

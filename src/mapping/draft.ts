@@ -2,6 +2,7 @@ import type { ActionOverride } from "../config/schema/generated.ts";
 import { type HookAction, toChannelName, type WakeMode } from "../types.ts";
 import type { CompiledMapping, TemplateField } from "./compile.ts";
 import type { Budget } from "./template/template.ts";
+import { tidyText } from "./tidy.ts";
 
 /**
  * An action under construction, before defaults and policy. It can still become either kind, so it may hold fields of both;
@@ -25,10 +26,11 @@ export type FilledDraft = Draft &
 export function renderDraft({ source, templates }: CompiledMapping, context: object, budget: Budget): Draft {
   const { mapping } = source;
   const render = (field: TemplateField): string | undefined => templates[field]?.render(context, budget);
+  const renderText = (field: TemplateField): string | undefined => tidyText(render(field), mapping.maxMessageLength);
   return {
     kind: mapping.action ?? "agent",
-    text: render("textTemplate"),
-    message: render("messageTemplate"),
+    text: renderText("textTemplate"),
+    message: renderText("messageTemplate"),
     name: render("name"),
     sessionKey: render("sessionKey"),
     deliver: mapping.deliver,
@@ -89,7 +91,7 @@ function blankToUndefined(text: string | undefined): string | undefined {
 const MAX_NAME_LENGTH = 80;
 
 /** A name that the operator wrote appears in summaries outside the safety boundary, so it is only one line. */
-function toOneLine(name: string): string {
+export function toOneLine(name: string): string {
   const line = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
   if (line.length <= MAX_NAME_LENGTH) return line;
   return Array.from(line.slice(0, 2 * MAX_NAME_LENGTH))

@@ -70,10 +70,14 @@ async function resolveItems(job: Job): Promise<Resolution> {
   const { maxFanOut } = config.hooks;
   const actions: HookAction[] = [];
   const keys: ItemKey[] = [];
+  const events: string[] = [];
+  const reasons: string[] = [];
   const itemJob = mapping.forEach ? { ...job, run: shareTimeLimit(run) } : job;
   for (const item of fanOut(request.payload, mapping.forEach, maxFanOut)) {
     const resolved = await resolveItem(item, itemJob);
     actions.push(...resolved.actions);
+    if (resolved.event !== undefined) events.push(resolved.event);
+    if (resolved.reason !== undefined) reasons.push(resolved.reason);
     keys.push({ rendered: resolved.key, actions: resolved.actions.length });
     requireFanOut(actions.length, maxFanOut);
   }
@@ -81,14 +85,23 @@ async function resolveItems(job: Job): Promise<Resolution> {
   const idempotency =
     toChosenKey(request.idempotencyKey) ??
     (mapping.templates.dedupe && (mapping.forEach ? toItemKeys(keys) : toEventKey(keys[0]?.rendered)));
-  return { mapping: mapping.source.id, actions, idempotency, warnings: [], log };
+  const reason = actions.length > 0 ? undefined : (reasons[0] ?? `${mapping.forEach?.text} lists nothing`);
+  return { mapping: mapping.source.id, event: events[0], actions, reason, idempotency, warnings: [], log };
 }
 
-async function resolveItem(item: Item, job: Job): Promise<{ actions: HookAction[]; key?: string }> {
+/** What one item became. Without actions, it has a reason. */
+interface ResolvedItem extends Pick<Resolution, "actions" | "event" | "reason"> {
+  key?: string;
+}
+
+async function resolveItem(item: Item, job: Job): Promise<ResolvedItem> {
   const { mapping, request, budget, run, log } = job;
   const { channelNames } = job.config;
-  const { bundle, templates } = mapping;
+  const { bundle, filter, templates } = mapping;
   const context = createContext(request, item);
+  const event = filter.nameEvent(context, budget);
+  const ignored = filter.findReason(event, context, budget);
+  if (ignored !== undefined) return { event, actions: [], reason: ignored };
   const base = fillDraft(renderDraft(mapping, context, budget), request.hook);
   const key = templates.dedupe?.renderKey(context, budget);
   const drafts = bundle
@@ -96,7 +109,8 @@ async function resolveItem(item: Item, job: Job): Promise<{ actions: HookAction[
     : [base];
   const terms = toTerms(base, job);
   const actions = drafts.map((draft) => toAction(fillDraft(draft, request.hook), terms));
-  return { actions: coalesceActions(actions, mapping, context, budget), key };
+  const reason = actions.length > 0 ? undefined : "the transform gave no action";
+  return { event, actions: coalesceActions(actions, mapping, context, budget), reason, key };
 }
 
 /**

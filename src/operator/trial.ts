@@ -6,11 +6,11 @@ import type { MappingIndex } from "../mapping/match.ts";
 import type { Program } from "../program/build.ts";
 import { createId } from "../shared/id.ts";
 import { TOKEN_PARAMETER } from "../shared/secret.ts";
-import { BUILT_IN_HOOKS, type HookAction, type HookRequest, type LogLine, type Resolution } from "../types.ts";
+import { BUILT_IN_HOOKS, type HookRequest, type LogLine, type Resolution } from "../types.ts";
 
 /** The result of a request that was only tried, with everything that its sender would not be told. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
-  | { ok: true; mapping?: string; actions: HookAction[]; reason?: string; warnings: string[] }
+  | ({ ok: true } & Pick<Resolution, "mapping" | "event" | "actions" | "reason" | "warnings">)
   | { ok: false; mapping?: string; status: number; code: string; error: string; detail?: string }
 );
 
@@ -27,8 +27,8 @@ export async function runTrial(
   const startedAt = performance.now();
   const elapsed = (): number => Math.round((performance.now() - startedAt) * 100) / 100;
   try {
-    const { mapping, actions, reason, log, warnings } = await resolve(request);
-    return { ok: true, mapping, actions, reason, warnings, log, durationMs: elapsed() };
+    const { mapping, event, actions, reason, log, warnings } = await resolve(request);
+    return { ok: true, mapping, event, actions, reason, warnings, log, durationMs: elapsed() };
   } catch (error) {
     if (!(error instanceof HookError)) throw error;
     const { status, code, message } = error;

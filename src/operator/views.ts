@@ -67,8 +67,6 @@ export interface EventTimeline extends EventView {
   /** The name of the credential that let the request in. */
   credential?: string;
   request: RequestView;
-  /** Why it is skipped, if no mapping decided that. */
-  reason?: string;
   warnings: string[];
   log: LogLine[];
   error?: EventFailure;
@@ -97,8 +95,9 @@ export interface StatusView {
   mail: MailView | null;
 }
 
-export function toEventView({ id, hook, mapping, receivedAt, replayOf, status, actions }: EventSummary): EventView {
-  return toView({ id, hook, mapping, receivedAt, replayOf, status, actions });
+export function toEventView(summary: EventSummary): EventView {
+  const { id, hook, mapping, event, receivedAt, replayOf, status, reason, actions } = summary;
+  return toView({ id, hook, mapping, event, receivedAt, replayOf, status, reason, actions });
 }
 
 export function toEventTimeline(event: EventRecord): EventTimeline {
@@ -106,7 +105,6 @@ export function toEventTimeline(event: EventRecord): EventTimeline {
     ...toEventView(event),
     credential: event.credential,
     request: toRequestView(event.request),
-    reason: event.reason,
     warnings: event.warnings,
     log: event.log,
     error: event.failure,

@@ -162,16 +162,17 @@ export function parseTime(text: string | undefined, now: number): string | undef
 }
 
 function formatEvents(events: EventView[]): string[] {
-  const rows = events.map(({ id, receivedAt, hook, mapping, status, replayOf }) => [
+  const rows = events.map(({ id, receivedAt, hook, mapping, event, status, reason, replayOf }) => [
     id,
     // The ids tell the order: seconds are enough.
     receivedAt.replace(/\.\d+Z$/, "Z"),
     status,
     hook,
     mapping,
-    replayOf && `replay of ${replayOf}`,
+    event,
+    reason ?? (replayOf && `replay of ${replayOf}`),
   ]);
-  return formatTable(["id", "received", "status", "hook", "mapping", ""], rows);
+  return formatTable(["id", "received", "status", "hook", "mapping", "event", ""], rows);
 }
 
 /** Everything about an event for a person: the request, what it led to, and how that ended. */
@@ -182,6 +183,7 @@ export function formatEvent(event: EventTimeline): string[] {
     `received ${event.receivedAt}`,
     ...(event.replayOf ? [`replay of ${event.replayOf}`] : []),
     ...(event.mapping ? [`mapping ${event.mapping}`] : []),
+    ...(event.event ? [`event ${toPrintable(event.event)}`] : []),
     ...section("request", [`${method} ${path} from ${client}`, ...toLines(payload)]),
     ...(event.reason ? [`skipped: ${toPrintable(event.reason)}`] : []),
     ...section("warnings", event.warnings),

@@ -72,12 +72,13 @@ export function formatTrial(hook: string, trial: Trial): string[] {
     const answer = style("red", `✗ ${hook} would be answered with ${trial.status} ${trial.code}`);
     return [`${answer}${mapping} ${time}`, "", ...logBlock, toPrintable(trial.detail ?? trial.error)];
   }
+  const event = trial.event === undefined ? "" : `, event ${toPrintable(trial.event)}`;
   const warnings = trial.warnings.map((warning) => style("yellow", `warning: ${warning}`));
   return [
-    `${style("green", `✓ ${hook}`)}${mapping} ${time}`,
+    `${style("green", `✓ ${hook}`)}${mapping}${event} ${time}`,
     "",
     ...logBlock,
     ...warnings,
-    ...(trial.reason ? [toPrintable(`skipped: ${trial.reason}`)] : formatActions(trial.actions)),
+    ...formatActions(trial.actions, trial.reason),
   ];
 }

@@ -575,6 +575,31 @@ export interface MappingInput {
       }
     | boolean;
   /**
+   * Template. The event's name, as {{headers.x-github-event}}.{{action}}, shown with the event and compared with events.
+   */
+  event?: string;
+  /**
+   * Names of events that lead to an action; * stands for any characters. Other events are skipped. Absent: all do.
+   */
+  events?: string[];
+  /**
+   * Events that lead to no action. The first rule that applies is the reason that is recorded.
+   */
+  ignore?: {
+    /**
+     * Template. Each of its lines is compared.
+     */
+    value: string;
+    /**
+     * The values that are ignored, in any case; * stands for any characters.
+     */
+    is: string | string[];
+    /**
+     * Shown with the skipped event.
+     */
+    reason: string;
+  }[];
+  /**
    * What becomes of the request.
    */
   action?: "wake" | "agent";
@@ -602,6 +627,10 @@ export interface MappingInput {
    * Template of the wake's text.
    */
   textTemplate?: string;
+  /**
+   * At most this many characters of message or text: a longer one is cut at the end of a line, and says so. Line ends become \n, several empty lines one. Absent: the text stays as it is rendered.
+   */
+  maxMessageLength?: number;
   /**
    * The operator's instructions for the agent, placed before the safety boundary; never a template.
    */

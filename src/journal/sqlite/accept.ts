@@ -22,15 +22,16 @@ export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptRe
   return { kind: "committed", receipt: { ...plan.receipt, replayed: false } };
 }
 
-/** The `detail` column: what is only read whole. */
-export type EventDetail = Pick<NewEvent, "reason" | "warnings" | "log" | "failure"> & {
+/** The `detail` column: what no condition of a list needs. */
+export interface EventDetail extends Pick<NewEvent, "event" | "reason" | "warnings" | "log" | "failure"> {
   request: Omit<StoredRequest, "body">;
-};
+}
 
 function insertEvent(database: Database, event: NewEvent, { receipt, actions }: Commit): void {
   const { id, hook, mapping, receivedAt, replayOf, credential, traceparent, reason, warnings, log, failure } = event;
   const { body, ...request } = event.request;
-  const detail = JSON.stringify({ request, reason, warnings, log, failure } satisfies EventDetail);
+  const { event: name } = event;
+  const detail = JSON.stringify({ request, event: name, reason, warnings, log, failure } satisfies EventDetail);
   const origin = [id, hook, mapping, receivedAt, replayOf, credential, traceparent];
   const seq = database.insert(INSERT_EVENT, ...origin, JSON.stringify(receipt.actions), detail, body);
   // Two actions of one event can be in one run.

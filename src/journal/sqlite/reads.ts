@@ -18,7 +18,7 @@ import { SELECT_RUNS, toRun, toWholeRun } from "./runs.ts";
 /* What the operator sees: lists are newest first. */
 
 export function listEvents(database: Database, page: Page & { hook?: string; status?: EventStatus }): EventSummary[] {
-  const select = `SELECT id, state.hook, mapping, received_at, replay_of, status, actions
+  const select = `SELECT id, state.hook, mapping, received_at, replay_of, status, actions, ${FROM_DETAIL}
     FROM event_states AS state JOIN events USING (seq)`;
   const conditions: Condition[] = [
     ["state.hook = ?", page.hook],
@@ -29,9 +29,14 @@ export function listEvents(database: Database, page: Page & { hook?: string; sta
 }
 
 export function getEvent(database: Database, id: string): EventRecord | undefined {
-  const row = database.get("SELECT events.*, status FROM events JOIN event_states USING (seq) WHERE id = ?", id);
+  const row = database.get(
+    `SELECT events.*, status, ${FROM_DETAIL} FROM events JOIN event_states USING (seq) WHERE id = ?`,
+    id,
+  );
   return row && toEventRecord(row, partsOf(database, id, text(row.actions)));
 }
+
+const FROM_DETAIL = "detail ->> 'event' AS event, detail ->> 'reason' AS reason";
 
 export function listRuns(database: Database, page: Page & { state?: RunState }): Run[] {
   const conditions: Condition[] = [
@@ -130,6 +135,8 @@ function toEventSummary(row: SqlRow): EventSummary {
     id: text(row.id),
     hook: text(row.hook),
     mapping: optional(text, row.mapping),
+    event: optional(text, row.event),
+    reason: optional(text, row.reason),
     receivedAt: integer(row.received_at),
     replayOf: optional(text, row.replay_of),
     status: oneOf(EVENT_STATUSES, row.status),

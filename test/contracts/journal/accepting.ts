@@ -37,6 +37,16 @@ export function describeAccepting(open: OpenJournal): void {
       ]);
     });
 
+    test("an event keeps its name and why it was skipped", async () => {
+      const journal = await start();
+      const names = { event: "star.created", reason: "the event star.created is not one of events" };
+      const event = sampleEvent({ ...names, status: "skipped", actions: [] });
+      await journal.accept(event);
+
+      expect(await journal.listEvents({ limit: 1 })).toMatchObject([{ ...names, status: "skipped" }]);
+      expect(await journal.getEvent(event.id)).toMatchObject(names);
+    });
+
     test("a wake is done with its commit", async () => {
       const journal = await start();
       const event = sampleEvent({ actions: [] });

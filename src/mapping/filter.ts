@@ -1,0 +1,71 @@
+import type { MappingInput } from "../config/schema/generated.ts";
+import { cutText } from "../shared/text.ts";
+import { toOneLine } from "./draft.ts";
+import type { Report } from "./report.ts";
+import { compileField } from "./template/compile-field.ts";
+import type { Budget, Template } from "./template/template.ts";
+
+/** Names the events of a mapping, and decides which of them lead to no action. */
+export interface Filter {
+  /** The name of the event that the context is about; undefined: the mapping has no `event`, or it renders blank. */
+  nameEvent(context: object, budget: Budget): string | undefined;
+  /** Why the event is skipped; undefined: it is not. */
+  findReason(event: string | undefined, context: object, budget: Budget): string | undefined;
+}
+
+export function compileFilter({ event, events, ignore = [] }: MappingInput, report: Report): Filter {
+  const name = event === undefined ? undefined : compileField("event", event, report);
+  const isWanted = events && compileGlobs(events);
+  const rules = ignore.map((rule, index) => compileRule(rule, `ignore[${index}].value`, report));
+  if (events && event === undefined) report.problem("events", "Set event too: the template of the event's name.");
+  return {
+    nameEvent: (context, budget) => toOneLine(name?.render(context, budget) ?? "") || undefined,
+    findReason(found, context, budget) {
+      if (isWanted && !isWanted(found ?? "")) return `the event ${found ?? "without a name"} is not one of events`;
+      for (const rule of rules) {
+        const reason = rule(context, budget);
+        if (reason !== undefined) return reason;
+      }
+      return undefined;
+    },
+  };
+}
+
+type Rule = (context: object, budget: Budget) => string | undefined;
+
+function compileRule({ value, is, reason }: IgnoreInput, key: string, report: Report): Rule {
+  const template: Template | undefined = compileField(key, value, report);
+  const matches = compileGlobs([is].flat());
+  return (context, budget) => {
+    const lines = template?.render(context, budget).split("\n") ?? [];
+    const found = lines.map((line) => line.trim()).find((line) => line !== "" && matches(line));
+    return found === undefined ? undefined : `${reason} (${cutText(toOneLine(found), MAX_SHOWN)})`;
+  };
+}
+
+type IgnoreInput = NonNullable<MappingInput["ignore"]>[number];
+
+const MAX_SHOWN = 60;
+
+/** Tests a text against patterns in which `*` stands for any characters, without regard to case, in linear time. */
+function compileGlobs(globs: readonly string[]): (text: string) => boolean {
+  const patterns = globs.map((glob) => glob.toLowerCase().split("*"));
+  return (text) => {
+    const lower = text.toLowerCase();
+    return patterns.some((pieces) => matchesPieces(lower, pieces));
+  };
+}
+
+/** Whether the pieces occur in order, the first at the start and the last at the end. */
+function matchesPieces(text: string, [first = "", ...others]: readonly string[]): boolean {
+  const last = others.pop();
+  if (last === undefined) return text === first;
+  if (!text.startsWith(first)) return false;
+  let at = first.length;
+  for (const piece of others) {
+    const found = text.indexOf(piece, at);
+    if (found === -1) return false;
+    at = found + piece.length;
+  }
+  return text.length - at >= last.length && text.endsWith(last);
+}
