@@ -131,6 +131,24 @@ const CHECKS: Checks<MailSourceUnderTest> = {
     assert.deepEqual(toIds(mails), toIds([4]));
   },
 
+  async "gives mail after a position became invalid, although `since` is from a clock that was ahead"({
+    source,
+    deliver,
+    forgetPositions,
+  }) {
+    const since = Date.now() + HOUR_MS;
+    await deliver(mailOf(1), new Date(Date.now() - 60_000));
+    const isDelivered = async ({ batches, mails }: Followed): Promise<boolean> => {
+      if (batches.length === 1) await deliver(mailOf(2));
+      return mails.length === 1;
+    };
+    const { position, mails: processed } = await followMail(source, isDelivered, { since });
+    await forgetPositions();
+    await deliver(mailOf(3));
+    const findKnown = async (): Promise<Set<string>> => new Set(processed.map(({ id }) => id));
+    assert.deepEqual(toIds(await followThrough(source, 1, { position, since, findKnown })), toIds([3]));
+  },
+
   async "gives malformed mail as far as possible, and continues"({ source, deliver }) {
     for (const mail of BROKEN) await deliver(mail);
     await deliver(mailOf(1));

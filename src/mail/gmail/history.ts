@@ -56,7 +56,9 @@ export async function* readHistory(
   options: FollowOptions,
 ): AsyncGenerator<PositionedBatch> {
   const readAt = Date.now();
-  const { batchSize, signal, since } = options;
+  const { batchSize, signal } = options;
+  // A moment later than the last read is from a clock that was ahead.
+  const since = Math.min(options.since, from.readAt);
   const found = await listChanges(api, from.historyId, signal);
   if (found === undefined) {
     const position = await startPosition(api, Math.max(since, from.readAt - OVERLAP_MS), signal);

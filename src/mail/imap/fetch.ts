@@ -172,6 +172,25 @@ async function toReceived(
   };
 }
 
+/** How many mails at the end of a folder are asked when they were received: one that was moved there may have an old date. */
+const LAST_MAILS = 100;
+
+/** When the newest mail of a folder was received, in milliseconds since the epoch; 0: it is empty. */
+export async function findNewest(reading: Reading): Promise<number> {
+  const { client } = reading.folder;
+  const { exists = 0 } = client.mailbox || {};
+  if (exists === 0) return 0;
+  const uids = await search(client, { seq: `${Math.max(1, exists - LAST_MAILS + 1)}:*` });
+  const query = { internalDate: true };
+  const found = await fetchEach(reading, uids, { part: "date", query, read: async (message) => message });
+  return newestOf([...found.values()]);
+}
+
+/** When the newest of the mails was received, in milliseconds since the epoch; 0: the server does not say. */
+export function newestOf(mails: (FetchMessageObject | undefined)[]): number {
+  return Math.max(0, ...mails.map((mail) => (mail?.internalDate instanceof Date ? mail.internalDate.getTime() : 0)));
+}
+
 /** Stands for a mail that the server does not give at all. Its id is always the same. */
 async function toPlaceholder(reading: Reading, uid: number): Promise<ReceivedMail> {
   const { name, uidValidity } = reading.folder;

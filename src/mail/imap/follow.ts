@@ -2,12 +2,12 @@ import type { ImapFlow } from "imapflow";
 import { createWakeUp, type WakeUp } from "../../shared/async.ts";
 import type { FollowOptions, MailBatch } from "../source.ts";
 import { openFolder, type OpenFolder, search } from "./connect.ts";
-import { type Failures, findMails, type Reading, readMails } from "./fetch.ts";
+import { type Failures, findMails, findNewest, newestOf, type Reading, readMails } from "./fetch.ts";
 import { advance, parsePosition, type Position, resumeFrom, writePosition } from "./position.ts";
 
 /** All in milliseconds. */
 export interface Timing {
-  /** How long a connection stays in IDLE before the folder is opened again: the folder or the connection may be gone. */
+  /** How long a connection stays in IDLE before the folder is opened again: it may be gone, or recreated, without a word. */
   renewMs: number;
   /** How often a server without IDLE is asked for new mail. */
   pollMs: number;
@@ -37,6 +37,9 @@ export async function* followFolder(
   for (;;) {
     const folder = await openFolder(client, name, timing.answerMs);
     position = resumeFrom(position, folder, options.since);
+    const reading = { folder, options, failures };
+    // Whole seconds: the mails that are here already do not count as new.
+    position.newest ??= (await findNewest(reading)) + 1;
     do {
       changes.reset();
       const { backlog, fresh } = await listMails(folder, position);
@@ -44,7 +47,6 @@ export async function* followFolder(
         yield { mails: [], position: writePosition(position), remaining: backlog.length + fresh.length };
         isFirst = false;
       }
-      const reading = { folder, options, failures };
       if (position.backlog) {
         const end: number = position.backlog.until;
         position = yield* giveMails(reading, position, { uids: backlog, end, behind: fresh.length });
@@ -94,7 +96,8 @@ async function* giveMails(
     for (const batch of toChunks(found, reading.options.batchSize)) {
       const mails = await readMails(reading, batch);
       left -= batch.length;
-      position = advance(position, left > 0 ? (batch.at(-1)?.uid ?? chunkEnd) : chunkEnd);
+      const uid = left > 0 ? (batch.at(-1)?.uid ?? chunkEnd) : chunkEnd;
+      position = advance(position, uid, newestOf(batch.map(({ facts }) => facts)));
       yield { mails, position: writePosition(position), remaining: left + unread };
     }
   }

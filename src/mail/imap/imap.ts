@@ -5,7 +5,7 @@ import type { Failures } from "./fetch.ts";
 import { followFolder, type Timing } from "./follow.ts";
 import type { ImapOptions } from "./options.ts";
 
-const TIMING: Timing = { renewMs: 240_000, pollMs: 60_000, answerMs: 60_000 };
+const TIMING: Timing = { renewMs: 30_000, pollMs: 60_000, answerMs: 60_000 };
 
 /** Reads a mailbox over IMAP (RFC 3501), with one connection for each folder. */
 export function createImap(options: ImapOptions, timings: Partial<Timing> = {}): MailSource {

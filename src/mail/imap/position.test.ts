@@ -24,6 +24,15 @@ describe("resumeFrom", () => {
     });
   });
 
+  test.each([
+    ["the newest mail, if `since` is from a clock that was ahead", { newest: since - 5 }, since - 5],
+    ["`since`, if mail came later", { newest: since + 5 }, since],
+    ["where an unfinished backlog began", { newest: since - 5, backlog: { until: 9, since: since - 9 } }, since - 9],
+  ])("starts over at %s", (_, parts, expected) => {
+    const { backlog } = resumeFrom({ uidValidity: 6n, uid: 1, ...parts }, folder, since);
+    expect(backlog).toEqual({ until: 100, since: expected });
+  });
+
   test("has no backlog in an empty folder", () => {
     expect(resumeFrom(undefined, { uidValidity: 7n, uidNext: 1 }, since)).toEqual({
       uidValidity: 7n,
@@ -33,14 +42,14 @@ describe("resumeFrom", () => {
 });
 
 test("drops the backlog after its last mail", () => {
-  const position = { uidValidity: 7n, uid: 0, backlog: { until: 100, since } };
-  expect(advance(position, 99)).toEqual({ ...position, uid: 99 });
-  expect(advance(position, 100)).toEqual({ uidValidity: 7n, uid: 100 });
+  const position = { uidValidity: 7n, uid: 0, newest: 5, backlog: { until: 100, since } };
+  expect(advance(position, 99, 3)).toEqual({ ...position, uid: 99 });
+  expect(advance(position, 100, 8)).toEqual({ uidValidity: 7n, uid: 100, newest: 8 });
 });
 
 test.each([
   { uidValidity: 2n ** 32n, uid: 12 },
-  { uidValidity: 7n, uid: 12, backlog: { until: 100, since } },
+  { uidValidity: 7n, uid: 12, newest: 3, backlog: { until: 100, since } },
 ])("reads back what was written", (position) => {
   expect(parsePosition(writePosition(position))).toEqual(position);
 });
