@@ -16,7 +16,7 @@ import { applyRules } from "./rules/rules.ts";
 import { assembleSchema } from "./schema/assemble.ts";
 import type { UserConfig, ValidConfig } from "./schema/generated.ts";
 import { type SchemaProblem, toConfigProblem } from "./schema/problems.ts";
-import { compileSchema, readSchema, type SchemaCheck } from "./schema/validator.ts";
+import { createCheck, readSchema, type SchemaCheck } from "./schema/validator.ts";
 import type { ResolvedConfig } from "./types.ts";
 
 /** A configuration that fits its schema, with everything that still keeps it from being used. */
@@ -146,7 +146,7 @@ function checkSchema(
   drivers: Drivers,
   missing: ConfigProblem[] = [],
 ): Record<"unknown" | "invalid", ConfigProblem[]> {
-  const check = drivers === builtInDrivers ? (builtInCheck ??= compile(drivers)) : compile(drivers);
+  const check = drivers === builtInDrivers ? checkBuiltIn : createConfigCheck(drivers);
   const find = (): SchemaProblem[] =>
     check(value).filter(
       ({ path: key }) => missing.length === 0 || !DRIVER_BLOCKS.some((block) => isWithin(key, block)),
@@ -161,10 +161,10 @@ function removeKey(value: unknown, segments: Segment[]): void {
   if (isObject(parent)) delete parent[segments.at(-1) ?? ""];
 }
 
-let builtInCheck: SchemaCheck | undefined;
+const checkBuiltIn = createConfigCheck(builtInDrivers);
 
-function compile(drivers: Drivers): SchemaCheck {
-  return compileSchema(assembleSchema(drivers), {
+function createConfigCheck(drivers: Drivers): SchemaCheck {
+  return createCheck(() => assembleSchema(drivers), {
     all: true,
     fillDefaults: true,
     // A mapping's defaults are applied when it is compiled, for those of presets too.

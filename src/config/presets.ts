@@ -6,7 +6,7 @@ import { parseSource, type Source } from "./parse/source.ts";
 import { error, type Finding } from "./rules/finding.ts";
 import type { MappingInput, Preset } from "./schema/generated.ts";
 import { didYouMean, toConfigProblem } from "./schema/problems.ts";
-import { compileSchema, readSchema } from "./schema/validator.ts";
+import { compileSchema, createCheck, readSchema } from "./schema/validator.ts";
 import type { MappingSource, PresetUse, ResolvedConfig } from "./types.ts";
 
 type Hooks = ResolvedConfig["hooks"];
@@ -56,7 +56,7 @@ interface PresetFile {
   source: Source;
 }
 
-const checkPreset = compileSchema(readSchema("preset"), { all: true, subject: "the preset" });
+const checkPreset = createCheck(() => readSchema("preset"), { all: true, subject: "the preset" });
 
 /** Throws a `ConfigError` if the file is not a valid preset. */
 function readPreset(file: string): PresetFile {
@@ -135,7 +135,7 @@ function checkDeclared(uses: ParameterUse[], { parameters = {} }: Preset): Findi
     );
 }
 
-const findMappingProblems = compileSchema(readSchema("mapping"), { all: true });
+const findMappingProblems = createCheck(() => readSchema("mapping"), { all: true });
 
 function isMapping(value: unknown): value is MappingInput {
   return findMappingProblems(value).length === 0;

@@ -1,5 +1,5 @@
 import { didYouMean } from "../config/schema/problems.ts";
-import { compileSchema } from "../config/schema/validator.ts";
+import { createCheck } from "../config/schema/validator.ts";
 import { HookError } from "../errors.ts";
 import { toVisibleHeaders } from "../ingress/serve-hook.ts";
 import type { MappingIndex } from "../mapping/match.ts";
@@ -46,12 +46,12 @@ interface TrialInput {
 }
 
 const STRINGS = { type: "object", additionalProperties: { type: "string" } };
-const checkTrial = compileSchema(
-  {
+const checkTrial = createCheck(
+  () => ({
     type: "object",
     required: ["hook", "payload"],
     properties: { hook: { type: "string", pattern: "[^/]" }, headers: STRINGS, query: STRINGS },
-  },
+  }),
   { subject: "the body" },
 );
 

@@ -132,16 +132,16 @@ function readIfPresent(file: string): unknown {
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /** What an action has when neither mapping nor transform sets it; left out of the expectation. */
-const DEFAULTS: Record<string, unknown> = {
+const toDefaults = (): Record<string, unknown> => ({
   mode: "now",
   wakeMode: "now",
   deliver: true,
   channel: "last",
   sessionKey: "hook:<uuid>",
   trustedName: true,
-  timeoutSeconds: resolveUserConfig({}, { baseDir: "/" }).agents.timeoutSeconds,
   allowUnsafeExternalContent: false,
-};
+  timeoutSeconds: resolveUserConfig({}, { baseDir: "/" }).agents.timeoutSeconds,
+});
 
 /** The order in which fields are written; others come last. */
 const ORDER = Object.keys(readSchema("action")["properties"] ?? {});
@@ -157,7 +157,8 @@ export function toExpectation(actions: unknown, body: string): object[] {
 }
 
 function withoutDefaults(action: object): object {
-  const fields = Object.entries(action).filter(([name, value]) => DEFAULTS[name] !== value);
+  const defaults = toDefaults();
+  const fields = Object.entries(action).filter(([name, value]) => defaults[name] !== value);
   return Object.fromEntries(fields.toSorted(([first], [second]) => orderOf(first) - orderOf(second)));
 }
 

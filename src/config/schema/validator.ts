@@ -44,9 +44,18 @@ export interface SchemaOptions {
  */
 export function compileSchema(schema: unknown, options: SchemaOptions = {}): SchemaCheck {
   requireSchema(schema);
-  const dialect = dialectOf(schema);
-  requireValid(dialect, schema);
-  const ajv = createAjv(dialect, options);
+  requireValid(schema);
+  return compile(schema, options);
+}
+
+/** A check by one of the package's own schemas. It is compiled at the first use: few commands need all of them. */
+export function createCheck(readSchema: () => AnySchemaObject, options: SchemaOptions = {}): SchemaCheck {
+  let check: SchemaCheck | undefined;
+  return (value) => (check ??= compile(readSchema(), options))(value);
+}
+
+function compile(schema: AnySchemaObject | boolean, options: SchemaOptions): SchemaCheck {
+  const ajv = createAjv(dialectOf(schema), options);
   const limit = options.onBacktracking && limitReferences(ajv);
   const validate = ajv.compile(schema);
   return (value) => {
@@ -98,7 +107,8 @@ function dialectOf(schema: AnySchemaObject | boolean): Dialect {
   return Ajv;
 }
 
-function requireValid(dialect: Dialect, schema: AnySchemaObject | boolean): void {
+function requireValid(schema: AnySchemaObject | boolean): void {
+  const dialect = dialectOf(schema);
   const meta = metaValidators.get(dialect) ?? new dialect(BASE_OPTIONS);
   metaValidators.set(dialect, meta);
   if (meta.validateSchema(schema) !== true) throw new Error(meta.errorsText(meta.errors, { dataVar: "schema" }));
