@@ -45,16 +45,16 @@ export interface SchemaOptions {
 export function compileSchema(schema: unknown, options: SchemaOptions = {}): SchemaCheck {
   requireSchema(schema);
   requireValid(schema);
-  return compile(schema, options);
+  return compileValid(schema, options);
 }
 
 /** A check by one of the package's own schemas. It is compiled at the first use: few commands need all of them. */
-export function createCheck(readSchema: () => AnySchemaObject, options: SchemaOptions = {}): SchemaCheck {
+export function createCheck(read: () => AnySchemaObject, options: SchemaOptions = {}): SchemaCheck {
   let check: SchemaCheck | undefined;
-  return (value) => (check ??= compile(readSchema(), options))(value);
+  return (value) => (check ??= compileValid(read(), options))(value);
 }
 
-function compile(schema: AnySchemaObject | boolean, options: SchemaOptions): SchemaCheck {
+function compileValid(schema: AnySchemaObject | boolean, options: SchemaOptions): SchemaCheck {
   const ajv = createAjv(dialectOf(schema), options);
   const limit = options.onBacktracking && limitReferences(ajv);
   const validate = ajv.compile(schema);
