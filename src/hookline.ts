@@ -3,10 +3,11 @@ import { type ReadConfig, readConfig } from "./config/load.ts";
 import { packageVersion } from "./config/package.ts";
 import type { UserConfig } from "./config/schema/generated.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
+import { createParsers } from "./ingress/parse-body.ts";
 import { createServer } from "./ingress/server.ts";
 import { openJournal } from "./journal/open.ts";
 import { createSweeper } from "./journal/sweeper.ts";
-import { createMailPush, createMailService } from "./mail/index.ts";
+import { createMailPush, createMailService, readPostedMail } from "./mail/index.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { createOperatorRoutes } from "./operator/api.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
@@ -72,16 +73,19 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     telemetry,
   });
   const sweeper = createSweeper({ journal, retention: () => current().config.store.retention, log });
-  const { receive, replay, record } = createReceiver({ current, sandbox, journal, telemetry });
+  const findParser = createParsers({ readMail: (source) => readPostedMail(source, current().config.hooks.mail) });
+  const { receive, replay, record } = createReceiver({ current, sandbox, journal, telemetry, findParser });
   const server = createServer({
     current,
     telemetry,
+    findParser,
     receive,
     refused: record,
     routes: {
       ...createOperatorRoutes({
         token: () => current().config.gateway.token,
         journal,
+        findParser,
         status,
         tryHook,
         replay,

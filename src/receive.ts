@@ -1,5 +1,6 @@
 import { toSystemEvent } from "./actions/heartbeat.ts";
 import { HookError } from "./errors.ts";
+import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/respond.ts";
 import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent } from "./journal/event.ts";
 import type { AcceptResult, EventRecord, Journal } from "./journal/journal.ts";
@@ -15,6 +16,7 @@ export interface ReceiverParts {
   sandbox: TransformRunner;
   journal: Journal;
   telemetry: Telemetry;
+  findParser: FindParser;
 }
 
 export interface Receiver {
@@ -27,7 +29,7 @@ export interface Receiver {
 }
 
 /** Connects the ingress with the mappings and the journal. A 2xx is only answered after the commit. */
-export function createReceiver({ current, sandbox, journal, telemetry }: ReceiverParts): Receiver {
+export function createReceiver({ current, sandbox, journal, telemetry, findParser }: ReceiverParts): Receiver {
   const { log } = telemetry;
   const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
   return { receive, replay, record };
@@ -43,7 +45,7 @@ export function createReceiver({ current, sandbox, journal, telemetry }: Receive
   async function replay(event: EventRecord): Promise<HttpResponse> {
     backlog.requireRoom();
     const program = current();
-    const request = toReplayRequest(event);
+    const request = await toReplayRequest(event, findParser);
     const resolution = await resolve(request, program);
     return commit(request, { ...resolution, idempotency: undefined }, program);
   }

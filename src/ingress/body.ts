@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate as inflateZlib, inflateRaw } from "node:zlib";
 import { HookError } from "../errors.ts";
 import type { Exchange } from "./exchange.ts";
-import { parseBody, requireBodyKind } from "./parse-body.ts";
+import { isJson, parseJsonBody } from "./parse-body.ts";
 
 export interface BodyLimits {
   /** Counted before and after decompression. */
@@ -38,9 +38,9 @@ export async function readBody(exchange: Exchange, limits: BodyLimits): Promise<
 
 /** Reads and parses a JSON body; undefined when it is empty. */
 export async function readJson(exchange: Exchange, maxBytes = JSON_LIMITS.maxBytes): Promise<unknown> {
-  if (requireBodyKind(exchange.headers["content-type"] ?? "") !== "json") throw new HookError("unsupported_media_type");
+  if (!isJson(exchange.headers["content-type"] ?? "")) throw new HookError("unsupported_media_type");
   const body = await readBody(exchange, { ...JSON_LIMITS, maxBytes });
-  return body.length === 0 ? undefined : parseBody("json", body).payload;
+  return body.length === 0 ? undefined : parseJsonBody(body).payload;
 }
 
 /** Refuses a body that is declared over the limit, before any of it is read. */

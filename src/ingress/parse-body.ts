@@ -1,8 +1,8 @@
-import { isUtf8 } from "node:buffer";
 import { MIMEType } from "node:util";
 import { HookError } from "../errors.ts";
-
-export type BodyKind = "json" | "form" | "text";
+import { parseForm, parseMultipart } from "./parse-form.ts";
+import { decodeUtf8, hasMark, parseJson, unsupported } from "./parse-text.ts";
+import { parseXml } from "./parse-xml.ts";
 
 export interface ParsedBody {
   payload: unknown;
@@ -12,103 +12,83 @@ export interface ParsedBody {
   warnings?: string[];
 }
 
-/** Far above any real payload, far below the depth at which recursive code overflows the stack. */
-const MAX_DEPTH = 1000;
-const CHARSETS = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+/** Parses a body. Throws a 400 when it is malformed, a 413 when it has too many parts, a 415 when it is text but not JSON. */
+type ParseBody = (body: Buffer) => ParsedBody | Promise<ParsedBody>;
+
+/** Finds the parser of a content type. An absent one counts as JSON. Throws a 415 for a type that hooks do not accept. */
+export type FindParser = (contentType: string) => ParseBody;
+
+export interface ParserOptions {
+  /** Reads a mail (RFC 5322) as the payload of the mail hook. */
+  readMail(source: Buffer): Promise<unknown>;
+}
 
 const JSON_AS_FORM = "The body is JSON, but its content type is that of a form: send Content-Type: application/json.";
+const NEXT_STEP = "Send JSON, a form, XML, a mail, or text that holds JSON.";
 
-/** Reads a content type. An absent one counts as JSON. Throws a 415 for a type that hooks do not accept. */
-export function requireBodyKind(contentType: string): BodyKind {
-  // Most senders write this, so it is not parsed.
-  if (contentType === "" || contentType === "application/json") return "json";
+/** One event for each line, in any of the names that this format has. */
+const JSON_LINES = /^(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines|ldjson)$|^json-seq$/;
+const SEND_AN_ARRAY =
+  "Send one JSON value for each request, or all of them as one JSON array: a mapping's forEach makes an action of each item.";
+
+export function createParsers({ readMail }: ParserOptions): FindParser {
+  return function findParser(contentType) {
+    // Most senders write this, so it is not parsed.
+    if (contentType === "" || contentType === "application/json") return parseJsonBody;
+    const type = parseType(contentType);
+    if (!type) throw unsupported(NEXT_STEP);
+    const { essence, subtype, params } = type;
+    const charset = params.get("charset");
+    if (essence === "application/x-www-form-urlencoded") return (body) => parseFormBody(body, charset);
+    if (essence === "multipart/form-data")
+      return async (body) => toParsed(await parseMultipart(body, params.get("boundary")));
+    if (essence === "message/rfc822") return async (body) => toParsed(await readMail(body));
+    if (subtype === "xml" || subtype.endsWith("+xml")) return (body) => toParsed(parseXml(body, charset));
+    if (JSON_LINES.test(subtype)) throw unsupported(SEND_AN_ARRAY);
+    if (!isJsonType(type) && type.type !== "text") throw unsupported(NEXT_STEP);
+    if (charset !== null && !/^(?:utf-?8|(?:us-)?ascii)$/i.test(charset)) throw unsupported("Send the body in UTF-8.");
+    return isJsonType(type) ? parseJsonBody : parseTextBody;
+  };
+}
+
+/** Whether a content type is absent or that of JSON. */
+export function isJson(contentType: string): boolean {
   const type = parseType(contentType);
-  const kind = type && toKind(type);
-  if (!kind) throw unsupported("Send JSON, a form, or text that holds JSON.");
-  const charset = type.params.get("charset");
-  if (charset !== null && !CHARSETS.has(charset.toLowerCase())) throw unsupported("Send the body in UTF-8.");
-  return kind;
+  return contentType === "" || (type !== undefined && isJsonType(type));
 }
 
-/** Parses a body. Throws a 400 when it is malformed, a 415 when it is text but not JSON. */
-export function parseBody(kind: BodyKind, body: Buffer): ParsedBody {
-  if (!isUtf8(body)) throw new HookError("invalid_utf8");
-  const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
-  const text = body.toString("utf8", hasMark ? BYTE_ORDER_MARK.length : 0);
-  if (kind === "form") {
-    const payload = parseJsonInForm(text);
-    if (payload) return { payload, payloadIsBody: !hasMark, warnings: [JSON_AS_FORM] };
-    return { payload: toFormPayload(parseForm(text)), payloadIsBody: false };
-  }
-  return { payload: kind === "text" ? parseText(text) : parseJson(text), payloadIsBody: !hasMark };
+export function parseJsonBody(body: Buffer): ParsedBody {
+  return { payload: parseJson(decodeUtf8(body)), payloadIsBody: !hasMark(body) };
 }
 
-/** `curl -d '{…}'` declares a form. Gives its object or array; undefined for a real form. */
-function parseJsonInForm(text: string): object | undefined {
-  if (!/^\s*[[{]/.test(text)) return undefined;
+function parseTextBody(body: Buffer): ParsedBody {
+  const text = decodeUtf8(body);
   try {
-    JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  return Object(parseJson(text));
-}
-
-/** Some providers send JSON as a form with one field `payload`. */
-function toFormPayload(fields: Record<string, unknown>): unknown {
-  const { payload } = fields;
-  return typeof payload === "string" && /^\s*[[{]/.test(payload) ? parseJson(payload) : fields;
-}
-
-/** A repeated field becomes an array. */
-function parseForm(text: string): Record<string, unknown> {
-  try {
-    // `URLSearchParams` would silently replace invalid percent-encoding.
-    decodeURIComponent(text);
-  } catch {
-    throw new HookError("invalid_form");
-  }
-  const groups = Map.groupBy(new URLSearchParams(text), ([name]) => name);
-  // fromEntries defines own properties, so a field named __proto__ stays a field.
-  return Object.fromEntries(
-    Array.from(groups, ([name, pairs]) => {
-      const values = pairs.map(([, value]) => value);
-      return [name, values.length === 1 ? values[0] : values];
-    }),
-  );
-}
-
-function parseText(text: string): unknown {
-  // Text that was not meant as JSON has an unsupported type, rather than a syntax error.
-  if (text.trim() === "" || /^\s*["[{]/.test(text)) return parseJson(text);
-  try {
-    return parseJson(text);
+    return { payload: parseJson(text), payloadIsBody: !hasMark(body) };
   } catch (cause) {
+    // Text that was not meant as JSON has an unsupported type, rather than a syntax error.
+    if (text.trim() === "" || /^\s*["[{]/.test(text)) throw cause;
     throw new HookError("unsupported_media_type", { message: "The body is text but not JSON.", cause });
   }
 }
 
-/** Parses any JSON value. Throws a 400 that reveals nothing of the text. */
-function parseJson(text: string): unknown {
-  if (text.trim() === "") throw new HookError("invalid_json", { message: "The body is empty, but must be JSON." });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // The parser's message quotes the body, so it is not even kept as the cause.
-    throw new HookError("invalid_json");
-  }
-  // A short text cannot hold that many brackets.
-  if (text.length > 2 * MAX_DEPTH && isDeeper(value, MAX_DEPTH)) {
-    throw new HookError("invalid_json", { message: `The body nests deeper than ${MAX_DEPTH} levels.` });
-  }
-  return value;
+function parseFormBody(body: Buffer, charset: string | null): ParsedBody {
+  // `curl -d '{…}'` declares a form.
+  return isJsonObject(body) ? { ...parseJsonBody(body), warnings: [JSON_AS_FORM] } : toParsed(parseForm(body, charset));
 }
 
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((child) => isDeeper(child, levels - 1));
+function toParsed(payload: unknown): ParsedBody {
+  return { payload, payloadIsBody: false };
+}
+
+/** Also true for an array. */
+function isJsonObject(body: Buffer): boolean {
+  try {
+    const value: unknown = JSON.parse(decodeUtf8(body));
+    return typeof value === "object" && value !== null;
+  } catch {
+    return false;
+  }
 }
 
 function parseType(contentType: string): MIMEType | undefined {
@@ -119,12 +99,6 @@ function parseType(contentType: string): MIMEType | undefined {
   }
 }
 
-function toKind({ type, subtype, essence }: MIMEType): BodyKind | undefined {
-  if (essence === "application/json" || subtype.endsWith("+json")) return "json";
-  if (essence === "application/x-www-form-urlencoded") return "form";
-  return type === "text" ? "text" : undefined;
-}
-
-function unsupported(nextStep: string): HookError {
-  return new HookError("unsupported_media_type", { message: `This content type is not supported. ${nextStep}` });
+function isJsonType({ essence, subtype }: MIMEType): boolean {
+  return essence === "application/json" || subtype.endsWith("+json");
 }

@@ -8,7 +8,7 @@ import { createAuthRateLimit } from "./auth-rate-limit.ts";
 import { readBody, requireDeclaredSize } from "./body.ts";
 import type { Door, DoorRequest, Doors, Verification } from "./doors.ts";
 import type { Exchange } from "./exchange.ts";
-import { parseBody, requireBodyKind } from "./parse-body.ts";
+import type { FindParser } from "./parse-body.ts";
 
 /** The part of the program that the ingress uses. */
 export interface IngressProgram {
@@ -23,6 +23,7 @@ export interface HookOptions {
   /** A new object after each reload. It counts from the next request on, apart from revoked credentials. */
   current(): IngressProgram;
   telemetry: Telemetry;
+  findParser: FindParser;
   /** Answers a request that was let in and read. */
   receive(request: HookRequest): Promise<HttpResponse>;
   /**
@@ -39,7 +40,7 @@ export type ServeHook = (
 ) => Promise<HttpResponse>;
 
 /** Checks a request to a hook path: method, credential, size, body. */
-export function createServeHook({ current, telemetry, receive, refused }: HookOptions): ServeHook {
+export function createServeHook({ current, telemetry, findParser, receive, refused }: HookOptions): ServeHook {
   const rateLimit = createAuthRateLimit();
 
   return async function serveHook(exchange, hook, program) {
@@ -67,9 +68,9 @@ export function createServeHook({ current, telemetry, receive, refused }: HookOp
     const request = toHookRequest(exchange, { hook, query: withoutToken(doorRequest.query), credential });
     try {
       requireDeclaredSize(exchange, limits.maxBytes);
-      const kind = requireBodyKind(request.contentType);
+      const parse = findParser(request.contentType);
       request.rawBody = await doorRequest.readBody();
-      Object.assign(request, parseBody(kind, request.rawBody));
+      Object.assign(request, await parse(request.rawBody));
     } catch (error) {
       if (error instanceof HookError) await refused?.(request, error);
       throw error;

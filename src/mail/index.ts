@@ -1,4 +1,5 @@
 export { createMailPush } from "./gmail/push.ts";
+export { readPostedMail } from "./message/posted-mail.ts";
 export { openMailStore } from "./store/open.ts";
 export type { ProcessedMail } from "./watch/deliver.ts";
 export { createMailPost } from "./watch/post.ts";

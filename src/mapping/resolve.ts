@@ -73,7 +73,7 @@ async function resolveItems(job: Job): Promise<Resolution> {
   const events: string[] = [];
   const reasons: string[] = [];
   const itemJob = mapping.forEach ? { ...job, run: shareTimeLimit(run) } : job;
-  for (const item of fanOut(request.payload, mapping.forEach, maxFanOut)) {
+  for (const item of fanOut(request, mapping.forEach, maxFanOut)) {
     const resolved = await resolveItem(item, itemJob);
     actions.push(...resolved.actions);
     if (resolved.event !== undefined) events.push(resolved.event);
@@ -158,9 +158,11 @@ function toTerms({ name, sessionKey }: FilledDraft, { mapping, request, config, 
 }
 
 /** The whole request, or one item per element of the `forEach` list; none if the list is missing or null. */
-function fanOut(payload: unknown, forEach: ForEach | undefined, maxFanOut: number): Item[] {
+function fanOut({ payload, payloadIsBody }: HookRequest, forEach: ForEach | undefined, maxFanOut: number): Item[] {
   if (!forEach) return [{ payload }];
-  const list = readPath(payload, forEach.path) ?? [];
+  const value = readPath(payload, forEach.path) ?? [];
+  // XML and forms do not tell a list of one from a single value.
+  const list = payloadIsBody || Array.isArray(value) ? value : [value];
   if (!Array.isArray(list)) throw new HookError("invalid_payload", { message: `${forEach.text} must be an array.` });
   requireFanOut(list.length, maxFanOut);
   return list.map((item: unknown, index) => ({

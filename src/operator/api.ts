@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { HookError } from "../errors.ts";
 import { createAuthRateLimit } from "../ingress/auth-rate-limit.ts";
 import type { Exchange } from "../ingress/exchange.ts";
+import type { FindParser } from "../ingress/parse-body.ts";
 import { createRouter, json, type RouteRequest, type Routes } from "../ingress/router.ts";
 import type { EventRecord, Journal } from "../journal/journal.ts";
 import { bearerOf, sameSecret } from "../shared/secret.ts";
@@ -29,6 +30,7 @@ export interface OperatorOptions {
   token(): string | undefined;
   journal: Journal;
   status(): Promise<StatusView>;
+  findParser: FindParser;
   /** Runs one payload through mapping and transform, and dispatches nothing. */
   tryHook(trial: unknown): Promise<Trial>;
   /** Runs the event's request again as a new one, and gives the answer that its sender would get. */
@@ -75,12 +77,12 @@ function createAuthenticate(token: OperatorOptions["token"]): (exchange: Exchang
 }
 
 /** Routes whose answers are not simply JSON with status 200. */
-function rawRoutes({ journal, tryHook, replay }: OperatorOptions): Routes {
+function rawRoutes({ journal, findParser, tryHook, replay }: OperatorOptions): Routes {
   return {
     "GET /api/events/export": ({ query }) => {
       const filter = parseQuery(query, { hook: text, status: oneOf(EVENT_STATUSES), since: time, until: time });
       const headers = { "Content-Type": "application/x-ndjson" };
-      return { status: 200, headers, body: Readable.from(exportEvents(journal, filter)) };
+      return { status: 200, headers, body: Readable.from(exportEvents(journal, filter, findParser)) };
     },
     "POST /api/events/:id/replay": async ({ params: { id = "" } }) =>
       replay(requireFound(await journal.getEvent(id), "event")),
@@ -98,7 +100,7 @@ type JsonHandlers = Omit<
 
 const PAGE = { limit: limit(), before: text };
 
-function jsonRoutes({ journal, status }: OperatorOptions): Routes {
+function jsonRoutes({ journal, findParser, status }: OperatorOptions): Routes {
   const handlers: JsonHandlers = {
     "GET /api/status": () => status(),
 
@@ -107,7 +109,7 @@ function jsonRoutes({ journal, status }: OperatorOptions): Routes {
       return { events: (await journal.listEvents(filter)).map(toEventView) };
     },
     "GET /api/events/:id": async ({ params: { id = "" } }) =>
-      toEventTimeline(requireFound(await journal.getEvent(id), "event")),
+      toEventTimeline(requireFound(await journal.getEvent(id), "event"), findParser),
 
     "GET /api/sessions": async ({ query }) => {
       const sessions = await journal.listSessions(parseQuery(query, { limit: limit() }));
@@ -171,6 +173,7 @@ interface ExportFilter {
 async function* exportEvents(
   journal: Journal,
   { hook, status, since = 0, until = Infinity }: ExportFilter,
+  findParser: FindParser,
 ): AsyncGenerator<string> {
   let before: string | undefined;
   do {
@@ -179,7 +182,7 @@ async function* exportEvents(
       // Ids sort by time, so all that follow are older.
       if (receivedAt < since) return;
       const event = receivedAt < until ? await journal.getEvent(id) : undefined;
-      if (event) yield `${JSON.stringify(toEventTimeline(event))}\n`;
+      if (event) yield `${JSON.stringify(await toEventTimeline(event, findParser))}\n`;
     }
     before = page.length === EXPORT_PAGE_SIZE ? page.at(-1)?.id : undefined;
   } while (before !== undefined);

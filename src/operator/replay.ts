@@ -1,5 +1,5 @@
 import { HookError } from "../errors.ts";
-import { parseBody, requireBodyKind } from "../ingress/parse-body.ts";
+import type { FindParser } from "../ingress/parse-body.ts";
 import type { EventRecord } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
 import { REDACTED } from "../shared/secret.ts";
@@ -7,9 +7,12 @@ import type { HookRequest } from "../types.ts";
 
 /**
  * The request of a stored event, to be run again as a new one: without an idempotency key, and without the headers and
- * query parameters whose values were not stored. Throws a 409 `HookError` when the body was not stored.
+ * query parameters whose values were not stored. Rejects with a 409 `HookError` when the body was not stored.
  */
-export function toReplayRequest({ id, hook, credential, request }: EventRecord): HookRequest {
+export async function toReplayRequest(
+  { id, hook, credential, request }: EventRecord,
+  findParser: FindParser,
+): Promise<HookRequest> {
   const { method, path, query, headers, contentType, body, client } = request;
   if (body.length === 0) throw new HookError("no_stored_body");
   return {
@@ -21,7 +24,7 @@ export function toReplayRequest({ id, hook, credential, request }: EventRecord):
     query: withoutRedacted(query),
     headers: withoutRedacted(headers),
     rawBody: body,
-    ...parseBody(requireBodyKind(contentType), body),
+    ...(await findParser(contentType)(body)),
     contentType,
     receivedAt: Date.now(),
     // Older versions did not store the credential, and had only `hooks.token`.

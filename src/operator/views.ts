@@ -1,6 +1,6 @@
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import { type ConfigProblem, toSentence } from "../errors.ts";
-import { parseBody, requireBodyKind } from "../ingress/parse-body.ts";
+import type { FindParser } from "../ingress/parse-body.ts";
 import type {
   DeadLetter,
   Delivery,
@@ -100,11 +100,11 @@ export function toEventView(summary: EventSummary): EventView {
   return toView({ id, hook, mapping, event, receivedAt, replayOf, status, reason, actions });
 }
 
-export function toEventTimeline(event: EventRecord): EventTimeline {
+export async function toEventTimeline(event: EventRecord, findParser: FindParser): Promise<EventTimeline> {
   return {
     ...toEventView(event),
     credential: event.credential,
-    request: toRequestView(event.request),
+    request: await toRequestView(event.request, findParser),
     warnings: event.warnings,
     log: event.log,
     error: event.failure,
@@ -144,11 +144,11 @@ function toSummary(entries: Entry[]): string | undefined {
   return summaries.length > 0 ? summaries.map(({ text }) => text).join("\n") : undefined;
 }
 
-function toRequestView({ body, ...request }: StoredRequest): RequestView {
+async function toRequestView({ body, ...request }: StoredRequest, findParser: FindParser): Promise<RequestView> {
   // It was not stored, and is not an empty form.
   if (body.length === 0) return { ...request, payload: "" };
   try {
-    return { ...request, payload: parseBody(requireBodyKind(request.contentType), body).payload };
+    return { ...request, payload: (await findParser(request.contentType)(body)).payload };
   } catch {
     return { ...request, payload: body.toString("utf8") };
   }

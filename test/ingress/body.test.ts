@@ -24,6 +24,14 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
       ["text that holds JSON", "text/plain", "[1]", [1]],
       ["a form", "application/x-www-form-urlencoded", "a=1&a=2&b=c+d", { a: ["1", "2"], b: "c d" }],
       ["a form with JSON", "application/x-www-form-urlencoded", "payload=%7B%22a%22%3A1%7D", { a: 1 }],
+      [
+        "a multipart form",
+        "multipart/form-data; boundary=x",
+        '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--',
+        { a: "1" },
+      ],
+      ["XML", "application/atom+xml", "<a>1</a>", { a: "1" }],
+      ["a mail", "message/rfc822", "From: a@b.c", { mail: "From: a@b.c" }],
     ])("%s", async (_what, type, text, payload) => {
       const { send, received } = await startIngress(transport);
       const headers = { ...BEARER, ...(type && { "content-type": type }) };
@@ -63,7 +71,7 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
 
     test.each([
       ["{", 400, "invalid_json", {}],
-      ["{}", 415, "unsupported_media_type", { "content-type": "multipart/form-data; boundary=x" }],
+      ["{}", 415, "unsupported_media_type", { "content-type": "image/png" }],
       ["{}", 415, "unsupported_encoding", { "content-encoding": "compress" }],
       ["{}", 400, "invalid_encoding", { "content-encoding": "br" }],
     ])("%j is refused with %i %s", async (text, status, code, headers) => {

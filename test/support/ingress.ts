@@ -2,6 +2,7 @@ import { expect, onTestFinished } from "vitest";
 import type { HookToken } from "../../src/config/types.ts";
 import type { HookError } from "../../src/errors.ts";
 import { createDoors, type Doors } from "../../src/ingress/doors.ts";
+import { createParsers } from "../../src/ingress/parse-body.ts";
 import type { IngressProgram } from "../../src/ingress/serve-hook.ts";
 import { createServer, type IngressOptions, type IngressServer } from "../../src/ingress/server.ts";
 import { withLog } from "../../src/telemetry/telemetry.ts";
@@ -63,6 +64,7 @@ export async function startIngress(transport: Transport, settings: Settings = {}
   const server = createServer({
     current: () => ({ config: { hooks, gateway }, doors: doors ?? createDoors(hooks.tokens) }),
     telemetry: withLog({ debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") }),
+    findParser: createParsers({ readMail: async (source) => ({ mail: String(source) }) }),
     receive: async (request) => {
       records.received.push(request);
       return { status: 200, headers: {}, body: { ok: true, hook: request.hook } };

@@ -1,0 +1,70 @@
+/** Kinds of bodies through the whole service: what the agent gets, what is shown and what is replayed. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({
+    config: {
+      hooks: {
+        presets: ["mail"],
+        mappings: [
+          { match: { path: "orders" }, forEach: "orders.order", messageTemplate: "{{item.name}} #{{item.$id}}" },
+          { match: { path: "upload" }, messageTemplate: "{{note}}: {{files.[0].name}} {{files.[0].content}}" },
+        ],
+      },
+    },
+  });
+});
+afterAll(() => service.close());
+
+const UPLOAD = `--x
+Content-Disposition: form-data; name="note"
+
+a scan
+--x
+Content-Disposition: form-data; name="scan"; filename="s.txt"
+
+hello
+--x--`.replaceAll("\n", "\r\n");
+
+test.each([
+  {
+    what: "XML",
+    hook: "orders",
+    type: "text/xml",
+    body: '<orders><order id="7"><name>tea</name></order></orders>',
+    message: "tea #7",
+    payload: { orders: { order: { name: "tea" } } },
+  },
+  {
+    what: "a multipart form",
+    hook: "upload",
+    type: "multipart/form-data; boundary=x",
+    body: UPLOAD,
+    message: "a scan: s.txt aGVsbG8=",
+    payload: { note: "a scan", files: [{ field: "scan", size: 5 }] },
+  },
+  {
+    what: "a mail",
+    hook: "mail",
+    type: "message/rfc822",
+    body: "From: Ann <ann@example.com>\r\nMessage-ID: <m1@example.com>\r\nSubject: Hi\r\n\r\nSee you at six",
+    message: "See you at six",
+    payload: { messages: [{ messageId: "m1@example.com", subject: "Hi" }] },
+  },
+])("$what reaches the agent, is shown and can be replayed", async ({ hook, type, body, message, payload }) => {
+  const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": type };
+  const answer = await fetch(`${service.url}/hooks/${hook}`, { method: "POST", headers, body });
+  expect(answer.status).toBe(202);
+  const { eventId } = Object(await answer.json());
+  const event = await service.api(`/api/events/${eventId}`);
+  expect(event.request.payload).toMatchObject(payload);
+  expect(event.runs[0].action.message).toContain(message);
+
+  const replay = await fetch(`${service.url}/api/events/${eventId}/replay`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
+  });
+  expect(replay.status).toBe(202);
+});
