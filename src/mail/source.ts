@@ -9,7 +9,7 @@ export interface Mail {
   messageId: string;
   /** The From header, decoded: `Ann Lee <ann@example.com>`. */
   from: string;
-  /** Only the address, in lower case. */
+  /** Only the address, in lower case. Empty unless the From header has exactly one. */
   sender: string;
   /** Like `from`, one entry per recipient. */
   to: string[];
@@ -57,6 +57,8 @@ export interface MailMarks {
   spam: boolean;
   trash: boolean;
   draft: boolean;
+  /** The owner of the mailbox sent it, as far as the addresses do not tell. */
+  own?: boolean;
 }
 
 export interface ReceivedMail {

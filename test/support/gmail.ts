@@ -48,12 +48,15 @@ interface Delivery {
  * Gmail for tests: the Google of `emulate` behind a server that adds what it lacks: `users.getProfile`, refusing an old
  * `startHistoryId`, announcing mail on the topic of `users.watch`, and Pub/Sub.
  */
-export async function startGmail({ user = "ann.lee@example.com" } = {}): Promise<GmailServer> {
+export async function startGmail({
+  user = "ann.lee@example.com",
+  aliases = ["ann@alias.example"],
+} = {}): Promise<GmailServer> {
   const emulator = await createEmulator({ service: "google", port: 0, seed: { google: toSeed(user) } });
   const google = `http://127.0.0.1:${new URL(emulator.url).port}`;
   const mailbox = await openMailbox(google, user);
   const pubsub = createPubsubDouble();
-  const extras: Extras = { user, mailbox, pubsub, forgotten: 0n, watched: undefined };
+  const extras: Extras = { user, aliases, mailbox, pubsub, forgotten: 0n, watched: undefined };
   const server = createServer((request, response) => {
     // The server was closed during the request.
     serve(request, response).catch(() => response.destroy());

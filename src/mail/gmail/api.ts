@@ -1,12 +1,15 @@
 import type { gmail_v1 } from "@googleapis/gmail";
 import type { CodeChallengeMethod, OAuth2Client } from "google-auth-library";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { MailError } from "../../errors.ts";
 import { isRateLimit, readGoogleError, toMailError } from "./errors.ts";
 
 /** The requests of Gmail's API that reading a mailbox needs. Each rejects with a `MailError`. */
 export interface GmailApi {
   profile(signal: AbortSignal): Promise<gmail_v1.Schema$Profile>;
   labels(signal: AbortSignal): Promise<gmail_v1.Schema$Label[]>;
+  /** The addresses that the user sends from. Empty if the consent does not include them. */
+  ownAddresses(signal: AbortSignal): Promise<string[]>;
   /** Makes Gmail announce changes on a topic, for some days. */
   watch(topicName: string, signal: AbortSignal): Promise<gmail_v1.Schema$WatchResponse>;
   /** One page of what was added since a record. Undefined if Gmail no longer knows the record. */
@@ -47,6 +50,14 @@ export async function createGmailApi(auth: OAuth2Client, rootUrl: string | undef
 
     async labels(signal) {
       return (await request("list the labels", signal, () => users.labels.list(ME, { signal }))).labels ?? [];
+    },
+
+    async ownAddresses(signal) {
+      const list = () => users.settings.sendAs.list(ME, { signal });
+      const answer = await request("list the user's addresses", signal, list).catch((error: MailError) => {
+        if (error.kind !== "login") throw error;
+      });
+      return (answer?.sendAs ?? []).flatMap(({ sendAsEmail }) => sendAsEmail ?? []);
     },
 
     watch: (topicName, signal) =>

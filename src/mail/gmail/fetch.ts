@@ -1,5 +1,6 @@
 import type { gmail_v1 } from "@googleapis/gmail";
 import { isAscii, isUtf8 } from "node:buffer";
+import { isSameMailbox } from "../address.ts";
 import { toMailId } from "../message/identity.ts";
 import { assembleMail, type MailFacts, readMail } from "../message/read-mail.ts";
 import { type MailPart, pickParts } from "../parts.ts";
@@ -39,7 +40,11 @@ export async function readMails(
 ): Promise<{ mails: ReceivedMail[]; infos: MessageInfo[] }> {
   const { signal, findKnown } = options;
   if (ids.length === 0) return { mails: [], infos: [] };
-  const [labels, infos] = await Promise.all([api.labels(signal), collect(ids, (id) => getInfo(api, id, signal))]);
+  const [labels, own, infos] = await Promise.all([
+    api.labels(signal),
+    api.ownAddresses(signal),
+    collect(ids, (id) => getInfo(api, id, signal)),
+  ]);
   const labelNames = new Map(labels.map(({ id, name }) => [id ?? "", name ?? ""]));
   const known = await findKnown(infos.flatMap(({ mailId }) => mailId ?? []));
   const wanted = infos.filter((info) => isWanted(info) && !(info.mailId && known.has(info.mailId)));
@@ -57,10 +62,9 @@ export async function readMails(
       attachments: source.attachments,
     };
     const has = (label: string): boolean => labelIds.includes(label);
-    return {
-      mail: await readMail(source.bytes, facts, options),
-      marks: { spam: has("SPAM"), trash: has("TRASH"), draft: has("DRAFT") },
-    };
+    const mail = await readMail(source.bytes, facts, options);
+    const isOwn = has("SENT") || own.some((address) => isSameMailbox(mail.sender, address));
+    return { mail, marks: { spam: has("SPAM"), trash: has("TRASH"), draft: has("DRAFT"), own: isOwn } };
   });
   return { mails, infos };
 }

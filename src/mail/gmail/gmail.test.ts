@@ -39,6 +39,17 @@ describe("a mailbox", () => {
   }
 
   describe("mail", () => {
+    test.each([
+      ["has the label SENT", "Ann <ann@elsewhere.example>", ["INBOX", "SENT"]],
+      ["comes from an alias", "Ann <Ann+shop@alias.example>", ["INBOX"]],
+    ])("is the user's own if it %s", async (_, from, labelIds) => {
+      const following = await openSource(open());
+      await server.deliver(toMail("theirs"));
+      await server.deliver(toMail("own").replace("Bob <bob@example.org>", from), { labelIds });
+      await expect.poll(following.subjects).toEqual(["theirs", "own"]);
+      expect(following.received().map(({ marks }) => marks.own)).toEqual([false, true]);
+    });
+
     test("gives labels by name, the thread and the marks", async () => {
       const label = await server.createLabel("Work/Bills");
       const following = await openSource(open());
@@ -54,9 +65,9 @@ describe("a mailbox", () => {
         body: "Hello.",
       });
       expect(following.received().map(({ marks }) => marks)).toEqual([
-        { spam: false, trash: false, draft: false },
-        { spam: true, trash: false, draft: false },
-        { spam: false, trash: true, draft: true },
+        { spam: false, trash: false, draft: false, own: false },
+        { spam: true, trash: false, draft: false, own: false },
+        { spam: false, trash: true, draft: true, own: false },
       ]);
     });
 

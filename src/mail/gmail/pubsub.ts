@@ -2,6 +2,7 @@ import type { OAuth2Client } from "google-auth-library";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MailError } from "../../errors.ts";
 import { isObject, parseObject } from "../../shared/json.ts";
+import { isSameMailbox } from "../address.ts";
 import { toMailError } from "./errors.ts";
 
 /** Pub/Sub's REST API. Everything rejects with a `MailError`. */
@@ -88,14 +89,4 @@ export function announcesChange(message: unknown, user: string): boolean {
   const data = isObject(message) ? message.data : undefined;
   const { emailAddress } = parseObject(typeof data === "string" ? Buffer.from(data, "base64").toString() : "");
   return typeof emailAddress === "string" && isSameMailbox(emailAddress, user);
-}
-
-/** Gmail ignores case, and in its own domains also dots and the domain's name. */
-export function isSameMailbox(one: string, other: string): boolean {
-  const normalize = (address: string): string => {
-    const [, name = "", domain] = /^(.*)@(.*)$/s.exec(address.toLowerCase()) ?? [];
-    const isGoogle = domain === "gmail.com" || domain === "googlemail.com";
-    return isGoogle ? `${name.replaceAll(".", "")}@gmail.com` : address.toLowerCase();
-  };
-  return normalize(one) === normalize(other);
 }

@@ -85,7 +85,7 @@ test("fetches only the beginning of a long text", async () => {
   expect(server.commands().filter((command) => command.includes("BODY.PEEK[]"))).toEqual([]);
 });
 
-const NONE = { spam: false, trash: false, draft: false };
+const NONE = { spam: false, trash: false, draft: false, own: false };
 
 test.each([
   ["INBOX", ["\\Seen", "\\Flagged"], NONE],
@@ -96,8 +96,9 @@ test.each([
   ["Spam", [], { ...NONE, spam: true }],
   ["Bin", [], { ...NONE, trash: true }],
   ["Unsent", [], { ...NONE, draft: true }],
+  ["Outgoing", [], { ...NONE, own: true }],
 ])("marks of a mail in %s with the flags %j", async (folder, flags, marks) => {
-  const folders = { Spam: "\\Junk", Bin: "\\Trash", Unsent: "\\Drafts" };
+  const folders = { Spam: "\\Junk", Bin: "\\Trash", Unsent: "\\Drafts", Outgoing: "\\Sent" };
   expect((await receive({ folders }, folder, { flags })).marks).toEqual(marks);
 });
 

@@ -168,6 +168,7 @@ async function toReceived(
       spam: hasAny("\\junk", "\\spam", "$junk", "junk"),
       trash: hasAny("\\trash", "\\deleted"),
       draft: hasAny("\\drafts", "\\draft"),
+      own: hasAny("\\sent"),
     },
   };
 }

@@ -60,10 +60,10 @@ describe("readMail", () => {
     });
   });
 
-  test("the first author counts, else the sender", async () => {
+  test("the first author is shown, else the sender; several authors have no address", async () => {
     expect(await readSource("From: A <a@x.example>, b@x.example\r\n\r\n")).toMatchObject({
       from: "A <a@x.example>",
-      sender: "a@x.example",
+      sender: "",
     });
     expect(await readSource("Sender: S@x.example\r\n\r\n")).toMatchObject({
       from: "S@x.example",

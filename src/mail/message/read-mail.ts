@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Mail, MailAttachment } from "../source.ts";
+import { toSender } from "../address.ts";
 import { readAuthentication } from "./authentication.ts";
 import { readParts } from "./body.ts";
 import { type MailHeader, readHeader, splitHeader } from "./header.ts";
@@ -47,7 +48,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     id,
     messageId,
     from: author?.display ?? "",
-    sender: author?.address ?? "",
+    sender: toSender(header.values(header.value("from") ? "from" : "sender")),
     to: toPeople(header.values("to"), MAX_RECIPIENTS).map(({ display }) => display),
     cc: toPeople(header.values("cc"), MAX_RECIPIENTS).map(({ display }) => display),
     subject: cleanLine(repairText(decodeWords(header.value("subject")))),

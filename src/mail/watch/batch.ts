@@ -1,5 +1,6 @@
 import type { MailSettings } from "../../config/types.ts";
 import type { Log } from "../../telemetry/log.ts";
+import { isSameMailbox } from "../address.ts";
 import type { Mail, MailBatch, ReceivedMail } from "../source.ts";
 import type { MailStore, SetAside } from "../store/store.ts";
 import { retryStore } from "./backoff.ts";
@@ -133,7 +134,7 @@ export function createFilter(filter: Filter, own: readonly string[]): FindFilter
     if (marks.spam && !filter.spam) return "spam";
     if (marks.trash && !filter.trash) return "trash";
     if (marks.draft && !filter.drafts) return "drafts";
-    if (!filter.own && own.includes(mail.sender)) return "own";
+    if (!filter.own && (marks.own || own.some((address) => isSameMailbox(mail.sender, address)))) return "own";
     if (filter.dmarc && mail.authentication.dmarc?.toLowerCase() !== filter.dmarc) return "dmarc";
     if (labels && !mail.labels.some((label) => labels.has(label))) return "labels";
     if (senders && !senders.has(mail.sender) && !senders.has(domainOf(mail.sender))) return "senders";

@@ -5,6 +5,8 @@ import { GMAIL_PUBLISHER, googleError, type PubsubDouble } from "./pubsub.ts";
 
 export interface Extras {
   user: string;
+  /** Other addresses that the user sends from. */
+  aliases: string[];
   mailbox: EmulatedMailbox;
   pubsub: PubsubDouble;
   /** History before this record is forgotten. */
@@ -25,6 +27,9 @@ export async function answerExtra(
   }
   if (pathname === "/gmail/v1/users/me/profile") {
     return { status: 200, body: { emailAddress: extras.user, historyId: await extras.mailbox.currentRecord() } };
+  }
+  if (pathname === "/gmail/v1/users/me/settings/sendAs") {
+    return { status: 200, body: { sendAs: [extras.user, ...extras.aliases].map((sendAsEmail) => ({ sendAsEmail })) } };
   }
   if (pathname.endsWith("/history") && BigInt(searchParams.get("startHistoryId") ?? 0) < extras.forgotten) {
     return googleError(404, "NOT_FOUND", "Requested entity was not found.", "notFound");

@@ -9,6 +9,7 @@ async function refuse(): Promise<never> {
 export const GMAIL: GmailApi = {
   profile: refuse,
   labels: async () => [],
+  ownAddresses: async () => [],
   watch: refuse,
   history: refuse,
   search: refuse,
