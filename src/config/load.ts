@@ -5,10 +5,10 @@ import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { isObject, isWithin, readPath, type Segment } from "../shared/json.ts";
 import { readRegularFile } from "../shared/regular-file.ts";
 import { toChannelName } from "../types.ts";
-import { PACKAGE_ROOT } from "./package.ts";
 import { parseSource, type Source } from "./parse/source.ts";
 import { builtInDrivers, type Drivers, loadPlugins } from "./plugins.ts";
-import { loadPresets, toOrigin } from "./presets.ts";
+import { PRESETS_FOLDER } from "./presets/file.ts";
+import { loadPresets, toOrigin } from "./presets/load.ts";
 import { type References, resolveReferences } from "./references.ts";
 import { type Origin, resolveConfig } from "./resolve.ts";
 import type { Finding } from "./rules/finding.ts";
@@ -83,7 +83,7 @@ export interface CheckOptions extends Origin, References {
 
 /** From what a person wrote to what the code uses: references, plugins, schema, defaults, presets, rules. */
 export async function checkConfig(written: unknown, options: CheckOptions): Promise<ReadConfig> {
-  const { file, source, presetsDir = path.join(PACKAGE_ROOT, "presets") } = options;
+  const { file, source, presetsDir = PRESETS_FOLDER } = options;
   const { value, problems: unresolved, files: references } = resolveReferences(written, options);
   const plugins = await loadPlugins(isObject(value) ? value["plugins"] : undefined, options.baseDir);
   const { drivers } = plugins;

@@ -133,7 +133,7 @@ export interface ActionOverride {
 }
 
 /**
- * A bundle of mappings under a name. A value { "$param": "x" } stands for the parameter x; without it, the key is left out.
+ * A bundle of mappings under a name. { "$param": "x.y" } stands for y in the parameter x; without it, the key is left out. { "$file": "x.hbs" } stands for the text of a file in the preset's folder. An object with "$if": "x.y" is left out if y is missing, false or empty.
  */
 export interface Preset {
   $schema?: string;
@@ -146,12 +146,35 @@ export interface Preset {
    */
   description: string;
   /**
-   * What `with` may hold: a JSON Schema a parameter.
+   * Further parameters: a JSON Schema each. Every preset has path, fields and the settings of a mapping, and with common.auth also secret.
    */
   parameters?: {
     [k: string]: {
       [k: string]: unknown;
     };
+  };
+  /**
+   * The parameter `events`.
+   */
+  events?: {
+    /**
+     * Every event of the sender.
+     */
+    known: string[];
+    /**
+     * Those that lead to an action unless the operator names others.
+     */
+    default: string[];
+  };
+  /**
+   * The parameter `ignore`: its keys, each with its JSON Schema, or true for self, bots, drafts, labels, branches and senders.
+   */
+  ignore?: {
+    [k: string]:
+      | {
+          [k: string]: unknown;
+        }
+      | boolean;
   };
   /**
    * Parameters that must be given.
@@ -161,6 +184,12 @@ export interface Preset {
    * A block of the configuration: its keys are the defaults of the parameters of the same name.
    */
   defaultsFrom?: "hooks.mail";
+  /**
+   * What all mappings have in common. A mapping's own field replaces one of the same name, except in match.
+   */
+  common?: {
+    [k: string]: unknown;
+  };
   /**
    * Mappings, each under the mapping schema once its parameters are filled in.
    *

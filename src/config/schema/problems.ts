@@ -107,10 +107,7 @@ function toRule(violation: Violation, value: unknown): string {
     case "required":
       return "is required";
     case "enum":
-      return `must be one of ${[params["allowedValues"]]
-        .flat()
-        .map((allowed) => JSON.stringify(allowed))
-        .join(", ")}`;
+      return toEnumRule([params["allowedValues"]].flat(), value);
     case "pattern":
       return toPatternRule(String(params["pattern"]), parentSchema?.["description"]);
     case "minLength":
@@ -127,6 +124,18 @@ function toRule(violation: Violation, value: unknown): string {
     default:
       return other;
   }
+}
+
+/** Lists are short, vocabularies are not; there the nearest word helps more. */
+const MAX_LISTED = 12;
+/** Comparing with a longer text would take too long. */
+const MAX_WORD = 64;
+
+function toEnumRule(allowed: unknown[], value: unknown): string {
+  const words = allowed.map(String);
+  const isWord = typeof value === "string" && value.length <= MAX_WORD;
+  if (words.length > MAX_LISTED && isWord) return `is unknown${didYouMean(value, words)}`;
+  return `must be one of ${allowed.map((word) => JSON.stringify(word)).join(", ")}`;
 }
 
 /** The values of the field that selects a branch. */

@@ -2,26 +2,37 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { findProblems } from "../../test/support/config.ts";
-import { checkConfig, type ReadConfig } from "./load.ts";
-import type { UserConfig } from "./schema/generated.ts";
+import { findProblems } from "../../../test/support/config.ts";
+import { checkConfig, type ReadConfig } from "../load.ts";
+import type { UserConfig } from "../schema/generated.ts";
 
 const CI = {
   name: "ci",
   description: "For this test.",
   parameters: {
-    channel: { type: "string" },
     labels: { type: "array", items: { type: "string" } },
-    deliver: { type: "boolean" },
     secret: { type: "string" },
+  },
+  events: {
+    known: ["push", "run.done", "run.failed", ...Array.from({ length: 12 }, (_, n) => `other.${n}`)],
+    default: ["push"],
+  },
+  ignore: { bots: true, successes: { type: "boolean", default: false } },
+  common: {
+    event: "{{kind}}",
+    events: { $param: "events" },
+    ignore: [
+      { $if: "ignore.bots", value: "{{by}}", is: "bot", reason: "a bot sent it" },
+      { $if: "ignore.successes", value: "{{state}}", is: "ok", reason: "it succeeded" },
+    ],
+    match: { source: "ci" },
+    messageTemplate: { $file: "message.hbs" },
+    name: "CI",
   },
   required: ["secret"],
   mappings: [
     {
-      match: { path: "ci", where: { required: [{ $param: "first" }, "x"] } },
-      messageTemplate: "x",
-      channel: { $param: "channel" },
-      deliver: { $param: "deliver" },
+      match: { where: { required: [{ $param: "first" }, "x"] } },
     },
     {
       id: "named",
@@ -33,9 +44,8 @@ const CI = {
 const MAIL = {
   name: "mail",
   description: "For this test.",
-  parameters: { channel: { type: "string" }, model: { type: "string" } },
   defaultsFrom: "hooks.mail",
-  mappings: [{ messageTemplate: "x", channel: { $param: "channel" }, model: { $param: "model" } }],
+  mappings: [{ messageTemplate: "x" }],
 };
 
 const made: string[] = [];
@@ -50,6 +60,7 @@ function presetsFolder(...presets: ({ name: string } & object)[]): string {
   for (const preset of presets) {
     mkdirSync(path.join(root, preset.name));
     writeFileSync(path.join(root, preset.name, "preset.json"), JSON.stringify(preset, undefined, 2));
+    writeFileSync(path.join(root, preset.name, "message.hbs"), "x\n");
   }
   return root;
 }
@@ -87,22 +98,28 @@ describe("a preset in use", () => {
       baseDir: folder,
     };
     expect(problems).toEqual([]);
+    const common = {
+      match: { path: "ci", source: "ci" },
+      event: "{{kind}}",
+      events: ["push"],
+      ignore: [{ value: "{{by}}", is: "bot", reason: "a bot sent it" }],
+      messageTemplate: "x",
+      name: "CI",
+      channel: "slack",
+    };
     expect(config.hooks.mappings.slice(1)).toEqual([
       {
         ...place,
         id: "ci-0",
         key: "mappings[0]",
-        mapping: {
-          match: { path: "ci", where: { required: ["x"] } },
-          messageTemplate: "x",
-          channel: "slack",
-        },
+        mapping: { ...common, match: { ...common.match, where: { required: ["x"] } } },
       },
       {
         ...place,
-        id: "named",
+        id: "ci-named",
         key: "mappings[1]",
         mapping: {
+          ...common,
           id: "named",
           messageTemplate: "y",
           transform: { module: "t.ts", secrets: { S: "s3cret" } },
@@ -111,13 +128,33 @@ describe("a preset in use", () => {
     ]);
   });
 
+  test("a setting that is given replaces the preset's own in every mapping", async () => {
+    const { config } = await load({ presets: [useCi({ name: "Mine", events: ["run.*"], ignore: { bots: false } })] });
+    const changed = { name: "Mine", events: ["run.*"], ignore: [] };
+    expect(config.hooks.mappings.map(({ mapping }) => mapping)).toMatchObject([changed, changed]);
+  });
+
+  test("with fields full adds the payload to the message", async () => {
+    const { config } = await load({ presets: [useCi({ fields: "full" })] });
+    expect(config.hooks.mappings[0]?.mapping.messageTemplate).toBe("x\n\nPayload:\n{{json payload}}");
+  });
+
   test("with a single mapping gives it its own name", async () => {
     expect((await load({ presets: ["mail"] })).config.hooks.mappings.map(({ id }) => id)).toEqual(["mail"]);
   });
 
-  test("is refused twice", async () => {
+  test("is refused twice under one path", async () => {
     expect(await errors({ presets: ["mail", { use: "mail" }] })).toEqual([
-      'hooks.presets[1]: the preset "mail" is already used at hooks.presets[0]',
+      'hooks.presets[1]: the preset "mail" is already used at hooks.presets[0]: give one of them another path in with',
+    ]);
+  });
+
+  test("is two hooks under two paths", async () => {
+    const { config, problems } = await load({ presets: ["mail", { use: "mail", with: { path: "in/mail" } }] });
+    expect(problems).toEqual([]);
+    expect(config.hooks.mappings.map(({ id, mapping }) => [id, mapping.match?.path])).toEqual([
+      ["mail", "mail"],
+      ["in/mail", "in/mail"],
     ]);
   });
 
@@ -143,6 +180,8 @@ describe("parameters", () => {
     [{ deliver: "yes" }, "hooks.presets[0].with.deliver: must be a boolean, not a string"],
     [{ labels: ["a", 5] }, "hooks.presets[0].with.labels[1]: must be a string, not a number"],
     [{ secret: undefined }, "hooks.presets[0].with.secret: is required"],
+    [{ events: ["runn.*"] }, 'hooks.presets[0].with.events[0]: is unknown; did you mean "run.*"?'],
+    [{ ignore: { bot: true } }, 'hooks.presets[0].with.ignore.bot: unknown key "bot"; did you mean "bots"?'],
   ])("%j are checked as the preset declares them", async (parameters, sentence) => {
     expect(await errors({ presets: [useCi(parameters)] })).toEqual([sentence]);
   });
@@ -184,7 +223,7 @@ describe("a preset's own mistakes", () => {
     expect((await load({ presets: ["bad"] }, root)).problems).toEqual([
       {
         file: path.join(root, "bad/preset.json"),
-        line: 15,
+        line: 7,
         column: 7,
         key: "mappings[0].messageTemplate",
         message: "must be a string, not a number",
@@ -193,7 +232,7 @@ describe("a preset's own mistakes", () => {
   });
 
   test("a parameter that it does not declare", async () => {
-    expect(await errors({ presets: ["bad"] }, preset({ messageTemplate: "x", to: { $param: "modle" } }))).toEqual([
+    expect(await errors({ presets: ["bad"] }, preset({ messageTemplate: "x", agent: { $param: "modle" } }))).toEqual([
       'hooks.presets[0]: the preset has no parameter "modle"; did you mean "model"?',
     ]);
   });

@@ -1,0 +1,43 @@
+import { globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { ConfigError } from "../../errors.ts";
+import { PACKAGE_ROOT } from "../package.ts";
+import { parseSource, type Source } from "../parse/source.ts";
+import type { Preset } from "../schema/generated.ts";
+import { toConfigProblem } from "../schema/problems.ts";
+import { createCheck, readSchema } from "../schema/validator.ts";
+
+/** The package's own presets. */
+export const PRESETS_FOLDER = path.join(PACKAGE_ROOT, "presets");
+
+/** The names of the presets in a folder. */
+export function findPresets(folder = PRESETS_FOLDER): string[] {
+  return globSync("*/preset.json", { cwd: folder })
+    .map((file) => path.dirname(file))
+    .toSorted();
+}
+
+export interface PresetFile {
+  preset: Preset;
+  /** Absolute, as `folder`. */
+  file: string;
+  folder: string;
+  source: Source;
+}
+
+const checkPreset = createCheck(() => readSchema("preset"), { all: true, subject: "the preset" });
+
+/** Throws a `ConfigError` if the file is not a valid preset. */
+export function readPreset(name: string, root = PRESETS_FOLDER): PresetFile {
+  const folder = path.join(root, name);
+  const file = path.join(folder, "preset.json");
+  const source = parseSource(file, readFileSync(file, "utf8"));
+  const { value } = source;
+  if (isPreset(value)) return { preset: value, file, folder, source };
+  const problems = checkPreset(value).map(toConfigProblem);
+  throw new ConfigError(problems.map((problem) => ({ ...problem, file, ...source.locate(problem.key ?? "") })));
+}
+
+function isPreset(value: unknown): value is Preset {
+  return checkPreset(value).length === 0;
+}

@@ -1,0 +1,135 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { appendSegment, isObject, isWithin, toKeyPath } from "../../shared/json.ts";
+import type { Source } from "../parse/source.ts";
+import { error, type Finding } from "../rules/finding.ts";
+import type { MappingInput, Preset } from "../schema/generated.ts";
+import { didYouMean, toConfigProblem } from "../schema/problems.ts";
+import { createCheck, readSchema } from "../schema/validator.ts";
+import type { MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
+import { findPresets, type PresetFile, readPreset } from "./file.ts";
+import { fillParameters, type Parameter, type ParameterUse } from "./fill.ts";
+import { resolveParameters, SETTINGS } from "./parameters.ts";
+
+type Hooks = ResolvedConfig["hooks"];
+
+/** What the presets in use add, in their order. */
+export interface LoadedPresets {
+  mappings: MappingSource[];
+  /** Those without a file are about the configuration. */
+  findings: Finding[];
+  /** Which key of a preset's file has its value from which key of the configuration. */
+  origins: { file: string; key: string; origin: string }[];
+  /** The presets' files, by absolute path. */
+  sources: Map<string, Source>;
+}
+
+/** Reads the presets that a configuration uses from the folder `root`, and fills in their parameters. */
+export function loadPresets(hooks: Hooks, root: string): LoadedPresets {
+  const loaded: LoadedPresets = { mappings: [], findings: [], origins: [], sources: new Map() };
+  const known = findPresets(root);
+  for (const [index, use] of hooks.presets.entries()) {
+    const first = hooks.presets.slice(0, index).find((other) => toPath(other) === toPath(use));
+    if (!known.includes(use.name)) {
+      loaded.findings.push(error(use.key, `unknown preset "${use.name}"${didYouMean(use.name, known)}`));
+    } else if (first?.name === use.name) {
+      const message = `the preset "${use.name}" is already used at ${first.key}: give one of them another path in with`;
+      loaded.findings.push(error(use.key, message));
+    } else {
+      expandPreset(readPreset(use.name, root), use, { mail: hooks.mail, loaded });
+    }
+  }
+  return loaded;
+}
+
+function toPath(use: PresetUse): unknown {
+  return use.with["path"] ?? use.name;
+}
+
+/** A problem with a value that the configuration gave a preset belongs to the configuration. */
+export function toOrigin<Problem extends { file?: string; key?: string }>(
+  problem: Problem,
+  origins: LoadedPresets["origins"],
+): Problem {
+  const from = origins.find(({ file, key }) => file === problem.file && isWithin(problem.key ?? "", key));
+  return from ? { ...problem, key: from.origin, file: undefined } : problem;
+}
+
+/** Checks the parameters, fills them in, and checks the mappings that come of it. */
+function expandPreset(
+  { preset, file, folder, source }: PresetFile,
+  use: PresetUse,
+  { mail, loaded }: { mail: Hooks["mail"]; loaded: LoadedPresets },
+): void {
+  loaded.sources.set(file, source);
+  const { parameters, findings: refused } = resolveParameters(preset, use, mail);
+  loaded.findings.push(...refused);
+  if (refused.length > 0) return;
+
+  const readFile = (name: string): string => readFileSync(path.join(folder, name), "utf8");
+  for (const [index, template] of preset.mappings.entries()) {
+    const key = `mappings[${index}]`;
+    const { value, uses } = fillParameters(toWhole(template, preset, parameters), key, { parameters, readFile });
+    const findings = [...checkDeclared(uses, parameters, preset), ...checkMapping(value, index)];
+    loaded.findings.push(...findings.map((finding) => ({ ...finding, file })));
+    loaded.origins.push(...uses.map((part) => ({ file, key: part.key, origin: toOriginKey(part, parameters, use) })));
+    if (!isMapping(value)) continue;
+    const hook = String(parameters.get("path")?.value);
+    const id = preset.mappings.length === 1 ? hook : `${hook}-${value.id ?? index}`;
+    const mapping = parameters.get("fields")?.value === "full" ? withPayload(value) : value;
+    loaded.mappings.push({ mapping, id, preset: preset.name, file, key, transformsDir: folder, baseDir: folder });
+  }
+}
+
+/** A mapping with what all mappings of its preset have in common, and with the settings that are given. */
+function toWhole(template: object, { common = {} }: Preset, parameters: ReadonlyMap<string, Parameter>): object {
+  const match = { path: { $param: "path" }, ...toObject(common["match"]), ...toObject(Reflect.get(template, "match")) };
+  const given = SETTINGS.filter((name) => parameters.has(name)).map((name) => [name, { $param: name }]);
+  return { ...common, ...template, match, ...Object.fromEntries(given) };
+}
+
+function toObject(value: unknown): object {
+  return isObject(value) ? value : {};
+}
+
+/** The message with the whole payload below it, which is not cut. */
+function withPayload(mapping: MappingInput): MappingInput {
+  const payload = mapping.forEach === undefined ? "payload" : "item";
+  const messageTemplate = `${mapping.messageTemplate ?? ""}\n\nPayload:\n{{json ${payload}}}`;
+  return { ...mapping, messageTemplate, maxMessageLength: undefined };
+}
+
+/** The key of the configuration that a value comes from. */
+function toOriginKey(
+  { name, path: inside }: ParameterUse,
+  parameters: ReadonlyMap<string, Parameter>,
+  use: PresetUse,
+): string {
+  const parameter = parameters.get(name);
+  return parameter ? inside.reduce<string>(appendSegment, parameter.key) : use.key;
+}
+
+function checkDeclared(
+  uses: ParameterUse[],
+  parameters: ReadonlyMap<string, Parameter>,
+  { parameters: own = {} }: Preset,
+): Finding[] {
+  const known = [...STANDARD, ...Object.keys(own)];
+  return uses
+    .filter(({ name }) => !parameters.has(name) && !known.includes(name))
+    .map(({ key, name }) => error(key, `the preset has no parameter "${name}"${didYouMean(name, known)}`));
+}
+
+const STANDARD: string[] = ["secret", ...SETTINGS];
+
+const findMappingProblems = createCheck(() => readSchema("mapping"), { all: true });
+
+function isMapping(value: unknown): value is MappingInput {
+  return findMappingProblems(value).length === 0;
+}
+
+function checkMapping(value: unknown, index: number): Finding[] {
+  return findMappingProblems(value).map((problem) =>
+    error(toKeyPath(["mappings", index, ...problem.segments]), toConfigProblem(problem).message),
+  );
+}

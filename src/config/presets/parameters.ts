@@ -1,0 +1,128 @@
+import { appendSegment, isObject } from "../../shared/json.ts";
+import { error, type Finding } from "../rules/finding.ts";
+import type { Preset } from "../schema/generated.ts";
+import { toConfigProblem } from "../schema/problems.ts";
+import { compileSchema, readSchema } from "../schema/validator.ts";
+import type { PresetUse, ResolvedConfig } from "../types.ts";
+import type { Parameter } from "./fill.ts";
+
+/** Settings of a mapping that every preset takes: one that is given replaces the preset's own. */
+export const SETTINGS = [
+  "instructions",
+  "name",
+  "sessionKey",
+  "deliver",
+  "channel",
+  "to",
+  "model",
+  "thinking",
+  "wakeMode",
+  "timeoutSeconds",
+] as const;
+
+type Schema = Record<string, unknown>;
+type Schemas = Record<string, Schema>;
+
+const NAMES: Schema = { type: ["string", "array"], items: { type: "string", minLength: 1 } };
+const SWITCH: Schema = { type: "boolean", default: true };
+
+/** What a preset names in `ignore` with `true`. */
+const IGNORE: Schemas = {
+  self: { ...NAMES, description: "The agent's own account, so that it does not answer itself." },
+  bots: { ...SWITCH, description: "What bots did." },
+  drafts: { ...SWITCH, description: "Drafts." },
+  labels: { ...NAMES, description: "What has one of these labels. `*` stands for any characters." },
+  branches: { ...NAMES, description: "What is about one of these branches." },
+  senders: { ...NAMES, description: "What these accounts did." },
+};
+
+/** The JSON Schema of what `with` may hold. */
+export function toParametersSchema(preset: Preset): Schema {
+  const { name, parameters = {}, required = [], common } = preset;
+  const properties: Schemas = {
+    ...(common?.["auth"] !== undefined && { secret: SECRET }),
+    path: { type: "string", pattern: "[^/]", default: name, description: "The hook's name: what follows hooks.path." },
+    ...(preset.events && { events: toEventsSchema(preset.events) }),
+    ...(preset.ignore && { ignore: toIgnoreSchema(preset.ignore) }),
+    ...parameters,
+    fields: {
+      enum: ["short", "full"],
+      default: "short",
+      description: "full: the message ends with the whole payload.",
+    },
+    ...settingSchemas(),
+  };
+  return { type: "object", additionalProperties: false, required, properties };
+}
+
+const SECRET: Schema = {
+  type: ["string", "array"],
+  minLength: 1,
+  minItems: 1,
+  items: { type: "string", minLength: 1 },
+  description:
+    "The secret that the sender signs with; a list while it is rotated. Without it, the hook token is needed.",
+};
+
+/** Names, and each family of names as `pull_request.*`. */
+function toEventsSchema({ known, default: usual }: NonNullable<Preset["events"]>): Schema {
+  const families = known.filter((event) => event.includes(".")).map((event) => event.replace(/\.[^.]*$/, ".*"));
+  return {
+    type: "array",
+    items: { enum: ["*", ...new Set(families), ...known] },
+    default: usual,
+    description: "The events that lead to an action.",
+  };
+}
+
+function toIgnoreSchema(ignore: NonNullable<Preset["ignore"]>): Schema {
+  const properties = Object.entries(ignore).map(([name, own]) => [name, own === true ? IGNORE[name] : own]);
+  return {
+    type: "object",
+    additionalProperties: false,
+    default: {},
+    description: "What leads to no action, and is recorded as skipped.",
+    properties: Object.fromEntries(properties),
+  };
+}
+
+/** Without their defaults, since only what is given replaces what the preset says. */
+function settingSchemas(): Schemas {
+  const { properties } = readSchema("mapping");
+  return Object.fromEntries(
+    SETTINGS.map((name) => {
+      const { default: _, ...schema } = isObject(properties) && isObject(properties[name]) ? properties[name] : {};
+      return [name, schema];
+    }),
+  );
+}
+
+/**
+ * The parameters of a use, by name, with their defaults. Those in `with` take precedence over the block that the preset's
+ * defaults come from.
+ */
+export function resolveParameters(
+  preset: Preset,
+  use: PresetUse,
+  mail: ResolvedConfig["hooks"]["mail"],
+): { parameters: Map<string, Parameter>; findings: Finding[] } {
+  const schema = toParametersSchema(preset);
+  const known = isObject(schema["properties"]) ? schema["properties"] : {};
+  const shared = preset.defaultsFrom === "hooks.mail" ? Object.entries(mail) : [];
+  const keys = new Map([
+    ...shared.map(([name]) => [name, appendSegment("hooks.mail", name)] as const),
+    ...Object.keys(use.with).map((name) => [name, appendSegment(`${use.key}.with`, name)] as const),
+  ]);
+  const keyOf = (name: string): string => keys.get(name) ?? appendSegment(`${use.key}.with`, name);
+
+  const values: Record<string, unknown> = structuredClone({
+    ...Object.fromEntries(shared.filter(([name]) => Object.hasOwn(known, name))),
+    ...use.with,
+  });
+  const findings = compileSchema(schema, { all: true, fillDefaults: true })(values).map((problem) => {
+    const [name = "", ...rest] = problem.segments;
+    return error(rest.reduce<string>(appendSegment, keyOf(String(name))), toConfigProblem(problem).message);
+  });
+  const parameters = Object.entries(values).map(([name, value]) => [name, { value, key: keyOf(name) }] as const);
+  return { parameters: new Map(parameters), findings };
+}
