@@ -10,13 +10,14 @@ import { builtInDrivers } from "../src/config/plugins.ts";
 import { assembleSchema } from "../src/config/schema/assemble.ts";
 import { readSchema } from "../src/config/schema/validator.ts";
 import { writeLookAlikes } from "./look-alikes.ts";
+import { withPresets } from "./presets.ts";
 import { writeReference } from "./reference.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const configSchema = assembleSchema(builtInDrivers);
 
 const outputs = [
-  { file: "schemas/config.json", text: `${JSON.stringify(configSchema, undefined, 2)}\n` },
+  { file: "schemas/config.json", text: `${JSON.stringify(withPresets(configSchema), undefined, 2)}\n` },
   { file: "src/config/schema/generated.ts", text: await writeConfigTypes() },
   { file: "transforms/hookline.d.ts", text: await writeAuthorTypes() },
   { file: "src/boundary/look-alikes.generated.ts", text: writeLookAlikes() },
