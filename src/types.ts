@@ -32,6 +32,11 @@ export const MAIN_SESSION = "main";
 
 /** Hooks that the service answers itself, without a mapping. */
 export const BUILT_IN_HOOKS = ["wake", "agent"] as const;
+type BuiltInHook = (typeof BUILT_IN_HOOKS)[number];
+
+export function isBuiltInHook(hook: string): hook is BuiltInHook {
+  return BUILT_IN_HOOKS.some((name) => name === hook);
+}
 
 /** A verified request with its body. It contains no secret of the sender. */
 export interface HookRequest {

@@ -10,6 +10,12 @@ beforeAll(async () => {
         presets: ["mail"],
         mappings: [
           { match: { path: "orders" }, forEach: "orders.order", messageTemplate: "{{item.name}} #{{item.$id}}" },
+          {
+            match: { path: "sized", where: { required: ["small"] } },
+            maxBodyBytes: 100,
+            messageTemplate: "{{length}}",
+          },
+          { match: { path: "sized" }, maxBodyBytes: 1_000_000, messageTemplate: "{{length}}" },
           { match: { path: "upload" }, messageTemplate: "{{note}}: {{files.[0].name}} {{files.[0].content}}" },
         ],
       },
@@ -67,4 +73,19 @@ test.each([
     headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
   });
   expect(replay.status).toBe(202);
+});
+
+test("maxBodyBytes of a mapping is its own limit, also above that of all hooks", async () => {
+  const post = async (hook: string, payload: object, length: number): Promise<unknown> => {
+    const filled = { ...payload, message: "x".repeat(length - JSON.stringify({ ...payload, message: "" }).length) };
+    const { status, body } = await service.post(hook, filled);
+    return [status, body.error];
+  };
+  const tooLarge = (limit: number): unknown => [413, `The body is over the limit of ${limit} bytes.`];
+  const { maxBodyBytes } = service.hookline.program().config.hooks;
+  expect(await post("sized", { length: 1 }, 1_000_000)).toEqual([202, undefined]);
+  expect(await post("sized", { length: 1 }, 1_000_001)).toEqual(tooLarge(1_000_000));
+  expect(await post("sized", { length: 1, small: true }, 100)).toEqual([202, undefined]);
+  expect(await post("sized", { length: 1, small: true }, 101)).toEqual(tooLarge(100));
+  expect(await post("agent", {}, maxBodyBytes + 1)).toEqual(tooLarge(maxBodyBytes));
 });

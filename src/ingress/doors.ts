@@ -29,7 +29,7 @@ export interface DoorRequest {
  * `credential` is a name, never the secret: `token:default`. It stays the same when the secret is rotated. `refusal` is a
  * sentence for the caller: no error, because building one for each wrong guess is expensive.
  */
-export type Verification = ({ credential: string } | { refusal: string }) & {
+export type Verification = ({ credential: string; allowsEmptyBody?: boolean } | { refusal: string }) & {
   /** The request used a deprecated form: a warning for the log, and headers for the answer. */
   deprecation?: { warning: string; headers: Record<string, string> };
 };

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
+import type { MappingIndex } from "../mapping/match.ts";
 import { SECRET_HEADERS, TOKEN_PARAMETER } from "../shared/secret.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
@@ -17,6 +18,7 @@ export interface IngressProgram {
     hooks: Pick<ResolvedConfig["hooks"], "enabled" | "path" | "maxBodyBytes" | "bodyTimeoutMs">;
   };
   doors: Doors;
+  mappings: Pick<MappingIndex, "maxBodyBytes">;
 }
 
 export interface HookOptions {
@@ -47,7 +49,8 @@ export function createServeHook({ current, telemetry, findParser, receive, refus
     const { hooks } = program.config;
     const door = program.doors.find(hook);
     if (!door.methods.includes(exchange.method)) throw wrongMethod(door);
-    const limits = { maxBytes: hooks.maxBodyBytes, timeoutMs: hooks.bodyTimeoutMs };
+    const maxBytes = program.mappings.maxBodyBytes(hook ?? "", hooks.maxBodyBytes);
+    const limits = { maxBytes, timeoutMs: hooks.bodyTimeoutMs };
     let body: Promise<Buffer> | undefined;
     const doorRequest: DoorRequest = {
       hook,
@@ -57,7 +60,7 @@ export function createServeHook({ current, telemetry, findParser, receive, refus
       readBody: () => (body ??= readBody(exchange, limits)),
     };
 
-    const { credential, deprecation } = await verify(door, doorRequest, exchange);
+    const { credential, deprecation, allowsEmptyBody } = await verify(door, doorRequest, exchange);
     if (deprecation) telemetry.log.warn(deprecation.warning, { requestId: exchange.id, client: exchange.client });
     // Only after the credential: without one, a caller must not learn which names exist.
     if (hook === undefined) throw new HookError("not_found");
@@ -67,10 +70,11 @@ export function createServeHook({ current, telemetry, findParser, receive, refus
 
     const request = toHookRequest(exchange, { hook, query: withoutToken(doorRequest.query), credential });
     try {
-      requireDeclaredSize(exchange, limits.maxBytes);
+      requireDeclaredSize(exchange, maxBytes);
       const parse = findParser(request.contentType);
       request.rawBody = await doorRequest.readBody();
-      Object.assign(request, await parse(request.rawBody));
+      const isEmpty = allowsEmptyBody && request.rawBody.length === 0;
+      Object.assign(request, isEmpty ? { payload: {} } : await parse(request.rawBody));
     } catch (error) {
       if (error instanceof HookError) await refused?.(request, error);
       throw error;

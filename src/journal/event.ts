@@ -114,15 +114,15 @@ function toOrigin(request: HookRequest, secrets: readonly PayloadPath[]): Origin
   };
 }
 
-/** The original bytes, unless a path leads to something in the payload: then JSON. */
+/** The original bytes, unless there are none or a path leads to something in the payload: then JSON. */
 function toStoredBody(
   { contentType, rawBody, payload }: HookRequest,
   secrets: readonly PayloadPath[],
 ): Pick<StoredRequest, "contentType" | "body"> {
-  if (secrets.length === 0) return { contentType, body: rawBody };
   // It was not parsed, so the paths cannot be followed.
-  if (payload === undefined) return { contentType, body: Buffer.alloc(0) };
+  if (payload === undefined) return { contentType, body: secrets.length === 0 ? rawBody : Buffer.alloc(0) };
   const redacted = redactPayload(payload, secrets);
-  if (redacted === payload) return { contentType, body: rawBody };
+  // A body without bytes would count as not stored.
+  if (redacted === payload && rawBody.length > 0) return { contentType, body: rawBody };
   return { contentType: "application/json", body: Buffer.from(JSON.stringify(redacted)) };
 }

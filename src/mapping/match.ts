@@ -4,7 +4,7 @@ import { compileSchema } from "../config/schema/validator.ts";
 import type { MappingSource } from "../config/types.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import { appendSegment, readOwn } from "../shared/json.ts";
-import type { HookRequest } from "../types.ts";
+import { type HookRequest, isBuiltInHook } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 import { type Report, reportBacktracking } from "./report.ts";
 
@@ -13,6 +13,8 @@ export interface MappingIndex {
   mappings: readonly CompiledMapping[];
   /** The first mapping that takes the request. */
   find(request: HookRequest): CompiledMapping | undefined;
+  /** The largest body that a mapping of the hook takes; `byDefault`: the limit of a mapping without its own. In bytes. */
+  maxBodyBytes(hook: string, byDefault: number): number;
   /**
    * Why no mapping takes the request, for the operator: each that names its hook, with the first condition that fails.
    * undefined: no mapping that its credential sees names the hook.
@@ -33,6 +35,11 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
       (byPath.get(request.hook) ?? anyPath).find(
         (mapping) => isVisible(mapping, request) && mapping.match.failing(request) === undefined,
       ),
+    maxBodyBytes(hook, byDefault) {
+      const candidates = isBuiltInHook(hook) ? [] : (byPath.get(hook) ?? anyPath);
+      if (candidates.length === 0) return byDefault;
+      return Math.max(...candidates.map(({ source }) => source.mapping.maxBodyBytes ?? byDefault));
+    },
     explain(request) {
       const named = (byPath.get(request.hook) ?? []).filter(
         (mapping) => mapping.match.path !== undefined && isVisible(mapping, request),

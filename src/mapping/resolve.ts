@@ -3,7 +3,7 @@ import { HookError } from "../errors.ts";
 import { createId } from "../shared/id.ts";
 import { isObject, readPath, replaceAt } from "../shared/json.ts";
 import type { TransformCall } from "../transforms/runner.ts";
-import { BUILT_IN_HOOKS, type HookAction, type HookRequest, type LogLine, type Resolution } from "../types.ts";
+import { type HookAction, type HookRequest, isBuiltInHook, type LogLine, type Resolution } from "../types.ts";
 import { requireValid, resolveBuiltIn } from "./built-in.ts";
 import type { CompiledMapping, ForEach } from "./compile.ts";
 import { fillDraft, type FilledDraft, renderDraft, toBase } from "./draft.ts";
@@ -26,9 +26,9 @@ export async function resolveRequest(
   { mappings, config, channels, run }: ResolveOptions,
 ): Promise<Resolution> {
   requireIdempotencyKey(request);
-  const builtIn = BUILT_IN_HOOKS.find((hook) => hook === request.hook);
-  if (builtIn) {
-    const { action, idempotencyKey, warnings } = resolveBuiltIn(builtIn, request.payload, { config, channels });
+  const { hook } = request;
+  if (isBuiltInHook(hook)) {
+    const { action, idempotencyKey, warnings } = resolveBuiltIn(hook, request.payload, { config, channels });
     const idempotency = toChosenKey(request.idempotencyKey ?? idempotencyKey);
     return { actions: [action], idempotency, warnings, log: [] };
   }
@@ -41,12 +41,19 @@ export async function resolveRequest(
 
   const log: LogLine[] = [];
   try {
+    requireBodySize(request, mapping.source.mapping.maxBodyBytes ?? config.hooks.maxBodyBytes);
     if (mapping.check) requireValid(mapping.check, request.payload);
     const budget = createBudget(request.rawBody.length);
     return await resolveItems({ mapping, request, config, channels, run, budget, log });
   } catch (error) {
     throw withDetail(error, { mapping: mapping.source.id, log });
   }
+}
+
+/** The limit of the path, which was checked before, may be that of another mapping. */
+function requireBodySize({ rawBody }: HookRequest, maxBodyBytes: number): void {
+  if (rawBody.length <= maxBodyBytes) return;
+  throw new HookError("body_too_large", { message: `The body is over the limit of ${maxBodyBytes} bytes.` });
 }
 
 /** Everything that is the same for all items of a request. */

@@ -41,6 +41,8 @@ export interface SignatureVerifier {
   handshake?(request: SignedRequest, result: SignatureResult): Handshake | undefined | Promise<Handshake | undefined>;
   /** The only status that the sender takes for success. */
   accept?: 200;
+  /** Some requests of this sender have no body: their payload is an empty object. */
+  allowsEmptyBody?: boolean;
   /** How long the sender waits for an answer, in milliseconds. */
   senderTimeoutMs?: number;
   /** Signs a request as this sender would. Some senders sign in the body, which is then returned. */

@@ -11,7 +11,7 @@ const door: Door = {
     if (signature === undefined) return { refusal: "The signature is missing." };
     const [first] = await readBody();
     if (signature !== String(first)) return { refusal: "The signature is wrong." };
-    return { credential: `auth:${query["as"] ?? "checksum"}` };
+    return { credential: `auth:${query["as"] ?? "checksum"}`, allowsEmptyBody: query["as"] === "notifier" };
   },
   async handshake({ method, query, readBody }) {
     const challenge = method === "GET" ? query["challenge"] : /^ping (.*)/.exec(String(await readBody()))?.[1];
@@ -26,6 +26,14 @@ describe.each(TRANSPORTS)("through the %s, a door", (transport) => {
     const headers = { "x-signature": String("{".charCodeAt(0)) };
     expect((await send("/hooks/any?as=other", { headers, body: '{"a":1}' })).status).toBe(200);
     expect(received).toMatchObject([{ credential: "auth:other", payload: { a: 1 }, query: { as: "other" } }]);
+  });
+
+  test("may allow an empty body", async () => {
+    const { send, received } = await startIngress(transport, { doors });
+    const headers = { "x-signature": "undefined" };
+    expect((await send("/hooks/any?as=notifier", { headers })).status).toBe(200);
+    expect(received).toMatchObject([{ payload: {}, payloadIsBody: false, rawBody: Buffer.alloc(0) }]);
+    await expectRefusal(await send("/hooks/any", { headers }), 400, "invalid_json");
   });
 
   test("refuses with 401, which counts as a failed credential, and other credentials do not help", async () => {

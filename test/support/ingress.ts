@@ -62,7 +62,11 @@ export async function startIngress(transport: Transport, settings: Settings = {}
       void records.log.push({ level, message, fields });
 
   const server = createServer({
-    current: () => ({ config: { hooks, gateway }, doors: doors ?? createDoors(hooks.tokens) }),
+    current: () => ({
+      config: { hooks, gateway },
+      doors: doors ?? createDoors(hooks.tokens),
+      mappings: { maxBodyBytes: (_hook, byDefault) => byDefault },
+    }),
     telemetry: withLog({ debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") }),
     findParser: createParsers({ readMail: async (source) => ({ mail: String(source) }) }),
     receive: async (request) => {

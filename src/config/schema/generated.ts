@@ -629,6 +629,10 @@ export interface MappingInput {
     reason: string;
   }[];
   /**
+   * Largest body, after decompression, in bytes. Default: hooks.maxBodyBytes, which it may exceed.
+   */
+  maxBodyBytes?: number;
+  /**
    * What becomes of the request.
    */
   action?: "wake" | "agent";

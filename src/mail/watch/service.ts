@@ -3,6 +3,7 @@ import type { Drivers } from "../../config/plugins.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { MappingIndex } from "../../mapping/match.ts";
 import type { MailSource } from "../source.ts";
 import { openMailStore } from "../store/open.ts";
 import { createMailPost } from "./post.ts";
@@ -19,6 +20,7 @@ export interface MailServiceOptions {
 /** The part of a program that concerns mail. */
 interface MailProgram {
   config: ResolvedConfig;
+  mappings: Pick<MappingIndex, "maxBodyBytes">;
   drivers: Pick<Drivers, "mailSources">;
   /** undefined: no mailbox is configured. */
   mailSource: MailSource | undefined;
@@ -84,10 +86,11 @@ export function createMailService({ store, send, telemetry }: MailServiceOptions
     return queue;
   }
 
-  function createWatch({ config, mailSource: source }: MailProgram): MailWatch | undefined {
-    const settings = config.hooks.mail;
+  function createWatch(program: MailProgram): MailWatch | undefined {
+    const source = program.mailSource;
+    const settings = program.config.hooks.mail;
     if (!source || !settings.autoStart) return undefined;
-    const hooks = (): ResolvedConfig["hooks"] => (current?.config ?? config).hooks;
+    const hooks = (): ResolvedConfig["hooks"] => (current ?? program).config.hooks;
     return createMailWatch({
       source,
       settings,
@@ -97,7 +100,7 @@ export function createMailService({ store, send, telemetry }: MailServiceOptions
         send,
         target: () => ({ url: `http://127.0.0.1${hooks().path}/mail`, token: hooks().token }),
       }),
-      maxBodyBytes: () => hooks().maxBodyBytes,
+      maxBodyBytes: () => (current ?? program).mappings.maxBodyBytes("mail", hooks().maxBodyBytes),
       log,
     });
   }
