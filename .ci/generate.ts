@@ -1,5 +1,5 @@
 /**
- * Generates files from the schemas: schemas/config.json, the configuration's schema for editors;
+ * Generates files from the schemas: schemas/config.json and auth.json, the configuration's schema for editors;
  * src/config/schema/generated.ts, its types; transforms/hookline.d.ts, the types of a transform; and docs/reference/.
  * From Unicode's data: src/boundary/look-alikes.generated.ts. With --check, fails if a file is out of date.
  */
@@ -7,7 +7,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { compile, type JSONSchema } from "json-schema-to-typescript";
 import { builtInDrivers } from "../src/config/plugins.ts";
-import { assembleSchema } from "../src/config/schema/assemble.ts";
+import { assembleAuth, assembleSchema } from "../src/config/schema/assemble.ts";
 import { readSchema } from "../src/config/schema/validator.ts";
 import { writeLookAlikes } from "./look-alikes.ts";
 import { withPresets } from "./presets.ts";
@@ -15,13 +15,15 @@ import { writeReference } from "./reference.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const configSchema = assembleSchema(builtInDrivers);
+const authSchema = assembleAuth(builtInDrivers.providers);
 
 const outputs = [
   { file: "schemas/config.json", text: `${JSON.stringify(withPresets(configSchema), undefined, 2)}\n` },
+  { file: "schemas/auth.json", text: `${JSON.stringify(authSchema, undefined, 2)}\n` },
   { file: "src/config/schema/generated.ts", text: await writeConfigTypes() },
   { file: "transforms/hookline.d.ts", text: await writeAuthorTypes() },
   { file: "src/boundary/look-alikes.generated.ts", text: writeLookAlikes() },
-  ...Object.entries(writeReference(configSchema)).map(([file, text]) => ({ file, text })),
+  ...Object.entries(writeReference(configSchema, authSchema)).map(([file, text]) => ({ file, text })),
 ];
 for (const { file, text } of outputs) {
   if (!process.argv.includes("--check")) await writeFile(path.join(root, file), text);

@@ -5,6 +5,7 @@ import { PassThrough } from "node:stream";
 import type { Command } from "commander";
 import { createProgram } from "../src/cli/main.ts";
 import { HTTP_ERRORS } from "../src/errors.ts";
+import { providers } from "../src/providers/index.ts";
 
 const root = path.join(import.meta.dirname, "..");
 
@@ -26,11 +27,11 @@ interface Schema {
   $ref?: string;
 }
 
-/** Text by file. `config` is the assembled schema of the configuration. */
-export function writeReference(config: Schema): Record<string, string> {
+/** Text by file. `config` and `auth` are the assembled schemas of the configuration and of a mapping's `auth`. */
+export function writeReference(config: Schema, auth: Schema): Record<string, string> {
   return {
     "docs/reference/config.md": writeConfig(config),
-    "docs/reference/mapping.md": writeMapping(readSchema("mapping.json")),
+    "docs/reference/mapping.md": writeMapping(readSchema("mapping.json"), auth),
     "docs/reference/errors.md": writeErrors(),
     "docs/reference/cli.md": writeCli(),
     "docs/reference/api.md": writeApi(),
@@ -111,8 +112,9 @@ function toType(schema: Schema): string {
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``;
   if (schema.enum) return schema.enum.map((value) => `\`${String(value)}\``).join(", ");
   if (schema.anyOf) return schema.anyOf.map(toType).join(" or ");
+  if (schema.$ref === "auth.json") return "[auth](#auth)";
   if (schema.$ref) return `[mapping](mapping.md)`;
-  if (schema.items) return `list of ${toType(schema.items)}`;
+  if (schema.items) return `${schema.type === "array" ? "" : "string or "}list of ${toType(schema.items)}`;
   return [schema.type ?? (schema.oneOf ? "object" : "any")].flat().join(" or ");
 }
 
@@ -123,7 +125,7 @@ function toTable(rows: string[][]): string {
   return ["| Key | Type | Default | Meaning |", "|---|---|---|---|", ...body].join("\n");
 }
 
-function writeMapping(mapping: Schema): string {
+function writeMapping(mapping: Schema, auth: Schema): string {
   const rows = Object.entries(mapping.properties ?? {}).flatMap(([name, schema]) => rowsOf(name, schema, {}));
   return join(
     "# Mapping fields",
@@ -131,7 +133,25 @@ function writeMapping(mapping: Schema): string {
     mapping.description,
     "See [templates and mappings](../guide/mappings.md).",
     toTable(rows),
+    "## auth",
+    "See [receive from GitHub, Stripe, Slack](../guide/senders.md).",
+    ...writeAuth(auth),
   );
+}
+
+/** The keys of all schemes together, then which scheme has which. */
+function writeAuth({ oneOf: schemes = [] }: Schema): string[] {
+  const rows = schemes.flatMap(({ properties = {} }) =>
+    Object.entries(properties).flatMap(([name, schema]) => (name === "scheme" ? [] : rowsOf(name, schema, {}))),
+  );
+  const distinct = [...new Map(rows.map((row) => [row.join(), row])).values()];
+  const lines = schemes.map(({ properties = {}, required = [] }) => {
+    const { scheme, ...keys } = properties;
+    const names = Object.keys(keys).map((name) => `\`${name}\`${required.includes(name) ? "" : "?"}`);
+    const { docs } = providers[String(scheme?.const)] ?? {};
+    return `| \`${String(scheme?.const)}\` | ${names.join(", ")} | ${docs ? `[page](${docs})` : ""} |`;
+  });
+  return [toTable(distinct), ["| Scheme | Keys | Sender's page |", "|---|---|---|", ...lines].join("\n")];
 }
 
 function writeErrors(): string {

@@ -13,8 +13,8 @@ import { promisify } from "node:util";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseSource } from "../src/config/parse/source.ts";
 import { builtInDrivers } from "../src/config/plugins.ts";
-import { assembleSchema } from "../src/config/schema/assemble.ts";
-import { compileSchema, readSchema } from "../src/config/schema/validator.ts";
+import { assembleReferences, assembleSchema } from "../src/config/schema/assemble.ts";
+import { compileSchema } from "../src/config/schema/validator.ts";
 import { isObject } from "../src/shared/json.ts";
 import { startModels } from "./support/models.ts";
 import { startSlack } from "./support/slack.ts";
@@ -54,7 +54,10 @@ describe("every command and every file of a page works", () => {
 });
 
 describe("every part of a configuration that a page shows is valid", () => {
-  const check = compileSchema(assembleSchema(builtInDrivers), { all: true, references: [readSchema("mapping")] });
+  const check = compileSchema(assembleSchema(builtInDrivers), {
+    all: true,
+    references: assembleReferences(builtInDrivers),
+  });
   const fragments = pages.flatMap((page) =>
     blocksOf(page).flatMap(({ language, file, text }) =>
       language === "json5" && !file ? [[page, text] as const] : [],

@@ -13,10 +13,10 @@ import { type References, resolveReferences } from "./references.ts";
 import { type Origin, resolveConfig } from "./resolve.ts";
 import type { Finding } from "./rules/finding.ts";
 import { applyRules } from "./rules/rules.ts";
-import { assembleSchema } from "./schema/assemble.ts";
+import { assembleReferences, assembleSchema } from "./schema/assemble.ts";
 import type { UserConfig, ValidConfig } from "./schema/generated.ts";
 import { type SchemaProblem, toConfigProblem } from "./schema/problems.ts";
-import { createCheck, readSchema, type SchemaCheck } from "./schema/validator.ts";
+import { createCheck, type SchemaCheck } from "./schema/validator.ts";
 import type { ResolvedConfig } from "./types.ts";
 
 /** A configuration that fits its schema, with everything that still keeps it from being used. */
@@ -98,7 +98,7 @@ export async function checkConfig(written: unknown, options: CheckOptions): Prom
   if (!isValid(value, invalid)) throw new ConfigError(placeAll([...passable, ...without(invalid, unresolved)]));
 
   const config = resolveConfig(value, options, drivers);
-  const presets = loadPresets(config.hooks, presetsDir);
+  const presets = loadPresets(config.hooks, presetsDir, drivers);
   for (const [presetFile, presetSource] of presets.sources) sources.set(presetFile, presetSource);
   config.hooks.mappings.push(...presets.mappings);
   const findings = [...presets.findings, ...applyRules(config, drivers)].map((finding) =>
@@ -135,7 +135,7 @@ function renameChannels(value: unknown): void {
 }
 
 /** The blocks whose schemas are those of drivers. */
-const DRIVER_BLOCKS = ["agents.providers", "channels", "hooks.mail.source"];
+const DRIVER_BLOCK = /^(?:agents\.providers|channels|hooks\.mail\.source|hooks\.mappings\[\d+\]\.auth)(?![^.[])/;
 
 /**
  * Fills in the defaults, and finds what does not fit the schema. Unknown keys are removed, so that the rest can be checked
@@ -148,9 +148,7 @@ function checkSchema(
 ): Record<"unknown" | "invalid", ConfigProblem[]> {
   const check = drivers === builtInDrivers ? checkBuiltIn : createConfigCheck(drivers);
   const find = (): SchemaProblem[] =>
-    check(value).filter(
-      ({ path: key }) => missing.length === 0 || !DRIVER_BLOCKS.some((block) => isWithin(key, block)),
-    );
+    check(value).filter(({ path: key }) => missing.length === 0 || !DRIVER_BLOCK.test(key));
   const unknown = find().filter((problem) => problem.unknown);
   for (const { segments } of unknown) removeKey(value, segments);
   return { unknown: unknown.map(toConfigProblem), invalid: [...missing, ...find().map(toConfigProblem)] };
@@ -167,13 +165,8 @@ function createConfigCheck(drivers: Drivers): SchemaCheck {
   return createCheck(() => assembleSchema(drivers), {
     all: true,
     fillDefaults: true,
-    // A mapping's defaults are applied when it is compiled, for those of presets too.
-    references: [withoutDefaults(readSchema("mapping"))],
+    references: assembleReferences(drivers),
   });
-}
-
-function withoutDefaults(schema: Record<string, unknown>): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(schema, (key, part: unknown) => (key === "default" ? undefined : part)));
 }
 
 function isValid(_value: unknown, problems: ConfigProblem[]): _value is ValidConfig {

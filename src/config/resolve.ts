@@ -20,7 +20,7 @@ export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, dri
   return {
     file,
     baseDir,
-    gateway: { ...gateway, token: auth?.token?.trim() },
+    gateway: { ...gateway, token: auth?.token?.trim(), publicUrl: gateway.publicUrl?.replace(/\/+$/, "") },
     hooks: resolveHooks(valid.hooks, { file, baseDir }),
     agents: resolveAgents(valid.agents),
     channels: valid.channels,

@@ -66,7 +66,14 @@ export interface ResolvedConfig {
   file: string | undefined;
   /** Folder that relative paths were resolved against. */
   baseDir: string;
-  gateway: { host: string; port: number; token: string | undefined; trustedProxies: string[] };
+  gateway: {
+    host: string;
+    port: number;
+    token: string | undefined;
+    trustedProxies: string[];
+    /** Without a slash at the end. */
+    publicUrl: string | undefined;
+  };
   hooks: Omit<ValidHooks, Converted> & {
     /** The current secret of the default token, for the service's own requests; empty if none is set. */
     token: string;

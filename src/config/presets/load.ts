@@ -4,8 +4,10 @@ import { appendSegment, isObject, isWithin, toKeyPath } from "../../shared/json.
 import type { Source } from "../parse/source.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { MappingInput, Preset } from "../schema/generated.ts";
-import { didYouMean, toConfigProblem } from "../schema/problems.ts";
-import { createCheck, readSchema } from "../schema/validator.ts";
+import { assembleReferences } from "../schema/assemble.ts";
+import { didYouMean, type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
+import { createCheck, type SchemaCheck } from "../schema/validator.ts";
+import type { Drivers } from "../plugins.ts";
 import type { MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
 import { fillParameters, type Parameter, type ParameterUse } from "./fill.ts";
@@ -25,7 +27,7 @@ export interface LoadedPresets {
 }
 
 /** Reads the presets that a configuration uses from the folder `root`, and fills in their parameters. */
-export function loadPresets(hooks: Hooks, root: string): LoadedPresets {
+export function loadPresets(hooks: Hooks, root: string, drivers: Drivers): LoadedPresets {
   const loaded: LoadedPresets = { mappings: [], findings: [], origins: [], sources: new Map() };
   const known = findPresets(root);
   for (const [index, use] of hooks.presets.entries()) {
@@ -36,7 +38,7 @@ export function loadPresets(hooks: Hooks, root: string): LoadedPresets {
       const message = `the preset "${use.name}" is already used at ${first.key}: give one of them another path in with`;
       loaded.findings.push(error(use.key, message));
     } else {
-      expandPreset(readPreset(use.name, root), use, { mail: hooks.mail, loaded });
+      expandPreset(readPreset(use.name, root), use, { mail: hooks.mail, drivers, loaded });
     }
   }
   return loaded;
@@ -59,7 +61,7 @@ export function toOrigin<Problem extends { file?: string; key?: string }>(
 function expandPreset(
   { preset, file, folder, source }: PresetFile,
   use: PresetUse,
-  { mail, loaded }: { mail: Hooks["mail"]; loaded: LoadedPresets },
+  { mail, drivers, loaded }: { mail: Hooks["mail"]; drivers: Drivers; loaded: LoadedPresets },
 ): void {
   loaded.sources.set(file, source);
   const { parameters, findings: refused } = resolveParameters(preset, use, mail);
@@ -70,10 +72,12 @@ function expandPreset(
   for (const [index, template] of preset.mappings.entries()) {
     const key = `mappings[${index}]`;
     const { value, uses } = fillParameters(toWhole(template, preset, parameters), key, { parameters, readFile });
-    const findings = [...checkDeclared(uses, parameters, preset), ...checkMapping(value, index)];
+    const problems = createMappingCheck(drivers)(value);
+    const refusals = problems.map((problem) => toFinding(problem, index));
+    const findings = [...checkDeclared(uses, parameters, preset), ...refusals];
     loaded.findings.push(...findings.map((finding) => ({ ...finding, file })));
     loaded.origins.push(...uses.map((part) => ({ file, key: part.key, origin: toOriginKey(part, parameters, use) })));
-    if (!isMapping(value)) continue;
+    if (!isMapping(value, problems)) continue;
     const hook = String(parameters.get("path")?.value);
     const id = preset.mappings.length === 1 ? hook : `${hook}-${value.id ?? index}`;
     const mapping = parameters.get("fields")?.value === "full" ? withPayload(value) : value;
@@ -122,14 +126,23 @@ function checkDeclared(
 
 const STANDARD: string[] = ["secret", ...SETTINGS];
 
-const findMappingProblems = createCheck(() => readSchema("mapping"), { all: true });
+/** The schemes of an `auth` are known only once the plugins are. */
+const mappingChecks = new WeakMap<Drivers, SchemaCheck>();
 
-function isMapping(value: unknown): value is MappingInput {
-  return findMappingProblems(value).length === 0;
+/** The defaults of an `auth` are filled in, as in the configuration. */
+function createMappingCheck(drivers: Drivers): SchemaCheck {
+  const known = mappingChecks.get(drivers);
+  if (known) return known;
+  const [mapping, ...references] = assembleReferences(drivers);
+  const check = createCheck(() => mapping, { all: true, fillDefaults: true, references });
+  mappingChecks.set(drivers, check);
+  return check;
 }
 
-function checkMapping(value: unknown, index: number): Finding[] {
-  return findMappingProblems(value).map((problem) =>
-    error(toKeyPath(["mappings", index, ...problem.segments]), toConfigProblem(problem).message),
-  );
+function isMapping(_value: unknown, problems: SchemaProblem[]): _value is MappingInput {
+  return problems.length === 0;
+}
+
+function toFinding(problem: SchemaProblem, index: number): Finding {
+  return error(toKeyPath(["mappings", index, ...problem.segments]), toConfigProblem(problem).message);
 }

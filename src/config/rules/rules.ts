@@ -3,6 +3,7 @@ import { appendSegment } from "../../shared/json.ts";
 import type { Drivers } from "../plugins.ts";
 import type { ResolvedConfig } from "../types.ts";
 import { checkAgents } from "./agents.ts";
+import { checkAuth } from "./auth.ts";
 import type { Finding } from "./finding.ts";
 import { checkEnabled, checkGateway, checkHooksPath } from "./gateway.ts";
 import { checkMail } from "./mail.ts";
@@ -11,10 +12,10 @@ import { checkTokens } from "./tokens.ts";
 
 /** Finds what the schema cannot express. No finding contains a secret. */
 export function applyRules(config: ResolvedConfig, drivers: Drivers): Finding[] {
-  return [...RULES.flatMap((rule) => rule(config)), ...checkDrivers(config, drivers)];
+  return [...RULES.flatMap((rule) => rule(config, drivers)), ...checkDrivers(config, drivers)];
 }
 
-const RULES: ((config: ResolvedConfig) => Finding[])[] = [
+const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkGateway,
   checkEnabled,
   checkTokens,
@@ -23,6 +24,7 @@ const RULES: ((config: ResolvedConfig) => Finding[])[] = [
   checkChannelNames,
   checkMail,
   checkMappings,
+  checkAuth,
   checkMappingModels,
   checkAgents,
 ];
@@ -38,6 +40,11 @@ function checkDrivers({ agents, channels, hooks, baseDir }: ResolvedConfig, driv
       checkBlock(appendSegment("channels", name), block, drivers.channels[name]),
     ),
     ...(source ? checkBlock("hooks.mail.source", source, drivers.mailSources[source.kind]) : []),
+    ...hooks.mappings.flatMap(({ mapping: { auth }, key, file }) =>
+      auth
+        ? checkBlock(`${key}.auth`, auth, drivers.providers[auth.scheme]).map((finding) => ({ ...finding, file }))
+        : [],
+    ),
   ];
 
   function checkBlock(place: string, block: object, definition: DriverDefinition<unknown> | undefined): Finding[] {

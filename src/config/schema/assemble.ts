@@ -5,6 +5,28 @@ import { readSchema } from "./validator.ts";
 
 type Definitions = Record<string, DriverDefinition<unknown>>;
 
+/** The schemas that the configuration's own refers to: that of a mapping, and of its `auth` with a branch for each scheme. */
+export function assembleReferences({
+  providers,
+}: Drivers): [mapping: Record<string, unknown>, auth: Record<string, unknown>] {
+  return [withoutDefaults(readSchema("mapping")), assembleAuth(providers)];
+}
+
+/** A mapping's defaults are applied when it is compiled. Those of its `auth` are filled in with the configuration's. */
+function withoutDefaults(schema: Record<string, unknown>): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(schema, (key, part: unknown) => (key === "default" ? undefined : part)));
+}
+
+/** The schema of `auth`. */
+export function assembleAuth(providers: Drivers["providers"]): Record<string, unknown> {
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    $id: "hookline/auth.json",
+    title: "Auth",
+    ...toChoice("providers", "How a sender proves itself.", providers, "scheme"),
+  };
+}
+
 /** The configuration's schema: the base, a branch for each kind of agent and mail source, and a block for each channel. */
 export function assembleSchema({ agents, channels, mailSources }: Drivers): Record<string, unknown> {
   const base = readSchema("config.base");
@@ -19,16 +41,16 @@ export function assembleSchema({ agents, channels, mailSources }: Drivers): Reco
   };
 }
 
-/** One of several blocks, told apart by `kind`. */
-function toChoice(part: string, description: string, definitions: Definitions): object {
+/** One of several blocks, told apart by their key `kind` or `scheme`. */
+function toChoice(part: string, description: string, definitions: Definitions, key = "kind"): object {
   return {
     type: "object",
     description,
-    discriminator: { propertyName: "kind" },
-    oneOf: Object.entries(definitions).map(([kind, { schema }]) => ({
-      ...withId(schema, `${part}/${kind}`),
-      required: ["kind", ...toArray(schema["required"])],
-      properties: { kind: { const: kind }, ...toObject(schema["properties"]) },
+    discriminator: { propertyName: key },
+    oneOf: Object.entries(definitions).map(([name, { schema }]) => ({
+      ...withId(schema, `${part}/${name}`),
+      required: [key, ...toArray(schema["required"])],
+      properties: { [key]: { const: name }, ...toObject(schema["properties"]) },
     })),
   };
 }

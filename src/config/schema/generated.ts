@@ -206,6 +206,10 @@ export interface Preset {
 }
 
 /**
+ * How its sender proves itself; needs match.path. Absent: by the hook token. Mappings of one path with the same auth share it.
+ */
+export type Auth = {scheme: string; [option: string]: unknown};
+/**
  * The mailbox.
  */
 export type MailSource = MailSourcesImap | MailSourcesGmail;
@@ -234,7 +238,7 @@ export interface UserConfig {
    */
   plugins?: string[];
   /**
-   * The HTTP server. Changes take effect at the next start.
+   * The HTTP server. Changes of host, port and trustedProxies take effect at the next start.
    */
   gateway?: {
     /**
@@ -258,6 +262,10 @@ export interface UserConfig {
      * Addresses or CIDR ranges whose X-Forwarded-For counts.
      */
     trustedProxies?: string[];
+    /**
+     * The service's address as senders know it, without the hooks path: https://hooks.example.com. Some sign it.
+     */
+    publicUrl?: string;
   };
   /**
    * The hook interface.
@@ -603,6 +611,7 @@ export interface MappingInput {
         [k: string]: unknown;
       }
     | boolean;
+  auth?: Auth;
   /**
    * Template. The event's name, as {{headers.x-github-event}}.{{action}}, shown with the event and compared with events.
    */
@@ -1164,7 +1173,7 @@ export interface ValidConfig {
    */
   plugins?: string[];
   /**
-   * The HTTP server. Changes take effect at the next start.
+   * The HTTP server. Changes of host, port and trustedProxies take effect at the next start.
    */
   gateway: {
     /**
@@ -1188,6 +1197,10 @@ export interface ValidConfig {
      * Addresses or CIDR ranges whose X-Forwarded-For counts.
      */
     trustedProxies: string[];
+    /**
+     * The service's address as senders know it, without the hooks path: https://hooks.example.com. Some sign it.
+     */
+    publicUrl?: string;
   };
   /**
    * The hook interface.

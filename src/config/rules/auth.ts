@@ -1,0 +1,48 @@
+import type { Drivers } from "../plugins.ts";
+import type { MappingSource, ResolvedConfig } from "../types.ts";
+import { error, type Finding, warning } from "./finding.ts";
+
+/** A shorter one could be guessed. Some senders choose secrets of 20 characters. */
+const MIN_LENGTH = 16;
+
+/** An `auth` has a path, secrets of its own, and the address if the sender signs it. */
+export function checkAuth(config: ResolvedConfig, { providers }: Drivers): Finding[] {
+  return config.hooks.mappings.flatMap((source) => {
+    const { auth, match } = source.mapping;
+    if (!auth) return [];
+    const key = `${source.key}.auth`;
+    const findings = [
+      ...(match?.path === undefined ? [error(key, "needs match.path: it applies to the requests to one path")] : []),
+      ...(auth["secret"] === undefined ? [] : checkSecrets(`${key}.secret`, auth["secret"], config.gateway.token)),
+      ...(providers[auth.scheme]?.signsUrl ? checkUrl(`${key}.url`, source, config.gateway.publicUrl) : []),
+    ];
+    return findings.map((finding) => ({ ...finding, file: source.file }));
+  });
+}
+
+function checkSecrets(key: string, secret: unknown, gatewayToken: string | undefined): Finding[] {
+  return [secret].flat().flatMap((text, index) => {
+    const at = Array.isArray(secret) ? `${key}[${index}]` : key;
+    return checkSecret(at, String(text).trim(), gatewayToken);
+  });
+}
+
+function checkSecret(key: string, secret: string, gatewayToken: string | undefined): Finding[] {
+  if (secret === "") return [error(key, "is blank: set the secret that the sender uses")];
+  if (secret === gatewayToken) {
+    return [error(key, "must not be the same as gateway.auth.token: senders of hooks would be operators")];
+  }
+  return secret.length < MIN_LENGTH
+    ? [warning(key, `is shorter than ${MIN_LENGTH} characters and could be guessed`)]
+    : [];
+}
+
+function checkUrl(key: string, { mapping: { auth } }: MappingSource, publicUrl: string | undefined): Finding[] {
+  const url = auth?.["url"] ?? publicUrl;
+  if (url === undefined) {
+    return [error(key, `is required, or gateway.publicUrl: ${auth?.scheme} signs the address that it posts to`)];
+  }
+  return typeof url === "string" && /^https?:/.test(url) && URL.canParse(url)
+    ? []
+    : [error(key, "must be an http or https address")];
+}
