@@ -123,7 +123,7 @@ export interface Resolution {
   reason?: string;
   /** One key for the event, or one for each action. Unless other content is a conflict, the first event wins. */
   idempotency?: { keys: string[]; perAction: boolean; conflictOnOtherContent: boolean };
-  /** Sentences for the caller about ignored fields. */
+  /** Sentences for the caller about fields and keys that were not used. */
   warnings: string[];
   log: LogLine[];
 }

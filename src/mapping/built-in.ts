@@ -23,7 +23,7 @@ export function resolveBuiltIn(
     ...terms,
     allowsUnsafe: false,
     trustedName: hook,
-    requestedKey: filled.sessionKey,
+    isRequestedKey: () => true,
   });
   return { action, idempotencyKey, warnings: findUnknownFields(hook, payload) };
 }

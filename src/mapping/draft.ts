@@ -22,7 +22,7 @@ type Fields = Omit<ActionOverride, "kind" | "mode" | "wakeMode">;
 export type FilledDraft = Draft &
   Required<Pick<Draft, "name" | "deliver" | "channel" | "mode" | "allowUnsafeExternalContent">>;
 
-/** The draft that the mapping's settings and templates give. */
+/** The draft that the mapping's settings and templates give, without its session key. */
 export function renderDraft({ source, templates }: CompiledMapping, context: object, budget: Budget): Draft {
   const { mapping } = source;
   const render = (field: TemplateField): string | undefined => templates[field]?.render(context, budget);
@@ -32,7 +32,6 @@ export function renderDraft({ source, templates }: CompiledMapping, context: obj
     text: renderText("textTemplate"),
     message: renderText("messageTemplate"),
     name: render("name"),
-    sessionKey: render("sessionKey"),
     deliver: mapping.deliver,
     channel: render("channel"),
     to: render("to"),

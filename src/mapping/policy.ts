@@ -17,8 +17,10 @@ export interface Terms {
   agent?: AgentAction["agent"];
   /** The name that the operator wrote: a static one, or the path of the hook. */
   trustedName?: string;
-  /** The session key that the request chose, in its payload or through a template. */
-  requestedKey?: string;
+  /** Whether the request chose the session key, in its payload, through a template or through a transform. */
+  isRequestedKey(key: string): boolean;
+  /** An action without a session key gets its own session, rather than the default one. */
+  ownSession?: boolean;
 }
 
 /** Turns the draft into an action. Throws a `HookError` that names the field if policy refuses it. */
@@ -53,7 +55,7 @@ export function resolveTurnSettings(
 
 function toAgentFields(
   draft: FilledDraft,
-  { config, channels, requestedKey, trustedName, agent }: Terms,
+  { config, channels, isRequestedKey, ownSession, trustedName, agent }: Terms,
 ): Omit<AgentAction, "allowUnsafeExternalContent"> {
   const { name, sessionKey, mode: wakeMode, deliver, timeoutSeconds } = draft;
   const model = requireAllowedModel(requireShort("model", draft.model), config.agents);
@@ -67,7 +69,10 @@ function toAgentFields(
     agent,
     name,
     trustedName: name === trustedName || undefined,
-    sessionKey: resolveSessionKey(sessionKey, sessionKey === requestedKey, config.hooks),
+    sessionKey:
+      sessionKey === undefined
+        ? ((ownSession ? undefined : config.hooks.defaultSessionKey) ?? `hook:${createId()}`)
+        : requireSessionKey(sessionKey, isRequestedKey(sessionKey), config.hooks),
     wakeMode,
     deliver,
     channel,
@@ -124,13 +129,9 @@ function requireAllowedModel(
 const MAX_KEY_LENGTH = 256;
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
-/**
- * The session of an agent action; `key` is trimmed, `byRequest` means that the request chose it. Hooks have their own
- * key space: a key that reads like the main session's becomes another one.
- */
-function resolveSessionKey(key: string | undefined, byRequest: boolean, hooks: ResolvedConfig["hooks"]): string {
-  if (key === undefined) return hooks.defaultSessionKey ?? `hook:${createId()}`;
-  if (byRequest && !hooks.allowRequestSessionKey) throw keyRefused("cannot be chosen by a request");
+/** `key` is trimmed. Hooks have their own key space: a key that reads like the main session's becomes another one. */
+function requireSessionKey(key: string, byRequest: boolean, hooks: ResolvedConfig["hooks"]): string {
+  if (byRequest && !hooks.allowRequestSessionKey) throw keyRefused("cannot be chosen by a request", BY_REQUEST);
   if (key.length > MAX_KEY_LENGTH) throw keyRefused(`can have ${MAX_KEY_LENGTH} characters at most`);
   if (CONTROL.test(key) || !key.isWellFormed()) throw keyRefused("must not contain control characters");
   const prefixes = hooks.allowedSessionKeyPrefixes;
@@ -140,6 +141,10 @@ function resolveSessionKey(key: string | undefined, byRequest: boolean, hooks: R
   return key.toLowerCase() === MAIN_SESSION ? `hook:${MAIN_SESSION}` : key;
 }
 
-function keyRefused(reason: string): HookError {
-  return new HookError("session_key_refused", { message: `sessionKey ${reason}.` });
+const BY_REQUEST =
+  "hooks.allowRequestSessionKey is false, so a session key from a payload, a template or a transform is refused. " +
+  'If the transform chooses keys by itself, set transform.sessionKeys to "trusted".';
+
+function keyRefused(reason: string, detail?: string): HookError {
+  return new HookError("session_key_refused", { message: `sessionKey ${reason}.`, detail: { message: detail } });
 }

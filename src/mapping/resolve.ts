@@ -1,15 +1,23 @@
-import { createHash } from "node:crypto";
 import { HookError } from "../errors.ts";
-import { createId } from "../shared/id.ts";
 import { isObject, readPath, replaceAt } from "../shared/json.ts";
 import type { TransformCall } from "../transforms/runner.ts";
 import { type HookAction, type HookRequest, isBuiltInHook, type LogLine, type Resolution } from "../types.ts";
 import { requireValid, resolveBuiltIn } from "./built-in.ts";
 import type { CompiledMapping, ForEach } from "./compile.ts";
 import { fillDraft, type FilledDraft, renderDraft, toBase } from "./draft.ts";
+import {
+  coalesceActions,
+  findIncomplete,
+  type ItemKey,
+  renderKeys,
+  requireIdempotencyKey,
+  toChosenKey,
+  toEventKey,
+  toItemKeys,
+} from "./keys.ts";
 import type { MappingIndex } from "./match.ts";
 import { type Terms, toAction } from "./policy.ts";
-import { type Budget, createBudget } from "./template/template.ts";
+import { type Budget, createBudget, type RenderedKey } from "./template/template.ts";
 import { type RunTransform, shareTimeLimit, transformDraft } from "./transform.ts";
 
 export interface ResolveOptions extends Pick<Terms, "config" | "channels"> {
@@ -77,6 +85,7 @@ async function resolveItems(job: Job): Promise<Resolution> {
   const { maxFanOut } = config.hooks;
   const actions: HookAction[] = [];
   const keys: ItemKey[] = [];
+  const warnings = new Set<string>();
   const events: string[] = [];
   const reasons: string[] = [];
   const itemJob = mapping.forEach ? { ...job, run: shareTimeLimit(run) } : job;
@@ -85,7 +94,8 @@ async function resolveItems(job: Job): Promise<Resolution> {
     actions.push(...resolved.actions);
     if (resolved.event !== undefined) events.push(resolved.event);
     if (resolved.reason !== undefined) reasons.push(resolved.reason);
-    keys.push({ rendered: resolved.key, actions: resolved.actions.length });
+    for (const warning of resolved.warnings) warnings.add(warning);
+    keys.push({ rendered: resolved.dedupe, actions: resolved.actions.length });
     requireFanOut(actions.length, maxFanOut);
   }
   // The caller's own key takes precedence over the mapping's.
@@ -93,31 +103,39 @@ async function resolveItems(job: Job): Promise<Resolution> {
     toChosenKey(request.idempotencyKey) ??
     (mapping.templates.dedupe && (mapping.forEach ? toItemKeys(keys) : toEventKey(keys[0]?.rendered)));
   const reason = actions.length > 0 ? undefined : (reasons[0] ?? `${mapping.forEach?.text} lists nothing`);
-  return { mapping: mapping.source.id, event: events[0], actions, reason, idempotency, warnings: [], log };
+  return { mapping: mapping.source.id, event: events[0], actions, reason, idempotency, warnings: [...warnings], log };
 }
 
 /** What one item became. Without actions, it has a reason. */
-interface ResolvedItem extends Pick<Resolution, "actions" | "event" | "reason"> {
-  key?: string;
+interface ResolvedItem extends Pick<Resolution, "actions" | "event" | "reason" | "warnings"> {
+  dedupe?: RenderedKey;
 }
 
 async function resolveItem(item: Item, job: Job): Promise<ResolvedItem> {
   const { mapping, request, budget, run, log } = job;
   const { channelNames } = job.config;
-  const { bundle, filter, templates } = mapping;
+  const { bundle, filter } = mapping;
   const context = createContext(request, item);
   const event = filter.nameEvent(context, budget);
   const ignored = filter.findReason(event, context, budget);
-  if (ignored !== undefined) return { event, actions: [], reason: ignored };
-  const base = fillDraft(renderDraft(mapping, context, budget), request.hook);
-  const key = templates.dedupe?.renderKey(context, budget);
+  if (ignored !== undefined) return { event, actions: [], reason: ignored, warnings: [] };
+  const keys = renderKeys(mapping, context, budget);
+  const sessionKey = keys.session?.incomplete ? undefined : keys.session?.text;
+  const base = fillDraft({ ...renderDraft(mapping, context, budget), sessionKey }, request.hook);
   const drafts = bundle
     ? await transformDraft(base, { run, bundle, input: toTransformCall(base, item, request), channelNames, log })
     : [base];
-  const terms = toTerms(base, job);
-  const actions = drafts.map((draft) => toAction(fillDraft(draft, request.hook), terms));
+  const terms = { ...toTerms(base, job), ownSession: keys.session?.incomplete };
+  const filled = drafts.map((draft) => fillDraft(draft, request.hook));
+  const actions = filled.map((draft) => toAction(draft, terms));
   const reason = actions.length > 0 ? undefined : "the transform gave no action";
-  return { event, actions: coalesceActions(actions, mapping, context, budget), reason, key };
+  const turns = filled.filter(({ kind }) => kind === "agent");
+  const warnings = findIncomplete({
+    session: turns.some((turn) => turn.sessionKey === undefined) ? keys.session : undefined,
+    coalesce: turns.length > 0 ? keys.coalesce : undefined,
+    dedupe: request.idempotencyKey === undefined && actions.length > 0 ? keys.dedupe : undefined,
+  });
+  return { event, actions: coalesceActions(actions, mapping, keys.coalesce), reason, warnings, dedupe: keys.dedupe };
 }
 
 /**
@@ -148,9 +166,8 @@ function toTransformCall(base: FilledDraft, { payload, each }: Item, request: Ho
 
 /** A name or key from a template with placeholders is the request's choice, also if a transform keeps it. */
 function toTerms({ name, sessionKey }: FilledDraft, { mapping, request, config, channels }: Job): Terms {
-  const { allowUnsafeExternalContent, instructions, agent } = mapping.source.mapping;
+  const { allowUnsafeExternalContent, instructions, agent, transform } = mapping.source.mapping;
   const { templates, match } = mapping;
-  const isRequested = templates.sessionKey?.isStatic === false;
   // A blank name becomes the path of the request, which only `match.path` fixes.
   const isOwnName = templates.name?.isStatic && name !== request.hook;
   return {
@@ -160,7 +177,8 @@ function toTerms({ name, sessionKey }: FilledDraft, { mapping, request, config, 
     instructions,
     agent,
     trustedName: isOwnName ? name : match.path,
-    requestedKey: isRequested ? sessionKey : undefined,
+    isRequestedKey: (key) =>
+      key === sessionKey ? templates.sessionKey?.isStatic === false : transform?.sessionKeys !== "trusted",
   };
 }
 
@@ -183,21 +201,6 @@ function requireFanOut(actions: number, maxFanOut: number): void {
   throw new HookError("fan_out_too_large", { message: `This request would result in more than ${maxFanOut} actions.` });
 }
 
-/** A wake needs no key, because a heartbeat takes all pending ones. Several actions of one item are numbered. */
-function coalesceActions(
-  actions: HookAction[],
-  { coalesce }: CompiledMapping,
-  context: object,
-  budget: Budget,
-): HookAction[] {
-  const key = toKey(coalesce?.key.render(context, budget));
-  if (!coalesce || key === undefined) return actions;
-  const { windowMs } = coalesce;
-  return actions.map((action, index) =>
-    action.kind === "agent" ? { ...action, coalesce: { key: numberKey(key, index), windowMs } } : action,
-  );
-}
-
 /** Adds for the operator which mapping it was and what its transform had logged. */
 function withDetail(error: unknown, detail: { mapping: string; log: LogLine[] }): unknown {
   // Only a payload nested thousands of levels deep makes a template exhaust the stack.
@@ -208,54 +211,3 @@ function withDetail(error: unknown, detail: { mapping: string; log: LogLine[] })
 }
 
 const TOO_DEEP = new HookError("invalid_payload", { message: "The payload is nested too deeply." });
-
-type Idempotency = NonNullable<Resolution["idempotency"]>;
-
-/** In characters. A longer key of a template is replaced by its hash; a longer header is refused. */
-const MAX_KEY_LENGTH = 255;
-const VISIBLE = /^[\x21-\x7e]+$/;
-
-/** Throws a `HookError` if the `Idempotency-Key` header is present and not a valid key. */
-function requireIdempotencyKey({ idempotencyKey: key }: HookRequest): void {
-  if (key === undefined || (key.length <= MAX_KEY_LENGTH && VISIBLE.test(key))) return;
-  const message = `Idempotency-Key must be 1 to ${MAX_KEY_LENGTH} visible ASCII characters.`;
-  throw new HookError("invalid_idempotency_key", { message });
-}
-
-/** A key from header or body. The same key with other content is the caller's mistake. */
-function toChosenKey(key: string | undefined): Idempotency | undefined {
-  return key === undefined ? undefined : { keys: [key], perAction: false, conflictOnOtherContent: true };
-}
-
-/** The key of the whole event, from the `dedupe` template; none if that renders blank. */
-function toEventKey(rendered: string | undefined): Idempotency | undefined {
-  const key = toKey(rendered);
-  return key === undefined ? undefined : { keys: [key], perAction: false, conflictOnOtherContent: false };
-}
-
-/** What `dedupe` renders for one item, and the number of actions the item became. */
-interface ItemKey {
-  rendered: string | undefined;
-  actions: number;
-}
-
-/** One key per action. An item without a key never counts as a duplicate. */
-function toItemKeys(items: ItemKey[]): Idempotency | undefined {
-  const keys = items.flatMap(({ rendered, actions }) => {
-    const key = toKey(rendered) ?? createId();
-    return Array.from({ length: actions }, (_, index) => numberKey(key, index));
-  });
-  return keys.length === 0 ? undefined : { keys, perAction: true, conflictOnOtherContent: false };
-}
-
-/** The key of the action at `index` among those that one item became. */
-function numberKey(key: string, index: number): string {
-  return index === 0 ? key : `${key}#${index + 1}`;
-}
-
-/** The rendered text as a key; none if it is blank. */
-function toKey(rendered: string | undefined): string | undefined {
-  const key = rendered?.trim() ?? "";
-  if (key.length <= MAX_KEY_LENGTH) return key || undefined;
-  return `sha256:${createHash("sha256").update(key).digest("hex")}`;
-}

@@ -133,12 +133,31 @@ describe("transform", () => {
       expect(await actionsOf(agent, { sessionKey: " MAIN " })).toMatchObject([{ sessionKey: "hook:main" }]);
     });
 
-    test("if requests may not choose a key, the transform may, but not by keeping theirs", async () => {
+    describe("if requests may not choose a session key", () => {
       const config = { hooks: { allowRequestSessionKey: false } };
-      const keyed = { ...agent, sessionKey: "order:{{id}}" };
-      expect(await actionsOf(keyed, { sessionKey: "mine" }, { config })).toMatchObject([{ sessionKey: "mine" }]);
-      const kept = run(keyed, ({ base }) => base, { config });
-      await expect(kept).rejects.toMatchObject({ status: 400, code: "session_key_refused" });
+      const trusted = { transform: { module: "check.ts", sessionKeys: "trusted" } } as const;
+      const refused = {
+        status: 400,
+        code: "session_key_refused",
+        detail: { message: expect.stringMatching(/"trusted"/) },
+      };
+
+      test.each<[string, MappingInput]>([
+        ["a literal key of the mapping", { sessionKey: "shop" }],
+        ["a key that a trusted transform returns", { ...trusted, sessionKey: "order:{{id}}" }],
+      ])("%s passes", async (_what, mapping) => {
+        const { actions } = await run({ ...agent, ...mapping }, () => ({ sessionKey: "shop" }), { config });
+        expect(actions).toMatchObject([{ sessionKey: "shop" }]);
+      });
+
+      test.each<[string, MappingInput]>([
+        ["a key that a transform returns", {}],
+        ["another key than the mapping's", { sessionKey: "other" }],
+        ["a templated key that a trusted transform keeps", { ...trusted, sessionKey: "{{to}}" }],
+      ])("%s does not", async (_what, mapping) => {
+        const kept = run({ ...agent, ...mapping }, ({ payload }) => ({ sessionKey: Object(payload).to }), { config });
+        await expect(kept).rejects.toMatchObject(refused);
+      });
     });
   });
 

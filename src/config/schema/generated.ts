@@ -658,7 +658,7 @@ export interface MappingInput {
    */
   name?: string;
   /**
-   * Template. The agent's session. Default: hooks.defaultSessionKey, else a random hook:<uuid>.
+   * Template. The agent's session. Default: hooks.defaultSessionKey, else a random hook:<uuid>, which it also is where the payload lacks a value of the template.
    */
   sessionKey?: string;
   /**
@@ -714,7 +714,7 @@ export interface MappingInput {
    */
   forEachNarrows?: boolean;
   /**
-   * Template of the idempotency key; with forEach, of each item's. Empty: none.
+   * Template of the idempotency key; with forEach, of each item's. Empty, or without one of its values: none.
    */
   dedupe?: string;
   /**
@@ -743,7 +743,7 @@ export interface MappingInput {
    */
   coalesce?: {
     /**
-     * Template; with forEach, of each item's. Empty: it runs by itself.
+     * Template; with forEach, of each item's. Empty, or without one of its values: it runs by itself.
      */
     key: string;
     /**
@@ -775,6 +775,10 @@ export interface MappingInput {
      * strict: a fresh context for each call.
      */
     isolation?: "request" | "strict";
+    /**
+     * request: a session key that the transform returns counts as chosen by the request, so hooks.allowRequestSessionKey applies. trusted: it counts as yours, as a literal sessionKey of the mapping does.
+     */
+    sessionKeys?: "request" | "trusted";
     /**
      * Values the transform may see, by name; usually ${ENV} or ${file:PATH}.
      */

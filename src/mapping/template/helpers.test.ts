@@ -38,9 +38,12 @@ describe("helpers", () => {
     ["part 2", "part 2"],
     ["2026-99-99", "2026-99-99"],
     [1e300, "1e+300"],
-    [null, ""],
   ])("date of %j is %s", (value, expected) => {
     expect(HELPERS["date"]?.run(value)).toBe(expected);
+  });
+
+  test.each(["date", "lower", "upper", "join", "truncate"])("%s of a missing value is missing", (name) => {
+    expect([undefined, null].map((value) => HELPERS[name]?.run(value, 5))).toEqual([undefined, undefined]);
   });
 
   test("date takes a format", () => {

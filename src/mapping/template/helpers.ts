@@ -19,12 +19,12 @@ export const HELPERS: Record<string, Helper> = {
     run: (...values) => values.find((value) => value !== undefined && value !== null && value !== ""),
   },
   /** At most this many characters; a text that was cut ends in `…`. */
-  truncate: { takes: [2, 2], readsText: true, run: truncate },
+  truncate: { takes: [2, 2], readsText: true, run: ofValue(truncate) },
   /** The items of a list, separated by `, ` or the second value. */
-  join: { takes: [1, 2], run: join },
-  lower: { takes: [1, 1], run: (value) => toText(value).toLowerCase() },
-  upper: { takes: [1, 1], run: (value) => toText(value).toUpperCase() },
-  date: { takes: [1, 2], run: renderDate },
+  join: { takes: [1, 2], run: ofValue(join) },
+  lower: { takes: [1, 1], run: ofValue((value) => toText(value).toLowerCase()) },
+  upper: { takes: [1, 1], run: ofValue((value) => toText(value).toUpperCase()) },
+  date: { takes: [1, 2], run: ofValue(renderDate) },
   /** Same type, same value. */
   eq: { takes: [2, 2], run: (left, right) => left === right },
   /** The first value that `if` takes for false, else the last one (`at(-1)`). */
@@ -33,6 +33,11 @@ export const HELPERS: Record<string, Helper> = {
   or: { takes: [1, Infinity], run: (...values) => values.at(values.findIndex(isTrue)) },
   not: { takes: [1, 1], run: (value) => !isTrue(value) },
 };
+
+/** A missing value stays missing. */
+function ofValue(run: Helper["run"]): Helper["run"] {
+  return (value, ...rest) => (value === undefined || value === null ? undefined : run(value, ...rest));
+}
 
 function truncate(value: unknown, length: unknown): string {
   const text = toText(value);

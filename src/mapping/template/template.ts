@@ -11,11 +11,17 @@ export interface Template {
   fields: ReadonlySet<string>;
   /** Sees only the context's own fields. Throws a `HookError` if the text exceeds the budget. */
   render(context: object, budget?: Budget): string;
-  /**
-   * As `render`, but empty if all values are blank, because the template's own words do not identify anything, or if it
-   * reads an `item` or `index` that does not exist.
-   */
-  renderKey(context: object, budget?: Budget): string;
+  /** As `render`, for a text that identifies something. */
+  renderKey(context: object, budget?: Budget): RenderedKey;
+}
+
+/**
+ * incomplete: the key renders a missing or null value, or only blank ones, or reads an `item` or `index` that does not exist.
+ * Its `text` would be the same for unrelated requests.
+ */
+export interface RenderedKey {
+  text: string;
+  incomplete: boolean;
 }
 
 /**
@@ -38,7 +44,7 @@ export function createBudget(bodyBytes = 0): Budget {
 
 /** The state of the current render. Rendering is synchronous, so one variable each is enough. */
 let budget = createBudget();
-let values = { total: 0, blank: 0 };
+let values = { total: 0, blank: 0, missing: 0 };
 
 const handlebars = createHandlebars();
 
@@ -59,7 +65,7 @@ export function compileTemplate(source: string): Template {
     const render = compileProgram(program);
     const text = render({}, createBudget());
     return isStatic(program)
-      ? { isStatic: true, fields, render: () => text, renderKey: () => text }
+      ? { isStatic: true, fields, render: () => text, renderKey: () => ({ text, incomplete: false }) }
       : { isStatic: false, fields, render, renderKey: createRenderKey(render, fields) };
   } catch (error) {
     throw error instanceof TemplateError ? error : toTemplateError(error, source);
@@ -77,17 +83,18 @@ function compileProgram(program: hbs.AST.Program): Template["render"] {
 function createRenderKey(render: Template["render"], fields: Template["fields"]): Template["renderKey"] {
   const needed = ["item", "index"].filter((name) => fields.has(name));
   return (context, limit) => {
-    if (needed.some((name) => readOwn(context, name) === undefined)) return "";
-    values = { total: 0, blank: 0 };
+    if (needed.some((name) => readOwn(context, name) === undefined)) return { text: "", incomplete: true };
+    values = { total: 0, blank: 0, missing: 0 };
     const text = render(context, limit);
-    return values.total > 0 && values.total === values.blank ? "" : text;
+    const { total, blank, missing } = values;
+    return { text, incomplete: missing > 0 || (total > 0 && total === blank) };
   };
 }
 
 function createHandlebars(): typeof Handlebars {
   const instance = Handlebars.create();
   instance.unregisterHelper("log");
-  instance.registerHelper(TEXT_HELPER, (value: unknown) => counted(metered(toText(value))));
+  instance.registerHelper(TEXT_HELPER, (value: unknown) => metered(counted(value)));
   for (const [name, { run, readsText }] of Object.entries(HELPERS)) {
     instance.registerHelper(name, (first: unknown, ...rest: unknown[]) =>
       metered(run(readsText ? readText(first) : first, ...rest.slice(0, -1))),
@@ -110,15 +117,17 @@ function metered<Value>(value: Value): Value {
   return value;
 }
 
-function counted(text: string): string {
+function counted(value: unknown): string {
+  const text = toText(value);
   values.total += 1;
+  if (value === undefined || value === null) values.missing += 1;
   if (text.trim() === "") values.blank += 1;
   return text;
 }
 
 /** Converting a value to text costs its whole length, however little of it the template shows in the end. */
-function readText(value: unknown): string {
-  return typeof value === "string" ? value : metered(toText(value));
+function readText(value: unknown): unknown {
+  return typeof value === "string" || value === undefined || value === null ? value : metered(toText(value));
 }
 
 function spend(characters: number): void {
@@ -128,8 +137,9 @@ function spend(characters: number): void {
 
 /** Own fields only; header names in any case, as in a path. */
 function lookup(object: unknown, key: unknown, { data }: Handlebars.HelperOptions): unknown {
+  const name = metered(toText(key));
   const isHeaders = object === readOwn(data.root, "headers");
-  return readOwn(object, isHeaders ? readText(key).toLowerCase() : readText(key));
+  return readOwn(object, isHeaders ? name.toLowerCase() : name);
 }
 
 /**
