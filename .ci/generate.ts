@@ -1,6 +1,7 @@
 /**
  * Generates files from the schemas: schemas/config.json and auth.json, the configuration's schema for editors;
- * src/config/schema/generated.ts, its types; transforms/hookline.d.ts, the types of a transform; and docs/reference/.
+ * src/config/schema/generated.ts, its types; transforms/hookline.d.ts, the types of a transform; docs/reference/ and
+ * docs/presets/.
  * From Unicode's data: src/boundary/look-alikes.generated.ts. With --check, fails if a file is out of date.
  */
 import { readFile, writeFile } from "node:fs/promises";
@@ -8,10 +9,12 @@ import path from "node:path";
 import { compile, type JSONSchema } from "json-schema-to-typescript";
 import { builtInDrivers } from "../src/config/plugins.ts";
 import { assembleAuth, assembleSchema } from "../src/config/schema/assemble.ts";
+import { findPresets } from "../src/config/presets/file.ts";
+import { writePresetPage } from "../src/config/presets/page.ts";
 import { readSchema } from "../src/config/schema/validator.ts";
 import { writeLookAlikes } from "./look-alikes.ts";
 import { withPresets } from "./presets.ts";
-import { writeReference } from "./reference.ts";
+import { NOTE, writeReference } from "./reference.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const configSchema = assembleSchema(builtInDrivers);
@@ -23,6 +26,7 @@ const outputs = [
   { file: "src/config/schema/generated.ts", text: await writeConfigTypes() },
   { file: "transforms/hookline.d.ts", text: await writeAuthorTypes() },
   { file: "src/boundary/look-alikes.generated.ts", text: writeLookAlikes() },
+  ...findPresets().map((name) => ({ file: `docs/presets/${name}.md`, text: `${NOTE}\n${writePresetPage(name)}` })),
   ...Object.entries(writeReference(configSchema, authSchema)).map(([file, text]) => ({ file, text })),
 ];
 for (const { file, text } of outputs) {

@@ -4,6 +4,7 @@ import { addChannels } from "./commands/channels.ts";
 import { addCheck } from "./commands/check.ts";
 import { addDeadLetters } from "./commands/dead-letters.ts";
 import { addEvents } from "./commands/events.ts";
+import { addPresets } from "./commands/presets.ts";
 import { addServe } from "./commands/serve.ts";
 import { addTest } from "./commands/test.ts";
 import { addTransform } from "./commands/transform.ts";
@@ -34,6 +35,7 @@ export function createProgram(io: CliIo): Command {
   addTry(program, io);
   addTest(program, io);
   addTransform(program, io);
+  addPresets(program, io);
   addChannels(program, io);
   addMail(program, io);
   addEvents(program, io);

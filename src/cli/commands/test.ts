@@ -20,7 +20,7 @@ interface TestFlags {
 export function addTest(program: Command, io: CliIo): void {
   program
     .command("test")
-    .description("Run the samples beside the transforms; exit 1 when an action differs from the expected one.")
+    .description("Run the samples beside transforms and presets; exit 1 when an action differs from the expected one.")
     .argument("[dir]", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
     .option("--config <file>", CONFIG_HELP)
     .option("--update", "record the actual actions as the expected ones", false)

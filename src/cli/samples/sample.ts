@@ -12,10 +12,15 @@ import { isObject } from "../../shared/json.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import type { LogLine } from "../../types.ts";
 
-/** A transform with its samples: `<name>.ts`, `<name>.samples/` and, if it needs one, `<name>.mapping.json`. */
+/**
+ * A transform with its samples: `<name>.ts`, `<name>.samples/` and, if it needs one, `<name>.mapping.json`; or a preset:
+ * `<name>/preset.json` and `<name>/samples/`.
+ */
 export interface SampleSet {
-  /** Relative to the folder of the transforms, without an extension: `ci/triage`. */
+  /** Relative to the folder, without an extension: `ci/triage`. */
   name: string;
+  /** The folder of the preset, absolute; undefined: a transform. */
+  preset?: string;
   /** Relative too; undefined if there is no module beside the samples. */
   module: string | undefined;
   /** Absolute; undefined: the mapping consists of the transform alone. */
@@ -25,7 +30,7 @@ export interface SampleSet {
 
 /**
  * One request and the actions expected of it: `<file>.json` is the body, `<file>.request.json` may hold
- * `{ headers?, query?, now? }`, `<file>.expected.json` holds the actions without their defaults and is missing at first.
+ * `{ headers?, query?, now? }`, `<file>.expected.json` holds the expectation and is missing at first.
  */
 export interface Sample {
   name: string;
@@ -37,16 +42,33 @@ export interface Sample {
 export type SampleResult = { log: LogLine[]; durationMs: number } & (
   | { kind: "passed" }
   | { kind: "updated" }
-  | { kind: "unexpected"; given: object[]; expected: object[] | undefined }
+  | { kind: "unexpected"; given: Expectation; expected: Expectation | undefined }
   | { kind: "failed"; reason: string }
 );
+
+/** The actions without their defaults; with the name of the event, if it has one, and the reason if it is skipped. */
+export type Expectation = object[] | { event?: string; actions: object[]; reason?: string };
 
 const MODULE_EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
 
 /** The samples below a folder, in the order of their names. */
 export function findSamples(folder: string): SampleSet[] {
-  const found = globSync("**/*.samples/", { cwd: folder, exclude: (name) => name === "node_modules" });
-  return found.toSorted().map((samplesFolder) => {
+  const exclude = (name: string): boolean => name === "node_modules";
+  const presets = globSync("**/preset.json", { cwd: folder, exclude })
+    .toSorted()
+    .map((file) => {
+      const preset = path.dirname(path.resolve(folder, file));
+      const name = path.basename(preset);
+      return {
+        name,
+        preset,
+        module: undefined,
+        mappingFile: undefined,
+        samples: listSamples(path.join(preset, "samples")),
+      };
+    });
+  const found = globSync("**/*.samples/", { cwd: folder, exclude });
+  const transforms = found.toSorted().map((samplesFolder) => {
     const name = samplesFolder.slice(0, -".samples".length);
     const mappingFile = path.join(folder, `${name}.mapping.json`);
     const modules = MODULE_EXTENSIONS.map((extension) => name + extension);
@@ -54,13 +76,18 @@ export function findSamples(folder: string): SampleSet[] {
       name,
       module: modules.find((module) => existsSync(path.join(folder, module))),
       mappingFile: existsSync(mappingFile) ? mappingFile : undefined,
-      samples: readdirSync(path.join(folder, samplesFolder))
-        .filter((file) => file.endsWith(".json") && !/\.(expected|request)\.json$/.test(file))
-        .toSorted()
-        .map((file) => path.basename(file, ".json"))
-        .map((sample) => ({ name: sample, file: path.join(folder, samplesFolder, sample) })),
+      samples: listSamples(path.join(folder, samplesFolder)),
     };
   });
+  return [...transforms, ...presets];
+}
+
+function listSamples(folder: string): Sample[] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".json") && !/\.(expected|request)\.json$/.test(file))
+    .toSorted()
+    .map((file) => path.basename(file, ".json"))
+    .map((name) => ({ name, file: path.join(folder, name) }));
 }
 
 export interface RunOptions {
@@ -79,7 +106,7 @@ export async function runSample({ file }: Sample, options: RunOptions): Promise<
   const trial = await tryBody(file, body, options);
   const { log, durationMs } = trial;
   if (!trial.ok) return { kind: "failed", reason: trial.detail ?? trial.error, log, durationMs };
-  const given = toExpectation(trial.actions, body);
+  const given = toExpectation(trial, body);
   const expected = readExpected(`${file}.expected.json`, body);
   if (isDeepStrictEqual(given, expected)) return { kind: "passed", log, durationMs };
   if (!options.update) return { kind: "unexpected", given, expected, log, durationMs };
@@ -118,11 +145,12 @@ function parsePayload(file: string, body: string): unknown {
   }
 }
 
-function readExpected(file: string, body: string): object[] | undefined {
+function readExpected(file: string, body: string): Expectation | undefined {
   const value = readIfPresent(file);
   if (value === undefined) return undefined;
-  if (Array.isArray(value)) return toExpectation(value, body);
-  throw new ConfigError([{ file, message: "Expected a list of actions; [] for none." }]);
+  if (Array.isArray(value)) return toExpectation({ actions: value }, body);
+  if (isObject(value)) return toExpectation(value, body);
+  throw new ConfigError([{ file, message: "Expected a list of actions, or { event, actions, reason }." }]);
 }
 
 function readIfPresent(file: string): unknown {
@@ -147,10 +175,19 @@ const toDefaults = (): Record<string, unknown> => ({
 const ORDER = Object.keys(readSchema("action")["properties"] ?? {});
 
 /**
- * Actions in the form in which they are expected: short, and the same at each run. A random id, which is one that
+ * A result in the form in which it is expected: short, and the same at each run. A random id, which is one that
  * the sample's `body` does not hold, stands as `<uuid>`.
  */
-export function toExpectation(actions: unknown, body: string): object[] {
+export function toExpectation(
+  result: { event?: unknown; actions?: unknown; reason?: unknown },
+  body: string,
+): Expectation {
+  const actions = toExpectedActions(result.actions, body);
+  if (typeof result.event !== "string") return actions;
+  return { event: result.event, actions, ...(typeof result.reason === "string" && { reason: result.reason }) };
+}
+
+function toExpectedActions(actions: unknown, body: string): object[] {
   const text = JSON.stringify(actions).replace(UUID, (id) => (body.includes(id) ? id : "<uuid>"));
   const settled: unknown = JSON.parse(text);
   return Array.isArray(settled) ? settled.filter(isObject).map(withoutDefaults) : [];

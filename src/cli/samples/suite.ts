@@ -11,7 +11,7 @@ import type { TransformRunner } from "../../transforms/runner.ts";
 import { describeError } from "../context.ts";
 import { formatActions, formatDiff, formatLog } from "../format.ts";
 import { type CliIo, print, style } from "../io.ts";
-import { findSamples, runSample, type SampleResult, type SampleSet } from "./sample.ts";
+import { type Expectation, findSamples, runSample, type SampleResult, type SampleSet } from "./sample.ts";
 
 export interface SuiteOptions {
   /** Absolute. */
@@ -56,10 +56,10 @@ async function runSet(set: SampleSet, { folder, runner, update, io }: SuiteOptio
 }
 
 /**
- * What the service would serve with a configuration of this transform's mapping and nothing else, so that a sample gives
- * the same result on every machine. Throws a `ConfigError` with everything that is wrong with module and mapping.
+ * What the service would serve with a configuration of this transform's mapping, or this preset, and nothing else, so that
+ * a sample gives the same result on every machine. Throws a `ConfigError` with everything that is wrong with it.
  */
-async function buildSamples(
+export async function buildSamples(
   set: SampleSet,
   folder: string,
   runner: TransformRunner,
@@ -76,10 +76,14 @@ async function buildSamples(
 const KEY = "hooks.mappings[0]";
 
 async function readMapping(
-  { name, module, mappingFile: file }: SampleSet,
+  { name, preset, module, mappingFile: file }: SampleSet,
   folder: string,
   env: NodeJS.ProcessEnv,
 ): Promise<ReadConfig> {
+  if (preset !== undefined) {
+    const config = { hooks: { presets: [path.basename(preset)] } };
+    return checkConfig(config, { baseDir: folder, env, presetsDir: path.dirname(preset) });
+  }
   if (module === undefined) {
     throw new ConfigError([{ message: `There are samples of ${name}, but no module beside them.` }]);
   }
@@ -127,9 +131,15 @@ function formatBroken(name: string, error: unknown): string[] {
 
 function formatFailure(result: Extract<SampleResult, { kind: "unexpected" | "failed" }>): string[] {
   if (result.kind === "failed") return toPrintable(result.reason).split("\n");
-  const given = formatActions(result.given);
-  if (result.expected) return formatDiff(formatActions(result.expected), given);
+  const given = formatExpectation(result.given);
+  if (result.expected) return formatDiff(formatExpectation(result.expected), given);
   return ["Nothing is expected yet; --update records this:", ...given.map((line) => `  ${line}`)];
+}
+
+function formatExpectation(expectation: Expectation): string[] {
+  if (Array.isArray(expectation)) return formatActions(expectation);
+  const { event, actions, reason } = expectation;
+  return [`event: ${toPrintable(event ?? "")}`, ...formatActions(actions, reason)];
 }
 
 function indent(lines: string[]): string[] {

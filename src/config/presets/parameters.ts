@@ -37,7 +37,7 @@ const IGNORE: Schemas = {
 };
 
 /** The JSON Schema of what `with` may hold. */
-export function toParametersSchema(preset: Preset): Schema {
+export function toParametersSchema(preset: Preset): Schema & { properties: Schemas } {
   const { name, parameters = {}, required = [], common } = preset;
   const properties: Schemas = {
     ...(common?.["auth"] !== undefined && { secret: SECRET }),
@@ -107,7 +107,6 @@ export function resolveParameters(
   mail: ResolvedConfig["hooks"]["mail"],
 ): { parameters: Map<string, Parameter>; findings: Finding[] } {
   const schema = toParametersSchema(preset);
-  const known = isObject(schema["properties"]) ? schema["properties"] : {};
   const shared = preset.defaultsFrom === "hooks.mail" ? Object.entries(mail) : [];
   const keys = new Map([
     ...shared.map(([name]) => [name, appendSegment("hooks.mail", name)] as const),
@@ -116,7 +115,7 @@ export function resolveParameters(
   const keyOf = (name: string): string => keys.get(name) ?? appendSegment(`${use.key}.with`, name);
 
   const values: Record<string, unknown> = structuredClone({
-    ...Object.fromEntries(shared.filter(([name]) => Object.hasOwn(known, name))),
+    ...Object.fromEntries(shared.filter(([name]) => Object.hasOwn(schema.properties, name))),
     ...use.with,
   });
   const findings = compileSchema(schema, { all: true, fillDefaults: true })(values).map((problem) => {

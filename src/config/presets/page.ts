@@ -1,0 +1,60 @@
+import { globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { isObject } from "../../shared/json.ts";
+import { type PresetFile, readPreset } from "./file.ts";
+import { toParametersSchema } from "./parameters.ts";
+
+/** The page of a preset as Markdown: its `page.md`, then events, options and example from its data and samples. */
+export function writePresetPage(name: string, root?: string): string {
+  const read = readPreset(name, root);
+  const page = readFileSync(path.join(read.folder, "page.md"), "utf8").trim();
+  return `${[page, ...writeEvents(read), ...writeOptions(read), ...writeExample(read)].join("\n\n")}\n`;
+}
+
+function writeEvents({ preset: { events } }: PresetFile): string[] {
+  if (!events) return [];
+  const others = events.known.filter((event) => !events.default.includes(event));
+  return [
+    "## Events",
+    `By default these lead to an action: ${toList(events.default)}.`,
+    ...(others.length > 0 ? [`\`events\` can also name: ${toList(others)}; or a family, as \`x.*\`, or \`*\`.`] : []),
+  ];
+}
+
+function toList(names: string[]): string {
+  return names.map((name) => `\`${name}\``).join(", ");
+}
+
+function writeOptions({ preset }: PresetFile): string[] {
+  const { properties } = toParametersSchema(preset);
+  const rows = Object.entries(properties).flatMap(([name, schema]) =>
+    isObject(schema["properties"])
+      ? Object.entries(schema["properties"]).map(([key, child]) => toRow(`${name}.${key}`, child, preset))
+      : [toRow(name, schema, preset)],
+  );
+  return ["## Options", ["| Option | Default | Meaning |", "|---|---|---|", ...rows].join("\n")];
+}
+
+function toRow(name: string, schema: unknown, { common, events }: PresetFile["preset"]): string {
+  const { default: usual = common?.[name], description = "" } = isObject(schema) ? schema : {};
+  const shown = usual === undefined || (events && name === "events") ? "" : toCell(usual);
+  return `| \`${name}\` | ${shown} | ${String(description).replaceAll("|", "\\|")} |`;
+}
+
+function toCell(value: unknown): string {
+  if (isObject(value)) return "";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.includes("{{") || typeof value !== "string" ? `\`${text}\`` : text.replaceAll("|", "\\|");
+}
+
+/** The message of the first sample that leads to an action. */
+function writeExample({ folder }: PresetFile): string[] {
+  const files = globSync("samples/*.expected.json", { cwd: folder }).toSorted();
+  const actions = files.flatMap((file) => {
+    const value: unknown = JSON.parse(readFileSync(path.join(folder, file), "utf8"));
+    return [isObject(value) ? value["actions"] : value].flat();
+  });
+  const [message] = actions.flatMap((action) => (isObject(action) ? (action["message"] ?? action["text"] ?? []) : []));
+  if (typeof message !== "string") return [];
+  return ["## Example", "What the agent gets, after the instructions:", `\`\`\`\`text\n${message}\n\`\`\`\``];
+}
