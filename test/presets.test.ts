@@ -16,7 +16,7 @@ describe.each(findSamples(PRESETS_FOLDER))("$name", (set) => {
 
   test("recognizes a repeated delivery", async () => {
     const { mappings } = (await built).mappings;
-    for (const { source } of mappings) expect(source.mapping.dedupe, source.id).toMatch(/\{\{/);
+    expect(mappings.filter(({ source }) => !source.mapping.dedupe?.includes("{{"))).toEqual([]);
   });
 
   test("has samples, and a page that names its path", () => {
@@ -34,7 +34,8 @@ describe.each(findSamples(PRESETS_FOLDER))("$name", (set) => {
       const text: string = action.message ?? action.text;
       expect(text).not.toMatch(/\[object |\n\n\n|undefined|\bnull\b/);
       expect(text.length).toBeLessThanOrEqual(4000);
-      if (action.kind === "agent") expect(action.sessionKey).toMatch(/^hook:/);
+      // A mail without an id has a session of its own.
+      if (action.kind === "agent" && set.name !== "mail") expect(action.sessionKey).toMatch(/^hook:/);
     }
   });
 });
