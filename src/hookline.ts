@@ -11,11 +11,11 @@ import { createMailPush, createMailService, readPostedMail } from "./mail/index.
 import { resolveRequest } from "./mapping/resolve.ts";
 import { createOperatorRoutes } from "./operator/api.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
-import { type StatusView, toStatusView } from "./operator/views.ts";
+import { type EventTimeline, type StatusView, toEventTimeline, toStatusView } from "./operator/views.ts";
 import { buildProgram, type Program } from "./program/build.ts";
 import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
-import { createTelemetry } from "./telemetry/telemetry.ts";
+import { createTelemetry, type RequestFollower } from "./telemetry/telemetry.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
 
 /** How long `close` waits for turns and deliveries in flight, in milliseconds; the rest runs again after the next start. */
@@ -31,6 +31,8 @@ export interface HooklineOptions {
   port?: number;
   /** Reload when a file of the configuration changes. Default: true. */
   watch?: boolean;
+  /** Is called as requests are answered and executed. On a terminal it replaces the log's lines about them. */
+  follower?: RequestFollower;
 }
 
 export interface Hookline {
@@ -42,6 +44,8 @@ export interface Hookline {
   reload(): Promise<void>;
   /** The compiled configuration in use, with its warnings. */
   program(): Program;
+  /** What was received, and what has become of it so far; undefined if unknown. */
+  event(id: string): Promise<EventTimeline | undefined>;
   /** What `close` would wait for. */
   inFlight(): { turns: number; deliveries: number };
   /** Refuses new requests, finishes what is in flight, closes everything. */
@@ -53,7 +57,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   const startedAt = Date.now();
   const load = createLoad(options);
   const { log: logSettings, store } = (await load()).config;
-  const telemetry = createTelemetry(logSettings.level);
+  const telemetry = createTelemetry(logSettings.level, { follower: options.follower });
   const { log } = telemetry;
   const sandbox = createSandbox({ telemetry });
   const build = (generation: number): Promise<Program> =>
@@ -115,6 +119,10 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     },
     reload: programs.reload,
     program: current,
+    async event(id) {
+      const event = await journal.getEvent(id);
+      return event && toEventTimeline(event, findParser);
+    },
     inFlight() {
       const { runningRuns, runningHeartbeat, runningDeliveries } = dispatcher.status();
       return { turns: runningRuns + Number(runningHeartbeat), deliveries: runningDeliveries };

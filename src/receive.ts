@@ -68,6 +68,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     const { dedupeWindowMs, redact } = config.hooks;
     const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact });
     const result = await journal.accept(event);
+    telemetry.follower?.changed(event.id);
     if (result.kind === "committed") backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);
     return toAnswer(result, resolution);
   }
@@ -75,12 +76,12 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
   async function record(request: HookRequest, error: HookError): Promise<void> {
     const event = toRefusedEvent(request, error, current().config.hooks);
     const { id: eventId, hook, mapping, failure } = event;
-    log.warn("request refused", { eventId, hook, mapping, status: error.status, code: error.code });
-    // The error of a transform may quote the payload, so it is only logged at the level debug.
-    if (failure?.detail) log.debug("request refused because", { eventId, detail: failure.detail });
     await journal.accept(event).catch((cause: unknown) => {
       log.error("refused request not recorded", { eventId, error: String(cause) });
     });
+    telemetry.step("warn", "request refused", { eventId, hook, mapping, status: error.status, code: error.code });
+    // The error of a transform may quote the payload, so it is only logged at the level debug.
+    if (failure?.detail) log.debug("request refused because", { eventId, detail: failure.detail });
   }
 }
 

@@ -37,7 +37,13 @@ describe("webhooks events", () => {
     expect(code).toBe(0);
     const [head, ...rows] = stdout.trim().split("\n");
     expect(head).toMatch(/^id +received +status +hook +mapping/);
-    expect(rows.map((row) => row.split(/ +/)[0])).toEqual([ids[2], ids[1]]);
+    const shown = rows.map((row) => row.split(/ +/)[0] ?? "");
+    expect(shown.map((short) => ids.findIndex((id) => id.startsWith(short)))).toEqual([2, 1]);
+    expect((await ask("events", "show", shown[0] ?? "")).stdout).toContain(ids[2]);
+    expect(await ask("events", "show", ids[2]!.slice(0, 2))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Several events begin with"),
+    });
 
     const failed = await ask("events", "list", "--status", "failed", "--since", "1h", "--json");
     expect(JSON.parse(failed.stdout)).toMatchObject([{ hook: "t", status: "failed" }]);
@@ -102,6 +108,23 @@ describe("webhooks events", () => {
     const some = await ask("events", "export", "--since", since, "--hook", "m");
     expect(some.stdout.trim().split("\n").length).toBeGreaterThanOrEqual(10);
     expect(some.stdout.trim().split("\n").length).toBeLessThan(120);
+  });
+});
+
+test("webhooks runs and sessions show what the agent replied", async () => {
+  const { body } = await service.post("m", { text: "what is up" });
+  await service.settled(body.eventId);
+  const runs = await ask("runs", "list");
+  expect(runs.stdout).toMatch(/^created .*\n[^]*Z +\S+ +done +m +hook:\S+ +\[echo: .*\] what is up\n/);
+  expect((await ask("runs", "list", "--state", "dead")).stdout).toBe("There are no runs.\n");
+  expect((await ask("sessions", "list")).stdout).toContain(body.sessionKey);
+  const session = await ask("sessions", "show", body.sessionKey);
+  expect(session.stdout).toMatch(/^user {2}\S+Z\n[^]*what is up[^]*\nassistant {2}\S+Z\n {2}\[echo: .*\] what is up\n/);
+  expect((await ask("sessions", "show")).stdout).toMatch(/^system {2}\S+Z\n {2}Hook m: /);
+  expect(JSON.parse((await ask("sessions", "show", body.sessionKey, "--json")).stdout).entries).toHaveLength(2);
+  expect(await ask("sessions", "show", "hook:none")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("no such session"),
   });
 });
 

@@ -25,6 +25,17 @@ function toCell(value: string | number | undefined): string {
   return line.length > MAX_CELL ? `${line.slice(0, MAX_CELL - 1)}…` : line;
 }
 
+/** Ids of UUIDs begin with the time: within a minute they share this much. */
+const MIN_ID = 8;
+
+/** Shortens each of the ids to the same length, at which they differ. */
+export function shortenIds(ids: string[]): (id: string) => string {
+  const different = new Set(ids).size;
+  let length = MIN_ID;
+  while (new Set(ids.map((id) => id.slice(0, length))).size < different) length++;
+  return (id) => id.slice(0, length);
+}
+
 /** The kind of each action, then a field a line; a text of several lines goes below its name. */
 export function formatActions(actions: object[], skipped = "no action"): string[] {
   if (actions.length === 0) return [`skipped: ${toPrintable(skipped)}`];

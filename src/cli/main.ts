@@ -6,6 +6,7 @@ import { addDeadLetters } from "./commands/dead-letters.ts";
 import { addEvents } from "./commands/events.ts";
 import { addPresets } from "./commands/presets.ts";
 import { addServe } from "./commands/serve.ts";
+import { addSessions } from "./commands/sessions.ts";
 import { addTest } from "./commands/test.ts";
 import { addTransform } from "./commands/transform.ts";
 import { addTry } from "./commands/try.ts";
@@ -39,6 +40,7 @@ export function createProgram(io: CliIo): Command {
   addChannels(program, io);
   addMail(program, io);
   addEvents(program, io);
+  addSessions(program, io);
   addDeadLetters(program, io);
   addBackup(program, io);
   return program;

@@ -19,7 +19,7 @@ type Query = Record<string, string | number | undefined>;
 export interface OperatorClient {
   /** Resolves to the answer, whatever its status. */
   send(method: string, path: string, query?: Query): Promise<Response>;
-  /** Calls an endpoint; rejects when it answers with an error. `id` fills in `:id`, the rest is the query. */
+  /** Calls an endpoint; rejects when it answers with an error. `id` fills in `:id` or `:key`, the rest is the query. */
   call<Endpoint extends keyof OperatorAnswers>(
     endpoint: Endpoint,
     parameters?: Query,
@@ -53,7 +53,7 @@ export async function createOperatorClient(flags: ServiceFlags, io: CliIo): Prom
     send,
     async call(endpoint, { id = "", ...query } = {}) {
       const [method = "", path = ""] = endpoint.split(" ");
-      const response = await send(method, path.replace(":id", encodeURIComponent(id)), query);
+      const response = await send(method, path.replace(/:\w+\*?/, encodeURIComponent(id)), query);
       return JSON.parse(await (await requireAnswer(response)).text());
     },
   };

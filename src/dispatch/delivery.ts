@@ -29,28 +29,32 @@ export async function executeDelivery(delivery: ClaimedDelivery, context: Dispat
 }
 
 async function deliver(delivery: ClaimedDelivery, route: Route, context: DispatchContext): Promise<boolean> {
-  const { journal, log } = context;
-  const { id, runId, eventId, text, partsSent } = delivery;
+  const { journal, telemetry } = context;
+  const { id: deliveryId, runId, eventId, text, partsSent } = delivery;
   const driver = requireDriver(route, context);
   const parts = context.split(text, { limit: driver.limit, measure: driver.measure?.bind(driver) });
   for (const [index, part] of parts.entries()) {
     if (index < partsSent) continue;
-    await sendPart({ to: route.to, text: part, idempotencyKey: `${id}:${index}` }, driver, context.signal);
+    await sendPart({ to: route.to, text: part, idempotencyKey: `${deliveryId}:${index}` }, driver, context.signal);
     const isLast = index === parts.length - 1;
     if (!isLast && !(await journal.progressDelivery(delivery, index + 1, route))) return false;
   }
   const end = { state: "sent", at: Date.now(), route, partsSent: parts.length } as const;
   const isRecorded = await journal.finishDelivery(delivery, end);
-  if (isRecorded)
-    log.info("delivered", { deliveryId: id, runId, eventId, channel: route.channel, parts: parts.length });
+  const fields = { deliveryId, runId, eventId, channel: route.channel, parts: parts.length };
+  if (isRecorded) telemetry.step("info", "delivered", fields);
   return isRecorded;
 }
 
-function skip(delivery: ClaimedDelivery, { journal, log }: DispatchContext): Promise<boolean> {
+async function skip(delivery: ClaimedDelivery, context: DispatchContext): Promise<boolean> {
   const { id: deliveryId, runId, eventId } = delivery;
-  const error = `no channel has been used yet, and no recipient on ${FALLBACK_CHANNEL} is known: set channel and to`;
-  log.info("delivery skipped", { deliveryId, runId, eventId, error });
-  return journal.finishDelivery(delivery, { state: "skipped", at: Date.now(), error });
+  const error =
+    context.channels().size === 0
+      ? "no channel is configured: set channels"
+      : `no channel has been used yet, and no recipient on ${FALLBACK_CHANNEL} is known: set channel and to`;
+  const isRecorded = await context.journal.finishDelivery(delivery, { state: "skipped", at: Date.now(), error });
+  context.telemetry.step("info", "delivery skipped", { deliveryId, runId, eventId, error });
+  return isRecorded;
 }
 
 function requireDriver({ channel, to }: Route, context: DispatchContext): ChannelDriver {
@@ -73,19 +77,21 @@ async function sendPart(message: OutgoingMessage, driver: ChannelDriver, signal:
   });
 }
 
-function recordFailure(delivery: ClaimedDelivery, cause: unknown, context: DispatchContext): Promise<boolean> {
-  const { journal, log } = context;
+async function recordFailure(delivery: ClaimedDelivery, cause: unknown, context: DispatchContext): Promise<boolean> {
+  const { journal, telemetry } = context;
   const { id, runId, eventId, route, attempts } = delivery;
   const error = toFailure(cause).message;
   const fields = { deliveryId: id, runId, eventId, channel: route?.channel, attempts, error };
   const delayMs = retryDelayMs(cause, attempts, POLICY);
   const at = Date.now();
   if (delayMs !== undefined) {
-    log.warn("delivery failed, will try again", fields);
-    return journal.retryDelivery(delivery, at + delayMs, error);
+    const isRecorded = await journal.retryDelivery(delivery, at + delayMs, error);
+    telemetry.step("warn", "delivery failed, will try again", fields);
+    return isRecorded;
   }
-  log.error("delivery failed permanently", fields);
-  return journal.finishDelivery(delivery, { state: "failed", at, route, error });
+  const isRecorded = await journal.finishDelivery(delivery, { state: "failed", at, route, error });
+  telemetry.step("error", "delivery failed permanently", fields);
+  return isRecorded;
 }
 
 /**

@@ -120,7 +120,7 @@ type HeartbeatResult = "done" | "more" | "leased";
  * is no turn: the main session has nothing new, and the model would cost the same. Rejects with the turn's error.
  */
 async function runHeartbeat(context: DispatchContext): Promise<HeartbeatResult> {
-  const { journal, log } = context;
+  const { journal, telemetry } = context;
   const lease = await journal.lease("heartbeat");
   if (!lease) return "leased";
   const pending = await journal.pendingSystemEvents(MAX_EVENTS);
@@ -129,8 +129,8 @@ async function runHeartbeat(context: DispatchContext): Promise<HeartbeatResult> 
   const run = { id: createId(), startedAt: Date.now(), consumedSeqs: events.map(({ seq }) => seq), lease };
   const outcome = await runTurn(run, events, context);
   const fields = { runId: run.id, events: events.length, deliveries: outcome.deliveries.length };
-  if (await journal.completeHeartbeat(run, outcome)) log.info("heartbeat done", fields);
-  else log.info("heartbeat result dropped: the lease was lost", fields);
+  if (await journal.completeHeartbeat(run, outcome)) telemetry.step("info", "heartbeat done", fields);
+  else telemetry.log.info("heartbeat result dropped: the lease was lost", fields);
   return events.length < pending.length || pending.length === MAX_EVENTS ? "more" : "done";
 }
 

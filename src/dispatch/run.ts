@@ -28,12 +28,12 @@ export async function executeRun(claimed: ClaimedRun, context: DispatchContext):
 }
 
 async function complete(run: ClaimedRun, context: DispatchContext): Promise<boolean> {
-  const { journal, signal, log } = context;
+  const { journal, signal, telemetry } = context;
   const { id: runId, eventId, hook, attempts } = run;
   const history = await readHistory({ journal, budget: context.session() }, run.sessionKey, Date.now());
   const outcome = await runAgentAction(run, { agent: context.agent(), settings: context.settings(), history, signal });
   const isRecorded = await journal.completeRun(run, outcome);
-  if (isRecorded) log.info("run done", { runId, eventId, hook, attempts });
+  if (isRecorded) telemetry.step("info", "run done", { runId, eventId, hook, attempts });
   return isRecorded;
 }
 
@@ -45,19 +45,21 @@ async function releaseOnShutdown(run: ClaimedRun, { journal, signal }: DispatchC
 }
 
 async function recordFailure(run: ClaimedRun, cause: unknown, context: DispatchContext): Promise<boolean> {
-  const { journal, log } = context;
+  const { journal, telemetry } = context;
   const { id: runId, eventId, hook, attempts } = run;
   const error = toFailure(cause);
   const fields = { runId, eventId, hook, attempts, error: error.message };
   const delayMs = retryDelayMs(cause, attempts, { ...BACKOFF, maxAttempts: context.settings().maxAttempts });
   const finishedAt = Date.now();
   if (delayMs !== undefined) {
-    log.warn("run failed, will try again", fields);
-    return journal.retryRun(run, finishedAt + delayMs, error.message);
+    const isRecorded = await journal.retryRun(run, finishedAt + delayMs, error.message);
+    telemetry.step("warn", "run failed, will try again", fields);
+    return isRecorded;
   }
-  log.error("run failed permanently", fields);
   const entries = [toErrorSummary(run, error, finishedAt)];
-  return journal.deadLetterRun(run, { finishedAt, error: error.message, entries });
+  const isRecorded = await journal.deadLetterRun(run, { finishedAt, error: error.message, entries });
+  telemetry.step("error", "run failed permanently", fields);
+  return isRecorded;
 }
 
 /**

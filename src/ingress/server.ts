@@ -2,8 +2,9 @@ import { once } from "node:events";
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { ConfigError, HookError, messageOf } from "../errors.ts";
+import { ConfigError, HookError, messageOf, toHookError } from "../errors.ts";
 import { createId } from "../shared/id.ts";
+import type { AnsweredRequest, RequestFollower } from "../telemetry/telemetry.ts";
 import type { HttpResponse } from "../types.ts";
 import { ClientGone } from "./body.ts";
 import { createClientResolver, type Exchange, splitTarget } from "./exchange.ts";
@@ -129,6 +130,25 @@ export function createServer(options: IngressOptions): IngressServer {
     }
     const routed = router.serve(exchange);
     if (routed) return routed;
+    return telemetry.follower ? showAnswer(exchange, telemetry.follower) : answerHook(exchange);
+  }
+
+  async function showAnswer(exchange: Exchange, follower: RequestFollower): Promise<HttpResponse> {
+    const { id, method, path } = exchange;
+    const startedAt = performance.now();
+    const show = (result: Pick<AnsweredRequest, "status" | "error">): void =>
+      follower.answered({ id, method, path, ...result, durationMs: performance.now() - startedAt });
+    try {
+      const response = await answerHook(exchange);
+      show(response);
+      return response;
+    } catch (error) {
+      if (!(error instanceof ClientGone)) show({ status: toHookError(error).status, error: toHookError(error) });
+      throw error;
+    }
+  }
+
+  async function answerHook(exchange: Exchange): Promise<HttpResponse> {
     const program = current();
     const { enabled, path } = program.config.hooks;
     const route = enabled ? matchHook(exchange.path, path) : undefined;

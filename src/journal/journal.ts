@@ -118,7 +118,8 @@ export interface Journal {
   /** The newest `limit` turns of a session, oldest first. */
   history(sessionKey: string, limit: number): Promise<Entry[]>;
 
-  listEvents(page: Page & { hook?: string; status?: EventStatus }): Promise<EventSummary[]>;
+  /** `prefix`: only events whose ids begin with it. */
+  listEvents(page: Page & { prefix?: string; hook?: string; status?: EventStatus }): Promise<EventSummary[]>;
   getEvent(id: string): Promise<EventRecord | undefined>;
   listSessions(page: { limit: number }): Promise<SessionSummary[]>;
   /** Entries oldest first, after the cursor. A session whose runs are all unfinished or dead has none. */

@@ -105,7 +105,7 @@ function jsonRoutes({ journal, findParser, status }: OperatorOptions): Routes {
     "GET /api/status": () => status(),
 
     "GET /api/events": async ({ query }) => {
-      const filter = parseQuery(query, { ...PAGE, hook: text, status: oneOf(EVENT_STATUSES) });
+      const filter = parseQuery(query, { ...PAGE, prefix: text, hook: text, status: oneOf(EVENT_STATUSES) });
       return { events: (await journal.listEvents(filter)).map(toEventView) };
     },
     "GET /api/events/:id": async ({ params: { id = "" } }) =>

@@ -24,7 +24,7 @@ import type { Trial } from "./trial.ts";
 export interface OperatorAnswers {
   /** Version, configuration, last reload error, and the figures of sandbox, queue and mailbox. */
   "GET /api/status": StatusView;
-  /** Events, newest first. Query: `hook`, `status`, `limit`, `before` (an id). */
+  /** Events, newest first. Query: `hook`, `status`, `limit`, `before` (an id), `prefix` (of an id). */
   "GET /api/events": { events: EventView[] };
   /** Events as NDJSON, one timeline a line, newest first. Query: `hook`, `status`, `since`, `until`. */
   "GET /api/events/export": string;

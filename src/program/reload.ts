@@ -1,3 +1,4 @@
+import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { ResolvedConfig } from "../config/types.ts";
 import { ConfigError, type ConfigProblem, toSentence } from "../errors.ts";
@@ -33,13 +34,16 @@ export interface ReloaderOptions {
   log: Log;
 }
 
+/** How many changed files the log names. */
+const MAX_NAMED = 3;
+
 /** Keeps one immutable program in use, and replaces it as a whole. */
 export function createReloader({ first, build, watch, replaced, log }: ReloaderOptions): Reloader {
   let program = first;
   let failure: ReloadFailure | undefined;
   let readAt = first.readAt;
   let building: Promise<void> | undefined;
-  let changedMeanwhile = false;
+  let changedMeanwhile: string | undefined;
   let closed = false;
   const stateDir = first.config.store.path;
   const watcher = watch ? createWatcher({ since: () => readAt, changed: onChange, stateDir, log }) : undefined;
@@ -48,7 +52,7 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
 
   return {
     current: () => program,
-    reload,
+    reload: () => reload(),
     lastFailure: () => failure,
     async close() {
       closed = true;
@@ -58,8 +62,8 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
   };
 
   /** One build at a time. */
-  async function reload(): Promise<void> {
-    const mine = (building ?? Promise.resolve()).catch(() => undefined).then(replace);
+  async function reload(changed?: string): Promise<void> {
+    const mine = (building ?? Promise.resolve()).catch(() => undefined).then(() => replace(changed));
     building = mine;
     try {
       await mine;
@@ -68,7 +72,7 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
     }
   }
 
-  async function replace(): Promise<void> {
+  async function replace(changed: string | undefined): Promise<void> {
     readAt = Date.now();
     try {
       const next = await build(program.generation + 1);
@@ -80,7 +84,7 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
       program = { ...next, warnings: [...next.warnings, ...findRestartRequired(first.config, next.config)] };
       failure = undefined;
       watcher?.follow(program.files);
-      log.info("reloaded", { generation: program.generation });
+      log.info("reloaded", { generation: program.generation, changed, ms: Date.now() - readAt });
       logWarnings(program);
       replaced(program);
     } catch (error) {
@@ -99,16 +103,19 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
   }
 
   /** A change during a build asks for another build after it. */
-  function onChange(): void {
-    if (building) changedMeanwhile = true;
-    else void reloadUntilCurrent();
+  function onChange(files: string[]): void {
+    const { baseDir } = program.config;
+    const named = files.slice(0, MAX_NAMED).map((file) => path.relative(baseDir, file));
+    const changed = [...named, ...(files.length > MAX_NAMED ? ["…"] : [])].join(", ");
+    if (building) changedMeanwhile = changed;
+    else void reloadUntilCurrent(changed);
   }
 
-  async function reloadUntilCurrent(): Promise<void> {
-    do {
-      changedMeanwhile = false;
-      await reload().catch(() => undefined);
-    } while (changedMeanwhile);
+  async function reloadUntilCurrent(cause: string): Promise<void> {
+    for (let changed: string | undefined = cause; changed !== undefined; changed = changedMeanwhile) {
+      changedMeanwhile = undefined;
+      await reload(changed).catch(() => undefined);
+    }
   }
 }
 

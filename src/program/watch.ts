@@ -21,7 +21,8 @@ const CLOCK_SLACK_MS = 10;
 export interface WatcherOptions {
   /** When the files in use were read, in milliseconds since the epoch. Older files count as unchanged. */
   since(): number;
-  changed(): void;
+  /** Called with the changed files and folders. */
+  changed(files: string[]): void;
   /** The service's state folder. Changes in it are ignored, even if it is inside a followed folder. */
   stateDir?: string;
   log: Log;
@@ -41,6 +42,7 @@ export function createWatcher({ since, changed, stateDir, log }: WatcherOptions)
   const ignored = [isInstalled, leavesFolder, ...(stateDir === undefined ? [] : [stateDir])];
   let followed = new Set<string>();
   let watcher = open({ usePolling: false });
+  const changedFiles = new Set<string>();
   let quiet: NodeJS.Timeout | undefined;
   let recheck: NodeJS.Timeout | undefined;
 
@@ -66,8 +68,8 @@ export function createWatcher({ since, changed, stateDir, log }: WatcherOptions)
 
   function open({ usePolling }: { usePolling: boolean }): FSWatcher {
     const opened = watch([], { alwaysStat: true, ignored, usePolling, interval: POLL_MS });
-    opened.on("all", (event, _path, stats) => {
-      if (!event.startsWith("add") || isRecent(stats)) scheduleChange();
+    opened.on("all", (event, file, stats) => {
+      if (!event.startsWith("add") || isRecent(stats)) scheduleChange([file]);
     });
     opened.on("ready", checkAll);
     opened.on("error", (error) => {
@@ -86,16 +88,24 @@ export function createWatcher({ since, changed, stateDir, log }: WatcherOptions)
     void failed.close();
   }
 
-  function scheduleChange(): void {
+  function scheduleChange(files: string[]): void {
+    for (const file of files) changedFiles.add(file);
     clearTimeout(quiet);
-    quiet = setTimeout(changed, QUIET_MS);
+    quiet = setTimeout(report, QUIET_MS);
+  }
+
+  function report(): void {
+    const files = [...changedFiles];
+    changedFiles.clear();
+    changed(files);
   }
 
   function checkAll(): void {
     const watched = Object.entries(watcher.getWatched());
     const paths = watched.flatMap(([folder, names]) => names.map((name) => path.join(folder, name)));
     // A followed path that does not exist was deleted before it could be watched.
-    if ([...followed, ...paths].some((file) => isRecent(statSync(file, { throwIfNoEntry: false })))) scheduleChange();
+    const files = [...followed, ...paths].filter((file) => isRecent(statSync(file, { throwIfNoEntry: false })));
+    if (files.length > 0) scheduleChange(files);
   }
 
   /**

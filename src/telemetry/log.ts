@@ -12,11 +12,13 @@ export type Log = { [L in Level]: (message: string, fields?: LogFields) => void 
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
+export type LogOutput = NodeJS.WritableStream & { isTTY?: boolean };
+
 /** Writes to standard error, because standard output is for results: JSON lines, or readable lines for a terminal. */
-export function createLog(level: LogLevel): Log {
+export function createLog(level: LogLevel, output: LogOutput = process.stderr): Log {
   const logger = pino(
     { level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime },
-    process.stderr.isTTY ? createTerminal() : pino.destination(2),
+    output.isTTY ? createTerminal(output) : output === process.stderr ? pino.destination(2) : output,
   );
   const write =
     (name: Level) =>
@@ -25,11 +27,11 @@ export function createLog(level: LogLevel): Log {
   return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
 }
 
-function createTerminal(): DestinationStream {
+function createTerminal(output: LogOutput): DestinationStream {
   return {
     write(json) {
       const { level, ...rest } = JSON.parse(json);
-      process.stderr.write(toTerminalLine({ ...rest, level: pino.levels.labels[level] }));
+      output.write(toTerminalLine({ ...rest, level: pino.levels.labels[level] }));
     },
   };
 }

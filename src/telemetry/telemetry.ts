@@ -1,22 +1,65 @@
-import { createLog, type Log, type LogFields, type LogLevel, silentLog } from "./log.ts";
+import { createLog, type Log, type LogFields, type LogLevel, type LogOutput, silentLog } from "./log.ts";
 
 /** Everything the service reports about itself. Names and fields carry ids, names and sizes, never content. */
 export interface Telemetry {
   log: Log;
+  /** Reports a step of what a request led to, once it is recorded. It is logged, unless `follower` shows it instead. */
+  step(level: "info" | "warn" | "error", message: string, fields: LogFields): void;
+  follower?: RequestFollower;
   /** Adds to a counter. */
   count(name: string, fields?: LogFields, by?: number): void;
   /** Runs `work` as one step of a trace. */
   span<Result>(name: string, fields: LogFields, work: () => Promise<Result>): Promise<Result>;
 }
 
+/** Shows requests as they happen, to a person. It gets ids: the journal has the rest. */
+export interface RequestFollower {
+  /** A request to a hook, or to a path that does not exist, was answered. */
+  answered(request: AnsweredRequest): void;
+  /** Something became of an event. */
+  changed(eventId: string): void;
+}
+
+export interface AnsweredRequest {
+  /** Also the id of its event, unless it was refused too early or repeats an earlier one. */
+  id: string;
+  method: string;
+  path: string;
+  status: number;
+  durationMs: number;
+  error?: { code: string; message: string };
+}
+
+interface TelemetryOptions {
+  follower?: RequestFollower;
+  /** Where the log goes. Default: standard error. */
+  output?: LogOutput;
+}
+
 /** Counters and spans go nowhere yet. */
-export function createTelemetry(level: LogLevel): Telemetry {
-  return withLog(createLog(level));
+export function createTelemetry(level: LogLevel, options: TelemetryOptions = {}): Telemetry {
+  const { follower, output = process.stderr } = options;
+  const telemetry = withLog(createLog(level, output));
+  if (!follower) return telemetry;
+  return {
+    ...telemetry,
+    follower,
+    step(stepLevel, message, fields) {
+      if (typeof fields["eventId"] === "string") follower.changed(fields["eventId"]);
+      // Otherwise the terminal would show it twice.
+      if (!output.isTTY) telemetry.step(stepLevel, message, fields);
+    },
+  };
 }
 
 /** Telemetry that only logs. */
 export function withLog(log: Log): Telemetry {
-  return { log, count() {}, span: (_name, _fields, work) => work() };
+  return {
+    log,
+    step: (level, message, fields) => log[level](message, fields),
+    count() {},
+    span: (_name, _fields, work) => work(),
+  };
 }
 
 export const silentTelemetry: Telemetry = withLog(silentLog);

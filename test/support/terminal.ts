@@ -24,12 +24,12 @@ export const DOWN = "\u001b[B";
 export const INTERRUPT = "\u0003";
 
 /** Runs `webhooks` in this process, on streams that look like a terminal. */
-export function openTerminal(folder: string, args: string[]): Terminal {
+export function openTerminal(folder: string, args: string[]): Terminal & { stop(): void } {
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} });
   const stdout = Object.assign(new PassThrough({ encoding: "utf8" }), { isTTY: true, columns: 200, rows: 50 });
-  const { io } = createTestIo(folder);
+  const { io, stop } = createTestIo(folder);
   const ended = runCli(args, { ...io, stdin, stdout, stderr: stdout });
-  return createTerminal(stdout, stdin, ended);
+  return { ...createTerminal(stdout, stdin, ended), stop };
 }
 
 /** Runs `webhooks` as a program on a pseudo terminal, which util-linux's `script` creates. */

@@ -6,7 +6,7 @@ import { ConfigError } from "../../errors.ts";
 import type { EventTimeline, EventView } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addServiceOptions, toCount } from "../command.ts";
-import { formatActions, formatCount, formatLog, formatTable } from "../format.ts";
+import { formatActions, formatCount, formatLog, formatTable, shortenIds } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import {
   createOperatorClient,
@@ -26,6 +26,7 @@ interface EventFilter {
 
 type FilterFlags = ServiceFlags & EventFilter;
 type ListFlags = FilterFlags & { limit: number; json: boolean };
+type ShowFlags = ServiceFlags & { payload: boolean; json: boolean };
 type ReplayFlags = FilterFlags & { dryRun: boolean; json: boolean };
 
 export function addEvents(program: Command, io: CliIo): void {
@@ -37,9 +38,10 @@ export function addEvents(program: Command, io: CliIo): void {
     .action((flags: ListFlags) => listEvents(flags, io));
 
   addServiceOptions(events.command("show").description("Show everything about an event."))
-    .argument("<id>")
+    .argument("<id>", "its id, or the beginning of it")
+    .option("--payload", "print the whole payload", false)
     .option("--json", "print JSON", false)
-    .action((id: string, flags: ServiceFlags & { json: boolean }) => showEvent(id, flags, io));
+    .action((id: string, flags: ShowFlags) => showEvent(id, flags, io));
 
   const replay = events.command("replay").summary("Run events again through today's mappings, as new events.");
   addFilterOptions(replay)
@@ -75,11 +77,20 @@ async function listEvents(flags: ListFlags, io: CliIo): Promise<void> {
   else print(io, ...formatEvents(events));
 }
 
-async function showEvent(id: string, flags: ServiceFlags & { json: boolean }, io: CliIo): Promise<void> {
+async function showEvent(start: string, flags: ShowFlags, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
-  const event = await client.call("GET /api/events/:id", { id });
+  const event = await client.call("GET /api/events/:id", { id: await findId(client, start) });
   if (flags.json) printJson(io, event);
-  else print(io, ...formatEvent(event));
+  else print(io, ...formatEvent(event, flags.payload ? Infinity : MAX_PAYLOAD_LINES));
+}
+
+/** The id that begins so. */
+async function findId(client: OperatorClient, start: string): Promise<string> {
+  const { events } = await client.call("GET /api/events", { prefix: start, limit: 2 });
+  const [event, other] = events;
+  if (event && !other) return event.id;
+  const message = event ? `Several events begin with ${start}: write more of the id.` : "There is no such event.";
+  throw new ConfigError([{ message }]);
 }
 
 async function exportEvents(flags: FilterFlags, io: CliIo): Promise<void> {
@@ -96,7 +107,8 @@ function ignoreClosedPipe(error: unknown): void {
 /** Replays the oldest event first. Exit code 1 when one is refused. */
 async function replayEvents(ids: string[], flags: ReplayFlags, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
-  const chosen = ids.length > 0 ? ids : await findIds(client, flags);
+  const named = await Promise.all(ids.map((id) => findId(client, id)));
+  const chosen = named.length > 0 ? named : await findIds(client, flags);
   const replays: Replay[] = [];
   for (const id of flags.dryRun ? [] : chosen) {
     const replay = await replayEvent(client, id);
@@ -162,36 +174,41 @@ export function parseTime(text: string | undefined, now: number): string | undef
 }
 
 function formatEvents(events: EventView[]): string[] {
+  const short = shortenIds(events.flatMap(({ id, replayOf = id }) => [id, replayOf]));
   const rows = events.map(({ id, receivedAt, hook, mapping, event, status, reason, replayOf }) => [
-    id,
+    short(id),
     // The ids tell the order: seconds are enough.
     receivedAt.replace(/\.\d+Z$/, "Z"),
     status,
     hook,
     mapping,
     event,
-    reason ?? (replayOf && `replay of ${replayOf}`),
+    reason ?? (replayOf && `replay of ${short(replayOf)}`),
   ]);
   return formatTable(["id", "received", "status", "hook", "mapping", "event", ""], rows);
 }
 
-/** Everything about an event for a person: the request, what it led to, and how that ended. */
-export function formatEvent(event: EventTimeline): string[] {
+/** The rest is printed with `--payload`. */
+const MAX_PAYLOAD_LINES = 30;
+
+/** Everything about an event for a person: what went wrong, what it led to, how that ended, and the request. */
+export function formatEvent(event: EventTimeline, maxPayloadLines = MAX_PAYLOAD_LINES): string[] {
   const { method, path, client, payload } = event.request;
+  const lines = toLines(payload);
+  const omitted = lines.length - maxPayloadLines;
   return [
     `${style("bold", event.id)}  ${toPrintable(event.hook)}  ${event.status}`,
     `received ${event.receivedAt}`,
     ...(event.replayOf ? [`replay of ${event.replayOf}`] : []),
     ...(event.mapping ? [`mapping ${event.mapping}`] : []),
     ...(event.event ? [`event ${toPrintable(event.event)}`] : []),
-    ...section("request", [`${method} ${path} from ${client}`, ...toLines(payload)]),
     ...(event.reason ? [`skipped: ${toPrintable(event.reason)}`] : []),
-    ...section("warnings", event.warnings),
-    ...section("log", formatLog(event.log)),
     ...section(
       "error",
       event.error ? [`${event.error.code}: ${event.error.message}`, ...toLines(event.error.detail)] : [],
     ),
+    ...section("warnings", event.warnings),
+    ...section("log", formatLog(event.log)),
     ...event.runs.flatMap(({ id, state, attempts, action, reply, error }) =>
       section(`run ${id}  ${state}, ${formatCount(attempts, "attempt")}`, [
         ...(action ? formatActions([action]) : []),
@@ -205,6 +222,11 @@ export function formatEvent(event: EventTimeline): string[] {
         ...toLines(delivery.error),
       ]),
     ),
+    ...section("request", [
+      `${method} ${path} from ${client}`,
+      ...lines.slice(0, maxPayloadLines),
+      ...(omitted > 0 ? [style("dim", `… ${formatCount(omitted, "more line")}: --payload shows all`)] : []),
+    ]),
   ];
 }
 

@@ -2,10 +2,14 @@ import type { Command } from "commander";
 import { once } from "node:events";
 import { networkInterfaces } from "node:os";
 import { packageVersion } from "../../config/package.ts";
+import type { Hookline } from "../../hookline.ts";
+import type { Program } from "../../program/build.ts";
+import { BUILT_IN_HOOKS } from "../../types.ts";
 import { CONFIG_HELP, toPort } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
-import { type CliIo, print } from "../io.ts";
+import { type CliIo, print, style } from "../io.ts";
+import { createLiveView } from "../live.ts";
 
 interface ServeFlags {
   config?: string;
@@ -27,12 +31,15 @@ export function addServe(program: Command, io: CliIo): void {
 async function serve({ config, host, port }: ServeFlags, io: CliIo): Promise<void> {
   // Only this command needs the server and the journal: the others start faster without them.
   const { CLOSE_MS, createHookline } = await import("../../hookline.ts");
-  const hookline = await createHookline({ config: locateConfig(config, io), env: io.env, host, port });
+  const follower = io.stdout.isTTY ? createLiveView(io, (id) => hookline.event(id)) : undefined;
+  const file = locateConfig(config, io);
+  const hookline: Hookline = await createHookline({ config: file, env: io.env, host, port, follower });
   try {
     const { url } = await hookline.listen();
     // Before the lines that announce it: a signal may come from then on.
     const stopped = once(io.stopSignal(), "abort");
-    print(io, `Hookline ${packageVersion()}, configured by ${hookline.program().config.file}`);
+    print(io, `Hookline ${packageVersion()}, configured by ${file}`);
+    if (io.stdout.isTTY) print(io, ...describeProgram(hookline.program(), url));
     print(io, `Listening on ${url}`, ...otherUrls(hookline.program().config.gateway.host, url));
     await stopped;
     const waitsFor = describeWork(hookline.inFlight());
@@ -47,6 +54,35 @@ async function serve({ config, host, port }: ServeFlags, io: CliIo): Promise<voi
 function describeWork({ turns, deliveries }: { turns: number; deliveries: number }): string {
   const counts = [turns > 0 && formatCount(turns, "turn"), deliveries > 0 && formatCount(deliveries, "message")];
   return counts.filter(Boolean).join(" and ");
+}
+
+/** What it serves, which agent answers, and whether the operator's side is on. */
+function describeProgram({ config, mappings }: Program, url: string): string[] {
+  const { hooks, agents, gateway } = config;
+  const urls = mappings.mappings.map(({ source, match }) => [
+    match.path === undefined ? `${url}${hooks.path}/<any name>` : `${url}${hooks.path}/${match.path}`,
+    style("dim", source.id),
+  ]);
+  const builtIn = BUILT_IN_HOOKS.map((hook) => [`${url}${hooks.path}/${hook}`]);
+  const providers = Object.keys(agents.providers).join(", ");
+  const operator = "webhooks events list, sessions list, runs list";
+  return [
+    ...block(
+      "Hooks",
+      hooks.enabled ? [...urls, ...builtIn].map((row) => row.join("  ")) : ["off: set hooks.enabled to true"],
+    ),
+    ...block("Agent", [
+      providers === ""
+        ? "echo, a placeholder that repeats its prompt: set agents.providers to use a model"
+        : `${agents.model ?? "no default model"} (${providers})`,
+    ]),
+    ...block("Operator", [gateway.token ? operator : `off without gateway.auth.token: /api, ${operator}`]),
+  ];
+}
+
+/** The lines beside their title. */
+function block(title: string, lines: string[]): string[] {
+  return lines.map((line, index) => `${(index === 0 ? title : "").padEnd(10)}${line}`);
 }
 
 /** For a service on all addresses: the URLs by which other machines reach it. */

@@ -17,13 +17,19 @@ import { SELECT_RUNS, toRun, toWholeRun } from "./runs.ts";
 
 /* What the operator sees: lists are newest first. */
 
-export function listEvents(database: Database, page: Page & { hook?: string; status?: EventStatus }): EventSummary[] {
+export function listEvents(
+  database: Database,
+  page: Page & { prefix?: string; hook?: string; status?: EventStatus },
+): EventSummary[] {
   const select = `SELECT id, state.hook, mapping, received_at, replay_of, status, actions, ${FROM_DETAIL}
     FROM event_states AS state JOIN events USING (seq)`;
   const conditions: Condition[] = [
     ["state.hook = ?", page.hook],
     ["state.status = ?", page.status],
     ["seq < (SELECT seq FROM events WHERE id = ?)", page.before],
+    ["id >= ?", page.prefix],
+    // Behind every digit.
+    ["id < ?", page.prefix && `${page.prefix}~`],
   ];
   return listPage(database, select, conditions, page.limit).map(toEventSummary);
 }
