@@ -71,6 +71,7 @@ const OWNERS: Record<string, string> = {
   "html-to-text": "src/mail/message/text.ts",
   imapflow: "src/mail/imap/connect.ts",
   "isolated-vm": "src/transforms/child/isolate.ts",
+  jose: "src/providers/google-oidc.ts",
   leven: "src/config/schema/problems.ts",
   "jest-diff": "src/cli/format.ts",
   "node:sqlite": "src/journal/sqlite/database.ts",

@@ -19,6 +19,8 @@ export type {
 } from "./mail/source.ts";
 export { definePlugin } from "./plugin.ts";
 export type { DriverContext, DriverDefinition, OptionProblem, OptionsSchema, Plugin } from "./plugin.ts";
+export { defineSignature } from "./providers/row.ts";
+export type { HandshakeContext, HandshakeRule, SignatureRow, SignedPart } from "./providers/row.ts";
 export type {
   Handshake,
   SignatureDefinition,

@@ -35,6 +35,7 @@ test("exports these names, from the source and from the package", async () => {
     "createHookline",
     "defineConfig",
     "definePlugin",
+    "defineSignature",
   ];
   expect(Object.keys(source).toSorted()).toEqual(names);
   const built: object = await import(path.join(installed, "dist/index.js"));

@@ -1,35 +1,19 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { googleOidc } from "./google-oidc.ts";
+import { grafana, header, hmac } from "./generic.ts";
+import { graph, mailgun } from "./in-body.ts";
 import type { SignatureDefinition } from "./provider.ts";
-
-const github: SignatureDefinition<{ secret: string | string[] }> = {
-  schema: {
-    type: "object",
-    additionalProperties: false,
-    required: ["secret"],
-    properties: {
-      secret: { type: ["string", "array"], minLength: 1, minItems: 1, items: { type: "string", minLength: 1 } },
-    },
-  },
-  docs: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
-  deliveryId: "{{headers.x-github-delivery}}",
-  create({ secret }) {
-    const sign = (key: string, body: Buffer): string =>
-      `sha256=${createHmac("sha256", key).update(body).digest("hex")}`;
-    const secrets = [secret].flat();
-    return {
-      presents: ({ headers }) => headers["x-hub-signature-256"] !== undefined,
-      verify({ headers, body }) {
-        const given = Buffer.from(String(headers["x-hub-signature-256"]));
-        const isValid = secrets.some((key) => {
-          const expected = Buffer.from(sign(key, body));
-          return expected.length === given.length && timingSafeEqual(expected, given);
-        });
-        return isValid ? "valid" : { reason: "wrong", message: "The signature is wrong." };
-      },
-      sign: ({ body }) => ({ headers: { "x-hub-signature-256": sign(secrets[0] ?? "", body) } }),
-    };
-  },
-};
+import { defineSignature } from "./row.ts";
+import { rows } from "./rows.ts";
+import { sns } from "./sns.ts";
 
 /** The built-in signature schemes, by name. */
-export const providers: Record<string, SignatureDefinition> = { github };
+export const providers: Record<string, SignatureDefinition> = {
+  ...Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, defineSignature(row)])),
+  grafana,
+  "google-oidc": googleOidc,
+  graph,
+  mailgun,
+  sns,
+  hmac,
+  header,
+};

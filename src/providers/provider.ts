@@ -23,7 +23,8 @@ export interface SignedRequest extends SignedHead {
 export type SignatureResult = "valid" | SignatureRefusal;
 
 export interface SignatureRefusal {
-  reason: "missing" | "malformed" | "wrong" | "expired";
+  /** `unavailable`: it cannot be verified now, for example because the sender's keys cannot be fetched. */
+  reason: "missing" | "malformed" | "wrong" | "expired" | "unavailable";
   /** One sentence for the caller. It contains nothing secret. */
   message: string;
   /** For `expired`: how far the sender's time is after ours, in seconds. */
@@ -83,4 +84,16 @@ export interface SignatureDefinition<Options extends object = object> extends Dr
   docs?: string;
   /** A template for the idempotency key: what stays the same when the sender repeats a delivery. */
   deliveryId?: string;
+  /** For the documentation, in a few words each. */
+  about?: SignatureSummary;
+}
+
+export interface SignatureSummary {
+  /** The header with the signature, or where else it is. */
+  header: string;
+  /** What is signed, and how. */
+  signed: string;
+  /** How far the sender's clock may be off; undefined if no time is signed. */
+  tolerance?: string;
+  handshake?: string;
 }

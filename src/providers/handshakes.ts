@@ -1,0 +1,178 @@
+import { createHmac } from "node:crypto";
+import { parseObject, readPath } from "../shared/json.ts";
+import { sameSecret } from "../shared/secret.ts";
+import type { Handshake, SignedHead } from "./provider.ts";
+import type { HandshakeRule } from "./row.ts";
+
+/** Of what is echoed or shown without a signature. */
+const MAX_ECHO_LENGTH = 4096;
+const MAX_UNSIGNED_BYTES = 1024;
+
+export const github: HandshakeRule = {
+  about: "`ping`",
+  answer: ({ headers }, { result }) => (result === "valid" && headers["x-github-event"] === "ping" ? OK : undefined),
+};
+
+export const slack: HandshakeRule = {
+  about: "`url_verification`, `ssl_check`",
+  answer({ body }, { result }) {
+    if (result !== "valid") return undefined;
+    if (new URLSearchParams(toShortText(body)).get("ssl_check") === "1") return { status: 200 };
+    const { type, challenge } = parseObject(toShortText(body));
+    return type === "url_verification" ? echo(challenge) : undefined;
+  },
+};
+
+export const mcpEvents: HandshakeRule = {
+  about: "`verification`",
+  answer({ body }, { result }) {
+    const { type, challenge } = parseObject(toShortText(body));
+    if (result !== "valid" || type !== "verification" || typeof challenge !== "string") return undefined;
+    return { status: 200, body: { challenge } };
+  },
+};
+
+/** Discord probes the address with wrong signatures too, and expects 401 for them. */
+export const discord: HandshakeRule = {
+  about: "`PING`; 401 for a wrong signature",
+  answer({ body }, { result }) {
+    const { type, version, event } = parseObject(toShortText(body));
+    if (result !== "valid") return undefined;
+    // Events have a version, and 0 for a ping. Interactions have 1.
+    if (version !== undefined) return type === 0 ? { status: 204 } : undefined;
+    return type === 1 && event === undefined ? { status: 200, body: { type: 1 } } : undefined;
+  },
+};
+
+export const meta: HandshakeRule = {
+  about: "GET `hub.challenge`, with `verifyToken`",
+  methods: ["GET"],
+  mayBeUnsigned: ({ method, query }) => method === "GET" && query["hub.verify_token"] !== undefined,
+  answer({ method, query }, { options }) {
+    const { verifyToken } = options;
+    const given = query["hub.verify_token"];
+    if (method !== "GET" || query["hub.mode"] !== "subscribe" || given === undefined) return undefined;
+    if (typeof verifyToken !== "string" || !sameSecret(given, verifyToken)) return undefined;
+    return echo(query["hub.challenge"]);
+  },
+};
+
+export const googleChannel: HandshakeRule = {
+  about: "`sync`",
+  answer: ({ headers }, { result }) =>
+    result === "valid" && headers["x-goog-resource-state"] === "sync" ? OK : undefined,
+};
+
+/** The token that Notion sends once is the secret. It is only shown: anyone could send one. */
+export const notion: HandshakeRule = {
+  about: "`verification_token`, shown to the operator",
+  mayBeUnsigned: isShortPost,
+  answer({ method, body }) {
+    const { verification_token: token, ...rest } = parseObject(toShortText(body));
+    if (method !== "POST" || typeof token !== "string" || !SHOWN.test(token) || Object.keys(rest).length > 0) {
+      return undefined;
+    }
+    const note = `Notion sent the verification token ${token}. If you have just created the subscription, enter it at Notion and set it as auth.secret.`;
+    return { ...OK, note };
+  },
+};
+
+/** What may be shown to the operator and sent back in a header. */
+const SHOWN = /^[\w+/=-]{8,256}$/;
+
+/** Unsigned, this would sign any text for anyone, for example that of a forged request. */
+export const zoom: HandshakeRule = {
+  about: "`endpoint.url_validation`",
+  answer({ body }, { result, findSecret }) {
+    const { event, payload } = parseObject(toShortText(body));
+    if (result !== "valid" || event !== "endpoint.url_validation") return undefined;
+    const plainToken = readPath(payload, ["plainToken"]);
+    const secret = findSecret();
+    if (typeof plainToken !== "string" || !/^[\w-]+$/.test(plainToken) || secret === undefined) return undefined;
+    const encryptedToken = createHmac("sha256", secret).update(plainToken).digest("hex");
+    return { status: 200, body: { plainToken, encryptedToken } };
+  },
+};
+
+export const intercom: HandshakeRule = {
+  about: "HEAD; `ping`",
+  methods: ["HEAD"],
+  mayBeUnsigned: ({ method }) => method === "HEAD",
+  answer({ method, body }, { result }) {
+    if (method === "HEAD") return { status: 200 };
+    return result === "valid" && parseObject(toShortText(body))["topic"] === "ping" ? OK : undefined;
+  },
+};
+
+export const trello: HandshakeRule = {
+  about: "HEAD",
+  methods: ["HEAD"],
+  mayBeUnsigned: ({ method }) => method === "HEAD",
+  answer: ({ method }) => (method === "HEAD" ? { status: 200 } : undefined),
+};
+
+export const dropbox: HandshakeRule = {
+  about: "GET `challenge`",
+  methods: ["GET"],
+  mayBeUnsigned: ({ method, query }) => method === "GET" && query["challenge"] !== undefined,
+  answer: ({ method, query }) => (method === "GET" ? echo(query["challenge"]) : undefined),
+};
+
+export const twitch: HandshakeRule = {
+  about: "`webhook_callback_verification`",
+  answer({ headers, body }, { result }) {
+    if (result !== "valid" || headers["twitch-eventsub-message-type"] !== "webhook_callback_verification") {
+      return undefined;
+    }
+    return echo(parseObject(toShortText(body))["challenge"]);
+  },
+};
+
+/** The header is the secret of a new webhook. It is echoed and shown, but not used: anyone could send one. */
+export const asana: HandshakeRule = {
+  about: "`X-Hook-Secret`, shown to the operator",
+  mayBeUnsigned: ({ method, headers }) => method === "POST" && headers["x-hook-secret"] !== undefined,
+  answer({ method, headers }) {
+    const secret = headers["x-hook-secret"];
+    if (method !== "POST" || typeof secret !== "string" || !SHOWN.test(secret)) return undefined;
+    const note = `Asana sent the secret ${secret} for a new webhook. If you have just created it, add the secret to auth.secret.`;
+    return { status: 200, headers: { "X-Hook-Secret": secret }, note };
+  },
+};
+
+export const line: HandshakeRule = {
+  about: "a body without events",
+  answer({ body }, { result }) {
+    const { events } = parseObject(toShortText(body));
+    return result === "valid" && Array.isArray(events) && events.length === 0 ? OK : undefined;
+  },
+};
+
+export const woocommerce: HandshakeRule = {
+  about: "an unsigned `webhook_id=<number>`",
+  mayBeUnsigned: isShortPost,
+  answer: ({ method, body }) => (method === "POST" && /^webhook_id=\d+$/.test(toShortText(body)) ? OK : undefined),
+};
+
+export const graph: HandshakeRule = {
+  about: "POST `validationToken`",
+  answer: ({ method, query }) => (method === "POST" ? echo(query["validationToken"]) : undefined),
+};
+
+const OK: Handshake = { status: 200, body: {} };
+
+/** Plain text, which no browser takes for a page. */
+function echo(text: unknown): Handshake | undefined {
+  if (typeof text !== "string" || text === "" || text.length > MAX_ECHO_LENGTH) return undefined;
+  const headers = { "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff" };
+  return { status: 200, headers, body: text };
+}
+
+function isShortPost({ method, headers }: SignedHead): boolean {
+  return method === "POST" && Number(headers["content-length"]) <= MAX_UNSIGNED_BYTES;
+}
+
+/** The body, unless it is longer than a handshake's, so that it is not parsed for nothing. */
+function toShortText(body: Buffer): string {
+  return body.length > MAX_ECHO_LENGTH ? "" : body.toString();
+}

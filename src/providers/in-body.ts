@@ -1,0 +1,112 @@
+import { randomBytes } from "node:crypto";
+import type { FromSchema } from "json-schema-to-ts";
+import { parseDuration } from "../shared/duration.ts";
+import { isObject, parseObject } from "../shared/json.ts";
+import { sameSecret } from "../shared/secret.ts";
+import { graph as graphHandshake } from "./handshakes.ts";
+import { decodeStrictly, formatTimestamp, parseTimestamp } from "./header.ts";
+import { createHmacKey } from "./keys.ts";
+import type { SignatureDefinition, SignatureRefusal, SignatureResult, SignedRequest } from "./provider.ts";
+import { SECRET, TOLERANCE } from "./row.ts";
+import { checkTime } from "./verifier.ts";
+
+const WRONG: SignatureRefusal = { reason: "wrong", message: "The signature is wrong." };
+const UNSIGNED: SignatureRefusal = { reason: "missing", message: "The body has no signature." };
+
+const mailgunSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["secret"],
+  properties: { secret: SECRET, tolerance: { ...TOLERANCE, default: "5m" } },
+} as const;
+
+/** Signs a time and a random token, in the body. The rest of the body is not signed. */
+export const mailgun: SignatureDefinition<FromSchema<typeof mailgunSchema>> = {
+  schema: mailgunSchema,
+  docs: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
+  deliveryId: "{{default payload.signature.token payload.token}}",
+  about: { header: "body: `signature`", signed: "HMAC-SHA256, hex: `timestamp` `token`", tolerance: "5m" },
+  create({ secret, tolerance }) {
+    const keys = [secret].flat().map((text) => createHmacKey(text.trim()));
+    const toleranceMs = parseDuration(tolerance);
+    return {
+      accept: 200,
+      presents: ({ method }) => method === "POST",
+      async verify(request) {
+        const { timestamp, token, signature } = await readMailgun(request);
+        if (typeof timestamp !== "string" || typeof token !== "string" || typeof signature !== "string")
+          return UNSIGNED;
+        const time = parseTimestamp(timestamp, "s");
+        const given = decodeStrictly(signature, "hex");
+        if (time === undefined || !given) return { reason: "malformed", message: "The signature is malformed." };
+        const parts = [Buffer.from(timestamp), Buffer.from(token)];
+        if (!keys.some((key) => key.accepts(parts, [given]))) return WRONG;
+        return checkTime(time, request.receivedAt, toleranceMs);
+      },
+      sign({ body, now }) {
+        const timestamp = formatTimestamp(now, "s");
+        const token = randomBytes(25).toString("hex");
+        const signature = keys[0]?.sign?.([Buffer.from(timestamp), Buffer.from(token)]).toString("hex");
+        const payload = { ...parseObject(body.toString()), signature: { timestamp, token, signature } };
+        return { headers: {}, body: Buffer.from(JSON.stringify(payload)) };
+      },
+    };
+  },
+};
+
+/** Events are JSON, forwarded mails are forms. */
+async function readMailgun({ body, headers }: SignedRequest): Promise<Record<string, unknown>> {
+  const type = headers["content-type"] ?? "";
+  if (!/^(?:multipart\/form-data|application\/x-www-form-urlencoded)\b/i.test(type)) {
+    const { signature } = parseObject(body.toString());
+    return isObject(signature) ? signature : {};
+  }
+  try {
+    const form = await new Response(new Uint8Array(body), { headers: { "content-type": type } }).formData();
+    return Object.fromEntries(["timestamp", "token", "signature"].map((name) => [name, form.get(name)]));
+  } catch {
+    return {};
+  }
+}
+
+const graphSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["secret"],
+  properties: { secret: SECRET },
+} as const;
+
+/** Microsoft repeats a subscription's `clientState` in each notification of a request. */
+export const graph: SignatureDefinition<FromSchema<typeof graphSchema>> = {
+  schema: graphSchema,
+  docs: "https://learn.microsoft.com/en-us/graph/change-notifications-delivery-webhooks",
+  deliveryId: "{{item.subscriptionId}}:{{item.resource}}:{{item.changeType}}:{{item.resourceData.[@odata.etag]}}",
+  about: { header: "body: `clientState`", signed: "the secret itself", handshake: graphHandshake.about },
+  create({ secret }) {
+    const secrets = [secret].flat().map((text) => text.trim());
+    return {
+      senderTimeoutMs: 10_000,
+      presents: ({ method }) => method === "POST",
+      verify: ({ body }) => checkClientStates(parseObject(body.toString())["value"], secrets),
+      handshake: (request, result) =>
+        graphHandshake.answer(request, { result, options: {}, findSecret: () => undefined }),
+      sign({ body }) {
+        const { value, ...rest } = parseObject(body.toString());
+        const items = (Array.isArray(value) ? value : []).map((item: unknown) =>
+          isObject(item) ? { ...item, clientState: secrets[0] } : item,
+        );
+        return { headers: {}, body: Buffer.from(JSON.stringify({ ...rest, value: items })) };
+      },
+    };
+  },
+};
+
+function checkClientStates(items: unknown, secrets: readonly string[]): SignatureResult {
+  if (!Array.isArray(items) || items.length === 0) return UNSIGNED;
+  for (const item of items as unknown[]) {
+    const state = isObject(item) ? item["clientState"] : undefined;
+    if (typeof state !== "string") return UNSIGNED;
+    if (!secrets.some((secret) => sameSecret(state, secret))) return WRONG;
+  }
+  return "valid";
+}

@@ -1,0 +1,82 @@
+import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
+import { sameSecret } from "../shared/secret.ts";
+import type { Algorithm } from "./row.ts";
+
+/** A secret or a public key, ready for use. */
+export interface SigningKey {
+  /** The name of its signatures in a list, if it differs from the row's. */
+  name?: string;
+  /** Whether one of the signatures is right for the parts, one after the other. In constant time. */
+  accepts(parts: readonly Buffer[], signatures: readonly Buffer[]): boolean;
+  /** Undefined for a public key. */
+  sign?(parts: readonly Buffer[]): Buffer;
+}
+
+const HASHES: Partial<Record<Algorithm, string>> = {
+  "hmac-sha256": "sha256",
+  "hmac-sha1": "sha1",
+  "hmac-sha512": "sha512",
+};
+
+/** Throws an `Error` that says what the secret must be. */
+export function createKey(algorithm: Algorithm, secret: string): SigningKey {
+  const hash = HASHES[algorithm];
+  if (hash !== undefined) return createHmacKey(secret, hash);
+  if (algorithm === "secret") return createSharedSecret(secret);
+  return algorithm === "ed25519" ? createEd25519Key(secret) : createEcdsaKey(secret);
+}
+
+export function createHmacKey(secret: string | Buffer, hash = "sha256"): SigningKey {
+  const sign = (parts: readonly Buffer[]): Buffer => {
+    const hmac = createHmac(hash, secret);
+    for (const part of parts) hmac.update(part);
+    return hmac.digest();
+  };
+  return {
+    sign,
+    accepts(parts, signatures) {
+      const expected = sign(parts);
+      return signatures.some((given) => given.length === expected.length && timingSafeEqual(given, expected));
+    },
+  };
+}
+
+function createSharedSecret(secret: string): SigningKey {
+  return {
+    sign: () => Buffer.from(secret),
+    accepts: (_, signatures) => signatures.some((given) => sameSecret(given, secret)),
+  };
+}
+
+function createEd25519Key(secret: string): SigningKey {
+  if (!/^[\da-f]{64}$/i.test(secret)) throw new Error("must be the public key: 64 hex digits");
+  return toEd25519(Buffer.from(secret, "hex"));
+}
+
+/** `publicKey` has 32 bytes. */
+export function toEd25519(publicKey: Buffer): SigningKey {
+  const key = createPublicKey({
+    key: { kty: "OKP", crv: "Ed25519", x: publicKey.toString("base64url") },
+    format: "jwk",
+  });
+  return createPublicVerifier(key, null);
+}
+
+function createEcdsaKey(secret: string): SigningKey {
+  try {
+    const key = createPublicKey({ key: Buffer.from(secret, "base64"), format: "der", type: "spki" });
+    if (key.asymmetricKeyType === "ec") return createPublicVerifier(key, "sha256");
+  } catch {
+    // Not a key at all. What OpenSSL says about it would not help.
+  }
+  throw new Error("must be the public key of an elliptic curve, in base64");
+}
+
+function createPublicVerifier(key: KeyObject, hash: string | null): SigningKey {
+  return {
+    accepts(parts, signatures) {
+      const text = Buffer.concat(parts);
+      return signatures.some((signature) => verify(hash, text, key, signature));
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import { NON_BLANK } from "../shared/schema.ts";
+import type {
+  Handshake,
+  SignatureDefinition,
+  SignatureResult,
+  SignatureSummary,
+  SignedHead,
+  SignedRequest,
+} from "./provider.ts";
+import type { SigningKey } from "./keys.ts";
+import { checkSecrets, createVerifier } from "./verifier.ts";
+
+/**
+ * How one sender signs. The signed text is the parts of `signed` in their order, where `body`, `id`, `timestamp`, `url` and
+ * `method` mean those of the request, and any other text means itself.
+ */
+export interface SignatureRow {
+  /** The sender's page about its signature. */
+  docs?: string;
+  /** The header with the signature, in lower case. Of several, the first that the request has counts. */
+  header: string | readonly string[];
+  /** Text before the signature: `sha256=`. */
+  prefix?: string;
+  /** `secret`: the header contains the secret itself. Default: `hmac-sha256`. */
+  algorithm?: Algorithm;
+  /** Default: `hex`. */
+  encoding?: Encoding;
+  /** The header is a list of names and values: `t=1614556800,v1=5257a8…`. At most 8 signatures are tried. */
+  list?: {
+    /** Between two entries: `,`. */
+    separator: string;
+    /** Between a name and its value. Default: `=`. */
+    assign?: string;
+    /** The name of a signature: `v1`. */
+    signature: string;
+    /** The name of the time, where it is in the list: `t`. */
+    timestamp?: string;
+  };
+  /** Default: the body alone. A function gives undefined for a request that the sender would not send. */
+  signed?: readonly SignedPart[];
+  /** The header with the delivery's id, if the id is signed. */
+  idHeader?: string;
+  /** Where the time is signed: in a header, in a top-level field of a JSON body, or in the list. */
+  timestamp?: { header?: string; field?: string; unit: TimeUnit };
+  /** How far the sender's clock may be off, in both directions, unless `auth.tolerance` is set. Default: `5m`. */
+  tolerance?: string;
+  /** A template for the idempotency key: what stays the same when the sender repeats a delivery. */
+  deliveryId?: string;
+  handshake?: HandshakeRule;
+  /** The only status that the sender takes for success. */
+  accept?: 200;
+  /** How long the sender waits for an answer, in milliseconds. */
+  senderTimeoutMs?: number;
+  /** Further keys of the `auth` block, by name, as JSON Schemas. All are required. */
+  options?: Record<string, object>;
+  /** Reads a secret that is not the key itself. Throws an `Error` that says what the secret must be. */
+  toKey?(secret: string): SigningKey;
+}
+
+export type Algorithm = "hmac-sha256" | "hmac-sha1" | "hmac-sha512" | "ed25519" | "ecdsa-sha256" | "secret";
+export type Encoding = "hex" | "base64" | "base64url" | "latin1";
+export type TimeUnit = "s" | "ms" | "iso";
+export type SignedPart = string | ((request: SignedRequest) => string | undefined);
+
+/** How a sender checks a hook, and what it expects. */
+export interface HandshakeRule {
+  /** For the documentation. */
+  about: string;
+  methods?: readonly ("GET" | "HEAD")[];
+  /** Whether a request without a signature may be the handshake. Default: it is always signed. */
+  mayBeUnsigned?(head: SignedHead): boolean;
+  answer(request: SignedRequest, context: HandshakeContext): Handshake | undefined | Promise<Handshake | undefined>;
+}
+
+export interface HandshakeContext {
+  result: SignatureResult;
+  /** The `auth` block without `scheme`. */
+  options: Record<string, unknown>;
+  /** The one of the secrets that signed the request. */
+  findSecret(): string | undefined;
+}
+
+export const SECRET = {
+  anyOf: [NON_BLANK, { type: "array", minItems: 1, maxItems: 8, items: NON_BLANK }],
+  description: "The secret. Of several, for rotation, the first signs and all verify.",
+} as const;
+
+export const TOLERANCE = {
+  type: "string",
+  pattern: "^\\d+(ms|s|m|h|d)$",
+  description: "How far the sender's clock may be off, in both directions.",
+} as const;
+
+export const URL_OPTION = {
+  type: "string",
+  pattern: "^https?://",
+  description: "The address that the sender posts to. Default: the hook's path behind gateway.publicUrl.",
+} as const;
+
+/** The `auth` block of a row, without `scheme`. */
+export interface RowOptions {
+  secret: string | readonly string[];
+  tolerance?: string;
+}
+
+/** A scheme from a row. */
+export function defineSignature(row: SignatureRow): SignatureDefinition<RowOptions> {
+  const { docs, deliveryId, options = {} } = row;
+  const signsUrl = row.signed?.some((part) => part === "url" || typeof part === "function") ?? false;
+  const hasTime = row.timestamp !== undefined;
+  const properties = {
+    secret: SECRET,
+    ...(hasTime && { tolerance: { ...TOLERANCE, default: row.tolerance ?? "5m" } }),
+    ...(signsUrl && { url: URL_OPTION }),
+    ...options,
+  };
+  return {
+    schema: { type: "object", additionalProperties: false, required: ["secret", ...Object.keys(options)], properties },
+    docs,
+    deliveryId,
+    signsUrl,
+    about: summarize(row),
+    check: (given) => checkSecrets(row, given),
+    create: (given) => createVerifier(row, given),
+  };
+}
+
+function summarize(row: SignatureRow): SignatureSummary {
+  const { header, algorithm = "hmac-sha256", encoding = "hex", signed = ["body"], list, timestamp } = row;
+  const prefix = row.prefix ?? (list && `${list.signature}${list.assign ?? "="}`);
+  const names = [header].flat().map((name) => `\`${name}\``);
+  const parts = signed.map((part) =>
+    typeof part === "function" ? "url and form" : PARTS.has(part) ? part : `\`${part}\``,
+  );
+  return {
+    header: `${names.join(" or ")}${prefix === undefined ? "" : `: \`${prefix.trim()}\``}`,
+    signed: algorithm === "secret" ? "the secret itself" : `${ALGORITHMS[algorithm]}, ${encoding}: ${parts.join(" ")}`,
+    tolerance: timestamp && (row.tolerance ?? "5m"),
+    handshake: row.handshake?.about,
+  };
+}
+
+const PARTS = new Set(["body", "id", "timestamp", "url", "method"]);
+
+const ALGORITHMS: Record<Exclude<Algorithm, "secret">, string> = {
+  "hmac-sha256": "HMAC-SHA256",
+  "hmac-sha1": "HMAC-SHA1",
+  "hmac-sha512": "HMAC-SHA512",
+  ed25519: "Ed25519",
+  "ecdsa-sha256": "ECDSA-SHA256",
+};

@@ -1,0 +1,184 @@
+import { verify, X509Certificate } from "node:crypto";
+import type { FromSchema } from "json-schema-to-ts";
+import { parseDuration } from "../shared/duration.ts";
+import { parseObject } from "../shared/json.ts";
+import { checkTime } from "./verifier.ts";
+import { decodeStrictly, parseTimestamp } from "./header.ts";
+import type { Handshake, SignatureDefinition, SignatureResult, SignatureVerifier } from "./provider.ts";
+import { TOLERANCE } from "./row.ts";
+
+const TOPIC = { type: "string", pattern: "^arn:aws[\\w-]*:sns:[\\w-]+:\\d+:\\S+$" } as const;
+
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["topicArn"],
+  properties: {
+    topicArn: {
+      anyOf: [TOPIC, { type: "array", minItems: 1, items: TOPIC }],
+      description: "The topics that may send. Everyone can have messages signed by AWS, for topics of their own.",
+    },
+    tolerance: { ...TOLERANCE, default: "1h" },
+  },
+} as const;
+
+type SnsOptions = FromSchema<typeof schema>;
+
+/** AWS signs with a certificate. Raw message delivery is not signed. */
+export const sns: SignatureDefinition<SnsOptions> = {
+  schema,
+  docs: "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html",
+  deliveryId: "{{payload.MessageId}}",
+  about: {
+    header: "body: `Signature`",
+    signed: "RSA-SHA256 or RSA-SHA1, base64: the message's fields",
+    tolerance: "1h",
+    handshake: "`SubscriptionConfirmation`, `UnsubscribeConfirmation`",
+  },
+  create: (options) => createSnsVerifier(options, fetchText),
+};
+
+/** Gets a document of AWS. Rejects for every status but 200. */
+type FetchText = (url: URL) => Promise<string>;
+
+export function createSnsVerifier({ topicArn, tolerance }: SnsOptions, fetchDocument: FetchText): SignatureVerifier {
+  const topics = [topicArn].flat();
+  const toleranceMs = parseDuration(tolerance);
+  const certificates = createCertificates(fetchDocument);
+  return {
+    senderTimeoutMs: 15_000,
+    presents: ({ headers }) => headers["x-amz-sns-message-type"] !== undefined,
+    async verify({ body, receivedAt }) {
+      const message = parseObject(body.toString());
+      const signature = decodeStrictly(readText(message, "Signature"), "base64");
+      const text = toSignedText(message);
+      const hash = HASHES.get(readText(message, "SignatureVersion"));
+      const url = toAwsUrl(message["SigningCertURL"], (pathname) => CERTIFICATE_PATH.test(pathname));
+      const time = parseTimestamp(readText(message, "Timestamp"), "iso");
+      if (!signature || text === undefined || hash === undefined || !url || time === undefined) return MALFORMED;
+      // Before anything is fetched.
+      if (!topics.includes(readText(message, "TopicArn"))) return WRONG;
+      const certificate = await certificates.get(url);
+      if (!certificate) return UNAVAILABLE;
+      if (!verify(hash, Buffer.from(text), certificate.publicKey, signature)) return WRONG;
+      return checkTime(time, receivedAt, toleranceMs);
+    },
+    async handshake({ body }, result) {
+      const message = parseObject(body.toString());
+      const { Type: type } = message;
+      if (result !== "valid") return undefined;
+      if (type === "UnsubscribeConfirmation") {
+        return { status: 200, body: {}, note: `${readText(message, "TopicArn")} no longer sends to this hook.` };
+      }
+      return type === "SubscriptionConfirmation" ? confirm(message, fetchDocument) : undefined;
+    },
+  };
+}
+
+const MALFORMED: SignatureResult = { reason: "malformed", message: "The body is not a signed message of SNS." };
+const WRONG: SignatureResult = { reason: "wrong", message: "The signature is wrong, or the topic is another one." };
+const UNAVAILABLE: SignatureResult = {
+  reason: "unavailable",
+  message: "The certificate of the signature cannot be fetched now.",
+};
+
+const HASHES = new Map([
+  ["1", "RSA-SHA1"],
+  ["2", "RSA-SHA256"],
+]);
+
+const NOTIFICATION = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"];
+const CONFIRMATION = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"];
+
+/** Each name and value on its own line. Only a notification's subject may be missing. */
+function toSignedText(message: Record<string, unknown>): string | undefined {
+  const isNotification = message["Type"] === "Notification";
+  const names = isNotification ? NOTIFICATION : CONFIRMATION;
+  const present = names.filter((name) => !(isNotification && name === "Subject" && (message[name] ?? null) === null));
+  if (!present.every((name) => typeof message[name] === "string")) return undefined;
+  return present.map((name) => `${name}\n${readText(message, name)}\n`).join("");
+}
+
+function readText(message: Record<string, unknown>, name: string): string {
+  const value = message[name];
+  return typeof value === "string" ? value : "";
+}
+
+const AWS_HOST = /^sns\.[a-z\d-]{3,}\.amazonaws\.com(?:\.cn)?$/;
+const CERTIFICATE_PATH = /^\/SimpleNotificationService-[\w-]+\.pem$/;
+
+/** Only addresses of SNS itself: everyone can put a certificate, or another service, behind any other. */
+export function toAwsUrl(text: unknown, accepts: (pathname: string) => boolean): URL | undefined {
+  const url = typeof text === "string" ? URL.parse(text) : null;
+  if (!url || url.protocol !== "https:" || url.port !== "" || url.username !== "" || url.password !== "")
+    return undefined;
+  return AWS_HOST.test(url.hostname) && accepts(url.pathname) ? url : undefined;
+}
+
+async function confirm(message: Record<string, unknown>, fetchDocument: FetchText): Promise<Handshake> {
+  const url = toAwsUrl(message["SubscribeURL"], (pathname) => pathname === "/");
+  const topic = readText(message, "TopicArn");
+  if (url?.searchParams.get("Action") !== "ConfirmSubscription") return { status: 400 };
+  try {
+    await fetchDocument(url);
+    return { status: 200, body: {}, note: `Confirmed the subscription to ${topic}.` };
+  } catch {
+    return { status: 503, note: `The subscription to ${topic} could not be confirmed. SNS will send it again.` };
+  }
+}
+
+const MAX_CERTIFICATES = 16;
+/** Strangers can name certificates that do not exist, and each is a request to AWS. */
+const MAX_FETCHES = 4;
+
+interface Certificates {
+  /** Undefined if it cannot be fetched now. */
+  get(url: URL): Promise<X509Certificate | undefined>;
+}
+
+function createCertificates(fetchDocument: FetchText): Certificates {
+  const known = new Map<string, X509Certificate>();
+  const inFlight = new Map<string, Promise<X509Certificate | undefined>>();
+  return {
+    async get({ origin, pathname }) {
+      const address = `${origin}${pathname}`;
+      const certificate = known.get(address);
+      if (certificate) return certificate;
+      if (!inFlight.has(address) && inFlight.size >= MAX_FETCHES) return undefined;
+      const fetching = inFlight.get(address) ?? load(address);
+      inFlight.set(address, fetching);
+      return fetching;
+    },
+  };
+
+  async function load(address: string): Promise<X509Certificate | undefined> {
+    try {
+      const certificate = new X509Certificate(await fetchDocument(new URL(address)));
+      const oldest = known.keys().next();
+      if (known.size >= MAX_CERTIFICATES && !oldest.done) known.delete(oldest.value);
+      known.set(address, certificate);
+      return certificate;
+    } catch {
+      return undefined;
+    } finally {
+      inFlight.delete(address);
+    }
+  }
+}
+
+const FETCH_TIMEOUT_MS = 5000;
+const MAX_DOCUMENT_BYTES = 65_536;
+
+/** Follows no redirect, and reads no more than a certificate can have. */
+export async function fetchText(url: URL): Promise<string> {
+  const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
+  if (response.status !== 200) throw new Error(`${url.host} answered ${response.status}`);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > MAX_DOCUMENT_BYTES) throw new Error(`${url.host} sent more than ${MAX_DOCUMENT_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

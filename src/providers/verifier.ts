@@ -1,0 +1,202 @@
+import { randomUUID } from "node:crypto";
+import type { OptionProblem } from "../plugin.ts";
+import { parseDuration } from "../shared/duration.ts";
+import { parseObject } from "../shared/json.ts";
+import { formatTimestamp, parseSignatureHeader, parseTimestamp, valuesOf } from "./header.ts";
+import { createKey, type SigningKey } from "./keys.ts";
+import type {
+  SignatureRefusal,
+  SignatureResult,
+  SignatureVerifier,
+  SignedHead,
+  SignedParts,
+  SignedRequest,
+  UnsignedRequest,
+} from "./provider.ts";
+import type { RowOptions, SignatureRow } from "./row.ts";
+
+interface Secret {
+  text: string;
+  key: SigningKey;
+}
+
+/** What is signed beside the request itself. */
+interface Claims {
+  id?: string;
+  timestamp?: string;
+}
+
+interface Outcome {
+  result: SignatureResult;
+  /** The one that signed the request, also if its time is wrong. */
+  secret?: string;
+}
+
+/** Verifies and signs as a row says. Throws an `Error` if a secret is unusable. */
+export function createVerifier(row: SignatureRow, options: RowOptions): SignatureVerifier {
+  const secrets = toSecrets(row, options.secret);
+  const toleranceMs = parseDuration(options.tolerance ?? row.tolerance ?? "5m");
+  const names = [row.header].flat();
+  const { handshake } = row;
+  return {
+    accept: row.accept,
+    senderTimeoutMs: row.senderTimeoutMs,
+    presents: (head) =>
+      names.some((name) => head.headers[name] !== undefined) || handshake?.mayBeUnsigned?.(head) === true,
+    verify: (request) => check(request).result,
+    handshakeMethods: handshake?.methods,
+    handshake:
+      handshake &&
+      ((request, result) =>
+        handshake.answer(request, { result, options: { ...options }, findSecret: () => check(request).secret })),
+    sign: secrets[0]?.key.sign && ((request) => sign(row, names[0] ?? "", secrets[0]?.key, request)),
+  };
+
+  function check(request: SignedRequest): Outcome {
+    const header = names.find((name) => request.headers[name] !== undefined) ?? names[0] ?? "";
+    const text = requireHeader(request, header);
+    if (typeof text !== "string") return { result: text };
+    const given = parseSignatureHeader(text, row);
+    if (!given) return { result: malformed(header) };
+    const claims = readClaims(row, request, given.timestamp);
+    if ("reason" in claims) return { result: claims };
+    const parts = toParts(row, request, claims);
+    if ("reason" in parts) return { result: parts };
+    const secret = secrets.find(({ key }) =>
+      key.accepts(parts, given.signatures.get(key.name ?? row.list?.signature ?? "") ?? []),
+    );
+    if (!secret) return { result: { reason: "wrong", message: "The signature is wrong." } };
+    if (!row.timestamp) return { result: "valid", secret: secret.text };
+    const time = readTime(row.timestamp, request.body, claims.timestamp);
+    return { result: checkTime(time, request.receivedAt, toleranceMs), secret: secret.text };
+  }
+}
+
+/** What is wrong with the secrets, for the operator. */
+export function checkSecrets(row: SignatureRow, { secret }: RowOptions): OptionProblem[] {
+  return [secret].flat().flatMap((text, index) => {
+    try {
+      toKey(row, text);
+      return [];
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      return [{ key: typeof secret === "string" ? "secret" : `secret[${index}]`, message }];
+    }
+  });
+}
+
+/** Without the white space that a secret from a file tends to end in. */
+function toSecrets(row: SignatureRow, secret: RowOptions["secret"]): Secret[] {
+  const secrets = [secret].flat().map((text) => ({ text: text.trim(), key: toKey(row, text) }));
+  if (secrets.length === 0) throw new Error("a secret is required");
+  return secrets;
+}
+
+function toKey({ toKey: read, algorithm = "hmac-sha256" }: SignatureRow, secret: string): SigningKey {
+  const text = secret.trim();
+  if (text === "") throw new Error("must not be empty");
+  return read ? read(text) : createKey(algorithm, text);
+}
+
+function requireHeader({ rawHeaders }: SignedHead, name: string): string | SignatureRefusal {
+  const [value, ...more] = valuesOf(rawHeaders, name);
+  if (value === undefined) return { reason: "missing", message: `The header ${name} is missing.` };
+  if (more.length > 0) return { reason: "malformed", message: `The header ${name} must not be repeated.` };
+  return value;
+}
+
+function malformed(name: string): SignatureRefusal {
+  return { reason: "malformed", message: `The header ${name} is malformed.` };
+}
+
+function readClaims(row: SignatureRow, request: SignedRequest, listed: string | undefined): Claims | SignatureRefusal {
+  const { list, timestamp, idHeader } = row;
+  const claims: Claims = { timestamp: listed };
+  if (timestamp?.header !== undefined) {
+    const text = requireHeader(request, timestamp.header);
+    if (typeof text !== "string") return text;
+    claims.timestamp = text;
+  }
+  if (timestamp && (timestamp.header ?? list?.timestamp) !== undefined) {
+    const isTime = claims.timestamp !== undefined && parseTimestamp(claims.timestamp, timestamp.unit) !== undefined;
+    if (!isTime) return malformed(timestamp.header ?? [row.header].flat().join());
+  }
+  if (idHeader !== undefined) {
+    const text = requireHeader(request, idHeader);
+    if (typeof text !== "string") return text;
+    claims.id = text;
+  }
+  return claims;
+}
+
+/** The signed text. Node reads headers as Latin-1, so their bytes are written as such. */
+function toParts(
+  { signed = ["body"], idHeader = "" }: SignatureRow,
+  request: SignedRequest,
+  { id = "", timestamp = "" }: Claims,
+): Buffer[] | SignatureRefusal {
+  const parts: Buffer[] = [];
+  for (const [index, part] of signed.entries()) {
+    const next = signed[index + 1];
+    if (part === "body") parts.push(request.body);
+    else if (part === "timestamp") parts.push(Buffer.from(timestamp, "latin1"));
+    else if (part === "id") {
+      // Otherwise the same signature would be right for a longer id and a shorter text after it.
+      if (id === "" || (typeof next === "string" && id.includes(next))) return malformed(idHeader);
+      parts.push(Buffer.from(id, "latin1"));
+    } else {
+      const text = part === "url" ? request.url : part === "method" ? request.method : part;
+      const bytes = typeof text === "function" ? text(request) : text;
+      if (bytes === undefined) return { reason: "malformed", message: "The request is not one of this sender's." };
+      parts.push(Buffer.from(bytes));
+    }
+  }
+  return parts;
+}
+
+/** The time is read from the body only when the signature is known to be right. */
+function readTime(
+  { field, unit }: NonNullable<SignatureRow["timestamp"]>,
+  body: Buffer,
+  claimed = "",
+): number | undefined {
+  return parseTimestamp(field === undefined ? claimed : String(parseObject(body.toString())[field]), unit);
+}
+
+/** `time` in milliseconds since the epoch. */
+export function checkTime(time: number | undefined, receivedAt: number, toleranceMs: number): SignatureResult {
+  if (time === undefined) return { reason: "malformed", message: "The body has no time." };
+  const skewMs = time - receivedAt;
+  if (Math.abs(skewMs) <= toleranceMs) return "valid";
+  const skewSeconds = Math.round(skewMs / 1000);
+  return { reason: "expired", message: "The signature is right, but its time is not close to ours.", skewSeconds };
+}
+
+function sign(row: SignatureRow, header: string, key: SigningKey | undefined, unsigned: UnsignedRequest): SignedParts {
+  const { timestamp: source, idHeader, list, prefix = "", encoding = "hex" } = row;
+  const body = source?.field === undefined ? unsigned.body : writeTime(unsigned, source.field);
+  const timestamp = source && formatTimestamp(unsigned.now, source.unit);
+  const id = idHeader === undefined ? undefined : `msg_${randomUUID().replaceAll("-", "")}`;
+  const headers: Record<string, string> = {};
+  if (timestamp !== undefined && source?.header !== undefined) headers[source.header] = timestamp;
+  if (id !== undefined && idHeader !== undefined) headers[idHeader] = id;
+
+  const { method, url, contentType, now } = unsigned;
+  const head = { method, url, headers: { "content-type": contentType }, rawHeaders: [], query: {} };
+  const parts = toParts(row, { ...head, body, receivedAt: now }, { id, timestamp });
+  if ("reason" in parts || !key?.sign) throw new Error("this sender would not send such a request");
+  const signature = key.sign(parts).toString(encoding);
+  if (list) {
+    const { separator, assign = "=", timestamp: timeName } = list;
+    const time = timeName === undefined ? [] : [[timeName, timestamp].join(assign)];
+    headers[header] = [...time, [key.name ?? list.signature, signature].join(assign)].join(separator);
+  } else {
+    headers[header] = prefix + signature;
+  }
+  return { headers, body: source?.field === undefined ? undefined : body };
+}
+
+/** The body with its time as it is now, since an old one would be refused. */
+function writeTime({ body, now }: UnsignedRequest, field: string): Buffer {
+  return Buffer.from(JSON.stringify({ ...parseObject(body.toString()), [field]: now }));
+}
