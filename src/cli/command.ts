@@ -45,10 +45,10 @@ export function toCount(text: string): number {
   throw new InvalidArgumentError("Expected a whole number of at least 1.");
 }
 
-/** `name:value` or `name=value`, added to the earlier ones. */
+/** `name=value`, for a header `name:value` too, added to the earlier ones. */
 export function addPair(separator: ":" | "=") {
   return (text: string, pairs: Record<string, string>): Record<string, string> => {
-    const at = text.indexOf(separator);
+    const at = text.search(separator === ":" ? /[:=]/ : "=");
     if (at < 1) throw new InvalidArgumentError(`Expected <name>${separator}<value>.`);
     return { ...pairs, [text.slice(0, at).trim()]: text.slice(at + 1).trim() };
   };

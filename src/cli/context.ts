@@ -1,7 +1,9 @@
+import { readFile } from "node:fs/promises";
 import path from "node:path";
+import { buffer } from "node:stream/consumers";
 import { findConfigFile, readConfig, resolveUserConfig } from "../config/load.ts";
 import type { ResolvedConfig } from "../config/types.ts";
-import { ConfigError, HookError, toSentence } from "../errors.ts";
+import { ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
 import { buildProgram, type Program } from "../program/build.ts";
 import { createTelemetry } from "../telemetry/telemetry.ts";
 import type { TransformRunner } from "../transforms/runner.ts";
@@ -58,6 +60,17 @@ export async function withProgram(
 export function serviceAddress({ host, port }: ResolvedConfig["gateway"]): string {
   const reachable = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+}
+
+/** The bytes of a file, or for `-` of standard input. Throws a `ConfigError` if it cannot be read. */
+export async function readInput(file: string, io: CliIo): Promise<Buffer> {
+  if (file === "-") return buffer(io.stdin);
+  const name = path.resolve(io.cwd, file);
+  return readFile(name).catch((error: unknown) => {
+    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const message = isMissing ? `There is no file ${name}.` : `${name} cannot be read: ${messageOf(error)}`;
+    throw new ConfigError([{ message }]);
+  });
 }
 
 /** An error as the terminal shows it: what the operator has to fix line by line, anything unexpected with its stack. */

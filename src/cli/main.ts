@@ -5,6 +5,7 @@ import { addCheck } from "./commands/check.ts";
 import { addDeadLetters } from "./commands/dead-letters.ts";
 import { addEvents } from "./commands/events.ts";
 import { addPresets } from "./commands/presets.ts";
+import { addSend } from "./commands/send.ts";
 import { addServe } from "./commands/serve.ts";
 import { addSessions } from "./commands/sessions.ts";
 import { addTest } from "./commands/test.ts";
@@ -34,6 +35,7 @@ export function createProgram(io: CliIo): Command {
   addServe(program, io);
   addCheck(program, io);
   addTry(program, io);
+  addSend(program, io);
   addTest(program, io);
   addTransform(program, io);
   addPresets(program, io);

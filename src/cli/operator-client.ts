@@ -43,9 +43,7 @@ export async function createOperatorClient(flags: ServiceFlags, io: CliIo): Prom
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
     return fetch(url, { method, headers: { authorization } }).catch((error: unknown) => {
-      const cause = messageOf(error instanceof Error && error.cause ? error.cause : error);
-      const next = "Start it with `webhooks serve`, or name its address with --url.";
-      throw new ConfigError([{ message: `No service answers at ${address} (${cause}). ${next}` }]);
+      throw toUnreachable(address, error);
     });
   }
 
@@ -57,6 +55,13 @@ export async function createOperatorClient(flags: ServiceFlags, io: CliIo): Prom
       return JSON.parse(await (await requireAnswer(response)).text());
     },
   };
+}
+
+/** What a failed `fetch` means for the person. */
+export function toUnreachable(address: string, error: unknown): ConfigError {
+  const cause = messageOf(error instanceof Error && error.cause ? error.cause : error);
+  const next = "Start it with `webhooks serve`, or name its address with --url.";
+  return new ConfigError([{ message: `No service answers at ${address} (${cause}). ${next}` }]);
 }
 
 /** Throws a `ConfigError` unless this is a successful answer of the operator API. */

@@ -191,7 +191,7 @@ function formatEvents(events: EventView[]): string[] {
 /** The rest is printed with `--payload`. */
 const MAX_PAYLOAD_LINES = 30;
 
-/** Everything about an event for a person: what went wrong, what it led to, how that ended, and the request. */
+/** Everything about an event for a person: what went wrong, what it led to, how that ended, and the request. 0: no payload. */
 export function formatEvent(event: EventTimeline, maxPayloadLines = MAX_PAYLOAD_LINES): string[] {
   const { method, path, client, payload } = event.request;
   const lines = toLines(payload);
@@ -225,7 +225,9 @@ export function formatEvent(event: EventTimeline, maxPayloadLines = MAX_PAYLOAD_
     ...section("request", [
       `${method} ${path} from ${client}`,
       ...lines.slice(0, maxPayloadLines),
-      ...(omitted > 0 ? [style("dim", `… ${formatCount(omitted, "more line")}: --payload shows all`)] : []),
+      ...(omitted > 0 && maxPayloadLines > 0
+        ? [style("dim", `… ${formatCount(omitted, "more line")}: --payload shows all`)]
+        : []),
     ]),
   ];
 }

@@ -1,13 +1,10 @@
 import type { Command } from "commander";
-import { readFile } from "node:fs/promises";
-import path from "node:path";
-import { text } from "node:stream/consumers";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
 import { runTrial, type Trial } from "../../operator/trial.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addPair, CONFIG_HELP } from "../command.ts";
-import { withProgram } from "../context.ts";
+import { readInput, withProgram } from "../context.ts";
 import { formatActions, formatLog } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
 
@@ -45,13 +42,12 @@ async function tryHook(hook: string, payloadFile: string, flags: TryFlags, io: C
 }
 
 async function readPayload(file: string, io: CliIo): Promise<unknown> {
-  const name = file === "-" ? "standard input" : path.resolve(io.cwd, file);
+  const text = (await readInput(file, io)).toString("utf8");
   try {
-    return JSON.parse(await (file === "-" ? text(io.stdin) : readFile(name, "utf8")));
+    return JSON.parse(text);
   } catch (error) {
-    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
-    const message = isMissing ? `There is no file ${name}.` : `${name} cannot be read as JSON: ${messageOf(error)}`;
-    throw new ConfigError([{ message }]);
+    const name = file === "-" ? "Standard input" : file;
+    throw new ConfigError([{ message: `${name} cannot be read as JSON: ${messageOf(error)}` }]);
   }
 }
 

@@ -1,0 +1,151 @@
+import type { Command } from "commander";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { type ReadConfig, readConfig } from "../../config/load.ts";
+import { didYouMean } from "../../config/schema/problems.ts";
+import { compileSchema } from "../../config/schema/validator.ts";
+import { ConfigError, messageOf } from "../../errors.ts";
+import type { EventTimeline } from "../../operator/views.ts";
+import type { SignedParts } from "../../providers/provider.ts";
+import { toBearer } from "../../shared/secret.ts";
+import { silentLog, toPrintable } from "../../telemetry/log.ts";
+import { addPair, addServiceOptions } from "../command.ts";
+import { locateConfig, readInput, serviceAddress } from "../context.ts";
+import { type CliIo, print, printJson, style } from "../io.ts";
+import { createOperatorClient, requireAnswer, type ServiceFlags, toUnreachable } from "../operator-client.ts";
+import { formatEvent } from "./events.ts";
+
+interface SendFlags extends ServiceFlags {
+  as?: string;
+  secret?: string;
+  header: Record<string, string>;
+  wait: boolean;
+  json: boolean;
+}
+
+export function addSend(program: Command, io: CliIo): void {
+  addServiceOptions(program.command("send").description("Post a file to a running service, as its sender would."))
+    .argument("<hook>", "name of the hook: what follows the hooks path in its URL")
+    .argument("<file>", "file with the body; - for standard input")
+    .option("--as <scheme>", "sign as this sender does (default: by the hook's auth, else with a hook token)")
+    .option("--secret <secret>", "a secret or token instead of the configured one")
+    .option("--header <name:value>", "a header of the request; may be repeated", addPair(":"), {})
+    .option("--wait", "wait until the event is executed, and show it", false)
+    .option("--json", "print JSON", false)
+    .action((hook: string, file: string, flags: SendFlags) =>
+      sendFile(hook.replace(/^\/+|\/+$/g, ""), file, flags, io),
+    );
+}
+
+/** Exit code 1 when the service refuses the request, or with `--wait` when the event fails. */
+async function sendFile(hook: string, file: string, flags: SendFlags, io: CliIo): Promise<void> {
+  const body = await readInput(file, io);
+  const read = await readConfig(locateConfig(flags.config, io), io.env);
+  if (read.problems.length > 0) throw new ConfigError(read.problems);
+  const response = await post({ hook, body, type: typeOf(file, flags), flags }, read);
+  const text = await response.text();
+  const eventId = response.headers.get("x-request-id");
+  const event = flags.wait && response.ok && eventId ? await waitForEvent(eventId, flags, io) : undefined;
+
+  const { status } = response;
+  if (!response.ok || event?.status === "failed" || event?.status === "dead") io.exitCode = 1;
+  if (flags.json) return printJson(io, { status, body: parseAnswer(text), event });
+  print(io, style(response.ok ? "green" : "red", `${status} ${response.statusText}`));
+  if (text !== "") print(io, toPrintable(JSON.stringify(parseAnswer(text), undefined, 2)));
+  if (event) print(io, "", ...formatEvent(event, 0));
+}
+
+interface Outgoing {
+  hook: string;
+  body: Buffer;
+  type: string;
+  flags: SendFlags;
+}
+
+async function post({ hook, body, type, flags }: Outgoing, read: ReadConfig): Promise<Response> {
+  const { gateway, hooks } = read.config;
+  const address = flags.url ?? serviceAddress(gateway);
+  const target = `${hooks.path}/${hook}`;
+  const signed = await sign({ hook, body, type, flags }, `${gateway.publicUrl ?? address}${target}`, read);
+  const headers = new Headers({ "content-type": type, ...signed.headers });
+  for (const [name, value] of Object.entries(flags.header)) headers.set(name, value);
+  const sent = new Uint8Array(signed.body ?? body);
+  return fetch(address + target, { method: "POST", headers, body: sent, redirect: "manual" }).catch(
+    (error: unknown) => {
+      throw toUnreachable(address, error);
+    },
+  );
+}
+
+/** As the sender of the hook does, else with the first token that counts for the hook. */
+async function sign({ hook, body, type, flags }: Outgoing, url: string, read: ReadConfig): Promise<SignedParts> {
+  const { config, drivers } = read;
+  const known = config.hooks.mappings.flatMap(({ mapping: { match, auth } }) =>
+    auth && match?.path?.replace(/^\/+|\/+$/g, "") === hook ? [auth] : [],
+  );
+  const auth = known.find(({ scheme }) => flags.as === undefined || scheme === flags.as);
+  const scheme = flags.as ?? auth?.scheme;
+  if (scheme === undefined) return { headers: { authorization: toBearer(flags.secret ?? findToken(hook, read)) } };
+
+  const { scheme: _, ...configured } = auth ?? {};
+  const options = { ...configured, ...(flags.secret !== undefined && { secret: flags.secret }) };
+  const definition = drivers.providers[scheme];
+  if (!definition) throw problem(`There is no scheme "${scheme}"${didYouMean(scheme, Object.keys(drivers.providers))}`);
+  const [wrong] = compileSchema(definition.schema)(options);
+  if (wrong) throw problem(`${scheme}: ${wrong.message}. Set --secret, or auth in a mapping of "${hook}".`);
+  try {
+    const verifier = await definition.create(options, { name: scheme, baseDir: config.baseDir, log: silentLog });
+    const own = "url" in options && typeof options.url === "string" ? options.url : url;
+    const signed = await verifier.sign?.({ method: "POST", url: own, body, contentType: type, now: Date.now() });
+    if (signed) return signed;
+  } catch (error) {
+    throw problem(`${scheme}: ${messageOf(error)}`);
+  }
+  throw problem(`A request of ${scheme} cannot be signed here: only the sender has its key.`);
+}
+
+function findToken(hook: string, { config }: ReadConfig): string {
+  const token = config.hooks.tokens.find(({ hooks }) => hooks === undefined || hooks.includes(hook));
+  if (token?.secrets[0] !== undefined) return token.secrets[0];
+  throw problem(`No token of the configuration counts for "${hook}": set --secret or --as.`);
+}
+
+const TYPES: Record<string, string> = {
+  ".xml": "application/xml",
+  ".eml": "message/rfc822",
+  ".txt": "text/plain",
+  ".form": "application/x-www-form-urlencoded",
+};
+
+/** By the header that was given, else by the file's extension. */
+function typeOf(file: string, { header }: SendFlags): string {
+  const [, given] = Object.entries(header).find(([name]) => name.toLowerCase() === "content-type") ?? [];
+  return given ?? TYPES[path.extname(file).toLowerCase()] ?? "application/json";
+}
+
+const POLL_MS = 200;
+
+/** undefined: the request left no event. */
+async function waitForEvent(id: string, flags: SendFlags, io: CliIo): Promise<EventTimeline | undefined> {
+  const client = await createOperatorClient(flags, io);
+  for (;;) {
+    const response = await client.send("GET", `/api/events/${encodeURIComponent(id)}`);
+    if (response.status === 404) return undefined;
+    const event: EventTimeline = JSON.parse(await (await requireAnswer(response)).text());
+    if (event.status !== "accepted") return event;
+    await delay(POLL_MS);
+  }
+}
+
+/** A handshake may be answered with a text. */
+function parseAnswer(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function problem(message: string): ConfigError {
+  return new ConfigError([{ message }]);
+}

@@ -1,0 +1,128 @@
+/** `webhooks send`: a file as its sender would post it. */
+import { createHmac } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CliResult, startWebhooks } from "./support/cli.ts";
+import { type JsonRequest, startJsonServer } from "./support/json-server.ts";
+import { type Service, startService } from "./support/service.ts";
+
+const SECRET = "the-secret-of-this-sender";
+const FAILING = "export default () => { throw new Error('not yet'); };";
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({
+    config: {
+      hooks: {
+        tokens: { deploys: { secret: "deploys-token-0123456789", hooks: ["deploys"] } },
+        mappings: [
+          { match: { path: "orders" }, messageTemplate: "{{order.name}} {{headers.x-shop}}", deliver: false },
+          {
+            match: { path: "signed" },
+            auth: { scheme: "github", secret: SECRET },
+            messageTemplate: "{{headers.x-hub-signature-256}}",
+            deliver: false,
+          },
+          { match: { path: "failing" }, transform: { module: "failing.ts" } },
+        ],
+      },
+    },
+    files: {
+      "transforms/failing.ts": FAILING,
+      "order.xml": "<order><name>tea</name></order>",
+      "order.json": '{"order":{"name":"coffee"}}',
+    },
+  });
+});
+afterAll(() => service.close());
+
+test("posts a file with the hook token, its type by its extension, and prints the answer", async () => {
+  const { code, stdout } = await send("orders", "order.xml", "--header", "X-Shop=7");
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^202 Accepted\n\{\n {2}"ok": true/)]);
+  expect(await messageOf(stdout.slice(stdout.indexOf("{")))).toBe("tea 7");
+});
+
+test("reads standard input", async () => {
+  const { stdout } = await sendInput('{"order":{"name":"milk"}}', "orders", "-", "--json");
+  expect(await messageOf(JSON.stringify(JSON.parse(stdout).body))).toBe("milk ");
+});
+
+test("waits for the end of the run", async () => {
+  const { code, stdout } = await send("orders", "order.json", "--wait");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/run \S+ {2}done, 1 attempt/);
+  const answer = JSON.parse((await send("orders", "order.json", "--wait", "--json")).stdout);
+  expect(answer).toMatchObject({
+    status: 202,
+    body: { ok: true },
+    event: { status: "done", runs: [{ state: "done" }] },
+  });
+});
+
+test("chooses a token that counts for the hook", async () => {
+  expect(await send("deploys", "order.json")).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^404 Not Found/),
+  });
+  expect(await send("orders", "order.json", "--secret", "wrong")).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^401 Unauthorized/),
+  });
+});
+
+test("exits with 1 when the service refuses the request", async () => {
+  const { code, stdout } = await send("failing", "order.json", "--wait");
+  expect([code, stdout]).toEqual([1, expect.stringMatching(/^500 [^]*transform_failed/)]);
+});
+
+describe("signs", () => {
+  const requests: JsonRequest[] = [];
+  let server: Awaited<ReturnType<typeof startJsonServer>>;
+  beforeAll(async () => {
+    server = await startJsonServer((request) => {
+      requests.push(request);
+      return { status: 202, body: { ok: true } };
+    });
+  });
+  afterAll(() => server.close());
+
+  function signatureBy(secret: string): string {
+    return `sha256=${createHmac("sha256", secret).update('{"order":{"name":"coffee"}}').digest("hex")}`;
+  }
+
+  test.each([
+    ["as the hook's auth says", ["signed"], signatureBy(SECRET)],
+    ["with another secret", ["signed", "--secret", "another"], signatureBy("another")],
+    ["as another sender", ["orders", "--as", "github", "--secret", "s"], signatureBy("s")],
+    ["unless a header is given", ["signed", "--header", "X-Hub-Signature-256: none"], "none"],
+  ])("%s", async (_what, [hook = "", ...flags], signature) => {
+    const { code } = await send(hook, "order.json", ...flags, "--url", server.url);
+    expect(code).toBe(0);
+    expect(requests.at(-1)).toMatchObject({ path: `/hooks/${hook}`, headers: { "x-hub-signature-256": signature } });
+    expect(requests.at(-1)?.headers).not.toHaveProperty("authorization");
+  });
+});
+
+test.each([
+  [["orders", "none.json"], /There is no file .*none\.json/],
+  [["orders", "order.json", "--as", "githup"], /no scheme "githup".*github/],
+  [["orders", "order.json", "--as", "github"], /github: .*secret.*--secret/],
+  [["orders", "order.json", "--as", "discord", "--secret", "00".repeat(32)], /only the sender has its key/],
+  [["orders", "order.json", "--url", "http://127.0.0.1:1"], /No service answers at/],
+])("%j fails with the reason", async (args, reason) => {
+  const { code, stderr } = await startWebhooks(service.folder, ["send", ...args]).ended;
+  expect([code, stderr]).toEqual([1, expect.stringMatching(reason)]);
+});
+
+function send(...args: string[]): Promise<CliResult> {
+  return sendInput("", ...args);
+}
+
+function sendInput(input: string, ...args: string[]): Promise<CliResult> {
+  const url = args.includes("--url") ? [] : ["--url", service.url];
+  return startWebhooks(service.folder, ["send", ...args, ...url], { input }).ended;
+}
+
+async function messageOf(answer: string): Promise<string> {
+  const { eventId } = JSON.parse(answer);
+  return (await service.api(`/api/events/${eventId}`)).runs[0].action.message;
+}
