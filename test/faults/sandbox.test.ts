@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import * as fc from "../support/property.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { TransformError } from "../../src/errors.ts";
@@ -200,7 +201,7 @@ describe("a hostile result", () => {
     ["nesting too deep for JSON", "(() => { let a: any = []; for (let i = 0; i < 1e5; i++) a = [a]; return a })()"],
     ["a result of hundreds of megabytes", "Array.from({ length: 300 }, () => 'x'.repeat(1e5))"],
   ])("%s", async (_, expression) => {
-    const failure = await attack(`export default () => (${expression})`, { timeoutMs: 300 });
+    const failure = await attack(`export default () => (${expression})`, { timeoutMs: 100 });
     expect(failure).toBeInstanceOf(TransformError);
   });
 
@@ -256,14 +257,14 @@ describe("resource exhaustion ends only its own call", () => {
     ["a join of a huge sparse array", "const a: any[] = []; a.length = 2 ** 32 - 1; return a.join('xxxxxxxx')"],
     ["a number with billions of digits", "let n = 7n; for (;;) n = n * n"],
   ])("%s", async (_, body) => {
-    const failure = await attack(`export default (): any => { ${body} }`, { timeoutMs: 300 });
+    const failure = await attack(`export default (): any => { ${body} }`, { timeoutMs: 100 });
     expect(failure).toBeInstanceOf(TransformError);
   });
 
   test("stuck in native code among other calls of its module", async () => {
     const code =
       "export default ({ payload }: any) => { let n = 7n; while (payload.stuck) n = n * n; return payload.n }";
-    const bundle = await folder.bundle(code, { timeoutMs: 2000 });
+    const bundle = await folder.bundle(code, { timeoutMs: 500 });
     await runner.run(bundle, toInput({}));
     const calls = Array.from({ length: 12 }, (_, n) => runner.run(bundle, toInput({ n, stuck: n === 5 })));
     const results = await Promise.allSettled(calls);
@@ -354,6 +355,9 @@ interface Traffic {
   stop(): Promise<void>;
 }
 
+/** Between two calls of a caller: a busy sender, which leaves time to the tests beside it. */
+const PAUSE_MS = 4;
+
 /** Two callers that continue until they are stopped. */
 function startTraffic(bundle: TransformBundle): Traffic {
   const failures: unknown[] = [];
@@ -366,6 +370,7 @@ function startTraffic(bundle: TransformBundle): Traffic {
       const outcome = await runner.run(bundle, toInput({ n })).catch((error: unknown) => error);
       if (!JSON.stringify(outcome).includes(`{"message":"n ${n}"}`)) failures.push(outcome);
       answered += 1;
+      await sleep(PAUSE_MS);
     }
   }
   const callers = [call(), call()];
