@@ -3,7 +3,7 @@ import { DriverError } from "../errors.ts";
 import type { ClaimedDelivery, Delivery, Journal, Route } from "../journal/journal.ts";
 import { withTimeout } from "../shared/async.ts";
 import { FALLBACK_CHANNEL } from "../types.ts";
-import type { DispatchContext } from "./dispatcher.ts";
+import type { DispatchContext } from "./context.ts";
 import { assertAttemptsLeft, retryDelayMs, toFailure } from "./retry.ts";
 
 /** Chat services have longer outages than models: eight attempts cover about four minutes. */

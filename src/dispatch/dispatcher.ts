@@ -1,17 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { AgentDriver } from "../agents/driver.ts";
-import type { ChannelDriver } from "../channels/driver.ts";
-import type { ResolvedConfig } from "../config/types.ts";
 import { messageOf } from "../errors.ts";
-import type { Claim, ClaimedDelivery, ClaimedRun, Journal, NewWork, RunLimits } from "../journal/journal.ts";
+import type { Claim, ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
 import { createAlarm, settlesWithin } from "../shared/async.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { ChannelName } from "../types.ts";
+import type { DispatchContext, DispatcherOptions } from "./context.ts";
 import { executeDelivery } from "./delivery.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { executeRun } from "./run.ts";
-import { createRetryingJournal, type DispatchJournal } from "./retry.ts";
+import { createRetryingJournal } from "./retry.ts";
 
 /** How many deliveries are sent at once; never two to one recipient. */
 const MAX_SENDS = 16;
@@ -25,27 +21,6 @@ const MAX_SLEEP_MS = 60_000;
 /** A node that has not renewed its lease for this long is considered dead. */
 const NODE_LEASE_MS = 30_000;
 const RENEW_EVERY_MS = NODE_LEASE_MS / 3;
-
-/** What a reload replaces is a function; it is called for each piece of work. */
-export interface DispatcherOptions {
-  journal: Journal;
-  agent(): AgentDriver;
-  channels(): ReadonlyMap<ChannelName, ChannelDriver>;
-  /** Splits a text into parts of at most `limit` units of `measure`. */
-  split(text: string, size: { limit: number; measure?: (text: string) => number }): string[];
-  settings(): ResolvedConfig["agents"];
-  session(): ResolvedConfig["session"];
-  limits(): RunLimits;
-  telemetry: Telemetry;
-}
-
-export interface DispatchContext extends Omit<DispatcherOptions, "journal"> {
-  /** Its calls wait while the journal is unavailable. */
-  journal: DispatchJournal;
-  log: Log;
-  /** Aborts when the shutdown timeout is over. */
-  signal: AbortSignal;
-}
 
 export interface Dispatcher {
   /** Executes what the journal holds, including what the last stop interrupted, and everything that is added to it. */

@@ -5,7 +5,7 @@ import { backoffMs } from "../shared/backoff.ts";
 import { createId } from "../shared/id.ts";
 import { takeWithin } from "../shared/text.ts";
 import { MAIN_SESSION } from "../types.ts";
-import type { DispatchContext } from "./dispatcher.ts";
+import type { DispatchContext } from "./context.ts";
 import { toFailure } from "./retry.ts";
 import { readHistory } from "./run.ts";
 

@@ -3,7 +3,7 @@ import { runAgentAction, toErrorSummary } from "../actions/agent.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { ClaimedRun, Entry, Journal, Run } from "../journal/journal.ts";
 import { takeWithin } from "../shared/text.ts";
-import type { DispatchContext } from "./dispatcher.ts";
+import type { DispatchContext } from "./context.ts";
 import { assertAttemptsLeft, retryDelayMs, toFailure } from "./retry.ts";
 
 const BACKOFF = { firstMs: 1000, maxMs: 60_000 };

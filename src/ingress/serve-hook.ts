@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
-import type { MappingIndex } from "../mapping/match.ts";
+import type { MappingIndex } from "../mapping/mapping-index.ts";
 import { SECRET_HEADERS, TOKEN_PARAMETER } from "../shared/secret.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";

@@ -2,7 +2,7 @@ import type { ActionOverride } from "../config/schema/generated.ts";
 import { type HookAction, toChannelName, type WakeMode } from "../types.ts";
 import type { CompiledMapping, TemplateField } from "./compile.ts";
 import type { Budget } from "./template/template.ts";
-import { tidyText } from "./tidy.ts";
+import { tidyText, toOneLine } from "./tidy.ts";
 
 /**
  * An action under construction, before defaults and policy. It can still become either kind, so it may hold fields of both;
@@ -85,16 +85,4 @@ function nullsToUndefined(fields: Fields): { [Field in keyof Fields]: NonNullabl
 
 function blankToUndefined(text: string | undefined): string | undefined {
   return text?.trim() || undefined;
-}
-
-const MAX_NAME_LENGTH = 80;
-
-/** A name that the operator wrote appears in summaries outside the safety boundary, so it is only one line. */
-export function toOneLine(name: string): string {
-  const line = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
-  if (line.length <= MAX_NAME_LENGTH) return line;
-  return Array.from(line.slice(0, 2 * MAX_NAME_LENGTH))
-    .slice(0, MAX_NAME_LENGTH)
-    .join("")
-    .trim();
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toCompiled, toRequest, toSource } from "../../test/support/mapping.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
-import { createMappingIndex, findShadowed } from "./match.ts";
+import { createMappingIndex, findShadowed } from "./mapping-index.ts";
 
 describe("mapping index", () => {
   type MatchInput = NonNullable<MappingInput["match"]>;

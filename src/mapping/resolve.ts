@@ -15,7 +15,7 @@ import {
   toEventKey,
   toItemKeys,
 } from "./keys.ts";
-import type { MappingIndex } from "./match.ts";
+import type { MappingIndex } from "./mapping-index.ts";
 import { type Terms, toAction } from "./policy.ts";
 import { type Budget, createBudget, type RenderedKey } from "./template/template.ts";
 import { type RunTransform, shareTimeLimit, transformDraft } from "./transform.ts";

@@ -2,7 +2,7 @@ import { didYouMean } from "../config/schema/problems.ts";
 import { createCheck } from "../config/schema/validator.ts";
 import { HookError } from "../errors.ts";
 import { toVisibleHeaders } from "../ingress/serve-hook.ts";
-import type { MappingIndex } from "../mapping/match.ts";
+import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { Program } from "../program/build.ts";
 import { createId } from "../shared/id.ts";
 import { TOKEN_PARAMETER } from "../shared/secret.ts";

@@ -8,7 +8,7 @@ import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { createDoors, type Doors } from "../ingress/doors.ts";
 import type { RunLimits } from "../journal/journal.ts";
 import { type CompiledMapping, compileMapping, toRunLimits } from "../mapping/compile.ts";
-import { createMappingIndex, findShadowed, type MappingIndex } from "../mapping/match.ts";
+import { createMappingIndex, findShadowed, type MappingIndex } from "../mapping/mapping-index.ts";
 import { readRegularFile } from "../shared/regular-file.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
 import { compileTransform } from "../transforms/compile.ts";

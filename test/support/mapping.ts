@@ -3,7 +3,7 @@ import type { MappingInput, UserConfig } from "../../src/config/schema/generated
 import { resolveUserConfig } from "../../src/config/load.ts";
 import type { MappingSource, ResolvedConfig } from "../../src/config/types.ts";
 import { type CompiledMapping, compileMapping } from "../../src/mapping/compile.ts";
-import { createMappingIndex } from "../../src/mapping/match.ts";
+import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
 import { TransformError } from "../../src/errors.ts";
 import { resolveRequest } from "../../src/mapping/resolve.ts";
 import type { TransformBundle, TransformCall, TransformOutcome } from "../../src/transforms/runner.ts";

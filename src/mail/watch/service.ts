@@ -3,7 +3,7 @@ import type { Drivers } from "../../config/plugins.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { MappingIndex } from "../../mapping/match.ts";
+import type { MappingIndex } from "../../mapping/mapping-index.ts";
 import type { MailSource } from "../source.ts";
 import { openMailStore } from "../store/open.ts";
 import { createMailPost } from "./post.ts";

@@ -1,8 +1,9 @@
 import ivm from "isolated-vm";
 import { messageOf } from "../../errors.ts";
 import type { LogLine } from "../../types.ts";
-import { describeThrown, type Enter } from "../realm/call.ts";
+import type { Enter } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
+import { describeThrown } from "../realm/thrown.ts";
 import type { FailedAnswer } from "../sandbox/answer.ts";
 import { BUNDLE_FILE, type ModuleOptions } from "../sandbox/protocol.ts";
 import { runHostOperation } from "./host-operations.ts";

@@ -1,6 +1,6 @@
 import type { LogLine } from "../../types.ts";
-import { describeThrown } from "./call.ts";
 import { defineGlobal } from "./harden.ts";
+import { describeThrown } from "./thrown.ts";
 
 const LEVELS = ["debug", "log", "info", "warn", "error"] as const;
 const MAX_LINES = 100;

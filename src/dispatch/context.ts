@@ -1,0 +1,29 @@
+import type { AgentDriver } from "../agents/driver.ts";
+import type { ChannelDriver } from "../channels/driver.ts";
+import type { ResolvedConfig } from "../config/types.ts";
+import type { Journal, RunLimits } from "../journal/journal.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { ChannelName } from "../types.ts";
+import type { DispatchJournal } from "./retry.ts";
+
+/** What a reload replaces is a function; it is called for each piece of work. */
+export interface DispatcherOptions {
+  journal: Journal;
+  agent(): AgentDriver;
+  channels(): ReadonlyMap<ChannelName, ChannelDriver>;
+  /** Splits a text into parts of at most `limit` units of `measure`. */
+  split(text: string, size: { limit: number; measure?: (text: string) => number }): string[];
+  settings(): ResolvedConfig["agents"];
+  session(): ResolvedConfig["session"];
+  limits(): RunLimits;
+  telemetry: Telemetry;
+}
+
+export interface DispatchContext extends Omit<DispatcherOptions, "journal"> {
+  /** Its calls wait while the journal is unavailable. */
+  journal: DispatchJournal;
+  log: Log;
+  /** Aborts when the shutdown timeout is over. */
+  signal: AbortSignal;
+}

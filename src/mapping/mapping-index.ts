@@ -1,0 +1,93 @@
+import type { MappingSource } from "../config/types.ts";
+import type { ConfigProblem } from "../errors.ts";
+import { type HookRequest, isBuiltInHook } from "../types.ts";
+import type { CompiledMapping } from "./compile.ts";
+
+/** All mappings, indexed so that a request is compared only with those of its path. */
+export interface MappingIndex {
+  mappings: readonly CompiledMapping[];
+  /** The first mapping that takes the request. */
+  find(request: HookRequest): CompiledMapping | undefined;
+  /** The largest body that a mapping of the hook takes; `byDefault`: the limit of a mapping without its own. In bytes. */
+  maxBodyBytes(hook: string, byDefault: number): number;
+  /**
+   * Why no mapping takes the request, for the operator: each that names its hook, with the first condition that fails.
+   * undefined: no mapping that its credential sees names the hook.
+   */
+  explain(request: HookRequest): string | undefined;
+}
+
+/** The first match in the order of `mappings` wins. */
+export function createMappingIndex(mappings: readonly CompiledMapping[]): MappingIndex {
+  const anyPath = mappings.filter(({ match }) => match.path === undefined);
+  const paths = new Set(mappings.flatMap(({ match }) => match.path ?? []));
+  const byPath = new Map(
+    [...paths].map((path) => [path, mappings.filter(({ match }) => match.path === undefined || match.path === path)]),
+  );
+  return {
+    mappings,
+    find: (request) =>
+      (byPath.get(request.hook) ?? anyPath).find(
+        (mapping) => isVisible(mapping, request) && mapping.match.failing(request) === undefined,
+      ),
+    maxBodyBytes(hook, byDefault) {
+      const candidates = isBuiltInHook(hook) ? [] : (byPath.get(hook) ?? anyPath);
+      if (candidates.length === 0) return byDefault;
+      return Math.max(...candidates.map(({ source }) => source.mapping.maxBodyBytes ?? byDefault));
+    },
+    explain(request) {
+      const named = (byPath.get(request.hook) ?? []).filter(
+        (mapping) => mapping.match.path !== undefined && isVisible(mapping, request),
+      );
+      if (named.length === 0) return undefined;
+      const failing = named
+        .slice(0, MAX_EXPLAINED)
+        .map(({ source, match }) => `${source.id} (${match.failing(request)})`);
+      return `No mapping matches: ${failing.join(", ")}.`;
+    },
+  };
+}
+
+const MAX_EXPLAINED = 10;
+
+/** A mapping with its own credential is seen only by that one; all other mappings are for the tokens. */
+function isVisible(mapping: CompiledMapping, { credential }: HookRequest): boolean {
+  return credential.startsWith("auth:") ? mapping.credential === credential : mapping.credential === undefined;
+}
+
+/** A warning for each mapping that no request can reach, because an earlier one takes everything it would match. */
+export function findShadowed(mappings: readonly CompiledMapping[]): ConfigProblem[] {
+  return mappings.flatMap((mapping, index) => {
+    const shadow = mappings.slice(0, index).find((earlier) => isImplied(earlier, mapping));
+    return shadow ? [toShadowWarning(mapping.source, shadow.source)] : [];
+  });
+}
+
+/** True if `wide` accepts everything that `narrow` accepts: every condition of `wide` is also one of `narrow`. */
+function isImplied(
+  { match: wide, ...earlier }: CompiledMapping,
+  { match: narrow, ...later }: CompiledMapping,
+): boolean {
+  return (
+    earlier.credential === later.credential &&
+    (wide.path === undefined || wide.path === narrow.path) &&
+    (wide.source === undefined || wide.source === narrow.source) &&
+    Object.entries(wide.headers).every(([name, pattern]) => narrow.headers[name] === pattern) &&
+    (wide.where === undefined || JSON.stringify(wide.where) === JSON.stringify(narrow.where))
+  );
+}
+
+function toShadowWarning(source: MappingSource, shadow: MappingSource): ConfigProblem {
+  const { file, key, mapping } = source.preset === undefined ? source : shadow;
+  const message =
+    `The mapping "${source.id}" can never be reached: "${shadow.id}" comes first ` +
+    `and takes every request that it would match. ${toRemedy(source, shadow)}`;
+  return { file, key: mapping.match ? `${key}.match` : key, message };
+}
+
+/** A preset's mapping always comes after the configuration's own. */
+function toRemedy({ preset }: MappingSource, shadow: MappingSource): string {
+  if (preset === undefined) return "Move it up, or narrow the other's match.";
+  const narrowed = shadow.preset === undefined ? `, or give "${shadow.id}" a narrower match` : "";
+  return `Remove "${preset}" from hooks.presets${narrowed}.`;
+}

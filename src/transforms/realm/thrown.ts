@@ -1,0 +1,31 @@
+const MAX_MESSAGE_LENGTH = 2000;
+const MAX_STACK_LENGTH = 10_000;
+
+/** Message and stack of anything thrown. Never throws, whatever traps the value contains. */
+export function describeThrown(thrown: unknown): { message: string; stack: string } {
+  if (thrown === null || typeof thrown !== "object") {
+    return { message: `Threw ${describeOther(thrown)}.`, stack: "" };
+  }
+  const name = readText(thrown, "name") || "Error";
+  const message = readText(thrown, "message");
+  return {
+    message: (message ? `${name}: ${message}` : name).slice(0, MAX_MESSAGE_LENGTH),
+    stack: readText(thrown, "stack").slice(0, MAX_STACK_LENGTH),
+  };
+}
+
+function describeOther(thrown: unknown): string {
+  if (typeof thrown === "string") return `the string ${JSON.stringify(thrown.slice(0, MAX_MESSAGE_LENGTH))}`;
+  if (typeof thrown === "function") return "a function";
+  return `the ${typeof thrown} ${String(thrown)}`.slice(0, MAX_MESSAGE_LENGTH);
+}
+
+/** The property if it is a readable string; a getter or a proxy may throw. */
+function readText(value: object, key: string): string {
+  try {
+    const text: unknown = Reflect.get(value, key);
+    return typeof text === "string" ? text : "";
+  } catch {
+    return "";
+  }
+}
