@@ -16,6 +16,8 @@ export default defineConfig({
     // Most tests wait for something most of the time, so there are more workers than cores. A worker runs many files.
     maxWorkers: 4,
     isolate: false,
+    // Node imports the files itself: it strips the types, and nothing has to be transformed.
+    experimental: { viteModuleRunner: false },
     // Generous, for machines ten times slower. `expect.poll` times out first and shows the last value.
     testTimeout: 240_000,
     hookTimeout: 240_000,
