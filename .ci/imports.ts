@@ -88,7 +88,7 @@ const OWNERS: Record<string, string> = {
 const CIRCLES_ALLOWED = ["src/plugin.ts", "src/mail/gmail/", "src/mail/imap/"];
 
 const files = globSync("src/**/*.ts", { cwd: root }).filter((file) => !file.endsWith(".test.ts"));
-const imports = new Map(files.toSorted().map((file) => [file, readImports(file)]));
+const imports = new Map<string, Imports>(files.toSorted().map((file) => [file, readImports(file)]));
 const problems: string[] = [];
 for (const [file, { values }] of imports) {
   for (const specifier of values) {
@@ -97,7 +97,8 @@ for (const [file, { values }] of imports) {
   }
 }
 for (const circle of findCircles()) {
-  if (!CIRCLES_ALLOWED.some((start) => circle.some((file) => file.startsWith(start)))) problems.push(`circle: ${circle.join(" → ")}`);
+  if (!CIRCLES_ALLOWED.some((start) => circle.some((file) => file.startsWith(start))))
+    problems.push(`circle: ${circle.join(" → ")}`);
 }
 for (const problem of problems) console.error(problem);
 process.exitCode = problems.length > 0 ? 1 : 0;
