@@ -70,6 +70,21 @@ describe("the text", () => {
     expect((await read(flowed)).body).toBe("Glückwunsch");
   });
 
+  test.each(["text", "text/markdown", "text/csv; charset=utf-8", "text/x-patch; name=a.patch", "TEXT/Enriched"])(
+    "may have the type %s",
+    async (type) => {
+      const encoded = Buffer.from("Grüße").toString("base64");
+      const source = `${FROM}Content-Type: ${type}\r\nContent-Transfer-Encoding: base64\r\n\r\n${encoded}\r\n`;
+      expect(await read(source)).toMatchObject({ body: "Grüße", attachments: [] });
+    },
+  );
+
+  test("and the subject have no invisible characters that a model reads", async () => {
+    const hidden = "a\u202e\u2066b\u{e0041}\u{e007f}";
+    const mail = await read(`${FROM}Subject: ${hidden}\r\n\r\n${hidden}`);
+    expect([mail.subject, mail.body]).toEqual(["ab", "ab"]);
+  });
+
   test("is cut to maxBytes", async () => {
     const source = `${FROM}\r\n${"ü".repeat(20)}`;
     expect(await read(source, { maxBytes: 11 })).toMatchObject({ body: "üüüüü", truncated: true });

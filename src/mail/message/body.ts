@@ -2,9 +2,10 @@ import { isUtf8 } from "node:buffer";
 import type { Attachment, Email } from "postal-mime";
 import type { MailAttachment } from "../source.ts";
 import { endOfLine } from "./header.ts";
+import { htmlToText } from "./html.ts";
 import { readInvite } from "./invite.ts";
 import { decodeBytes, parseMime, repairText } from "./mime.ts";
-import { cleanText, htmlToText } from "./text.ts";
+import { cleanText } from "./text.ts";
 
 /** The readable parts of a mail. */
 export interface MailParts {
@@ -33,10 +34,15 @@ export async function readParts(content: Buffer, body: Buffer, charset: string):
   const isAlternative = /multipart\/alternative/i.test(start);
   const { attachments } = parsed;
   const calendar = attachments.find(({ mimeType }) => mimeType === "text/calendar");
-  const invite = calendar ? readInvite(toCalendarText(calendar.content)) : "";
+  const invite = calendar ? readInvite(decodeContent(calendar, "utf-8")) : "";
+  const other = parsed.text || parsed.html ? undefined : attachments.find(isOtherText);
+  const written = other ? { ...parsed, text: decodeContent(other, charset) } : parsed;
   return {
-    text: [toText(parsed, isAlternative), invite].filter(Boolean).join("\n\n"),
-    attachments: attachments.filter(isAttachment).slice(0, MAX_ATTACHMENTS).map(toAttachment),
+    text: [toText(written, isAlternative), invite].filter(Boolean).join("\n\n"),
+    attachments: attachments
+      .filter((part) => part !== other && isAttachment(part))
+      .slice(0, MAX_ATTACHMENTS)
+      .map(toAttachment),
   };
 }
 
@@ -61,8 +67,14 @@ function toAttachment({ filename, mimeType, content }: Attachment): MailAttachme
   return { name: repairText(filename ?? ""), type: mimeType, size };
 }
 
-function toCalendarText(content: Attachment["content"]): string {
-  return typeof content === "string" ? content : new TextDecoder().decode(content);
+/** Markdown or a patch, for example, which the library takes for an attachment. */
+function isOtherText({ mimeType, disposition }: Attachment): boolean {
+  return /^text(?:\/(?!calendar$)|$)/.test(mimeType) && disposition !== "attachment";
+}
+
+function decodeContent({ content }: Attachment, charset: string): string {
+  if (typeof content === "string") return content;
+  return decodeBytes(Buffer.from(content instanceof ArrayBuffer ? new Uint8Array(content) : content), charset);
 }
 
 /** Parses again as UTF-8 if a text is unreadable because its charset was not declared. */

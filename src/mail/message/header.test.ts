@@ -37,6 +37,8 @@ test.each([
   ["an empty line", "A: b\r\nC: d\r\n\r\ntext\r\n\r\nmore", "A: b\r\nC: d\r\n", "text\r\n\r\nmore"],
   ["bare line feeds", "A: b\n\ntext", "A: b\n", "text"],
   ["a line that is not a field", "A: b\r\nflaw\r\nSubject: x\r\n\r\ntext", "A: b\r\nflaw\r\nSubject: x\r\n", "text"],
+  ["a line of blanks", "A: b\r\n \t\r\ntext\r\n\r\nmore", "A: b\r\n", "text\r\n\r\nmore"],
+  ["a folded line of blanks", "A: b\n \n c\n \nD: e\n\ntext", "A: b\n \n c\n \nD: e\n", "text"],
   ["no body", "A: b", "A: b", ""],
   ["no header", "\r\ntext", "", "text"],
   ["nothing", "", "", ""],

@@ -12,6 +12,8 @@ export interface MailHeader {
 
 const LF = 0x0a;
 const CR = 0x0d;
+const SPACE = 0x20;
+const TAB = 0x09;
 const MAX_BLOCK_BYTES = 4 * 1024 * 1024;
 const MAX_VALUES = 50;
 const MAX_FIELD_BYTES = 65_536;
@@ -38,7 +40,8 @@ export function splitHeader(source: Buffer): { block: Buffer; body: Buffer } {
   let at = 0;
   while (at < limit) {
     const end = endOfLine(source, at);
-    if (isEmptyLine(source, at)) return { block: source.subarray(0, at), body: source.subarray(end) };
+    if (isEmptyLine(source, at) || isBlankEnd(source, at, end))
+      return { block: source.subarray(0, at), body: source.subarray(end) };
     at = end;
   }
   return { block: source.subarray(0, at), body: source.subarray(at) };
@@ -70,7 +73,7 @@ function* readFields(block: Buffer): Generator<{ name: string; bytes: Buffer }> 
   for (let at = 0; at < block.length;) {
     let end = endOfLine(block, at);
     // Folded lines begin with a space or a tab.
-    while (block[end] === 0x20 || block[end] === 0x09) end = endOfLine(block, end);
+    while (block[end] === SPACE || block[end] === TAB) end = endOfLine(block, end);
     const bytes = block.subarray(at, end);
     const name = /^([^\s:]{1,80})[ \t]*:/.exec(bytes.toString("latin1", 0, 200))?.[1];
     if (name) yield { name: name.toLowerCase(), bytes };
@@ -84,6 +87,13 @@ function toValue(field: Buffer, charset: string): string {
   return decodeBytes(bytes, charset)
     .replaceAll(/[\r\n\0]+/g, "")
     .trim();
+}
+
+/** A line of blanks ends the header unless a field or a folded line follows. */
+function isBlankEnd(bytes: Buffer, at: number, end: number): boolean {
+  if (bytes[at] !== SPACE && bytes[at] !== TAB) return false;
+  if (!/^[ \t]+\r*\n$/.test(bytes.toString("latin1", at, Math.min(end, at + 200)))) return false;
+  return !/^(?:[\w-]+[ \t]*:|[ \t]+\S)/.test(bytes.toString("latin1", end, end + 200));
 }
 
 function isEmptyLine(bytes: Buffer, at: number): boolean {

@@ -92,7 +92,7 @@ export function assembleMail(header: Uint8Array, entities: Uint8Array[]): Uint8A
 /** The Date header, or the time of receipt if it is not plausible. ISO 8601. */
 export function toDate(header: string, receivedAt: number): string {
   const written = parseDate(header);
-  const isPlausible = written >= 0 && written <= receivedAt + DAY_MS;
+  const isPlausible = written <= receivedAt + DAY_MS;
   return new Date(isPlausible ? written : receivedAt).toISOString();
 }
 
@@ -119,7 +119,9 @@ function parseDate(header: string): number {
   const date = header
     .slice(0, 200)
     .replaceAll(/\([^()]*\)/g, " ")
-    .trim();
+    .trim()
+    // `-600` means `-0600`.
+    .replace(/ ([+-])(\d{3})$/, " $10$2");
   // `Date.parse` accepts almost anything, even a single number.
   if (!/\d:\d\d/.test(date)) return Number.NaN;
   const zoned = /(?:[+-]\d{4}|[a-z])$/i.test(date) ? Date.parse(date) : Number.NaN;

@@ -1,0 +1,127 @@
+import { expect, test } from "vitest";
+import { htmlToText } from "./html.ts";
+
+test.each([
+  [
+    "a title and styles are not shown",
+    "<html><head><title>T</title><style>p{}</style></head><body><script>x</script>text</body></html>",
+    "text",
+  ],
+  ["text outside of the body is shown", "before<body>in</body>after", "beforeinafter"],
+  ["links", '<a href="https://a.example/x?y=1">words</a>', "words [https://a.example/x?y=1]"],
+  ["a link that shows its target", '<a href="https://a.example">https://a.example</a>', "https://a.example"],
+  ["a picture that links", '<a href="https://a.example"><img src="x.png" alt="Shop"></a>', "https://a.example"],
+  ["headings", "<h1>Big</h1><p>small</p>", "Big\n\nsmall"],
+  [
+    "a table",
+    "<table><tr><th>Item</th><th>Price</th></tr><tr><td>Tea</td><td>3 EUR</td></tr></table>",
+    "Item  Price\nTea  3 EUR",
+  ],
+  ["a list", "<ul><li>one</li><li>two</li></ul>", "- one\n- two"],
+  ["a quote", "<p>own</p><blockquote><p>theirs</p><p>more</p></blockquote>", "own\n\n> theirs\n>\n> more"],
+  ["entities", "&lt;b&gt; &amp;amp; &eacute;", "<b> &amp; é"],
+  [
+    "hidden elements",
+    '<p hidden>a</p><p style="color:red; DISPLAY:none">b</p><p style="display: none!important">c</p>seen',
+    "seen",
+  ],
+  ["padding of a preview", "<p>Hi&zwnj;&nbsp;&#847;&zwnj;&nbsp;&shy;</p><p>text</p>", "Hi\n\ntext"],
+  ["joined characters", "<p>👩&zwj;👧</p>", "👩‍👧"],
+  ["a comment without end", "a<!-- b", "a"],
+  ["an element that the library cannot convert", "<constructor>text</constructor>", "text"],
+])("%s", (_, html, text) => {
+  expect(htmlToText(html).trim()).toBe(text);
+});
+
+test.each(["blockquote", "ul><li", "ol><li", "div", "table><tr><td", "a href=x", "pre", "b"])(
+  "a thousand levels of <%s> around many lines do not grow",
+  (tag) => {
+    const html = `${`<${tag}>`.repeat(20)}${"<br>line".repeat(5000)}${`<${tag}>`.repeat(1000)}`;
+    expect(htmlToText(html).length).toBeLessThan(2 * html.length);
+  },
+);
+
+const HIDDEN_TRICKS: [trick: string, html: string][] = [
+  ["display", '<p style="display : none">x</p>'],
+  ["display, with a comment and an escape", '<p style="display:/**/n\\6fne">x</p>'],
+  ["an escaped property", '<p style="d\\69splay:none">x</p>'],
+  ["visibility", '<p style="visibility:hidden">x</p>'],
+  ["opacity", '<p style="opacity:0">x</p>'],
+  ["opacity of a parent", '<div style="opacity:.01"><p style="opacity:1">x</p></div>'],
+  ["font-size", '<p style="font-size:0">x</p>'],
+  ["a tiny font", '<p style="font-size:1px">x</p>'],
+  ["a font of nothing", '<p style="font:0/0 a">x</p>'],
+  ["a font in relative units", '<p style="font-size:.05em">x</p>'],
+  ["the colour of the page", '<p style="color:#fff">x</p>'],
+  ["the colour of the background", '<div style="background:#123456"><p style="color:rgb(18,52,87)">x</p></div>'],
+  ["attributes with colours", '<table bgcolor="red"><td><font color="#ff0000">x</font></table>'],
+  ["a transparent colour", '<p style="color:transparent">x</p>'],
+  ["a transparent fill", '<p style="-webkit-text-fill-color:rgba(0,0,0,0)">x</p>'],
+  ["max-height", '<div style="max-height:0;overflow:hidden">x</div>'],
+  ["height and overflow", '<div style="height:1px;overflow:hidden"><b>x</b></div>'],
+  ["width and overflow", '<div style="width:0;overflow-x:hidden">x</div>'],
+  ["a position off the screen", '<p style="position:absolute;left:-9999px">x</p>'],
+  ["a relative position off the screen", '<p style="position:fixed;top:-200vh">x</p>'],
+  ["an indent off the screen", '<p style="text-indent:-999em">x</p>'],
+  ["a margin off the screen", '<p style="margin:-5000px 0 0">x</p>'],
+  ["a transform", '<p style="transform:scale(0)">x</p>'],
+  ["clip", '<p style="position:absolute;clip:rect(0 0 0 0)">x</p>'],
+  ["clip-path", '<p style="clip-path:circle(0)">x</p>'],
+  ["a filter", '<p style="filter:opacity(0%)">x</p>'],
+  ["the attribute hidden", "<p hidden>x</p>"],
+  ["<template>", "<template><p>x</p></template>"],
+  [
+    "<noscript>, <iframe>, <object> and <svg>",
+    "<noscript>x</noscript><iframe>x</iframe><object>x</object><svg><text>x</text></svg>",
+  ],
+  ["a closed <details> and <dialog>", "<details><p>x</p></details><dialog>x</dialog>"],
+  ["a class", "<style>.h{display:none}</style><p class=h>x</p>"],
+  ["an id, important", '<style>#h{display:none!important}</style><p id=h style="display:block">x</p>'],
+  ["an attribute", '<style>[data-h^="a" i]{opacity:0}</style><p data-h=ABC>x</p>'],
+  ["ancestors and neighbours", "<style>div>i+b .h{font-size:0}</style><div><i></i><b><a class=h>x</a></b></div>"],
+  ["a structure", "<style>p:not(.a):nth-child(odd){display:none}</style><div><p>x</p></div>"],
+  [
+    "a query that holds",
+    "<style>@media screen and (max-width:9999px){@supports (color:red){p{display:none}}}</style><p>x</p>",
+  ],
+  ["a nested rule", "<style>div{color:red;& p{display:none}}</style><div><p>x</p></div>"],
+  ["a broken rule before", "<style>{} a{;;b} c{d:} .h{display:none}</style><p class=h>x</p>"],
+  ["a style sheet behind the text", "<p class=h>x</p><style>.h{display:none}</style>"],
+  ["a variable", '<p style="--a:none;display:var(--a)">x</p>'],
+  ["a style sheet too broken to be read", `<style>${"a{b}".repeat(10_000)}</style><p>x</p>`],
+  [
+    "more selectors than are compared",
+    `<style>${"u i i i p{display:none}".repeat(50)}</style>${"<i>".repeat(1000)}<p>x`,
+  ],
+];
+
+test.each(HIDDEN_TRICKS)("hidden text is dropped: %s", (_, html) => {
+  expect(htmlToText(html)).toBe("");
+});
+
+test.each([
+  ["a rule for small screens", "<style>@media (max-width:600px){p{display:none}}</style><p>x</p>"],
+  ["a rule for printing", "<style>@media print{p{display:none}}</style><p>x</p>"],
+  ["a rule for the dark", "<style>@media (prefers-color-scheme:dark){p{color:#fff}}</style><p>x</p>"],
+  [
+    "a rule for another program",
+    "<style>u + .body .h, .ExternalClass p{display:none}</style><body class=body><p class=h>x</p>",
+  ],
+  ["a stronger rule", "<style>p.a{display:block} p{display:none}</style><p class=a>x</p>"],
+  ["a rule under the mouse", "<style>p:hover{opacity:0} p::before{display:none}</style><p>x</p>"],
+  [
+    "a visible part of what is invisible",
+    '<div style="visibility:hidden;font-size:0"><b style="visibility:visible;font-size:14px">x</b></div>',
+  ],
+  ["light text on dark", '<table bgcolor="#000000"><tr><td style="color:white">x</td></tr></table>'],
+  ["white text on a picture", '<div style="background:url(a.png);color:white">x</div>'],
+  ["a small indent and margin", '<p style="text-indent:-18pt;margin-left:-20px;position:relative;left:-5px">x</p>'],
+  ["colours of the system", '<p style="color:windowtext;background:window">x</p>'],
+  ["an open <details>", "<details open><p>x</p></details>"],
+])("visible text is kept: %s", (_, html) => {
+  expect(htmlToText(html)).toBe("x");
+});
+
+test("text is found at any depth", () => {
+  expect(htmlToText(`${"<div>".repeat(50_000)}deep`)).toBe("deep");
+});
