@@ -49,6 +49,20 @@ describe("webhooks check", () => {
     expect(stderr).toMatch(/webhooks\.json5:8:\d+ hooks\.mappings\[4\]\.channel: .*slack/);
   });
 
+  test("--json prints mappings, warnings and problems", async () => {
+    write("webhooks.json5", JSON.stringify(withTokens({ gateway: { auth: undefined }, hooks: { presets: ["mail"] } })));
+    const good = await webhooks("check", "--json");
+    expect(good.code).toBe(0);
+    expect(JSON.parse(good.stdout)).toMatchObject({ ok: true, mappings: ["mail"], problems: [], warnings: [{}] });
+    write("webhooks.json5", "{ hooks: { enabled: true, tokn: 1 } }");
+    const bad = await webhooks("check", "--json");
+    expect(bad.code).toBe(1);
+    expect(JSON.parse(bad.stdout)).toMatchObject({
+      ok: false,
+      problems: expect.arrayContaining([expect.objectContaining({ key: "hooks.tokn", line: 1, column: 27 })]),
+    });
+  });
+
   test("says where it looked when there is no configuration", async () => {
     expect(await webhooks("check")).toMatchObject({
       code: 1,

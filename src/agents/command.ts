@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
-import { isProgram, pickEnvironment, type ProgramResult, runProgram } from "../shared/child-process.ts";
+import { findMissingProgram, pickEnvironment, type ProgramResult, runProgram } from "../shared/child-process.ts";
 import { NON_BLANK } from "../shared/schema.ts";
 import type { AgentDriver, AgentTurn } from "./driver.ts";
 import { assertNotAborted, toProgramMessage, toStartError } from "./errors.ts";
@@ -42,14 +42,12 @@ export const command: DriverDefinition<AgentDriver, CommandOptions> = {
   create: createCommand,
 };
 
-/** Warns of a program that is missing. It may be installed where the service runs, so this is no error. */
+/** Warns of a program that is missing. */
 export function checkProgram(
-  { command: [file = ""], cwd = "", env = {} }: CommandOptions,
+  { command: given, cwd = "", env = {} }: CommandOptions,
   { baseDir }: Pick<DriverContext, "baseDir">,
 ): OptionProblem[] {
-  if (isProgram(file, { cwd: path.resolve(baseDir, cwd), env: toProgramEnvironment(env) })) return [];
-  const message = `there is no program "${file}" on this machine: install it, or write its whole path`;
-  return [{ key: "command", message, level: "warning" }];
+  return findMissingProgram(given, { cwd: path.resolve(baseDir, cwd), env: toProgramEnvironment(env) });
 }
 
 const MAX_REPLY_BYTES = 1024 * 1024;

@@ -3,7 +3,7 @@ import { startImsg } from "../../test/support/imsg.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import type { Fault } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
-import { createImessage, toDriverError } from "./imessage.ts";
+import { createImessage, imessage, toDriverError } from "./imessage.ts";
 
 describeRemoteChannel({ describe, test }, "imessage", open);
 
@@ -22,6 +22,12 @@ describe("imessage", () => {
     await createImessage(imsg).send({ ...message, to }, never);
     expect(imsg.calls()).toEqual([{ jsonrpc: "2.0", id: "1", method: "send", params: { ...target, text: "Hello." } }]);
     await imsg.close();
+  });
+
+  test("a missing program is warned of", () => {
+    const check = (command?: string[]) => imessage.check?.({ command }, { baseDir: "/" });
+    expect(check(["sh"])).toEqual([]);
+    expect(check(["no-imsg-here"])).toMatchObject([{ key: "command", level: "warning" }]);
   });
 
   test("without imsg the error says what is needed", async () => {

@@ -2,7 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import { createInterface } from "node:readline";
 import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { pickEnvironment, startProcess } from "../shared/child-process.ts";
+import { findMissingProgram, pickEnvironment, startProcess } from "../shared/child-process.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { toCodeRefusal, toNoAnswer, toUnreadable } from "./http.ts";
@@ -24,7 +24,14 @@ const schema = {
 
 type ImessageOptions = FromSchema<typeof schema>;
 
-export const imessage: DriverDefinition<ChannelDriver, ImessageOptions> = { schema, create: createImessage };
+const DEFAULT_COMMAND = ["imsg", "rpc"];
+
+export const imessage: DriverDefinition<ChannelDriver, ImessageOptions> = {
+  schema,
+  check: ({ command = DEFAULT_COMMAND }, { baseDir }) =>
+    findMissingProgram(command, { cwd: baseDir, env: pickEnvironment(ENVIRONMENT) }),
+  create: createImessage,
+};
 
 /** Codes that say nothing against the message: https://github.com/openclaw/imsg/blob/main/docs/rpc.md */
 const RETRYABLE_CODES = new Set([
@@ -50,7 +57,7 @@ const ENVIRONMENT = ["PATH", "HOME", "USER", "LANG", "SSH_AUTH_SOCK"];
  * Sends through `imsg`, which controls Messages on a Mac. It has no idempotency keys, so a message whose answer was lost may
  * arrive twice.
  */
-export function createImessage({ command = ["imsg", "rpc"] }: ImessageOptions): ChannelDriver {
+export function createImessage({ command = DEFAULT_COMMAND }: ImessageOptions): ChannelDriver {
   return {
     name: "imessage",
     limit: 4000,

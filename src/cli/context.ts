@@ -41,6 +41,11 @@ function locateAnyConfig(flag: string | undefined, io: CliIo): string | undefine
   }
 }
 
+/** The sandbox of the service; its errors go to the command's standard error. */
+export function openSandbox({ stderr }: CliIo): TransformRunner {
+  return createSandbox({ telemetry: createTelemetry("error", { output: stderr }) });
+}
+
 /** Builds what `serve` would serve, in the same sandbox, passes it to `use`, and closes it. */
 export async function withProgram(
   configFlag: string | undefined,
@@ -48,7 +53,7 @@ export async function withProgram(
   use: (program: Program, runner: TransformRunner) => Promise<void>,
 ): Promise<void> {
   const file = locateConfig(configFlag, io);
-  const runner = createSandbox({ telemetry: createTelemetry("error") });
+  const runner = openSandbox(io);
   try {
     await use(await buildProgram({ generation: 1, load: () => readConfig(file, io.env), runner }), runner);
   } finally {

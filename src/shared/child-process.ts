@@ -132,10 +132,18 @@ export async function runProgram(
   };
 }
 
-/** Whether the program is where it would be looked for: its path from `cwd`, or a name in the folders of `PATH`. */
-export function isProgram(file: string, { cwd, env }: Pick<ProcessOptions, "env"> & { cwd: string }): boolean {
+/**
+ * A warning about the option `command` if its program is not where it would be looked for: its path from `cwd`, or a name in
+ * the folders of `PATH`. It may be installed where the service runs, so this is no error.
+ */
+export function findMissingProgram(
+  [file = ""]: readonly string[],
+  { cwd, env }: Pick<ProcessOptions, "env"> & { cwd: string },
+): { key: string; message: string; level: "warning" }[] {
   const folders = file.includes("/") ? [""] : (env["PATH"]?.split(path.delimiter) ?? []);
-  return folders.some((folder) => existsSync(path.resolve(cwd, folder, file)));
+  if (folders.some((folder) => existsSync(path.resolve(cwd, folder, file)))) return [];
+  const message = `there is no program "${file}" on this machine: install it, or write its whole path`;
+  return [{ key: "command", message, level: "warning" }];
 }
 
 /** These variables of the service's own environment. The others may hold secrets. */

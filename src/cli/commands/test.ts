@@ -3,10 +3,8 @@ import { once } from "node:events";
 import { ConfigError } from "../../errors.ts";
 import { createWatcher } from "../../program/watch.ts";
 import { createLog } from "../../telemetry/log.ts";
-import { createTelemetry } from "../../telemetry/telemetry.ts";
-import { createSandbox } from "../../transforms/sandbox/sandbox.ts";
 import { CONFIG_HELP } from "../command.ts";
-import { locateTransforms } from "../context.ts";
+import { locateTransforms, openSandbox } from "../context.ts";
 import { type CliIo, print } from "../io.ts";
 import { findSamples } from "../samples/sample.ts";
 import { runAllSamples, type SuiteOptions } from "../samples/suite.ts";
@@ -35,7 +33,7 @@ async function testSamples(dir: string | undefined, { config, update, watch }: T
     const next = "`webhooks transform new <name>` writes the first.";
     throw new ConfigError([{ message: `There are no samples in ${folder}. ${next}` }]);
   }
-  const runner = createSandbox({ telemetry: createTelemetry("error") });
+  const runner = openSandbox(io);
   const options = { folder, runner, update, io };
   try {
     if (watch) await runAtEverySave(options);
@@ -53,7 +51,7 @@ async function runAtEverySave(options: SuiteOptions): Promise<void> {
   const watcher = createWatcher({
     since: () => startedAt,
     changed: () => (running = run(running)),
-    log: createLog("warn"),
+    log: createLog("warn", io.stderr),
   });
   watcher.follow([folder]);
   await stopped;

@@ -62,7 +62,7 @@ function isLocated(error: unknown): error is LocatedError {
 
 function toSyntaxProblem(error: LocatedError, text: string): Position & { message: string } {
   const { line, column, offset } = error;
-  const reason = error.message.replace(/ \(\d+:\d+\)$/, "");
+  const reason = toReason(error.message);
   if (isAtEnd(reason, text.slice(offset))) {
     return {
       ...endOf(text),
@@ -72,11 +72,29 @@ function toSyntaxProblem(error: LocatedError, text: string): Position & { messag
   return { line, column, message: `This is not JSON5: ${reason}` };
 }
 
+/** The parser's names of tokens. */
+const TOKENS: Record<string, string> = {
+  LBrace: '"{"',
+  RBrace: '"}"',
+  LBracket: '"["',
+  RBracket: '"]"',
+  Comma: '","',
+  Colon: '":"',
+  Identifier: "word",
+};
+
+function toReason(message: string): string {
+  const token = /^Unexpected token (\w+) found/.exec(message)?.[1];
+  if (token === undefined) return message.replace(/ \(\d+:\d+\)$/, "");
+  const name = TOKENS[token] ?? token.toLowerCase();
+  return `unexpected ${name}. Is a comma, a colon or a quote missing before it?`;
+}
+
 /**
  * At the end of the text the parser reports the last token, or the first line.
  */
 function isAtEnd(reason: string, rest: string): boolean {
-  return reason.includes("end of input") || (reason.includes("token") && rest.trim().length === 1);
+  return reason.includes("end of input") || (reason.startsWith("unexpected") && rest.trim().length === 1);
 }
 
 function endOf(text: string): Position {

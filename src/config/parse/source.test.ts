@@ -95,7 +95,13 @@ test.each(["w.json5", "w.yaml"])("%s: __proto__ is a key like any other", (file)
 });
 
 test.each([
-  ["w.json5", "{\n  a: b\n}", { line: 2, column: 6 }, "Unexpected token Identifier"],
+  [
+    "w.json5",
+    "{\n  a: b\n}",
+    { line: 2, column: 6 },
+    "unexpected word. Is a comma, a colon or a quote missing before it?",
+  ],
+  ["w.json5", "{ a: {} {} }", { line: 1, column: 9 }, 'unexpected "{". Is a comma'],
   ["w.json5", "{\n  a: 1,\n", { line: 2, column: 8 }, "unexpected end of file"],
   ["w.json5", "{ a: {\n}", { line: 2, column: 2 }, "unexpected end of file"],
   ["w.json5", "{\n}}", { line: 2, column: 3 }, "an extra closing bracket"],
@@ -104,6 +110,9 @@ test.each([
   ["w.yaml", "a: 1\nb: [1,", { line: 2, column: 7 }, "must be sufficiently indented and end with a ]"],
   ["w.yml", "a: 1\n---\nb: 1", { line: 2, column: 1 }, "multiple documents"],
   ["w.yaml", "a: !secret x", { line: 1, column: 4 }, "Unresolved tag"],
+  ["w.yaml", "a: {{b}}", { line: 1, column: 5 }, 'put quotes around a template: "{{name}}"'],
+  ["w.yaml", "a: {{b}} c", { line: 1, column: 10 }, 'put quotes around a template: "{{name}}"'],
+  ["w.yaml", "? [x]\n: 1", { line: 1, column: 3 }, "a list or a map cannot be a key"],
   ["w.yaml", "a: &a [*a]", { line: 1, column: 8 }, "inside its own anchor"],
 ])("%s: bad syntax in %j is located", (file, text, place, part) => {
   const [problem] = syntaxProblems(file, text);

@@ -18,7 +18,9 @@ export function parseYaml(text: string): ParsedText {
 
   // For the parser an unknown tag is only a warning, but it would change a value silently.
   for (const { message, pos } of [...document.errors, ...document.warnings]) {
-    parsed.syntax.push({ ...positionAt(pos[0]), message: `This is not YAML: ${message}` });
+    const place = positionAt(pos[0]);
+    const hint = text.split("\n", place.line).at(-1)?.includes("{{") ? `: ${QUOTE_TEMPLATES}` : "";
+    parsed.syntax.push({ ...place, message: `This is not YAML: ${message}${hint}` });
   }
   for (const offset of findLoops(document)) {
     parsed.syntax.push({ ...positionAt(offset), message: "This alias is inside its own anchor" });
@@ -26,8 +28,12 @@ export function parseYaml(text: string): ParsedText {
   if (parsed.syntax.length > 0) return parsed;
   parsed.positions.set("", { line: 1, column: 1 });
   addPositions(document.contents, "", { parsed, positionAt });
+  if (parsed.syntax.length > 0) return parsed;
   return { ...parsed, ...toValue(document) };
 }
+
+/** Unquoted, `{{name}}` is a map in a map. */
+const QUOTE_TEMPLATES = 'put quotes around a template: "{{name}}"';
 
 interface Walk {
   parsed: ParsedText;
@@ -39,6 +45,11 @@ function addPositions(node: unknown, key: string, walk: Walk): void {
   if (isSeq(node)) {
     node.items.forEach((item, index) => addPosition(item, item, appendSegment(key, index), walk));
   } else if (isMap(node)) {
+    for (const { key: name } of node.items) {
+      if (!isCollection(name)) continue;
+      const message = `a list or a map cannot be a key: ${QUOTE_TEMPLATES}`;
+      walk.parsed.syntax.push({ ...walk.positionAt(startOf(name)), message });
+    }
     for (const pair of node.items) addPosition(pair.key, pair.value, appendSegment(key, keyName(pair.key)), walk);
   }
 }
