@@ -10,8 +10,8 @@ export default defineConfig({
   test: {
     root,
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-    // These need programs of the system: `npm run test:system`.
-    exclude: ["test/system/**"],
+    // These need programs of the system, or libraries of vendors: `npm run test:system`, `npm run test:oracles`.
+    exclude: ["test/system/**", "test/oracles/**"],
     pool: "forks",
     // Most tests wait for something most of the time, so there are more workers than cores. A worker runs many files.
     maxWorkers: 4,

@@ -85,11 +85,12 @@ export async function createSender(scheme: string, options: object = {}): Promis
   return { scheme, verifier, sign: (request) => signRequest(request) };
 }
 
-async function createDiscord(): Promise<Sender> {
+export async function createDiscord(): Promise<Sender & { publicKey: string }> {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const secret = Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url").toString("hex");
   return {
     scheme: "discord",
+    publicKey: secret,
     verifier: await createVerifier("discord", { secret }),
     sign: ({ body, now }) => ({
       headers: signTimed(body, now, { key: privateKey, hash: null, encoding: "hex", prefix: "x-signature" }),
@@ -97,12 +98,13 @@ async function createDiscord(): Promise<Sender> {
   };
 }
 
-async function createSendGrid(): Promise<Sender> {
+export async function createSendGrid(): Promise<Sender & { publicKey: string }> {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
   const secret = publicKey.export({ format: "der", type: "spki" }).toString("base64");
   const prefix = "x-twilio-email-event-webhook";
   return {
     scheme: "sendgrid",
+    publicKey: secret,
     verifier: await createVerifier("sendgrid", { secret }),
     sign: ({ body, now }) => ({
       headers: signTimed(body, now, { key: privateKey, hash: "sha256", encoding: "base64", prefix }),
