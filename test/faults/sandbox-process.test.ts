@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import type { TransformRunner } from "../../src/transforms/runner.ts";
-import { findConfinement } from "../../src/transforms/sandbox/spawn.ts";
+import { AS_NOBODY, findConfinement } from "../../src/transforms/sandbox/spawn.ts";
 import { createSandbox } from "../../src/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
 
@@ -45,6 +45,12 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
     const [child] = childrenOf(process.pid);
     await expect.poll(() => readProcess(child!, "status")).toMatch(/^NoNewPrivs:\t1$/m);
+  });
+
+  test.runIf(confinement.includes(AS_NOBODY))("is not root where the service is", async () => {
+    await runner.run(await folder.bundle("export default () => 1"), toInput({}));
+    const [child] = childrenOf(process.pid);
+    await expect.poll(() => readProcess(child!, "status")).toMatch(/^Uid:\t65534\t65534/m);
   });
 
   test("is removed after close, with its folder", async () => {

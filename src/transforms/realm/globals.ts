@@ -1,10 +1,9 @@
 import type { LogLine } from "../../types.ts";
+import { LOG_FULL, MAX_LOG } from "../sandbox/answer.ts";
 import { defineGlobal } from "./harden.ts";
 import { describeThrown } from "./thrown.ts";
 
 const LEVELS = ["debug", "log", "info", "warn", "error"] as const;
-const MAX_LINES = 100;
-const MAX_CHARACTERS = 16 * 1024;
 
 /** Replaces `Date` by one with a fixed clock, and gives the function that sets the clock. */
 export function installClock(): (milliseconds: number) => void {
@@ -54,15 +53,15 @@ function fixFormat(now: () => number): void {
 /** Replaces `console` by one that keeps its lines, and gives the function that takes them. */
 export function installConsole(): CallLog {
   let lines: LogLine[] = [];
-  let room = MAX_CHARACTERS;
+  let room = MAX_LOG.characters;
   let full = false;
 
   function write(level: LogLine["level"], values: unknown[]): void {
     if (full) return;
     const text = values.map(printValue).join(" ");
-    full = lines.length === MAX_LINES || text.length > room;
+    full = lines.length === MAX_LOG.lines || text.length > room;
     room -= text.length;
-    lines.push(full ? FULL : { level, text });
+    lines.push(full ? LOG_FULL : { level, text });
   }
 
   const entries = LEVELS.map((level) => [level, (...values: unknown[]) => write(level, values)]);
@@ -71,7 +70,7 @@ export function installConsole(): CallLog {
   return {
     clear() {
       lines = [];
-      room = MAX_CHARACTERS;
+      room = MAX_LOG.characters;
       full = false;
     },
     read: () => lines,
@@ -83,11 +82,6 @@ export interface CallLog {
   clear(): void;
   read(): LogLine[];
 }
-
-const FULL: LogLine = {
-  level: "warn",
-  text: `The rest of the log was dropped: a call can write ${MAX_LINES} lines and ${MAX_CHARACTERS} characters.`,
-};
 
 /** Never throws. */
 function printValue(value: unknown): string {

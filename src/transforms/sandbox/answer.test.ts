@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseAnswer } from "./answer.ts";
+import { parseAnswer, withoutSecrets } from "./answer.ts";
 
 test.each(["", "null", "[]", "{", '"x"', '{"kind":"made up"}', '{"kind":"threw","message":7,"stack":{}}'])(
   "%s is invalid, and the answer says so",
@@ -44,5 +44,28 @@ test("invalid lines of the log are dropped", () => {
     value: 1,
     log: [{ level: "log", text: "a" }],
     runMs: 0,
+  });
+});
+
+test.each([
+  ["lines", 5000, "x"],
+  ["characters", 50, "x".repeat(10_000)],
+])("a log of too many %s is cut", (_, count, text) => {
+  const log = Array.from({ length: count }, () => ({ level: "log", text }));
+  const answer = parseAnswer(JSON.stringify({ kind: "value", log }));
+  expect(answer.log.length).toBeLessThanOrEqual(101);
+  expect(JSON.stringify(answer.log).length).toBeLessThan(20_000);
+});
+
+test("the values of secrets are replaced in the log, the message and the stack", () => {
+  const secrets = { TOKEN: 'top "secret"', PIN: "12" };
+  const text = 'top "secret" $& 12';
+  const log = [{ level: "log", text: JSON.stringify({ text }) } as const];
+  const hidden = withoutSecrets({ kind: "threw", message: text, stack: `Error: ${text}`, log }, secrets);
+  expect(hidden).toEqual({
+    kind: "threw",
+    message: "[secret TOKEN] $& 12",
+    stack: "Error: [secret TOKEN] $& 12",
+    log: [{ level: "log", text: '{"text":"[secret TOKEN] $& 12"}' }],
   });
 });

@@ -1,5 +1,6 @@
 import type { TransformFailureKind } from "../../errors.ts";
 import { isObject, parseObject } from "../../shared/json.ts";
+import { cutText, takeWithin } from "../../shared/text.ts";
 import type { LogLine } from "../../types.ts";
 
 /** How a job ended. A `value` that is undefined keeps the base. */
@@ -15,6 +16,13 @@ export interface FailedAnswer {
   retryAfterMs?: number;
 }
 
+/** What one call may log. */
+export const MAX_LOG = { lines: 100, characters: 16 * 1024 };
+export const LOG_FULL: LogLine = {
+  level: "warn",
+  text: `The rest of the log was dropped: a call can write ${MAX_LOG.lines} lines and ${MAX_LOG.characters} characters.`,
+};
+
 /** In UTF-16 code units of the result's JSON. */
 export const MAX_RESULT_LENGTH = 1024 * 1024;
 
@@ -28,18 +36,41 @@ const FAILURES: TransformFailureKind[] = ["threw", "bad_result", "unsettled", "t
 /** Reads what a child wrote. Code that broke out of an isolate could have written it, so nothing is trusted. */
 export function parseAnswer(text: string, micros?: unknown): Answer {
   const answer = parseObject(text);
-  const log = Array.isArray(answer["log"]) ? answer["log"].filter(isLogLine) : [];
+  const log = readLog(answer["log"]);
   if (answer["kind"] === "value") {
     if (isDeeperThan(MAX_DEPTH, answer["value"])) return { kind: "bad_result", message: TOO_DEEP, log };
     return { kind: "value", value: answer["value"], log, runMs: Math.max(0, Number(micros) / 1000 || 0) };
   }
   return {
     kind: FAILURES.find((kind) => kind === answer["kind"]) ?? "crashed",
-    message: readText(answer["message"]) || "The sandbox gave an invalid answer.",
-    stack: readText(answer["stack"]),
+    message: cutText(readText(answer["message"]), MAX_LOG.characters) || "The sandbox gave an invalid answer.",
+    stack: cutText(readText(answer["stack"]), MAX_LOG.characters),
     log,
   };
 }
+
+/** The realm has the same limits, but under strict isolation a transform can change the realm. */
+function readLog(lines: unknown): LogLine[] {
+  if (!Array.isArray(lines)) return [];
+  const valid = lines.filter(isLogLine).slice(0, MAX_LOG.lines + 1);
+  return takeWithin(valid, MAX_LOG.characters + LOG_FULL.text.length, ({ text }) => text.length);
+}
+
+/** The same without the values of the transform's secrets, which are neither stored nor shown. */
+export function withoutSecrets(answer: Answer, secrets: Record<string, string>): Answer {
+  const hidden = Object.entries(secrets).flatMap(([name, value]) => {
+    const forms = value.length < MIN_SECRET_LENGTH ? [] : [value, JSON.stringify(value).slice(1, -1)];
+    return forms.map((form) => [form, `[secret ${name}]`] as const);
+  });
+  const hide = (text: string): string =>
+    hidden.reduce((rest, [form, label]) => rest.replaceAll(form, () => label), text);
+  const log = answer.log.map(({ level, text }) => ({ level, text: hide(text) }));
+  if (answer.kind === "value") return { ...answer, log };
+  return { ...answer, log, message: hide(answer.message), stack: hide(answer.stack ?? "") };
+}
+
+/** Shorter values are in ordinary words. */
+const MIN_SECRET_LENGTH = 4;
 
 /** Level by level, without recursion. */
 function isDeeperThan(depth: number, value: unknown): boolean {

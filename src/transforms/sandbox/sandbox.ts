@@ -1,6 +1,7 @@
 import { type ConfigProblem, TransformError } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../runner.ts";
+import { withoutSecrets } from "./answer.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { NO_BODY } from "./protocol.ts";
 import { traceStack } from "./trace.ts";
@@ -40,7 +41,7 @@ export function createSandbox({ telemetry, children = DEFAULT_CHILDREN }: Sandbo
 }
 
 async function check({ pool }: State, bundle: TransformBundle): Promise<ConfigProblem[]> {
-  const answer = await pool.run({
+  const answered = await pool.run({
     operation: "check",
     bundle,
     module: nameModule(bundle),
@@ -48,6 +49,7 @@ async function check({ pool }: State, bundle: TransformBundle): Promise<ConfigPr
     body: NO_BODY,
     timeoutMs: CHECK_TIMEOUT_MS,
   });
+  const answer = withoutSecrets(answered, bundle.spec.secrets);
   if (answer.kind === "value") return [];
   const { place } = traceStack(bundle, answer.message, answer.stack ?? "");
   const logged = answer.log.map(({ level, text }) => `${level}: ${text}`);
@@ -56,7 +58,7 @@ async function check({ pool }: State, bundle: TransformBundle): Promise<ConfigPr
 }
 
 async function run(state: State, bundle: TransformBundle, call: TransformCall): Promise<TransformOutcome> {
-  const answer = await state.pool.run({
+  const answered = await state.pool.run({
     operation: "call",
     bundle,
     module: nameModule(bundle),
@@ -64,6 +66,7 @@ async function run(state: State, bundle: TransformBundle, call: TransformCall): 
     body: call.rawBody,
     timeoutMs: call.timeoutMs ?? bundle.spec.timeoutMs,
   });
+  const answer = withoutSecrets(answered, bundle.spec.secrets);
   state.calls++;
   if (answer.kind === "value") return { value: answer.value, log: answer.log, runMs: answer.runMs ?? 0 };
   state.failures++;

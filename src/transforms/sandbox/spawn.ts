@@ -5,7 +5,16 @@ import {
   spawn,
   type StdioOptions,
 } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -41,8 +50,10 @@ export function createSandboxDir(program: string, confinement: string[]): Sandbo
   const folder = realpathSync(createTemporaryFolder());
   const entry = path.join(folder, "child.cjs");
   const work = path.join(folder, "work");
-  writeFileSync(entry, program);
+  writeFileSync(entry, program, { mode: 0o644 });
   mkdirSync(work);
+  // Whatever user a child has.
+  chmodSync(folder, 0o711);
   const readable = [entry, ...nativePackages()].map((name) => `--allow-fs-read=${name}`);
   const command = [...confinement, process.execPath, ...NODE_OPTIONS, ...readable, entry];
   return {
@@ -70,8 +81,13 @@ function nativePackages(): string[] {
   return [path.dirname(ISOLATED_VM), path.dirname(loader), "/etc/alpine-release"];
 }
 
-/** Linux commands that start another one with fewer rights. Each is used if it works without special rights. */
+/** One of the words of a child that does not run as root. */
+export const AS_NOBODY = "--reuid=65534";
+
+/** Linux commands that start another one with fewer rights. Each is used if it works after those before it. */
 const CONFINEMENT = [
+  // A service that runs as root gives its children the user nobody.
+  ...(process.getuid?.() === 0 ? [["setpriv", AS_NOBODY, "--regid=65534", "--clear-groups", "--"]] : []),
   // A network namespace without a network.
   ["unshare", "--user", "--map-current-user", "--net", "--"],
   // Ends the child with its supervisor, even if both are too busy to notice.
@@ -84,18 +100,26 @@ let confinement: Promise<string[]> | undefined;
 
 /** The words to put before a command to confine it, empty if the system offers nothing. Determined once per process. */
 export function findConfinement(): Promise<string[]> {
-  confinement ??= Promise.all(CONFINEMENT.map(tryCommand)).then((commands) => commands.flat());
+  confinement ??= chainCommands();
   return confinement;
 }
 
-async function tryCommand(words: string[]): Promise<string[]> {
-  const [command = "", ...args] = words;
+async function chainCommands(): Promise<string[]> {
+  let chain: string[] = [];
+  for (const words of CONFINEMENT) if (await canStart([...chain, ...words])) chain = [...chain, ...words];
+  return chain;
+}
+
+/** Whether what it starts can read what a child needs. */
+async function canStart([command = "", ...words]: string[]): Promise<boolean> {
   try {
     // Without an environment, as the child will be started.
-    await promisify(execFile)(command, [...args, "true"], { env: {} });
-    return words;
+    await promisify(execFile)(command, [...words, "test", "-x", process.execPath, "-a", "-r", ISOLATED_VM], {
+      env: {},
+    });
+    return true;
   } catch {
-    return [];
+    return false;
   }
 }
 

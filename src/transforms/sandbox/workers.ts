@@ -1,6 +1,6 @@
 import { backoffMs } from "../../shared/backoff.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { createSandboxDir, findConfinement, loadPrograms, type SandboxDir } from "./spawn.ts";
+import { AS_NOBODY, createSandboxDir, findConfinement, loadPrograms, type SandboxDir } from "./spawn.ts";
 import { createWorker, type Worker, type WorkerExit } from "./worker.ts";
 
 /** Isolates take 1 to 2 MB each. The modules of the quarantine change all the time. */
@@ -75,6 +75,9 @@ async function start(state: State): Promise<void> {
   if (state.phase !== "stopped") return;
   const dir = createSandboxDir(programs.child, confinement);
   if (!confinement.includes("--net")) state.options.log.info("sandbox processes have the service's network");
+  if (process.getuid?.() === 0 && !confinement.includes(AS_NOBODY)) {
+    state.options.log.warn("sandbox processes run as root: run the service as another user");
+  }
   state.phase = "started";
   state.realm = programs.realm;
   state.dir = dir;
