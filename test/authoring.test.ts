@@ -24,11 +24,54 @@ describe("webhooks transform new", () => {
     expect(code).toBe(0);
     expect(stdout).toContain("transforms/status.ts");
     expect(stdout).toContain('{ match: { path: "status" }, transform: { module: "status.ts" }');
-    expect(stdout).toContain("webhooks test transforms --watch");
+    expect(stdout).toContain("webhooks test status --watch");
     expect(await webhooks("test")).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^2 passed, 0 failed$/m),
     });
+  });
+
+  test("adds the mapping to the configuration, whose comments stay, unless it is only to be printed", async () => {
+    write("webhooks.json5", "{\n  // mine\n  hooks: { mappings: [] },\n}\n");
+    expect(await webhooks("transform", "new", "one", "--print")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('{ match: { path: "one" }'),
+    });
+    expect(read("webhooks.json5")).not.toContain("one.ts");
+    expect(await webhooks("transform", "new", "two")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("Added to hooks.mappings in webhooks.json5:"),
+    });
+    expect(read("webhooks.json5")).toMatch(/\/\/ mine\n[^]*module: "two\.ts"/);
+    expect(await webhooks("check")).toMatchObject({ code: 0, stdout: expect.stringContaining("1 mapping: two") });
+  });
+
+  test("makes a payload the first sample, and the type of the payload from it", async () => {
+    write(
+      "p.json",
+      '{ "id": 7, "items": [{ "a": "x" }, { "b": null }], "odd-name": { "on": true }, "tags": ["x", 1] }',
+    );
+    const { code, stdout } = await webhooks("transform", "new", "shop", "--sample", "p.json");
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("webhooks test shop --update") });
+    expect(read("transforms/shop.ts")).toContain(
+      [
+        "type Payload = {",
+        "  id?: number;",
+        "  items?: {",
+        "    a?: string;",
+        "    b?: unknown;",
+        "  }[];",
+        '  "odd-name"?: {',
+        "    on?: boolean;",
+        "  };",
+        "  tags?: (string | number)[];",
+        "};",
+      ].join("\n"),
+    );
+    expect(await compile()).toMatchObject({ code: 0, stdout: "" });
+    expect(await webhooks("test", "shop", "--update")).toMatchObject({ code: 0 });
+    expect(read("transforms/shop.samples/first.expected.json")).toContain("odd-name");
+    expect(await webhooks("test")).toMatchObject({ code: 0 });
   });
 
   test("writes into the folder of the configuration, or into the given one", async () => {
@@ -118,6 +161,27 @@ describe("webhooks test", () => {
       { kind: "agent", message: "hello <uuid>", name: "x" },
     ]);
     expect(await webhooks("test")).toMatchObject({ code: 0 });
+  });
+
+  test("names choose transforms and single samples, to run or to update", async () => {
+    for (const name of ["a", "b"]) {
+      write(`transforms/${name}.ts`, "export default ({ payload }) => ({ message: payload.text });");
+      for (const sample of ["one", "two"]) write(`transforms/${name}.samples/${sample}.json`, '{ "text": "x" }');
+    }
+    expect((await webhooks("test", "a")).stdout).toMatch(/^a\n[^]*^0 passed, 2 failed$/m);
+    expect((await webhooks("test", "a/two", "b.ts")).stdout).toMatch(/^0 passed, 3 failed$/m);
+    expect((await webhooks("test", "--update", "a/one")).stdout).toMatch(/^0 passed, 1 updated, 3 failed$/m);
+    expect((await webhooks("test", "b", "--update")).stdout).toMatch(/^0 passed, 2 updated, 0 failed$/m);
+    expect(readdirSync(path.join(folder, "transforms/a.samples"))).toEqual([
+      "one.expected.json",
+      "one.json",
+      "two.json",
+    ]);
+    expect((await webhooks("test", "transforms")).stdout).toMatch(/^3 passed, 1 failed$/m);
+    expect(await webhooks("test", "c")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There are no samples of "c" in'),
+    });
   });
 
   test("a sample's request has headers, query and a fixed time", async () => {

@@ -78,6 +78,17 @@ export async function readInput(file: string, io: CliIo): Promise<Buffer> {
   });
 }
 
+/** The JSON of such an input. */
+export async function readPayload(file: string, io: CliIo): Promise<unknown> {
+  const text = (await readInput(file, io)).toString("utf8");
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const name = file === "-" ? "Standard input" : file;
+    throw new ConfigError([{ message: `${name} cannot be read as JSON: ${messageOf(error)}` }]);
+  }
+}
+
 /** An error as the terminal shows it: what the operator has to fix line by line, anything unexpected with its stack. */
 export function describeError(error: unknown): string {
   if (error instanceof ConfigError) {

@@ -1,17 +1,21 @@
 import type { Command } from "commander";
 import { once } from "node:events";
+import { statSync } from "node:fs";
+import path from "node:path";
+import { didYouMean } from "../../config/schema/problems.ts";
 import { ConfigError } from "../../errors.ts";
 import { createWatcher } from "../../program/watch.ts";
 import { createLog } from "../../telemetry/log.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { locateTransforms, openSandbox } from "../context.ts";
 import { type CliIo, print } from "../io.ts";
-import { findSamples } from "../samples/sample.ts";
+import { findSamples, isNamed, selectSamples } from "../samples/sample.ts";
 import { runAllSamples, type SuiteOptions } from "../samples/suite.ts";
 
 interface TestFlags {
   config?: string;
-  update: boolean;
+  /** True, or the names of those to update. */
+  update: boolean | string[];
   watch: boolean;
 }
 
@@ -19,28 +23,49 @@ export function addTest(program: Command, io: CliIo): void {
   program
     .command("test")
     .description("Run the samples beside transforms and presets; exit 1 when an action differs from the expected one.")
-    .argument("[dir]", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
+    .argument("[names...]", "transforms, as ci, or single samples, as ci/failed; or a folder (default: all transforms)")
     .option("--config <file>", CONFIG_HELP)
-    .option("--update", "record the actual actions as the expected ones", false)
+    .option("--update [names...]", "record the actual actions as the expected ones, of all or of these samples", false)
     .option("--watch", "run again at every save", false)
-    .action((dir: string | undefined, flags: TestFlags) => testSamples(dir, flags, io));
+    .action((names: string[], flags: TestFlags) => testSamples(names, flags, io));
 }
 
 /** Runs the samples in the sandbox that the service uses. */
-async function testSamples(dir: string | undefined, { config, update, watch }: TestFlags, io: CliIo): Promise<void> {
+async function testSamples(given: string[], { config, update, watch }: TestFlags, io: CliIo): Promise<void> {
+  const dir = given.find((name) => isFolder(path.resolve(io.cwd, name)));
+  const names = given.filter((name) => name !== dir).map((name) => name.replace(/\.ts$/, ""));
   const folder = await locateTransforms({ dir, config }, io);
-  if (findSamples(folder).length === 0) {
-    const next = "`webhooks transform new <name>` writes the first.";
-    throw new ConfigError([{ message: `There are no samples in ${folder}. ${next}` }]);
-  }
+  requireSamples(folder, [...names, ...(Array.isArray(update) ? update : [])]);
   const runner = openSandbox(io);
-  const options = { folder, runner, update, io };
+  const updated = Array.isArray(update) ? update : [];
+  const options = { folder, names, runner, update: update === true ? () => true : isNamed(updated), io };
   try {
     if (watch) await runAtEverySave(options);
     else if ((await runAllSamples(options)) > 0) io.exitCode = 1;
   } finally {
     await runner.close();
   }
+}
+
+function requireSamples(folder: string, names: string[]): void {
+  const sets = findSamples(folder);
+  const next = "`webhooks transform new <name>` writes the first.";
+  const problems =
+    sets.length === 0
+      ? [{ message: `There are no samples in ${folder}. ${next}` }]
+      : names
+          .filter((name) => selectSamples(sets, [name]).length === 0)
+          .map((name) => ({
+            message: `There are no samples of "${name}" in ${folder}${didYouMean(
+              name,
+              sets.map((set) => set.name),
+            )}`,
+          }));
+  if (problems.length > 0) throw new ConfigError(problems);
+}
+
+function isFolder(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
 async function runAtEverySave(options: SuiteOptions): Promise<void> {

@@ -1,16 +1,24 @@
 import type { Command } from "commander";
 import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { editConfig } from "../../config/edit/edit-config.ts";
+import { replaceFile } from "../../config/edit/replace-file.ts";
 import { PACKAGE_ROOT } from "../../config/package.ts";
+import { parseSource } from "../../config/parse/source.ts";
 import { ConfigError } from "../../errors.ts";
+import { isObject, readPath } from "../../shared/json.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import { CONFIG_HELP } from "../command.ts";
-import { locateTransforms } from "../context.ts";
+import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
 import { type CliIo, print } from "../io.ts";
+
+import { toTypeScript } from "../samples/type-of.ts";
 
 interface NewFlags {
   dir?: string;
   config?: string;
+  sample?: string;
+  print: boolean;
 }
 
 export function addTransform(program: Command, io: CliIo): void {
@@ -18,8 +26,10 @@ export function addTransform(program: Command, io: CliIo): void {
     .command("transform")
     .description("Write transforms.")
     .command("new")
-    .description("Write a typed transform, with sample payloads and the actions expected of them.")
+    .description("Write a typed transform with samples, and add its mapping to the configuration.")
     .argument("<name>", "name of the module and of the hook")
+    .option("--sample <file>", "a JSON payload: the first sample, from which the payload's type is derived")
+    .option("--print", "print the mapping and leave the configuration as it is", false)
     .option("--dir <folder>", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
     .option("--config <file>", CONFIG_HELP)
     .action((name: string, flags: NewFlags) => newTransform(name, flags, io));
@@ -35,22 +45,25 @@ const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");
 async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<void> {
   const name = requireName(given.replace(/\.ts$/, ""));
   const folder = await locateTransforms(flags, io);
-  const files = readTemplate(name);
+  const files = flags.sample === undefined ? readTemplate(name) : toModule(name, await readPayload(flags.sample, io));
   requireFree(folder, Object.keys(files));
 
   for (const [file, text] of Object.entries(files)) write(path.join(folder, file), text);
   const support = copySupport(folder);
   const shown = path.relative(io.cwd, folder) || ".";
+  const target = flags.dir === undefined ? name : shown;
   print(
     io,
     "Written:",
     ...[...Object.keys(files), ...support].map((file) => `  ${path.join(shown, file)}`),
     "",
-    "The mapping for hooks.mappings in your configuration:",
-    `  ${toMapping(name)}`,
+    ...addMapping(name, flags, io),
     "",
-    "Next, run its samples at every save:",
-    `  webhooks test ${shown} --watch`,
+    ...(flags.sample === undefined
+      ? []
+      : ["Record what it gives for the sample:", `  webhooks test ${target} --update`]),
+    "Run its samples at every save:",
+    `  webhooks test ${target} --watch`,
   );
 }
 
@@ -94,7 +107,41 @@ function readTemplate(name: string): Record<string, string> {
   );
 }
 
-function toMapping(name: string): string {
+/** The same for a payload of the user: a module that passes it on, and the payload as its sample. */
+function toModule(name: string, payload: unknown): Record<string, string> {
+  const lines = [
+    'import type { Transform, TransformResult } from "hookline";',
+    "",
+    "/** What the sample holds. The body comes from outside: any field may be missing. */",
+    `type Payload = ${toTypeScript(payload)};`,
+    "",
+    "const transform: Transform<Payload> = ({ payload }): TransformResult => {",
+    "  // Return null to skip a request: it is answered with 204.",
+    `  return { message: \`${name}: \${JSON.stringify(payload, undefined, 2)}\` };`,
+    "};",
+    "export default transform;",
+  ];
+  return {
+    [`${name}.ts`]: `${lines.join("\n")}\n`,
+    [`${name}.samples/first.json`]: `${JSON.stringify(payload, undefined, 2)}\n`,
+  };
+}
+
+/** Adds the mapping to the configuration. Returns what to tell: where it is, or what to write there. */
+function addMapping(name: string, flags: NewFlags, io: CliIo): string[] {
+  const file = locateNewConfig(flags.config, io);
   const instructions = "Find the likely cause and say what to do.";
-  return `{ match: { path: "${name}" }, transform: { module: "${name}.ts" }, instructions: "${instructions}" }`;
+  const mapping = { id: name, match: { path: name }, transform: { module: `${name}.ts` }, instructions };
+  const shown = `  { match: { path: "${name}" }, transform: { module: "${name}.ts" }, instructions: "${instructions}" }`;
+  if (flags.print || flags.dir !== undefined || !existsSync(file)) {
+    return ["The mapping for hooks.mappings in your configuration:", shown];
+  }
+  const text = readFileSync(file, "utf8");
+  const listed = readPath(parseSource(file, text).value, ["hooks", "mappings"]);
+  if (Array.isArray(listed) && listed.some((one) => isObject(one) && readPath(one, ["match", "path"]) === name)) {
+    return [`${path.relative(io.cwd, file)} has a mapping of this hook already.`];
+  }
+  const change = { kind: "append", path: ["hooks", "mappings"], value: mapping } as const;
+  replaceFile(file, editConfig(file, text, [change]), { expected: text });
+  return [`Added to hooks.mappings in ${path.relative(io.cwd, file)}:`, shown];
 }

@@ -1,10 +1,9 @@
 import type { Command } from "commander";
-import { ConfigError, messageOf } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
 import { runTrial, type Trial } from "../../operator/trial.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addPair, CONFIG_HELP } from "../command.ts";
-import { readInput, withProgram } from "../context.ts";
+import { readPayload, withProgram } from "../context.ts";
 import { formatActions, formatLog } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
 
@@ -39,16 +38,6 @@ async function tryHook(hook: string, payloadFile: string, flags: TryFlags, io: C
     else printTrialJson(trial, io);
     if (!trial.ok) io.exitCode = 1;
   });
-}
-
-async function readPayload(file: string, io: CliIo): Promise<unknown> {
-  const text = (await readInput(file, io)).toString("utf8");
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const name = file === "-" ? "Standard input" : file;
-    throw new ConfigError([{ message: `${name} cannot be read as JSON: ${messageOf(error)}` }]);
-  }
 }
 
 /** The result goes to standard output, what is for a person to standard error. */

@@ -82,6 +82,20 @@ export function findSamples(folder: string): SampleSet[] {
   return [...transforms, ...presets];
 }
 
+/** The samples of these names. No name chooses all. */
+export function selectSamples(sets: SampleSet[], names: string[]): SampleSet[] {
+  if (names.length === 0) return sets;
+  const isChosen = isNamed(names);
+  return sets
+    .map((set) => ({ ...set, samples: set.samples.filter((sample) => isChosen(set, sample)) }))
+    .filter(({ samples }) => samples.length > 0);
+}
+
+/** Whether one of the names means the sample: the name of its transform, as `ci`, or its own, as `ci/failed`. */
+export function isNamed(names: string[]): (set: SampleSet, sample: Sample) => boolean {
+  return (set, { name }) => names.some((wanted) => `${set.name}/${name}/`.startsWith(`${wanted}/`));
+}
+
 function listSamples(folder: string): Sample[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith(".json") && !/\.(expected|request)\.json$/.test(file))

@@ -11,14 +11,24 @@ import type { TransformRunner } from "../../transforms/runner.ts";
 import { describeError } from "../context.ts";
 import { formatActions, formatDiff, formatLog } from "../format.ts";
 import { type CliIo, print, style } from "../io.ts";
-import { type Expectation, findSamples, runSample, type SampleResult, type SampleSet } from "./sample.ts";
+import {
+  findSamples,
+  runSample,
+  selectSamples,
+  type Expectation,
+  type Sample,
+  type SampleResult,
+  type SampleSet,
+} from "./sample.ts";
 
 export interface SuiteOptions {
   /** Absolute. */
   folder: string;
   runner: TransformRunner;
-  /** Records the actual actions as the expected ones. */
-  update: boolean;
+  /** Names of transforms or samples; empty: all. */
+  names: string[];
+  /** Whether to record the actual actions as the expected ones. */
+  update(set: SampleSet, sample: Sample): boolean;
   io: CliIo;
 }
 
@@ -26,9 +36,9 @@ type Tally = Record<"passed" | "updated" | "failed", number>;
 
 /** Runs every sample below a folder and prints the results; the last line counts them. Resolves to the number of failures. */
 export async function runAllSamples(options: SuiteOptions): Promise<number> {
-  const { folder, io } = options;
+  const { folder, names, io } = options;
   const tally: Tally = { passed: 0, updated: 0, failed: 0 };
-  for (const set of findSamples(folder)) {
+  for (const set of selectSamples(findSamples(folder), names)) {
     print(io, set.name);
     try {
       await runSet(set, options, tally);
@@ -45,7 +55,7 @@ async function runSet(set: SampleSet, { folder, runner, update, io }: SuiteOptio
   const program = await buildSamples(set, folder, runner, io.env);
   for (const sample of set.samples) {
     try {
-      const result = await runSample(sample, { program, runner, update });
+      const result = await runSample(sample, { program, runner, update: update(set, sample) });
       tally[result.kind === "unexpected" ? "failed" : result.kind]++;
       print(io, ...formatResult(sample.name, result));
     } catch (error) {
