@@ -61,11 +61,20 @@ function toFilled(schema: Record<string, unknown>): Record<string, unknown> {
   };
   const { definitions: _, ...filled } = JSON.parse(JSON.stringify(schema), (_key, part) => {
     if (part?.$ref) return { ...part, $ref: undefined, tsType: types[part.$ref] };
-    if (part?.type !== "object" || !part.properties) return part;
+    if (!part?.properties || !part.type?.includes("object")) return part;
     const defaulted = Object.keys(part.properties).filter((name) => part.properties[name].default !== undefined);
     return { ...part, required: [...(part.required ?? []), ...defaulted] };
   });
   return filled;
+}
+
+/** An object or a list of such objects, in a form that becomes a type. */
+function withoutLists(schema: JSONSchema): JSONSchema {
+  return JSON.parse(JSON.stringify(schema), (_key, part) => {
+    if (part?.type?.[1] !== "array" || !part.properties) return part;
+    const { items: _, minItems, description, ...item } = { ...part, type: "object", title: `${schema.title}Mailbox` };
+    return { description, anyOf: [item, { type: "array", items: item, minItems }] };
+  });
 }
 
 /** A file without imports, so that it works beside any transform with nothing installed. */
@@ -77,7 +86,7 @@ async function writeAuthorTypes(): Promise<string> {
 }
 
 function toTypes(schema: JSONSchema, isOpen = false): Promise<string> {
-  return compile(schema, "Schema", {
+  return compile(withoutLists(schema), "Schema", {
     bannerComment: "",
     additionalProperties: isOpen,
     cwd: path.join(root, "schemas"),

@@ -77,7 +77,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
     telemetry,
   });
   const sweeper = createSweeper({ journal, retention: () => current().config.store.retention, log });
-  const findParser = createParsers({ readMail: (source) => readPostedMail(source, current().config.hooks.mail) });
+  const findParser = createParsers({ readMail: (source) => readPostedMail(source, current().config.hooks.mail[0]) });
   const { receive, replay, record } = createReceiver({ current, sandbox, journal, telemetry, findParser });
   const server = createServer({
     current,
@@ -95,10 +95,7 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
         replay,
         requireReady,
       }),
-      "POST /mail/push": createMailPush({
-        source: () => current().config.hooks.mail.source,
-        notify: () => mail.notify(),
-      }),
+      "POST /mail/push": createMailPush({ mailboxes: () => mail.mailboxes() }),
     },
   });
   const mail = createMailService({ store, send: server.handle, telemetry });

@@ -135,7 +135,8 @@ function renameChannels(value: unknown): void {
 }
 
 /** The blocks whose schemas are those of drivers. */
-const DRIVER_BLOCK = /^(?:agents\.providers|channels|hooks\.mail\.source|hooks\.mappings\[\d+\]\.auth)(?![^.[])/;
+const DRIVER_BLOCK =
+  /^(?:agents\.providers|channels|hooks\.mail(?:\[\d+\])?\.source|hooks\.mappings\[\d+\]\.auth)(?![^.[])/;
 
 /**
  * Fills in the defaults, and finds what does not fit the schema. Unknown keys are removed, so that the rest can be checked

@@ -1,8 +1,8 @@
 import path from "node:path";
 import { parseDuration } from "../shared/duration.ts";
 import type { Drivers } from "./plugins.ts";
-import type { ValidConfig } from "./schema/generated.ts";
-import { DEFAULT_TOKEN, type HookToken, type ResolvedConfig } from "./types.ts";
+import type { ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
+import { DEFAULT_TOKEN, type HookToken, type MailSettings, type ResolvedConfig } from "./types.ts";
 
 /** Where a configuration comes from. */
 export interface Origin {
@@ -36,7 +36,6 @@ export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, dri
 
 function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): ResolvedConfig["hooks"] {
   const { bodyTimeoutSeconds, dedupeWindow, ...rest } = hooks;
-  const { lookback, ...mail } = hooks.mail;
   const transformsDir = path.resolve(baseDir, hooks.transformsDir);
   const tokens = resolveTokens(hooks);
   return {
@@ -57,8 +56,21 @@ function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): R
       const id = mapping.id ?? `mapping-${index}`;
       return { mapping, id, file, key: `hooks.mappings[${index}]`, transformsDir, baseDir };
     }),
-    mail: { ...mail, lookbackMs: lookback === undefined ? 0 : parseDuration(lookback) },
+    mail: resolveMailboxes(hooks.mail),
   };
+}
+
+function resolveMailboxes(mail: ValidConfig["hooks"]["mail"]): [MailSettings, ...MailSettings[]] {
+  if (!Array.isArray(mail)) return [resolveMailbox(mail, "hooks.mail")];
+  const [first, ...others] = mail;
+  return [
+    resolveMailbox(first, "hooks.mail[0]"),
+    ...others.map((mailbox, index) => resolveMailbox(mailbox, `hooks.mail[${index + 1}]`)),
+  ];
+}
+
+function resolveMailbox({ lookback = "0s", ...mailbox }: ValidConfigMailbox, key: string): MailSettings {
+  return { ...mailbox, name: mailbox.name ?? mailbox.source?.kind ?? "mail", key, lookbackMs: parseDuration(lookback) };
 }
 
 function resolveTokens({ token, tokens = {} }: ValidConfig["hooks"]): HookToken[] {

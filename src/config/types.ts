@@ -1,4 +1,4 @@
-import type { MappingInput, ValidConfig } from "./schema/generated.ts";
+import type { MappingInput, ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
 
 /** A mapping with the place it was written at, before it is compiled. */
 export interface MappingSource {
@@ -54,8 +54,15 @@ type Converted =
   | "mappings"
   | "mail";
 
-/** `hooks.mail`. Without `source` it is the mail preset's defaults alone. */
-export interface MailSettings extends Omit<ValidHooks["mail"], "lookback"> {
+/** What a mailbox sets for the `mail` preset. */
+export const MAIL_DEFAULTS = ["channel", "to", "model", "thinking", "instructions"] as const;
+
+/** One mailbox of `hooks.mail`. Without `source` it is the mail preset's defaults alone. */
+export interface MailSettings extends Omit<ValidConfigMailbox, "lookback"> {
+  /** As written, or the kind of its source: the `source` of the payload. */
+  name: string;
+  /** `hooks.mail`, in a list `hooks.mail[0]` … */
+  key: string;
   /** How far back the first start reaches; 0: mail that was there before is left out. */
   lookbackMs: number;
 }
@@ -85,7 +92,7 @@ export interface ResolvedConfig {
     redact: string[][];
     presets: PresetUse[];
     mappings: MappingSource[];
-    mail: MailSettings;
+    mail: [MailSettings, ...MailSettings[]];
   };
   agents: {
     /** By the part of a model before the slash. */

@@ -94,8 +94,6 @@ export interface FollowOptions {
 
 /** Reads a mailbox. To add one, write a `DriverDefinition` for it, and a line in `sources.ts` or in a plugin. */
 export interface MailSource {
-  /** `imap`, `gmail`: the `source` in the hook's payload. */
-  readonly name: string;
   /** Identifies the mailbox, the same at every start: `imap://ann@mail.example.com`. */
   readonly mailbox: string;
   /** The user's own addresses, in lower case, as far as the settings tell. */

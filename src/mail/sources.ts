@@ -7,4 +7,4 @@ import type { MailSource } from "./source.ts";
 export const mailSources: Record<string, DriverDefinition<MailSource>> = { imap, gmail };
 
 /** A valid `hooks.mail.source` of a built-in kind. */
-export type Mailbox = { kind: string } & Partial<ImapOptions> & Partial<GmailOptions>;
+export type MailSourceOptions = { kind: string } & Partial<ImapOptions> & Partial<GmailOptions>;

@@ -22,7 +22,7 @@ import type { Trial } from "./trial.ts";
 
 /** What the operator API answers: the journal's records, with times in ISO 8601. */
 export interface OperatorAnswers {
-  /** Version, configuration, last reload error, and the figures of sandbox, queue and mailbox. */
+  /** Version, configuration, last reload error, and the figures of sandbox, queue and mailboxes. */
   "GET /api/status": StatusView;
   /** Events, newest first. Query: `hook`, `status`, `limit`, `before` (an id), `prefix` (of an id). */
   "GET /api/events": { events: EventView[] };
@@ -91,8 +91,8 @@ export interface StatusView {
   lastReloadError: ({ at: string; problems: ConfigProblem[] } & Partial<ConfigProblem>) | null;
   sandbox: SandboxStatus;
   queue: JournalStats & ReturnType<Dispatcher["status"]>;
-  /** null: no mailbox is configured. */
-  mail: MailView | null;
+  /** Each mailbox with its folders. */
+  mail: MailView[];
 }
 
 export function toEventView(summary: EventSummary): EventView {
@@ -163,8 +163,7 @@ export interface StatusParts {
   sandbox: SandboxStatus;
   journal: JournalStats;
   running: ReturnType<Dispatcher["status"]>;
-  /** undefined: no mailbox is configured. */
-  mail: MailStatus | undefined;
+  mail: MailStatus[];
 }
 
 export function toStatusView({ program, reloadFailure, mail, ...parts }: StatusParts): StatusView {
@@ -183,6 +182,6 @@ export function toStatusView({ program, reloadFailure, mail, ...parts }: StatusP
       : null,
     sandbox: parts.sandbox,
     queue: { ...parts.journal, ...parts.running },
-    mail: mail ? { ...mail, folders: mail.folders.map(toView) } : null,
+    mail: mail.map((mailbox) => ({ ...mailbox, folders: mailbox.folders.map(toView) })),
   };
 }

@@ -3,7 +3,7 @@ import { createAgent } from "../agents/index.ts";
 import type { ChannelDriver } from "../channels/driver.ts";
 import type { ReadConfig } from "../config/load.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
-import type { MailSource } from "../mail/source.ts";
+import type { Mailbox } from "../mail/watch/service.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { appendSegment } from "../shared/json.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -13,8 +13,8 @@ export interface OpenDrivers {
   agent: AgentDriver;
   /** By name. */
   channels: Map<string, ChannelDriver>;
-  /** undefined: no mailbox is configured. */
-  mailSource: MailSource | undefined;
+  /** Those with a source. */
+  mailboxes: Mailbox[];
   /** The blocks whose drivers could not be made. */
   problems: ConfigProblem[];
 }
@@ -32,9 +32,16 @@ export async function openDrivers({ config, drivers }: ReadConfig, log: Log): Pr
     const channel = await open(drivers.channels[name], { key: appendSegment("channels", name), name, options });
     if (channel) channels.set(name, channel);
   }
-  const { kind = "", ...options } = config.hooks.mail.source ?? {};
-  const mailSource = await open(drivers.mailSources[kind], { key: "hooks.mail.source", name: "source", options });
-  return { agent: createAgent(agents), channels, mailSource, problems };
+  const mailboxes: Mailbox[] = [];
+  for (const settings of config.hooks.mail) {
+    const { kind = "", ...options } = settings.source ?? {};
+    const key = `${settings.key}.source`;
+    const source = await open(drivers.mailSources[kind], { key, name: settings.name, options });
+    const same = source && mailboxes.find((other) => other.source.mailbox === source.mailbox);
+    if (same) problems.push({ key, message: `is the mailbox of ${same.settings.key} too: list its folders there` });
+    else if (source) mailboxes.push({ settings, source });
+  }
+  return { agent: createAgent(agents), channels, mailboxes, problems };
 
   async function open<Driver>(
     definition: DriverDefinition<Driver> | undefined,

@@ -1,7 +1,7 @@
 /** Gmail through the whole service. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../../src/config/schema/generated.ts";
-import type { Mailbox } from "../../src/mail/sources.ts";
+import type { MailSourceOptions } from "../../src/mail/sources.ts";
 import { type GmailServer, startGmail } from "../support/gmail.ts";
 import { type GoogleSigner, startGoogleSigner } from "../support/google-signer.ts";
 import { folderStatus, idsOfRuns, toBytes } from "../support/mail-service.ts";
@@ -37,7 +37,7 @@ test("runs each pulled mail once, also those that arrived while the service was 
   await expect.poll(ids).toEqual(["g-1", "g-2", "g-3"]);
   expect(await folderStatus(service)).toMatchObject({ folder: "mailbox", setAside: 0 });
   expect(await service.api("/api/status")).toMatchObject({
-    mail: { source: "gmail", mailbox: `gmail://${gmail.source.user}`, state: "watching" },
+    mail: [{ name: "gmail", mailbox: `gmail://${gmail.source.user}`, state: "watching" }],
   });
 });
 
@@ -65,7 +65,7 @@ test("reports a revoked consent", async () => {
   await open(gmail.notified);
   await expect.poll(state).toBe("login-refused");
   expect(await service.api("/api/status")).toMatchObject({
-    mail: { error: expect.stringMatching(/refresh token .* `webhooks mail setup`/) },
+    mail: [{ error: expect.stringMatching(/refresh token .* `webhooks mail setup`/) }],
   });
 });
 
@@ -74,7 +74,7 @@ test("has no push path without push settings", async () => {
   expect(await announce(google.sign())).toBe(404);
 });
 
-async function open(source: Partial<Mailbox>): Promise<void> {
+async function open(source: Partial<MailSourceOptions>): Promise<void> {
   const mail = { source: { ...gmail.source, ...source } };
   service = await startService({
     config: { hooks: { presets: [{ use: "mail", with: { deliver: false } }], mail } } as UserConfig,
@@ -82,13 +82,13 @@ async function open(source: Partial<Mailbox>): Promise<void> {
 }
 
 /** Resolves when mail is watched. */
-async function start(source: Partial<Mailbox>): Promise<void> {
+async function start(source: Partial<MailSourceOptions>): Promise<void> {
   await open(source);
   await expect.poll(state).toBe("watching");
 }
 
 async function state(): Promise<unknown> {
-  return (await service.api("/api/status")).mail.state;
+  return (await service.api("/api/status")).mail[0].state;
 }
 
 function ids(): Promise<string[]> {

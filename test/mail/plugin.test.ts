@@ -86,7 +86,7 @@ test("runs each mail once, also after a restart", async () => {
   put("3");
   await expect.poll(() => idsOfRuns(service)).toEqual(["1", "2", "3"]);
   expect(await service.api("/api/status")).toMatchObject({
-    mail: { source: "maildrop", mailbox: `maildrop:${drop}`, folders: [{ folder: "new" }] },
+    mail: [{ name: "maildrop", mailbox: `maildrop:${drop}`, folders: [{ folder: "new" }] }],
   });
   const { events } = await service.api("/api/events?hook=mail");
   const { request } = await service.api(`/api/events/${events[0].id}`);
@@ -97,7 +97,7 @@ test("reports a deleted mailbox", async () => {
   service = await startService({ config: toConfig({ folder: path.join(drop, "nowhere") }), files });
   await expect
     .poll(async () => (await service.api("/api/status")).mail)
-    .toMatchObject({ state: "mailbox-gone", error: "there is no maildrop" });
+    .toMatchObject([{ state: "mailbox-gone", error: "there is no maildrop" }]);
   expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
 });
 

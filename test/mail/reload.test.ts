@@ -46,7 +46,7 @@ test("a folder that was removed and added again catches up", async () => {
 
 test("the mailbox can be removed and added again", async () => {
   await change(withTokens({ hooks: { presets: ["mail"] } }));
-  expect((await service.api("/api/status")).mail).toBeNull();
+  expect((await service.api("/api/status")).mail).toEqual([]);
   await expect.poll(() => server.connectionCount()).toBe(0);
   send("INBOX", "a-1");
   await change(toMailConfig(server));
@@ -56,7 +56,7 @@ test("the mailbox can be removed and added again", async () => {
 test("autoStart false leaves the mailbox to `mail run`", async () => {
   await change(toMailConfig(server, { autoStart: false }));
   await expect.poll(() => server.connectionCount()).toBe(0);
-  expect((await service.api("/api/status")).mail).toMatchObject({ state: "stopped", folders: [] });
+  expect((await service.api("/api/status")).mail).toMatchObject([{ state: "stopped", folders: [] }]);
 });
 
 test("a new hook token or path is used at once", async () => {
@@ -96,7 +96,7 @@ function ids(): Promise<string[]> {
 
 /** Each folder's state. */
 async function states(): Promise<Record<string, string>> {
-  const { mail } = await service.api("/api/status");
-  const folders: { folder: string; state: string }[] = mail?.folders ?? [];
+  const [mailbox] = (await service.api("/api/status")).mail;
+  const folders: { folder: string; state: string }[] = mailbox?.folders ?? [];
   return Object.fromEntries(folders.map(({ folder, state }) => [folder, state]));
 }

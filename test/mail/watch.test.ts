@@ -25,7 +25,7 @@ test("runs new mails, and none from before its first start", async () => {
   await expect.poll(ids).toEqual(["new-1", "new-2"]);
   await expect.poll(() => folderStatus(service)).toMatchObject({ folder: "INBOX", posted: 2, setAside: 0 });
   expect(await service.api("/api/status")).toMatchObject({
-    mail: { source: "imap", mailbox: `imap://ann%40example.com@127.0.0.1:${server.port}`, state: "watching" },
+    mail: [{ name: "imap", mailbox: `imap://ann%40example.com@127.0.0.1:${server.port}`, state: "watching" }],
   });
 });
 
@@ -145,7 +145,7 @@ describe("a refused login", () => {
       .poll(() => folderStatus(service))
       .toMatchObject({ state: "login-refused", nextTryAt: expect.any(String) });
     expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
-    const { mail } = await service.api("/api/status");
+    const [mail] = (await service.api("/api/status")).mail;
     expect(mail).toMatchObject({ state: "login-refused", error: expect.any(String) });
     expect(JSON.stringify(mail)).not.toContain(server.password);
 
@@ -181,7 +181,7 @@ test("a server without TLS is reported, and gets no password", async () => {
 
 test("a missing folder is reported", async () => {
   await start(toMailConfig(server, { source: { folders: ["INBOX", "Nowhere"] } }));
-  await expect.poll(async () => (await service.api("/api/status")).mail.state).toBe("mailbox-gone");
+  await expect.poll(async () => (await service.api("/api/status")).mail[0].state).toBe("mailbox-gone");
   expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
   await watching();
   send("m-1");

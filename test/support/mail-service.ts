@@ -1,25 +1,33 @@
-import type { MailSourcesImap, UserConfig } from "../../src/config/schema/generated.ts";
+import type { MailSourcesImap, UserConfig, UserConfigMailbox } from "../../src/config/schema/generated.ts";
 import type { Client } from "./client.ts";
 import type { ImapServer } from "./imap-server.ts";
 import { withTokens } from "./service.ts";
 
 type Hooks = NonNullable<UserConfig["hooks"]>;
-type MailConfig = NonNullable<Hooks["mail"]>;
 
 /** A service that watches the INBOX of an IMAP server. Each mail is a run of the echo agent; nothing is delivered. */
 export function toMailConfig(
   server: Pick<ImapServer, "host" | "port" | "user" | "password">,
-  { source, ...mail }: Omit<MailConfig, "source"> & { source?: Partial<MailSourcesImap> } = {},
+  mailbox: MailboxChange = {},
   hooks: Hooks = {},
 ): UserConfig {
-  const { host, port, user, password } = server;
   return withTokens({
     hooks: {
       presets: [{ use: "mail", with: { deliver: false } }],
       ...hooks,
-      mail: { source: { kind: "imap", tls: "none", host, port, user, password, ...source }, ...mail },
+      mail: toMailbox(server, mailbox),
     },
   });
+}
+
+type MailboxChange = Omit<UserConfigMailbox, "source"> & { source?: Partial<MailSourcesImap> };
+
+/** An entry of `hooks.mail`. */
+export function toMailbox(
+  { host, port, user, password }: Pick<ImapServer, "host" | "port" | "user" | "password">,
+  { source, ...mailbox }: MailboxChange = {},
+): UserConfigMailbox {
+  return { source: { kind: "imap", tls: "none", host, port, user, password, ...source }, ...mailbox };
 }
 
 /** A raw mail with this id. */
@@ -44,7 +52,7 @@ export async function idsOfRuns({ api }: Pick<Client, "api">): Promise<string[]>
 
 /** The status of the first folder, as the operator sees it. */
 export async function folderStatus({ api }: Pick<Client, "api">): Promise<Record<string, unknown>> {
-  return (await api("/api/status")).mail.folders[0];
+  return (await api("/api/status")).mail[0].folders[0];
 }
 
 /** `a-01` … */

@@ -41,7 +41,6 @@ export function createMailbox({ folders = ["INBOX"] }: { folders?: string[] } = 
 
   return {
     source: {
-      name: "memory",
       mailbox: "memory://me",
       addresses: ["me@example.com"],
       folders,

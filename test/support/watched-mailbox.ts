@@ -68,7 +68,7 @@ export function createWatchedMailbox(folders?: string[]): WatchedMailbox {
     start({ hook = () => ({}), maxBodyBytes = 262_144, store, ...options } = {}) {
       watch = createMailWatch({
         source: mailbox.source,
-        settings: resolveUserConfig({}, { baseDir: "/" }).hooks.mail,
+        settings: resolveUserConfig({}, { baseDir: "/" }).hooks.mail[0],
         openStore: async () => store ?? openStore(),
         maxBodyBytes: () => maxBodyBytes,
         log: silentLog,

@@ -191,14 +191,11 @@ export function askRefreshToken(session: Session): Promise<string> {
 }
 
 /** Lets a person choose from the folders of the mailbox. undefined: the default. */
-async function askFolders(
-  { prompter, current, target, secretFiles }: Session,
-  source: WrittenSource,
-): Promise<unknown> {
+async function askFolders({ prompter, current, target, ...wanted }: Session, source: WrittenSource): Promise<unknown> {
   const { terminal, flags } = prompter;
   if (flags.folder) return flags.folder;
   if (!terminal || !flags.check) return current["folders"];
-  const mailbox = await loadMailbox(target, { source, secretFiles });
+  const mailbox = await loadMailbox(target, { ...wanted, source });
   const choices = await terminal.withSpinner("Logging in", () => listFolders(mailbox, loginSignal()));
   const initial = Array.isArray(current["folders"]) ? current["folders"].map(String) : ["INBOX"];
   return terminal.chooseSeveral({ message: "Which folders should be watched?", choices, initial });

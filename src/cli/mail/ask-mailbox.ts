@@ -1,18 +1,56 @@
-import { partOf, type Target, type WantedMail } from "../../mail/setup/plan.ts";
+import { MAIL_DEFAULTS } from "../../config/types.ts";
+import {
+  addMailbox,
+  findMailboxes,
+  partOf,
+  type Target,
+  type WantedMail,
+  type WrittenMailbox,
+} from "../../mail/setup/plan.ts";
 import { findProvider, parseMailAddress } from "../../mail/setup/providers.ts";
 import { askGmail } from "./ask-gmail.ts";
 import { askImap } from "./ask-imap.ts";
 import { type Prompter, type Session, textOf } from "./prompter.ts";
 
-/** Asks everything about the mailbox. The current values of the same mailbox are the defaults. */
+/**
+ * Asks everything about a mailbox. The current values of the same mailbox are the defaults. One that is not configured yet is added
+ * to the others.
+ */
 export async function askMailbox(prompter: Prompter, target: Target): Promise<Omit<WantedMail, "settings">> {
-  const written = partOf(target.written, "hooks", "mail", "source");
-  const address = await askAddress(prompter, textOf(written, "user"));
-  const kind = await askKind(prompter, address, written);
-  const isSame = written["kind"] === kind && (address === written["user"] || prompter.flags.user === written["user"]);
-  const session: Session = { prompter, target, current: isSame ? written : {}, secretFiles: new Map() };
+  const { flags } = prompter;
+  const mailboxes = findMailboxes(target);
+  const named = mailboxes.find(({ written }) => flags.name !== undefined && nameOf(written) === flags.name);
+  const [only, ...others] = mailboxes;
+  const proposed = named ?? (flags.name === undefined && others.length === 0 ? only : undefined);
+  const address = await askAddress(prompter, textOf(sourceOf(proposed), "user"));
+  const kind = await askKind(prompter, address, sourceOf(proposed));
+  const isSame = (mailbox: WrittenMailbox): boolean => {
+    const { kind: known, user } = sourceOf(mailbox);
+    return known === kind && (address === user || flags.user === user);
+  };
+  const mailbox = named ?? (flags.name === undefined ? mailboxes.find(isSame) : undefined) ?? addMailbox(target);
+  const isAdded = mailboxes.length > 0 && !mailboxes.includes(mailbox);
+  const name = flags.name ?? (isAdded ? address : undefined);
+  const session: Session = {
+    prompter,
+    target,
+    mailbox,
+    name,
+    current: isSame(mailbox) ? sourceOf(mailbox) : {},
+    suffix: isAdded ? `-${name}` : "",
+    secretFiles: new Map(),
+  };
   const source = kind === "imap" ? await askImap(session, address) : await askGmail(session, address);
-  return { source, secretFiles: session.secretFiles };
+  return { mailbox, name, source, secretFiles: session.secretFiles };
+}
+
+function sourceOf(mailbox: WrittenMailbox | undefined): Record<string, unknown> {
+  return partOf(mailbox?.written ?? {}, "source");
+}
+
+/** As the service names it. */
+function nameOf(written: Record<string, unknown>): unknown {
+  return written["name"] ?? partOf(written, "source")["kind"];
 }
 
 function askAddress({ flags, text }: Prompter, current: string | undefined): Promise<string> {
@@ -48,14 +86,13 @@ async function askKind(
   });
 }
 
-const SETTINGS = ["channel", "to", "model", "thinking", "instructions"] as const;
-type Settings = Partial<Record<(typeof SETTINGS)[number], string>>;
+type Settings = Partial<Record<(typeof MAIL_DEFAULTS)[number], string>>;
 
-/** Other keys of `hooks.mail`. Those without an answer stay as they are; without any flag a person is asked for instructions. */
-export async function askSettings({ flags, terminal }: Prompter, target: Target): Promise<Settings> {
-  const given: Settings = Object.fromEntries(SETTINGS.map((name) => [name, flags[name]]));
+/** Other keys of the mailbox. Those without an answer stay as they are; without any flag a person is asked for instructions. */
+export async function askSettings({ flags, terminal }: Prompter, { written }: WrittenMailbox): Promise<Settings> {
+  const given: Settings = Object.fromEntries(MAIL_DEFAULTS.map((name) => [name, flags[name]]));
   if (!terminal || Object.values(given).some((value) => value !== undefined)) return given;
-  const initial = textOf(partOf(target.written, "hooks", "mail"), "instructions");
+  const initial = textOf(written, "instructions");
   const message = "Your instructions for the agent (optional)";
   const instructions = await terminal.text({ message, initial, optional: true });
   return { instructions: instructions || undefined };

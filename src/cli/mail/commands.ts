@@ -17,7 +17,8 @@ export function addMail(program: Command, io: CliIo): void {
   });
 
   addServiceOptions(mail.command("run"))
-    .description("Watch the mailbox, and post each mail to the running service. By default `serve` does so itself.")
+    .description("Watch the mailboxes, and post each mail to the running service. By default `serve` does so itself.")
+    .option("--mailbox <name>", "watch only this one of several")
     .option("--json", "print one JSON object for each mail and each change", false)
     .action(async (flags: MailRunFlags) => {
       const { runMail } = await import("./run.ts");

@@ -4,6 +4,7 @@ import { CONFIG_HELP } from "../command.ts";
 /** The answers that a flag can give as text: the placeholder of its value, and the help. */
 const TEXT_FLAGS = {
   address: ["<address>", "the mail address"],
+  name: ["<name>", "the mailbox's name, if there are several (default for another one: the address)"],
   kind: ["<kind>", "imap, or gmail for Gmail's own API"],
   host: ["<name>", "imap: the server (default: found from the address)"],
   port: ["<number>", "imap: the port"],

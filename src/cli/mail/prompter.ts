@@ -1,7 +1,13 @@
 import path from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { ConfigError } from "../../errors.ts";
-import { isReference, type Target, toFileReference, toVariableReference } from "../../mail/setup/plan.ts";
+import {
+  isReference,
+  type Target,
+  toFileReference,
+  toVariableReference,
+  type WrittenMailbox,
+} from "../../mail/setup/plan.ts";
 import type { CliIo } from "../io.ts";
 import { type SecretFlag, type SetupFlags, type TextFlag, toFlag } from "./flags.ts";
 import type { Choice, ChoicePrompt, Terminal, TextPrompt } from "./terminal.ts";
@@ -57,8 +63,13 @@ export function createPrompter(flags: SetupFlags, io: CliIo, terminal: Terminal 
 export interface Session {
   prompter: Prompter;
   target: Target;
-  /** `hooks.mail.source` as it is written now, if it is the same mailbox; else empty. */
+  mailbox: WrittenMailbox;
+  /** Of a mailbox that is added to others. */
+  name: string | undefined;
+  /** Its source as it is written now, if it is the same mailbox; else empty. */
   current: Record<string, unknown>;
+  /** Ends the names of its files, since the other mailboxes have files too. */
+  suffix: string;
   /** Files for secrets that were typed or piped, by absolute path. */
   secretFiles: Map<string, string>;
 }
@@ -87,8 +98,8 @@ export async function askSecret(session: Session, question: SecretQuestion): Pro
 }
 
 /** Plans a file of the state folder for a secret, and returns the reference to it. */
-export function storeSecret({ target, secretFiles }: Session, fileName: string, secret: string): string {
-  const file = path.join(target.stateDir, fileName);
+export function storeSecret({ target, suffix, secretFiles }: Session, fileName: string, secret: string): string {
+  const file = path.join(target.stateDir, `${fileName}${suffix}`);
   secretFiles.set(file, `${secret}\n`);
   return toFileReference(file, path.dirname(target.file));
 }

@@ -27,6 +27,11 @@ test("a line for each mail, and the progress in a backlog", () => {
   ]);
 });
 
+test("the name of the mailbox, if there are several", () => {
+  createLinePrinter(output.io, "support").change(status({}));
+  expect(lines()).toEqual(["support INBOX  watching"]);
+});
+
 test("the text of a mail cannot move the cursor or begin a line", () => {
   const { mail } = createLinePrinter(output.io);
   mail(processed({ from: "\u001B[2J\u202Eevil", subject: "a\r\nb\u0007" }), status({}));
@@ -73,7 +78,7 @@ test("a repeated failure is not described again", () => {
 });
 
 test("one JSON object for each mail and each change", () => {
-  const { mail, change } = createJsonPrinter(output.io);
+  const { mail, change } = createJsonPrinter(output.io, "imap");
   change(status({ state: "network", error: "lost", nextTryAt: 0 }));
   mail(processed({ id: "m-1", subject: "One" }), status({}));
   const objects = output.stdout().trim().split("\n");
@@ -81,6 +86,7 @@ test("one JSON object for each mail and each change", () => {
     {
       type: "state",
       at: expect.any(String),
+      mailbox: "imap",
       folder: "INBOX",
       state: "network",
       remaining: 0,
@@ -90,6 +96,7 @@ test("one JSON object for each mail and each change", () => {
     {
       type: "mail",
       at: expect.any(String),
+      mailbox: "imap",
       folder: "INBOX",
       id: "m-1",
       from: "Ann Lee <ann@example.com>",

@@ -2,12 +2,15 @@ import { once } from "node:events";
 import { readConfig } from "../../config/load.ts";
 import { packageVersion } from "../../config/package.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
+import { didYouMean } from "../../config/schema/problems.ts";
 import { ConfigError } from "../../errors.ts";
 import {
   createMailPost,
   createMailWatch,
   type FolderStatus,
+  type Mailbox,
   type MailState,
+  type MailWatch,
   openMailStore,
   type ProcessedMail,
 } from "../../mail/index.ts";
@@ -20,46 +23,58 @@ import { type CliIo, print, style } from "../io.ts";
 import type { ServiceFlags } from "../operator-client.ts";
 
 export interface MailRunFlags extends ServiceFlags {
+  /** Only this one. */
+  mailbox?: string;
   json: boolean;
 }
 
 /**
- * Watches the mailbox and posts to the running service until the stop signal, then finishes what is in flight. Rejects with a
- * `ConfigError` if there is no mailbox, or if another process watches it.
+ * Watches the mailboxes and posts to the running service until the stop signal, then finishes what is in flight. Rejects with a
+ * `ConfigError` if there is none, or if another process watches one.
  */
 export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
   const read = await readConfig(locateConfig(flags.config, io), io.env);
-  const { mailSource, problems: refused } = await openDrivers(read, silentLog);
+  const { mailboxes, problems: refused } = await openDrivers(read, silentLog);
   const { config } = read;
   const problems = [...read.problems, ...refused.map(read.place)];
   if (problems.length > 0) throw new ConfigError(problems);
   const { hooks, gateway } = config;
-  const source = requireSource(config, mailSource);
-  const store = await requireStore(config, source);
+  const chosen = requireMailboxes(config, mailboxes, flags.mailbox);
   const url = `${flags.url ?? serviceAddress(gateway)}${hooks.path}/mail`;
-  const printer = flags.json ? createJsonPrinter(io) : createLinePrinter(io);
-  const watch = createMailWatch({
-    source,
-    settings: hooks.mail,
-    openStore: async () => store,
-    post: createMailPost({ send: fetch, target: () => ({ url, token: hooks.token }) }),
-    maxBodyBytes: () => hooks.maxBodyBytes,
-    // The printer shows what would be logged.
-    log: silentLog,
-    onMail: printer.mail,
-    onChange: printer.change,
-  });
+  const watches: MailWatch[] = [];
+  for (const { settings, source } of chosen) {
+    const store = await requireStore(config, source);
+    const name = chosen.length > 1 ? settings.name : undefined;
+    const printer = flags.json ? createJsonPrinter(io, settings.name) : createLinePrinter(io, name);
+    const watch = createMailWatch({
+      source,
+      settings,
+      openStore: async () => store,
+      post: createMailPost({ send: fetch, target: () => ({ url, token: hooks.token }) }),
+      maxBodyBytes: () => hooks.maxBodyBytes,
+      // The printer shows what would be logged.
+      log: silentLog,
+      onMail: printer.mail,
+      onChange: printer.change,
+    });
+    watches.push(watch);
+  }
   const stopped = once(io.stopSignal(), "abort");
-  if (!flags.json) print(io, toLine(`Hookline ${packageVersion()} posts ${source.mailbox} to ${url}`));
-  watch.start();
+  const names = chosen.map(({ source }) => source.mailbox).join(", ");
+  if (!flags.json) print(io, toLine(`Hookline ${packageVersion()} posts ${names} to ${url}`));
+  for (const watch of watches) watch.start();
   await stopped;
-  await watch.close();
+  await Promise.all(watches.map((watch) => watch.close()));
 }
 
-function requireSource({ file }: ResolvedConfig, source: MailSource | undefined): MailSource {
-  if (source) return source;
-  const message = "no mailbox is configured: run `webhooks mail setup`";
-  throw new ConfigError([{ message, file, key: "hooks.mail.source" }]);
+function requireMailboxes({ file }: ResolvedConfig, mailboxes: Mailbox[], name: string | undefined): Mailbox[] {
+  const chosen = mailboxes.filter(({ settings }) => name === undefined || settings.name === name);
+  if (chosen.length > 0) return chosen;
+  const known = mailboxes.map(({ settings }) => settings.name);
+  const message = known.length
+    ? `there is no mailbox "${name}"${didYouMean(name ?? "", known)}`
+    : "no mailbox is configured: run `webhooks mail setup`";
+  throw new ConfigError([{ message, file, key: "hooks.mail" }]);
 }
 
 async function requireStore({ file, store }: ResolvedConfig, { mailbox }: MailSource): Promise<MailStore> {
@@ -100,8 +115,9 @@ const SENTENCES: Record<MailState, { text: string; advice?: string; colour: "gre
   },
 };
 
-/** A line for each mail and each change. */
-export function createLinePrinter(io: CliIo): MailPrinter {
+/** A line for each mail and each change. `mailbox`: its name, if there are several. */
+export function createLinePrinter(io: CliIo, mailbox?: string): MailPrinter {
+  const placeOf = ({ folder }: FolderStatus): string => [mailbox, folder].filter(Boolean).join(" ");
   /** The finished mails of each folder's backlog. */
   const done = new Map<string, number>();
   const lastStatus = new Map<string, FolderStatus>();
@@ -110,7 +126,7 @@ export function createLinePrinter(io: CliIo): MailPrinter {
       const count = status.state === "catching-up" ? (done.get(status.folder) ?? 0) + 1 : 0;
       done.set(status.folder, count);
       const progress = count > 0 ? `(${formatCount(count)} of ${formatCount(count + status.remaining)})` : undefined;
-      printLine(io, status.folder, [...describeMail(processed), progress].filter(Boolean).join("  "));
+      printLine(io, placeOf(status), [...describeMail(processed), progress].filter(Boolean).join("  "));
     },
     change(status) {
       const last = lastStatus.get(status.folder);
@@ -119,15 +135,15 @@ export function createLinePrinter(io: CliIo): MailPrinter {
       const { nextTryAt } = status;
       const nextTry = nextTryAt === undefined ? undefined : `next try in ${formatWait(nextTryAt - Date.now())}`;
       const parts = [...(isRepeated ? ["no change"] : describeStatus(status)), nextTry];
-      printLine(io, status.folder, parts.filter(Boolean).join("; "));
+      printLine(io, placeOf(status), parts.filter(Boolean).join("; "));
     },
   };
 }
 
-/** `13:04:05  INBOX  …` */
-function printLine(io: CliIo, folder: string, text: string): void {
+/** `13:04:05  INBOX  …`, with several mailboxes `13:04:05  support INBOX  …` */
+function printLine(io: CliIo, place: string, text: string): void {
   const time = style("dim", new Date().toTimeString().slice(0, 8));
-  print(io, `${time}  ${toLine(folder)}  ${text}`);
+  print(io, `${time}  ${toLine(place)}  ${text}`);
 }
 
 /** Sender, subject and result: `Ann <ann@example.com>`, `Lunch?`, `202`. */
@@ -147,9 +163,9 @@ function describeStatus({ state, error, remaining }: FolderStatus): (string | un
 }
 
 /** An object of JSON for each mail and each change. */
-export function createJsonPrinter(io: CliIo): MailPrinter {
+export function createJsonPrinter(io: CliIo, mailbox: string): MailPrinter {
   const printObject = (type: string, value: object): void =>
-    print(io, JSON.stringify({ type, at: new Date().toISOString(), ...value }));
+    print(io, JSON.stringify({ type, at: new Date().toISOString(), mailbox, ...value }));
   return {
     mail({ mail: { id, from, subject }, response: { status, code, eventId }, setAside }, { folder, remaining }) {
       const answer = { status, code: code || undefined, eventId };

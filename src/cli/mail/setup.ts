@@ -14,6 +14,7 @@ import {
 import { findHint } from "../../mail/setup/providers.ts";
 import type { MailSource } from "../../mail/source.ts";
 import { buildProgram, type Program } from "../../program/build.ts";
+import { toKeyPath } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { createTelemetry } from "../../telemetry/telemetry.ts";
 import { createSandbox } from "../../transforms/sandbox/sandbox.ts";
@@ -63,11 +64,12 @@ async function setUp(prompter: Prompter): Promise<SetupReport> {
   const { flags, io } = prompter;
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   const answer = await askMailbox(prompter, target);
-  const plan = planSetup(target, { ...answer, settings: await askSettings(prompter, target) });
+  const plan = planSetup(target, { ...answer, settings: await askSettings(prompter, answer.mailbox) });
   const program = await loadPlan(plan, target, flags.check);
-  const { mailSource: source } = program;
-  if (!source) throw new Error("The plan has no mailbox.");
-  if (flags.check) await testLogin(prompter, source, textOf(program.config.hooks.mail.source ?? {}, "host"));
+  const added = program.mailboxes.find(({ settings }) => settings.key === toKeyPath(answer.mailbox.at));
+  if (!added) throw new Error("The plan has no mailbox.");
+  const { settings, source } = added;
+  if (flags.check) await testLogin(prompter, source, textOf(settings.source ?? {}, "host"));
 
   const change = plan.before === plan.after ? undefined : showChange(plan);
   const report: SetupReport = {

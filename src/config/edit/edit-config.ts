@@ -64,6 +64,7 @@ function toEdit(value: unknown, change: Change): Edit {
 export function applyEdit(value: unknown, edit: Edit): unknown {
   const keys = edit.path.map(String);
   if (edit.kind === "set") return replaceAt(value, keys, edit.value);
+  if (edit.kind === "wrap") return replaceAt(value, keys, [readPath(value, keys)]);
   const parentKeys = edit.kind === "remove" ? keys.slice(0, -1) : keys;
   const parent = readPath(value, parentKeys);
   return replaceAt(value, parentKeys, edit.kind === "insert" ? withItem(parent, edit) : without(parent, keys.at(-1)));
@@ -87,6 +88,7 @@ function editYaml(text: string, edit: Edit): string {
   const document: Document = parseDocument(text, { merge: true });
   if (edit.kind === "set") setValue(document, edit.path, edit.value);
   else if (edit.kind === "remove") document.deleteIn(edit.path);
+  else if (edit.kind === "wrap") wrapValue(document, edit.path);
   else insertItem(document, edit);
   const edited = document.toString({ ...detectStyle(text), lineWidth: 0 });
   return text.includes("\r\n") ? edited.replaceAll("\n", "\r\n") : edited;
@@ -106,6 +108,13 @@ function setValue(document: Document, path: readonly Segment[], value: unknown):
   }
   if (place.length === 0) document.contents = node;
   else document.setIn(place, node);
+}
+
+function wrapValue(document: Document, path: readonly Segment[]): void {
+  const existing = document.getIn(path, true);
+  const list = document.createNode<unknown[]>([]);
+  if (isNode(existing)) list.items.push(existing);
+  document.setIn(path, list);
 }
 
 function insertItem(document: Document, { path, index, value }: Extract<Edit, { kind: "insert" }>): void {

@@ -17,7 +17,9 @@ export type Edit =
   /** Inserts an item into an existing list, before the item at `index`. */
   | { kind: "insert"; path: readonly Segment[]; index: number; value: unknown }
   /** Removes a key or an item. A missing one is not an error. */
-  | { kind: "remove"; path: readonly Segment[] };
+  | { kind: "remove"; path: readonly Segment[] }
+  /** Makes an existing value the only item of a list. */
+  | { kind: "wrap"; path: readonly Segment[] };
 
 /** Makes one change in a JSON5 text, in its own style. All else stays as it is. `json`: the result must be JSON. */
 export function editJson5(text: string, edit: Edit, json: boolean): string {
@@ -111,12 +113,13 @@ function toSplices(document: Json5Document, { node, owner, rest }: Place, edit: 
     if (node.type !== "Array") return [];
     return insertItem(document, node, edit.index, (indent) => render(edit.value, style, indent));
   }
+  const { from, to } = rangeOf(node);
+  if (edit.kind === "wrap") return rest.length === 0 ? [insertion(from, "["), insertion(to, "]")] : [];
   const [key, ...further] = rest.map(String);
   if (key !== undefined && node.type === "Object") {
     const value = replaceAt(undefined, further, edit.value);
     return insertItem(document, node, node.members.length, (indent) => renderMember(key, value, style, indent));
   }
-  const { from, to } = rangeOf(node);
   const isOneLine = node.type === "Object" && node.members.length > 0 && !text.slice(from, to).includes("\n");
   const value = replaceAt(undefined, rest.map(String), edit.value);
   return [{ from, to, text: render(value, style, isOneLine ? undefined : indentOf(text, from)) }];

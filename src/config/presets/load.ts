@@ -8,7 +8,7 @@ import { assembleReferences } from "../schema/assemble.ts";
 import { didYouMean, type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
 import { createCheck, type SchemaCheck } from "../schema/validator.ts";
 import type { Drivers } from "../plugins.ts";
-import type { MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
+import type { MailSettings, MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
 import { fillParameters, type Parameter, type ParameterUse } from "./fill.ts";
 import { resolveParameters, SETTINGS } from "./parameters.ts";
@@ -38,7 +38,9 @@ export function loadPresets(hooks: Hooks, root: string, drivers: Drivers): Loade
       const message = `the preset "${use.name}" is already used at ${first.key}: give one of them another path in with`;
       loaded.findings.push(error(use.key, message));
     } else {
-      expandPreset(readPreset(use.name, root), use, { mail: hooks.mail, drivers, loaded });
+      const preset = readPreset(use.name, root);
+      loaded.sources.set(preset.file, preset.source);
+      for (const mailbox of mailboxesFor(preset, hooks)) expandPreset(preset, use, { mailbox, drivers, loaded });
     }
   }
   return loaded;
@@ -57,20 +59,36 @@ export function toOrigin<Problem extends { file?: string; key?: string }>(
   return from ? { ...problem, key: from.origin, file: undefined } : problem;
 }
 
+/** A mailbox that a preset has its defaults from. With `only`, the mappings are for its mails alone. */
+interface Defaults {
+  settings: MailSettings;
+  only?: true;
+}
+
+/** With several mailboxes, a preset is expanded for each, and at last for mails from elsewhere. */
+function mailboxesFor({ preset }: PresetFile, { mail }: Hooks): (Defaults | undefined)[] {
+  if (preset.defaultsFrom === undefined) return [undefined];
+  if (mail.length === 1) return mail.map((settings) => ({ settings }));
+  const named = new Map(mail.map((settings) => [settings.name, settings]));
+  return [...Array.from(named.values(), (settings) => ({ settings, only: true as const })), undefined];
+}
+
 /** Checks the parameters, fills them in, and checks the mappings that come of it. */
 function expandPreset(
-  { preset, file, folder, source }: PresetFile,
+  { preset, file, folder }: PresetFile,
   use: PresetUse,
-  { mail, drivers, loaded }: { mail: Hooks["mail"]; drivers: Drivers; loaded: LoadedPresets },
+  { mailbox, drivers, loaded }: { mailbox: Defaults | undefined; drivers: Drivers; loaded: LoadedPresets },
 ): void {
-  loaded.sources.set(file, source);
-  const { parameters, findings: refused } = resolveParameters(preset, use, mail);
+  const { parameters, findings: refused } = resolveParameters(preset, use, mailbox?.settings);
   loaded.findings.push(...refused);
   if (refused.length > 0) return;
 
   const readFile = (name: string): string => readFileSync(path.join(folder, name), "utf8");
+  const only = mailbox?.only && mailbox.settings.name;
+  const suffix = only === undefined ? "" : `-${only}`;
   for (const [index, template] of preset.mappings.entries()) {
-    const key = `mappings[${index}]`;
+    // With the suffix, a problem with a value finds the mailbox that it came from.
+    const key = `mappings[${index}]${suffix}`;
     const { value, uses } = fillParameters(toWhole(template, preset, parameters), key, { parameters, readFile });
     const problems = createMappingCheck(drivers)(value);
     const refusals = problems.map((problem) => toFinding(problem, index));
@@ -79,7 +97,8 @@ function expandPreset(
     loaded.origins.push(...uses.map((part) => ({ file, key: part.key, origin: toOriginKey(part, parameters, use) })));
     if (!isMapping(value, problems)) continue;
     const hook = String(parameters.get("path")?.value);
-    const id = preset.mappings.length === 1 ? hook : `${hook}-${value.id ?? index}`;
+    const id = (preset.mappings.length === 1 ? hook : `${hook}-${value.id ?? index}`) + suffix;
+    if (only !== undefined) value.match = { ...value.match, source: only };
     const mapping = parameters.get("fields")?.value === "full" ? withPayload(value) : value;
     loaded.mappings.push({ mapping, id, preset: preset.name, file, key, transformsDir: folder, baseDir: folder });
   }

@@ -3,7 +3,7 @@ import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
 import { compileSchema, readSchema } from "../schema/validator.ts";
-import type { PresetUse, ResolvedConfig } from "../types.ts";
+import { MAIL_DEFAULTS, type MailSettings, type PresetUse } from "../types.ts";
 import type { Parameter } from "./fill.ts";
 
 /** Settings of a mapping that every preset takes: one that is given replaces the preset's own. */
@@ -98,24 +98,25 @@ function settingSchemas(): Schemas {
 }
 
 /**
- * The parameters of a use, by name, with their defaults. Those in `with` take precedence over the block that the preset's
- * defaults come from.
+ * The parameters of a use, by name, with their defaults. Those in `with` take precedence over those of the mailbox.
  */
 export function resolveParameters(
   preset: Preset,
   use: PresetUse,
-  mail: ResolvedConfig["hooks"]["mail"],
+  mailbox: MailSettings | undefined,
 ): { parameters: Map<string, Parameter>; findings: Finding[] } {
   const schema = toParametersSchema(preset);
-  const shared = preset.defaultsFrom === "hooks.mail" ? Object.entries(mail) : [];
+  const shared = MAIL_DEFAULTS.flatMap((name) =>
+    mailbox?.[name] === undefined ? [] : [[name, mailbox[name]] as const],
+  );
   const keys = new Map([
-    ...shared.map(([name]) => [name, appendSegment("hooks.mail", name)] as const),
+    ...shared.map(([name]) => [name, appendSegment(mailbox?.key ?? "", name)] as const),
     ...Object.keys(use.with).map((name) => [name, appendSegment(`${use.key}.with`, name)] as const),
   ]);
   const keyOf = (name: string): string => keys.get(name) ?? appendSegment(`${use.key}.with`, name);
 
   const values: Record<string, unknown> = structuredClone({
-    ...Object.fromEntries(shared.filter(([name]) => Object.hasOwn(schema.properties, name))),
+    ...Object.fromEntries(shared),
     ...use.with,
   });
   const findings = compileSchema(schema, { all: true, fillDefaults: true })(values).map((problem) => {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { findProblems } from "../../../test/support/config.ts";
-import type { Mailbox } from "../../mail/sources.ts";
-import type { UserConfig } from "../schema/generated.ts";
+import type { MailSourceOptions } from "../../mail/sources.ts";
+import type { UserConfig, UserConfigMailbox } from "../schema/generated.ts";
 
 type Hooks = Omit<NonNullable<UserConfig["hooks"]>, "mail">;
-type Mail = Omit<NonNullable<NonNullable<UserConfig["hooks"]>["mail"]>, "source"> & { source?: Mailbox };
+type Mail = Omit<UserConfigMailbox, "source"> & { source?: MailSourceOptions };
 
-const IMAP: Mailbox = { kind: "imap", host: "mail.example.com", user: "ann", password: "x" };
-const GMAIL: Mailbox = {
+const IMAP: MailSourceOptions = { kind: "imap", host: "mail.example.com", user: "ann", password: "x" };
+const GMAIL: MailSourceOptions = {
   kind: "gmail",
   user: "ann@example.com",
   oauth: { clientId: "c", refreshToken: "r" },
@@ -18,7 +18,7 @@ const SUBSCRIPTION = "projects/p/subscriptions/s";
 const INSECURE = "must begin with https:// unless it is on this machine";
 const PUSH = { audience: "a", serviceAccount: "s@example.com" };
 
-test.each<[string, Mailbox]>([
+test.each<[string, MailSourceOptions]>([
   ["a password", IMAP],
   ["oauth", { ...IMAP, password: undefined, oauth: OAUTH }],
   ["no TLS on this machine", { ...IMAP, host: "127.0.0.1", tls: "none" }],
@@ -30,7 +30,7 @@ test.each<[string, Mailbox]>([
   expect(await examine({ source })).toEqual({ errors: [], warnings: [] });
 });
 
-test.each<[string, Partial<Mailbox>, string]>([
+test.each<[string, Partial<MailSourceOptions>, string]>([
   ["a host", { host: undefined }, ".host: is required"],
   ["a user", { user: undefined }, ".user: is required"],
   ["a login", { password: undefined }, ".password: is required, or oauth instead"],
@@ -49,7 +49,7 @@ test.each<[string, Partial<Mailbox>, string]>([
   expect((await examine({ source: { ...IMAP, ...change } })).errors).toEqual([`hooks.mail.source${problem}`]);
 });
 
-test.each<[string, Partial<Mailbox>, string]>([
+test.each<[string, Partial<MailSourceOptions>, string]>([
   ["a user", { user: undefined }, ".user: is required"],
   ["oauth", { oauth: undefined }, ".oauth: is required"],
   ["an address", { user: "ann" }, ".user: must be the mailbox's address"],
@@ -80,13 +80,6 @@ test.each<[string, Partial<Mailbox>, string]>([
 });
 
 describe("what has no effect is warned of", () => {
-  test("a hook named push beside Gmail's", async () => {
-    const source = { ...GMAIL, topic: TOPIC, push: PUSH };
-    expect((await examine({ source }, { path: "/mail" })).warnings).toEqual([
-      'hooks.mail.source.push: takes /mail/push: a hook with the name "push" cannot be reached',
-    ]);
-  });
-
   test("a topic that nothing listens to", async () => {
     expect((await examine({ source: { ...GMAIL, topic: TOPIC } })).warnings).toEqual([
       expect.stringMatching(/^hooks\.mail\.source\.topic: has no effect without subscription or push/),
@@ -138,7 +131,19 @@ test("what only the preset reads is warned of without it", async () => {
   );
 });
 
-function examine(mail: Mail, hooks: Hooks = {}): ReturnType<typeof findProblems> {
+test("mailboxes with the same name are an error", async () => {
+  const mail: [Mail, ...Mail[]] = [{ source: IMAP }, { source: { ...IMAP, user: "bob" } }];
+  expect((await examine(mail)).errors).toEqual([
+    'hooks.mail[1].name: "imap" is already the name of another mailbox: give each its own',
+  ]);
+});
+
+test("each mailbox of a list is examined", async () => {
+  const mail: [Mail, ...Mail[]] = [{ source: IMAP }, { name: "bob", source: { ...IMAP, password: undefined } }];
+  expect((await examine(mail)).errors).toEqual(["hooks.mail[1].source.password: is required, or oauth instead"]);
+});
+
+function examine(mail: Mail | [Mail, ...Mail[]], hooks: Hooks = {}): ReturnType<typeof findProblems> {
   return findProblems({
     gateway: { auth: { token: "the-token-of-the-gateway" } },
     hooks: { enabled: true, token: "a-hook-token-of-good-length", presets: ["mail"], mail, ...hooks },

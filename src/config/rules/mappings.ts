@@ -135,7 +135,7 @@ export function checkChannelNames({ hooks, channels, channelNames }: ResolvedCon
     return [error(key, message)];
   };
   return [
-    ...checkChannel("hooks.mail.channel", hooks.mail.channel),
+    ...hooks.mail.flatMap(({ key, channel }) => checkChannel(`${key}.channel`, channel)),
     ...hooks.mappings.flatMap(({ mapping, key, file }) =>
       checkChannel(`${key}.channel`, mapping.channel).map((finding) => ({ ...finding, file })),
     ),

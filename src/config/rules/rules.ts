@@ -31,7 +31,6 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
 
 /** Each driver checks its own block. */
 function checkDrivers({ agents, channels, hooks, baseDir }: ResolvedConfig, drivers: Drivers): Finding[] {
-  const { source } = hooks.mail;
   return [
     ...Object.entries(agents.providers).flatMap(([name, block]) =>
       checkBlock(appendSegment("agents.providers", name), block, drivers.agents[block.kind]),
@@ -39,7 +38,9 @@ function checkDrivers({ agents, channels, hooks, baseDir }: ResolvedConfig, driv
     ...Object.entries(channels).flatMap(([name, block]) =>
       checkBlock(appendSegment("channels", name), block, drivers.channels[name]),
     ),
-    ...(source ? checkBlock("hooks.mail.source", source, drivers.mailSources[source.kind]) : []),
+    ...hooks.mail.flatMap(({ key, source }) =>
+      source ? checkBlock(`${key}.source`, source, drivers.mailSources[source.kind]) : [],
+    ),
     ...hooks.mappings.flatMap(({ mapping: { auth }, key, file }) =>
       auth
         ? checkBlock(`${key}.auth`, auth, drivers.providers[auth.scheme]).map((finding) => ({ ...finding, file }))

@@ -351,86 +351,9 @@ export interface UserConfig {
      */
     mappings?: MappingInput[];
     /**
-     * The mail watch, written by `webhooks mail setup`. What the mail preset knows too (model, thinking, channel, to, instructions) is its default there.
+     * The mailbox to watch, or a list of several, written by `webhooks mail setup`. What the mail preset knows too (model, thinking, channel, to, instructions) is its default there, for the mails of this mailbox.
      */
-    mail?: {
-      source?: MailSource;
-      /**
-       * Whether `webhooks serve` watches the mailbox itself; false: only `webhooks mail run` does.
-       */
-      autoStart?: boolean;
-      /**
-       * How far back the first start reaches. By default only mail that comes after it counts.
-       */
-      lookback?: string;
-      /**
-       * Most mails of one request.
-       */
-      batchSize?: number;
-      /**
-       * Most bytes of a mail's text.
-       */
-      maxBytes?: number;
-      /**
-       * The server whose Authentication-Results count, as it names itself there (mx.google.com). Without it: the topmost ones, which a sender can forge where the server adds none.
-       */
-      authservId?: string;
-      /**
-       * Which mails are posted. Another one comes only if it is moved: out of spam, say.
-       */
-      filter?: {
-        /**
-         * Who may send. Without it: anyone.
-         */
-        senders?: string[];
-        /**
-         * A mail must have one of these labels or keywords.
-         *
-         * @minItems 1
-         */
-        labels?: [string, ...string[]];
-        /**
-         * pass: only mail whose authentication results say dmarc=pass.
-         */
-        dmarc?: "pass";
-        /**
-         * Also mail that comes from the mailbox's own addresses.
-         */
-        own?: boolean;
-        /**
-         * Also spam.
-         */
-        spam?: boolean;
-        /**
-         * Also what is in the trash or marked as deleted.
-         */
-        trash?: boolean;
-        /**
-         * Also drafts.
-         */
-        drafts?: boolean;
-      };
-      /**
-       * provider/model or an alias.
-       */
-      model?: string;
-      /**
-       * low, medium, high.
-       */
-      thinking?: string;
-      /**
-       * Messaging channel for replies.
-       */
-      channel?: string;
-      /**
-       * Recipient on the channel.
-       */
-      to?: string;
-      /**
-       * The operator's instructions for the agent.
-       */
-      instructions?: string;
-    };
+    mail?: UserConfigMailbox | [UserConfigMailbox, ...UserConfigMailbox[]];
     /**
      * Whether a request may choose its session: by sessionKey in the payload, or through a template.
      */
@@ -786,6 +709,88 @@ export interface MappingInput {
       [k: string]: string;
     };
   };
+}
+export interface UserConfigMailbox {
+  /**
+   * The mailbox in the status, in `webhooks mail run --mailbox`, and as `source` of the payload: letters, digits, dots, @, - and _. Default: the kind of the source.
+   */
+  name?: string;
+  source?: MailSource;
+  /**
+   * Whether `webhooks serve` watches the mailbox itself; false: only `webhooks mail run` does.
+   */
+  autoStart?: boolean;
+  /**
+   * How far back the first start reaches. By default only mail that comes after it counts.
+   */
+  lookback?: string;
+  /**
+   * Most mails of one request.
+   */
+  batchSize?: number;
+  /**
+   * Most bytes of a mail's text.
+   */
+  maxBytes?: number;
+  /**
+   * The server whose Authentication-Results count, as it names itself there (mx.google.com). Without it: the topmost ones, which a sender can forge where the server adds none.
+   */
+  authservId?: string;
+  /**
+   * Which mails are posted. Another one comes only if it is moved: out of spam, say.
+   */
+  filter?: {
+    /**
+     * Who may send. Without it: anyone.
+     */
+    senders?: string[];
+    /**
+     * A mail must have one of these labels or keywords.
+     *
+     * @minItems 1
+     */
+    labels?: [string, ...string[]];
+    /**
+     * pass: only mail whose authentication results say dmarc=pass.
+     */
+    dmarc?: "pass";
+    /**
+     * Also mail that comes from the mailbox's own addresses.
+     */
+    own?: boolean;
+    /**
+     * Also spam.
+     */
+    spam?: boolean;
+    /**
+     * Also what is in the trash or marked as deleted.
+     */
+    trash?: boolean;
+    /**
+     * Also drafts.
+     */
+    drafts?: boolean;
+  };
+  /**
+   * provider/model or an alias.
+   */
+  model?: string;
+  /**
+   * low, medium, high.
+   */
+  thinking?: string;
+  /**
+   * Messaging channel for replies.
+   */
+  channel?: string;
+  /**
+   * Recipient on the channel.
+   */
+  to?: string;
+  /**
+   * The operator's instructions for the agent.
+   */
+  instructions?: string;
 }
 /**
  * Any mailbox that speaks IMAP.
@@ -1290,86 +1295,9 @@ export interface ValidConfig {
      */
     mappings: MappingInput[];
     /**
-     * The mail watch, written by `webhooks mail setup`. What the mail preset knows too (model, thinking, channel, to, instructions) is its default there.
+     * The mailbox to watch, or a list of several, written by `webhooks mail setup`. What the mail preset knows too (model, thinking, channel, to, instructions) is its default there, for the mails of this mailbox.
      */
-    mail: {
-      source?: {kind: string; [option: string]: unknown};
-      /**
-       * Whether `webhooks serve` watches the mailbox itself; false: only `webhooks mail run` does.
-       */
-      autoStart: boolean;
-      /**
-       * How far back the first start reaches. By default only mail that comes after it counts.
-       */
-      lookback?: string;
-      /**
-       * Most mails of one request.
-       */
-      batchSize: number;
-      /**
-       * Most bytes of a mail's text.
-       */
-      maxBytes: number;
-      /**
-       * The server whose Authentication-Results count, as it names itself there (mx.google.com). Without it: the topmost ones, which a sender can forge where the server adds none.
-       */
-      authservId?: string;
-      /**
-       * Which mails are posted. Another one comes only if it is moved: out of spam, say.
-       */
-      filter: {
-        /**
-         * Who may send. Without it: anyone.
-         */
-        senders?: string[];
-        /**
-         * A mail must have one of these labels or keywords.
-         *
-         * @minItems 1
-         */
-        labels?: [string, ...string[]];
-        /**
-         * pass: only mail whose authentication results say dmarc=pass.
-         */
-        dmarc?: "pass";
-        /**
-         * Also mail that comes from the mailbox's own addresses.
-         */
-        own: boolean;
-        /**
-         * Also spam.
-         */
-        spam: boolean;
-        /**
-         * Also what is in the trash or marked as deleted.
-         */
-        trash: boolean;
-        /**
-         * Also drafts.
-         */
-        drafts: boolean;
-      };
-      /**
-       * provider/model or an alias.
-       */
-      model?: string;
-      /**
-       * low, medium, high.
-       */
-      thinking?: string;
-      /**
-       * Messaging channel for replies.
-       */
-      channel?: string;
-      /**
-       * Recipient on the channel.
-       */
-      to?: string;
-      /**
-       * The operator's instructions for the agent.
-       */
-      instructions?: string;
-    };
+    mail: ValidConfigMailbox | [ValidConfigMailbox, ...ValidConfigMailbox[]];
     /**
      * Whether a request may choose its session: by sessionKey in the payload, or through a template.
      */
@@ -1501,4 +1429,86 @@ export interface ValidConfig {
      */
     level: "debug" | "info" | "warn" | "error" | "silent";
   };
+}
+export interface ValidConfigMailbox {
+  /**
+   * The mailbox in the status, in `webhooks mail run --mailbox`, and as `source` of the payload: letters, digits, dots, @, - and _. Default: the kind of the source.
+   */
+  name?: string;
+  source?: {kind: string; [option: string]: unknown};
+  /**
+   * Whether `webhooks serve` watches the mailbox itself; false: only `webhooks mail run` does.
+   */
+  autoStart: boolean;
+  /**
+   * How far back the first start reaches. By default only mail that comes after it counts.
+   */
+  lookback?: string;
+  /**
+   * Most mails of one request.
+   */
+  batchSize: number;
+  /**
+   * Most bytes of a mail's text.
+   */
+  maxBytes: number;
+  /**
+   * The server whose Authentication-Results count, as it names itself there (mx.google.com). Without it: the topmost ones, which a sender can forge where the server adds none.
+   */
+  authservId?: string;
+  /**
+   * Which mails are posted. Another one comes only if it is moved: out of spam, say.
+   */
+  filter: {
+    /**
+     * Who may send. Without it: anyone.
+     */
+    senders?: string[];
+    /**
+     * A mail must have one of these labels or keywords.
+     *
+     * @minItems 1
+     */
+    labels?: [string, ...string[]];
+    /**
+     * pass: only mail whose authentication results say dmarc=pass.
+     */
+    dmarc?: "pass";
+    /**
+     * Also mail that comes from the mailbox's own addresses.
+     */
+    own: boolean;
+    /**
+     * Also spam.
+     */
+    spam: boolean;
+    /**
+     * Also what is in the trash or marked as deleted.
+     */
+    trash: boolean;
+    /**
+     * Also drafts.
+     */
+    drafts: boolean;
+  };
+  /**
+   * provider/model or an alias.
+   */
+  model?: string;
+  /**
+   * low, medium, high.
+   */
+  thinking?: string;
+  /**
+   * Messaging channel for replies.
+   */
+  channel?: string;
+  /**
+   * Recipient on the channel.
+   */
+  to?: string;
+  /**
+   * The operator's instructions for the agent.
+   */
+  instructions?: string;
 }

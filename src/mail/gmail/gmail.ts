@@ -31,7 +31,6 @@ export function createGmail(options: GmailOptions, pollMs = POLL_MS): MailSource
   let connection: Promise<Connection> | undefined;
   const connect = (): Promise<Connection> => (connection ??= createConnection());
   return {
-    name: "gmail",
     mailbox: `gmail://${user.toLowerCase()}`,
     addresses: [user.toLowerCase()],
     folders: [FOLDER],

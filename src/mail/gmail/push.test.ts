@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type GoogleSigner, startGoogleSigner } from "../../../test/support/google-signer.ts";
 import { TRANSPORTS, expectRefusal, type Ingress, startIngress } from "../../../test/support/ingress.ts";
-import type { Mailbox } from "../sources.ts";
+import type { MailSourceOptions } from "../sources.ts";
 import { createMailPush } from "./push.ts";
 
 const AUDIENCE = "https://hooks.example.com/mail/push";
@@ -28,14 +28,18 @@ interface Push {
 
 async function startPush(
   transport: (typeof TRANSPORTS)[number] = "process",
-  more: Partial<Mailbox> = {},
+  more: Partial<MailSourceOptions> = {},
 ): Promise<Push> {
   const settings = { audience: AUDIENCE, serviceAccount: ACCOUNT, certsUrl: google.certsUrl };
-  const source: Mailbox = { kind: "gmail", user: USER, push: settings, ...more };
+  const source: MailSourceOptions = { kind: "gmail", user: USER, push: settings, ...more };
+  const other = { ...source, user: "bob@example.org", push: settings && { ...settings, audience: "another" } };
+  const mailboxes = [
+    { settings: { source: other }, source: { notify: () => expect.unreachable("the other mailbox") } },
+    { settings: { source }, source: { notify: () => void (push.notified += 1) } },
+    { settings: {}, source: {} },
+  ];
   const ingress = await startIngress(transport, {
-    routes: {
-      "POST /mail/push": createMailPush({ source: () => source, notify: () => void (push.notified += 1) }),
-    },
+    routes: { "POST /mail/push": createMailPush({ mailboxes: () => (source.push ? mailboxes : []) }) },
   });
   const push: Push = {
     ingress,

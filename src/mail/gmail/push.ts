@@ -2,15 +2,15 @@ import type { OAuth2Client } from "google-auth-library";
 import { HookError } from "../../errors.ts";
 import type { RouteHandler } from "../../ingress/router.ts";
 import { isObject } from "../../shared/json.ts";
+import type { MailSource } from "../source.ts";
+import type { MailSourceOptions } from "../sources.ts";
 import { createOAuthClient } from "./api.ts";
 import type { GmailOptions } from "./options.ts";
 import { announcesChange } from "./pubsub.ts";
 
 export interface MailPushOptions {
-  /** The current `hooks.mail.source`. */
-  source(): ({ kind: string } & Partial<GmailOptions>) | undefined;
-  /** The mailbox has changed. */
-  notify(): void;
+  /** Those that are watched. */
+  mailboxes(): { settings: { source?: MailSourceOptions }; source: Pick<MailSource, "notify"> }[];
 }
 
 /** Gmail's notifications have some hundred bytes. */
@@ -20,15 +20,24 @@ const MAX_AUTHORIZATION_LENGTH = 8192;
 
 /**
  * Receives Pub/Sub's posts for Gmail at `/mail/push`. Answers 204 to every post with a valid token, since Pub/Sub repeats a post that
- * is refused. Without `hooks.mail.source.push`, the path does not exist.
+ * is refused. Without a mailbox that has `push`, the path does not exist.
  */
-export function createMailPush({ source, notify }: MailPushOptions): RouteHandler {
+export function createMailPush({ mailboxes }: MailPushOptions): RouteHandler {
   const verify = createTokenVerifier();
   return async ({ exchange, readJson }) => {
+    const pushed = mailboxes().flatMap(({ settings, source }) => {
+      const { user = "", push } = settings.source ?? {};
+      return push ? [{ user, push, source }] : [];
+    });
+    if (pushed.length === 0) throw new HookError("not_found");
     // Before the body is read.
-    await verify(exchange.headers.authorization, source()?.push);
+    const checks = await Promise.allSettled(pushed.map(({ push }) => verify(exchange.headers.authorization, push)));
+    const allowed = pushed.filter((_, index) => checks[index]?.status === "fulfilled");
+    const reasons = checks.flatMap((check) => (check.status === "rejected" ? [check.reason] : []));
+    if (allowed.length === 0) throw reasons.find(({ code }) => code === "unavailable") ?? reasons[0];
     const body = await readJson(MAX_BYTES);
-    if (announcesChange(isObject(body) ? body.message : undefined, source()?.user ?? "")) notify();
+    const message = isObject(body) ? body.message : undefined;
+    for (const { user, source } of allowed) if (announcesChange(message, user)) source.notify?.();
     return { status: 204, headers: {} };
   };
 }
@@ -36,11 +45,10 @@ export function createMailPush({ source, notify }: MailPushOptions): RouteHandle
 type PushSettings = NonNullable<GmailOptions["push"]>;
 
 /** Accepts a token that Google signed for this audience and service account. The `HookError` does not say what is wrong. */
-function createTokenVerifier(): (authorization: string | undefined, push: PushSettings | undefined) => Promise<void> {
+function createTokenVerifier(): (authorization: string | undefined, push: PushSettings) => Promise<void> {
   // A client keeps the certificates of its URL for as long as Google allows.
   const clients = new Map<string | undefined, Promise<OAuth2Client>>();
   return async (authorization = "", push) => {
-    if (push === undefined) throw new HookError("not_found");
     const token = /^bearer +(\S+)$/i.exec(authorization.slice(0, MAX_AUTHORIZATION_LENGTH))?.[1];
     if (token === undefined) throw new HookError("unauthorized");
     const { audience, serviceAccount, certsUrl } = push;

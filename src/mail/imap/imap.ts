@@ -40,7 +40,7 @@ export function createImap(options: ImapOptions, timings: Partial<Timing> = {}):
   }
 
   const addresses = server.user.includes("@") ? [server.user.toLowerCase()] : [];
-  return { name: "imap", mailbox: toMailboxUrl(server), addresses, folders, check, follow };
+  return { mailbox: toMailboxUrl(server), addresses, folders, check, follow };
 }
 
 /** Lists the folders that can be followed, INBOX first. Rejects with a `MailError`. */

@@ -4,6 +4,8 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseSource } from "../../config/parse/source.ts";
 import {
+  addMailbox,
+  findMailboxes,
   hideSecrets,
   isDone,
   planSetup,
@@ -82,6 +84,31 @@ describe("planSetup", () => {
     writeFileSync(file, after);
     expect(isDone(plan())).toBe(true);
   });
+
+  test.each([
+    ["webhooks.json5", 'mail: {\n      source: { kind: "imap", user: "bob" }, // Bob\n    },', ["// Bob"]],
+    ["webhooks.yaml", "mail:\n    # of Bob\n    source: { kind: imap, user: bob } # Bob", ["# of Bob", "# Bob"]],
+    ["webhooks.json5", 'mail: [{ source: { kind: "imap", user: "bob" } /* Bob */ }],', ["/* Bob */"]],
+  ])("adds a mailbox to those in %s (%j), with their comments", async (name, mail, comments) => {
+    file = path.join(folder, name);
+    const lead = name.endsWith("yaml") ? ["hooks:\n  token: x\n  presets: [ mail ]\n  enabled: true\n  ", "\n"] : [];
+    const [before = '{\n  hooks: {\n    enabled: true, token: "x", presets: ["mail"],\n    ', after = "\n  },\n}\n"] =
+      lead;
+    writeFileSync(file, before + mail + after);
+    const target = readTarget(file, process.env);
+    const added = planSetup(target, {
+      mailbox: addMailbox(target),
+      name: "ann",
+      source: SOURCE,
+      settings: { instructions: "Be brief." },
+      secretFiles: new Map(),
+    });
+    const { port: _, ...source } = SOURCE;
+    expect(valueOf(added).hooks).toMatchObject({
+      mail: [{ source: { user: "bob" } }, { name: "ann", source, instructions: "Be brief." }],
+    });
+    for (const comment of comments) expect(added.after).toContain(comment);
+  });
 });
 
 describe("writeSetup", () => {
@@ -134,7 +161,9 @@ test("hideSecrets hides every secret of a configuration", () => {
 });
 
 function plan(wanted: Partial<WantedMail> = {}): SetupPlan {
-  return planSetup(readTarget(file, process.env), {
+  const target = readTarget(file, process.env);
+  return planSetup(target, {
+    mailbox: findMailboxes(target)[0] ?? addMailbox(target),
     source: SOURCE,
     settings: {},
     secretFiles: new Map(),

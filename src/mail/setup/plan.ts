@@ -7,8 +7,8 @@ import { readConfigText, resolveUserConfig } from "../../config/load.ts";
 import { parseSource } from "../../config/parse/source.ts";
 import { resolveReferences } from "../../config/references.ts";
 import { ConfigError } from "../../errors.ts";
-import { isObject, readPath, type Segment } from "../../shared/json.ts";
-import type { Mailbox } from "../sources.ts";
+import { isObject, readPath, type Segment, toKeyPath } from "../../shared/json.ts";
+import type { MailSourceOptions } from "../sources.ts";
 import { REDACTED } from "../../shared/secret.ts";
 
 /** The configuration that is set up. */
@@ -25,11 +25,22 @@ export interface Target {
   env: NodeJS.ProcessEnv;
 }
 
+/** An entry of `hooks.mail`. */
+export interface WrittenMailbox {
+  /** Where it is or will be: `["hooks", "mail"]`, in a list with its index. */
+  at: readonly Segment[];
+  /** As it is written now; empty if it is new. */
+  written: Record<string, unknown>;
+}
+
 /** What the configuration must contain. */
 export interface WantedMail {
-  /** `hooks.mail.source`, with references instead of secrets; undefined keys are left out. */
+  mailbox: WrittenMailbox;
+  /** Of a mailbox that is added to others. */
+  name?: string;
+  /** Its `source`, with references instead of secrets; undefined keys are left out. */
   source: Record<string, unknown>;
-  /** Other keys of `hooks.mail`; undefined: unchanged. */
+  /** Its other keys; undefined: unchanged. */
   settings: Record<string, string | undefined>;
   /** Files with secrets, by absolute path, to be written first. */
   secretFiles: ReadonlyMap<string, string>;
@@ -61,16 +72,35 @@ export function readTarget(file: string, env: NodeJS.ProcessEnv): Target {
   };
 }
 
+/** The mailboxes of a configuration. */
+export function findMailboxes({ written }: Target): WrittenMailbox[] {
+  const mail = partOf(written, "hooks")["mail"];
+  const entries = Array.isArray(mail)
+    ? mail.map((entry, index) => ({ at: [...MAIL, index], written: partOf({ entry }, "entry") }))
+    : [{ at: MAIL, written: partOf({ mail }, "mail") }];
+  return entries.filter((entry) => isObject(entry.written["source"]));
+}
+
+/** An entry for another mailbox. */
+export function addMailbox(target: Target): WrittenMailbox {
+  const { mail } = partOf(target.written, "hooks");
+  if (Array.isArray(mail)) return { at: [...MAIL, mail.length], written: {} };
+  if (findMailboxes(target).length > 0) return { at: [...MAIL, 1], written: {} };
+  return { at: MAIL, written: partOf({ mail }, "mail") };
+}
+
+const MAIL: readonly Segment[] = ["hooks", "mail"];
+
 /**
- * Plans what is needed to watch a mailbox: `hooks.mail`, the preset, and, unless they are set, `hooks.enabled` and a hook token.
+ * Plans what is needed to watch a mailbox: its entry of `hooks.mail`, the preset, and, unless they are set, `hooks.enabled` and a hook token.
  * A new configuration also gets a gateway token. Writes nothing.
  */
-export function planSetup(target: Target, { source, settings, secretFiles }: WantedMail): SetupPlan {
+export function planSetup(target: Target, { mailbox, name, source, settings, secretFiles }: WantedMail): SetupPlan {
   const hooks = partOf(target.written, "hooks");
-  const mail = partOf(hooks, "mail");
+  const { at, written } = mailbox;
   const files = new Map(secretFiles);
   const changes: Change[] = [];
-  const set = (at: Segment[], value: unknown): void => void changes.push({ kind: "set", path: at, value });
+  const set = (path: Segment[], value: unknown): void => void changes.push({ kind: "set", path, value });
 
   if (Object.keys(target.written).length === 0) {
     set(["gateway", "auth", "token"], nameToken(target, "gateway-token", files));
@@ -78,8 +108,13 @@ export function planSetup(target: Target, { source, settings, secretFiles }: Wan
   if (hooks["enabled"] === undefined) set(["hooks", "enabled"], true);
   if (hooks["token"] === undefined) set(["hooks", "token"], nameToken(target, "hook-token", files));
   if (!hasPreset(hooks["presets"])) changes.push({ kind: "append", path: ["hooks", "presets"], value: "mail" });
-  const wanted = { ...mail, ...withoutUndefined({ source: withoutUndefined(source), ...settings }) };
-  changes.push(...diffValues(mail, wanted, ["hooks", "mail"]));
+  const wanted = { ...written, ...withoutUndefined({ name, source: withoutUndefined(source), ...settings }) };
+  if (readPath(target.written, at.map(String)) !== undefined || at === MAIL) {
+    changes.push(...diffValues(written, wanted, at));
+  } else {
+    if (!Array.isArray(hooks["mail"])) changes.push({ kind: "wrap", path: MAIL });
+    changes.push({ kind: "append", path: MAIL, value: wanted });
+  }
   return {
     file: target.file,
     before: target.text,
@@ -118,11 +153,12 @@ export function loginSignal(): AbortSignal {
 }
 
 /** The mailbox with its secrets. Throws a `ConfigError` if the configuration would not be valid. */
-export async function loadMailbox(target: Target, wanted: Omit<WantedMail, "settings">): Promise<Mailbox> {
+export async function loadMailbox(target: Target, wanted: Omit<WantedMail, "settings">): Promise<MailSourceOptions> {
   const { file, after, secretFiles } = planSetup(target, { ...wanted, settings: {} });
   const { config, problems } = await readConfigText(file, after, { env: target.env, unwritten: secretFiles });
   const ofMail = problems.filter(({ key }) => key?.startsWith("hooks.mail"));
-  if (ofMail.length === 0 && config.hooks.mail.source) return config.hooks.mail.source;
+  const source = config.hooks.mail.find(({ key }) => key === toKeyPath(wanted.mailbox.at))?.source;
+  if (ofMail.length === 0 && source) return source;
   throw new ConfigError(ofMail.length > 0 ? ofMail : problems);
 }
 

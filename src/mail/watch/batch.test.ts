@@ -37,7 +37,7 @@ test.each<[keyof MailMarks, keyof Filter]>([
 });
 
 function pick(filter: Filter, mail: Partial<Mail>, marks: Partial<MailMarks> = {}): keyof Filter | undefined {
-  const settings = { ...resolveUserConfig({}, { baseDir: "/" }).hooks.mail.filter, ...filter };
+  const settings = { ...resolveUserConfig({}, { baseDir: "/" }).hooks.mail[0].filter, ...filter };
   return createFilter(settings, ["me@example.com"])({
     mail: { ...toMail("1"), ...mail },
     marks: { spam: false, trash: false, draft: false, ...marks },

@@ -121,7 +121,12 @@ describe("deliver", () => {
         aborting.abort();
         return toResponse({ status: 0 });
       },
-      status: createStatusTracker({ folder: "INBOX", log: silentLog, onChange: (change) => changes.push(change) }),
+      status: createStatusTracker({
+        mailbox: "imap",
+        folder: "INBOX",
+        log: silentLog,
+        onChange: (change) => changes.push(change),
+      }),
       postSignal: aborting.signal,
     });
     await expect(delivered).rejects.toThrow("aborted");
@@ -131,7 +136,7 @@ describe("deliver", () => {
   async function runDeliver(context: Partial<DeliverContext> & Pick<DeliverContext, "post">): Promise<void> {
     const complete: DeliverContext = {
       sourceName: "memory",
-      status: createStatusTracker({ folder: "INBOX", log: silentLog, onChange() {} }),
+      status: createStatusTracker({ mailbox: "imap", folder: "INBOX", log: silentLog, onChange() {} }),
       backoff: AT_ONCE,
       pause: () => Promise.reject(new Error("It is retried.")),
       postSignal: new AbortController().signal,

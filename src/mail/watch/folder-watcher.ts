@@ -21,7 +21,7 @@ export async function watchFolder(options: FolderWatcherOptions): Promise<void> 
   const { folder, source, settings, status, pause, reconnect, log, signal } = options;
   const context: BatchContext = {
     ...options,
-    sourceName: source.name,
+    sourceName: settings.name,
     findFilter: createFilter(settings.filter, source.addresses),
     backoff: reconnect.transient,
   };

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Drivers } from "../../config/plugins.ts";
-import type { ResolvedConfig } from "../../config/types.ts";
+import type { MailSettings, ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MappingIndex } from "../../mapping/mapping-index.ts";
@@ -17,80 +17,96 @@ export interface MailServiceOptions {
   telemetry: Telemetry;
 }
 
+/** A mailbox that is configured. */
+export interface Mailbox {
+  settings: MailSettings;
+  source: MailSource;
+}
+
 /** The part of a program that concerns mail. */
 interface MailProgram {
   config: ResolvedConfig;
-  mappings: Pick<MappingIndex, "maxBodyBytes">;
   drivers: Pick<Drivers, "mailSources">;
-  /** undefined: no mailbox is configured. */
-  mailSource: MailSource | undefined;
+  mailboxes: Mailbox[];
 }
 
 export interface MailService {
-  /** Follows this program from now on. Restarts the watch if its configuration changed; otherwise retries at once what waits. */
+  /** Follows this program from now on. Restarts each watch whose configuration changed; the others retry at once what waits. */
   use(program: MailProgram): void;
-  /** undefined: no mailbox is configured. */
-  status(): MailStatus | undefined;
-  /** Throws if no mail arrives until an operator has fixed something. */
+  /** Of each mailbox. */
+  status(): MailStatus[];
+  /** Throws if no mail arrives from a mailbox until an operator has fixed something. */
   assertReady(): void;
-  /** An external notification says that the mailbox has changed. */
-  notify(): void;
+  /** The mailboxes that are watched or could be, for notifications from outside. */
+  mailboxes(): Mailbox[];
   close(): Promise<void>;
 }
 
-/** Runs the mail watch of the current configuration, across reloads. */
+interface Watched extends Mailbox {
+  /** What its source was made by: a plugin that was changed brings another one. */
+  definition: unknown;
+  /** undefined: it does not start by itself. */
+  watch: MailWatch | undefined;
+}
+
+/** Runs the mail watches of the current configuration, across reloads. */
 export function createMailService({ store, send, telemetry }: MailServiceOptions): MailService {
   const { log } = telemetry;
-  let current: MailProgram | undefined;
-  /** The program that the watch was created from. */
-  let watched: MailProgram | undefined;
-  let watch: MailWatch | undefined;
+  let hooks: ResolvedConfig["hooks"] | undefined;
+  let watched: Watched[] = [];
   let closed = false;
-  /** A watch closes before the next one starts, since both need the mailbox lock. */
+  /** Watches close before others start, since two of the same mailbox need its lock. */
   let queue: Promise<void> = Promise.resolve();
 
   return {
     use(program) {
       if (closed) return;
-      current = program;
-      if (watched && isSame(watched, program)) watch?.nudge();
-      else replaceWatch(program);
+      hooks = program.config.hooks;
+      const next = program.mailboxes.map((mailbox) => toWatched(mailbox, program));
+      for (const { watch } of next.filter((each) => watched.includes(each))) watch?.nudge();
+      replace(next);
     },
-    status: () => watch?.status() ?? (watched?.mailSource && toMailStatus(watched.mailSource, [])),
+    status: () => watched.map(({ settings, source, watch }) => watch?.status() ?? toMailStatus(settings, source, [])),
     assertReady() {
-      const status = watch?.status();
-      if (status && needsOperator(status.state)) throw new Error(status.error);
+      const failed = watched
+        .map(({ watch }) => watch?.status())
+        .find((status) => status && needsOperator(status.state));
+      if (failed) throw new Error(failed.error);
     },
-    notify: () => watched?.mailSource?.notify?.(),
+    mailboxes: () => watched,
     close() {
       closed = true;
-      return enqueue(async () => watch?.close());
+      return replace([]);
     },
   };
 
-  function replaceWatch(program: MailProgram): void {
-    const previous = watch;
-    const next = createWatch(program);
-    watched = program;
-    watch = next;
-    void enqueue(async () => {
-      await previous?.close();
-      next?.start();
-    });
+  /** The present one, unless its configuration has changed. */
+  function toWatched(mailbox: Mailbox, { config, drivers }: MailProgram): Watched {
+    const { settings } = mailbox;
+    const definition = drivers.mailSources[settings.source?.kind ?? ""];
+    const isSame = (other: Watched): boolean =>
+      other.definition === definition && isDeepStrictEqual(other.settings, settings);
+    return watched.find(isSame) ?? { ...mailbox, definition, watch: createWatch(mailbox, config.hooks) };
   }
 
-  function enqueue(step: () => Promise<void>): Promise<void> {
-    queue = queue.then(step).catch((error: unknown) => {
-      log.error("mail watch failed", { reason: messageOf(error) });
+  function replace(next: Watched[]): Promise<void> {
+    const removed = watched.filter((each) => !next.includes(each));
+    const added = next.filter((each) => !watched.includes(each));
+    watched = next;
+    queue = queue.then(async () => {
+      try {
+        await Promise.all(removed.map(({ watch }) => watch?.close()));
+        for (const { watch } of added) watch?.start();
+      } catch (error) {
+        log.error("mail watch failed", { reason: messageOf(error) });
+      }
     });
     return queue;
   }
 
-  function createWatch(program: MailProgram): MailWatch | undefined {
-    const source = program.mailSource;
-    const settings = program.config.hooks.mail;
-    if (!source || !settings.autoStart) return undefined;
-    const hooks = (): ResolvedConfig["hooks"] => (current ?? program).config.hooks;
+  function createWatch({ settings, source }: Mailbox, initial: ResolvedConfig["hooks"]): MailWatch | undefined {
+    if (!settings.autoStart) return undefined;
+    const current = (): ResolvedConfig["hooks"] => hooks ?? initial;
     return createMailWatch({
       source,
       settings,
@@ -98,16 +114,10 @@ export function createMailService({ store, send, telemetry }: MailServiceOptions
       // The request never reaches the network, so the host is only a placeholder.
       post: createMailPost({
         send,
-        target: () => ({ url: `http://127.0.0.1${hooks().path}/mail`, token: hooks().token }),
+        target: () => ({ url: `http://127.0.0.1${current().path}/mail`, token: current().token }),
       }),
-      maxBodyBytes: () => (current ?? program).mappings.maxBodyBytes("mail", hooks().maxBodyBytes),
+      maxBodyBytes: () => current().maxBodyBytes,
       log,
     });
   }
-}
-
-/** A plugin that was changed brings another definition. */
-function isSame(one: MailProgram, other: MailProgram): boolean {
-  const definitionOf = ({ config, drivers }: MailProgram) => drivers.mailSources[config.hooks.mail.source?.kind ?? ""];
-  return definitionOf(one) === definitionOf(other) && isDeepStrictEqual(one.config.hooks.mail, other.config.hooks.mail);
 }

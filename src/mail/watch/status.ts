@@ -52,7 +52,9 @@ export interface FolderStatus {
 }
 
 export interface MailStatus {
-  source: string;
+  /** As configured. */
+  name: string;
+  /** `imap://ann@mail.example.com` */
   mailbox: string;
   /** The worst state of all folders, and its error. */
   state: MailState;
@@ -61,12 +63,13 @@ export interface MailStatus {
 }
 
 export function toMailStatus(
-  { name: source, mailbox }: { name: string; mailbox: string },
+  { name }: { name: string },
+  { mailbox }: { mailbox: string },
   folders: FolderStatus[],
 ): MailStatus {
   const rank = ({ state }: FolderStatus): number => Object.keys(LOG_LEVELS).indexOf(state);
   const worst = folders.toSorted((one, other) => rank(other) - rank(one))[0];
-  return { source, mailbox, state: worst?.state ?? "stopped", error: worst?.error, folders };
+  return { name, mailbox, state: worst?.state ?? "stopped", error: worst?.error, folders };
 }
 
 /** Keeps the status of one folder, and reports its changes. */
@@ -97,13 +100,15 @@ interface FolderProblem {
 }
 
 export interface TrackerOptions {
+  /** The mailbox, for the log. */
+  mailbox: string;
   folder: string;
   log: Log;
   /** Called with each new state, and after each further failed attempt. */
   onChange(status: FolderStatus): void;
 }
 
-export function createStatusTracker({ folder, log, onChange }: TrackerOptions): StatusTracker {
+export function createStatusTracker({ mailbox, folder, log, onChange }: TrackerOptions): StatusTracker {
   const status: FolderStatus = {
     folder,
     state: "connecting",
@@ -151,6 +156,7 @@ export function createStatusTracker({ folder, log, onChange }: TrackerOptions): 
     if (isNew) {
       const reason = problem?.reason ?? problem?.error;
       log[LOG_LEVELS[state]]("mail watch", {
+        mailbox,
         folder,
         state,
         reason,

@@ -26,13 +26,13 @@ describe("mails are posted", () => {
     await expect.poll(mailbox.status).toMatchObject({ state: "watching", remaining: 0, posted: 3, setAside: 0 });
   });
 
-  test("with the source's name", async () => {
+  test("with the mailbox's name", async () => {
     const bodies: Posted[] = [];
     mailbox.addAll(["1"]);
     mailbox.start({ hook: (_, body) => Promise.resolve({ bodies: bodies.push(body) } as never) });
     await expect
       .poll(() => bodies)
-      .toMatchObject([{ source: "memory", messages: [{ id: "1", from: "Ann Lee <ann@example.com>" }] }]);
+      .toMatchObject([{ source: "mail", messages: [{ id: "1", from: "Ann Lee <ann@example.com>" }] }]);
   });
 
   test("in batches, with the number that remains", async () => {
@@ -238,7 +238,7 @@ test("folders are followed in parallel and independently", async () => {
   await expect
     .poll(() => mailbox.watch().status())
     .toMatchObject({
-      source: "memory",
+      name: "mail",
       mailbox: "memory://me",
       state: "rejected",
       folders: [

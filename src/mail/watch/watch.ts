@@ -59,13 +59,15 @@ const ABORT_MS = 2000;
 
 /** Posts all present and future mails of a mailbox to the hook: none is lost, none is posted twice. */
 export function createMailWatch(options: MailWatchOptions): MailWatch {
-  const { source, openStore, log, backoff = BACKOFF, onMail = () => {}, onChange = () => {} } = options;
+  const { source, settings, openStore, log, backoff = BACKOFF, onMail = () => {}, onChange = () => {} } = options;
   const stopping = new AbortController();
   const aborting = new AbortController();
   const { signal } = stopping;
   const wakeUp = createWakeUp();
   const inFlight = createInFlight(signal);
-  const trackers = source.folders.map((folder) => createStatusTracker({ folder, log, onChange }));
+  const trackers = source.folders.map((folder) =>
+    createStatusTracker({ mailbox: settings.name, folder, log, onChange }),
+  );
   let store: MailStore | undefined;
   let running: Promise<unknown> = Promise.resolve();
   let closing: Promise<void> | undefined;
@@ -76,7 +78,7 @@ export function createMailWatch(options: MailWatchOptions): MailWatch {
     },
     status() {
       const folders = trackers.map((tracker) => tracker.read());
-      return toMailStatus(source, folders);
+      return toMailStatus(settings, source, folders);
     },
     nudge() {
       wakeUp.wake();

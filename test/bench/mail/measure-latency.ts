@@ -16,7 +16,7 @@ export async function measureLatency({ pairs }: { pairs: number }): Promise<obje
   const dovecot = await startDovecot([WATCHED, BARE]);
   const watcher = await startWatcher(dovecot, WATCHED);
   const bare = await startBareClient(dovecot, BARE);
-  await waitFor(async () => (await watcher.api("/api/status")).mail.state === "watching", "the watch");
+  await waitFor(async () => (await watcher.api("/api/status")).mail[0].state === "watching", "the watch");
   const deliveredAt = new Map<string, number>();
   for (let pair = 0; pair < pairs; pair += 1) {
     await deliver(WATCHED, `watched ${pair}`);

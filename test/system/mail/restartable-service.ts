@@ -35,7 +35,7 @@ export function createRestartableService(
   }
 
   async function mailIs(state: MailState): Promise<void> {
-    const isInState = async (): Promise<boolean> => (await client.api("/api/status")).mail?.state === state;
+    const isInState = async (): Promise<boolean> => (await client.api("/api/status")).mail[0]?.state === state;
     await waitFor(isInState, `the watch to be ${state}`);
   }
 }

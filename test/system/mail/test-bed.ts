@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { UserConfig } from "../../../src/config/schema/generated.ts";
+import type { MailSourcesImap, UserConfigMailbox } from "../../../src/config/schema/generated.ts";
 import { createRandom, type Random } from "../../faults/campaign/random.ts";
 import { createMails } from "../../support/mails.ts";
 import { GATEWAY_TOKEN, withTokens } from "../../support/service.ts";
@@ -16,8 +16,6 @@ export const USER = "ann@example.com";
 export const INBOX = "INBOX";
 export const REPORTS = "Reports";
 
-type MailConfig = NonNullable<NonNullable<UserConfig["hooks"]>["mail"]>;
-
 /** A mailbox with its deliveries, the connection to it, and the service that watches it. */
 export interface TestBed {
   dovecot: Dovecot;
@@ -31,7 +29,7 @@ export interface TestBed {
   /** The environment in which a process trusts the mail server. */
   env: Record<string, string>;
   /** Writes the configuration with these changes of `hooks.mail`. A running service reloads it. */
-  configure(changes?: MailConfig): void;
+  configure(changes?: UserConfigMailbox): void;
   close(): Promise<void>;
 }
 
@@ -47,7 +45,7 @@ export async function createTestBed(seed: number): Promise<TestBed> {
   const env = { NODE_EXTRA_CA_CERTS: dovecot.certificate };
   const port = await findFreePort();
   const service = createRestartableService(configFile, env, port);
-  const configure = (changes?: MailConfig): void => {
+  const configure = (changes?: UserConfigMailbox): void => {
     const mail = { source: toSource(dovecot, proxy), ...changes };
     const config = { gateway: { port, auth: { token: GATEWAY_TOKEN } }, hooks: { presets: ["mail"], mail } };
     writeFileSync(configFile, JSON.stringify(withTokens(config)));
@@ -73,6 +71,6 @@ export async function createTestBed(seed: number): Promise<TestBed> {
   };
 }
 
-function toSource({ host, passwordOf }: Dovecot, { port }: TcpProxy): MailConfig["source"] {
+function toSource({ host, passwordOf }: Dovecot, { port }: TcpProxy): MailSourcesImap {
   return { kind: "imap", host, port, user: USER, password: passwordOf(USER), folders: [INBOX, REPORTS] };
 }
