@@ -100,7 +100,7 @@ export function planSetup(target: Target, { mailbox, name, source, settings, sec
   const { at, written } = mailbox;
   const files = new Map(secretFiles);
   const changes: Change[] = [];
-  const set = (path: Segment[], value: unknown): void => void changes.push({ kind: "set", path, value });
+  const set = (key: Segment[], value: unknown): void => void changes.push({ kind: "set", path: key, value });
 
   if (Object.keys(target.written).length === 0) {
     set(["gateway", "auth", "token"], nameToken(target, "gateway-token", files));

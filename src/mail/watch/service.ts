@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Drivers } from "../../config/plugins.ts";
 import type { MailSettings, ResolvedConfig } from "../../config/types.ts";
-import { messageOf } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MappingIndex } from "../../mapping/mapping-index.ts";
 import type { MailSource } from "../source.ts";
@@ -26,6 +25,7 @@ export interface Mailbox {
 /** The part of a program that concerns mail. */
 interface MailProgram {
   config: ResolvedConfig;
+  mappings: Pick<MappingIndex, "maxBodyBytes">;
   drivers: Pick<Drivers, "mailSources">;
   mailboxes: Mailbox[];
 }
@@ -52,7 +52,7 @@ interface Watched extends Mailbox {
 /** Runs the mail watches of the current configuration, across reloads. */
 export function createMailService({ store, send, telemetry }: MailServiceOptions): MailService {
   const { log } = telemetry;
-  let hooks: ResolvedConfig["hooks"] | undefined;
+  let current: MailProgram | undefined;
   let watched: Watched[] = [];
   let closed = false;
   /** Watches close before others start, since two of the same mailbox need its lock. */
@@ -61,10 +61,10 @@ export function createMailService({ store, send, telemetry }: MailServiceOptions
   return {
     use(program) {
       if (closed) return;
-      hooks = program.config.hooks;
+      current = program;
       const next = program.mailboxes.map((mailbox) => toWatched(mailbox, program));
       for (const { watch } of next.filter((each) => watched.includes(each))) watch?.nudge();
-      replace(next);
+      void replace(next);
     },
     status: () => watched.map(({ settings, source, watch }) => watch?.status() ?? toMailStatus(settings, source, [])),
     assertReady() {
@@ -81,32 +81,31 @@ export function createMailService({ store, send, telemetry }: MailServiceOptions
   };
 
   /** The present one, unless its configuration has changed. */
-  function toWatched(mailbox: Mailbox, { config, drivers }: MailProgram): Watched {
+  function toWatched(mailbox: Mailbox, program: MailProgram): Watched {
     const { settings } = mailbox;
-    const definition = drivers.mailSources[settings.source?.kind ?? ""];
+    const definition = program.drivers.mailSources[settings.source?.kind ?? ""];
     const isSame = (other: Watched): boolean =>
       other.definition === definition && isDeepStrictEqual(other.settings, settings);
-    return watched.find(isSame) ?? { ...mailbox, definition, watch: createWatch(mailbox, config.hooks) };
+    return watched.find(isSame) ?? { ...mailbox, definition, watch: createWatch(mailbox, program) };
   }
 
   function replace(next: Watched[]): Promise<void> {
     const removed = watched.filter((each) => !next.includes(each));
     const added = next.filter((each) => !watched.includes(each));
     watched = next;
-    queue = queue.then(async () => {
-      try {
-        await Promise.all(removed.map(({ watch }) => watch?.close()));
-        for (const { watch } of added) watch?.start();
-      } catch (error) {
-        log.error("mail watch failed", { reason: messageOf(error) });
-      }
-    });
+    queue = swap(queue, removed, added);
     return queue;
   }
 
-  function createWatch({ settings, source }: Mailbox, initial: ResolvedConfig["hooks"]): MailWatch | undefined {
+  async function swap(previous: Promise<void>, removed: Watched[], added: Watched[]): Promise<void> {
+    await previous;
+    await Promise.all(removed.flatMap(({ watch }) => watch?.close() ?? []));
+    for (const { watch } of added) watch?.start();
+  }
+
+  function createWatch({ settings, source }: Mailbox, initial: MailProgram): MailWatch | undefined {
     if (!settings.autoStart) return undefined;
-    const current = (): ResolvedConfig["hooks"] => hooks ?? initial;
+    const hooks = (): ResolvedConfig["hooks"] => (current ?? initial).config.hooks;
     return createMailWatch({
       source,
       settings,
@@ -114,9 +113,9 @@ export function createMailService({ store, send, telemetry }: MailServiceOptions
       // The request never reaches the network, so the host is only a placeholder.
       post: createMailPost({
         send,
-        target: () => ({ url: `http://127.0.0.1${current().path}/mail`, token: current().token }),
+        target: () => ({ url: `http://127.0.0.1${hooks().path}/mail`, token: hooks().token }),
       }),
-      maxBodyBytes: () => current().maxBodyBytes,
+      maxBodyBytes: () => (current ?? initial).mappings.maxBodyBytes("mail", hooks().maxBodyBytes),
       log,
     });
   }
