@@ -10,6 +10,7 @@ import { createSweeper } from "./journal/sweeper.ts";
 import { createMailPush, createMailService, readPostedMail } from "./mail/index.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { createOperatorRoutes } from "./operator/api.ts";
+import { createRejectionLog } from "./operator/rejections.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
 import { type EventTimeline, type StatusView, toEventTimeline, toStatusView } from "./operator/views.ts";
 import { buildProgram, type Program } from "./program/build.ts";
@@ -78,18 +79,28 @@ export async function createHookline(options: HooklineOptions): Promise<Hookline
   });
   const sweeper = createSweeper({ journal, retention: () => current().config.store.retention, log });
   const findParser = createParsers({ readMail: (source) => readPostedMail(source, current().config.hooks.mail[0]) });
-  const { receive, replay, record } = createReceiver({ current, sandbox, journal, telemetry, findParser });
+  const rejections = createRejectionLog(log);
+  const { receive, replay, record, recordHandshake } = createReceiver({
+    current,
+    sandbox,
+    journal,
+    telemetry,
+    findParser,
+  });
   const server = createServer({
     current,
     telemetry,
     findParser,
     receive,
+    rejections,
     refused: record,
+    shaken: recordHandshake,
     routes: {
       ...createOperatorRoutes({
         token: () => current().config.gateway.token,
         journal,
         findParser,
+        rejections,
         status,
         tryHook,
         replay,

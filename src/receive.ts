@@ -24,6 +24,8 @@ export interface Receiver {
   receive(request: HookRequest): Promise<HttpResponse>;
   /** Runs a stored request again, through the current mappings and without an idempotency key. */
   replay(event: EventRecord): Promise<HttpResponse>;
+  /** Stores the handshake of a sender as a skipped event. Never rejects: the answer does not depend on it. */
+  recordHandshake(request: HookRequest, note: string | undefined): Promise<void>;
   /** Stores a refused request for the operator. Never rejects: the refusal does not depend on it. */
   record(request: HookRequest, error: HookError): Promise<void>;
 }
@@ -32,7 +34,7 @@ export interface Receiver {
 export function createReceiver({ current, sandbox, journal, telemetry, findParser }: ReceiverParts): Receiver {
   const { log } = telemetry;
   const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
-  return { receive, replay, record };
+  return { receive, replay, record, recordHandshake };
 
   async function receive(request: HookRequest): Promise<HttpResponse> {
     backlog.requireRoom();
@@ -71,6 +73,21 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     telemetry.follower?.changed(event.id);
     if (result.kind === "committed") backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);
     return toAnswer(result, resolution);
+  }
+
+  async function recordHandshake(request: HookRequest, note: string | undefined): Promise<void> {
+    const { id: eventId, hook } = request;
+    log.info("handshake answered", { eventId, hook });
+    const reason = `handshake${note === undefined ? "" : `: ${note}`}`;
+    const { redact, dedupeWindowMs } = current().config.hooks;
+    const event = toEvent(
+      request,
+      { actions: [], reason, warnings: [], log: [] },
+      { toSystemEvent, redact, dedupeWindowMs },
+    );
+    await journal.accept(event).catch((error: unknown) => {
+      log.error("handshake not recorded", { eventId, error: String(error) });
+    });
   }
 
   async function record(request: HookRequest, error: HookError): Promise<void> {

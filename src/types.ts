@@ -30,6 +30,9 @@ export type WakeMode = "now" | "next-heartbeat";
 /** The key of the main session. Requests cannot name it: see `mapping/policy.ts`. */
 export const MAIN_SESSION = "main";
 
+/** The credential of a dry run: it sees every mapping. */
+export const ANY_CREDENTIAL = "any";
+
 /** Hooks that the service answers itself, without a mapping. */
 export const BUILT_IN_HOOKS = ["wake", "agent"] as const;
 type BuiltInHook = (typeof BUILT_IN_HOOKS)[number];
@@ -157,7 +160,7 @@ export interface Receipt {
 export interface HttpResponse {
   status: number;
   headers: Record<string, string>;
-  /** Sent as JSON, a `Readable` as it is; undefined: no body. */
+  /** Sent as JSON, a `Readable` or `Buffer` as it is; undefined: no body. */
   body?: unknown;
 }
 

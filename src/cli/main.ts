@@ -5,6 +5,7 @@ import { addCheck } from "./commands/check.ts";
 import { addDeadLetters } from "./commands/dead-letters.ts";
 import { addEvents } from "./commands/events.ts";
 import { addPresets } from "./commands/presets.ts";
+import { addRejections } from "./commands/rejections.ts";
 import { addSend } from "./commands/send.ts";
 import { addServe } from "./commands/serve.ts";
 import { addSessions } from "./commands/sessions.ts";
@@ -43,6 +44,7 @@ export function createProgram(io: CliIo): Command {
   addMail(program, io);
   addEvents(program, io);
   addSessions(program, io);
+  addRejections(program, io);
   addDeadLetters(program, io);
   addBackup(program, io);
   return program;

@@ -9,6 +9,8 @@ const MAX_CLIENTS = 10_000;
 export interface AuthRateLimit {
   /** The client, an address, showed a right credential: forgets the failures of its network. */
   succeed(client: string): void;
+  /** Whether the next failure of the client is answered with a 429. */
+  isThrottled(client: string): boolean;
   /** Counts a failure. Throws the 429 of a client that has failed too often; such a failure is not counted. */
   fail(client: string): void;
 }
@@ -23,10 +25,12 @@ export function createAuthRateLimit(now: () => number = () => performance.now())
       failures.delete(networkOf(client));
     },
 
+    isThrottled: (client) => waitOf(failures.get(networkOf(client))) > 0,
+
     fail(address) {
       const client = networkOf(address);
       const times = failures.get(client) ?? [];
-      const waitMs = times.length < MAX_FAILURES ? 0 : (times[0] ?? 0) + WINDOW_MS - now();
+      const waitMs = waitOf(times);
       if (waitMs > 0) throw tooManyFailures(waitMs);
       times.push(now());
       if (times.length > MAX_FAILURES) times.shift();
@@ -35,6 +39,11 @@ export function createAuthRateLimit(now: () => number = () => performance.now())
       if (failures.size > MAX_CLIENTS) failures.delete(failures.keys().next().value ?? "");
     },
   };
+
+  /** In milliseconds. */
+  function waitOf(times: number[] = []): number {
+    return times.length < MAX_FAILURES ? 0 : (times[0] ?? 0) + WINDOW_MS - now();
+  }
 }
 
 /** One sender usually has a whole /64 of IPv6 addresses: counted singly, they would give it that many attempts. */

@@ -1,6 +1,8 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate as inflateZlib, inflateRaw } from "node:zlib";
 import { HookError } from "../errors.ts";
+import type { Upload } from "./body-budget.ts";
 import type { Exchange } from "./exchange.ts";
 import { isJson, parseJsonBody } from "./parse-body.ts";
 
@@ -27,19 +29,18 @@ const DECODERS = {
   br: promisify(brotliDecompress),
 };
 
-/** Reads the body and decompresses it. Throws the 4xx of a body that is refused, or `ClientGone`. */
-export async function readBody(exchange: Exchange, limits: BodyLimits): Promise<Buffer> {
+/** Reads the body as it comes, not decompressed. Throws the 4xx of a body that is refused, or `ClientGone`. */
+export function receiveBody(exchange: Exchange, limits: BodyLimits, upload?: Upload): Promise<Buffer> {
   requireDeclaredSize(exchange, limits.maxBytes);
-  const codings = parseCodings(exchange.headers["content-encoding"] ?? "");
   exchange.sendContinue();
-  const body = await receiveBody(exchange, limits);
-  return codings.length > 0 ? inflate(body, codings, limits.maxBytes) : body;
+  return collect(exchange, limits, upload);
 }
 
 /** Reads and parses a JSON body; undefined when it is empty. */
 export async function readJson(exchange: Exchange, maxBytes = JSON_LIMITS.maxBytes): Promise<unknown> {
   if (!isJson(exchange.headers["content-type"] ?? "")) throw new HookError("unsupported_media_type");
-  const body = await readBody(exchange, { ...JSON_LIMITS, maxBytes });
+  const codings = parseCodings(exchange.headers);
+  const body = await inflate(await receiveBody(exchange, { ...JSON_LIMITS, maxBytes }), codings, maxBytes);
   return body.length === 0 ? undefined : parseJsonBody(body).payload;
 }
 
@@ -54,7 +55,7 @@ export class ClientGone extends Error {
 }
 
 /** The rest of a body that is refused stays unread. */
-function receiveBody({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits): Promise<Buffer> {
+function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload?: Upload): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -64,6 +65,7 @@ function receiveBody({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits): P
       chunks.push(chunk);
       size += chunk.length;
       if (size > maxBytes) fail(bodyTooLarge(maxBytes));
+      else upload?.add(chunk.length);
     }
     function onEnd(): void {
       stop();
@@ -79,6 +81,10 @@ function receiveBody({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits): P
     function onClose(): void {
       fail(new ClientGone("the connection was closed"));
     }
+    function onRefused(): void {
+      chunks.length = 0;
+      fail(new HookError("overloaded", { headers: { Connection: "close" } }));
+    }
     function fail(error: Error): void {
       stop();
       body.pause();
@@ -86,9 +92,11 @@ function receiveBody({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits): P
     }
     function stop(): void {
       clearTimeout(timer);
+      if (upload) upload.refuse = undefined;
       body.off("data", onData).off("end", onEnd).off("close", onClose);
     }
 
+    if (upload) upload.refuse = onRefused;
     // The error listener stays: an error after the answer concerns nobody.
     body.on("data", onData).on("end", onEnd).on("error", onError).on("close", onClose);
   });
@@ -103,7 +111,8 @@ function bodyTooLarge(maxBytes: number): HookError {
 }
 
 /** Reads `Content-Encoding` (`gzip, br`: in the order they were applied). Throws a 415 for an unknown one. */
-export function parseCodings(contentEncoding: string): Coding[] {
+export function parseCodings({ "content-encoding": contentEncoding = "" }: IncomingHttpHeaders): Coding[] {
+  if (contentEncoding === "") return [];
   const names = contentEncoding
     .toLowerCase()
     .split(",")

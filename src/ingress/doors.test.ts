@@ -1,11 +1,19 @@
 import { describe, expect, test } from "vitest";
+import type { HookToken } from "../config/types.ts";
+import type { Door } from "./door.ts";
 import { createDoors } from "./doors.ts";
 
-const door = createDoors([
+const door = toDoor([
   { name: "default", secrets: ["current", "previous"] },
   { name: "deploys", secrets: ["deploy-secret"], hooks: ["deploys", "a/b"] },
   { name: "umlaut", secrets: ["schlüssel"] },
-]).find("wake");
+]);
+
+function toDoor(tokens: HookToken[]): Door {
+  return createDoors({ tokens }).find("wake");
+}
+
+const REQUEST = { hook: "wake", method: "POST", rawHeaders: [], path: "/hooks/wake", search: "", receivedAt: 0 };
 
 function verify(
   headers: Record<string, string>,
@@ -13,7 +21,7 @@ function verify(
   hook: string | undefined = "wake",
 ) {
   const readBody = () => Promise.reject(new Error("a token does not need the body"));
-  return door.verify({ hook, method: "POST", headers, query, readBody });
+  return door.verify({ ...REQUEST, hook, headers, query, readBody });
 }
 
 const REFUSED = { refusal: expect.stringContaining("Authorization: Bearer") };
@@ -62,7 +70,7 @@ test("a limited token counts only for its hooks, and elsewhere is refused like a
 });
 
 test("nothing matches a token that is not set", () => {
-  const unset = createDoors([{ name: "default", secrets: [""] }]).find("wake");
-  const request = { hook: "wake", method: "POST", query: { token: "" }, readBody: () => Promise.reject(new Error()) };
+  const unset = toDoor([{ name: "default", secrets: [""] }]);
+  const request = { ...REQUEST, query: { token: "" }, readBody: () => Promise.reject(new Error()) };
   expect(unset.verify({ ...request, headers: { authorization: "Bearer " } })).toMatchObject(REFUSED);
 });

@@ -20,6 +20,8 @@ export interface Exchange {
   /** Why the head cannot be accepted, in a sentence. */
   malformed?: string;
   headers: IncomingHttpHeaders;
+  /** Name, value, name, value … as they came. */
+  rawHeaders: readonly string[];
   /** The client's address, as `createClientResolver` gives it. */
   client: string;
   body: Readable;

@@ -27,12 +27,14 @@ export async function handleInProcess(
 
 function toExchange(request: Request, clientOf: ClientResolver): Exchange {
   const { pathname, search, host } = new URL(request.url);
+  const headers = { host, ...Object.fromEntries(request.headers) };
   return {
     id: createId(),
     method: request.method,
     path: pathname,
     search: search.slice(1),
-    headers: { host, ...Object.fromEntries(request.headers) },
+    headers,
+    rawHeaders: Object.entries(headers).flat(),
     client: clientOf("127.0.0.1", request.headers.get("x-forwarded-for") ?? undefined),
     body: request.body ? Readable.fromWeb(request.body) : Readable.from([]),
     sendContinue() {},

@@ -58,17 +58,19 @@ export function writeResponse(exchange: Exchange, response: HttpResponse, res: S
   } else res.end(body);
 }
 
-/** The response with all its headers and its body as text. */
+/** The response with all its headers and its body as it is sent. */
 export function toWire(
   { id, answerHeaders }: Pick<Exchange, "id" | "answerHeaders">,
   response: HttpResponse,
-): { headers: Record<string, string>; body: string | Readable | undefined } {
+): { headers: Record<string, string>; body: string | Buffer | Readable | undefined } {
   const headers: Record<string, string> = { ...answerHeaders, ...response.headers, "X-Request-Id": id };
-  if (response.body === undefined || response.body instanceof Readable) return { headers, body: response.body };
-  const body = JSON.stringify(response.body);
+  const { body } = response;
+  if (body === undefined || body instanceof Readable) return { headers, body };
+  if (Buffer.isBuffer(body)) return { headers, body };
+  const text = JSON.stringify(body);
   headers["Content-Type"] = "application/json; charset=utf-8";
-  headers["Content-Length"] = String(Buffer.byteLength(body));
-  return { headers, body };
+  headers["Content-Length"] = String(Buffer.byteLength(text));
+  return { headers, body: text };
 }
 
 function discardRest(req: IncomingMessage, maxMs: number, done: () => void): void {

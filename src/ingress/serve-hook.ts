@@ -5,9 +5,12 @@ import type { MappingIndex } from "../mapping/mapping-index.ts";
 import { SECRET_HEADERS, TOKEN_PARAMETER } from "../shared/secret.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
+import type { RejectionLog } from "../operator/rejections.ts";
 import { createAuthRateLimit } from "./auth-rate-limit.ts";
-import { readBody, requireDeclaredSize } from "./body.ts";
-import type { Door, DoorRequest, Doors, Verification } from "./doors.ts";
+import { type BodyLimits, inflate, parseCodings, receiveBody, requireDeclaredSize } from "./body.ts";
+import { createBodyBudget, type Upload } from "./body-budget.ts";
+import type { Door, DoorRequest, Refusal, Shaken, Verification, Verified } from "./door.ts";
+import type { Doors } from "./doors.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FindParser } from "./parse-body.ts";
 
@@ -26,6 +29,7 @@ export interface HookOptions {
   current(): IngressProgram;
   telemetry: Telemetry;
   findParser: FindParser;
+  rejections: RejectionLog;
   /** Answers a request that was let in and read. */
   receive(request: HookRequest): Promise<HttpResponse>;
   /**
@@ -33,6 +37,8 @@ export interface HookOptions {
    * its `rawBody` empty unless the body was read. The answer waits for it; it must not reject.
    */
   refused?(request: HookRequest, error: HookError): void | Promise<void>;
+  /** Called with a handshake, whose `payload` is undefined. The answer waits for it; it must not reject. */
+  shaken?(request: HookRequest, note: string | undefined): void | Promise<void>;
 }
 
 export type ServeHook = (
@@ -41,39 +47,40 @@ export type ServeHook = (
   program: IngressProgram,
 ) => Promise<HttpResponse>;
 
+/** Bodies whose senders are not known yet. Clients that have failed too often get less room. */
+const UNVERIFIED_BYTES = 56 * 1024 * 1024;
+const THROTTLED_BYTES = 8 * 1024 * 1024;
+
 /** Checks a request to a hook path: method, credential, size, body. */
-export function createServeHook({ current, telemetry, findParser, receive, refused }: HookOptions): ServeHook {
+export function createServeHook(options: HookOptions): ServeHook {
+  const { current, telemetry, findParser, rejections, receive, refused, shaken } = options;
   const rateLimit = createAuthRateLimit();
+  /** Of handshakes that anyone could have sent. More of them are answered, and not recorded. */
+  const recordLimit = createAuthRateLimit();
+  const unverified = createBodyBudget(UNVERIFIED_BYTES);
+  const throttled = createBodyBudget(THROTTLED_BYTES);
 
   return async function serveHook(exchange, hook, program) {
     const { hooks } = program.config;
     const door = program.doors.find(hook);
-    if (!door.methods.includes(exchange.method)) throw wrongMethod(door);
+    if (!door.methods.includes(exchange.method)) throw wrongMethod();
     const maxBytes = program.mappings.maxBodyBytes(hook ?? "", hooks.maxBodyBytes);
-    const limits = { maxBytes, timeoutMs: hooks.bodyTimeoutMs };
-    let body: Promise<Buffer> | undefined;
-    const doorRequest: DoorRequest = {
-      hook,
-      method: exchange.method,
-      headers: exchange.headers,
-      query: exchange.search === "" ? {} : Object.fromEntries(new URLSearchParams(exchange.search)),
-      readBody: () => (body ??= readBody(exchange, limits)),
-    };
+    const upload = (rateLimit.isThrottled(exchange.client) ? throttled : unverified).open();
+    const doorRequest = toDoorRequest(exchange, hook, { maxBytes, timeoutMs: hooks.bodyTimeoutMs }, upload);
 
-    const { credential, deprecation, allowsEmptyBody } = await verify(door, doorRequest, exchange);
+    const verified = await verify(door, doorRequest, exchange).finally(() => upload.release());
+    const { credential, deprecation } = verified;
     if (deprecation) telemetry.log.warn(deprecation.warning, { requestId: exchange.id, client: exchange.client });
     // Only after the credential: without one, a caller must not learn which names exist.
-    if (hook === undefined) throw new HookError("not_found");
-    const handshake = await door.handshake?.(doorRequest);
-    if (handshake) return handshake;
-    if (exchange.method !== "POST") throw wrongMethod(door);
-
-    const request = toHookRequest(exchange, { hook, query: withoutToken(doorRequest.query), credential });
+    if (hook === undefined) throw rejections.add(exchange, hook, new HookError("not_found"));
+    const request = toHookRequest(exchange, doorRequest, { ...verified, hook });
+    if ("handshake" in verified) return answerHandshake(request, doorRequest, verified);
     try {
       requireDeclaredSize(exchange, maxBytes);
+      const codings = parseCodings(exchange.headers);
       const parse = findParser(request.contentType);
-      request.rawBody = await doorRequest.readBody();
-      const isEmpty = allowsEmptyBody && request.rawBody.length === 0;
+      request.rawBody = await inflate(await doorRequest.readBody(), codings, maxBytes);
+      const isEmpty = verified.allowsEmptyBody && request.rawBody.length === 0;
       Object.assign(request, isEmpty ? { payload: {} } : await parse(request.rawBody));
     } catch (error) {
       if (error instanceof HookError) await refused?.(request, error);
@@ -81,29 +88,64 @@ export function createServeHook({ current, telemetry, findParser, receive, refus
     }
     const latest = current();
     if (latest !== program) {
-      // An upload can take minutes: a token that was revoked meanwhile no longer counts.
+      // An upload can take minutes: a credential that was revoked meanwhile no longer counts.
       if (!latest.config.hooks.enabled) throw new HookError("not_found");
       request.credential = (await verify(latest.doors.find(hook), doorRequest, exchange)).credential;
     }
-    return receive(request);
+    rejections.succeed(credential);
+    const response = await receive(request).catch((error: unknown) => {
+      if (error instanceof HookError && error.code === "not_found") rejections.add(exchange, hook, error);
+      throw error;
+    });
+    return verified.accept === 200 && response.status < 300 ? toOk(response) : response;
   };
 
-  async function verify(door: Door, request: DoorRequest, { client, answerHeaders }: Exchange): Promise<Verified> {
-    const verification = await door.verify(request);
+  async function verify(door: Door, request: DoorRequest, exchange: Exchange): Promise<LetIn> {
+    const { client, answerHeaders } = exchange;
+    const verification = await Promise.try(() => door.verify(request)).catch((error: unknown) => {
+      const isRefused = error instanceof HookError && error.code !== "method_not_allowed";
+      throw isRefused ? rejections.add(exchange, request.hook, error) : error;
+    });
     Object.assign(answerHeaders, verification.deprecation?.headers);
-    if ("credential" in verification) {
-      rateLimit.succeed(client);
+    if (!("refusal" in verification)) {
+      if (!("handshake" in verification) || verification.isSigned) rateLimit.succeed(client);
       return verification;
     }
+    const error = new HookError("unauthorized", { message: verification.refusal });
+    rejections.add(exchange, request.hook, error, { ...verification, isThrottled: rateLimit.isThrottled(client) });
     rateLimit.fail(client);
-    throw new HookError("unauthorized", { message: verification.refusal });
+    throw error;
+  }
+
+  async function answerHandshake(
+    request: HookRequest,
+    { method, readBody }: DoorRequest,
+    { handshake, isSigned, note }: Shaken,
+  ): Promise<HttpResponse> {
+    if (!isSigned && recordLimit.isThrottled(request.client)) return handshake;
+    if (!isSigned) recordLimit.fail(request.client);
+    const rawBody = method === "POST" ? await readBody() : NO_BODY;
+    await shaken?.({ ...request, rawBody }, note);
+    return handshake;
   }
 }
 
-type Verified = Extract<Verification, { credential: string }>;
+type LetIn = Exclude<Verification, Refusal>;
+function wrongMethod(): HookError {
+  return new HookError("method_not_allowed", { headers: { Allow: "POST" } });
+}
 
-function wrongMethod({ methods }: Door): HookError {
-  return new HookError("method_not_allowed", { headers: { Allow: methods.join(", ") } });
+function toDoorRequest(exchange: Exchange, hook: string | undefined, limits: BodyLimits, upload: Upload): DoorRequest {
+  const { method, headers, rawHeaders, path, search } = exchange;
+  const query = search === "" ? {} : Object.fromEntries(new URLSearchParams(search));
+  let body: Promise<Buffer> | undefined;
+  const readBody = (): Promise<Buffer> => (body ??= receiveBody(exchange, limits, upload));
+  return { hook, method, headers, rawHeaders, query, path, search, receivedAt: Date.now(), readBody };
+}
+
+/** The same effect, for a sender that takes only 200 for success. */
+function toOk({ status, headers, body }: HttpResponse): HttpResponse {
+  return { status: 200, headers, body: status === 200 ? body : {} };
 }
 
 function withoutToken({ [TOKEN_PARAMETER]: _token, ...query }: Record<string, string>): Record<string, string> {
@@ -113,33 +155,44 @@ function withoutToken({ [TOKEN_PARAMETER]: _token, ...query }: Record<string, st
 const NO_BODY = Buffer.alloc(0);
 
 function toHookRequest(
-  { id, method, path, headers, client }: Exchange,
-  verified: Pick<HookRequest, "hook" | "query" | "credential">,
+  { id, client }: Exchange,
+  { method, path, query, headers, receivedAt }: DoorRequest,
+  { hook, credential, secrets }: Pick<HookRequest, "hook" | "credential"> & Pick<Verified, "secrets">,
 ): HookRequest {
   const idempotencyKey = headers["idempotency-key"];
   return {
     id,
     method,
     path,
-    ...verified,
-    headers: toVisibleHeaders(headers),
+    hook,
+    credential,
+    query: withoutToken(query),
+    headers: toVisibleHeaders(headers, secrets),
     rawBody: NO_BODY,
     payload: undefined,
     payloadIsBody: false,
     contentType: headers["content-type"] ?? "",
-    receivedAt: Date.now(),
+    receivedAt,
     client,
     ...(typeof idempotencyKey === "string" && idempotencyKey !== "" && { idempotencyKey }),
   };
 }
 
-/** Copies the headers that templates, transforms and the journal may see; repeated ones are joined by `, `. */
-export function toVisibleHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+/**
+ * Copies the headers that templates, transforms and the journal may see; repeated ones are joined by `, `. Those whose
+ * value is one of `secrets` are left out.
+ */
+export function toVisibleHeaders(
+  headers: IncomingHttpHeaders,
+  secrets: readonly string[] = [],
+): Record<string, string> {
   const visible: Record<string, string> = {};
   for (const name in headers) {
     const value = headers[name];
     if (value === undefined || SECRET_HEADERS.has(name)) continue;
-    visible[name] = typeof value === "string" ? value : value.join(", ");
+    const text = typeof value === "string" ? value : value.join(", ");
+    // Node reads header bytes as Latin-1.
+    if (secrets.length === 0 || !secrets.includes(Buffer.from(text, "latin1").toString())) visible[name] = text;
   }
   return visible;
 }

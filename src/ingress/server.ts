@@ -93,6 +93,7 @@ export function createServer(options: IngressOptions): IngressServer {
       ...splitTarget(req.url ?? ""),
       malformed: findFlaw(req),
       headers: req.headers,
+      rawHeaders: req.rawHeaders,
       client: clientOf(req.socket.remoteAddress, typeof forwarded === "string" ? forwarded : undefined),
       body: req,
       sendContinue() {

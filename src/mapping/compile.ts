@@ -58,6 +58,7 @@ interface Coalesce {
 
 export interface CompileOptions {
   bundle?: TransformBundle;
+  credential?: string;
   /** Reads a schema file as text; throws if it cannot. */
   readFile: (path: string) => string;
 }
@@ -65,11 +66,12 @@ export interface CompileOptions {
 /** Compiles a mapping. Reports every problem at once, each with file and key; with a problem there is no mapping. */
 export function compileMapping(
   source: MappingSource,
-  { bundle, readFile }: CompileOptions,
+  { bundle, credential, readFile }: CompileOptions,
 ): { mapping?: CompiledMapping; problems: ConfigProblem[]; warnings: ConfigProblem[] } {
   const report = createReport(source);
   const mapping: CompiledMapping = {
     source,
+    credential,
     match: compileMatch(source.mapping.match ?? {}, report),
     check: compilePayloadSchema(source, readFile, report),
     filter: compileFilter(source.mapping, report),

@@ -1,6 +1,6 @@
 import type { MappingSource } from "../config/types.ts";
 import type { ConfigProblem } from "../errors.ts";
-import { type HookRequest, isBuiltInHook } from "../types.ts";
+import { ANY_CREDENTIAL, type HookRequest, isBuiltInHook } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 
 /** All mappings, indexed so that a request is compared only with those of its path. */
@@ -52,6 +52,7 @@ const MAX_EXPLAINED = 10;
 
 /** A mapping with its own credential is seen only by that one; all other mappings are for the tokens. */
 function isVisible(mapping: CompiledMapping, { credential }: HookRequest): boolean {
+  if (credential === ANY_CREDENTIAL) return true;
   return credential.startsWith("auth:") ? mapping.credential === credential : mapping.credential === undefined;
 }
 

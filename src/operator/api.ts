@@ -14,6 +14,7 @@ import {
   MAIN_SESSION,
   RUN_STATES,
 } from "../types.ts";
+import type { RejectionLog } from "./rejections.ts";
 import { cursor, limit, oneOf, parseQuery, text, time } from "./query.ts";
 import type { Trial } from "./trial.ts";
 import {
@@ -30,6 +31,7 @@ export interface OperatorOptions {
   token(): string | undefined;
   journal: Journal;
   status(): Promise<StatusView>;
+  rejections: Pick<RejectionLog, "list">;
   findParser: FindParser;
   /** Runs one payload through mapping and transform, and dispatches nothing. */
   tryHook(trial: unknown): Promise<Trial>;
@@ -100,7 +102,7 @@ type JsonHandlers = Omit<
 
 const PAGE = { limit: limit(), before: text };
 
-function jsonRoutes({ journal, findParser, status }: OperatorOptions): Routes {
+function jsonRoutes({ journal, findParser, rejections, status }: OperatorOptions): Routes {
   const handlers: JsonHandlers = {
     "GET /api/status": () => status(),
 
@@ -130,6 +132,10 @@ function jsonRoutes({ journal, findParser, status }: OperatorOptions): Routes {
       const filter = parseQuery(query, { ...PAGE, state: oneOf(DELIVERY_STATES) });
       return { deliveries: (await journal.listDeliveries(filter)).map(toView) };
     },
+
+    "GET /api/rejections": async ({ query }) => ({
+      rejections: rejections.list(parseQuery(query, { limit: limit(500) }).limit).map(toView),
+    }),
 
     "GET /api/dead-letters": async ({ query }) => {
       const deadLetters = await journal.listDeadLetters(parseQuery(query, PAGE));

@@ -6,7 +6,7 @@ import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { Program } from "../program/build.ts";
 import { createId } from "../shared/id.ts";
 import { TOKEN_PARAMETER } from "../shared/secret.ts";
-import { BUILT_IN_HOOKS, type HookRequest, type LogLine, type Resolution } from "../types.ts";
+import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type HookRequest, type LogLine, type Resolution } from "../types.ts";
 
 /** The result of a request that was only tried, with everything that its sender would not be told. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
@@ -79,7 +79,7 @@ function toTrialRequest(body: unknown, hooksPath: string): HookRequest {
     payloadIsBody: true,
     contentType: "application/json",
     receivedAt: Date.now(),
-    credential: "token:default",
+    credential: ANY_CREDENTIAL,
     client: "127.0.0.1",
   };
 }

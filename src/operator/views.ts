@@ -18,6 +18,7 @@ import type { Program } from "../program/build.ts";
 import type { ReloadFailure } from "../program/reload.ts";
 import type { SandboxStatus } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
+import type { Rejection } from "./rejections.ts";
 import type { Trial } from "./trial.ts";
 
 /** What the operator API answers: the journal's records, with times in ISO 8601. */
@@ -40,6 +41,8 @@ export interface OperatorAnswers {
   "GET /api/runs": { runs: View<Run>[] };
   /** Deliveries, newest first. Query: `state`, `limit`, `before`. */
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
+  /** Refused requests, newest first: the last 500 since the start. Query: `limit`. */
+  "GET /api/rejections": { rejections: View<Rejection>[] };
   /** Runs and deliveries that failed permanently. Query: `limit`, `before`. */
   "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
   /** Gives a dead letter all its attempts again. */

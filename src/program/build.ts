@@ -13,8 +13,9 @@ import { readRegularFile } from "../shared/regular-file.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
 import { compileTransform } from "../transforms/compile.ts";
 import type { TransformRunner, TransformSpec } from "../transforms/runner.ts";
-import { toChannelName } from "../types.ts";
+import { isBuiltInHook, toChannelName } from "../types.ts";
 import { openDrivers, type OpenDrivers } from "./drivers.ts";
+import { findSlowTransforms } from "./senders.ts";
 
 /** Everything that config, presets and transforms mean, compiled ahead of any request. Never changed, only replaced. */
 export interface Program extends Omit<OpenDrivers, "problems"> {
@@ -50,21 +51,33 @@ export async function buildProgram({ generation, load, runner, log = silentLog }
   const { config, drivers } = read;
   const place = (problem: ConfigProblem): ConfigProblem => (problem.line === undefined ? read.place(problem) : problem);
   const { problems: refused, ...opened } = await openDrivers(read, log);
-  const built = await Promise.all(config.hooks.mappings.map((source) => buildMapping(source, runner)));
+  const credentials = new Map(
+    opened.senders.flatMap(({ credential, mappings }) => mappings.map((source) => [source, credential])),
+  );
+  const built = await Promise.all(
+    config.hooks.mappings.map((source) => buildMapping(source, credentials.get(source), runner)),
+  );
   const recipients = checkRecipients(config.hooks.mappings, opened.channels);
   const found = [...built.flatMap((mapping) => mapping.problems), ...recipients, ...refused];
   const problems = [...read.problems, ...found.map(place)];
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)));
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);
-  const warnings = [...built.flatMap((mapping) => mapping.warnings), ...findShadowed(mappings)];
+  const slow = opened.senders.flatMap(findSlowTransforms);
+  const warnings = [...built.flatMap((mapping) => mapping.warnings), ...findShadowed(mappings), ...slow];
   return {
     ...opened,
     generation,
     readAt,
     builtAt: Date.now(),
     config,
-    doors: createDoors(config.hooks.tokens),
+    doors: createDoors({
+      tokens: config.hooks.tokens,
+      senders: opened.senders.filter(({ hook }) => !isBuiltInHook(hook)),
+      takesTokens: (hook) =>
+        mappings.some(({ credential, match: { path: at } }) => !credential && (!at || at === hook)),
+      publicUrl: config.gateway.publicUrl,
+    }),
     drivers,
     mappings: createMappingIndex(mappings),
     limits: toRunLimits(mappings),
@@ -82,7 +95,11 @@ interface BuiltMapping {
   files: string[];
 }
 
-async function buildMapping(source: MappingSource, runner: TransformRunner): Promise<BuiltMapping> {
+async function buildMapping(
+  source: MappingSource,
+  credential: string | undefined,
+  runner: TransformRunner,
+): Promise<BuiltMapping> {
   const files: string[] = [];
   const problems: ConfigProblem[] = [];
   const readFile = (file: string): string => {
@@ -96,7 +113,7 @@ async function buildMapping(source: MappingSource, runner: TransformRunner): Pro
   if (compiled?.bundle) problems.push(...(await runner.check(compiled.bundle)));
   if (spec) files.push(spec.root);
 
-  const mapping = compileMapping(source, { bundle: compiled?.bundle, readFile });
+  const mapping = compileMapping(source, { bundle: compiled?.bundle, credential, readFile });
   return { ...mapping, problems: [...problems.map(named(source)), ...mapping.problems], files };
 }
 

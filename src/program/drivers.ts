@@ -7,6 +7,7 @@ import type { Mailbox } from "../mail/watch/service.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { appendSegment } from "../shared/json.ts";
 import type { Log } from "../telemetry/log.ts";
+import { groupSenders, type OpenSender, readAuth } from "./senders.ts";
 
 /** The configured drivers. Nothing is connected yet. */
 export interface OpenDrivers {
@@ -15,6 +16,8 @@ export interface OpenDrivers {
   channels: Map<string, ChannelDriver>;
   /** Those with a source. */
   mailboxes: Mailbox[];
+  /** One for each hook and distinct `auth`. */
+  senders: OpenSender[];
   /** The blocks whose drivers could not be made. */
   problems: ConfigProblem[];
 }
@@ -41,16 +44,23 @@ export async function openDrivers({ config, drivers }: ReadConfig, log: Log): Pr
     if (same) problems.push({ key, message: `is the mailbox of ${same.settings.key} too: list its folders there` });
     else if (source) mailboxes.push({ settings, source });
   }
-  return { agent: createAgent(agents), channels, mailboxes, problems };
+  const senders: OpenSender[] = [];
+  for (const group of groupSenders(config.hooks.mappings)) {
+    const { auth, key, file, credential: name } = group;
+    const { scheme, ...block } = auth;
+    const verifier = await open(drivers.providers[scheme], { key, file, name, options: block });
+    if (verifier) senders.push({ ...group, verifier, ...readAuth(auth) });
+  }
+  return { agent: createAgent(agents), channels, mailboxes, senders, problems };
 
   async function open<Driver>(
     definition: DriverDefinition<Driver> | undefined,
-    { key, name, options: given }: { key: string; name: string; options: object },
+    { key, file, name, options: given }: { key: string; file?: string; name: string; options: object },
   ): Promise<Driver | undefined> {
     try {
       return await definition?.create(given, { name, baseDir: config.baseDir, log });
     } catch (error) {
-      problems.push({ key, message: `its driver refuses the options: ${messageOf(error)}` });
+      problems.push({ key, file, message: `its driver refuses the options: ${messageOf(error)}` });
       return undefined;
     }
   }

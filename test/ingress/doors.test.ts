@@ -1,68 +1,151 @@
+import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import type { Door, Doors } from "../../src/ingress/doors.ts";
-import { BEARER, expectRefusal, startIngress, TRANSPORTS } from "../support/ingress.ts";
+import { createDoors, type Sender } from "../../src/ingress/doors.ts";
+import type { SignatureVerifier } from "../../src/providers/provider.ts";
+import { createGate } from "../support/gate.ts";
+import { BEARER, expectRefusal, startIngress, TOKEN, TRANSPORTS } from "../support/ingress.ts";
 
-/** A provider that sends a checksum of the body as its first byte, and verifies the address with GET and POST. */
-const door: Door = {
-  methods: ["POST", "GET"],
-  async verify({ method, headers, query, readBody }) {
-    if (method === "GET") return { credential: "auth:checksum" };
-    const signature = headers["x-signature"];
-    if (signature === undefined) return { refusal: "The signature is missing." };
-    const [first] = await readBody();
-    if (signature !== String(first)) return { refusal: "The signature is wrong." };
-    return { credential: `auth:${query["as"] ?? "checksum"}`, allowsEmptyBody: query["as"] === "notifier" };
-  },
-  async handshake({ method, query, readBody }) {
-    const challenge = method === "GET" ? query["challenge"] : /^ping (.*)/.exec(String(await readBody()))?.[1];
-    return challenge === undefined ? undefined : { status: 200, headers: {}, body: { challenge } };
-  },
-};
-const doors: Doors = { find: (hook) => (hook === "plain" ? { ...door, methods: ["POST"] } : door) };
+/** A sender whose signature is its secret and the first byte of the body. It checks the address with GET and POST. */
+function toSender(hook: string, secret: string, more: Partial<SignatureVerifier> = {}): Sender {
+  const verifier: SignatureVerifier = {
+    handshakeMethods: ["GET"],
+    presents: ({ headers, query }) => headers["x-signature"] !== undefined || query["challenge"] !== undefined,
+    verify: ({ headers, body }) =>
+      headers["x-signature"] === `${secret}${body[0]}`
+        ? "valid"
+        : { reason: "wrong", message: "The signature is wrong." },
+    handshake({ query, body }, result) {
+      const challenge = query["challenge"] ?? /^ping (.*)/.exec(String(body))?.[1];
+      const isRight = result === "valid" || query["token"] === secret;
+      return challenge !== undefined && isRight ? { status: 200, body: challenge, note: "hello" } : undefined;
+    },
+    ...more,
+  };
+  return { hook, credential: `auth:${secret}`, verifier, secrets: [secret] };
+}
+
+const senders = [
+  toSender("signed", "one"),
+  toSender("signed", "two", { accept: 200, allowsEmptyBody: true }),
+  toSender("both", "three", { handshakeMethods: undefined }),
+];
+const tokens = [{ name: "default", secrets: [TOKEN] }];
+const doors = createDoors({ tokens, senders, takesTokens: (hook) => hook !== "signed" });
+const sign = (secret: string, first = "{"): Record<string, string> => ({ "x-signature": secret + first.charCodeAt(0) });
 
 describe.each(TRANSPORTS)("through the %s, a door", (transport) => {
-  test("may verify the raw body, which is read once", async () => {
+  test("names the sender that signed the body as it came", async () => {
     const { send, received } = await startIngress(transport, { doors });
-    const headers = { "x-signature": String("{".charCodeAt(0)) };
-    expect((await send("/hooks/any?as=other", { headers, body: '{"a":1}' })).status).toBe(200);
-    expect(received).toMatchObject([{ credential: "auth:other", payload: { a: 1 }, query: { as: "other" } }]);
+    const body = gzipSync('{"a":1}');
+    const headers = { "x-signature": `two${body[0]}`, "content-encoding": "gzip" };
+    expect((await send("/hooks/signed", { headers, body })).status).toBe(200);
+    expect((await send("/hooks/signed", { headers: sign("one"), body: "{}" })).status).toBe(200);
+    expect(received).toMatchObject([{ credential: "auth:two", payload: { a: 1 } }, { credential: "auth:one" }]);
   });
 
-  test("may allow an empty body", async () => {
+  test("hides a secret that the sender shows in a header", async () => {
     const { send, received } = await startIngress(transport, { doors });
-    const headers = { "x-signature": "undefined" };
-    expect((await send("/hooks/any?as=notifier", { headers })).status).toBe(200);
-    expect(received).toMatchObject([{ payload: {}, payloadIsBody: false, rawBody: Buffer.alloc(0) }]);
-    await expectRefusal(await send("/hooks/any", { headers }), 400, "invalid_json");
+    await send("/hooks/signed", { headers: { ...sign("one"), "x-secret": "one", "x-other": "o" }, body: "{}" });
+    expect(received[0]?.headers).toMatchObject({ "x-other": "o", "x-signature": "one123" });
+    expect(received[0]?.headers).not.toHaveProperty("x-secret");
   });
 
-  test("refuses with 401, which counts as a failed credential, and other credentials do not help", async () => {
+  test("lets tokens in only beside a mapping that takes them", async () => {
+    const { send, received } = await startIngress(transport, { doors });
+    expect((await send("/hooks/both", { headers: BEARER, body: "{}" })).status).toBe(200);
+    expect((await send("/hooks/both", { headers: sign("three"), body: "{}" })).status).toBe(200);
+    await expectRefusal(await send("/hooks/signed", { headers: BEARER, body: "{}" }), 401, "unauthorized");
+    await expectRefusal(await send("/hooks/other", { headers: sign("one"), body: "{}" }), 401, "unauthorized");
+    expect(received.map(({ credential }) => credential)).toEqual(["token:default", "auth:three"]);
+  });
+
+  test("answers a request without a credential alike on every path, and does not read its body", async () => {
+    const { send } = await startIngress(transport, { doors });
+    const body = (): ReadableStream => new ReadableStream({ pull: () => new Promise(() => {}) });
+    const answers = ["signed", "both", "other"].map(async (hook) => {
+      const answer = await send(`/hooks/${hook}`, { headers: {}, body: body(), duplex: "half" });
+      return Object(await answer.json()).error;
+    });
+    expect(new Set(await Promise.all(answers)).size).toBe(1);
+  });
+
+  test("counts a wrong signature as a failed credential, and a right one resets the count", async () => {
     const { send, received, refused } = await startIngress(transport, { doors });
-    for (const headers of [BEARER, { "x-signature": "1" }]) {
-      await expectRefusal(await send("/hooks/any", { headers, body: "{}" }), 401, "unauthorized");
+    const wrong = { headers: sign("four"), body: "{}" };
+    for (let count = 0; count < 20; count++) {
+      await expectRefusal(await send("/hooks/signed", wrong), 401, "unauthorized");
     }
-    for (let count = 0; count < 18; count++) await send("/hooks/any", { body: "{}" });
-    await expectRefusal(await send("/hooks/any", { body: "{}" }), 429, "too_many_failures");
+    await expectRefusal(await send("/hooks/signed", wrong), 429, "too_many_failures");
     expect([received, refused]).toEqual([[], []]);
+    expect((await send("/hooks/signed", { headers: sign("one"), body: "{}" })).status).toBe(200);
+    await expectRefusal(await send("/hooks/signed", wrong), 401, "unauthorized");
   });
 
-  test("answers handshakes", async () => {
-    const { send, received } = await startIngress(transport, { doors });
+  test("answers 200 to a sender that wants it, and takes its empty body", async () => {
+    const receive = async () => ({ status: 202, headers: { "x-kept": "1" }, body: { ok: true } });
+    const { send } = await startIngress(transport, { doors, receive });
+    const headers = { "x-signature": "twoundefined" };
+    const answer = await send("/hooks/signed", { headers });
+    expect([answer.status, await answer.json(), answer.headers.get("x-kept")]).toEqual([200, {}, "1"]);
+    await expectRefusal(
+      await send("/hooks/signed", { headers: { "x-signature": "oneundefined" } }),
+      400,
+      "invalid_json",
+    );
+  });
+
+  test("answers handshakes as they are, and has them recorded", async () => {
+    const shaken: unknown[] = [];
+    const { send, received } = await startIngress(transport, {
+      doors,
+      shaken: ({ method, rawBody, credential }, note) => void shaken.push([method, String(rawBody), credential, note]),
+    });
     const answers = [
-      await send("/hooks/any?challenge=abc", { method: "GET" }),
-      await send("/hooks/any", { headers: { "x-signature": String("p".charCodeAt(0)) }, body: "ping abc" }),
+      await send("/hooks/signed?challenge=a<b>&token=two", { method: "GET" }),
+      await send("/hooks/signed", { headers: sign("one", "p"), body: "ping abc" }),
     ];
-    for (const answer of answers) expect([answer.status, await answer.json()]).toEqual([200, { challenge: "abc" }]);
+    expect(await Promise.all(answers.map((answer) => answer.text()))).toEqual(["a<b>", "abc"]);
+    for (const { status, headers } of answers) {
+      expect([status, headers.get("content-type")]).toEqual([200, "text/plain; charset=utf-8"]);
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+    }
+    expect(shaken).toEqual([
+      ["GET", "", "auth:two", "hello"],
+      ["POST", "ping abc", "auth:one", "hello"],
+    ]);
     expect(received).toEqual([]);
   });
 
   test("allows other methods only for handshakes", async () => {
     const { send } = await startIngress(transport, { doors });
-    const refusals = [
-      await send("/hooks/any", { method: "GET" }),
-      await send("/hooks/plain?challenge=a", { method: "GET" }),
-    ];
-    expect(refusals.map(({ headers }) => headers.get("allow"))).toEqual(["POST, GET", "POST"]);
-    for (const refusal of refusals) await expectRefusal(refusal, 405, "method_not_allowed");
+    await expectRefusal(await send("/hooks/signed?challenge=a&token=x", { method: "GET" }), 401, "unauthorized");
+    for (const path of ["/hooks/signed", "/hooks/both?challenge=a&token=three", "/hooks/other?challenge=a"]) {
+      const answer = await send(path, { method: "GET", headers: sign("three") });
+      expect(answer.headers.get("allow")).toBe(path === "/hooks/signed" ? null : "POST");
+    }
+    const answer = await send("/hooks/signed", { method: "GET", headers: {} });
+    expect(answer.headers.get("allow")).toBe("POST");
+    await expectRefusal(answer, 405, "method_not_allowed");
+  });
+
+  test("verifies again after a reload during the upload", async () => {
+    const [asked, changed] = [createGate(), createGate()];
+    const verifier = toSender("signed", "one").verifier;
+    const current = { ...verifier };
+    const swapped = createDoors({ tokens, senders: [{ ...toSender("signed", "one"), verifier: current }] });
+    const { send, received } = await startIngress(transport, {
+      doors: swapped,
+      findParser: () => async (body) => {
+        asked.open();
+        await changed.passed;
+        return { payload: String(body), payloadIsBody: false };
+      },
+    });
+    const answer = send("/hooks/signed", { headers: sign("one"), body: "{}" });
+    await asked.passed;
+    current.verify = toSender("signed", "new").verifier.verify;
+    changed.open();
+    await expectRefusal(await answer, 401, "unauthorized");
+    expect(received).toEqual([]);
   });
 });

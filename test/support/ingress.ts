@@ -5,6 +5,8 @@ import { createDoors, type Doors } from "../../src/ingress/doors.ts";
 import { createParsers } from "../../src/ingress/parse-body.ts";
 import type { IngressProgram } from "../../src/ingress/serve-hook.ts";
 import { createServer, type IngressOptions, type IngressServer } from "../../src/ingress/server.ts";
+import { createRejectionLog } from "../../src/operator/rejections.ts";
+import { silentLog } from "../../src/telemetry/log.ts";
 import { withLog } from "../../src/telemetry/telemetry.ts";
 import type { HookRequest } from "../../src/types.ts";
 
@@ -61,13 +63,15 @@ export async function startIngress(transport: Transport, settings: Settings = {}
     (message: string, fields: object = {}) =>
       void records.log.push({ level, message, fields });
 
+  const telemetry = withLog({ debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") });
   const server = createServer({
     current: () => ({
       config: { hooks, gateway },
-      doors: doors ?? createDoors(hooks.tokens),
+      doors: doors ?? createDoors({ tokens: hooks.tokens }),
       mappings: { maxBodyBytes: (_hook, byDefault) => byDefault },
     }),
-    telemetry: withLog({ debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") }),
+    telemetry,
+    rejections: createRejectionLog(silentLog),
     findParser: createParsers({ readMail: async (source) => ({ mail: String(source) }) }),
     receive: async (request) => {
       records.received.push(request);

@@ -15,6 +15,8 @@ export interface Service extends Client {
   hookline: Hookline;
   /** Writes a file below the folder, and creates missing folders. */
   write(name: string, text: string): void;
+  /** Replaces the configuration, and reloads it. */
+  reload(config: UserConfig): Promise<void>;
   /** Stops the service and starts it again on the same folder. */
   restart(): Promise<Service>;
   close(): Promise<void>;
@@ -49,6 +51,10 @@ async function open(folder: string, watch: boolean): Promise<Service> {
     folder,
     hookline,
     write: (name, text) => writeBelow(folder, name, text),
+    async reload(config) {
+      writeBelow(folder, "webhooks.json5", JSON.stringify(withTokens(config), undefined, 2));
+      await hookline.reload();
+    },
     async restart() {
       await hookline.close();
       return open(folder, watch);

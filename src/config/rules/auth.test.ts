@@ -26,9 +26,9 @@ test("one secret and a list of them are valid", async () => {
 
 test.each<[MappingInput["auth"], string]>([
   [{ scheme: "github" }, `${AUTH}.secret: is required`],
-  [{ scheme: "github", secret: "" }, `${AUTH}.secret: must not be empty`],
+  [{ scheme: "github", secret: "" }, `${AUTH}.secret: must not be blank`],
   [{ scheme: "github", secret: [] }, `${AUTH}.secret: must not be empty`],
-  [{ scheme: "github", secret: [SECRET, " \n"] }, `${AUTH}.secret[1]: is blank`],
+  [{ scheme: "github", secret: [SECRET, " \n"] }, `${AUTH}.secret[1]: must not be blank`],
   [
     { scheme: "github", secret: "the-token-of-the-gateway" },
     `${AUTH}.secret: must not be the same as gateway.auth.token`,
@@ -54,11 +54,11 @@ test("a short secret is warned of, and is not printed", async () => {
 test("references in secrets are resolved", async () => {
   const config = withAuth({ scheme: "github", secret: ["${NEW}", "${OLD:-}"] });
   expect((await findProblems(config, { env: { NEW: SECRET } })).errors).toEqual([
-    `${AUTH}.secret[1]: must not be empty`,
+    `${AUTH}.secret[1]: must not be blank`,
   ]);
   expect((await findProblems(config)).errors).toEqual([
     `${AUTH}.secret[0]: the environment variable NEW is not set`,
-    `${AUTH}.secret[1]: must not be empty`,
+    `${AUTH}.secret[1]: must not be blank`,
   ]);
 });
 

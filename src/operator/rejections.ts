@@ -1,0 +1,150 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { HookError } from "../errors.ts";
+import { cutText } from "../shared/text.ts";
+import type { Log } from "../telemetry/log.ts";
+
+/** A request that was refused before its sender was known. Nothing of its body is kept. */
+export interface Rejection {
+  /** Milliseconds since the epoch. */
+  at: number;
+  /** undefined: the path cannot be the name of a hook. */
+  hook?: string;
+  method: string;
+  /** missing · malformed · wrong · expired: its credential · no_such_hook · or the code of the answer. */
+  reason: string;
+  /** As the sender was answered. */
+  message: string;
+  /** What the requests of this sender have in common. */
+  hint?: string;
+  client: string;
+  /** Names only. */
+  headers: string[];
+  /** As declared, in bytes. */
+  size?: number;
+  /** How many more requests this client was refused while it was throttled. */
+  repeated?: number;
+}
+
+interface RefusedRequest {
+  method: string;
+  client: string;
+  headers: IncomingHttpHeaders;
+}
+
+interface RejectionDetails {
+  reason?: string;
+  /** The name of a sender whose signature is right but expired, and how far its time is after ours. */
+  sender?: string;
+  skewSeconds?: number;
+  /** The client has failed too often. */
+  isThrottled?: boolean;
+}
+
+export interface RejectionLog {
+  /** Keeps a refused request; gives the error back. */
+  add(request: RefusedRequest, hook: string | undefined, error: HookError, details?: RejectionDetails): HookError;
+  /** A request of this sender was accepted. */
+  succeed(sender: string): void;
+  /** Newest first. */
+  list(limit: number): Rejection[];
+}
+
+const MAX_REJECTIONS = 500;
+const MAX_HEADERS = 64;
+const MAX_NAME_LENGTH = 100;
+const LOG_INTERVAL_MS = 60_000;
+
+/** Keeps the newest refused requests in memory, and logs a line a minute for each reason. */
+export function createRejectionLog(log: Log): RejectionLog {
+  const kept: Rejection[] = [];
+  const clocks = createClockCheck();
+  /** How many there were since the last line, by reason. */
+  const counts = new Map<string, number>();
+
+  return {
+    add(request, hook, error, details = {}) {
+      const rejection = toRejection(request, hook, error, details);
+      rejection.hint = clocks.fail(details.sender, details.skewSeconds);
+      if (!details.isThrottled || !countRepeated(request.client)) kept.push(rejection);
+      if (kept.length > MAX_REJECTIONS) kept.shift();
+      report(rejection);
+      return error;
+    },
+    succeed: clocks.succeed,
+    list: (limit) => kept.slice(-limit).toReversed(),
+  };
+
+  /** A client that is refused again and again must not push out all others. */
+  function countRepeated(client: string): boolean {
+    const last = kept.findLast((rejection) => rejection.client === client);
+    if (last) last.repeated = (last.repeated ?? 0) + 1;
+    return last !== undefined;
+  }
+
+  function report(rejection: Rejection): void {
+    const { reason } = rejection;
+    const count = counts.get(reason);
+    if (count === undefined) write(rejection, 1);
+    else counts.set(reason, count + 1);
+  }
+
+  function write({ reason, hook, client, hint }: Rejection, count: number): void {
+    log.warn("requests refused", { reason, count, hook, client, hint });
+    counts.set(reason, 0);
+    setTimeout(() => {
+      const more = counts.get(reason) ?? 0;
+      const last = kept.findLast((rejection) => rejection.reason === reason);
+      if (more > 0 && last) write(last, more);
+      else counts.delete(reason);
+    }, LOG_INTERVAL_MS).unref();
+  }
+}
+
+function toRejection(
+  { method, client, headers }: RefusedRequest,
+  hook: string | undefined,
+  error: HookError,
+  { reason }: RejectionDetails,
+): Rejection {
+  const size = headers["content-length"];
+  return {
+    at: Date.now(),
+    hook: hook && cutText(hook, MAX_NAME_LENGTH),
+    method,
+    reason: reason ?? (error.code === "not_found" ? "no_such_hook" : error.code),
+    message: error.message,
+    client,
+    headers: Object.keys(headers)
+      .slice(0, MAX_HEADERS)
+      .map((name) => cutText(name, MAX_NAME_LENGTH)),
+    size: size === undefined ? undefined : Number(size),
+  };
+}
+
+/** Two of them, so that a single old request is not taken for a clock. */
+const MIN_SKEWED = 2;
+const MAX_SPREAD_SECONDS = 60;
+
+/** Recognizes senders all of whose signatures are right, and whose times are wrong alike. */
+function createClockCheck(): {
+  fail(sender?: string, skewSeconds?: number): string | undefined;
+  succeed(sender: string): void;
+} {
+  /** The first of each sender's skews that are alike, and how many there are. */
+  const skewed = new Map<string, { first: number; count: number }>();
+
+  return {
+    fail(sender, skewSeconds) {
+      if (sender === undefined || skewSeconds === undefined) return undefined;
+      const known = skewed.get(sender);
+      const isAlike = known !== undefined && Math.abs(known.first - skewSeconds) <= MAX_SPREAD_SECONDS;
+      const now = isAlike ? { ...known, count: known.count + 1 } : { first: skewSeconds, count: 1 };
+      skewed.set(sender, now);
+      if (now.count < MIN_SKEWED) return undefined;
+      return `the sender's clock, or ours, is ${Math.abs(Math.round(skewSeconds))} s off`;
+    },
+    succeed(sender) {
+      skewed.delete(sender);
+    },
+  };
+}
