@@ -1,8 +1,8 @@
 /**
- * `npm run demo`: the main job on real input, for a person to read. The service runs as a separate process with a temporary
- * folder. The demo posts GitHub's example payloads and two mails, and prints what each led to.
+ * `npm run demo`: the main job on real input, for a person to read. The service runs as a separate process. The demo posts
+ * GitHub's example payloads and two mails, prints what each led to, and leaves a folder to continue in.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createClient, waitFor } from "../support/client.ts";
@@ -13,6 +13,7 @@ import { print, printField, printTitle } from "./print.ts";
 
 const tokens = { hookToken: "demo-hook-token-0123456789", gatewayToken: "demo-gateway-token-0123456789" };
 const folder = mkdtempSync(path.join(tmpdir(), "hookline-demo-"));
+const transformFile = path.join(folder, "transforms/check-run.ts");
 cpSync(path.join(import.meta.dirname, "setup"), folder, { recursive: true });
 
 const slack = await startSlack();
@@ -29,8 +30,8 @@ try {
 } finally {
   await service.end("SIGTERM");
   await slack.close();
-  rmSync(folder, { recursive: true, force: true });
 }
+printNextSteps();
 
 async function runDemo(): Promise<void> {
   print(`Hookline listens on ${service.url}. Its configuration and state are in ${folder}.`);
@@ -39,12 +40,28 @@ async function runDemo(): Promise<void> {
   const failedCheck = githubPayload("check_run", { action: "completed" });
   await show("Template: an issue was opened on GitHub", "github/issues", githubPayload("issues", { action: "opened" }));
   await show("Preset: two mails, one agent turn each", "mail", readMails());
+  printTitle("The transform of the next request: transforms/check-run.ts");
+  print(readFileSync(transformFile, "utf8").trimEnd().replace(/^/gm, "  "));
   await show("Sandboxed TypeScript: a check failed on GitHub", "github/checks", failedCheck);
 
   const tookMs = await editTransform();
   print(`\ntransforms/check-run.ts was edited. The service used the new code after ${tookMs} ms, without a restart.`);
   await show("The same check again, with the new code", "github/checks", failedCheck);
-  print("\nThis was the main job: request, mapping, durable action, agent turn, summary, delivery.");
+}
+
+/** The emulator has ended, so the configuration that is left does without Slack. */
+function printNextSteps(): void {
+  const config = path.join(folder, "webhooks.json5");
+  const lines = readFileSync(config, "utf8").split("\n");
+  writeFileSync(config, lines.filter((line) => !/slack/i.test(line)).join("\n"));
+  const webhooks = (command: string): string => `  npm run -s webhooks -- ${command} --config ${config}`;
+  printTitle("Continue with what the demo leaves");
+  print(`  export HOOK_TOKEN=${tokens.hookToken} GATEWAY_TOKEN=${tokens.gatewayToken}`);
+  print(`${webhooks("serve")} &`);
+  for (const command of ["events list", "runs list", "sessions show main"]) print(webhooks(command));
+  print(`  $EDITOR ${transformFile}   # takes effect when you save it`);
+  print(`  rm -r ${folder}`);
+  print("\nYour own hook: the quick start in README.md.");
 }
 
 /** Posts the payload, waits until it is done, and prints the result. */
@@ -54,20 +71,27 @@ async function show(title: string, hook: string, payload: unknown): Promise<void
   printField("request", `POST /hooks/${hook} (${JSON.stringify(payload).length} bytes) → ${status}`);
   const event = await hookline.settled(body.eventId);
   printField("mapping", event.mapping);
+  if (event.runs.length === 0) printField("action", event.status);
   for (const run of event.runs) {
     printField("action", `agent turn in session ${run.sessionKey}: ${run.action.message}`);
     printField("reply", run.reply);
+    printField("summary", `${summaryOf(run, event.entries)}\n(in the main session, inside a safety boundary)`);
     const delivery = event.deliveries.find((candidate: { runId: string }) => candidate.runId === run.id);
     printField("delivery", `${delivery.state} to ${delivery.route.channel} ${delivery.route.to}`);
   }
 }
 
+/** Without the safety boundary that surrounds the reply in it. */
+function summaryOf(run: { id: string }, entries: { role: string; runId?: string; text: string }[]): string {
+  const text = entries.find(({ role, runId }) => role === "system" && runId === run.id)?.text ?? "";
+  return text.replace(/SECURITY NOTICE[^]*?\n---\n/, "").replace(/\n<<<END[^]*/, "");
+}
+
 /** Changes the message of the transform. Resolves to the milliseconds until the service uses it. */
 async function editTransform(): Promise<number> {
-  const file = path.join(folder, "transforms/check-run.ts");
   const { config } = await hookline.api("/api/status");
   const savedAt = performance.now();
-  writeFileSync(file, readFileSync(file, "utf8").replace("message: `", "message: `Please triage: "));
+  writeFileSync(transformFile, readFileSync(transformFile, "utf8").replace("message: `", "message: `Please triage: "));
   await waitFor(async () => (await hookline.api("/api/status")).config.generation > config.generation);
   return Math.round(performance.now() - savedAt);
 }
