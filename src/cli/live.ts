@@ -58,7 +58,8 @@ export function createLiveView(io: CliIo, read: (id: string) => Promise<EventTim
     const outcome = event ? describeEvent(event, answer) : answer && describeAnswer(answer);
     if (!outcome || shown.get(id) === outcome[0]) return;
     remember(shown, id, outcome[0]);
-    print(io, ...toLines(outcome, (event && turnMs(event)) ?? answer?.durationMs));
+    const durationMs = (event && turnMs(event)) ?? (event?.status === "accepted" ? undefined : answer?.durationMs);
+    print(io, ...toLines(outcome, durationMs));
   }
 }
 
