@@ -4,6 +4,7 @@ import { startJsonServer } from "../../test/support/json-server.ts";
 import { startTokenServer } from "../../test/support/token-server.ts";
 import { mailFailureOf } from "../contracts/mail.ts";
 import { createAccessTokens } from "./oauth.ts";
+import type { RefreshTokens } from "./source.ts";
 
 const CLIENT = { clientId: "hookline", clientSecret: "client-secret", refreshToken: "refresh-1" };
 const never = new AbortController().signal;
@@ -66,6 +67,47 @@ test("a new refresh token replaces the old one", async () => {
   await tokens.get(never);
   await tokens.get(never);
   expect(requests.map((request) => request["refresh_token"])).toEqual(["refresh-1", "refresh-2"]);
+});
+
+describe("a stored refresh token", () => {
+  const ROTATED = { access_token: "a", expires_in: 1, refresh_token: "refresh-2" };
+
+  function createStored(): RefreshTokens & { tokens: Map<string, string> } {
+    const tokens = new Map<string, string>();
+    return {
+      tokens,
+      find: async (configured) => tokens.get(configured),
+      replace: async (configured, token) => void tokens.set(configured, token),
+    };
+  }
+
+  test("is used after a restart, until another one is configured", async () => {
+    const { tokenUrl, requests } = await startTokenServer(ROTATED);
+    const stored = createStored();
+    await createAccessTokens({ ...CLIENT, tokenUrl }).get(never, stored);
+    await createAccessTokens({ ...CLIENT, tokenUrl }).get(never, stored);
+    await createAccessTokens({ ...CLIENT, refreshToken: "refresh-9", tokenUrl }).get(never, stored);
+    expect(requests.map((request) => request["refresh_token"])).toEqual(["refresh-1", "refresh-2", "refresh-9"]);
+  });
+
+  test("that is refused gives way to the configured one", async () => {
+    const { tokenUrl, requests } = await startTokenServer({ status: 400, body: { error: "invalid_grant" } }, ROTATED);
+    const stored = createStored();
+    stored.tokens.set("refresh-1", "from-a-backup");
+    expect(await createAccessTokens({ ...CLIENT, tokenUrl }).get(never, stored)).toBe("a");
+    expect(requests.map((request) => request["refresh_token"])).toEqual(["from-a-backup", "refresh-1"]);
+    expect(stored.tokens.get("refresh-1")).toBe("refresh-2");
+  });
+
+  test("that cannot be written is written at the next attempt", async () => {
+    const { tokenUrl } = await startTokenServer(ROTATED, { ...ROTATED, refresh_token: "refresh-3" });
+    const stored = createStored();
+    const full = { ...stored, replace: () => Promise.reject(new Error("disk is full")) };
+    const tokens = createAccessTokens({ ...CLIENT, tokenUrl });
+    await expect(tokens.get(never, full)).rejects.toThrow("disk is full");
+    expect(await tokens.get(never, stored)).toBe("a");
+    expect(stored.tokens.get("refresh-1")).toBe("refresh-3");
+  });
 });
 
 test("an id token is ignored", async () => {

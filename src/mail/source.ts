@@ -90,6 +90,15 @@ export interface FollowOptions {
   authservId: string | undefined;
   /** Ends the iteration, or makes it reject with anything. */
   signal: AbortSignal;
+  /** Absent: a refresh token that the server replaces is kept in memory only. */
+  refreshTokens?: RefreshTokens;
+}
+
+/** Keeps the refresh tokens of a mailbox that a server replaced, across restarts. */
+export interface RefreshTokens {
+  /** What replaced a configured token; undefined: nothing so far. */
+  find(configured: string): Promise<string | undefined>;
+  replace(configured: string, token: string): Promise<void>;
 }
 
 /** Reads a mailbox. To add one, write a `DriverDefinition` for it, and a line in `sources.ts` or in a plugin. */

@@ -90,6 +90,18 @@ export function describeMailStore(name: string, open: OpenMailStore): void {
       expect(await store.findKnown([one, other])).toEqual(new Set([one]));
     });
 
+    test("keeps the refresh token that replaced the configured one", async () => {
+      const first = await start();
+      expect(await first.refreshTokens.find("configured")).toBeUndefined();
+      await first.refreshTokens.replace("configured", "second");
+      await first.refreshTokens.replace("configured", "third");
+      await close(first);
+      const { refreshTokens } = await start();
+      expect(await refreshTokens.find("configured")).toBe("third");
+      expect(await refreshTokens.find("another")).toBeUndefined();
+      expect(await (await start({ mailbox: BOB })).refreshTokens.find("configured")).toBeUndefined();
+    });
+
     test("belongs to one opener until it is closed", async () => {
       const first = await start();
       expect(await open({ folder, mailbox: ANN })).toBeUndefined();

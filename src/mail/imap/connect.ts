@@ -4,6 +4,7 @@ import { MailError } from "../../errors.ts";
 import { withTimeout } from "../../shared/async.ts";
 import { createAccessTokens } from "../oauth.ts";
 import { connectionLost, toMailError } from "./errors.ts";
+import type { RefreshTokens } from "../source.ts";
 import type { ImapOptions } from "./options.ts";
 
 /** How a server is reached, with the defaults filled in. */
@@ -36,20 +37,20 @@ export function toMailboxUrl({ host, port, tls, user }: ImapServer): string {
 }
 
 /** Opens a connection that is logged in and ends with the signal. Rejects with a `MailError`. */
-export type Login = (signal: AbortSignal) => Promise<ImapFlow>;
+export type Login = (signal: AbortSignal, refreshTokens?: RefreshTokens) => Promise<ImapFlow>;
 
 export function createLogin(server: ImapServer, { password, oauth }: ImapOptions): Login {
   if (!oauth) return (signal) => connect(server, { pass: password }, signal);
   const tokens = createAccessTokens({ ...oauth, tokenUrl: oauth.tokenUrl ?? "" });
-  return async function logInWithToken(signal) {
-    const accessToken = await tokens.get(signal);
+  return async function logInWithToken(signal, refreshTokens) {
+    const accessToken = await tokens.get(signal, refreshTokens);
     try {
       return await connect(server, { accessToken }, signal);
     } catch (error) {
       if (!(error instanceof MailError && error.kind === "login")) throw error;
       // The token may have been revoked before its end: try once more with a new one.
       tokens.forget(accessToken);
-      return connect(server, { accessToken: await tokens.get(signal) }, signal);
+      return connect(server, { accessToken: await tokens.get(signal, refreshTokens) }, signal);
     }
   };
 }

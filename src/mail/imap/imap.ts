@@ -29,7 +29,7 @@ export function createImap(options: ImapOptions, timings: Partial<Timing> = {}):
   }
 
   async function* follow(folder: string, request: FollowOptions): AsyncGenerator<MailBatch> {
-    const client = await logIn(request.signal);
+    const client = await logIn(request.signal, request.refreshTokens);
     try {
       yield* followFolder(client, folder, { options: request, timing, failures });
     } catch (error) {

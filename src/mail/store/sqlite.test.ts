@@ -55,10 +55,10 @@ describe("a file that cannot be used is an error that names it", () => {
   test("the file of a newer program, which is not touched", async () => {
     const file = path.join(folder, "mail.db");
     const newer = new DatabaseSync(file);
-    newer.exec("PRAGMA user_version = 2");
+    newer.exec("PRAGMA user_version = 3");
     newer.close();
     const before = readFileSync(file);
-    expect((await problemOf()).message).toContain("schema version 2");
+    expect((await problemOf()).message).toContain("schema version 3");
     expect(readFileSync(file)).toEqual(before);
     expect(readdirSync(folder).filter((name) => name.startsWith("mail.db"))).toEqual(["mail.db"]);
   });

@@ -54,6 +54,13 @@ function createMailStore(
     folder: async (name) => readFolder(database, mailbox, name),
     findKnown: async (ids) => new Set(ids.filter((id) => isKnown(database, mailbox, id))),
     settle: async (settlement) => transact(database, () => settle(database, { mailbox, maxKnown }, settlement)),
+    refreshTokens: {
+      find: async (configured) => findToken(database, mailbox, configured),
+      async replace(configured, token) {
+        const statement = "INSERT OR REPLACE INTO refresh_tokens (mailbox, configured, token) VALUES (?, ?, ?)";
+        database.run(statement, mailbox, toDigest(mailbox, configured), token);
+      },
+    },
     async close() {
       database.close();
       release();
@@ -76,6 +83,12 @@ function readFolder(database: Database, mailbox: string, name: string): StoredFo
     position: optional(text, row?.position),
     setAside: integer(row?.set_aside),
   };
+}
+
+function findToken({ get }: Database, mailbox: string, configured: string): string | undefined {
+  const statement = "SELECT token FROM refresh_tokens WHERE mailbox = ? AND configured = ?";
+  const row = get(statement, mailbox, toDigest(mailbox, configured));
+  return row && text(row.token);
 }
 
 /** Ids that earlier versions stored have no digest behind `#`. Such an entry counts once: it then becomes that of this mail. */
@@ -136,9 +149,17 @@ const VERSION_1 = `
   ) STRICT, WITHOUT ROWID;
 `;
 
+const VERSION_2 = `
+  CREATE TABLE refresh_tokens (
+    mailbox TEXT PRIMARY KEY,
+    configured BLOB NOT NULL,         -- digest of the configured token that it replaces
+    token TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`;
+
 /** FULL: a commit returns once the write-ahead log is on disk. */
 const SCHEMA: Schema = {
   what: "mail store",
-  migrations: [VERSION_1],
+  migrations: [VERSION_1, VERSION_2],
   pragmas: "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL",
 };

@@ -1,3 +1,5 @@
+import type { RefreshTokens } from "../source.ts";
+
 /**
  * What the mail watch stores of one mailbox between starts. Only one process has the store of a mailbox open. Each call
  * rejects if the store cannot be read or written.
@@ -9,6 +11,7 @@ export interface MailStore {
   findKnown(ids: string[]): Promise<Set<string>>;
   /** Stores all of it, or nothing; resolves once it is on disk. */
   settle(settlement: Settlement): Promise<void>;
+  refreshTokens: RefreshTokens;
   close(): Promise<void>;
 }
 

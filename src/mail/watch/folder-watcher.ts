@@ -54,7 +54,9 @@ async function follow(
   const since = Math.floor((startedAt - lookbackMs) / 1000) * 1000;
   // If the store fails, the mails count as new: `processBatch` asks the store again before it posts.
   const findKnown = (ids: string[]): Promise<Set<string>> => store.findKnown(ids).catch(() => new Set());
-  const batches = source.follow(folder, { position, since, findKnown, batchSize, maxBytes, authservId, signal });
+  const limits = { since, batchSize, maxBytes, authservId };
+  const { refreshTokens } = store;
+  const batches = source.follow(folder, { position, findKnown, refreshTokens, ...limits, signal });
   for await (const batch of batches) {
     backoff.received(batch.mails.length);
     await processBatch(batch, context);
