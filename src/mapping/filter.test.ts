@@ -10,14 +10,17 @@ const mapping: MappingInput = {
   events: ["issue.*", "push", "*.failed"],
   ignore: [
     { value: "{{sender.type}}", is: "bot", reason: "a bot sent it" },
+    { value: "{{ref}}", isNot: ["", "refs/heads/{{main}}", "v*"], reason: "it is another branch" },
     { value: "{{#each labels}}{{name}}\n{{/each}}", is: ["wip", "on-*-hold"], reason: "it has an ignored label" },
   ],
 };
-const post = (payload: object) => resolve("x", { title: "T", ...payload }, { mappings: [mapping] });
+const post = (payload: object) =>
+  resolve("x", { title: "T", main: "trunk", ref: "refs/heads/trunk", ...payload }, { mappings: [mapping] });
 
 test.each([
   [{ kind: "issue", action: "opened" }, "issue.opened"],
   [{ kind: "PUSH" }, "PUSH"],
+  [{ kind: "push", ref: "v1" }, "push"],
   [{ kind: "run", action: "failed", labels: [{ name: "bug" }] }, "run.failed"],
 ])("%j leads to an action", async (payload, event) => {
   expect(await post(payload)).toMatchObject({ event, actions: [{ message: "T" }], reason: undefined });
@@ -27,6 +30,8 @@ test.each([
   [{ kind: "star", action: "created" }, "the event star.created is not one of events"],
   [{ kind: "pushed" }, "the event pushed is not one of events"],
   [{}, "the event without a name is not one of events"],
+  [{ kind: "push", ref: "refs/heads/x" }, "it is another branch (refs/heads/x)"],
+  [{ kind: "push", ref: "" }, "it is another branch"],
   [{ kind: "push", sender: { type: "Bot" } }, "a bot sent it (Bot)"],
   [{ kind: "push", labels: [{ name: "bug" }, { name: "WIP" }] }, "it has an ignored label (WIP)"],
   [{ kind: "push", labels: [{ name: "on-a-long-hold" }] }, "it has an ignored label (on-a-long-hold)"],
@@ -40,6 +45,7 @@ test("each item has its own reason, and the first is shown if none is left", asy
     forEach: "items",
     event: "{{item}}",
     events: ["a"],
+    ignore: [],
     messageTemplate: "{{item}}",
   };
   const mappings = [each];

@@ -16,7 +16,7 @@ export interface Filter {
 export function compileFilter({ event, events, ignore = [] }: MappingInput, report: Report): Filter {
   const name = event === undefined ? undefined : compileField("event", event, report);
   const isWanted = events && compileGlobs(events);
-  const rules = ignore.map((rule, index) => compileRule(rule, `ignore[${index}].value`, report));
+  const rules = ignore.map((rule, index) => compileRule(rule, `ignore[${index}]`, report));
   if (events && event === undefined) report.problem("events", "Set event too: the template of the event's name.");
   return {
     nameEvent: (context, budget) => toOneLine(name?.render(context, budget) ?? "") || undefined,
@@ -33,14 +33,27 @@ export function compileFilter({ event, events, ignore = [] }: MappingInput, repo
 
 type Rule = (context: object, budget: Budget) => string | undefined;
 
-function compileRule({ value, is, reason }: IgnoreInput, key: string, report: Report): Rule {
-  const template: Template | undefined = compileField(key, value, report);
-  const matches = compileGlobs([is].flat());
+function compileRule({ value, is, isNot, reason }: IgnoreInput, key: string, report: Report): Rule {
+  const template = compileField(`${key}.value`, value, report);
+  const matches = compileGlobs([is ?? []].flat());
+  const wanted = isNot && compileField(`${key}.isNot`, [isNot].flat().join("\n"), report);
   return (context, budget) => {
-    const lines = template?.render(context, budget).split("\n") ?? [];
-    const found = lines.map((line) => line.trim()).find((line) => line !== "" && matches(line));
-    return found === undefined ? undefined : `${reason} (${cutText(toOneLine(found), MAX_SHOWN)})`;
+    const lines = renderLines(template, context, budget);
+    const found = lines.find(matches);
+    if (found !== undefined) return toReason(reason, found);
+    if (!wanted || lines.some(compileGlobs(renderLines(wanted, context, budget)))) return undefined;
+    return toReason(reason, lines[0]);
   };
+}
+
+/** The lines of a rendered text that are not blank. */
+function renderLines(template: Template | undefined, context: object, budget: Budget): string[] {
+  const lines = template?.render(context, budget).split("\n") ?? [];
+  return lines.map((line) => line.trim()).filter((line) => line !== "");
+}
+
+function toReason(reason: string, found: string | undefined): string {
+  return found === undefined ? reason : `${reason} (${cutText(toOneLine(found), MAX_SHOWN)})`;
 }
 
 type IgnoreInput = NonNullable<MappingInput["ignore"]>[number];

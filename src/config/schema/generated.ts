@@ -552,9 +552,13 @@ export interface MappingInput {
      */
     value: string;
     /**
-     * The values that are ignored, in any case; * stands for any characters.
+     * Ignored if a line is one of these, in any case; * stands for any characters.
      */
-    is: string | string[];
+    is?: string | string[];
+    /**
+     * Ignored if no line is one of these. Templates.
+     */
+    isNot?: string | string[];
     /**
      * Shown with the skipped event.
      */
