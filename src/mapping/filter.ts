@@ -16,7 +16,7 @@ export interface Filter {
 export function compileFilter({ event, events, ignore = [] }: MappingInput, report: Report): Filter {
   const name = event === undefined ? undefined : compileField("event", event, report);
   const isWanted = events && compileGlobs(events);
-  const rules = ignore.map((rule, index) => compileRule(rule, `ignore[${index}]`, report));
+  const rules = compileRules(ignore, report);
   if (events && event === undefined) report.problem("events", "Set event too: the template of the event's name.");
   return {
     nameEvent: (context, budget) => toOneLine(name?.render(context, budget) ?? "") || undefined,
@@ -29,6 +29,17 @@ export function compileFilter({ event, events, ignore = [] }: MappingInput, repo
       return undefined;
     },
   };
+}
+
+/** The mappings of a preset share most rules. */
+const compiled = new WeakMap<IgnoreInput[], Rule[]>();
+
+function compileRules(ignore: IgnoreInput[], report: Report): Rule[] {
+  const known = compiled.get(ignore);
+  if (known) return known;
+  const rules = ignore.map((rule, index) => compileRule(rule, `ignore[${index}]`, report));
+  compiled.set(ignore, rules);
+  return rules;
 }
 
 type Rule = (context: object, budget: Budget) => string | undefined;

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { appendSegment, isObject, isWithin, toKeyPath } from "../../shared/json.ts";
+import { appendSegment, isObject, isWithin, readOwn, toKeyPath } from "../../shared/json.ts";
 import type { Source } from "../parse/source.ts";
-import { error, type Finding } from "../rules/finding.ts";
+import { error, type Finding, warning } from "../rules/finding.ts";
 import type { MappingInput, Preset } from "../schema/generated.ts";
 import { assembleReferences } from "../schema/assemble.ts";
 import { didYouMean, type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
@@ -86,10 +86,15 @@ function expandPreset(
   const readFile = (name: string): string => readFileSync(path.join(folder, name), "utf8");
   const only = mailbox?.only && mailbox.settings.name;
   const suffix = only === undefined ? "" : `-${only}`;
+  const fill = (part: object, key: string) => fillParameters(part, key, { parameters, readFile });
+  // Once, so that the mappings share what they have in common.
+  const common = fill(toCommon(preset, parameters), "common");
   for (const [index, template] of preset.mappings.entries()) {
     // With the suffix, a problem with a value finds the mailbox that it came from.
     const key = `mappings[${index}]${suffix}`;
-    const { value, uses } = fillParameters(toWhole(template, preset, parameters), key, { parameters, readFile });
+    const own = fill(without(template, parameters), key);
+    const value = merge(common.value, own.value);
+    const uses = [...common.uses.map((part) => ({ ...part, key: part.key.replace("common", key) })), ...own.uses];
     const problems = createMappingCheck(drivers)(value);
     const refusals = problems.map((problem) => toFinding(problem, index));
     const findings = [...checkDeclared(uses, parameters, preset), ...refusals];
@@ -102,13 +107,30 @@ function expandPreset(
     const mapping = parameters.get("fields")?.value === "full" ? withPayload(value) : value;
     loaded.mappings.push({ mapping, id, preset: preset.name, file, key, transformsDir: folder, baseDir: folder });
   }
+  if (preset.common?.["auth"] !== undefined && !parameters.has("secret")) {
+    const message = `without a secret, "${preset.name}" accepts only requests with the hook token, which few senders can add: set with.secret`;
+    loaded.findings.push(warning(use.key, message));
+  }
 }
 
-/** A mapping with what all mappings of its preset have in common, and with the settings that are given. */
-function toWhole(template: object, { common = {} }: Preset, parameters: ReadonlyMap<string, Parameter>): object {
-  const match = { path: { $param: "path" }, ...toObject(common["match"]), ...toObject(Reflect.get(template, "match")) };
+/** What all mappings of a preset have in common, with its path and the settings that are given. */
+function toCommon({ common = {} }: Preset, parameters: ReadonlyMap<string, Parameter>): object {
+  const match = { path: { $param: "path" }, ...toObject(common["match"]) };
   const given = SETTINGS.filter((name) => parameters.has(name)).map((name) => [name, { $param: name }]);
-  return { ...common, ...template, match, ...Object.fromEntries(given) };
+  // Without a secret, the sender needs the hook token.
+  const auth = parameters.has("secret") ? common["auth"] : undefined;
+  return { ...common, auth, match, ...Object.fromEntries(given) };
+}
+
+/** A mapping without the settings that are given, which replace its own. */
+function without(template: object, parameters: ReadonlyMap<string, Parameter>): object {
+  const isReplaced = (name: string): boolean => parameters.has(name) && SETTINGS.some((setting) => setting === name);
+  return Object.fromEntries(Object.entries(template).filter(([name]) => !isReplaced(name)));
+}
+
+function merge(common: unknown, own: unknown): object {
+  const match = { ...toObject(readOwn(common, "match")), ...toObject(readOwn(own, "match")) };
+  return { ...toObject(common), ...toObject(own), match };
 }
 
 function toObject(value: unknown): object {

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { isObject } from "../../shared/json.ts";
 import { type PresetFile, readPreset } from "./file.ts";
-import { toParametersSchema } from "./parameters.ts";
+import { SETTINGS, toParametersSchema } from "./parameters.ts";
 
 /** The page of a preset as Markdown: its `page.md`, then events, options and example from its data and samples. */
 export function writePresetPage(name: string, root?: string): string {
@@ -27,16 +27,22 @@ function toList(names: string[]): string {
 
 function writeOptions({ preset }: PresetFile): string[] {
   const { properties } = toParametersSchema(preset);
-  const rows = Object.entries(properties).flatMap(([name, schema]) =>
+  const isSetting = (name: string): boolean => SETTINGS.some((setting) => setting === name);
+  const own = Object.entries(properties).filter(([name]) => !isSetting(name));
+  const rows = own.flatMap(([name, schema]) =>
     isObject(schema["properties"])
       ? Object.entries(schema["properties"]).map(([key, child]) => toRow(`${name}.${key}`, child, preset))
       : [toRow(name, schema, preset)],
   );
-  return ["## Options", ["| Option | Default | Meaning |", "|---|---|---|", ...rows].join("\n")];
+  return [
+    "## Options",
+    ["| Option | Default | Meaning |", "|---|---|---|", ...rows].join("\n"),
+    `As every preset, it also takes ${toList([...SETTINGS])}, which replace its own.`,
+  ];
 }
 
-function toRow(name: string, schema: unknown, { common, events }: PresetFile["preset"]): string {
-  const { default: usual = common?.[name], description = "" } = isObject(schema) ? schema : {};
+function toRow(name: string, schema: unknown, { events }: PresetFile["preset"]): string {
+  const { default: usual, description = "" } = isObject(schema) ? schema : {};
   const shown = usual === undefined || (events && name === "events") ? "" : toCell(usual);
   return `| \`${name}\` | ${shown} | ${String(description).replaceAll("|", "\\|")} |`;
 }

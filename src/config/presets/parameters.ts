@@ -69,7 +69,7 @@ function toEventsSchema({ known, default: usual }: NonNullable<Preset["events"]>
   const families = known.filter((event) => event.includes(".")).map((event) => event.replace(/\.[^.]*$/, ".*"));
   return {
     type: "array",
-    items: { enum: ["*", ...new Set(families), ...known] },
+    items: { enum: [...new Set(["*", ...families, ...known])] },
     default: usual,
     description: "The events that lead to an action.",
   };

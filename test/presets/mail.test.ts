@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { resolve } from "./support/mapping.ts";
-import { readConfig } from "../src/config/load.ts";
-import type { MappingSource } from "../src/config/types.ts";
-import type { Resolution } from "../src/types.ts";
+import { resolve } from "../support/mapping.ts";
+import { readConfig } from "../../src/config/load.ts";
+import type { MappingSource } from "../../src/config/types.ts";
+import type { Resolution } from "../../src/types.ts";
 
 describe("mail", () => {
   const mail = { id: "a1", from: "ann@example.com", subject: "S", snippet: "short" };

@@ -1,0 +1,116 @@
+/** Runs every example payload that GitHub publishes through the preset. */
+import { createRequire } from "node:module";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { AgentAction, Resolution } from "../../src/types.ts";
+import { usePreset } from "../support/preset.ts";
+
+interface Example {
+  name: string;
+  examples: Record<string, unknown>[];
+}
+const published: Example[] = createRequire(import.meta.url)("@octokit/webhooks-examples");
+const examples = published.flatMap(({ name, examples: payloads }) =>
+  payloads.map((payload, index) => ({ title: `${name} ${index}`, name, payload })),
+);
+
+type Post = (event: string, payload: unknown) => Promise<Resolution>;
+
+async function open(options: object = {}): Promise<Post> {
+  const post = await usePreset("github", options);
+  return (event, payload) => post(payload, { "x-github-event": event, "x-github-delivery": "d1" });
+}
+
+describe("with every event wanted", () => {
+  let post: Post;
+  beforeAll(async () => {
+    post = await open({
+      events: ["*"],
+      ignore: { bots: false, drafts: false, successes: false, otherPushes: false },
+    });
+  });
+
+  test.each(examples)("$title is a message with a session, or skipped for a reason", async ({ name, payload }) => {
+    const { actions, reason, event, idempotency } = await post(name, payload);
+    expect(event).toBe(typeof payload["action"] === "string" ? `${name}.${payload["action"]}` : name);
+    if (actions.length === 0) {
+      expect(reason).toMatch(/^(it only tests|it deletes a branch|workflow_run tells|the review has no text)/);
+      return;
+    }
+    const [action] = actions as AgentAction[];
+    expect(idempotency?.keys).toEqual(["d1"]);
+    expect(action?.sessionKey).toMatch(/^hook:github:[^:#]+\S*$/);
+    const message = action?.message ?? "";
+    expect(message).toMatch(/^GitHub: \w/);
+    expect(message.length).toBeLessThanOrEqual(4000);
+    expect(message).not.toMatch(/\[object |\n\n\n|undefined|[:,] \n|[ (]null\b/);
+  });
+});
+
+test("by default only these events lead to actions", async () => {
+  const post = await open();
+  const acted = new Set<string>();
+  for (const { name, payload } of examples) {
+    const { actions, event, reason } = await post(name, payload);
+    if (actions.length > 0) acted.add(event ?? "");
+    else expect(reason).toBeTruthy();
+  }
+  expect([...acted].toSorted()).toEqual([
+    "code_scanning_alert.created",
+    "code_scanning_alert.reopened",
+    "commit_comment.created",
+    "dependabot_alert.created",
+    "discussion.created",
+    "discussion_comment.created",
+    "issue_comment.created",
+    "issues.opened",
+    "issues.reopened",
+    "pull_request.opened",
+    "pull_request.ready_for_review",
+    "pull_request.reopened",
+    "pull_request.review_requested",
+    "pull_request_review_comment.created",
+    "push",
+    "release.published",
+    "workflow_run.completed",
+  ]);
+});
+
+const repository = { full_name: "acme/shop", default_branch: "main" };
+const person = { login: "ann", type: "User" };
+const pull = { number: 4, title: "T", base: { ref: "main" }, labels: [{ name: "WIP" }] };
+const opened = { action: "opened", pull_request: pull, repository, sender: person };
+
+test.each([
+  [{ self: "Ann" }, "pull_request", opened, "the agent itself did it (ann)"],
+  [{ senders: ["a*"] }, "pull_request", opened, "its sender is ignored (ann)"],
+  [{ labels: ["wip"] }, "pull_request", opened, "it has an ignored label (WIP)"],
+  [{ branches: ["main"] }, "pull_request", opened, "it is about an ignored branch (main)"],
+  [{}, "pull_request", { ...opened, sender: { login: "x[bot]" } }, "a bot did it (x[bot])"],
+  [{}, "push", { ref: "refs/tags/v1", repository, commits: [{}] }, "it is not to the default branch (refs/tags/v1)"],
+])("ignore %j skips %s", async (ignore, event, payload, reason) => {
+  expect(await (await open({ ignore }))(event, payload)).toMatchObject({ actions: [], reason });
+});
+
+test("a pull request, its comments and its failed runs are one conversation", async () => {
+  const post = await open();
+  const issue = { number: 4, pull_request: {} };
+  const comment = { body: "Why?", user: person };
+  const run = { conclusion: "failure", head_branch: "fix", pull_requests: [{ number: 4 }] };
+  const events: [string, object][] = [
+    ["pull_request", opened],
+    ["issue_comment", { action: "created", issue, comment, repository, sender: person }],
+    ["pull_request_review", { ...opened, action: "submitted", review: { state: "approved" } }],
+    ["workflow_run", { action: "completed", workflow_run: run, repository, sender: person }],
+  ];
+  for (const [event, payload] of events) {
+    expect((await post(event, payload)).actions).toMatchObject([{ sessionKey: "hook:github:acme/shop#4" }]);
+  }
+});
+
+test("fields full adds the payload, instructions replaces the preset's own", async () => {
+  const post = await open({ fields: "full", instructions: "Be brief." });
+  const { actions } = await post("pull_request", opened);
+  expect(actions).toMatchObject([
+    { instructions: "Be brief.", message: expect.stringContaining(JSON.stringify(opened)) },
+  ]);
+});

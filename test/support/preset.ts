@@ -1,0 +1,22 @@
+import { readConfig } from "../../src/config/load.ts";
+import { createMappingIndex } from "../../src/mapping/match.ts";
+import { resolveRequest } from "../../src/mapping/resolve.ts";
+import type { Resolution } from "../../src/types.ts";
+import { toCompiled, toRequest } from "./mapping.ts";
+
+/** Sends requests through a preset with these options. It must not use a transform. */
+export async function usePreset(
+  name: string,
+  options: object = {},
+): Promise<(payload: unknown, headers?: Record<string, string>) => Promise<Resolution>> {
+  const presets = [{ use: name, with: { ...options } }];
+  const { config, problems } = await readConfig({ hooks: { presets } }, {});
+  if (problems.length > 0) throw new Error(JSON.stringify(problems));
+  const mappings = createMappingIndex(config.hooks.mappings.map((source) => toCompiled(source)));
+  const hook = mappings.mappings[0]?.match.path ?? "";
+  const run = (): never => {
+    throw new Error("the preset uses a transform");
+  };
+  return (payload, headers = {}) =>
+    resolveRequest(toRequest(hook, payload, { headers }), { mappings, config, channels: undefined, run });
+}
