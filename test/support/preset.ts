@@ -1,5 +1,5 @@
 import { readConfig } from "../../src/config/load.ts";
-import { createMappingIndex } from "../../src/mapping/match.ts";
+import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
 import { resolveRequest } from "../../src/mapping/resolve.ts";
 import type { Resolution } from "../../src/types.ts";
 import { toCompiled, toRequest } from "./mapping.ts";

@@ -53,9 +53,9 @@ function toCell(value: unknown): string {
   return text.includes("{{") || typeof value !== "string" ? `\`${text}\`` : text.replaceAll("|", "\\|");
 }
 
-/** The message of the first sample that leads to an action. */
-function writeExample({ folder }: PresetFile): string[] {
-  const files = globSync("samples/*.expected.json", { cwd: folder }).toSorted();
+/** The message of a sample that leads to an action. */
+function writeExample({ preset, folder }: PresetFile): string[] {
+  const files = globSync(`samples/${preset.example ?? "*"}.expected.json`, { cwd: folder }).toSorted();
   const actions = files.flatMap((file) => {
     const value: unknown = JSON.parse(readFileSync(path.join(folder, file), "utf8"));
     return [isObject(value) ? value["actions"] : value].flat();

@@ -185,6 +185,10 @@ export interface Preset {
    */
   defaultsFrom?: "hooks.mail";
   /**
+   * The sample that the page shows. Default: the first that leads to an action.
+   */
+  example?: string;
+  /**
    * What all mappings have in common. A mapping's own field replaces one of the same name, except in match.
    */
   common?: {
