@@ -28,6 +28,7 @@ const ALLOWED: Record<string, string[]> = {
   "types.ts": [],
   "errors.ts": [],
   "plugin.ts": [],
+  "embedding.ts": [],
   shared: ["errors.ts"],
   telemetry: [],
   config: ["types.ts", "errors.ts", "shared", "agents", "channels", "mail", "providers"],

@@ -1,4 +1,8 @@
-import type { LogLine } from "./types.ts";
+/** A line that a transform wrote to its `console`. */
+export interface LogLine {
+  level: "debug" | "log" | "info" | "warn" | "error";
+  text: string;
+}
 
 /** For what is likely over in a moment. */
 const RETRY_SOON = { "Retry-After": "1" };

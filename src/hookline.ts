@@ -1,9 +1,9 @@
 import { splitText } from "./channels/split.ts";
 import { type ReadConfig, readConfig } from "./config/load.ts";
 import { packageVersion } from "./config/package.ts";
-import type { UserConfig } from "./config/schema/generated.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { createParsers } from "./ingress/parse-body.ts";
+import type { Hookline, HooklineOptions } from "./embedding.ts";
 import { createServer } from "./ingress/server.ts";
 import { openJournal } from "./journal/open.ts";
 import { createSweeper } from "./journal/sweeper.ts";
@@ -22,39 +22,20 @@ import { createSandbox } from "./transforms/sandbox/sandbox.ts";
 /** How long `close` waits for turns and deliveries in flight, in milliseconds; the rest runs again after the next start. */
 export const CLOSE_MS = 30_000;
 
-export interface HooklineOptions {
-  /** A configuration, or the path of its file, which is read again at every reload. */
-  config: string | UserConfig;
-  /** The values of `${NAME}`. Default: the environment of the process. */
-  env?: NodeJS.ProcessEnv;
-  /** Override `gateway.host` and `gateway.port`. */
-  host?: string;
-  port?: number;
-  /** Reload when a file of the configuration changes. Default: true. */
-  watch?: boolean;
+/** What only the command line uses, beside what every program does. */
+export interface HooklineServiceOptions extends HooklineOptions {
   /** Is called as requests are answered and executed. On a terminal it replaces the log's lines about them. */
   follower?: RequestFollower;
 }
 
-export interface Hookline {
-  /** Opens the port, then starts to execute what the journal holds and to watch the configured mailbox. */
-  listen(): Promise<{ url: string; port: number }>;
-  /** Serves a request without a socket. The first one also starts to execute what the journal holds. */
-  handle(request: Request): Promise<Response>;
-  /** Replaces the program with a new one built from the configuration, or throws a `ConfigError` and keeps the old one. */
-  reload(): Promise<void>;
-  /** The compiled configuration in use, with its warnings. */
+export interface HooklineService extends Hookline {
   program(): Program;
   /** What was received, and what has become of it so far; undefined if unknown. */
   event(id: string): Promise<EventTimeline | undefined>;
-  /** What `close` would wait for. */
-  inFlight(): { turns: number; deliveries: number };
-  /** Refuses new requests, finishes what is in flight, closes everything. */
-  close(): Promise<void>;
 }
 
 /** Wires the steps together. Throws a `ConfigError` with all problems that keep the service from starting. */
-export async function createHookline(options: HooklineOptions): Promise<Hookline> {
+export async function createHookline(options: HooklineServiceOptions): Promise<HooklineService> {
   const startedAt = Date.now();
   const load = createLoad(options);
   const { log: logSettings, store } = (await load()).config;

@@ -1,8 +1,10 @@
+import type { Hookline, HooklineOptions } from "./embedding.ts";
+import { createHookline as createService } from "./hookline.ts";
 import type { UserConfig } from "./config/schema/generated.ts";
 
-/** What a program imports. */
-export { createHookline } from "./hookline.ts";
-export type { Hookline, HooklineOptions } from "./hookline.ts";
+// What a program imports. None of these types needs those of Node.
+
+export type { Hookline, HooklineOptions } from "./embedding.ts";
 export { ConfigError, DriverError, HookError, MailError } from "./errors.ts";
 export type { ConfigProblem } from "./errors.ts";
 export type { AgentDriver, AgentReply, AgentTurn, HistoryEntry } from "./agents/driver.ts";
@@ -34,6 +36,11 @@ export type {
 } from "./providers/provider.ts";
 export type { ActionOverride, MappingInput, UserConfig } from "./config/schema/generated.ts";
 export type { Transform, TransformInput, TransformResult } from "./transforms/author.ts";
+
+/** Builds the service, which does not listen yet. Throws a `ConfigError` with all problems that keep it from starting. */
+export function createHookline(options: HooklineOptions): Promise<Hookline> {
+  return createService(options);
+}
 
 /** Gives an editor the configuration's types; returns it as it is. */
 export function defineConfig(config: UserConfig): UserConfig {

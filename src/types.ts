@@ -1,3 +1,5 @@
+import type { LogLine } from "./errors.ts";
+
 /**
  * The request path as types:
  *
@@ -131,11 +133,7 @@ export interface Resolution {
   log: LogLine[];
 }
 
-/** A line that a transform wrote to its `console`. */
-export interface LogLine {
-  level: "debug" | "log" | "info" | "warn" | "error";
-  text: string;
-}
+export type { LogLine };
 
 /** An accepted action as answers show it. */
 export interface ActionReceipt {

@@ -49,6 +49,16 @@ test("has the types that public-types.txt shows", async () => {
   await expect(text).toMatchFileSnapshot("public-types.txt");
 });
 
+test("its types compile with all library checks, and without those of Node", async () => {
+  const project = path.join(home, "typed");
+  mkdirSync(project);
+  const compilerOptions = { module: "nodenext", strict: true, noEmit: true, types: [], skipLibCheck: false };
+  writeFileSync(path.join(project, "tsconfig.json"), JSON.stringify({ compilerOptions }));
+  writeFileSync(path.join(project, "use.ts"), 'export * from "hookline";\nexport * from "hookline/contracts";\n');
+  const { stdout } = await runIn(project, process.execPath, [path.join(root, "node_modules/typescript/bin/tsc")]);
+  expect(stdout).toBe("");
+});
+
 test("the installed command runs a transform in the sandbox", async () => {
   writeFileSync(
     path.join(folder, "t.ts"),

@@ -1,5 +1,4 @@
 import { DriverError } from "../errors.ts";
-import type { ChannelName } from "../types.ts";
 
 /** One message that fits the channel's limit. */
 export interface OutgoingMessage {
@@ -12,7 +11,7 @@ export interface OutgoingMessage {
 
 /** Sends messages through one messaging service. */
 export interface ChannelDriver {
-  readonly name: ChannelName;
+  readonly name: string;
   /** The longest text of one message, in units of `measure`. */
   readonly limit: number;
   /** The length of a text as the service counts it. Default: UTF-16 code units. */

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { parseObject, readPath } from "../shared/json.ts";
 import { sameSecret } from "../shared/secret.ts";
-import type { Handshake, SignedHead } from "./provider.ts";
+import type { Bytes, Handshake, SignedHead } from "./provider.ts";
 import type { HandshakeRule } from "./row.ts";
 
 /** Of what is echoed or shown without a signature. */
@@ -173,6 +173,6 @@ function isShortPost({ method, headers }: SignedHead): boolean {
 }
 
 /** The body, unless it is longer than a handshake's, so that it is not parsed for nothing. */
-function toShortText(body: Buffer): string {
+function toShortText(body: Bytes): string {
   return body.length > MAX_ECHO_LENGTH ? "" : body.toString();
 }

@@ -1,16 +1,7 @@
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
 import { sameSecret } from "../shared/secret.ts";
-import type { Algorithm } from "./row.ts";
-
-/** A secret or a public key, ready for use. */
-export interface SigningKey {
-  /** The name of its signatures in a list, if it differs from the row's. */
-  name?: string;
-  /** Whether one of the signatures is right for the parts, one after the other. In constant time. */
-  accepts(parts: readonly Buffer[], signatures: readonly Buffer[]): boolean;
-  /** Undefined for a public key. */
-  sign?(parts: readonly Buffer[]): Buffer;
-}
+import type { Bytes } from "./provider.ts";
+import type { Algorithm, SigningKey } from "./row.ts";
 
 const HASHES: Partial<Record<Algorithm, string>> = {
   "hmac-sha256": "sha256",
@@ -27,7 +18,7 @@ export function createKey(algorithm: Algorithm, secret: string): SigningKey {
 }
 
 export function createHmacKey(secret: string | Buffer, hash = "sha256"): SigningKey {
-  const sign = (parts: readonly Buffer[]): Buffer => {
+  const sign = (parts: readonly Bytes[]): Buffer => {
     const hmac = createHmac(hash, secret);
     for (const part of parts) hmac.update(part);
     return hmac.digest();

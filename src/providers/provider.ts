@@ -1,11 +1,21 @@
-import type { IncomingHttpHeaders } from "node:http";
 import type { DriverDefinition } from "../plugin.ts";
+
+/** Bytes in memory: a `Buffer`, of whose methods only these are promised, because these types do not need those of Node. */
+export interface Bytes extends Uint8Array {
+  toString(encoding?: "utf8" | "latin1" | "hex" | "base64" | "base64url"): string;
+}
+
+/** By name in lower case. */
+interface SentHeaders {
+  [name: string]: string | string[] | undefined;
+  authorization?: string;
+  "content-type"?: string;
+}
 
 /** The part of a request that is known before its body is read. */
 export interface SignedHead {
   method: string;
-  /** By lower-case name. */
-  headers: IncomingHttpHeaders;
+  headers: SentHeaders;
   /** Name, value, name, value … as they came, so that a header that is there twice can be refused. */
   rawHeaders: readonly string[];
   query: Record<string, string>;
@@ -15,7 +25,7 @@ export interface SignedHead {
 
 /** A request with the bytes of its body as they came, before any decompression. */
 export interface SignedRequest extends SignedHead {
-  body: Buffer;
+  body: Bytes;
   /** Milliseconds since the epoch. */
   receivedAt: number;
 }
@@ -53,7 +63,7 @@ export interface SignatureVerifier {
 export interface UnsignedRequest {
   method: string;
   url: string;
-  body: Buffer;
+  body: Bytes;
   contentType?: string;
   /** Milliseconds since the epoch. */
   now: number;
@@ -61,7 +71,7 @@ export interface UnsignedRequest {
 
 export interface SignedParts {
   headers: Record<string, string>;
-  body?: Buffer;
+  body?: Bytes;
 }
 
 export interface Handshake {

@@ -1,5 +1,6 @@
 import { NON_BLANK } from "../shared/schema.ts";
 import type {
+  Bytes,
   Handshake,
   SignatureDefinition,
   SignatureResult,
@@ -7,7 +8,6 @@ import type {
   SignedHead,
   SignedRequest,
 } from "./provider.ts";
-import type { SigningKey } from "./keys.ts";
 import { checkSecrets, createVerifier } from "./verifier.ts";
 
 /**
@@ -55,6 +55,16 @@ export interface SignatureRow {
   options?: Record<string, object>;
   /** Reads a secret that is not the key itself. Throws an `Error` that says what the secret must be. */
   toKey?(secret: string): SigningKey;
+}
+
+/** A secret or a public key, ready for use. */
+export interface SigningKey {
+  /** The name of its signatures in a list, if it differs from the row's. */
+  name?: string;
+  /** Whether one of the signatures is right for the parts, one after the other. In constant time. */
+  accepts(parts: readonly Bytes[], signatures: readonly Bytes[]): boolean;
+  /** Undefined for a public key. */
+  sign?(parts: readonly Bytes[]): Bytes;
 }
 
 export type Algorithm = "hmac-sha256" | "hmac-sha1" | "hmac-sha512" | "ed25519" | "ecdsa-sha256" | "secret";

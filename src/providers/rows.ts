@@ -3,9 +3,9 @@ import { sameSecret } from "../shared/secret.ts";
 import { NON_BLANK } from "../shared/schema.ts";
 import * as handshakes from "./handshakes.ts";
 import { decodeStrictly } from "./header.ts";
-import { createHmacKey, createKey, type SigningKey, toEd25519 } from "./keys.ts";
+import { createHmacKey, createKey, toEd25519 } from "./keys.ts";
 import type { SignedRequest } from "./provider.ts";
-import type { SignatureRow } from "./row.ts";
+import type { SignatureRow, SigningKey } from "./row.ts";
 
 /** `t=1614556800,v1=5257a8…`, over the time, a separator and the body. */
 const TIMED_LIST = {

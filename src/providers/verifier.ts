@@ -3,8 +3,9 @@ import type { OptionProblem } from "../plugin.ts";
 import { parseDuration } from "../shared/duration.ts";
 import { parseObject } from "../shared/json.ts";
 import { formatTimestamp, parseSignatureHeader, parseTimestamp, valuesOf } from "./header.ts";
-import { createKey, type SigningKey } from "./keys.ts";
+import { createKey } from "./keys.ts";
 import type {
+  Bytes,
   SignatureRefusal,
   SignatureResult,
   SignatureVerifier,
@@ -13,7 +14,7 @@ import type {
   SignedRequest,
   UnsignedRequest,
 } from "./provider.ts";
-import type { RowOptions, SignatureRow } from "./row.ts";
+import type { RowOptions, SignatureRow, SigningKey } from "./row.ts";
 
 interface Secret {
   text: string;
@@ -134,8 +135,8 @@ function toParts(
   { signed = ["body"], idHeader = "" }: SignatureRow,
   request: SignedRequest,
   { id = "", timestamp = "" }: Claims,
-): Buffer[] | SignatureRefusal {
-  const parts: Buffer[] = [];
+): Bytes[] | SignatureRefusal {
+  const parts: Bytes[] = [];
   for (const [index, part] of signed.entries()) {
     const next = signed[index + 1];
     if (part === "body") parts.push(request.body);
@@ -157,7 +158,7 @@ function toParts(
 /** The time is read from the body only when the signature is known to be right. */
 function readTime(
   { field, unit }: NonNullable<SignatureRow["timestamp"]>,
-  body: Buffer,
+  body: Bytes,
   claimed = "",
 ): number | undefined {
   return parseTimestamp(field === undefined ? claimed : String(parseObject(body.toString())[field]), unit);

@@ -27,12 +27,12 @@ export function bearerOf(authorization: string | undefined): Buffer | undefined 
 }
 
 /** Compares in constant time. */
-export function sameSecret(one: string | Buffer, other: string | Buffer): boolean {
+export function sameSecret(one: string | Uint8Array, other: string | Uint8Array): boolean {
   return timingSafeEqual(digestOf(one), digestOf(other));
 }
 
 /** Digests have the same length, so comparing them does not reveal the length of the secrets. */
-export function digestOf(secret: string | Buffer): Buffer {
+export function digestOf(secret: string | Uint8Array): Buffer {
   return hash("sha256", secret, "buffer");
 }
 

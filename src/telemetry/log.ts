@@ -12,7 +12,10 @@ export type Log = { [L in Level]: (message: string, fields?: LogFields) => void 
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-export type LogOutput = NodeJS.WritableStream & { isTTY?: boolean };
+export interface LogOutput {
+  write(text: string): unknown;
+  isTTY?: boolean;
+}
 
 /** Writes to standard error, because standard output is for results: JSON lines, or readable lines for a terminal. */
 export function createLog(level: LogLevel, output: LogOutput = process.stderr): Log {

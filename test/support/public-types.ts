@@ -3,7 +3,7 @@ import path from "node:path";
 import { parseSync } from "oxc-parser";
 
 /** Not shown in full: types that the schemas and the table of errors already show, and a value that programs only pass on. */
-const OPAQUE = ["ActionOverride", "MappingInput", "UserConfig", "Mailbox", "HTTP_ERRORS", "Program"];
+const OPAQUE = ["ActionOverride", "MappingInput", "UserConfig", "Mailbox", "HTTP_ERRORS", "ResolvedConfig"];
 
 interface Module {
   /** The text of each top-level declaration, without comments. */

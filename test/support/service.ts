@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { UserConfig } from "../../src/config/schema/generated.ts";
-import { createHookline, type Hookline } from "../../src/hookline.ts";
+import { createHookline, type HooklineService } from "../../src/hookline.ts";
 import { createClient, type Client } from "./client.ts";
 
 export const HOOK_TOKEN = "hook-token-for-tests-0123456789";
@@ -12,7 +12,7 @@ export interface Service extends Client {
   url: string;
   /** The temporary folder with the configuration, the transforms and the state. */
   folder: string;
-  hookline: Hookline;
+  hookline: HooklineService;
   /** Writes a file below the folder, and creates missing folders. */
   write(name: string, text: string): void;
   /** Replaces the configuration, and reloads it. */

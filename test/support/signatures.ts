@@ -119,7 +119,7 @@ interface TimedKey {
   prefix: string;
 }
 
-function signTimed(body: Buffer, now: number, { key, hash, encoding, prefix }: TimedKey): Record<string, string> {
+function signTimed(body: Uint8Array, now: number, { key, hash, encoding, prefix }: TimedKey): Record<string, string> {
   const timestamp = String(Math.floor(now / 1000));
   const signature = sign(hash, Buffer.concat([Buffer.from(timestamp), body]), key).toString(encoding);
   const name = hash === null ? `${prefix}-ed25519` : `${prefix}-signature`;
@@ -142,5 +142,8 @@ export async function signed(
 ): Promise<{ headers: [string, string][]; body: Buffer }> {
   const bytes = Buffer.from(body);
   const parts = await signRequest({ method: "POST", url: URL_OF_HOOK, body: bytes, contentType, now: NOW });
-  return { headers: Object.entries({ "content-type": contentType, ...parts.headers }), body: parts.body ?? bytes };
+  return {
+    headers: Object.entries({ "content-type": contentType, ...parts.headers }),
+    body: Buffer.from(parts.body ?? bytes),
+  };
 }

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { once } from "node:events";
 import { networkInterfaces } from "node:os";
 import { packageVersion } from "../../config/package.ts";
-import type { Hookline } from "../../hookline.ts";
+import type { HooklineService } from "../../hookline.ts";
 import type { Program } from "../../program/build.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
 import { CONFIG_HELP, toPort } from "../command.ts";
@@ -33,7 +33,7 @@ async function serve({ config, host, port }: ServeFlags, io: CliIo): Promise<voi
   const { CLOSE_MS, createHookline } = await import("../../hookline.ts");
   const follower = io.stdout.isTTY ? createLiveView(io, (id) => hookline.event(id)) : undefined;
   const file = locateConfig(config, io);
-  const hookline: Hookline = await createHookline({ config: file, env: io.env, host, port, follower });
+  const hookline: HooklineService = await createHookline({ config: file, env: io.env, host, port, follower });
   try {
     const { url } = await hookline.listen();
     // Before the lines that announce it: a signal may come from then on.
