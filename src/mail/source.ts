@@ -11,6 +11,8 @@ export interface Mail {
   from: string;
   /** Only the address, in lower case. Empty unless the From header has exactly one. */
   sender: string;
+  /** Where answers go, like `to`; empty if the mail does not say so. */
+  replyTo: string[];
   /** Like `from`, one entry per recipient. */
   to: string[];
   cc: string[];

@@ -21,6 +21,24 @@ describe("mail", () => {
     expect(actions).toMatchObject([{ sessionKey: expect.stringMatching(/^hook:[0-9a-f-]{36}$/) }]);
   });
 
+  test("shares a session between the mails of a thread where that is wanted", async () => {
+    const messages = [{ ...mail, threadId: "t1" }, mail];
+    const keyOf = async (parameters?: object) => (await post("mail", { messages }, parameters)).actions;
+    expect(await keyOf()).toMatchObject([{ sessionKey: "hook:mail:a1" }, { sessionKey: "hook:mail:a1" }]);
+    expect(await keyOf({ session: "thread" })).toMatchObject([
+      { sessionKey: "hook:mail:thread:t1" },
+      { sessionKey: "hook:mail:a1" },
+    ]);
+  });
+
+  test("shortens quotes and addresses in the message", async () => {
+    const body = `Yes, see https://a.example/${"x".repeat(200)}\n${"> old\n".repeat(20)}`;
+    const { actions } = await post("mail", { messages: [{ ...mail, body }] });
+    expect(actions).toMatchObject([
+      { message: expect.stringMatching(/Yes, see https:\S{74}…\n> old\n> old\n> \[… 18 more quoted lines\]/) },
+    ]);
+  });
+
   test("accepts an id of any length", async () => {
     const { actions } = await post("mail", { messages: [{ ...mail, id: "x".repeat(1000) }] });
     expect(actions).toMatchObject([{ sessionKey: expect.stringMatching(/^hook:mail:x{199}…$/) }]);

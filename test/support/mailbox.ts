@@ -72,6 +72,7 @@ export function toMail(id: string): Mail {
     messageId: id,
     from: "Ann Lee <ann@example.com>",
     sender: "ann@example.com",
+    replyTo: [],
     to: ["me@example.com"],
     cc: [],
     subject: `Mail ${id}`,

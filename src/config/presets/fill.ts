@@ -23,7 +23,8 @@ export interface FillOptions {
 /**
  * A copy of a preset's mapping in which `{ "$param": "x.y" }` is the value of y in the parameter x, and
  * `{ "$file": "x.hbs" }` the text of a file. Without a value, its key or item is left out. So is an object with
- * `"$if": "x.y"` if that is missing, false or empty.
+ * `"$if": "x.y"` if that is missing, false or empty. Of an object with `"$case": "x.y"` the field with the name of that value
+ * is taken.
  */
 export function fillParameters(
   template: unknown,
@@ -38,8 +39,9 @@ export function fillParameters(
       return part.map((item, index) => fill(item, appendSegment(at, index))).filter((item) => item !== undefined);
     }
     if (!isObject(part)) return part;
-    const { $if: condition, $param: parameter, $file: file, ...fields } = part;
+    const { $if: condition, $case: choice, $param: parameter, $file: file, ...fields } = part;
     if (typeof condition === "string" && !isSet(read(condition, at))) return undefined;
+    if (typeof choice === "string") return fill(readPath(fields, [String(read(choice, at))]), at);
     if (typeof parameter === "string") return read(parameter, at);
     if (typeof file === "string") return readFile(file).trimEnd();
     const entries = Object.entries(fields).map(([name, child]) => [name, fill(child, appendSegment(at, name))]);

@@ -99,6 +99,15 @@ describe("the text", () => {
     );
   });
 
+  test("says what became of a mail that bounced", async () => {
+    const status =
+      "Reporting-MTA: dns; mx.example\r\n\r\nFinal-Recipient: rfc822; bob@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.1.1\r\n no such user\r\n";
+    const source = `${FROM}Content-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n--b\r\n\r\nSorry.\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\n${status}--b--\r\n`;
+    expect((await read(source)).body).toBe(
+      "Sorry.\n\nDelivery to bob@example.org: failed, 5.1.1, 550 5.1.1 no such user",
+    );
+  });
+
   test("includes a forwarded mail", async () => {
     const source = `${FROM}Content-Type: message/rfc822\r\n\r\nSubject: inner\r\n\r\nfrom within`;
     expect((await read(source)).body).toMatch(/inner[^]*from within/);

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { Attachment, Email } from "postal-mime";
 import type { MailAttachment } from "../source.ts";
+import { readDeliveryStatus } from "./delivery-status.ts";
 import { endOfLine } from "./header.ts";
 import { htmlToText } from "./html.ts";
 import { readInvite } from "./invite.ts";
@@ -33,12 +34,16 @@ export async function readParts(content: Buffer, body: Buffer, charset: string):
   const start = [content, bounded].map((bytes) => bytes.toString("latin1", 0, SAMPLE_BYTES)).join("");
   const isAlternative = /multipart\/alternative/i.test(start);
   const { attachments } = parsed;
-  const calendar = attachments.find(({ mimeType }) => mimeType === "text/calendar");
-  const invite = calendar ? readInvite(decodeContent(calendar, "utf-8")) : "";
+  const describe = (type: string, read: (content: string) => string): string => {
+    const part = attachments.find(({ mimeType }) => mimeType === type);
+    return part ? read(decodeContent(part, charset)) : "";
+  };
+  const status = describe("message/delivery-status", readDeliveryStatus);
+  const invite = describe("text/calendar", readInvite);
   const other = parsed.text || parsed.html ? undefined : attachments.find(isOtherText);
   const written = other ? { ...parsed, text: decodeContent(other, charset) } : parsed;
   return {
-    text: [toText(written, isAlternative), invite].filter(Boolean).join("\n\n"),
+    text: [toText(written, isAlternative), status, invite].filter(Boolean).join("\n\n"),
     attachments: attachments
       .filter((part) => part !== other && isAttachment(part))
       .slice(0, MAX_ATTACHMENTS)

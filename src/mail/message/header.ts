@@ -28,6 +28,7 @@ const NEEDED = new Set([
   "message-id",
   "received-spf",
   "references",
+  "reply-to",
   "sender",
   "subject",
   "to",

@@ -16,6 +16,11 @@ test("describes what, when, where and who", () => {
     "RRULE:FREQ=WEEKLY",
     "LOCATION:Room 4\\nsecond floor",
     'ORGANIZER;CN="Lee; Ann":mailto:ann@example.com',
+    "ATTENDEE;CN=Bob;PARTSTAT=NEEDS-ACTION;RSVP=TRUE:mailto:bob@example.com",
+    "ATTENDEE;PARTSTAT=ACCEPTED:mailto:cy@example.com",
+    "STATUS:CONFIRMED",
+    "UID:7f3a@example.com",
+    "DESCRIPTION:Join at https://meet.google.com/abc-defg-hij\\nthanks",
     "END:VEVENT",
     "END:VCALENDAR",
   ].join("\r\n");
@@ -28,6 +33,10 @@ test("describes what, when, where and who", () => {
       "Repeats: FREQ=WEEKLY",
       "Where: Room 4 second floor",
       "Organizer: ann@example.com (Lee; Ann)",
+      "Status: CONFIRMED",
+      "UID: 7f3a@example.com",
+      "Join: https://meet.google.com/abc-defg-hij",
+      "Attendees: bob@example.com (Bob, needs-action), cy@example.com (accepted)",
     ].join("\n"),
   );
 });

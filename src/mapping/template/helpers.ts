@@ -1,5 +1,6 @@
 import { toText } from "../../shared/json.ts";
 import { cutText } from "../../shared/text.ts";
+import { toBrief } from "./brief.ts";
 
 /** A helper that gives a value: `{{truncate body 100}}`, `(eq action "opened")`. */
 export interface Helper {
@@ -22,6 +23,8 @@ export const HELPERS: Record<string, Helper> = {
   truncate: { takes: [2, 2], readsText: true, run: ofValue(truncate) },
   /** The items of a list, separated by `, ` or the second value. */
   join: { takes: [1, 2], run: ofValue(join) },
+  /** A mail's text with long quotes and long addresses shortened. */
+  brief: { takes: [1, 1], readsText: true, run: ofValue((value) => toBrief(toText(value))) },
   lower: { takes: [1, 1], run: ofValue((value) => toText(value).toLowerCase()) },
   upper: { takes: [1, 1], run: ofValue((value) => toText(value).toUpperCase()) },
   date: { takes: [1, 2], run: ofValue(renderDate) },
