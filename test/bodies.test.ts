@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
+const CHANNEL_TOKEN = "the-token-of-this-channel";
+
 let service: Service;
 beforeAll(async () => {
   service = await startService({
@@ -14,6 +16,11 @@ beforeAll(async () => {
             match: { path: "sized", where: { required: ["small"] } },
             maxBodyBytes: 100,
             messageTemplate: "{{length}}",
+          },
+          {
+            match: { path: "calendar" },
+            auth: { scheme: "google-channel", secret: CHANNEL_TOKEN },
+            messageTemplate: "{{headers.x-goog-resource-state}}",
           },
           { match: { path: "sized" }, maxBodyBytes: 1_000_000, messageTemplate: "{{length}}" },
           { match: { path: "upload" }, messageTemplate: "{{note}}: {{files.[0].name}} {{files.[0].content}}" },
@@ -68,12 +75,26 @@ test.each([
   expect(event.request.payload).toMatchObject(payload);
   expect(event.runs[0].action.message).toContain(message);
 
-  const replay = await fetch(`${service.url}/api/events/${eventId}/replay`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
-  });
-  expect(replay.status).toBe(202);
+  expect(await replay(eventId)).toBe(202);
 });
+
+test("an empty body of a sender that notifies by headers", async () => {
+  const headers = { "x-goog-channel-token": CHANNEL_TOKEN, "x-goog-resource-state": "exists" };
+  const answer = await fetch(`${service.url}/hooks/calendar`, { method: "POST", headers });
+  expect(answer.status).toBe(202);
+  const { eventId } = Object(await answer.json());
+  const event = await service.api(`/api/events/${eventId}`);
+  expect(event).toMatchObject({ request: { payload: {} }, runs: [{ action: { message: "exists" } }] });
+  expect(await replay(eventId)).toBe(202);
+
+  const byToken = { authorization: `Bearer ${HOOK_TOKEN}` };
+  expect((await fetch(`${service.url}/hooks/orders`, { method: "POST", headers: byToken })).status).toBe(400);
+});
+
+async function replay(eventId: string): Promise<number> {
+  const headers = { authorization: `Bearer ${GATEWAY_TOKEN}` };
+  return (await fetch(`${service.url}/api/events/${eventId}/replay`, { method: "POST", headers })).status;
+}
 
 test("maxBodyBytes of a mapping is its own limit, also above that of all hooks", async () => {
   const post = async (hook: string, payload: object, length: number): Promise<unknown> => {

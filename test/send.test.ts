@@ -74,6 +74,12 @@ test("exits with 1 when the service refuses the request", async () => {
   expect([code, stdout]).toEqual([1, expect.stringMatching(/^500 [^]*transform_failed/)]);
 });
 
+test("signs as the hook's auth says", async () => {
+  const { code, stdout } = await send("signed", "order.json", "--wait", "--json");
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ status: 202, event: { credential: "auth:mapping-1", status: "done" } });
+});
+
 describe("signs", () => {
   const requests: JsonRequest[] = [];
   let server: Awaited<ReturnType<typeof startJsonServer>>;
@@ -90,7 +96,7 @@ describe("signs", () => {
   }
 
   test.each([
-    ["as the hook's auth says", ["signed"], signatureBy(SECRET)],
+    ["with the configured secret", ["signed"], signatureBy(SECRET)],
     ["with another secret", ["signed", "--secret", "another"], signatureBy("another")],
     ["as another sender", ["orders", "--as", "github", "--secret", "s"], signatureBy("s")],
     ["unless a header is given", ["signed", "--header", "X-Hub-Signature-256: none"], "none"],

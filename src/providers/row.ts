@@ -49,6 +49,8 @@ export interface SignatureRow {
   handshake?: HandshakeRule;
   /** The only status that the sender takes for success. */
   accept?: 200;
+  /** Some requests of this sender have no body. */
+  allowsEmptyBody?: boolean;
   /** How long the sender waits for an answer, in milliseconds. */
   senderTimeoutMs?: number;
   /** Further keys of the `auth` block, by name, as JSON Schemas. All are required. */

@@ -156,6 +156,7 @@ export const rows = {
     encoding: "latin1",
     deliveryId: "{{headers.x-goog-channel-id}}:{{headers.x-goog-message-number}}",
     handshake: handshakes.googleChannel,
+    allowsEmptyBody: true,
   },
   notion: {
     docs: "https://developers.notion.com/reference/webhooks",

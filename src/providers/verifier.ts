@@ -41,6 +41,7 @@ export function createVerifier(row: SignatureRow, options: RowOptions): Signatur
   const { handshake } = row;
   return {
     accept: row.accept,
+    allowsEmptyBody: row.allowsEmptyBody,
     senderTimeoutMs: row.senderTimeoutMs,
     presents: (head) =>
       names.some((name) => head.headers[name] !== undefined) || handshake?.mayBeUnsigned?.(head) === true,
