@@ -60,7 +60,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   });
   const sweeper = createSweeper({ journal, retention: () => current().config.store.retention, log });
   const findParser = createParsers({ readMail: (source) => readPostedMail(source, current().config.hooks.mail[0]) });
-  const rejections = createRejectionLog(log);
+  const rejections = createRejectionLog(telemetry);
   const { receive, replay, record, recordHandshake } = createReceiver({
     current,
     sandbox,
@@ -126,6 +126,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       current().agent.close?.();
       await sandbox.close();
       await sweeper.stop();
+      await options.follower?.close();
       await journal.close();
     },
   };

@@ -53,7 +53,12 @@ test.each<[string, string, unknown, RegExp]>([
     { job: "lint" },
     /ci → builds → reply: \[echo: .*\] lint failed · not sent \(no channel is configured: set channels\) \d+ ms\n +log: checking lint\n/,
   ],
-  ["a skipped request", "ci", { job: "skip" }, /ci → builds → skipped \d+ ms\n +log: checking skip\n/],
+  [
+    "a skipped request",
+    "ci",
+    { job: "skip" },
+    /ci → builds → skipped: the transform gave no action \d+ ms\n +log: checking skip\n/,
+  ],
   ["a wake", "wake", { text: "x", mode: "next-heartbeat" }, /wake → wake \(next-heartbeat\) \d+ ms\n/],
   [
     "a transform that throws, with its log, its place and the command that shows more",

@@ -7,6 +7,9 @@ import { type CliIo, print, style } from "./io.ts";
 /** A turn that takes longer is announced before it ends. */
 const SLOW_MS = 1000;
 
+/** What changes within this time is shown once. It also bounds how often a request with many turns is read. */
+const GATHER_MS = 50;
+
 /** How many requests the view remembers, and how many may wait to be shown. */
 const MAX_REQUESTS = 1000;
 
@@ -17,40 +20,41 @@ const MAX_WORDS = 80;
 export function createLiveView(io: CliIo, read: (id: string) => Promise<EventTimeline | undefined>): RequestFollower {
   const answers = new Map<string, AnsweredRequest>();
   const shown = new Map<string, string>();
-  const waiting = new Set<string>();
+  /** By id: whether the request is slow, so that it is shown while it is running. */
+  let waiting = new Map<string, boolean>();
   let omitted = 0;
-  let printing = false;
+  let timer: NodeJS.Timeout | undefined;
   return {
     answered(request) {
       remember(answers, request.id, request);
-      enqueue(request.id);
+      enqueue(request.id, false);
     },
-    changed: enqueue,
+    changed: (id) => enqueue(id, false),
+    close: showWaiting,
   };
 
-  function enqueue(id: string): void {
+  function enqueue(id: string, isSlow: boolean): void {
     if (waiting.size >= MAX_REQUESTS) omitted++;
-    else waiting.add(id);
-    if (!printing) void printWaiting();
+    else waiting.set(id, isSlow);
+    timer ??= setTimeout(() => void showWaiting(), GATHER_MS).unref();
   }
 
-  async function printWaiting(): Promise<void> {
-    printing = true;
-    for (const id of waiting) {
-      waiting.delete(id);
-      await update(id);
-    }
+  async function showWaiting(): Promise<void> {
+    clearTimeout(timer);
+    const batch = waiting;
+    waiting = new Map();
+    for (const [id, isSlow] of batch) await show(id, isSlow);
     if (omitted > 0) print(io, style("dim", `… and ${formatCount(omitted, "more change")}: webhooks events list`));
     omitted = 0;
-    printing = false;
+    timer = waiting.size > 0 ? setTimeout(() => void showWaiting(), GATHER_MS).unref() : undefined;
   }
 
-  /** Also when it is slow: then the line says that it is running. */
-  async function update(id: string, isSlow = false): Promise<void> {
+  async function show(id: string, isSlow: boolean): Promise<void> {
     const event = await read(id).catch(() => undefined);
     const answer = answers.get(id);
-    if (event && isInProgress(event) && !isSlow) {
-      setTimeout(() => void update(id, true), SLOW_MS).unref();
+    const inProgress = event !== undefined && isInProgress(event);
+    if (inProgress && !isSlow) {
+      setTimeout(() => enqueue(id, true), SLOW_MS).unref();
       return;
     }
     // The answer follows its commit. A replay has none here.
@@ -58,8 +62,8 @@ export function createLiveView(io: CliIo, read: (id: string) => Promise<EventTim
     const outcome = event ? describeEvent(event, answer) : answer && describeAnswer(answer);
     if (!outcome || shown.get(id) === outcome[0]) return;
     remember(shown, id, outcome[0]);
-    const durationMs = (event && turnMs(event)) ?? (event?.status === "accepted" ? undefined : answer?.durationMs);
-    print(io, ...toLines(outcome, durationMs));
+    const durationMs = (event && turnMs(event)) ?? answer?.durationMs;
+    print(io, ...toLines(outcome, inProgress ? undefined : durationMs));
   }
 }
 

@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { HookError } from "../errors.ts";
 import type { Log } from "../telemetry/log.ts";
+import { withLog } from "../telemetry/telemetry.ts";
 import { createRejectionLog } from "./rejections.ts";
 
 const refused = new HookError("unauthorized");
@@ -9,7 +10,7 @@ const from = (client: string, headers: Record<string, string> = {}) => ({ method
 function start() {
   const lines: unknown[] = [];
   const warn: Log["warn"] = (message, fields) => void lines.push([message, fields]);
-  return { lines, log: createRejectionLog({ debug() {}, info() {}, warn, error() {} }) };
+  return { lines, log: createRejectionLog(withLog({ debug() {}, info() {}, warn, error() {} })) };
 }
 
 test("500 are kept, and long names are cut", () => {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { HookError } from "../errors.ts";
 import { cutText } from "../shared/text.ts";
-import type { Log } from "../telemetry/log.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 
 /** A request that was refused before its sender was known. Nothing of its body is kept. */
 export interface Rejection {
@@ -55,7 +55,7 @@ const MAX_NAME_LENGTH = 100;
 const LOG_INTERVAL_MS = 60_000;
 
 /** Keeps the newest refused requests in memory, and logs a line a minute for each reason. */
-export function createRejectionLog(log: Log): RejectionLog {
+export function createRejectionLog(telemetry: Pick<Telemetry, "log" | "step">): RejectionLog {
   const kept: Rejection[] = [];
   const clocks = createClockCheck();
   /** How many there were since the last line, by reason. */
@@ -89,7 +89,10 @@ export function createRejectionLog(log: Log): RejectionLog {
   }
 
   function write({ reason, hook, client, hint }: Rejection, count: number): void {
-    log.warn("requests refused", { reason, count, hook, client, hint });
+    const fields = { reason, count, hook, client, hint };
+    // Someone who follows the requests sees each of them, but no hint.
+    if (hint === undefined) telemetry.step("warn", "requests refused", fields);
+    else telemetry.log.warn("requests refused", fields);
     counts.set(reason, 0);
     setTimeout(() => {
       const more = counts.get(reason) ?? 0;

@@ -18,6 +18,8 @@ export interface RequestFollower {
   answered(request: AnsweredRequest): void;
   /** Something became of an event. */
   changed(eventId: string): void;
+  /** Shows what is left, before the journal closes. */
+  close(): Promise<void>;
 }
 
 export interface AnsweredRequest {

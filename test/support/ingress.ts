@@ -6,8 +6,8 @@ import { createParsers } from "../../src/ingress/parse-body.ts";
 import type { IngressProgram } from "../../src/ingress/serve-hook.ts";
 import { createServer, type IngressOptions, type IngressServer } from "../../src/ingress/server.ts";
 import { createRejectionLog } from "../../src/operator/rejections.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
-import { withLog } from "../../src/telemetry/telemetry.ts";
+
+import { silentTelemetry, withLog } from "../../src/telemetry/telemetry.ts";
 import type { HookRequest } from "../../src/types.ts";
 
 export const TOKEN = "the-hook-token-of-these-tests";
@@ -71,7 +71,7 @@ export async function startIngress(transport: Transport, settings: Settings = {}
       mappings: { maxBodyBytes: (_hook, byDefault) => byDefault },
     }),
     telemetry,
-    rejections: createRejectionLog(silentLog),
+    rejections: createRejectionLog(silentTelemetry),
     findParser: createParsers({ readMail: async (source) => ({ mail: String(source) }) }),
     receive: async (request) => {
       records.received.push(request);
