@@ -58,29 +58,30 @@ export function createAccessTokens(options: RefreshOptions): AccessTokens {
 }
 
 async function refresh(options: RefreshOptions, state: State, stored?: RefreshTokens): Promise<string> {
-  const { host, hostname, protocol } = new URL(options.tokenUrl);
-  const toFailure = (reason: string, cause?: unknown): MailError =>
-    new MailError("network", `No access token from ${host}: ${reason}`, { cause });
-  if (protocol !== "https:" && !isLoopback(hostname)) throw toFailure("tokenUrl must begin with https://");
-
+  const { tokenUrl, clientId, clientSecret, scope, refreshToken: configured } = options;
   const requestedAt = Date.now();
-  const request = (refreshToken: string): ReturnType<typeof requestToken> =>
-    requestToken(options, refreshToken).catch((error: unknown) => {
-      // `fetch` gives the reason in the cause.
-      throw toFailure(messageOf((error instanceof TypeError && error.cause) || error), error);
+  const request = (token: string): Promise<FormAnswer> =>
+    postForm(tokenUrl, {
+      grant_type: "refresh_token",
+      refresh_token: token,
+      client_id: clientId,
+      client_secret: clientSecret,
+      scope,
     });
-  const configured = options.refreshToken;
   const current = state.refreshToken ?? (await stored?.find(configured)) ?? configured;
-  let { status, answer } = await request(current);
+  let answered = await request(current);
   // A stored token can be from an old backup.
-  if (answer.error === "invalid_grant" && current !== configured) ({ status, answer } = await request(configured));
+  if (answered.answer.error === "invalid_grant" && current !== configured) answered = await request(configured);
+  const { status, answer, isTemporary } = answered;
+  const { host } = new URL(tokenUrl);
   const error = cleanLine(typeof answer.error === "string" ? answer.error : `status ${status}`, 100);
-  const isTemporary = isRetryableStatus(status) || TEMPORARY_ERRORS.includes(error);
   if (status === 401 || (answer.error && !isTemporary)) {
     throw new MailError("login", `${host} refuses an access token: ${error}. Run \`webhooks mail setup\` again.`);
   }
   const { access_token: token, expires_in: seconds, refresh_token: next } = answer;
-  if (status !== 200 || typeof token !== "string") throw toFailure(error);
+  if (status !== 200 || typeof token !== "string") {
+    throw new MailError("network", `No access token from ${host}: ${error}`);
+  }
   if (typeof next === "string" && next && next !== current) {
     state.refreshToken = next;
     // First, so that it is stored again at the next attempt if that fails.
@@ -91,23 +92,35 @@ async function refresh(options: RefreshOptions, state: State, stored?: RefreshTo
   return token;
 }
 
-async function requestToken(
-  { tokenUrl, clientId, clientSecret, scope }: RefreshOptions,
-  refreshToken: string,
-): Promise<{ status: number; answer: Record<string, unknown> }> {
-  const response = await fetch(tokenUrl, {
-    method: "POST",
-    headers: { accept: "application/json" },
-    body: new URLSearchParams({
-      grant_type: "refresh_token",
-      refresh_token: refreshToken,
-      client_id: clientId,
-      ...(clientSecret && { client_secret: clientSecret }),
-      ...(scope && { scope }),
-    }),
-    // A redirect must not take the secrets elsewhere.
-    redirect: "manual",
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  });
-  return { status: response.status, answer: parseObject(await response.text()) };
+interface FormAnswer {
+  status: number;
+  answer: Record<string, unknown>;
+  /** The same request may succeed later. */
+  isTemporary: boolean;
+}
+
+/** Posts a form to an OAuth server; undefined fields are left out. Rejects with a `MailError` if there is no answer. */
+export async function postForm(url: string, fields: Record<string, string | undefined>): Promise<FormAnswer> {
+  const { host, hostname, protocol } = new URL(url);
+  const toFailure = (reason: string, cause?: unknown): MailError =>
+    new MailError("network", `No access token from ${host}: ${reason}`, { cause });
+  if (protocol !== "https:" && !isLoopback(hostname)) throw toFailure("its URL must begin with https://");
+  const given = Object.entries(fields).flatMap(([name, value]) => (value ? [[name, value] as const] : []));
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { accept: "application/json" },
+      body: new URLSearchParams(Object.fromEntries(given)),
+      // A redirect must not take the secrets elsewhere.
+      redirect: "manual",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const { status } = response;
+    const answer = parseObject(await response.text());
+    const isTemporary = isRetryableStatus(status) || TEMPORARY_ERRORS.includes(String(answer.error));
+    return { status, answer, isTemporary };
+  } catch (error) {
+    // `fetch` gives the reason in the cause.
+    throw toFailure(messageOf((error instanceof TypeError && error.cause) || error), error);
+  }
 }

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { GMAIL_CLIENT, giveConsent } from "../support/gmail/mailbox.ts";
 import { startGmail } from "../support/gmail.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
+import { startJsonServer } from "../support/json-server.ts";
 import { DOWN, ENTER, INTERRUPT, openTerminal, spawnTerminal } from "../support/terminal.ts";
 
 let folder: string;
@@ -80,6 +81,45 @@ test("gets consent for Gmail's API in the browser", { timeout: 120_000 }, async 
     expect(terminal.shown()).not.toContain(secret);
   } finally {
     await gmail.close();
+  }
+});
+
+test("gets consent with a device code for an IMAP server of Microsoft's", { timeout: 120_000 }, async () => {
+  const imap = await startImapServer({ with: ["XOAUTH2"] });
+  const code = {
+    device_code: "device-1",
+    user_code: "ABCD-1234",
+    verification_uri: "https://microsoft.com/devicelogin",
+  };
+  const tokens = { access_token: imap.accessToken, refresh_token: "refresh-from-consent" };
+  const microsoft = await startJsonServer(({ path: place }) =>
+    place?.endsWith("/devicecode")
+      ? { status: 200, body: { ...code, expires_in: 900, interval: 0.01 } }
+      : { status: 200, body: tokens },
+  );
+  try {
+    const { host, port, user } = imap;
+    const oauth = { tokenUrl: `${microsoft.url}common/oauth2/v2.0/token`, clientId: "client", refreshToken: "${OLD}" };
+    const source = { kind: "imap", host, port, tls: "none", user, oauth };
+    writeFileSync(path.join(folder, "webhooks.json"), JSON.stringify({ hooks: { mail: { source } } }));
+    const terminal = openTerminal(folder, ["mail", "setup"]);
+    for (const question of ["Mail address", "Server", "Encryption", "Port", "Login name", "Login method"]) {
+      await terminal.answer(question, ENTER);
+    }
+    for (const question of ["URL for access tokens", "Id of the OAuth client"]) await terminal.answer(question, ENTER);
+    await terminal.answer("Does the client have a secret?", "n");
+    for (const question of ["Scopes", "How is access granted?"]) await terminal.answer(question, ENTER);
+    await terminal.answer("enter the code ABCD-1234", "");
+    await terminal.answer("https://microsoft.com/devicelogin", "");
+    for (const question of ["Which folders", "Your instructions", "Write /"]) await terminal.answer(question, ENTER);
+    expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
+    const written = readFileSync(path.join(folder, "webhooks.json"), "utf8");
+    expect(written).toContain("${file:.webhooks/mail-refresh-token}");
+    expect(readFileSync(path.join(folder, ".webhooks/mail-refresh-token"), "utf8")).toBe("refresh-from-consent\n");
+    expect(terminal.shown() + written).not.toContain("refresh-from-consent");
+  } finally {
+    await microsoft.close();
+    await imap.close();
   }
 });
 

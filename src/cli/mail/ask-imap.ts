@@ -1,9 +1,11 @@
 import { isLoopback } from "../../mail/options.ts";
 import { MailError } from "../../errors.ts";
+import { requestDeviceCode } from "../../mail/device-code.ts";
 import { listFolders } from "../../mail/imap/imap.ts";
 import { findServer } from "../../mail/setup/discover.ts";
 import { loadMailbox, loginSignal, partOf } from "../../mail/setup/plan.ts";
 import { findHint, findObstacle, type FoundServer, parseMailAddress } from "../../mail/setup/providers.ts";
+import { askOAuthClient, askRefreshToken, type GetConsent } from "./ask-oauth.ts";
 import { askSecret, MissingAnswer, type Prompter, type Session, textOf } from "./prompter.ts";
 
 /** Part of `hooks.mail.source` as it will be written. */
@@ -122,7 +124,8 @@ function askUser({ text }: Prompter, initial: string): Promise<string> {
 
 async function askLogin(session: Session, host: string): Promise<WrittenSource> {
   const { prompter, current } = session;
-  const isOAuth = current["oauth"] !== undefined || prompter.flags.oauthClientId !== undefined;
+  const isOAuth =
+    current["oauth"] !== undefined || prompter.flags.oauthClientId !== undefined || host === "outlook.office365.com";
   const login = await prompter.choose({
     flag: "login",
     message: "Login method",
@@ -146,6 +149,9 @@ const OAUTH: Record<string, { tokenUrl: string; scope: string }> = {
   },
 };
 
+/** Microsoft's servers give device codes beside their tokens. */
+const MICROSOFT_TOKEN_PATH = /\/oauth2\/v2\.0\/token$/;
+
 async function askOAuth(session: Session, host: string): Promise<WrittenSource> {
   const { prompter, current } = session;
   const oauth = partOf(current, "oauth");
@@ -156,38 +162,19 @@ async function askOAuth(session: Session, host: string): Promise<WrittenSource> 
     check: (answer) => (/^https?:\/\/\S+$/.test(answer) ? undefined : "expected a URL that begins with https://"),
   });
   const client = await askOAuthClient(session);
-  const refreshToken = await askRefreshToken(session);
   const scope = await prompter.text({
     flag: "oauthScope",
     message: "Scopes",
     initial: textOf(oauth, "scope") ?? OAUTH[host]?.scope,
     optional: true,
   });
+  const deviceUrl = tokenUrl.replace(MICROSOFT_TOKEN_PATH, "/oauth2/v2.0/devicecode");
+  const getConsent: GetConsent = async (known) => {
+    const { url, userCode, wait } = await requestDeviceCode({ ...known, tokenUrl, deviceUrl, scope });
+    return { text: `Open this page in a browser and enter the code ${userCode}:\n\n${url}`, wait };
+  };
+  const refreshToken = await askRefreshToken(session, client, deviceUrl === tokenUrl ? undefined : getConsent);
   return { oauth: { tokenUrl, ...client, refreshToken, ...(scope && { scope }) } };
-}
-
-/** Asks for the id of the OAuth client, and for its secret if it has one. */
-export async function askOAuthClient(session: Session): Promise<WrittenSource> {
-  const { prompter, current } = session;
-  const oauth = partOf(current, "oauth");
-  const clientId = await prompter.text({
-    flag: "oauthClientId",
-    message: "Id of the OAuth client",
-    initial: textOf(oauth, "clientId"),
-  });
-  const { oauthClientSecretEnv, oauthClientSecretFile, oauthClientSecretStdin } = prompter.flags;
-  const given = oauthClientSecretEnv ?? oauthClientSecretFile ?? oauthClientSecretStdin ?? oauth["clientSecret"];
-  if (given === undefined && !(await prompter.terminal?.confirm("Does the client have a secret?"))) return { clientId };
-  const question = { title: "Client secret", fileName: "mail-client-secret", current: oauth["clientSecret"] };
-  return { clientId, clientSecret: await askSecret(session, { flag: "oauthClientSecret", ...question }) };
-}
-
-export const REFRESH_TOKEN_FILE = "mail-refresh-token";
-
-export function askRefreshToken(session: Session): Promise<string> {
-  const current = partOf(session.current, "oauth")["refreshToken"];
-  const question = { title: "Refresh token", fileName: REFRESH_TOKEN_FILE, current };
-  return askSecret(session, { flag: "oauthRefreshToken", ...question });
 }
 
 /** Lets a person choose from the folders of the mailbox. undefined: the default. */
