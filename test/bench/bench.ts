@@ -3,6 +3,7 @@
  * sandboxed transform, both durable before they answer, and Debian's `webhook` if it is installed.
  * Requests are 1 KB, checked by bearer token. CPU and memory are summed over all processes of each server.
  */
+import { createHmac } from "node:crypto";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -15,6 +16,9 @@ const ROUNDS = 3;
 const TOKEN = "bench-token-0123456789abcdef";
 const payload = JSON.stringify({ id: 7, repository: { full_name: "a/b" }, title: "t".repeat(900) });
 
+const BEARER = { authorization: `Bearer ${TOKEN}` };
+const SIGNED = { "x-hub-signature-256": `sha256=${createHmac("sha256", TOKEN).update(payload).digest("hex")}` };
+
 interface Contestant {
   name: string;
   start(folder: string): Promise<BenchServer>;
@@ -23,6 +27,7 @@ interface Contestant {
 const contestants: Contestant[] = [
   { name: "node:http + JSON.parse (the floor)", start: startFloor },
   { name: "hookline, template, wake", start: (folder) => startHookline(folder, wake) },
+  { name: "hookline, template, wake, signed by GitHub", start: (folder) => startHookline(folder, signed) },
   { name: "hookline, template, agent turn by echo", start: (folder) => startHookline(folder, agent) },
   { name: "hookline, sandboxed transform, wake", start: (folder) => startHookline(folder, transform) },
   ...(existsSync("/usr/bin/webhook") ? [{ name: "webhook (Debian)", start: startPeer }] : []),
@@ -33,6 +38,7 @@ const wake = {
   wakeMode: "next-heartbeat",
   textTemplate: "{{repository.full_name}}: {{title}}",
 };
+const signed = { ...wake, auth: { scheme: "github", secret: TOKEN } };
 const agent = {
   messageTemplate: "{{repository.full_name}}: {{title}}",
   deliver: false,
@@ -53,9 +59,9 @@ async function measure({ start }: Contestant) {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-bench-"));
   const server = await start(folder);
   try {
-    await load({ url: server.url, token: TOKEN, payload, seconds: 1 });
+    await load({ ...server, payload, seconds: 1 });
     const before = server.usage();
-    const result = await load({ url: server.url, token: TOKEN, payload, seconds: SECONDS });
+    const result = await load({ ...server, payload, seconds: SECONDS });
     const after = server.usage();
     const cpuMicros = ((after.cpuSeconds - before.cpuSeconds) * 1e6) / result.requests;
     return { ...result, cpuMicros, residentMb: after.residentMb, startSeconds: server.startSeconds };
@@ -104,7 +110,7 @@ function startFloor(): Promise<BenchServer> {
     command: [process.execPath, path.join(import.meta.dirname, "floor.ts")],
     env: { TOKEN },
     hookPath: "/hooks/bench",
-    token: TOKEN,
+    headers: BEARER,
     payload,
   });
 }
@@ -134,7 +140,7 @@ function startHookline(folder: string, mapping: object): Promise<BenchServer> {
       path.join(folder, "webhooks.json5"),
     ],
     hookPath: "/hooks/bench",
-    token: TOKEN,
+    headers: "auth" in mapping ? SIGNED : BEARER,
     payload,
   });
 }
@@ -159,7 +165,7 @@ function startPeer(folder: string): Promise<BenchServer> {
     command: ["/usr/bin/webhook", "-hooks", path.join(folder, "hooks.json"), "-ip", "127.0.0.1", "-port", String(port)],
     url: `http://127.0.0.1:${port}`,
     hookPath: "/hooks/bench",
-    token: TOKEN,
+    headers: BEARER,
     payload,
   });
 }

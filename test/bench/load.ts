@@ -15,7 +15,8 @@ export interface LoadResult {
 /** Keeps 16 connections busy for a while. Each sends its next request after the previous answer. */
 export async function load(options: {
   url: string;
-  token: string;
+  /** The credential. */
+  headers: Record<string, string>;
   payload: string;
   seconds: number;
 }): Promise<LoadResult> {
@@ -48,11 +49,11 @@ export async function load(options: {
 
 function send(
   agent: Agent,
-  { url, token, payload }: { url: string; token: string; payload: string },
+  { url, headers: credential, payload }: { url: string; headers: Record<string, string>; payload: string },
 ): Promise<boolean> {
   return new Promise((resolve) => {
     const headers = {
-      authorization: `Bearer ${token}`,
+      ...credential,
       "content-type": "application/json",
       "content-length": Buffer.byteLength(payload),
     };

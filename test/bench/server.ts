@@ -9,6 +9,8 @@ const TICKS_PER_SECOND = 100;
 export interface BenchServer {
   /** The hook's URL. */
   url: string;
+  /** The credential. */
+  headers: Record<string, string>;
   /** Milliseconds from the spawn to the first 2xx. */
   startSeconds: number;
   /** Sum over the process and all its descendants. */
@@ -22,7 +24,7 @@ export interface BenchServerOptions {
   /** Default: read from the line `Listening on …`. */
   url?: string;
   hookPath: string;
-  token: string;
+  headers: Record<string, string>;
   payload: string;
 }
 
@@ -32,7 +34,7 @@ export async function startServer({
   env,
   url,
   hookPath,
-  token,
+  headers,
   payload,
 }: BenchServerOptions): Promise<BenchServer> {
   const spawnedAt = performance.now();
@@ -43,9 +45,10 @@ export async function startServer({
   });
   const hookUrl = `${url ?? (await readUrl(child))}${hookPath}`;
   child.stdout?.resume();
-  await firstSuccess(hookUrl, token, payload);
+  await firstSuccess(hookUrl, headers, payload);
   return {
     url: hookUrl,
+    headers,
     startSeconds: (performance.now() - spawnedAt) / 1000,
     usage: () => usageOf(descendants(child.pid ?? 0)),
     async stop() {
@@ -63,9 +66,9 @@ async function readUrl(child: ChildProcess): Promise<string> {
   throw new Error("the server did not print its address");
 }
 
-async function firstSuccess(url: string, token: string, body: string): Promise<void> {
+async function firstSuccess(url: string, credential: Record<string, string>, body: string): Promise<void> {
   for (let attempt = 0; attempt < 500; attempt += 1) {
-    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const headers = { ...credential, "content-type": "application/json" };
     const response = await fetch(url, { method: "POST", headers, body }).catch(() => undefined);
     await response?.arrayBuffer();
     if (response?.ok) return;
