@@ -28,15 +28,15 @@ export function groupSenders(mappings: MappingSource[]): SenderGroup[] {
       same.mappings.push(source);
       continue;
     }
-    const credential = nameCredential(source, ofHook);
+    const credential = nameCredential(source, hook, ofHook);
     groups.push({ hook, auth, credential, mappings: [source], key: `${source.key}.auth`, file: source.file });
   }
   return groups;
 }
 
-/** By the preset, or by the mapping: the name stays the same when the secret is rotated. */
-function nameCredential({ preset, id }: MappingSource, others: SenderGroup[]): string {
-  const name = `auth:${preset ?? id}`;
+/** By the path of the preset, or by the mapping: the name stays the same when the secret is rotated. */
+function nameCredential({ preset, id }: MappingSource, hook: string, others: SenderGroup[]): string {
+  const name = `auth:${preset === undefined ? id : hook}`;
   return others.some(({ credential }) => credential === name) ? `auth:${id}` : name;
 }
 
