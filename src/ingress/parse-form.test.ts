@@ -1,4 +1,6 @@
+import { MIMEType } from "node:util";
 import { describe, expect, test } from "vitest";
+import * as fc from "../../test/support/property.ts";
 import { parseForm, parseMultipart } from "./parse-form.ts";
 
 test.each([
@@ -61,6 +63,42 @@ describe("multipart", () => {
         { field: "raw", name: "", type: "application/octet-stream", size: 1, content: "YQ==" },
       ],
     });
+  });
+
+  test.each([
+    ['name="a\\"b"; filename="c\\"d.txt"', { field: 'a"b', name: 'c"d.txt' }],
+    ["name=a; filename*=UTF-8''na%C3%AFve.txt", { field: "a", name: "naïve.txt" }],
+    ["name=a; filename*=UTF-8''100%.txt", { field: "a", name: "100%.txt" }],
+  ])("reads the names %s", async (parameters, file) => {
+    const body = Buffer.from(`--x\r\nContent-Disposition: form-data; ${parameters}\r\n\r\n1\r\n${END}`);
+    expect(await parseMultipart(body, "x")).toMatchObject({ files: [file] });
+  });
+
+  test("reads what a browser sends, whatever its names and values are", async () => {
+    const word = fc.oneof(
+      fc.string({ unit: "grapheme", maxLength: 20 }),
+      fc.constantFrom('a"b', "a\r\nb", "a\\", "x; filename=y", "--x\r\n", "__proto__", "constructor"),
+    );
+    // Browsers write each line end as CR LF.
+    const sent = word.map((text) => text.replaceAll(/\r\n|\r|\n/g, "\r\n"));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(fc.tuple(sent, sent), { selector: ([name]) => name }),
+        sent,
+        async (pairs, file) => {
+          const form = new FormData();
+          for (const [name, value] of pairs) form.append(`_${name}`, value);
+          form.append("file", new File([file], `${file}_`));
+          const request = new Request("http://localhost/", { method: "POST", body: form });
+          const { params } = new MIMEType(request.headers.get("content-type") ?? "");
+          const payload = await parseMultipart(Buffer.from(await request.arrayBuffer()), params.get("boundary"));
+          expect(payload).toEqual({
+            ...Object.fromEntries(pairs.map(([name, value]) => [`_${name}`, value])),
+            files: [expect.objectContaining({ field: "file", content: Buffer.from(file).toString("base64") })],
+          });
+        },
+      ),
+    );
   });
 
   test("gives the JSON of its payload field, beside its files", async () => {

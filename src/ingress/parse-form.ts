@@ -106,7 +106,8 @@ function splitParts(body: Buffer, boundary: string): Promise<Part[]> {
 /** Names in lower case; the values are bytes as Latin-1. */
 type PartHeader = Record<string, string[]>;
 
-const PARAMETER = /;\s*([\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s"]*))/g;
+/** Browsers write a backslash as it is, so `\"` at the end of a value is no escaped quote. */
+const PARAMETER = /;\s*([\w*-]+)\s*=\s*(?:"((?:\\"(?!\s*(?:;|$))|[^"])*)"|([^;\s"]*))/g;
 
 /** undefined: the part has no name. */
 function toPart(
@@ -121,7 +122,7 @@ function toPart(
   );
   const field = parameters.get("name");
   if (field === undefined) return undefined;
-  const file = parameters.get("filename") ?? parameters.get("filename*")?.replace(/^[^']*'[^']*'/, "");
+  const file = parameters.get("filename") ?? decodeExtended(parameters.get("filename*"));
   const isBinary = /^application\/octet-stream\b/i.test(type);
   return { field, file: file ?? (isBinary ? "" : undefined), type, content };
 }
@@ -130,6 +131,16 @@ function toPart(
 function toName(written: string): string {
   const text = Buffer.from(written, "latin1").toString("utf8");
   return text.replaceAll('\\"', '"').replaceAll(/%(?:22|0D|0A)/gi, decodeURIComponent);
+}
+
+/** `UTF-8''na%C3%AFve.txt` (RFC 8187) */
+function decodeExtended(value: string | undefined): string | undefined {
+  const encoded = value?.replace(/^[^']*'[^']*'/, "");
+  try {
+    return encoded && decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
 }
 
 function toFile({ field, file = "", type, content }: Part): UploadedFile {

@@ -12,7 +12,13 @@ import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import { addPair, addServiceOptions } from "../command.ts";
 import { locateConfig, readInput, serviceAddress } from "../context.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
-import { createOperatorClient, requireAnswer, type ServiceFlags, toUnreachable } from "../operator-client.ts";
+import {
+  createOperatorClient,
+  type OperatorClient,
+  requireAnswer,
+  type ServiceFlags,
+  toUnreachable,
+} from "../operator-client.ts";
 import { formatEvent } from "./events.ts";
 
 interface SendFlags extends ServiceFlags {
@@ -42,10 +48,11 @@ async function sendFile(hook: string, file: string, flags: SendFlags, io: CliIo)
   const body = await readInput(file, io);
   const read = await readConfig(locateConfig(flags.config, io), io.env);
   if (read.problems.length > 0) throw new ConfigError(read.problems);
+  const client = flags.wait ? await createOperatorClient(flags, io) : undefined;
   const response = await post({ hook, body, type: typeOf(file, flags), flags }, read);
   const text = await response.text();
   const eventId = response.headers.get("x-request-id");
-  const event = flags.wait && response.ok && eventId ? await waitForEvent(eventId, flags, io) : undefined;
+  const event = client && response.ok && eventId ? await waitForEvent(eventId, client) : undefined;
 
   const { status } = response;
   if (!response.ok || event?.status === "failed" || event?.status === "dead") io.exitCode = 1;
@@ -126,8 +133,7 @@ function typeOf(file: string, { header }: SendFlags): string {
 const POLL_MS = 200;
 
 /** undefined: the request left no event. */
-async function waitForEvent(id: string, flags: SendFlags, io: CliIo): Promise<EventTimeline | undefined> {
-  const client = await createOperatorClient(flags, io);
+async function waitForEvent(id: string, client: OperatorClient): Promise<EventTimeline | undefined> {
   for (;;) {
     const response = await client.send("GET", `/api/events/${encodeURIComponent(id)}`);
     if (response.status === 404) return undefined;
