@@ -63,14 +63,9 @@ export function isRelevant(property: string): boolean {
   return HIDES.has(property) || OTHERS.has(property);
 }
 
-/** Whether a declaration hides an element with everything in it. */
-export function hides({ property, value }: { property: string; value: string }): boolean {
-  return HIDES.get(property)?.(value) ?? false;
-}
-
 /** The appearance under the winning declarations, by property; undefined if the element is hidden with everything in it. */
 export function toAppearance(style: ReadonlyMap<string, string>, parent: Appearance): Appearance | undefined {
-  if (Array.from(style, ([property, value]) => ({ property, value })).some(hides)) return undefined;
+  if (Array.from(style).some(([property, value]) => HIDES.get(property)?.(value))) return undefined;
   const isClipped = /hidden|clip/.test(style.get("overflow") ?? "");
   if (isClipped && ["height", "width", "max-width"].some((side) => isTiny(style.get(side) ?? "auto"))) return undefined;
 
@@ -96,7 +91,7 @@ function toFontSize(value: string | undefined, parentSize: number): number {
 
 function toBackground(style: ReadonlyMap<string, string>, parent: string | undefined): string | undefined {
   const value = style.get("background-color") ?? "";
-  if (/url\(|gradient\(/.test(value + (style.get("background-image") ?? ""))) return undefined;
+  if (/url\(|gradient\(/.test(value) || (style.get("background-image") ?? "none") !== "none") return undefined;
   const words = value.match(/[\w#-]+(?:\([^()]*\))?/g) ?? [];
   return words.find((word) => (parseColor(word)?.alpha ?? 1) > 0.5 && parseColor(word)) ?? parent;
 }

@@ -11,7 +11,7 @@ import {
   type Selector,
 } from "css-tree";
 import type { DefaultTreeAdapterTypes as Tree } from "parse5";
-import { type Appearance, hides, isRelevant, OPAQUE, SCREEN_WIDTH, toAppearance, toPixels } from "./appearance.ts";
+import { type Appearance, isRelevant, OPAQUE, PAGE, SCREEN_WIDTH, toAppearance, toPixels } from "./appearance.ts";
 
 type Element = Tree.Element;
 
@@ -20,7 +20,7 @@ export type ReadAppearance = (element: Element, parent: Appearance) => Appearanc
 
 /** The parser's work for an error grows with the text that contains it. In characters. */
 const ERROR_WORK = 5000;
-const MAX_ERROR_WORK = 60_000_000;
+const MAX_ERROR_WORK = 30_000_000;
 /** Comparisons of selectors with elements. */
 const MAX_STEPS = 3_000_000;
 
@@ -43,9 +43,7 @@ export function createStyles(styleSheets: string, quirksMode: boolean): ReadAppe
       if (adapter.isExhausted()) return undefined;
     }
     declared.push(...readOwnStyles(element, parseCss));
-    if (declared.length === 0) return parent;
-    const sorted = declared.toSorted((first, second) => first.weight - second.weight);
-    return toAppearance(new Map(sorted.map(({ property, value }) => [property, value])), parent);
+    return declared.length === 0 ? parent : toAppearance(toStyle(declared), parent);
   };
 }
 
@@ -111,28 +109,41 @@ function createParser(): ParseCss {
   };
 }
 
-/** Nested rules are not matched: what they hide counts as hidden by the rule around them. */
-function toStyles(nodes: Iterable<CssNode>, origin: number): Styled[] {
+/** Nested rules are not matched: what hides there counts as if the rule around them said it. */
+function toStyles(nodes: Iterable<CssNode>, origin: number, isNested = false): Styled[] {
   return Array.from(nodes).flatMap((node) => {
-    if (node.type === "Declaration") return toStyled(node, origin);
-    if (node.type !== "Rule") return [];
-    return toStyles(node.block.children, origin).filter(hides);
+    if (node.type === "Declaration") {
+      return toStyled(node, origin).filter((styled) => !isNested || isHiding([styled]));
+    }
+    const isRule = node.type === "Rule" || (node.type === "Atrule" && isApplied(node));
+    return isRule && node.block ? toStyles(node.block.children, origin, true) : [];
   });
 }
 
-const ALIASES: Record<string, string> = {
-  background: "background-color",
-  font: "font-size",
-  "-webkit-text-fill-color": "text-fill-color",
-  "overflow-x": "overflow",
-  "overflow-y": "overflow",
-};
+/** Whether a text on an empty page would be hidden. */
+function isHiding(styles: Styled[]): boolean {
+  return toAppearance(toStyle(styles), PAGE)?.isVisible !== true;
+}
+
+/** The winning values, by property. */
+function toStyle(declared: Styled[]): ReadonlyMap<string, string> {
+  const sorted = declared.toSorted((first, second) => first.weight - second.weight);
+  return new Map(sorted.map(({ property, value }) => [property, value]));
+}
+
+const ALIASES = new Map([
+  ["background", "background-color"],
+  ["font", "font-size"],
+  ["-webkit-text-fill-color", "text-fill-color"],
+  ["overflow-x", "overflow"],
+  ["overflow-y", "overflow"],
+]);
 
 const MAX_VALUE_LENGTH = 1000;
 
 function toStyled({ property: written, value, important }: Declaration, origin: number): Styled[] {
   const name = ident.decode(written).toLowerCase();
-  const property = ALIASES[name] ?? name;
+  const property = ALIASES.get(name) ?? name;
   if (!isRelevant(property)) return [];
   const text = generate(value);
   const decoded = text.length > MAX_VALUE_LENGTH ? OPAQUE : ident.decode(text).toLowerCase();
@@ -147,10 +158,10 @@ function isApplied({ name, prelude }: Atrule): boolean {
 
 /** Whether a media query holds on a computer. Features that are not known here are there. */
 function isWideScreen(query: string): boolean {
-  const features = Array.from(query.matchAll(/(min|max)-(?:device-)?width:([^)]*)/g));
-  const fits = features.every(([, bound, width = ""]) => {
+  const features = Array.from(query.matchAll(/(?:(min|max)-(?:device-)?width:|width([<>])=?)([^)]*)/g));
+  const fits = features.every(([, prefix, sign, width = ""]) => {
     const pixels = toPixels(width, 16)[0] ?? 0;
-    return bound === "min" ? pixels <= SCREEN_WIDTH : pixels >= SCREEN_WIDTH;
+    return prefix === "min" || sign === ">" ? pixels <= SCREEN_WIDTH : pixels >= SCREEN_WIDTH;
   });
   const holds = fits && !/\b(?:print|speech|tty|tv|projection|handheld|braille|aural)\b|scheme:dark/.test(query);
   return query.startsWith("not ") ? !holds : holds;
@@ -175,7 +186,7 @@ function compileSafely(
   { selector, styles }: StyleRule,
   options: NonNullable<Parameters<typeof compile<Tree.Node, Element>>[1]>,
 ): (element: Element) => boolean {
-  const unknown = styles.some(hides);
+  const unknown = isHiding(styles);
   if (NEVER.test(selector)) return () => false;
   try {
     const matches = compile<Tree.Node, Element>(selector, options);
@@ -222,12 +233,18 @@ function createAdapter() {
 }
 
 /** Attributes that are styles. */
-const STYLE_ATTRIBUTES: Record<string, string> = { bgcolor: "background-color", color: "color", text: "color" };
+const STYLE_ATTRIBUTES = new Map([
+  ["background", "background-image"],
+  ["bgcolor", "background-color"],
+  ["color", "color"],
+  ["text", "color"],
+]);
 
 function readOwnStyles(element: Element, parseCss: ParseCss): Styled[] {
   return element.attrs.flatMap(({ name, value }) => {
-    const property = STYLE_ATTRIBUTES[name];
-    if (property) return [{ property, value: value.replace(/^(?=[\da-f]{3,6}$)/i, "#"), weight: ORIGIN.attribute }];
+    const property = STYLE_ATTRIBUTES.get(name);
+    const text = value.toLowerCase().replace(/^(?=[\da-f]{3,6}$)/, "#");
+    if (property) return [{ property, value: text, weight: ORIGIN.attribute }];
     if (name !== "style") return [];
     const list = parseCss(value, "declarationList");
     return list?.type === "DeclarationList" ? toStyles(list.children, ORIGIN.inline) : [HIDDEN];
