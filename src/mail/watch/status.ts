@@ -72,6 +72,9 @@ export function toMailStatus(
   return { name, mailbox, state: worst?.state ?? "stopped", error: worst?.error, folders };
 }
 
+/** The number of mails of a backlog between two lines of progress in the log. */
+const PROGRESS_STEP = 500;
+
 /** Keeps the status of one folder, and reports its changes. */
 export interface StatusTracker {
   read(): FolderStatus;
@@ -139,6 +142,9 @@ export function createStatusTracker({ mailbox, folder, log, onChange }: TrackerO
       status[setAside ? "setAside" : "posted"] += 1;
       status.remaining -= 1;
       status.lastMailAt = Date.now();
+      const { remaining, posted } = status;
+      if (status.state !== "catching-up" || remaining <= 0 || (posted + status.setAside) % PROGRESS_STEP > 0) return;
+      log.info("mail backlog", { mailbox, folder, posted, remaining });
     },
     countFiltered() {
       status.passedOver += 1;

@@ -46,6 +46,19 @@ describe("mails are posted", () => {
     await expect.poll(() => mailbox.changes.map(({ state }) => state)).toEqual(["catching-up", "watching"]);
   });
 
+  test("with a progress line in the log for every 500 mails of a backlog", async () => {
+    mailbox.addAll(numbers(1100));
+    const lines: object[] = [];
+    const info = (message: string, fields = {}) => void (message === "mail backlog" && lines.push(fields));
+    mailbox.start({ log: { ...silentLog, info } });
+    await expect.poll(mailbox.status).toMatchObject({ state: "watching", posted: 1100 });
+    const place = { mailbox: "mail", folder: "INBOX" };
+    expect(lines).toEqual([
+      { ...place, posted: 500, remaining: 600 },
+      { ...place, posted: 1000, remaining: 100 },
+    ]);
+  });
+
   test("from the last position after a restart", async () => {
     mailbox.addAll(["1"]);
     mailbox.start();
