@@ -92,6 +92,17 @@ test("a dry run takes the credential for granted", async () => {
   expect(await service.try("mixed", {})).toMatchObject({ mapping: "mixed-signed" });
 });
 
+test("a preset takes the secret, and without it the hook token", async () => {
+  await service.reload({ hooks: { presets: [{ use: "github", with: { secret: NEW } }] } });
+  const headers = { "x-github-event": "push", "x-github-delivery": "d-1" };
+  expect((await post("github", NEW, headers, githubPayload("push"))).status).toBeOneOf([202, 204]);
+  expect(await newestEvent()).toMatchObject({ hook: "github", credential: "auth:github" });
+  expect((await service.post("github", githubPayload("push"), headers)).status).toBe(401);
+  await service.reload({ hooks: { presets: ["github"] } });
+  expect((await service.post("github", githubPayload("push"), headers)).status).toBeOneOf([202, 204]);
+  expect((await post("github", NEW, headers, githubPayload("push"))).status).toBe(401);
+});
+
 test("a replay keeps the credential", async () => {
   const { answer } = await post("github", OLD, { "x-github-event": "push" });
   const token = service.hookline.program().config.gateway.token;

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { toSource } from "../../test/support/mapping.ts";
+import type { Auth } from "../config/schema/generated.ts";
+import type { MappingSource } from "../config/types.ts";
+import { groupSenders } from "./senders.ts";
+
+const GITHUB = { scheme: "github", secret: ["one", "two"] };
+
+const source = (id: string, path: string, auth: Auth, preset?: string): MappingSource => ({
+  ...toSource({ id, match: { path }, auth, messageTemplate: "x" }),
+  preset,
+});
+
+function group(...mappings: MappingSource[]): [string, string, string[]][] {
+  return groupSenders(mappings).map((sender) => [sender.hook, sender.credential, sender.mappings.map(({ id }) => id)]);
+}
+
+test("mappings of one path with equal auth share a credential, named after the first", () => {
+  expect(
+    group(
+      source("a", "github", GITHUB),
+      source("b", "/github/", { ...GITHUB }),
+      source("c", "github", { ...GITHUB, secret: "one" }),
+      source("d", "other", GITHUB),
+      { ...source("e", "github", GITHUB), mapping: { match: { path: "github" } } },
+    ),
+  ).toEqual([
+    ["github", "auth:a", ["a", "b"]],
+    ["github", "auth:c", ["c"]],
+    ["other", "auth:d", ["d"]],
+  ]);
+});
+
+test("a preset's credential has its name, unless another sender of the path has it", () => {
+  const preset = source("issues-0", "issues", GITHUB, "github");
+  expect(group(preset)).toEqual([["issues", "auth:github", ["issues-0"]]]);
+  expect(group(source("github", "issues", { ...GITHUB, secret: "x" }), preset)).toEqual([
+    ["issues", "auth:github", ["github"]],
+    ["issues", "auth:issues-0", ["issues-0"]],
+  ]);
+});
