@@ -24,16 +24,34 @@ test("a module is trusted after an answer, and not for ten seconds after a failu
   expect(health.isTrusted()).toBe(true);
 });
 
-test("five failures in a row open the circuit breaker for five seconds, and only five more open it again", () => {
+test("five failures in a row open the circuit breaker, which lets a call through from time to time until one is answered", () => {
   fail(4);
   expect(health.refusal()).toBeUndefined();
   fail(1);
-  expect(health.refusal()).toMatchObject({ kind: "unavailable", message: expect.stringContaining("5 s") });
-  vi.advanceTimersByTime(5001);
-  fail(4);
-  expect(health.refusal()).toBeUndefined();
+  expect(health.refusal()).toMatchObject({ kind: "unavailable", retryAfterMs: expect.any(Number) });
+  vi.advanceTimersByTime(1500);
+  expect([health.refusal(), health.untilTrial()]).toEqual([undefined, 0]);
+  health.begin();
+  expect(health.refusal()).toBeDefined();
+  vi.advanceTimersByTime(300);
   fail(1);
   expect(health.refusal()).toBeDefined();
+  vi.advanceTimersByTime(1500);
+  health.record("value");
+  expect([health.refusal(), health.untilTrial()]).toEqual([undefined, undefined]);
+});
+
+test("one bad payload a second does not keep a hook closed that has not answered before", () => {
+  fail(5);
+  for (let second = 0; second < 100; second++) {
+    for (const kind of ["timeout", "value"] as const) {
+      vi.advanceTimersByTime(500);
+      if (health.refusal()) continue;
+      health.begin();
+      health.record(kind);
+    }
+  }
+  expect(health.untilTrial()).toBeUndefined();
 });
 
 test("one bad payload a second never closes a hook that has answered an honest sender", () => {

@@ -2,9 +2,13 @@ import type { Answer, FailedAnswer } from "./answer.ts";
 
 /** So long after a failure that cost others something, the module's calls run alone. */
 const SUSPECT_MS = 10_000;
-/** After this many such failures in a row the circuit breaker opens for a while. */
+/** After this many such failures in a row the circuit breaker opens. */
 const OPEN_AFTER = 5;
-const OPEN_MS = 5000;
+/**
+ * While it is open, a call is let through as a trial about this often, and an answer closes it. The time is random, so that
+ * a sender of bad payloads cannot take every trial from the honest ones.
+ */
+const TRIAL_EVERY_MS = 1000;
 /**
  * A module that answered within this time works: it fails because of what somebody sends. The circuit breaker would refuse
  * the honest senders of the same hook, so it stays closed.
@@ -17,8 +21,12 @@ export interface Health {
   isTrusted(): boolean;
   /** It timed out, ran out of memory or crashed lately. */
   isSuspect(): boolean;
-  /** While the circuit breaker is open: the answer to every call. */
+  /** While the circuit breaker is open: how long until the next trial, in milliseconds, at least 0. */
+  untilTrial(): number | undefined;
+  /** While the circuit breaker is open, and it is not time for a trial: the answer to every call. */
   refusal(): RefusedAnswer | undefined;
+  /** A call was handed to a worker. */
+  begin(): void;
   record(kind: Answer["kind"]): void;
   /** A worker ended while it ran a call of this module. That call has another attempt. */
   suspect(): void;
@@ -31,22 +39,28 @@ interface RefusedAnswer extends FailedAnswer {
 export function createHealth(): Health {
   let answeredAt = -Infinity;
   let failedAt = -Infinity;
-  /** Since the last answer, or since the breaker opened. */
+  /** Since the last answer. */
   let failures = 0;
-  let openUntil = 0;
+  let trialAt = 0;
 
   const isWithin = (milliseconds: number, since: number): boolean => performance.now() - since < milliseconds;
   const isSuspect = (): boolean => isWithin(SUSPECT_MS, failedAt);
+  const isOpen = (): boolean => failures >= OPEN_AFTER && !isWithin(WORKS_MS, answeredAt);
+  const untilTrial = (): number | undefined => (isOpen() ? Math.max(0, trialAt - performance.now()) : undefined);
   return {
     isTrusted: () => answeredAt !== -Infinity && !isSuspect(),
     isSuspect,
+    untilTrial,
     refusal() {
-      const retryAfterMs = openUntil - performance.now();
-      if (retryAfterMs <= 0) return undefined;
+      const retryAfterMs = untilTrial();
+      if (!retryAfterMs) return undefined;
       const message =
-        `The circuit breaker of this transform is open for ${Math.ceil(retryAfterMs / 1000)} s: ` +
-        `it timed out, ran out of memory or crashed ${OPEN_AFTER} times in a row.`;
+        "The circuit breaker of this transform is open: " +
+        `it timed out, ran out of memory or crashed ${failures} times in a row.`;
       return { kind: "unavailable", message, log: [], retryAfterMs };
+    },
+    begin() {
+      if (failures >= OPEN_AFTER) trialAt = nextTrial();
     },
     record(kind) {
       if (kind === "unavailable") return;
@@ -55,15 +69,18 @@ export function createHealth(): Health {
         failures = 0;
         return;
       }
+      failures++;
       failedAt = performance.now();
-      if (++failures < OPEN_AFTER || isWithin(WORKS_MS, answeredAt)) return;
-      failures = 0;
-      openUntil = performance.now() + OPEN_MS;
+      trialAt = nextTrial();
     },
     suspect() {
       failedAt = performance.now();
     },
   };
+}
+
+function nextTrial(): number {
+  return performance.now() + TRIAL_EVERY_MS * (0.5 + Math.random());
 }
 
 /** Only what costs others: an error that the transform throws does not. */

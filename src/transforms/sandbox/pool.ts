@@ -121,8 +121,8 @@ function countWaiting({ turns }: State): number {
 
 function listOpenBreakers({ modules }: State): SandboxStatus["openBreakers"] {
   return [...modules.values()].flatMap(({ file, health }) => {
-    const refusal = health.refusal();
-    return refusal ? [{ file, retryAfterMs: Math.ceil(refusal.retryAfterMs) }] : [];
+    const retryAfterMs = health.untilTrial();
+    return retryAfterMs === undefined ? [] : [{ file, retryAfterMs: Math.ceil(retryAfterMs) }];
   });
 }
 
@@ -184,6 +184,7 @@ function handOutNext(state: State): boolean {
     module.waiting.shift();
     state.turns.delete(module);
     if (module.waiting.length > 0) state.turns.add(module);
+    if (job.operation === "call") module.health.begin();
     worker.give(job);
     return true;
   }
