@@ -7,6 +7,7 @@ import { createHmac } from "node:crypto";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { measureFairness } from "./fairness.ts";
 import { load } from "./load.ts";
 import { type BenchServer, startServer } from "./server.ts";
 
@@ -54,6 +55,8 @@ for (let round = 0; round < ROUNDS; round += 1) {
   }
 }
 print();
+console.table(await measureFairness());
+console.log("Honest requests, one each 10 ms for 6 s, while bad requests to a proven transform are under way.");
 
 async function measure({ start }: Contestant) {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-bench-"));

@@ -15,7 +15,7 @@ export interface BenchServer {
   startSeconds: number;
   /** Sum over the process and all its descendants. */
   usage(): { cpuSeconds: number; residentMb: number };
-  stop(): Promise<void>;
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 export interface BenchServerOptions {
@@ -51,8 +51,8 @@ export async function startServer({
     headers,
     startSeconds: (performance.now() - spawnedAt) / 1000,
     usage: () => usageOf(descendants(child.pid ?? 0)),
-    async stop() {
-      child.kill("SIGTERM");
+    async stop(signal = "SIGTERM") {
+      child.kill(signal);
       await once(child, "exit");
     },
   };

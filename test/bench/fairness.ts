@@ -1,0 +1,129 @@
+/**
+ * Honest requests to one transform beside bad requests to another, which has answered before: a loop, a slow regular
+ * expression and memory without end, many at once. Then bad payloads, one a second, to the honest senders' own hook.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type BenchServer, startServer } from "./server.ts";
+
+const root = path.join(import.meta.dirname, "../..");
+const TOKEN = "bench-token-0123456789abcdef";
+const MEASURE_MS = 6000;
+const HONEST_EVERY_MS = 10;
+const BURSTS = [10, 60, 1100];
+const ATTACKS = {
+  loop: "for (;;) {}",
+  "regular expression": "/^(a+)+$/.test('a'.repeat(40) + 'b')",
+  memory: "const all = []; for (;;) all.push(new Array(1e4).fill(1))",
+};
+
+interface Figures {
+  honest: number;
+  "p50 ms": number;
+  "p99 ms": number;
+  "worst ms": number;
+  failed: number;
+}
+
+/** A row for each kind of attack and number of bad requests, in a service of its own. */
+export async function measureFairness(): Promise<Record<string, Figures>> {
+  const rows: Record<string, Figures> = { "no bad requests": await measure("", () => undefined) };
+  for (const [name, code] of Object.entries(ATTACKS)) {
+    for (const burst of BURSTS) {
+      rows[`${burst} bad requests at once: ${name}`] = await measure(code, (send) => {
+        for (let count = 0; count < burst; count += 1) void send("attacked", { bad: true });
+      });
+    }
+  }
+  rows["one bad payload a second to the same hook: loop"] = await measure(ATTACKS.loop, async (send, isOver) => {
+    while (!isOver()) {
+      void send("honest", { bad: true });
+      await sleep(1000);
+    }
+  });
+  return rows;
+}
+
+type Send = (hook: string, payload: object) => Promise<boolean>;
+
+async function measure(code: string, attack: (send: Send, isOver: () => boolean) => unknown): Promise<Figures> {
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-fairness-"));
+  const server = await startHookline(folder, code);
+  const agent = new Agent({ keepAlive: true });
+  const send: Send = (hook, payload) => post(server.url.replace(/\w+$/, hook), payload, agent);
+  let isOver = false;
+  try {
+    await send("attacked", {});
+    const attacked = attack(send, () => isOver);
+    const figures = await sendHonest(() => send("honest", {}));
+    isOver = true;
+    await attacked;
+    return figures;
+  } finally {
+    await server.stop("SIGKILL");
+    agent.destroy();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** One request each 10 ms, whether the ones before are answered or not. */
+async function sendHonest(send: () => Promise<boolean>): Promise<Figures> {
+  const latencies: number[] = [];
+  let failed = 0;
+  const sent: Promise<void>[] = [];
+  for (const startedAt = performance.now(); performance.now() - startedAt < MEASURE_MS;) {
+    sent.push(sendOne());
+    await sleep(HONEST_EVERY_MS);
+  }
+  await Promise.all(sent);
+  latencies.sort((a, b) => a - b);
+  const percentile = (share: number): number => Math.round(latencies[Math.floor(latencies.length * share)] ?? NaN);
+  return {
+    honest: latencies.length,
+    "p50 ms": percentile(0.5),
+    "p99 ms": percentile(0.99),
+    "worst ms": Math.round(latencies.at(-1) ?? NaN),
+    failed,
+  };
+
+  async function sendOne(): Promise<void> {
+    const sentAt = performance.now();
+    if (!(await send())) failed += 1;
+    latencies.push(performance.now() - sentAt);
+  }
+}
+
+function startHookline(folder: string, code: string): Promise<BenchServer> {
+  const file = path.join(folder, "webhooks.json5");
+  const module = `export default ({ payload }) => { if (payload.bad) { ${code} } return { text: "honest" } };\n`;
+  for (const name of ["honest", "attacked"]) writeFileSync(path.join(folder, `${name}.ts`), `// ${name}\n${module}`);
+  const mappings = ["honest", "attacked"].map((name) => ({
+    match: { path: name },
+    action: "wake",
+    wakeMode: "next-heartbeat",
+    transform: { module: `${name}.ts` },
+  }));
+  const hooks = { enabled: true, token: TOKEN, transformsDir: ".", mappings };
+  writeFileSync(file, JSON.stringify({ hooks, log: { level: "silent" } }));
+  return startServer({
+    command: [process.execPath, path.join(root, "dist/cli/webhooks.js"), "serve", "--port", "0", "--config", file],
+    hookPath: "/hooks/honest",
+    token: TOKEN,
+    payload: "{}",
+  });
+}
+
+function post(url: string, payload: object, agent: Agent): Promise<boolean> {
+  const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+  return new Promise((resolve) => {
+    request(url, { method: "POST", headers, agent }, (response) => {
+      const { statusCode = 0 } = response;
+      response.resume().on("close", () => resolve(statusCode >= 200 && statusCode < 300));
+    })
+      .on("error", () => resolve(false))
+      .end(JSON.stringify(payload));
+  });
+}
