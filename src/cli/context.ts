@@ -43,7 +43,7 @@ function locateAnyConfig(flag: string | undefined, io: CliIo): string | undefine
 
 /** The sandbox of the service; its errors go to the command's standard error. */
 export function openSandbox({ stderr }: CliIo): TransformRunner {
-  return createSandbox({ telemetry: createTelemetry("error", { output: stderr }) });
+  return createSandbox({ telemetry: createTelemetry("error", { output: stderr }), children: 1 });
 }
 
 /** Builds what `serve` would serve, in the same sandbox, passes it to `use`, and closes it. */

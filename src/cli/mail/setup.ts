@@ -100,7 +100,7 @@ async function loadPlan({ file, after, secretFiles }: SetupPlan, target: Target,
   // Long enough for a token.
   const placeholders = Object.fromEntries(names.map((name) => [name, `not-set-in-this-environment-${name}`]));
   const env = strict ? target.env : { ...placeholders, ...target.env };
-  const runner = createSandbox({ telemetry: createTelemetry("error") });
+  const runner = createSandbox({ telemetry: createTelemetry("error"), children: 1 });
   try {
     const load = () => readConfigText(file, after, { env, unwritten: secretFiles });
     return await buildProgram({ generation: 1, load, runner });

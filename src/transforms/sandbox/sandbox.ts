@@ -13,7 +13,7 @@ const CHECK_TIMEOUT_MS = 5000;
 
 export interface SandboxOptions {
   telemetry: Telemetry;
-  /** How many child processes. Default: 2. */
+  /** How many child processes. Default: 2. A command of the terminal needs no spare. */
   children?: number;
 }
 
