@@ -11,6 +11,7 @@ import { type BenchServer, startServer } from "./server.ts";
 
 const root = path.join(import.meta.dirname, "../..");
 const TOKEN = "bench-token-0123456789abcdef";
+const BEARER = { authorization: `Bearer ${TOKEN}` };
 const MEASURE_MS = 6000;
 const HONEST_EVERY_MS = 10;
 const BURSTS = [10, 60, 1100];
@@ -111,13 +112,13 @@ function startHookline(folder: string, code: string): Promise<BenchServer> {
   return startServer({
     command: [process.execPath, path.join(root, "dist/cli/webhooks.js"), "serve", "--port", "0", "--config", file],
     hookPath: "/hooks/honest",
-    token: TOKEN,
+    headers: BEARER,
     payload: "{}",
   });
 }
 
 function post(url: string, payload: object, agent: Agent): Promise<boolean> {
-  const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+  const headers = { ...BEARER, "content-type": "application/json" };
   return new Promise((resolve) => {
     request(url, { method: "POST", headers, agent }, (response) => {
       const { statusCode = 0 } = response;
