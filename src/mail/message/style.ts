@@ -19,10 +19,10 @@ type Element = Tree.Element;
 export type ReadAppearance = (element: Element, parent: Appearance) => Appearance | undefined;
 
 /** The parser's work for an error grows with the text that contains it. In characters. */
-const ERROR_WORK = 5000;
+const ERROR_WORK = 20_000;
 const MAX_ERROR_WORK = 30_000_000;
 /** Comparisons of selectors with elements. */
-const MAX_STEPS = 3_000_000;
+const MAX_STEPS = 2_000_000;
 
 /**
  * Reads the styles of a document as a browser with a wide screen would. What cannot be judged, because it is too large or not
