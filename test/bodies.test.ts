@@ -96,6 +96,19 @@ async function replay(eventId: string): Promise<number> {
   return (await fetch(`${service.url}/api/events/${eventId}/replay`, { method: "POST", headers })).status;
 }
 
+test("a multipart form that is sent again has another boundary, and is the same request", async () => {
+  const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "idempotency-key": "upload-1" };
+  const upload = async (note: string): Promise<unknown> => {
+    const body = new FormData();
+    body.append("note", note);
+    const answer = await fetch(`${service.url}/hooks/upload`, { method: "POST", headers, body });
+    return [answer.status, answer.headers.get("idempotency-replayed")];
+  };
+  expect(await upload("a scan")).toEqual([202, null]);
+  expect(await upload("a scan")).toEqual([202, "true"]);
+  expect(await upload("another")).toEqual([422, null]);
+});
+
 test("maxBodyBytes of a mapping is its own limit, also above that of all hooks", async () => {
   const post = async (hook: string, payload: object, length: number): Promise<unknown> => {
     const filled = { ...payload, message: "x".repeat(length - JSON.stringify({ ...payload, message: "" }).length) };

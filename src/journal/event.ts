@@ -52,8 +52,10 @@ export function idempotencyScope(request: HookRequest): string {
   return `${request.credential} ${request.hook}`;
 }
 
-export function fingerprintOf(request: HookRequest): string {
-  return createHash("sha256").update(request.rawBody).digest("base64url");
+export function fingerprintOf({ contentType, rawBody, payload }: HookRequest): string {
+  // The boundary of a multipart form is another one in each attempt.
+  const content = /^multipart\//i.test(contentType) ? JSON.stringify(payload) : rawBody;
+  return createHash("sha256").update(content).digest("base64url");
 }
 
 function toNewAction(
