@@ -12,7 +12,7 @@ import { resolveRequest } from "./mapping/resolve.ts";
 import { createOperatorRoutes } from "./operator/api.ts";
 import { createRejectionLog } from "./operator/rejections.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
-import { type EventTimeline, type StatusView, toEventTimeline, toStatusView } from "./operator/views.ts";
+import { type EventTimeline, type StatusView, toEventTimeline, toMailView, toProgramView } from "./operator/views.ts";
 import { buildProgram, type Program } from "./program/build.ts";
 import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
@@ -36,7 +36,7 @@ export interface HooklineService extends Hookline {
 
 /** Wires the steps together. Throws a `ConfigError` with all problems that keep the service from starting. */
 export async function createHookline(options: HooklineServiceOptions): Promise<HooklineService> {
-  const startedAt = Date.now();
+  const startedAt = new Date().toISOString();
   const load = createLoad(options);
   const { log: logSettings, store } = (await load()).config;
   const telemetry = createTelemetry(logSettings.level, { follower: options.follower });
@@ -149,16 +149,14 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   }
 
   async function status(): Promise<StatusView> {
-    return toStatusView({
+    return {
       version: packageVersion(),
       startedAt,
-      program: current(),
-      reloadFailure: programs.lastFailure(),
+      ...toProgramView(current(), programs.lastFailure()),
       sandbox: sandbox.status(),
-      journal: await journal.stats(),
-      running: dispatcher.status(),
-      mail: mail.status(),
-    });
+      queue: { ...(await journal.stats()), ...dispatcher.status() },
+      mail: mail.status().map(toMailView),
+    };
   }
 
   function tryHook(body: unknown): Promise<Trial> {

@@ -157,34 +157,22 @@ async function toRequestView({ body, ...request }: StoredRequest, findParser: Fi
   }
 }
 
-export interface StatusParts {
-  version: string;
-  /** Milliseconds since the epoch. */
-  startedAt: number;
-  program: Program;
-  reloadFailure: ReloadFailure | undefined;
-  sandbox: SandboxStatus;
-  journal: JournalStats;
-  running: ReturnType<Dispatcher["status"]>;
-  mail: MailStatus[];
+export function toProgramView(
+  { generation, builtAt, config, warnings }: Program,
+  failure: ReloadFailure | undefined,
+): Pick<StatusView, "config" | "lastReloadError"> {
+  return {
+    config: {
+      generation,
+      at: toIso(builtAt),
+      file: config.file,
+      mappings: config.hooks.mappings.map(({ id }) => id),
+      warnings: warnings.map(toSentence),
+    },
+    lastReloadError: failure ? { at: toIso(failure.at), ...failure.problems[0], problems: failure.problems } : null,
+  };
 }
 
-export function toStatusView({ program, reloadFailure, mail, ...parts }: StatusParts): StatusView {
-  return {
-    version: parts.version,
-    startedAt: toIso(parts.startedAt),
-    config: {
-      generation: program.generation,
-      at: toIso(program.builtAt),
-      file: program.config.file,
-      mappings: program.config.hooks.mappings.map(({ id }) => id),
-      warnings: program.warnings.map(toSentence),
-    },
-    lastReloadError: reloadFailure
-      ? { at: toIso(reloadFailure.at), ...reloadFailure.problems[0], problems: reloadFailure.problems }
-      : null,
-    sandbox: parts.sandbox,
-    queue: { ...parts.journal, ...parts.running },
-    mail: mail.map((mailbox) => ({ ...mailbox, folders: mailbox.folders.map(toView) })),
-  };
+export function toMailView(mailbox: MailStatus): MailView {
+  return { ...mailbox, folders: mailbox.folders.map(toView) };
 }
