@@ -31,7 +31,8 @@ interface Schema {
 export function writeReference(config: Schema, auth: Schema): Record<string, string> {
   return {
     "docs/reference/config.md": writeConfig(config),
-    "docs/reference/mapping.md": writeMapping(readSchema("mapping.json"), auth),
+    "docs/reference/mapping.md": writeMapping(readSchema("mapping.json")),
+    "docs/reference/signatures.md": writeSignatures(auth),
     "docs/reference/errors.md": writeErrors(),
     "docs/reference/cli.md": writeCli(),
     "docs/reference/api.md": writeApi(),
@@ -125,7 +126,7 @@ function toTable(rows: string[][]): string {
   return ["| Key | Type | Default | Meaning |", "|---|---|---|---|", ...body].join("\n");
 }
 
-function writeMapping(mapping: Schema, auth: Schema): string {
+function writeMapping(mapping: Schema): string {
   const rows = Object.entries(mapping.properties ?? {}).flatMap(([name, schema]) => rowsOf(name, schema, {}));
   return join(
     "# Mapping fields",
@@ -133,25 +134,39 @@ function writeMapping(mapping: Schema, auth: Schema): string {
     mapping.description,
     "See [templates and mappings](../guide/mappings.md).",
     toTable(rows),
-    "## auth",
-    "See [receive from GitHub, Stripe, Slack](../guide/senders.md).",
-    ...writeAuth(auth),
+    "The keys of `auth`: [signature schemes](signatures.md).",
   );
 }
 
-/** The keys of all schemes together, then which scheme has which. */
-function writeAuth({ oneOf: schemes = [] }: Schema): string[] {
-  const rows = schemes.flatMap(({ properties = {} }) =>
-    Object.entries(properties).flatMap(([name, schema]) => (name === "scheme" ? [] : rowsOf(name, schema, {}))),
+/** One row per scheme, then the keys that only some have. */
+function writeSignatures({ oneOf: schemes = [] }: Schema): string {
+  const keys = schemes.flatMap(({ properties = {} }) =>
+    Object.entries(properties)
+      .filter(([name]) => !["scheme", "tolerance"].includes(name))
+      .map(([name, schema]) => rowsOf(name, schema, {})),
   );
-  const distinct = [...new Map(rows.map((row) => [row.join(), row])).values()];
+  const distinct = [...new Map(keys.flat().map((row) => [row.join(), row])).values()];
   const lines = schemes.map(({ properties = {}, required = [] }) => {
-    const { scheme, ...keys } = properties;
-    const names = Object.keys(keys).map((name) => `\`${name}\`${required.includes(name) ? "" : "?"}`);
-    const { docs } = providers[String(scheme?.const)] ?? {};
-    return `| \`${String(scheme?.const)}\` | ${names.join(", ")} | ${docs ? `[page](${docs})` : ""} |`;
+    const { scheme, secret: _, ...others } = properties;
+    const name = String(scheme?.const);
+    const { docs, about, deliveryId } = providers[name] ?? {};
+    const options = Object.keys(others).map((key) => `\`${key}\`${required.includes(key) ? "" : "?"}`);
+    const id = deliveryId === undefined ? "" : `\`${deliveryId}\``;
+    const cells = [about?.header, about?.signed, about?.tolerance, id, about?.handshake, options.join(", ")];
+    return `| ${docs === undefined ? `\`${name}\`` : `[\`${name}\`](${docs})`} | ${cells.map((cell) => cell ?? "").join(" | ")} |`;
   });
-  return [toTable(distinct), ["| Scheme | Keys | Sender's page |", "|---|---|---|", ...lines].join("\n")];
+  return join(
+    "# Signature schemes",
+    NOTE,
+    "The names for `auth.scheme` of a mapping, each with the sender's own page. See [receive from GitHub, Stripe, Slack](../guide/senders.md). Where no time is signed, `dedupe` with the delivery's id protects from a repeated request.",
+    [
+      "| Scheme | Signature | Signed | Tolerance | Delivery id | Handshake | Keys beside `secret` |",
+      `|${"---|".repeat(7)}`,
+      ...lines,
+    ].join("\n"),
+    "## Keys",
+    toTable(distinct),
+  );
 }
 
 function writeErrors(): string {

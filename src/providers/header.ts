@@ -46,7 +46,7 @@ function parseSingle(
 function parseList(
   text: string,
   { encoding = "hex" }: SignatureRow,
-  { separator, assign = "=", timestamp: timestampName }: NonNullable<SignatureRow["list"]>,
+  { separator, assign = "=", signature: signatureName, timestamp: timestampName }: NonNullable<SignatureRow["list"]>,
 ): SignatureHeader | undefined {
   const signatures = new Map<string, Buffer[]>();
   let timestamp: string | undefined;
@@ -60,6 +60,7 @@ function parseList(
       timestamp = value;
     } else {
       const signature = decodeStrictly(value, encoding);
+      if (!signature && name === signatureName) return undefined;
       if (!signature || count++ >= MAX_SIGNATURES) continue;
       signatures.set(name, [...(signatures.get(name) ?? []), signature]);
     }

@@ -1,4 +1,4 @@
-import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
+import { createHmac, createPublicKey, createSecretKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
 import { sameSecret } from "../shared/secret.ts";
 import type { Bytes } from "./provider.ts";
 import type { Algorithm, SigningKey } from "./row.ts";
@@ -18,8 +18,10 @@ export function createKey(algorithm: Algorithm, secret: string): SigningKey {
 }
 
 export function createHmacKey(secret: string | Buffer, hash = "sha256"): SigningKey {
+  // Several times faster than a buffer.
+  const key = createSecretKey(Buffer.from(secret));
   const sign = (parts: readonly Bytes[]): Buffer => {
-    const hmac = createHmac(hash, secret);
+    const hmac = createHmac(hash, key);
     for (const part of parts) hmac.update(part);
     return hmac.digest();
   };

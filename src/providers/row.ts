@@ -38,6 +38,8 @@ export interface SignatureRow {
   };
   /** Default: the body alone. A function gives undefined for a request that the sender would not send. */
   signed?: readonly SignedPart[];
+  /** A function of `signed` uses the address. Default: whether `signed` has `url`. */
+  signsUrl?: boolean;
   /** The header with the delivery's id, if the id is signed. */
   idHeader?: string;
   /** Where the time is signed: in a header, in a top-level field of a JSON body, or in the list. */
@@ -118,7 +120,7 @@ export interface RowOptions {
 /** A scheme from a row. */
 export function defineSignature(row: SignatureRow): SignatureDefinition<RowOptions> {
   const { docs, deliveryId, options = {} } = row;
-  const signsUrl = row.signed?.some((part) => part === "url" || typeof part === "function") ?? false;
+  const signsUrl = row.signsUrl ?? row.signed?.includes("url") ?? false;
   const hasTime = row.timestamp !== undefined;
   const properties = {
     secret: SECRET,
@@ -141,9 +143,7 @@ function summarize(row: SignatureRow): SignatureSummary {
   const { header, algorithm = "hmac-sha256", encoding = "hex", signed = ["body"], list, timestamp } = row;
   const prefix = row.prefix ?? (list && `${list.signature}${list.assign ?? "="}`);
   const names = [header].flat().map((name) => `\`${name}\``);
-  const parts = signed.map((part) =>
-    typeof part === "function" ? "url and form" : PARTS.has(part) ? part : `\`${part}\``,
-  );
+  const parts = signed.map((part) => (typeof part === "function" ? part.name : PARTS.has(part) ? part : `\`${part}\``));
   return {
     header: `${names.join(" or ")}${prefix === undefined ? "" : `: \`${prefix.trim()}\``}`,
     signed: algorithm === "secret" ? "the secret itself" : `${ALGORITHMS[algorithm]}, ${encoding}: ${parts.join(" ")}`,

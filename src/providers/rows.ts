@@ -41,7 +41,7 @@ export const rows = {
     header: "x-gitlab-token",
     algorithm: "secret",
     encoding: "latin1",
-    deliveryId: "{{headers.idempotency-key}}",
+    deliveryId: "{{default headers.idempotency-key headers.x-gitlab-event-uuid}}",
     senderTimeoutMs: 10_000,
   },
   slack: {
@@ -170,7 +170,7 @@ export const rows = {
     header: "x-twilio-signature",
     algorithm: "hmac-sha1",
     encoding: "base64",
-    signed: [toTwilioText],
+    signed: ["url", form],
     deliveryId: "{{default headers.i-twilio-idempotency-token payload.MessageSid}}",
     senderTimeoutMs: 15_000,
   },
@@ -207,7 +207,8 @@ export const rows = {
     header: "x-hubspot-signature-v3",
     encoding: "base64",
     timestamp: { header: "x-hubspot-request-timestamp", unit: "ms" },
-    signed: ["method", toHubSpotUrl, "body", "timestamp"],
+    signed: ["method", decodedUrl, "body", "timestamp"],
+    signsUrl: true,
     deliveryId: "{{item.eventId}}",
     senderTimeoutMs: 5000,
   },
@@ -339,25 +340,23 @@ function toBasicKey(secret: string): SigningKey {
 }
 
 /**
- * The address, then each field of the form with its value, sorted. Of any other body its SHA-256 is in the address.
- * Where a name ends and its value begins is not signed.
+ * Twilio's form: each name with its value, sorted. Where a name ends and its value begins is not signed. Of any other body
+ * the SHA-256 is in the address.
  */
-function toTwilioText({ url, body, headers }: SignedRequest): string | undefined {
-  if (url === undefined) return undefined;
+function form({ url = "", body, headers }: SignedRequest): string | undefined {
   const digest = URL.parse(url)?.searchParams.get("bodySHA256");
   if (typeof digest === "string") {
-    return sameSecret(digest, createHash("sha256").update(body).digest("hex")) ? url : undefined;
+    return sameSecret(digest, createHash("sha256").update(body).digest("hex")) ? "" : undefined;
   }
-  if (body.length === 0) return url;
+  if (body.length === 0) return "";
   if (!/^application\/x-www-form-urlencoded(?:;|$)/i.test(headers["content-type"] ?? "")) return undefined;
-  const form = new URLSearchParams(body.toString());
-  const fields = [...new Set(form.keys())]
-    .toSorted()
-    .flatMap((name) => [...new Set(form.getAll(name))].toSorted().map((value) => name + value));
-  return url + fields.join("");
+  const fields = new URLSearchParams(body.toString());
+  const values = (name: string): string[] => [...new Set(fields.getAll(name))].toSorted();
+  const names = [...new Set(fields.keys())].toSorted();
+  return names.flatMap((name) => values(name).map((value) => name + value)).join("");
 }
 
 /** HubSpot decodes these characters of the address before it signs. */
-function toHubSpotUrl({ url }: SignedRequest): string | undefined {
+function decodedUrl({ url }: SignedRequest): string | undefined {
   return url?.replace(/%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi, (escape) => decodeURIComponent(escape));
 }

@@ -131,6 +131,7 @@ describe("a list of signatures", () => {
   test.each<[string, string, (time: string, signature: string) => string]>([
     ["the right one is the ninth", "wrong", (t, s) => `t=${t},${`v1=${wrong},`.repeat(8)}v1=${s}`],
     ["under another name", "wrong", (t, s) => `t=${t},v0=${s}`],
+    ["beside something that is no signature", "malformed", (t, s) => `t=${t},v1=${s},v1=${s}t`],
     ["two times", "malformed", (t, s) => `t=${t},t=${t},v1=${s}`],
     ["no time", "malformed", (_, s) => `v1=${s}`],
     ["a time with a sign", "malformed", (t, s) => `t=+${t},v1=${s}`],

@@ -3,7 +3,7 @@ import { providers } from "../../src/providers/index.ts";
 import type { SignatureVerifier, SignedParts, SignedRequest, UnsignedRequest } from "../../src/providers/provider.ts";
 
 export const NOW = Date.parse("2026-10-01T12:00:00.123Z");
-const URL_OF_HOOK = "https://hooks.example.com/hooks/in";
+export const URL_OF_HOOK = "https://hooks.example.com/hooks/in";
 export const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 export interface RequestParts extends Omit<Partial<SignedRequest>, "headers" | "rawHeaders" | "body"> {
