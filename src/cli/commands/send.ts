@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type ReadConfig, readConfig } from "../../config/load.ts";
+import { trimSlashes } from "../../config/resolve.ts";
 import { didYouMean } from "../../config/schema/problems.ts";
 import { compileSchema } from "../../config/schema/validator.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
@@ -38,9 +39,7 @@ export function addSend(program: Command, io: CliIo): void {
     .option("--header <name:value>", "a header of the request; may be repeated", addPair(":"), {})
     .option("--wait", "wait until the event is executed, and show it", false)
     .option("--json", "print JSON", false)
-    .action((hook: string, file: string, flags: SendFlags) =>
-      sendFile(hook.replace(/^\/+|\/+$/g, ""), file, flags, io),
-    );
+    .action((hook: string, file: string, flags: SendFlags) => sendFile(trimSlashes(hook), file, flags, io));
 }
 
 /** Exit code 1 when the service refuses the request, or with `--wait` when the event fails. */
@@ -88,7 +87,7 @@ async function post({ hook, body, type, flags }: Outgoing, read: ReadConfig): Pr
 async function sign({ hook, body, type, flags }: Outgoing, url: string, read: ReadConfig): Promise<SignedParts> {
   const { config, drivers } = read;
   const known = config.hooks.mappings.flatMap(({ mapping: { match, auth } }) =>
-    auth && match?.path?.replace(/^\/+|\/+$/g, "") === hook ? [auth] : [],
+    auth && trimSlashes(match?.path ?? "") === hook ? [auth] : [],
   );
   const auth = known.find(({ scheme }) => flags.as === undefined || scheme === flags.as);
   const scheme = flags.as ?? auth?.scheme;
