@@ -18,7 +18,6 @@ describeMailSource({ describe, test }, "gmail", openContract);
 test("names the mailbox after its address", () => {
   const user = "Ann.Lee@Example.com";
   expect(createGmail({ user, oauth: { clientId: "c", refreshToken: "r" } })).toMatchObject({
-    name: "gmail",
     mailbox: "gmail://ann.lee@example.com",
     addresses: ["ann.lee@example.com"],
     folders: ["mailbox"],
