@@ -86,10 +86,11 @@ async function showEvent(start: string, flags: ShowFlags, io: CliIo): Promise<vo
 
 /** The id that begins so. */
 async function findId(client: OperatorClient, start: string): Promise<string> {
-  const { events } = await client.call("GET /api/events", { prefix: start, limit: 2 });
+  const { events } = await client.call("GET /api/events", { prefix: start, limit: 5 });
   const [event, other] = events;
   if (event && !other) return event.id;
-  const message = event ? `Several events begin with ${start}: write more of the id.` : "There is no such event.";
+  const found = events.map(({ id }) => id).join(", ");
+  const message = event ? `Several events begin with ${start}, such as ${found}.` : "There is no such event.";
   throw new ConfigError([{ message }]);
 }
 
