@@ -89,13 +89,13 @@ export function createTokenDoor(tokens: HookToken[]): Door {
     methods: ["POST"],
     verify({ hook, headers, query }) {
       const presented = findToken(headers, query);
-      const deprecation = presented?.form === "query" ? QUERY_TOKEN : undefined;
-      const digest = digestOf(presented?.secret ?? "");
+      if (!presented) return { refusal: MISSING, reason: "missing" };
+      const deprecation = presented.form === "query" ? QUERY_TOKEN : undefined;
+      const digest = digestOf(presented.secret);
       // All are compared, so that the time does not tell which one it was.
       const matching = known.filter((token) => timingSafeEqual(token.digest, digest));
       const token = matching.find(({ hooks }) => hooks === undefined || (hook !== undefined && hooks.includes(hook)));
-      if (presented && token) return { credential: token.credential, deprecation };
-      if (!presented) return { refusal: MISSING, reason: "missing" };
+      if (token) return { credential: token.credential, deprecation };
       return { refusal: WRONG, reason: "wrong", deprecation };
     },
   };

@@ -10,7 +10,7 @@ export interface Sender {
   /** `auth:` and the name of its mapping or preset. */
   credential: string;
   verifier: SignatureVerifier;
-  /** Some senders show a secret itself, in a header. */
+  /** As in a header: some senders show the secret itself. */
   secrets: string[];
   /** The address that the sender signs, if it is not the one behind `gateway.publicUrl`. */
   url?: string;

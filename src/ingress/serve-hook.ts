@@ -191,8 +191,7 @@ export function toVisibleHeaders(
     const value = headers[name];
     if (value === undefined || SECRET_HEADERS.has(name)) continue;
     const text = typeof value === "string" ? value : value.join(", ");
-    // Node reads header bytes as Latin-1.
-    if (secrets.length === 0 || !secrets.includes(Buffer.from(text, "latin1").toString())) visible[name] = text;
+    if (!secrets.includes(text)) visible[name] = text;
   }
   return visible;
 }

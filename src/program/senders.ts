@@ -42,8 +42,8 @@ function nameCredential({ preset, id }: MappingSource, hook: string, others: Sen
 
 /** What the doors need of an `auth`, whatever its scheme is. */
 export function readAuth({ secret = [], url }: Auth): Pick<Sender, "secrets" | "url"> {
-  // A secret from a file or a shell tends to end in a line break.
-  const secrets = [secret].flat().map((text) => String(text).trim());
+  // A secret from a file or a shell tends to end in a line break. Node reads header bytes as Latin-1.
+  const secrets = [secret].flat().map((text) => Buffer.from(String(text).trim()).toString("latin1"));
   return { secrets, url: typeof url === "string" ? url : undefined };
 }
 
