@@ -32,19 +32,17 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("serve, killed repeatedly while it processes a backlog: each mail once", async () => {
+test("serve, killed while it waits and in the middle of a backlog: each mail once", async () => {
   configure(toMailConfig(server, { batchSize: 3 }));
   let service = await serve();
   await expect.poll(() => folderStatus(client)).toMatchObject({ state: "watching" });
   await service.end("SIGKILL");
 
-  const sent = numbered("k", 60);
+  const sent = numbered("k", 40);
   send(...sent);
-  for (const goal of [10, 35]) {
-    service = await serve();
-    await expect.poll(async () => (await ids()).length, { interval: 5 }).toBeGreaterThanOrEqual(goal);
-    await service.end("SIGKILL");
-  }
+  service = await serve();
+  await expect.poll(async () => (await ids()).length, { interval: 5 }).toBeGreaterThanOrEqual(10);
+  await service.end("SIGKILL");
   await serve();
   await expect.poll(ids).toEqual(sent);
   await expect.poll(() => folderStatus(client)).toMatchObject({ state: "watching", setAside: 0 });
