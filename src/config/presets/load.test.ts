@@ -3,8 +3,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { findProblems } from "../../../test/support/config.ts";
+import { providers } from "../../providers/index.ts";
+import { readOwn } from "../../shared/json.ts";
 import { checkConfig, type ReadConfig } from "../load.ts";
 import type { UserConfig } from "../schema/generated.ts";
+import { findPresets, readPreset } from "./file.ts";
 
 const CI = {
   name: "ci",
@@ -213,6 +216,15 @@ describe("parameters", () => {
       'hooks.mail.channel: there is no channel "slakc"; did you mean "slack"?',
     ]);
   });
+});
+
+// Otherwise anyone who has seen a request could send it again.
+test.each(findPresets())("the built-in preset %s has a dedupe if its sender signs no time", (name) => {
+  const { common, mappings } = readPreset(name).preset;
+  const untimed = mappings
+    .map((mapping) => ({ ...common, ...mapping }))
+    .filter(({ auth }) => auth && providers[String(readOwn(auth, "scheme"))]?.about?.tolerance === undefined);
+  expect(untimed.filter(({ dedupe }) => dedupe === undefined)).toEqual([]);
 });
 
 describe("a preset's own mistakes", () => {
