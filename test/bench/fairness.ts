@@ -99,14 +99,13 @@ async function sendHonest(send: () => Promise<boolean>): Promise<Figures> {
 
 function startHookline(folder: string, code: string): Promise<BenchServer> {
   const file = path.join(folder, "webhooks.json5");
-  const module = `export default ({ payload }) => { if (payload.bad) { ${code} } return { text: "honest" } };\n`;
-  for (const name of ["honest", "attacked"]) writeFileSync(path.join(folder, `${name}.ts`), `// ${name}\n${module}`);
-  const mappings = ["honest", "attacked"].map((name) => ({
-    match: { path: name },
-    action: "wake",
-    wakeMode: "next-heartbeat",
-    transform: { module: `${name}.ts` },
-  }));
+  const mappings = ["honest", "attacked"].map((name) => {
+    // Two modules with the same code would be one.
+    const module = `export default ({ payload }) => { if (payload.bad) { ${code} } return { text: "${name}" } };\n`;
+    writeFileSync(path.join(folder, `${name}.ts`), module);
+    const wake = { action: "wake", wakeMode: "next-heartbeat" };
+    return { match: { path: name }, ...wake, transform: { module: `${name}.ts` } };
+  });
   const hooks = { enabled: true, token: TOKEN, transformsDir: ".", mappings };
   writeFileSync(file, JSON.stringify({ hooks, log: { level: "silent" } }));
   return startServer({
