@@ -328,6 +328,15 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
     }
   });
 
+  test("delays no call of a module that is checked meanwhile, as at a reload", async () => {
+    attackWith(1);
+    await other.run(honest, toInput({}));
+    const checked = other.check(honest).then(() => "the check");
+    const called = other.run(honest, toInput({})).then(() => "the call");
+    expect(await Promise.race([checked, called])).toBe("the call");
+    expect(await checked).toBe("the check");
+  });
+
   test("gets its share of the waiting list and leaves room for others", async () => {
     attackWith(2500);
     const calls = Array.from({ length: 300 }, () => other.run(honest, toInput({})));

@@ -171,17 +171,17 @@ function distribute(state: State): void {
 /** A module that failed lately comes after those that did not, so that a reload does not wait for its calls. */
 function handOutNext(state: State): boolean {
   const turns = [...state.turns].toSorted((a, b) => Number(a.health.isSuspect()) - Number(b.health.isSuspect()));
-  for (const { health, waiting } of turns) waiting[0]!.alone = mustRunAlone(waiting[0]!, health);
+  const candidates = turns.flatMap((module) => findNext(module).map((job) => ({ module, job })));
+  for (const { module, job } of candidates) job.alone = mustRunAlone(job, module.health);
   const situation: Situation = {
     workers: state.workers.all(),
-    isLoneWaiting: turns.some(({ waiting }) => waiting[0]!.alone),
+    isLoneWaiting: candidates.some(({ job }) => job.alone),
     size: state.workers.size(),
   };
-  for (const module of turns) {
-    const job = module.waiting[0]!;
+  for (const { module, job } of candidates) {
     const worker = pickWorker(job, situation);
     if (!worker) continue;
-    module.waiting.shift();
+    module.waiting.splice(module.waiting.indexOf(job), 1);
     state.turns.delete(module);
     if (module.waiting.length > 0) state.turns.add(module);
     if (job.operation === "call") module.health.begin();
@@ -189,6 +189,14 @@ function handOutNext(state: State): boolean {
     return true;
   }
   return false;
+}
+
+/** The first job, and the first call if that is a check: calls do not wait for a check that cannot run yet. */
+function findNext({ waiting }: Module): Job[] {
+  const [first] = waiting;
+  if (!first) return [];
+  const call = first.operation === "check" ? waiting.find(({ operation }) => operation === "call") : undefined;
+  return call ? [first, call] : [first];
 }
 
 function mustRunAlone({ operation, crashes }: Job, health: Health): boolean {
