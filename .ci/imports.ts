@@ -53,7 +53,7 @@ const OWNERS: Record<string, string> = {
   "@ai-sdk/anthropic": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai-compatible": "src/agents/ai-sdk.ts",
-  "@clack/prompts": "src/cli/mail/terminal.ts",
+  "@clack/prompts": "src/cli/terminal.ts",
   "@discordjs/rest": "src/channels/discord.ts",
   "@fastify/busboy": "src/ingress/parse-form.ts",
   "@googleapis/gmail": "src/mail/gmail/api.ts",

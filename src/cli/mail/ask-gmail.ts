@@ -1,5 +1,5 @@
 import { createConsent } from "../../mail/gmail/consent.ts";
-import { partOf } from "../../mail/setup/plan.ts";
+import { partOf } from "../../config/edit/plan.ts";
 import { askOAuthClient, askRefreshToken } from "./ask-oauth.ts";
 import { type Session, textOf } from "./prompter.ts";
 

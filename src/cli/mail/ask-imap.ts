@@ -1,12 +1,14 @@
+import { partOf } from "../../config/edit/plan.ts";
 import { isLoopback } from "../../mail/options.ts";
 import { MailError } from "../../errors.ts";
 import { requestDeviceCode } from "../../mail/device-code.ts";
 import { listFolders } from "../../mail/imap/imap.ts";
 import { findServer } from "../../mail/setup/discover.ts";
-import { loadMailbox, loginSignal, partOf } from "../../mail/setup/plan.ts";
+import { loadMailbox, loginSignal } from "../../mail/setup/plan.ts";
 import { findHint, findObstacle, type FoundServer, parseMailAddress } from "../../mail/setup/providers.ts";
 import { askOAuthClient, askRefreshToken, type GetConsent } from "./ask-oauth.ts";
-import { askSecret, MissingAnswer, type Prompter, type Session, textOf } from "./prompter.ts";
+import { MissingAnswer } from "../terminal.ts";
+import { askSecret, type Prompter, type Session, textOf } from "./prompter.ts";
 
 /** Part of `hooks.mail.source` as it will be written. */
 type WrittenSource = Record<string, unknown>;

@@ -1,12 +1,6 @@
+import { partOf, type Target } from "../../config/edit/plan.ts";
 import { MAIL_DEFAULTS } from "../../config/types.ts";
-import {
-  addMailbox,
-  findMailboxes,
-  partOf,
-  type Target,
-  type WantedMail,
-  type WrittenMailbox,
-} from "../../mail/setup/plan.ts";
+import { addMailbox, findMailboxes, type WantedMail, type WrittenMailbox } from "../../mail/setup/plan.ts";
 import { findProvider, parseMailAddress } from "../../mail/setup/providers.ts";
 import { askGmail } from "./ask-gmail.ts";
 import { askImap } from "./ask-imap.ts";

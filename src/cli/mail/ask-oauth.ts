@@ -1,7 +1,7 @@
 import path from "node:path";
 import { resolveReferences } from "../../config/references.ts";
 import { ConfigError } from "../../errors.ts";
-import { partOf } from "../../mail/setup/plan.ts";
+import { partOf } from "../../config/edit/plan.ts";
 import { askSecret, type Session, storeSecret, textOf } from "./prompter.ts";
 
 /** As it will be written, with references instead of secrets. */

@@ -3,7 +3,7 @@ import { createTestIo } from "../../../test/support/cli.ts";
 import { confirmServer } from "./ask-imap.ts";
 import { type SetupFlags, toFlag } from "./flags.ts";
 import { createPrompter, type Prompter } from "./prompter.ts";
-import type { Terminal } from "./terminal.ts";
+import type { Terminal } from "../terminal.ts";
 
 const choices = [
   { value: "imap" as const, label: "IMAP" },

@@ -1,16 +1,11 @@
 import path from "node:path";
 import { text as readAll } from "node:stream/consumers";
+import { isReference, type Target, toFileReference, toVariableReference } from "../../config/edit/plan.ts";
 import { ConfigError } from "../../errors.ts";
-import {
-  isReference,
-  type Target,
-  toFileReference,
-  toVariableReference,
-  type WrittenMailbox,
-} from "../../mail/setup/plan.ts";
+import type { WrittenMailbox } from "../../mail/setup/plan.ts";
 import type { CliIo } from "../io.ts";
+import { type Choice, type ChoicePrompt, MissingAnswer, type Terminal, type TextPrompt } from "../terminal.ts";
 import { type SecretFlag, type SetupFlags, type TextFlag, toFlag } from "./flags.ts";
-import type { Choice, ChoicePrompt, Terminal, TextPrompt } from "./terminal.ts";
 
 /** Answers a question by its flag, else by the person at the terminal, else by its default. */
 export interface Prompter {
@@ -21,15 +16,6 @@ export interface Prompter {
   text(prompt: TextPrompt & { flag: TextFlag }): Promise<string>;
   choose<Value extends string>(prompt: ChoicePrompt<Value> & { flag: TextFlag }): Promise<Value>;
   withSpinner: Terminal["withSpinner"];
-}
-
-/** A question without an answer, and without a terminal to ask it. */
-export class MissingAnswer extends Error {
-  override name = "MissingAnswer";
-
-  constructor(flags: string, message: string) {
-    super(`${flags} is missing: ${message}`);
-  }
 }
 
 export function createPrompter(flags: SetupFlags, io: CliIo, terminal: Terminal | undefined): Prompter {

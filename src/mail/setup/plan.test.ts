@@ -1,21 +1,10 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseSource } from "../../config/parse/source.ts";
-import {
-  addMailbox,
-  findMailboxes,
-  hideSecrets,
-  isDone,
-  planSetup,
-  readTarget,
-  type SetupPlan,
-  toFileReference,
-  toVariableReference,
-  type WantedMail,
-  writeSetup,
-} from "./plan.ts";
+import { type ConfigPlan, isDone, readTarget } from "../../config/edit/plan.ts";
+import { addMailbox, findMailboxes, planSetup, type WantedMail } from "./plan.ts";
 
 const TOKEN = "0123456789012345678901234";
 const SOURCE = {
@@ -111,56 +100,7 @@ describe("planSetup", () => {
   });
 });
 
-describe("writeSetup", () => {
-  test("writes nothing if the file has changed", async () => {
-    writeFileSync(file, "{}");
-    const secret = path.join(folder, "secret");
-    const planned = plan({ secretFiles: new Map([[secret, "x\n"]]) });
-    writeFileSync(file, "{ }");
-    expect(() => writeSetup(planned)).toThrow(/changed in the meantime/);
-    expect(readFileSync(file, "utf8")).toBe("{ }");
-    expect(() => readFileSync(secret)).toThrow(/ENOENT/);
-  });
-
-  test("writes only the secret if only that is new", async () => {
-    const secret = path.join(folder, "secret");
-    writeSetup(plan({ secretFiles: new Map([[secret, "one\n"]]) }));
-    const next = plan({ secretFiles: new Map([[secret, "two\n"]]) });
-    expect([isDone(next), next.before === next.after]).toEqual([false, true]);
-    writeSetup(next);
-    expect(readFileSync(secret, "utf8")).toBe("two\n");
-  });
-});
-
-test.each([
-  ["/etc/secrets/pw", "${file:/etc/secrets/pw}"],
-  ["/srv/hooks/secrets/pw", "${file:secrets/pw}"],
-  ["/srv/hooks2/pw", "${file:/srv/hooks2/pw}"],
-])("the reference to %s is %s", (place, reference) => {
-  expect(toFileReference(place, "/srv/hooks")).toBe(reference);
-});
-
-test("the reference to a variable", () => {
-  expect(toVariableReference("PW")).toBe("${PW}");
-});
-
-test.each(["A B", "1A", "A}", "A}${file:/etc/passwd", ""])("%j is not a valid variable name", (name) => {
-  expect(() => toVariableReference(name)).toThrow(/not the name/);
-});
-
-test("hideSecrets hides every secret of a configuration", () => {
-  const text = `{
-  gateway: { auth: { token: "s1" } }, hooks: { token: "\${TOKEN}", mail: { source: { password: 's2\\x41', oauth: { clientSecret: "s3", refreshToken: "s4", tokenUrl: "https://shown" } } },
-    presets: [{ use: "github", with: { secret: ["s5", "s6"] } }], mappings: [{ transform: { module: "shown", secrets: { ANY: "s7" } } }] },
-  agents: { providers: { p: { apiKey: "s8", headers: { "x-any": "s9" }, env: { ANY: "s10" } } } }, channels: { msteams: { appPassword: "s11" } },
-}`;
-  const shown = hideSecrets("x.json5", text);
-  expect(shown).not.toMatch(/s\d/);
-  expect(shown.match(/shown/g)).toHaveLength(2);
-  expect(shown).toContain("${TOKEN}");
-});
-
-function plan(wanted: Partial<WantedMail> = {}): SetupPlan {
+function plan(wanted: Partial<WantedMail> = {}): ConfigPlan {
   const target = readTarget(file, process.env);
   return planSetup(target, {
     mailbox: findMailboxes(target)[0] ?? addMailbox(target),
@@ -171,6 +111,6 @@ function plan(wanted: Partial<WantedMail> = {}): SetupPlan {
   });
 }
 
-function valueOf({ after }: SetupPlan): { hooks: Record<string, unknown> } {
+function valueOf({ after }: ConfigPlan): { hooks: Record<string, unknown> } {
   return parseSource(file, after).value as { hooks: Record<string, unknown> };
 }

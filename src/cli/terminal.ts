@@ -10,8 +10,8 @@ import {
   spinner,
   text,
 } from "@clack/prompts";
-import { toPrintable } from "../../telemetry/log.ts";
-import { type CliIo, print } from "../io.ts";
+import { toPrintable } from "../telemetry/log.ts";
+import { type CliIo, print } from "./io.ts";
 
 export interface TextPrompt {
   message: string;
@@ -51,6 +51,15 @@ export interface Terminal {
 /** The person has cancelled. */
 export class Cancelled extends Error {
   override name = "Cancelled";
+}
+
+/** A question without an answer, and without a terminal to ask it. */
+export class MissingAnswer extends Error {
+  override name = "MissingAnswer";
+
+  constructor(flags: string, message: string) {
+    super(`${flags} is missing: ${message}`);
+  }
 }
 
 export function createTerminal(io: CliIo): Terminal {

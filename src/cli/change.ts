@@ -1,0 +1,87 @@
+import { type ConfigPlan, hideSecrets } from "../config/edit/plan.ts";
+import { readConfigText } from "../config/load.ts";
+import { ConfigError, MailError, messageOf } from "../errors.ts";
+import { buildProgram, type Program } from "../program/build.ts";
+import { toPrintable } from "../telemetry/log.ts";
+import { createTelemetry } from "../telemetry/telemetry.ts";
+import { createSandbox } from "../transforms/sandbox/sandbox.ts";
+import { describeError } from "./context.ts";
+import { formatDiff } from "./format.ts";
+import { type CliIo, print, printError } from "./io.ts";
+import { Cancelled, createTerminal, MissingAnswer, type Terminal } from "./terminal.ts";
+
+/** A terminal with a person at it, if there is one. */
+export function openTerminal({ json }: { json: boolean }, io: CliIo): Terminal | undefined {
+  return io.stdin.isTTY && io.stdout.isTTY && !json ? createTerminal(io) : undefined;
+}
+
+/**
+ * Builds what `serve` would serve after the change. Throws a `ConfigError` with all problems. Without `strict`, variables that
+ * are not set here count as set, for a service that runs elsewhere.
+ */
+export async function loadPlan(
+  { file, after, secretFiles }: ConfigPlan,
+  given: NodeJS.ProcessEnv,
+  strict: boolean,
+): Promise<Program> {
+  const names = [...after.matchAll(/\$\{([A-Za-z_]\w*)\}/g)].map(([, name = ""]) => name);
+  // Long enough for a token.
+  const placeholders = Object.fromEntries(names.map((name) => [name, `not-set-in-this-environment-${name}`]));
+  const env = strict ? given : { ...placeholders, ...given };
+  const runner = createSandbox({ telemetry: createTelemetry("error"), children: 1 });
+  try {
+    const load = () => readConfigText(file, after, { env, unwritten: secretFiles });
+    return await buildProgram({ generation: 1, load, runner });
+  } finally {
+    await runner.close();
+  }
+}
+
+/** Throws `MissingAnswer` if nobody can be asked. */
+export async function confirmWrite(
+  { yes }: { yes: boolean },
+  terminal: Terminal | undefined,
+  file: string,
+): Promise<void> {
+  if (yes) return;
+  if (!terminal) throw new MissingAnswer("--yes", `cannot ask whether to write ${file} (--dry-run shows the change)`);
+  if (!(await terminal.confirm(`Write ${file}?`))) throw new Cancelled();
+}
+
+/** The change for a terminal, with secrets hidden. */
+export function showChange({ file, before = "", after }: ConfigPlan): string {
+  try {
+    const [old, changed] = [before, after].map((text) => toPrintableLines(hideSecrets(file, text)));
+    return formatDiff(old ?? [], changed ?? [], { expected: "before", given: "after" }).join("\n");
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return "(The change is not shown: a secret in this file cannot be hidden.)";
+  }
+}
+
+function toPrintableLines(text: string): string[] {
+  return text === "" ? [] : toPrintable(text.trimEnd().replaceAll("\r\n", "\n")).split("\n");
+}
+
+/** Says why nothing was written. Exit code 2: an answer is missing. */
+export function describeFailure(error: unknown, { json }: { json: boolean }, io: CliIo): void {
+  io.exitCode = error instanceof MissingAnswer ? 2 : 1;
+  const { code, sentence } = toFailure(error);
+  if (json) print(io, JSON.stringify({ ok: false, error: sentence, code }));
+  else printError(io, toPrintable(sentence), "Nothing was written.");
+}
+
+const MAIL_CODES: Record<MailError["kind"], string> = {
+  login: "login_refused",
+  network: "network",
+  tls: "tls_failed",
+  gone: "mailbox_gone",
+};
+
+function toFailure(error: unknown): { code: string; sentence: string } {
+  if (error instanceof MissingAnswer) return { code: "missing_answer", sentence: error.message };
+  if (error instanceof Cancelled) return { code: "cancelled", sentence: "Cancelled." };
+  if (error instanceof MailError) return { code: MAIL_CODES[error.kind], sentence: error.message };
+  if (error instanceof ConfigError) return { code: "config", sentence: describeError(error) };
+  return { code: "fault", sentence: messageOf(error) };
+}
