@@ -4,14 +4,14 @@ import { type Service, startService } from "./support/service.ts";
 
 const [CURRENT, PREVIOUS] = ["the-current-hook-token-0123456789", "the-previous-hook-token-0123456789"];
 const [DEPLOYS, CI] = ["the-token-for-deploys-0123456789", "the-token-for-ci-0123456789"];
-const HOOKS: UserConfig["hooks"] = {
+const HOOKS = {
   token: [CURRENT, PREVIOUS],
   tokens: { deploys: { secret: DEPLOYS, hooks: ["deploys"] }, ci: { secret: [CI] } },
   mappings: [
     { match: { path: "deploys" }, messageTemplate: "{{n}}", deliver: false },
     { match: { path: "builds" }, messageTemplate: "{{n}}", deliver: false },
   ],
-};
+} satisfies UserConfig["hooks"];
 
 let service: Service;
 beforeEach(async () => {
@@ -54,6 +54,46 @@ describe("idempotency keys", () => {
     const first = await post("deploys", CI, key);
     expect((await post("deploys", DEPLOYS, key)).eventId).not.toBe(first.eventId);
   });
+});
+
+test("a rotation under load refuses no request and takes no repeat for a new one", async () => {
+  const withSecrets = (...secret: string[]) => ({ hooks: { ...HOOKS, tokens: { ci: { secret } } } });
+  const statuses = new Set<number>();
+  const repeats = new Set<string>();
+  /** Sends new requests and repeats of one until it is told to stop. */
+  function keepSending(secret: string): () => Promise<unknown> {
+    let isRunning = true;
+    const loops = [{}, { "idempotency-key": "k-1" }].map(async (headers) => {
+      while (isRunning) {
+        const { status, body } = await service.post(
+          "builds",
+          { n: 1 },
+          { authorization: `Bearer ${secret}`, ...headers },
+        );
+        statuses.add(status);
+        if ("idempotency-key" in headers) repeats.add(body.eventId);
+      }
+    });
+    return () => {
+      isRunning = false;
+      return Promise.all(loops);
+    };
+  }
+
+  let current = CI;
+  let stop = keepSending(current);
+  for (let rotation = 1; rotation <= 5; rotation++) {
+    const next = `the-token-for-ci-after-rotation-${rotation}`;
+    await service.reload(withSecrets(next, current));
+    const stopNext = keepSending(next);
+    await stop();
+    await service.reload(withSecrets(next));
+    [current, stop] = [next, stopNext];
+  }
+  await stop();
+  expect([...statuses]).toEqual([202]);
+  expect(repeats.size).toBe(1);
+  expect(await post("builds", CI)).toMatchObject({ status: 401 });
 });
 
 test("a replay keeps the credential of its event", async () => {
