@@ -26,7 +26,14 @@ test("a column without a value is left out", () => {
 });
 
 test("a field a line, a text of several lines below its name", () => {
-  const action = { kind: "agent", message: "one\n\ntwo", deliver: false, to: undefined, channel: "slack" };
+  const action = {
+    kind: "agent",
+    message: "one\n\ntwo",
+    trustedName: true,
+    deliver: false,
+    to: undefined,
+    channel: "slack",
+  };
   expect(formatActions([action])).toEqual([
     "agent",
     "  message:",

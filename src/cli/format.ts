@@ -45,7 +45,8 @@ export function formatActions(actions: object[], skipped = "no action"): string[
 }
 
 function formatField(name: string, value: unknown): string[] {
-  if (value === undefined) return [];
+  // It concerns only how an agent's summary is written.
+  if (value === undefined || name === "trustedName") return [];
   if (typeof value !== "string") return [`  ${name}: ${JSON.stringify(value)}`];
   if (name === "kind") return [value];
   const text = toPrintable(value);

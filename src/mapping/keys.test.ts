@@ -24,6 +24,7 @@ describe("a key that lacks a value is not shared", () => {
     ["hook:{{a}}:{{nope}}", { a: 1 }],
     ["hook:{{a}}:{{truncate nope 9}}", { a: 1 }],
     ["hook:{{a}}:{{lower (default nope b)}}", { a: 1 }],
+    ["hook:{{a}}:{{json nope}}", { a: 1 }],
     ["hook:{{a}}:{{#each list}}{{id}}{{/each}}", { a: 1, list: [{ id: 1 }, {}] }],
     ["hook:{{a}}:{{item.id}}", { a: 1 }],
   ])("%s with %j", async (template, payload) => {

@@ -8,12 +8,14 @@ export interface Helper {
   takes: readonly [number, number];
   /** Its first value is converted to text, which costs the length of that text. */
   readsText?: true;
+  /** A missing first value becomes text, and still counts as missing in a key. */
+  showsMissing?: true;
   run: (...values: unknown[]) => unknown;
 }
 
 /** Everything a template can call beside `if`, `unless`, `each`, `with` and `lookup`. None throws, whatever the values. */
 export const HELPERS: Record<string, Helper> = {
-  json: { takes: [1, 1], run: (value) => JSON.stringify(value ?? null) },
+  json: { takes: [1, 1], showsMissing: true, run: (value) => JSON.stringify(value ?? null) },
   /** The first value that is not missing, null or empty text. */
   default: {
     takes: [2, Infinity],

@@ -95,10 +95,11 @@ function createHandlebars(): typeof Handlebars {
   const instance = Handlebars.create();
   instance.unregisterHelper("log");
   instance.registerHelper(TEXT_HELPER, (value: unknown) => metered(counted(value)));
-  for (const [name, { run, readsText }] of Object.entries(HELPERS)) {
-    instance.registerHelper(name, (first: unknown, ...rest: unknown[]) =>
-      metered(run(readsText ? readText(first) : first, ...rest.slice(0, -1))),
-    );
+  for (const [name, { run, readsText, showsMissing }] of Object.entries(HELPERS)) {
+    instance.registerHelper(name, (first: unknown, ...rest: unknown[]) => {
+      if (showsMissing && isMissing(first)) values.missing += 1;
+      return metered(run(readsText ? readText(first) : first, ...rest.slice(0, -1)));
+    });
   }
   instance.registerHelper("lookup", lookup);
   const { each } = instance.helpers;
@@ -120,14 +121,18 @@ function metered<Value>(value: Value): Value {
 function counted(value: unknown): string {
   const text = toText(value);
   values.total += 1;
-  if (value === undefined || value === null) values.missing += 1;
+  if (isMissing(value)) values.missing += 1;
   if (text.trim() === "") values.blank += 1;
   return text;
 }
 
 /** Converting a value to text costs its whole length, however little of it the template shows in the end. */
 function readText(value: unknown): unknown {
-  return typeof value === "string" || value === undefined || value === null ? value : metered(toText(value));
+  return typeof value === "string" || isMissing(value) ? value : metered(toText(value));
+}
+
+function isMissing(value: unknown): boolean {
+  return value === undefined || value === null;
 }
 
 function spend(characters: number): void {
