@@ -37,6 +37,7 @@ const ALLOWED: Record<string, string[]> = {
   // The dispatcher calls the actions; they must not depend on it.
   dispatch: [...GROUND, "actions"],
   mail: [...GROUND, "journal"],
+  mapping: [...GROUND, "mail"],
   operator: [...GROUND, "channels", "ingress"],
   program: [...GROUND, "ingress", "mapping", "transforms", "agents", "channels", "mail"],
   "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "operator"],

@@ -1,4 +1,5 @@
 import { HookError } from "../errors.ts";
+import { readServiceMail } from "../mail/message/service-mail.ts";
 import { isObject, readPath, replaceAt } from "../shared/json.ts";
 import type { TransformCall } from "../transforms/runner.ts";
 import { type HookAction, type HookRequest, isBuiltInHook, type LogLine, type Resolution } from "../types.ts";
@@ -27,7 +28,7 @@ export interface ResolveOptions extends Pick<Terms, "config" | "channels"> {
 
 /**
  * The whole mapping step: match → schema → forEach → template → transform → policy. Gives the actions of a request; none
- * if its mapping skips it. Waits for nothing but the transform. Throws a `HookError` for what the caller may know.
+ * if its mapping skips it. Waits for nothing but the transform, or a mail that is read. Throws a `HookError` for what the caller may know.
  */
 export async function resolveRequest(
   request: HookRequest,
@@ -50,9 +51,10 @@ export async function resolveRequest(
   const log: LogLine[] = [];
   try {
     requireBodySize(request, mapping.source.mapping.maxBodyBytes ?? config.hooks.maxBodyBytes);
-    if (mapping.check) requireValid(mapping.check, request.payload);
+    const read = await readPayload(request, mapping, config);
+    if (mapping.check) requireValid(mapping.check, read.payload);
     const budget = createBudget(request.rawBody.length);
-    return await resolveItems({ mapping, request, config, channels, run, budget, log });
+    return await resolveItems({ mapping, request: read, config, channels, run, budget, log });
   } catch (error) {
     throw withDetail(error, { mapping: mapping.source.id, log });
   }
@@ -62,6 +64,17 @@ export async function resolveRequest(
 function requireBodySize({ rawBody }: HookRequest, maxBodyBytes: number): void {
   if (rawBody.length <= maxBodyBytes) return;
   throw new HookError("body_too_large", { message: `The body is over the limit of ${maxBodyBytes} bytes.` });
+}
+
+/** With `mail`, the payload of a mail service also holds the mail as the mail hook takes it. */
+async function readPayload(
+  request: HookRequest,
+  { source: { mapping } }: CompiledMapping,
+  { hooks }: Terms["config"],
+): Promise<HookRequest> {
+  if (mapping.mail === undefined) return request;
+  const payload = await readServiceMail(mapping.mail, request, hooks.mail[0]);
+  return { ...request, payload, payloadIsBody: false };
 }
 
 /** Everything that is the same for all items of a request. */

@@ -637,6 +637,10 @@ export interface MappingInput {
    */
   allowUnsafeExternalContent?: boolean;
   /**
+   * The service that posts received mails here. The mail is read, and source and messages: [mail] are added to the payload, as the preset mail has them.
+   */
+  mail?: "mailgun" | "postmark" | "sendgrid";
+  /**
    * Path of an array in the payload: one action an item, as {{item}} and {{index}}.
    */
   forEach?: string;
