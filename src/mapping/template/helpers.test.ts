@@ -12,6 +12,8 @@ describe("helpers", () => {
     ["truncate", ["ab😀cd", 4], "ab…"],
     ["truncate", ["text", 0], ""],
     ["truncate", ["text", "no number"], "text"],
+    ["before", ["https://a.example/rest/1/rest/2", "/rest/"], "https://a.example"],
+    ["before", ["no mark", "/"], "no mark"],
     ["join", [["a", 1, { b: 2 }]], 'a, 1, {"b":2}'],
     ["join", [["a", "b"], " | "], "a | b"],
     ["join", ["no list"], "no list"],
@@ -42,7 +44,7 @@ describe("helpers", () => {
     expect(HELPERS["date"]?.run(value)).toBe(expected);
   });
 
-  test.each(["date", "lower", "upper", "join", "truncate"])("%s of a missing value is missing", (name) => {
+  test.each(["date", "lower", "upper", "join", "truncate", "before"])("%s of a missing value is missing", (name) => {
     expect([undefined, null].map((value) => HELPERS[name]?.run(value, 5))).toEqual([undefined, undefined]);
   });
 

@@ -23,6 +23,8 @@ export const HELPERS: Record<string, Helper> = {
   },
   /** At most this many characters; a text that was cut ends in `…`. */
   truncate: { takes: [2, 2], readsText: true, run: ofValue(truncate) },
+  /** The text in front of the first such mark; all of it without one: `{{before url "/rest/"}}`. */
+  before: { takes: [2, 2], readsText: true, run: ofValue(before) },
   /** The items of a list, separated by `, ` or the second value. */
   join: { takes: [1, 2], run: ofValue(join) },
   /** A mail's text with long quotes and long addresses shortened. */
@@ -49,6 +51,12 @@ function truncate(value: unknown, length: unknown): string {
   const max = Number(length);
   if (!(text.length > max)) return text;
   return max < 1 ? "" : `${cutText(text, max - 1)}…`;
+}
+
+function before(value: unknown, mark: unknown): string {
+  const text = toText(value);
+  const end = text.indexOf(toText(mark));
+  return end === -1 ? text : text.slice(0, end);
 }
 
 function join(list: unknown, separator: unknown = ", "): string {
