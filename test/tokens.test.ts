@@ -103,3 +103,27 @@ test("a replay keeps the credential of its event", async () => {
   const { eventId: again } = Object(await replayed.json());
   expect(await service.api(`/api/events/${again}`)).toMatchObject({ replayOf: eventId, credential: "token:deploys" });
 });
+
+describe("OpenClaw's header names", () => {
+  const send = (headers: Record<string, string>) =>
+    service.post("builds", { n: 1 }, { authorization: "", "x-openclaw-token": CURRENT, ...headers });
+
+  test("count with hooks.compat, after our own names, and no template sees the token", async () => {
+    const mappings = [{ messageTemplate: "{{n}} {{json headers}}", deliver: false }];
+    await service.reload({ hooks: { ...HOOKS, compat: "openclaw", mappings } });
+    const first = await send({ "x-openclaw-idempotency-key": "k-1" });
+    expect(first).toMatchObject({ status: 202 });
+    const again = await send({ "x-openclaw-idempotency-key": "k-1" });
+    expect(again.body.runId).toBe(first.body.runId);
+    const other = await send({ "x-openclaw-idempotency-key": "k-1", "idempotency-key": "k-2" });
+    expect(other.body.runId).not.toBe(first.body.runId);
+    expect(JSON.stringify(await service.api(`/api/events/${first.body.eventId}`))).not.toContain(CURRENT);
+    expect(await send({ "x-gateway-token": "wrong" })).toMatchObject({ status: 401 });
+    expect(await send({ "x-openclaw-token": "wrong" })).toMatchObject({ status: 401 });
+    expect(await send({ "x-openclaw-idempotency-key": "not valid" })).toMatchObject({ status: 400 });
+  });
+
+  test("mean nothing without it", async () => {
+    expect(await send({})).toMatchObject({ status: 401 });
+  });
+});

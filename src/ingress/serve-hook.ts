@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
-import { SECRET_HEADERS, TOKEN_PARAMETER } from "../shared/secret.ts";
+import { OPENCLAW_TOKEN_HEADER, SECRET_HEADERS, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
 import type { RejectionLog } from "../operator/rejections.ts";
@@ -18,7 +18,7 @@ import type { FindParser } from "./parse-body.ts";
 export interface IngressProgram {
   config: {
     gateway: Pick<ResolvedConfig["gateway"], "host" | "port" | "trustedProxies">;
-    hooks: Pick<ResolvedConfig["hooks"], "enabled" | "path" | "maxBodyBytes" | "bodyTimeoutMs">;
+    hooks: Pick<ResolvedConfig["hooks"], "enabled" | "path" | "compat" | "maxBodyBytes" | "bodyTimeoutMs">;
   };
   doors: Doors;
   mappings: Pick<MappingIndex, "maxBodyBytes">;
@@ -67,6 +67,7 @@ export function createServeHook(options: HookOptions): ServeHook {
     const maxBytes = program.mappings.maxBodyBytes(hook ?? "", hooks.maxBodyBytes);
     const upload = (rateLimit.isThrottled(exchange.client) ? throttled : unverified).open();
     const doorRequest = toDoorRequest(exchange, hook, { maxBytes, timeoutMs: hooks.bodyTimeoutMs }, upload);
+    if (hooks.compat === "openclaw") doorRequest.headers = withOpenClawNames(exchange.headers);
 
     const verified = await verify(door, doorRequest, exchange).finally(() => upload.release());
     const { credential, deprecation } = verified;
@@ -141,6 +142,15 @@ function toDoorRequest(exchange: Exchange, hook: string | undefined, limits: Bod
   let body: Promise<Buffer> | undefined;
   const readBody = (): Promise<Buffer> => (body ??= receiveBody(exchange, limits, upload));
   return { hook, method, headers, rawHeaders, query, path, search, receivedAt: Date.now(), readBody };
+}
+
+/** Headers under OpenClaw's names have our names too. One under our own name takes precedence. */
+function withOpenClawNames(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  return {
+    ...headers,
+    [TOKEN_HEADER]: headers[TOKEN_HEADER] ?? headers[OPENCLAW_TOKEN_HEADER],
+    "idempotency-key": headers["idempotency-key"] ?? headers["x-openclaw-idempotency-key"],
+  };
 }
 
 /** The same effect, for a sender that takes only 200 for success. */

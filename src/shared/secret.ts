@@ -2,6 +2,8 @@ import { hash, timingSafeEqual } from "node:crypto";
 
 /** A header for the hook token when `Authorization` is used for something else. */
 export const TOKEN_HEADER = "x-gateway-token";
+/** The same header of OpenClaw, with `hooks.compat`. */
+export const OPENCLAW_TOKEN_HEADER = "x-openclaw-token";
 /** The deprecated query parameter for the hook token. */
 export const TOKEN_PARAMETER = "token";
 
@@ -11,6 +13,7 @@ export const SECRET_HEADERS: ReadonlySet<string> = new Set([
   "proxy-authorization",
   "cookie",
   TOKEN_HEADER,
+  OPENCLAW_TOKEN_HEADER,
 ]);
 
 /** The `Authorization` header for a token. Headers are Latin-1, so other characters are sent as their UTF-8 bytes. */

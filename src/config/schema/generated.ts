@@ -299,6 +299,10 @@ export interface UserConfig {
       };
     };
     /**
+     * openclaw: the headers x-openclaw-token and x-openclaw-idempotency-key count too, as x-gateway-token and Idempotency-Key do.
+     */
+    compat?: "openclaw";
+    /**
      * Path prefix of the hook interface. Slashes at either end make no difference.
      */
     path?: string;
@@ -1250,6 +1254,10 @@ export interface ValidConfig {
         hooks?: string[];
       };
     };
+    /**
+     * openclaw: the headers x-openclaw-token and x-openclaw-idempotency-key count too, as x-gateway-token and Idempotency-Key do.
+     */
+    compat?: "openclaw";
     /**
      * Path prefix of the hook interface. Slashes at either end make no difference.
      */
