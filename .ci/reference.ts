@@ -113,7 +113,7 @@ function toType(schema: Schema): string {
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``;
   if (schema.enum) return schema.enum.map((value) => `\`${String(value)}\``).join(", ");
   if (schema.anyOf) return schema.anyOf.map(toType).join(" or ");
-  if (schema.$ref === "auth.json") return "[auth](#auth)";
+  if (schema.$ref === "auth.json") return "[auth](signatures.md)";
   if (schema.$ref) return `[mapping](mapping.md)`;
   if (schema.items) return `${schema.type === "array" ? "" : "string or "}list of ${toType(schema.items)}`;
   return [schema.type ?? (schema.oneOf ? "object" : "any")].flat().join(" or ");

@@ -31,11 +31,20 @@ test("mappings of one path with equal auth share a credential, named after the f
   ]);
 });
 
-test("a preset's credential has its name, unless another sender of the path has it", () => {
-  const preset = source("issues-0", "issues", GITHUB, "github");
-  expect(group(preset)).toEqual([["issues", "auth:github", ["issues-0"]]]);
-  expect(group(source("github", "issues", { ...GITHUB, secret: "x" }), preset)).toEqual([
+test("a preset's credential has its name; used twice, the second has that of its path", () => {
+  const first = source("github-0", "github", GITHUB, "github");
+  const second = source("issues-0", "issues", GITHUB, "github");
+  expect(group(second)).toEqual([["issues", "auth:github", ["issues-0"]]]);
+  expect(group(first, second)).toEqual([
+    ["github", "auth:github", ["github-0"]],
+    ["issues", "auth:issues", ["issues-0"]],
+  ]);
+});
+
+test("a credential that a mapping of one's own has is not given twice", () => {
+  const own = source("github", "issues", { ...GITHUB, secret: "x" });
+  expect(group(own, source("issues-0", "issues", GITHUB, "github"))).toEqual([
     ["issues", "auth:github", ["github"]],
-    ["issues", "auth:issues-0", ["issues-0"]],
+    ["issues", "auth:issues", ["issues-0"]],
   ]);
 });

@@ -28,16 +28,17 @@ export function groupSenders(mappings: MappingSource[]): SenderGroup[] {
       same.mappings.push(source);
       continue;
     }
-    const credential = nameCredential(source, hook, ofHook);
+    const credential = nameCredential(source, hook, groups);
     groups.push({ hook, auth, credential, mappings: [source], key: `${source.key}.auth`, file: source.file });
   }
   return groups;
 }
 
-/** By the path of the preset, or by the mapping: the name stays the same when the secret is rotated. */
-function nameCredential({ preset, id }: MappingSource, hook: string, others: SenderGroup[]): string {
-  const name = `auth:${preset === undefined ? id : hook}`;
-  return others.some(({ credential }) => credential === name) ? `auth:${id}` : name;
+/** By the preset, by its path where it is used twice, or by the mapping: the name stays when the secret is rotated. */
+function nameCredential({ preset = "", id }: MappingSource, hook: string, others: SenderGroup[]): string {
+  const names = preset === "" ? [id] : [preset, hook, id];
+  const free = names.find((name) => others.every(({ credential }) => credential !== `auth:${name}`));
+  return `auth:${free ?? id}`;
 }
 
 /** What the doors need of an `auth`, whatever its scheme is. */
