@@ -20,12 +20,18 @@ export type {
   ReceivedMail,
 } from "./mail/source.ts";
 export { definePlugin } from "./plugin.ts";
-export type { DriverContext, DriverDefinition, OptionProblem, OptionsSchema, Plugin } from "./plugin.ts";
-export { defineSignature } from "./providers/row.ts";
+export type {
+  DriverContext,
+  DriverDefinition,
+  OptionProblem,
+  OptionsSchema,
+  Plugin,
+  SignatureDefinition,
+} from "./plugin.ts";
+export { defineSignature } from "./providers/define-signature.ts";
 export type { HandshakeContext, HandshakeRule, SignatureRow, SignedPart } from "./providers/row.ts";
 export type {
   Handshake,
-  SignatureDefinition,
   SignatureRefusal,
   SignatureResult,
   SignatureVerifier,

@@ -1,7 +1,7 @@
 import type { AgentDriver } from "./agents/driver.ts";
 import type { ChannelDriver } from "./channels/driver.ts";
 import type { MailSource } from "./mail/source.ts";
-import type { SignatureDefinition } from "./providers/provider.ts";
+import type { SignatureVerifier } from "./providers/provider.ts";
 import type { Log } from "./telemetry/log.ts";
 
 /** What a plugin module exports as its default. The built-in drivers are plugins of the same form. */
@@ -51,6 +51,31 @@ export interface DriverContext {
   /** Folder that relative paths in the options are resolved against, absolute. */
   baseDir: string;
   log: Log;
+}
+
+/** A signature scheme. `schema` is that of an `auth` block without `scheme`. */
+export interface SignatureDefinition<Options extends object = object> extends DriverDefinition<
+  SignatureVerifier,
+  Options
+> {
+  /** The sender signs its address, so `auth.url` or `gateway.publicUrl` is required. */
+  signsUrl?: boolean;
+  /** The sender's page about its signature. */
+  docs?: string;
+  /** A template for the idempotency key: what stays the same when the sender repeats a delivery. */
+  deliveryId?: string;
+  /** For the documentation, in a few words each. */
+  about?: SignatureSummary;
+}
+
+export interface SignatureSummary {
+  /** The header with the signature, or where else it is. */
+  header: string;
+  /** What is signed, and how. */
+  signed: string;
+  /** How far the sender's clock may be off; undefined if no time is signed. */
+  tolerance?: string;
+  handshake?: string;
 }
 
 /** Gives an editor the types of a plugin. Returns it unchanged. */

@@ -1,10 +1,23 @@
 import type { DriverDefinition } from "../plugin.ts";
-import { gmail, type GmailOptions } from "./gmail/options.ts";
-import { imap, type ImapOptions } from "./imap/options.ts";
+import { checkGmail, type GmailOptions, gmailSchema } from "./gmail/options.ts";
+import { checkImap, type ImapOptions, imapSchema } from "./imap/options.ts";
 import type { MailSource } from "./source.ts";
-
-/** The built-in mail sources, by kind. */
-export const mailSources: Record<string, DriverDefinition<MailSource>> = { imap, gmail };
 
 /** A valid `hooks.mail.source` of a built-in kind. */
 export type MailSourceOptions = { kind: string } & Partial<ImapOptions> & Partial<GmailOptions>;
+
+// The libraries are large: a service without such a mailbox starts without them.
+const imap: DriverDefinition<MailSource, ImapOptions> = {
+  schema: imapSchema,
+  check: checkImap,
+  create: async (options) => (await import("./imap/imap.ts")).createImap(options),
+};
+
+const gmail: DriverDefinition<MailSource, GmailOptions> = {
+  schema: gmailSchema,
+  check: checkGmail,
+  create: async (options) => (await import("./gmail/gmail.ts")).createGmail(options),
+};
+
+/** The built-in mail sources, by kind. */
+export const mailSources: Record<string, DriverDefinition<MailSource>> = { imap, gmail };

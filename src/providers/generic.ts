@@ -1,6 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { OptionProblem } from "../plugin.ts";
-import type { SignatureDefinition } from "./provider.ts";
+import type { OptionProblem, SignatureDefinition } from "../plugin.ts";
 import { SECRET, type SignatureRow, TOLERANCE, URL_OPTION } from "./row.ts";
 import { checkSecrets, createVerifier } from "./verifier.ts";
 

@@ -1,9 +1,10 @@
 import type { JWTVerifyGetKey } from "jose";
 import type { FromSchema } from "json-schema-to-ts";
+import type { SignatureDefinition } from "../plugin.ts";
 import { parseDuration } from "../shared/duration.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import { valuesOf } from "./header.ts";
-import type { SignatureDefinition, SignatureRefusal, SignatureVerifier } from "./provider.ts";
+import type { SignatureRefusal, SignatureVerifier } from "./provider.ts";
 import { TOLERANCE } from "./row.ts";
 
 const schema = {

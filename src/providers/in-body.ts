@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
+import type { SignatureDefinition } from "../plugin.ts";
 import { parseDuration } from "../shared/duration.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 import { sameSecret } from "../shared/secret.ts";
 import { graph as graphHandshake } from "./handshakes.ts";
 import { decodeStrictly, formatTimestamp, parseTimestamp } from "./header.ts";
 import { createHmacKey } from "./keys.ts";
-import type { SignatureDefinition, SignatureRefusal, SignatureResult, SignedRequest } from "./provider.ts";
+import type { SignatureRefusal, SignatureResult, SignedRequest } from "./provider.ts";
 import { SECRET, TOLERANCE } from "./row.ts";
 import { checkTime } from "./verifier.ts";
 

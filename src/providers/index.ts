@@ -1,8 +1,8 @@
+import type { SignatureDefinition } from "../plugin.ts";
 import { googleOidc } from "./google-oidc.ts";
 import { grafana, header, hmac } from "./generic.ts";
 import { graph, mailgun } from "./in-body.ts";
-import type { SignatureDefinition } from "./provider.ts";
-import { defineSignature } from "./row.ts";
+import { defineSignature } from "./define-signature.ts";
 import { rows } from "./rows.ts";
 import { sns } from "./sns.ts";
 

@@ -1,5 +1,3 @@
-import type { DriverDefinition } from "../plugin.ts";
-
 /** Bytes in memory: a `Buffer`, of whose methods only these are promised, because these types do not need those of Node. */
 export interface Bytes extends Uint8Array {
   toString(encoding?: "utf8" | "latin1" | "hex" | "base64" | "base64url"): string;
@@ -81,29 +79,4 @@ export interface Handshake {
   body?: string | object;
   /** For the operator: what the sender told, and what to do with it. */
   note?: string;
-}
-
-/** A scheme. `schema` is that of an `auth` block without `scheme`. */
-export interface SignatureDefinition<Options extends object = object> extends DriverDefinition<
-  SignatureVerifier,
-  Options
-> {
-  /** The sender signs its address, so `auth.url` or `gateway.publicUrl` is required. */
-  signsUrl?: boolean;
-  /** The sender's page about its signature. */
-  docs?: string;
-  /** A template for the idempotency key: what stays the same when the sender repeats a delivery. */
-  deliveryId?: string;
-  /** For the documentation, in a few words each. */
-  about?: SignatureSummary;
-}
-
-export interface SignatureSummary {
-  /** The header with the signature, or where else it is. */
-  header: string;
-  /** What is signed, and how. */
-  signed: string;
-  /** How far the sender's clock may be off; undefined if no time is signed. */
-  tolerance?: string;
-  handshake?: string;
 }

@@ -1,10 +1,11 @@
 import { verify, X509Certificate } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
+import type { SignatureDefinition } from "../plugin.ts";
 import { parseDuration } from "../shared/duration.ts";
 import { parseObject } from "../shared/json.ts";
 import { checkTime } from "./verifier.ts";
 import { decodeStrictly, parseTimestamp } from "./header.ts";
-import type { Handshake, SignatureDefinition, SignatureResult, SignatureVerifier } from "./provider.ts";
+import type { Handshake, SignatureResult, SignatureVerifier } from "./provider.ts";
 import { TOLERANCE } from "./row.ts";
 
 const TOPIC = { type: "string", pattern: "^arn:aws[\\w-]*:sns:[\\w-]+:\\d+:\\S+$" } as const;

@@ -11,7 +11,7 @@ import {
   toRequest,
 } from "../../test/support/signatures.ts";
 import { parseDuration } from "../shared/duration.ts";
-import { defineSignature } from "./row.ts";
+import { defineSignature } from "./define-signature.ts";
 import { providers } from "./index.ts";
 
 const senders = await createSenders();

@@ -1,10 +1,9 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition, OptionProblem } from "../../plugin.ts";
+import type { OptionProblem } from "../../plugin.ts";
 import { HTTP_URL } from "../../shared/schema.ts";
 import { oauthSchema, checkHttps, TEXT } from "../options.ts";
-import type { MailSource } from "../source.ts";
 
-const schema = {
+export const gmailSchema = {
   type: "object",
   additionalProperties: false,
   description: "Gmail's own API with its notifications over Pub/Sub.",
@@ -38,16 +37,18 @@ const schema = {
   },
 } as const;
 
-export type GmailOptions = FromSchema<typeof schema>;
+export type GmailOptions = FromSchema<typeof gmailSchema>;
 
-export const gmail: DriverDefinition<MailSource, GmailOptions> = {
-  schema,
-  check,
-  // The libraries are large: a service without such a mailbox starts without them.
-  create: async (options) => (await import("./gmail.ts")).createGmail(options),
-};
-
-function check({ user, oauth, topic, subscription, push, apiUrl, pubsubUrl }: GmailOptions): OptionProblem[] {
+/** What the schema cannot express. */
+export function checkGmail({
+  user,
+  oauth,
+  topic,
+  subscription,
+  push,
+  apiUrl,
+  pubsubUrl,
+}: GmailOptions): OptionProblem[] {
   const urls = { apiUrl, pubsubUrl, "oauth.tokenUrl": oauth.tokenUrl, "push.certsUrl": push?.certsUrl };
   const problems = checkHttps(urls);
   if (!user.includes("@")) problems.push({ key: "user", message: "must be the mailbox's address" });

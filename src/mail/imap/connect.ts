@@ -1,40 +1,17 @@
 import { type FetchMessageObject, type FetchQueryObject, ImapFlow, type SearchObject } from "imapflow";
-import { isLoopback } from "../options.ts";
 import { MailError } from "../../errors.ts";
 import { withTimeout } from "../../shared/async.ts";
 import { createAccessTokens } from "../oauth.ts";
 import { connectionLost, toMailError } from "./errors.ts";
 import type { RefreshTokens } from "../source.ts";
-import type { ImapOptions } from "./options.ts";
+import type { ImapOptions, ImapServer } from "./options.ts";
 
-/** How a server is reached, with the defaults filled in. */
-export interface ImapServer {
-  host: string;
-  port: number;
-  tls: "implicit" | "starttls" | "none";
-  user: string;
-}
-
-const PORTS = { implicit: 993, starttls: 143, none: 143 };
 const CONNECT_MS = 30_000;
 /** A connection on which a command gets no byte for this long is lost. */
 const SILENCE_MS = 300_000;
 const LOGOUT_MS = 1000;
 /** Limits what a server can make this process hold. The largest piece that is requested is half a megabyte. */
 const MAX_BYTES = 16 * 1024 * 1024;
-
-export function resolveServer({ host, port, tls, user }: ImapOptions): ImapServer {
-  // The configuration is checked too, but setup connects before that.
-  if (tls === "none" && !isLoopback(host)) throw new MailError("tls", `${host} is not this machine: TLS is required`);
-  return { host, port: port ?? PORTS[tls], tls, user };
-}
-
-/** `imap://ann@mail.example.com`, with the port unless it is the default. */
-export function toMailboxUrl({ host, port, tls, user }: ImapServer): string {
-  const name = host.includes(":") ? `[${host}]` : host;
-  const suffix = port === PORTS[tls] ? "" : `:${port}`;
-  return `imap://${encodeURIComponent(user)}@${name}${suffix}`;
-}
 
 /** Opens a connection that is logged in and ends with the signal. Rejects with a `MailError`. */
 export type Login = (signal: AbortSignal, refreshTokens?: RefreshTokens) => Promise<ImapFlow>;

@@ -2,7 +2,7 @@ import type { ImapFlow, ImapFlowError } from "imapflow";
 import { MailError, messageOf } from "../../errors.ts";
 import { describeUnreachable } from "../../shared/unreachable.ts";
 import { cleanLine } from "../message/text.ts";
-import type { ImapServer } from "./connect.ts";
+import type { ImapServer } from "./options.ts";
 
 /** Login failures that end by themselves (RFC 5530, and the wording of large providers). */
 const TEMPORARY_CODES = new Set(["UNAVAILABLE", "INUSE", "LIMIT", "SERVERBUG", "OVERQUOTA", "THROTTLED"]);

@@ -1,9 +1,9 @@
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
-import { createLogin, disconnect, openFolder, resolveServer, toMailboxUrl } from "./connect.ts";
+import { createLogin, disconnect, openFolder } from "./connect.ts";
 import { toMailError } from "./errors.ts";
 import type { Failures } from "./fetch.ts";
 import { followFolder, type Timing } from "./follow.ts";
-import type { ImapOptions } from "./options.ts";
+import { type ImapOptions, resolveServer, toMailboxUrl } from "./options.ts";
 
 const TIMING: Timing = { renewMs: 30_000, pollMs: 60_000, answerMs: 60_000 };
 

@@ -1,9 +1,9 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition, OptionProblem } from "../../plugin.ts";
+import { MailError } from "../../errors.ts";
+import type { OptionProblem } from "../../plugin.ts";
 import { checkHttps, isLoopback, oauthSchema, TEXT } from "../options.ts";
-import type { MailSource } from "../source.ts";
 
-const schema = {
+export const imapSchema = {
   type: "object",
   additionalProperties: false,
   description: "Any mailbox that speaks IMAP.",
@@ -31,16 +31,10 @@ const schema = {
   },
 } as const;
 
-export type ImapOptions = FromSchema<typeof schema>;
+export type ImapOptions = FromSchema<typeof imapSchema>;
 
-export const imap: DriverDefinition<MailSource, ImapOptions> = {
-  schema,
-  check,
-  // The libraries are large: a service without such a mailbox starts without them.
-  create: async (options) => (await import("./imap.ts")).createImap(options),
-};
-
-function check({ host, tls, password, oauth }: ImapOptions): OptionProblem[] {
+/** What the schema cannot express. */
+export function checkImap({ host, tls, password, oauth }: ImapOptions): OptionProblem[] {
   const problems = checkHttps({ "oauth.tokenUrl": oauth?.tokenUrl });
   if (!password && !oauth) problems.push({ key: "password", message: "is required, or oauth instead" });
   if (password && oauth) problems.push({ key: "oauth", message: "set either password or oauth, not both" });
@@ -52,4 +46,26 @@ function check({ host, tls, password, oauth }: ImapOptions): OptionProblem[] {
     });
   }
   return problems;
+}
+
+/** How a server is reached, with the defaults filled in. */
+export interface ImapServer {
+  host: string;
+  port: number;
+  tls: "implicit" | "starttls" | "none";
+  user: string;
+}
+
+const PORTS = { implicit: 993, starttls: 143, none: 143 };
+export function resolveServer({ host, port, tls, user }: ImapOptions): ImapServer {
+  // The configuration is checked too, but setup connects before that.
+  if (tls === "none" && !isLoopback(host)) throw new MailError("tls", `${host} is not this machine: TLS is required`);
+  return { host, port: port ?? PORTS[tls], tls, user };
+}
+
+/** `imap://ann@mail.example.com`, with the port unless it is the default. */
+export function toMailboxUrl({ host, port, tls, user }: ImapServer): string {
+  const name = host.includes(":") ? `[${host}]` : host;
+  const suffix = port === PORTS[tls] ? "" : `:${port}`;
+  return `imap://${encodeURIComponent(user)}@${name}${suffix}`;
 }

@@ -1,0 +1,48 @@
+import type { SignatureDefinition, SignatureSummary } from "../plugin.ts";
+import { type Algorithm, type RowOptions, SECRET, type SignatureRow, TOLERANCE, URL_OPTION } from "./row.ts";
+import { checkSecrets, createVerifier } from "./verifier.ts";
+
+/** A scheme from a row. */
+export function defineSignature(row: SignatureRow): SignatureDefinition<RowOptions> {
+  const { docs, deliveryId, options = {} } = row;
+  const signsUrl = row.signsUrl ?? row.signed?.includes("url") ?? false;
+  const hasTime = row.timestamp !== undefined;
+  const properties = {
+    secret: SECRET,
+    ...(hasTime && { tolerance: { ...TOLERANCE, default: row.tolerance ?? "5m" } }),
+    ...(signsUrl && { url: URL_OPTION }),
+    ...options,
+  };
+  return {
+    schema: { type: "object", additionalProperties: false, required: ["secret", ...Object.keys(options)], properties },
+    docs,
+    deliveryId,
+    signsUrl,
+    about: summarize(row),
+    check: (given) => checkSecrets(row, given),
+    create: (given) => createVerifier(row, given),
+  };
+}
+
+function summarize(row: SignatureRow): SignatureSummary {
+  const { header, algorithm = "hmac-sha256", encoding = "hex", signed = ["body"], list, timestamp } = row;
+  const prefix = row.prefix ?? (list && `${list.signature}${list.assign ?? "="}`);
+  const names = [header].flat().map((name) => `\`${name}\``);
+  const parts = signed.map((part) => (typeof part === "function" ? part.name : PARTS.has(part) ? part : `\`${part}\``));
+  return {
+    header: `${names.join(" or ")}${prefix === undefined ? "" : `: \`${prefix.trim()}\``}`,
+    signed: algorithm === "secret" ? "the secret itself" : `${ALGORITHMS[algorithm]}, ${encoding}: ${parts.join(" ")}`,
+    tolerance: timestamp && (row.tolerance ?? "5m"),
+    handshake: row.handshake?.about,
+  };
+}
+
+const PARTS = new Set(["body", "id", "timestamp", "url", "method"]);
+
+const ALGORITHMS: Record<Exclude<Algorithm, "secret">, string> = {
+  "hmac-sha256": "HMAC-SHA256",
+  "hmac-sha1": "HMAC-SHA1",
+  "hmac-sha512": "HMAC-SHA512",
+  ed25519: "Ed25519",
+  "ecdsa-sha256": "ECDSA-SHA256",
+};
