@@ -75,7 +75,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     receive,
     rejections,
     refused: record,
-    shaken: recordHandshake,
+    onHandshake: recordHandshake,
     routes: {
       ...createOperatorRoutes({
         token: () => current().config.gateway.token,

@@ -30,7 +30,7 @@ export interface DoorRequest {
   readBody(): Promise<Buffer>;
 }
 
-export type Verification = (Verified | Shaken | Refusal) & {
+export type Verification = (Verified | AnsweredHandshake | Refusal) & {
   /** The request used a deprecated form: a warning for the log, and headers for the answer. */
   deprecation?: { warning: string; headers: Record<string, string> };
 };
@@ -47,7 +47,7 @@ export interface Verified {
 }
 
 /** A sender has checked that the hook exists. */
-export interface Shaken {
+export interface AnsweredHandshake {
   credential: string;
   handshake: HttpResponse;
   /** Some senders do not sign their handshakes, so anyone could have sent them. */

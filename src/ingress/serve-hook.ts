@@ -9,7 +9,7 @@ import type { RejectionLog } from "../operator/rejections.ts";
 import { createAuthRateLimit } from "./auth-rate-limit.ts";
 import { type BodyLimits, inflate, parseCodings, receiveBody, requireDeclaredSize } from "./body.ts";
 import { createBodyBudget, type Upload } from "./body-budget.ts";
-import type { Door, DoorRequest, Refusal, Shaken, Verification, Verified } from "./door.ts";
+import type { Door, DoorRequest, Refusal, AnsweredHandshake, Verification, Verified } from "./door.ts";
 import type { Doors } from "./doors.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FindParser } from "./parse-body.ts";
@@ -38,7 +38,7 @@ export interface HookOptions {
    */
   refused?(request: HookRequest, error: HookError): void | Promise<void>;
   /** Called with a handshake, whose `payload` is undefined. The answer waits for it; it must not reject. */
-  shaken?(request: HookRequest, note: string | undefined): void | Promise<void>;
+  onHandshake?(request: HookRequest, note: string | undefined): void | Promise<void>;
 }
 
 export type ServeHook = (
@@ -53,7 +53,7 @@ const THROTTLED_BYTES = 8 * 1024 * 1024;
 
 /** Checks a request to a hook path: method, credential, size, body. */
 export function createServeHook(options: HookOptions): ServeHook {
-  const { current, telemetry, findParser, rejections, receive, refused, shaken } = options;
+  const { current, telemetry, findParser, rejections, receive, refused, onHandshake } = options;
   const rateLimit = createAuthRateLimit();
   /** Of handshakes that anyone could have sent. More of them are answered, and not recorded. */
   const recordLimit = createAuthRateLimit();
@@ -101,7 +101,7 @@ export function createServeHook(options: HookOptions): ServeHook {
     return verified.accept === 200 && response.status < 300 ? toOk(response) : response;
   };
 
-  async function verify(door: Door, request: DoorRequest, exchange: Exchange): Promise<LetIn> {
+  async function verify(door: Door, request: DoorRequest, exchange: Exchange): Promise<Admitted> {
     const { client, answerHeaders } = exchange;
     const verification = await Promise.try(() => door.verify(request)).catch((error: unknown) => {
       const isRefused = error instanceof HookError && error.code !== "method_not_allowed";
@@ -121,17 +121,18 @@ export function createServeHook(options: HookOptions): ServeHook {
   async function answerHandshake(
     request: HookRequest,
     { method, readBody }: DoorRequest,
-    { handshake, isSigned, note }: Shaken,
+    { handshake, isSigned, note }: AnsweredHandshake,
   ): Promise<HttpResponse> {
     if (!isSigned && recordLimit.isThrottled(request.client)) return handshake;
     if (!isSigned) recordLimit.fail(request.client);
     const rawBody = method === "POST" ? await readBody() : NO_BODY;
-    await shaken?.({ ...request, rawBody }, note);
+    await onHandshake?.({ ...request, rawBody }, note);
     return handshake;
   }
 }
 
-type LetIn = Exclude<Verification, Refusal>;
+type Admitted = Exclude<Verification, Refusal>;
+
 function wrongMethod(): HookError {
   return new HookError("method_not_allowed", { headers: { Allow: "POST" } });
 }
@@ -144,7 +145,7 @@ function toDoorRequest(exchange: Exchange, hook: string | undefined, limits: Bod
   return { hook, method, headers, rawHeaders, query, path, search, receivedAt: Date.now(), readBody };
 }
 
-/** Headers under OpenClaw's names have our names too. One under our own name takes precedence. */
+/** Headers under OpenClaw's names have our names too. A header under our own name takes precedence. */
 function withOpenClawNames(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return {
     ...headers,

@@ -95,10 +95,11 @@ describe.each(TRANSPORTS)("through the %s, a door", (transport) => {
   });
 
   test("answers handshakes as they are, and has them recorded", async () => {
-    const shaken: unknown[] = [];
+    const handshakes: unknown[] = [];
     const { send, received } = await startIngress(transport, {
       doors,
-      shaken: ({ method, rawBody, credential }, note) => void shaken.push([method, String(rawBody), credential, note]),
+      onHandshake: ({ method, rawBody, credential }, note) =>
+        void handshakes.push([method, String(rawBody), credential, note]),
     });
     const answers = [
       await send("/hooks/signed?challenge=a<b>&token=two", { method: "GET" }),
@@ -109,7 +110,7 @@ describe.each(TRANSPORTS)("through the %s, a door", (transport) => {
       expect([status, headers.get("content-type")]).toEqual([200, "text/plain; charset=utf-8"]);
       expect(headers.get("x-content-type-options")).toBe("nosniff");
     }
-    expect(shaken).toEqual([
+    expect(handshakes).toEqual([
       ["GET", "", "auth:two", "hello"],
       ["POST", "ping abc", "auth:one", "hello"],
     ]);
