@@ -76,7 +76,8 @@ function readPostmark(payload: Payload): PostedParts {
 /** https://documentation.mailgun.com/docs/mailgun/user-manual/receive-forward-store/receive-http */
 function readMailgun(payload: Payload): PostedParts {
   const pairs = listOf(parseList(payload["message-headers"])).map((pair): Field => [textAt(pair, 0), textAt(pair, 1)]);
-  const given: Field[] = ["from", "To", "Cc", "subject", "Date", "Message-Id"].map((name) => [
+  // The fields of the form are decoded already, so they only stand in.
+  const given = ["from", "To", "Cc", "subject", "Date", "Message-Id"].map((name): Field => [
     name,
     textAt(payload, name),
   ]);
@@ -85,8 +86,7 @@ function readMailgun(payload: Payload): PostedParts {
     toAttachment(file, "name", "content-type", "size"),
   );
   return {
-    // The fields of the form are decoded, so they follow for what the header lacks.
-    header: [...pairs, ...given],
+    header: pairs.length > 0 ? pairs : given,
     text: textAt(payload, "body-plain"),
     html: textAt(payload, "body-html"),
     raw: textAt(payload, "body-mime"),
