@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createTemporaryFolder } from "./spawn.ts";
+import { createSandboxDir, createTemporaryFolder } from "./spawn.ts";
 
 let parent: string;
 beforeEach(() => {
@@ -29,4 +29,13 @@ test("only the folders of ended processes are removed", async () => {
     true,
     false,
   ]);
+});
+
+test("Ctrl-C in a terminal, which ends a process group, does not reach the children", async () => {
+  const dir = createSandboxDir("process.stdin.resume();", []);
+  const { process: child } = dir.launch();
+  // The group that it leads has its id.
+  expect(process.kill(-child.pid!, "SIGKILL")).toBe(true);
+  await once(child, "exit");
+  dir.remove();
 });

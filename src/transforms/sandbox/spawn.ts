@@ -60,7 +60,8 @@ export function createSandboxDir(program: string, confinement: string[]): Sandbo
     launch() {
       const progress = createProgress(folder);
       const stdio: StdioOptions = ["pipe", "pipe", "pipe", progress.fd];
-      const child = spawn(command[0]!, command.slice(1), { cwd: work, env: {}, stdio });
+      // With a process group of its own, it does not get a Ctrl-C that is meant for the service.
+      const child = spawn(command[0]!, command.slice(1), { cwd: work, env: {}, stdio, detached: true });
       if (!isPiped(child)) throw new Error("The system refuses more pipes.");
       return { process: child, progress };
     },
