@@ -31,7 +31,7 @@ export async function locateTransforms(flags: { dir?: string; config?: string },
 }
 
 /** A transform can be written before its configuration, so only a named one has to exist. */
-function locateAnyConfig(flag: string | undefined, io: CliIo): string | undefined {
+export function locateAnyConfig(flag: string | undefined, io: CliIo): string | undefined {
   try {
     return locateConfig(flag, io);
   } catch (error) {

@@ -3,8 +3,11 @@ import { findPresets, readPreset } from "../../config/presets/file.ts";
 import { writePresetPage } from "../../config/presets/page.ts";
 import { didYouMean } from "../../config/schema/problems.ts";
 import { ConfigError } from "../../errors.ts";
+import { addPair, CONFIG_HELP } from "../command.ts";
 import { formatTable } from "../format.ts";
 import { type CliIo, print } from "../io.ts";
+import type { CopyFlags } from "../presets/copy.ts";
+import type { EnableFlags } from "../presets/enable.ts";
 
 export function addPresets(program: Command, io: CliIo): void {
   const presets = program.command("presets").description("The senders that need no mapping of your own.");
@@ -20,6 +23,36 @@ export function addPresets(program: Command, io: CliIo): void {
     .description("Show a preset's page: what to set at the sender, events, options and an example.")
     .argument("<name>", "name of the preset")
     .action((name: string) => print(io, writePresetPage(requirePreset(name)).trimEnd()));
+  // Imported late: prompts and drivers would slow down the other commands.
+  presets
+    .command("enable")
+    .description("Add a preset to the configuration, store its secret, and say what to set at the sender.")
+    .argument("<name>", "name of the preset")
+    .option("--config <file>", `${CONFIG_HELP}; created if missing`)
+    .option("--secret <secret>", "the sender's secret; - for standard input, or a reference such as ${GITHUB_SECRET}")
+    .option("--generate", "make a secret", false)
+    .option("--path <hook>", "the hook's name (default: the preset's)")
+    .option("--events <names>", "the events that lead to an action, separated by commas")
+    .option("--with <name=value>", "another option of the preset; may be repeated", addPair("="), {})
+    .option("--yes", "write without a question", false)
+    .option("--dry-run", "show the change and write nothing", false)
+    .option("--json", "no questions; print one JSON object", false)
+    .action(async (name: string, flags: EnableFlags) => {
+      const { enablePreset } = await import("../presets/enable.ts");
+      await enablePreset(requirePreset(name), flags, io);
+    });
+  presets
+    .command("copy")
+    .description("Replace a preset by its mappings, templates and samples, as your own to change.")
+    .argument("<name>", "name of the preset")
+    .option("--config <file>", CONFIG_HELP)
+    .option("--path <hook>", "the hook's name, if the preset is used for several")
+    .option("--print", "show the mappings and write nothing", false)
+    .option("--json", "print one JSON object", false)
+    .action(async (name: string, flags: CopyFlags) => {
+      const { copyPreset } = await import("../presets/copy.ts");
+      await copyPreset(requirePreset(name), flags, io);
+    });
 }
 
 function requirePreset(name: string): string {

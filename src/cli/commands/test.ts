@@ -7,7 +7,7 @@ import { ConfigError } from "../../errors.ts";
 import { createWatcher } from "../../program/watch.ts";
 import { createLog } from "../../telemetry/log.ts";
 import { CONFIG_HELP } from "../command.ts";
-import { locateTransforms, openSandbox } from "../context.ts";
+import { locateAnyConfig, locateTransforms, openSandbox } from "../context.ts";
 import { type CliIo, print } from "../io.ts";
 import { findSamples, isNamed, selectSamples } from "../samples/sample.ts";
 import { runAllSamples, type SuiteOptions } from "../samples/suite.ts";
@@ -22,7 +22,9 @@ interface TestFlags {
 export function addTest(program: Command, io: CliIo): void {
   program
     .command("test")
-    .description("Run the samples beside transforms and presets; exit 1 when an action differs from the expected one.")
+    .description(
+      "Run the samples of transforms, mappings and presets; exit 1 when an action differs from the expected one.",
+    )
     .argument("[names...]", "transforms, as ci, or single samples, as ci/failed; or a folder (default: all transforms)")
     .option("--config <file>", CONFIG_HELP)
     .option("--update [names...]", "record the actual actions as the expected ones, of all or of these samples", false)
@@ -38,7 +40,8 @@ async function testSamples(given: string[], { config, update, watch }: TestFlags
   requireSamples(folder, [...names, ...(Array.isArray(update) ? update : [])]);
   const runner = openSandbox(io);
   const updated = Array.isArray(update) ? update : [];
-  const options = { folder, names, runner, update: update === true ? () => true : isNamed(updated), io };
+  const file = locateAnyConfig(config, io);
+  const options = { folder, config: file, names, runner, update: update === true ? () => true : isNamed(updated), io };
   try {
     if (watch) await runAtEverySave(options);
     else if ((await runAllSamples(options)) > 0) io.exitCode = 1;

@@ -2,10 +2,11 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { checkConfig, type ReadConfig } from "../../config/load.ts";
 import { parseSource, type Source } from "../../config/parse/source.ts";
+import { trimSlashes } from "../../config/resolve.ts";
 import type { MappingInput } from "../../config/schema/generated.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { buildProgram, type Program } from "../../program/build.ts";
-import { isObject } from "../../shared/json.ts";
+import { isObject, readPath } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import { describeError } from "../context.ts";
@@ -27,6 +28,8 @@ export interface SuiteOptions {
   runner: TransformRunner;
   /** Names of transforms or samples; empty: all. */
   names: string[];
+  /** The configuration with the mappings of samples without a module, absolute. */
+  config?: string;
   /** Whether to record the actual actions as the expected ones. */
   update(set: SampleSet, sample: Sample): boolean;
   io: CliIo;
@@ -51,8 +54,9 @@ export async function runAllSamples(options: SuiteOptions): Promise<number> {
   return tally.failed;
 }
 
-async function runSet(set: SampleSet, { folder, runner, update, io }: SuiteOptions, tally: Tally): Promise<void> {
-  const program = await buildSamples(set, folder, runner, io.env);
+async function runSet(set: SampleSet, options: SuiteOptions, tally: Tally): Promise<void> {
+  const { runner, update, io } = options;
+  const program = await buildSamples(set, { ...options, env: io.env });
   for (const sample of set.samples) {
     try {
       const result = await runSample(sample, { program, runner, update: update(set, sample) });
@@ -71,31 +75,38 @@ async function runSet(set: SampleSet, { folder, runner, update, io }: SuiteOptio
  */
 export async function buildSamples(
   set: SampleSet,
-  folder: string,
-  runner: TransformRunner,
-  env: NodeJS.ProcessEnv,
+  { runner, ...place }: Place & { runner: TransformRunner },
 ): Promise<Program> {
   try {
-    return await buildProgram({ generation: 1, load: () => readMapping(set, folder, env), runner });
+    return await buildProgram({ generation: 1, load: () => readMapping(set, place), runner });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new ConfigError(error.problems.map((problem) => toMappingProblem(problem, set.mappingFile)));
   }
 }
 
+interface Place {
+  folder: string;
+  config?: string;
+  env: NodeJS.ProcessEnv;
+}
+
 const KEY = "hooks.mappings[0]";
 
 async function readMapping(
   { name, preset, module, mappingFile: file }: SampleSet,
-  folder: string,
-  env: NodeJS.ProcessEnv,
+  { folder, config: configFile, env }: Place,
 ): Promise<ReadConfig> {
   if (preset !== undefined) {
     const config = { hooks: { presets: [path.basename(preset)] } };
     return checkConfig(config, { baseDir: folder, env, presetsDir: path.dirname(preset) });
   }
   if (module === undefined) {
-    throw new ConfigError([{ message: `There are samples of ${name}, but no module beside them.` }]);
+    const mappings = findMappings(name, configFile);
+    const baseDir = path.dirname(configFile ?? folder);
+    if (mappings.length > 0) return checkConfig({ hooks: { transformsDir: folder, mappings } }, { baseDir, env });
+    const message = `There are samples of ${name}, but no module beside them, and no mapping of that hook in the configuration.`;
+    throw new ConfigError([{ message }]);
   }
   const source = file === undefined ? undefined : parseSource(file, readFileSync(file, "utf8"));
   const given = source === undefined ? {} : requireMapping(source, file);
@@ -108,6 +119,15 @@ async function readMapping(
   const config = { hooks: { transformsDir: folder, mappings: [mapping] } };
   const baseDir = file === undefined ? folder : path.dirname(file);
   return checkConfig(config, { file, baseDir, env, source: source && toConfigSource(source) });
+}
+
+/** The configuration's own mappings of a hook. A sample needs no credential. */
+function findMappings(hook: string, file: string | undefined): object[] {
+  const written = file === undefined ? {} : parseSource(file, readFileSync(file, "utf8")).value;
+  const mappings = readPath(written, ["hooks", "mappings"]);
+  return (Array.isArray(mappings) ? mappings.filter(isObject) : [])
+    .filter((mapping) => trimSlashes(String(readPath(mapping, ["match", "path"]))) === hook)
+    .map(({ auth: _auth, ...mapping }) => mapping);
 }
 
 /** The configuration's schema checks the rest. */

@@ -30,6 +30,8 @@ export interface ConfigPlan {
   before: string | undefined;
   after: string;
   secretFiles: ReadonlyMap<string, string>;
+  /** Further files, by absolute path. */
+  newFiles?: ReadonlyMap<string, string>;
 }
 
 /** Reads a configuration as it is written. Throws a `ConfigError` on bad syntax. */
@@ -71,19 +73,30 @@ export function isDone({ before, after, secretFiles }: ConfigPlan): boolean {
   return before === after && [...secretFiles].every(([file, text]) => isWritten(file, text));
 }
 
+/** Throws a `ConfigError` if one of the new files exists. */
+export function requireNew({ newFiles }: ConfigPlan): void {
+  const taken = [...(newFiles?.keys() ?? [])].filter((file) => existsSync(file));
+  if (taken.length > 0) throw new ConfigError(taken.map((file) => ({ file, message: "this file exists already" })));
+}
+
 /**
- * Writes the secret files, for the user alone, then the configuration. Throws a `ConfigError`, and leaves no new file behind,
- * if the configuration has changed since the plan was made.
+ * Writes the secret files, for the user alone, the new files, then the configuration. Throws a `ConfigError`, and leaves no
+ * file behind, if the configuration has changed since the plan was made, or a new file exists.
  */
-export function writePlan({ file, before, after, secretFiles }: ConfigPlan): void {
+export function writePlan(plan: ConfigPlan): void {
+  requireNew(plan);
+  const { file, before, after, secretFiles, newFiles = [] } = plan;
   const pending = [...secretFiles].filter(([secret, text]) => !isWritten(secret, text));
   const added = pending.map(([secret]) => secret).filter((secret) => !existsSync(secret));
   for (const [secret, text] of pending) replaceFile(secret, text, { mode: 0o600 });
-  if (before === after) return;
   try {
-    replaceFile(file, after, { expected: before ?? null });
+    for (const [name, text] of newFiles) {
+      replaceFile(name, text, { expected: null });
+      added.push(name);
+    }
+    if (before !== after) replaceFile(file, after, { expected: before ?? null });
   } catch (error) {
-    for (const secret of added) rmSync(secret, { force: true });
+    for (const name of added) rmSync(name, { force: true });
     throw error;
   }
 }

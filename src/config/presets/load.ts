@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { appendSegment, isObject, isWithin, readOwn, toKeyPath } from "../../shared/json.ts";
+import { appendSegment, isObject, isWithin, readOwn, toText } from "../../shared/json.ts";
 import type { Source } from "../parse/source.ts";
 import { error, type Finding, warning } from "../rules/finding.ts";
 import type { MappingInput, Preset } from "../schema/generated.ts";
@@ -10,7 +10,7 @@ import { createCheck, type SchemaCheck } from "../schema/validator.ts";
 import type { Drivers } from "../plugins.ts";
 import type { MailSettings, MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
-import { fillParameters, type Parameter, type ParameterUse } from "./fill.ts";
+import { type FillOptions, fillParameters, type Parameter, type ParameterUse } from "./fill.ts";
 import { resolveParameters, SETTINGS } from "./parameters.ts";
 
 type Hooks = ResolvedConfig["hooks"];
@@ -66,7 +66,7 @@ interface Defaults {
 }
 
 /** With several mailboxes, a preset is expanded for each, and at last for mails from elsewhere. */
-function mailboxesFor({ preset }: PresetFile, { mail }: Hooks): (Defaults | undefined)[] {
+export function mailboxesFor({ preset }: PresetFile, { mail }: Hooks): (Defaults | undefined)[] {
   if (preset.defaultsFrom === undefined) return [undefined];
   if (mail.length === 1) return mail.map((settings) => ({ settings }));
   const named = new Map(mail.map((settings) => [settings.name, settings]));
@@ -84,33 +84,63 @@ function expandPreset(
   if (refused.length > 0) return;
 
   const readFile = (name: string): string => readFileSync(path.join(folder, name), "utf8");
-  const only = mailbox?.only && mailbox.settings.name;
-  const suffix = only === undefined ? "" : `-${only}`;
-  const fill = (part: object, key: string) => fillParameters(part, key, { parameters, readFile });
-  // Once, so that the mappings share what they have in common.
-  const common = fill(toCommon(preset, parameters), "common");
-  for (const [index, template] of preset.mappings.entries()) {
-    // With the suffix, a problem with a value finds the mailbox that it came from.
-    const key = `mappings[${index}]${suffix}`;
-    const own = fill(without(template, parameters), key);
-    const value = merge(common.value, own.value);
-    const uses = [...common.uses.map((part) => ({ ...part, key: part.key.replace("common", key) })), ...own.uses];
+  for (const { id, key, value, uses } of fillMappings(preset, parameters, { readFile, mailbox })) {
     const problems = createMappingCheck(drivers)(value);
-    const refusals = problems.map((problem) => toFinding(problem, index));
+    const refusals = problems.map((problem) => toFinding(problem, key));
     const findings = [...checkDeclared(uses, parameters, preset), ...refusals];
     loaded.findings.push(...findings.map((finding) => ({ ...finding, file })));
     loaded.origins.push(...uses.map((part) => ({ file, key: part.key, origin: toOriginKey(part, parameters, use) })));
     if (!isMapping(value, problems)) continue;
-    const hook = String(parameters.get("path")?.value);
-    const id = (preset.mappings.length === 1 ? hook : `${hook}-${value.id ?? index}`) + suffix;
-    if (only !== undefined) value.match = { ...value.match, source: only };
-    const mapping = parameters.get("fields")?.value === "full" ? withPayload(value) : value;
-    loaded.mappings.push({ mapping, id, preset: preset.name, file, key, transformsDir: folder, baseDir: folder });
+    loaded.mappings.push({
+      mapping: value,
+      id,
+      preset: preset.name,
+      file,
+      key,
+      transformsDir: folder,
+      baseDir: folder,
+    });
   }
   if (preset.common?.["auth"] !== undefined && !parameters.has("secret")) {
     const message = `without a secret, "${preset.name}" accepts only requests with the hook token, which few senders can add: set with.secret`;
     loaded.findings.push(warning(use.key, message));
   }
+}
+
+/** A mapping of a preset with its parameters, not checked yet. */
+interface FilledMapping {
+  id: string;
+  /** `mappings[0]`, with several mailboxes `mappings[0]-<mailbox>`, so that a problem finds the one that it came from. */
+  key: string;
+  value: Record<string, unknown>;
+  uses: ParameterUse[];
+}
+
+export function fillMappings(
+  preset: Preset,
+  parameters: ReadonlyMap<string, Parameter>,
+  { readFile, mailbox }: Pick<FillOptions, "readFile"> & { mailbox: Defaults | undefined },
+): FilledMapping[] {
+  const only = mailbox?.only && mailbox.settings.name;
+  const suffix = only === undefined ? "" : `-${only}`;
+  const hook = String(parameters.get("path")?.value);
+  const fill = (part: object, key: string) => fillParameters(part, key, { parameters, readFile });
+  // Once, so that the mappings share what they have in common.
+  const common = fill(toCommon(preset, parameters), "common");
+  return preset.mappings.map((template, index) => {
+    const key = `mappings[${index}]${suffix}`;
+    const own = fill(without(template, parameters), key);
+    const merged = merge(common.value, own.value);
+    const value = parameters.get("fields")?.value === "full" ? withPayload(merged) : merged;
+    if (only !== undefined) value["match"] = { ...toObject(value["match"]), source: only };
+    const id = (preset.mappings.length === 1 ? hook : `${hook}-${toText(value["id"] ?? index)}`) + suffix;
+    return {
+      id,
+      key,
+      value,
+      uses: [...common.uses.map((use) => ({ ...use, key: use.key.replace("common", key) })), ...own.uses],
+    };
+  });
 }
 
 /** What all mappings of a preset have in common, with its path and the settings that are given. */
@@ -128,7 +158,7 @@ function without(template: object, parameters: ReadonlyMap<string, Parameter>): 
   return Object.fromEntries(Object.entries(template).filter(([name]) => !isReplaced(name)));
 }
 
-function merge(common: unknown, own: unknown): object {
+function merge(common: unknown, own: unknown): Record<string, unknown> {
   const match = { ...toObject(readOwn(common, "match")), ...toObject(readOwn(own, "match")) };
   return { ...toObject(common), ...toObject(own), match };
 }
@@ -138,10 +168,9 @@ function toObject(value: unknown): object {
 }
 
 /** The message with the whole payload below it, which is not cut. */
-function withPayload(mapping: MappingInput): MappingInput {
-  const payload = mapping.forEach === undefined ? "payload" : "item";
-  const messageTemplate = `${mapping.messageTemplate ?? ""}\n\nPayload:\n{{json ${payload}}}`;
-  return { ...mapping, messageTemplate, maxMessageLength: undefined };
+function withPayload({ maxMessageLength: _max, ...mapping }: Record<string, unknown>): Record<string, unknown> {
+  const payload = mapping["forEach"] === undefined ? "payload" : "item";
+  return { ...mapping, messageTemplate: `${toText(mapping["messageTemplate"])}\n\nPayload:\n{{json ${payload}}}` };
 }
 
 /** The key of the configuration that a value comes from. */
@@ -184,6 +213,6 @@ function isMapping(_value: unknown, problems: SchemaProblem[]): _value is Mappin
   return problems.length === 0;
 }
 
-function toFinding(problem: SchemaProblem, index: number): Finding {
-  return error(toKeyPath(["mappings", index, ...problem.segments]), toConfigProblem(problem).message);
+function toFinding(problem: SchemaProblem, key: string): Finding {
+  return error(problem.segments.reduce<string>(appendSegment, key), toConfigProblem(problem).message);
 }

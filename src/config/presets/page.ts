@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { isObject } from "../../shared/json.ts";
-import { type PresetFile, readPreset } from "./file.ts";
+import { type PresetFile, PRESETS_FOLDER, readPreset } from "./file.ts";
 import { SETTINGS, toParametersSchema } from "./parameters.ts";
 
 /** The page of a preset as Markdown: its `page.md`, then events, options and example from its data and samples. */
@@ -9,6 +9,26 @@ export function writePresetPage(name: string, root?: string): string {
   const read = readPreset(name, root);
   const page = readFileSync(path.join(read.folder, "page.md"), "utf8").trim();
   return `${[page, ...writeEvents(read), ...writeOptions(read), ...writeExample(read)].join("\n\n")}\n`;
+}
+
+/**
+ * What to do at the sender, from the section "Connect it" of a preset's page, with the hook's URL. Steps that make a secret or
+ * change the configuration are left out.
+ */
+export function writeConnectSteps(name: string, url: string): string[] {
+  const page = readFileSync(path.join(PRESETS_FOLDER, name, "page.md"), "utf8");
+  const section = /^## Connect it\n+([^]*?)(?=^## )/m.exec(page)?.[1] ?? "";
+  const steps = section.split(/^(?=\d+\. )/m).filter((step) => /^\d+\. /.test(step));
+  return steps
+    .filter((step) => !step.includes("```") && !step.includes("openssl"))
+    .map((step) =>
+      step
+        .replace(/^\d+\. /, "")
+        .replace(/\n\n[^]*/, "")
+        .replaceAll(/\s+/g, " ")
+        .trim(),
+    )
+    .map((step) => step.replace(/https:\/\/<[^>]*>\/hooks\/[\w-]+/, url));
 }
 
 function writeEvents({ preset: { events } }: PresetFile): string[] {

@@ -1,0 +1,94 @@
+import { globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { ConfigError } from "../../errors.ts";
+import { readOwn } from "../../shared/json.ts";
+import { type Change, editConfig } from "../edit/edit-config.ts";
+import { type ConfigPlan, type Target, toFileReference } from "../edit/plan.ts";
+import { trimSlashes } from "../resolve.ts";
+import type { ResolvedConfig } from "../types.ts";
+import { readPreset } from "./file.ts";
+import { fillMappings, mailboxesFor } from "./load.ts";
+import { resolveParameters } from "./parameters.ts";
+import { findUses } from "./use.ts";
+
+/** A preset as mappings of a configuration's own. */
+export interface PresetCopy {
+  plan: ConfigPlan;
+  /** The hook's name. */
+  hook: string;
+  mappings: Record<string, unknown>[];
+  /** Whether the configuration used the preset, so that the mappings replace it. */
+  replaces: boolean;
+}
+
+/**
+ * Plans to replace a preset by its mappings, with the parameters of the configuration's own use of it, and to copy its
+ * templates, modules and samples below `hooks.transformsDir`. References to secrets stay references. `wantedHook`: the hook's
+ * name, if the preset is used under several. Throws a `ConfigError` if a parameter is wrong.
+ */
+export function planCopy(
+  target: Target,
+  { hooks }: ResolvedConfig,
+  { name, hook: wantedHook }: { name: string; hook?: string },
+): PresetCopy {
+  const read = readPreset(name);
+  const wanted = wantedHook === undefined ? undefined : trimSlashes(wantedHook);
+  const uses = findUses(target, name).filter((found) => wanted === undefined || found.hook === wanted);
+  const [use, another] = uses;
+  if (use && another) {
+    const message = `the preset "${name}" is used for ${use.hook} and ${another.hook}: choose one with --path`;
+    throw new ConfigError([{ file: target.file, key: use.key, message }]);
+  }
+  const given = use?.with ?? (wanted === undefined ? {} : { path: wanted });
+  const hook = use?.hook ?? wanted ?? name;
+  if (!/^\w[\w.-]*(?:\/\w[\w.-]*)*$/.test(hook)) {
+    const message = `the hook "${hook}" cannot be the name of a folder: expected letters, digits, dots, - and _`;
+    throw new ConfigError([{ file: target.file, key: use?.key, message }]);
+  }
+  const folder = path.join(hooks.transformsDir, hook);
+  const baseDir = path.dirname(target.file);
+  const readFile = (file: string): string => toFileReference(path.join(folder, file), baseDir);
+
+  const mappings = mailboxesFor(read, hooks).flatMap((mailbox) => {
+    const asUsed = { name, with: given, key: use?.key ?? "hooks.presets" };
+    const { parameters, findings } = resolveParameters(read.preset, asUsed, mailbox?.settings);
+    if (findings.length > 0) {
+      throw new ConfigError(findings.map(({ key, message }) => ({ file: target.file, key, message })));
+    }
+    return fillMappings(read.preset, parameters, { readFile, mailbox }).map(({ id, value }) =>
+      toOwnMapping(id, value, hook),
+    );
+  });
+
+  const changes: Change[] = mappings.map((value) => ({ kind: "append", path: ["hooks", "mappings"], value }));
+  if (use) changes.unshift({ kind: "remove", path: use.at });
+  const after = editConfig(target.file, target.text ?? "", changes);
+  const newFiles = readFiles(read.folder, folder);
+  const plan = { file: target.file, before: target.text, after, secretFiles: new Map<string, string>(), newFiles };
+  return { plan, hook, mappings, replaces: use !== undefined };
+}
+
+/** With what a reader looks for first at the start, and its module in the hook's own folder. */
+function toOwnMapping(
+  id: string,
+  { id: _id, match, transform, ...rest }: Record<string, unknown>,
+  hook: string,
+): Record<string, unknown> {
+  const module = readOwn(transform, "module");
+  const moved = typeof module === "string" ? { transform: { ...Object(transform), module: `${hook}/${module}` } } : {};
+  return { id, match, ...rest, ...moved };
+}
+
+/** Templates and modules go into the folder of the hook, samples beside it, where `webhooks test` finds them. */
+function readFiles(from: string, to: string): Map<string, string> {
+  const own = ["preset.json", "page.md"];
+  const files = globSync("**/*.*", { cwd: from })
+    .toSorted()
+    .filter((file) => !own.includes(file));
+  return new Map(
+    files.map((file) => [
+      file.startsWith(`samples${path.sep}`) ? `${to}.${file}` : path.join(to, file),
+      `${readFileSync(path.join(from, file), "utf8").trimEnd()}\n`,
+    ]),
+  );
+}

@@ -1,0 +1,157 @@
+/** `webhooks presets enable` and `copy`: a preset in the user's own configuration. */
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { runWebhooks, startWebhooks } from "../support/cli.ts";
+
+const TOKENS = `gateway: { auth: { token: "gateway-token-for-tests-0123456789" } }, // mine`;
+const HOOK_TOKEN = `token: "hook-token-for-tests-0123456789"`;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-own-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const webhooks = (...args: string[]) => runWebhooks(folder, ...args);
+const read = (name: string): string => readFileSync(path.join(folder, name), "utf8");
+function write(name: string, text: string): void {
+  mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+  writeFileSync(path.join(folder, name), text);
+}
+
+describe("webhooks presets enable", () => {
+  const enable = (...args: string[]) => webhooks("presets", "enable", ...args);
+
+  test("creates a configuration that passes the check, with the secret in a file of its own", async () => {
+    const { code, stdout } = await enable("github", "--generate", "--yes");
+    expect({ code, stdout }).toMatchObject({ code: 0 });
+    expect(stdout).toContain("URL: https://<your host>/hooks/github");
+    expect(stdout).toMatch(/^1\. At GitHub, open .*Payload URL: `https:\/\/<your host>\/hooks\/github`/m);
+    expect(stdout).not.toContain("openssl");
+    expect(read("webhooks.json5")).toContain('secret: "${file:.webhooks/github-secret}"');
+    expect(read(".webhooks/github-secret")).toMatch(/^[0-9a-f]{64}\n$/);
+    expect(statSync(path.join(folder, ".webhooks/github-secret")).mode & 0o777).toBe(0o600);
+    expect(await webhooks("check")).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test.each([
+    [
+      "webhooks.json5",
+      `{\n  ${TOKENS}\n  hooks: { enabled: true, ${HOOK_TOKEN} }, // ours\n}\n`,
+      ["// mine", "// ours"],
+    ],
+    [
+      "webhooks.yaml",
+      `# mine\ngateway: { publicUrl: "\${URL}", auth: { token: gateway-token-for-tests-0123456789 } }\nhooks:\n  enabled: true\n  token: hook-token-for-tests-0123456789 # ours\n  path: in\n`,
+      ["# mine", "# ours"],
+    ],
+  ])("keeps the comments of %s", async (name, text, comments) => {
+    write(name, text);
+    const args = ["stripe", "--secret", "-", "--path", "pay", "--events", "invoice.paid,charge.dispute.*", "--yes"];
+    const env = { URL: "https://hooks.example.com/" };
+    const { code, stdout } = await startWebhooks(folder, ["presets", "enable", ...args, "--json"], {
+      input: "whsec_1234\n",
+      env,
+    }).ended;
+    expect({ code, stdout }).toMatchObject({ code: 0 });
+    expect(stdout).not.toContain("whsec_1234");
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: true,
+      written: true,
+      url: name.endsWith("yaml") ? "https://hooks.example.com/in/pay" : "https://<your host>/hooks/pay",
+      secretFiles: [path.join(folder, ".webhooks/pay-secret")],
+    });
+    for (const comment of comments) expect(read(name)).toContain(comment);
+    expect(read(name)).toContain("charge.dispute.*");
+    expect(read(".webhooks/pay-secret")).toBe("whsec_1234\n");
+    expect(await startWebhooks(folder, ["check"], { env }).ended).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("1 mapping: pay"),
+    });
+  });
+
+  test("refuses what is used already, unknown events, and a question that nobody can answer", async () => {
+    const text = `{ ${TOKENS}\n hooks: { enabled: true, ${HOOK_TOKEN}, presets: ["mail", { use: "github", with: { path: "/gh" } }] } }`;
+    write("webhooks.json5", text);
+    for (const [args, code, message] of [
+      [["mail", "--yes"], 1, /hooks\.presets\[0\].*"mail" is already used.*--path/],
+      [["github", "--path", "gh", "--generate", "--yes"], 1, /hooks\.presets\[1\].*already used/],
+      [["github", "--generate", "--events", "pull_requests", "--yes"], 1, /pull_request/],
+      [["github", "--generate", "--secret", "x", "--yes"], 1, /not both/],
+      [["github", "--yes"], 2, /--secret or --generate/],
+      [["github", "--generate"], 2, /--yes/],
+      [["githup", "--generate"], 1, /did you mean "github"/],
+    ] as const) {
+      const result = await enable(...args);
+      expect(result).toMatchObject({ code, stderr: expect.stringMatching(message) });
+    }
+    expect(read("webhooks.json5")).toBe(text);
+    expect(readdirSync(folder)).toEqual(["webhooks.json5"]);
+  });
+
+  test("a reference stays one, and a variable that is not set here is a warning", async () => {
+    const { code, stderr } = await enable("github", "--secret", "${GITHUB_SECRET_ELSEWHERE}", "--yes");
+    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining("GITHUB_SECRET_ELSEWHERE") });
+    expect(read("webhooks.json5")).toContain('secret: "${GITHUB_SECRET_ELSEWHERE}"');
+  });
+});
+
+describe("webhooks presets copy", () => {
+  const copy = (...args: string[]) => webhooks("presets", "copy", ...args);
+
+  test("its samples give the same with one's own mappings", { timeout: 60_000 }, async () => {
+    write("webhooks.json5", `{\n  ${TOKENS}\n  hooks: { enabled: true, ${HOOK_TOKEN} },\n}\n`);
+    for (const name of ["github", "mail"]) expect(await copy(name)).toMatchObject({ code: 0 });
+    expect(await webhooks("check")).toMatchObject({ code: 0 });
+    expect(await webhooks("test")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\d{2,} passed, 0 failed$/m),
+    });
+  });
+
+  test("takes the options of the configuration's own use, whose place it takes", async () => {
+    write(".webhooks/secret", "secret-of-github\n");
+    write(
+      "webhooks.json5",
+      `{
+  ${TOKENS}
+  hooks: {
+    enabled: true, ${HOOK_TOKEN},
+    presets: [
+      "mail",
+      // of the shop
+      { use: "github", with: { path: "shop", secret: "\${file:.webhooks/secret}", instructions: "Be brief.", events: ["issues.opened"] } },
+    ],
+  },
+}
+`,
+    );
+    const shown = await copy("github", "--print");
+    expect(shown).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('messageTemplate: "${file:transforms/shop/'),
+    });
+    expect(readdirSync(folder).toSorted()).toEqual([".webhooks", "webhooks.json5"]);
+    const { code, stdout } = await copy("github", "--json");
+    expect({ code, stdout }).toMatchObject({ code: 0 });
+    expect(JSON.parse(stdout)).toMatchObject({ hook: "shop", replaces: true, written: true });
+    const text = read("webhooks.json5");
+    expect(text).toContain("// mine");
+    expect(text).not.toContain('use: "github"');
+    expect(text).toContain('secret: "${file:.webhooks/secret}"');
+    expect(text).not.toContain("secret-of-github");
+    expect(text).toMatch(/events: \["issues\.opened"\][^]*instructions: "Be brief\."/);
+    expect(await webhooks("check")).toMatchObject({ code: 0, stderr: "" });
+    expect(await copy("github", "--path", "../up")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("cannot be the name of a folder"),
+    });
+    expect(await copy("github", "--path", "shop")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("this file exists already"),
+    });
+    expect(read("webhooks.json5")).toBe(text);
+  });
+});
