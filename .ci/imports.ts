@@ -75,7 +75,7 @@ const OWNERS: Record<string, string> = {
   handlebars: "src/mapping/template/template.ts",
   imapflow: "src/mail/imap/connect.ts",
   "isolated-vm": "src/transforms/child/isolate.ts",
-  jose: "src/providers/google-oidc.ts",
+  jose: "src/shared/google-token.ts",
   leven: "src/config/schema/problems.ts",
   "jest-diff": "src/cli/format.ts",
   "node:sqlite": "src/journal/sqlite/database.ts",

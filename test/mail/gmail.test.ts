@@ -52,7 +52,7 @@ test("runs a mail that is moved out of spam", async () => {
 });
 
 test("runs pushed mail, with a valid token only", async () => {
-  const push = { audience: AUDIENCE, serviceAccount: ACCOUNT, certsUrl: google.certsUrl };
+  const push = { audience: AUDIENCE, serviceAccount: ACCOUNT, keysUrl: google.keysUrl };
   await start({ topic: gmail.notified.topic, push });
   await gmail.deliver(toBytes("p-1"));
   expect(await announce(google.forge())).toBe(401);

@@ -2,8 +2,8 @@ import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { startJsonServer } from "./json-server.ts";
 
 export interface GoogleSigner {
-  /** For `push.certsUrl`. */
-  certsUrl: string;
+  /** For `push.keysUrl`. */
+  keysUrl: string;
   /** A token like Google's for Pub/Sub, with these changes. */
   sign(claims?: Record<string, unknown>, header?: Record<string, unknown>): string;
   /** Signed with an unpublished key. */
@@ -13,11 +13,11 @@ export interface GoogleSigner {
 
 const KEY_ID = "key-1";
 
-/** Replaces https://www.googleapis.com/oauth2/v1/certs: keys in PEM by their names. */
+/** Replaces https://www.googleapis.com/oauth2/v3/certs: a JSON Web Key Set. */
 export async function startGoogleSigner(audience: string, email: string): Promise<GoogleSigner> {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const certs = { [KEY_ID]: publicKey.export({ type: "spki", format: "pem" }) };
-  const server = await startJsonServer(() => ({ status: 200, body: certs }));
+  const keys = [{ ...publicKey.export({ format: "jwk" }), kid: KEY_ID, alg: "RS256", use: "sig" }];
+  const server = await startJsonServer(() => ({ status: 200, body: { keys } }));
   const now = Math.floor(Date.now() / 1000);
   const claims = {
     iss: "https://accounts.google.com",
@@ -29,7 +29,7 @@ export async function startGoogleSigner(audience: string, email: string): Promis
     exp: now + 3600,
   };
   return {
-    certsUrl: `${server.url}oauth2/v1/certs`,
+    keysUrl: `${server.url}oauth2/v3/certs`,
     sign: (more, header) =>
       toToken({ ...claims, ...more }, { alg: "RS256", kid: KEY_ID, typ: "JWT", ...header }, privateKey),
     forge(more) {

@@ -16,7 +16,7 @@ const OAUTH = { clientId: "c", refreshToken: "r", tokenUrl: "https://example.com
 const TOPIC = "projects/p/topics/t";
 const SUBSCRIPTION = "projects/p/subscriptions/s";
 const INSECURE = "must begin with https:// unless it is on this machine";
-const PUSH = { audience: "a", serviceAccount: "s@example.com" };
+const PUSH = { audience: "a", serviceAccount: "s@example.com", keysUrl: "https://keys.example.com" };
 
 test.each<[string, MailSourceOptions]>([
   ["a password", IMAP],
@@ -72,8 +72,8 @@ test.each<[string, Partial<MailSourceOptions>, string]>([
   ],
   [
     "keys in safety",
-    { topic: TOPIC, push: { ...PUSH, certsUrl: "http://10.0.0.1/certs" } },
-    `.push.certsUrl: ${INSECURE}`,
+    { topic: TOPIC, push: { ...PUSH, keysUrl: "http://10.0.0.1/certs" } },
+    `.push.keysUrl: ${INSECURE}`,
   ],
 ])("gmail needs %s", async (_, change, problem) => {
   expect((await examine({ source: { ...GMAIL, ...change } })).errors).toEqual([`hooks.mail.source${problem}`]);

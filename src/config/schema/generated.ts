@@ -923,17 +923,17 @@ export interface MailSourcesGmail {
    */
   push?: {
     /**
-     * The audience that the push subscription was given.
+     * The audience of the tokens, as in the push subscription.
      */
     audience: string;
     /**
-     * The address of the service account that signs.
+     * The e-mail address that the tokens are issued for. Everyone can have tokens issued for their own.
      */
     serviceAccount: string;
     /**
-     * Where the signing keys are, for tests. Default: Google's own.
+     * For tests: Google's public keys as a JSON Web Key Set.
      */
-    certsUrl?: string;
+    keysUrl?: string;
   };
   /**
    * Where Gmail's API is, for tests. Default: Google's own.

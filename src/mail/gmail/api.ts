@@ -111,14 +111,13 @@ export interface OAuthClientOptions {
   /** Instead of Google's own addresses. */
   tokenUrl?: string;
   authUrl?: string;
-  certsUrl?: string;
 }
 
-/** Google's OAuth client: gets access tokens as they are needed, and verifies the tokens of others. */
+/** Google's OAuth client: gets access tokens as they are needed. */
 export async function createOAuthClient(options: OAuthClientOptions): Promise<OAuth2Client> {
   // Slow to load, so only when it is needed.
   const google = await import("google-auth-library");
-  const { clientId, clientSecret, redirectUri, refreshToken, tokenUrl, authUrl, certsUrl } = options;
+  const { clientId, clientSecret, redirectUri, refreshToken, tokenUrl, authUrl } = options;
   const client = new google.OAuth2Client({
     clientId,
     clientSecret,
@@ -133,7 +132,6 @@ export async function createOAuthClient(options: OAuthClientOptions): Promise<OA
     endpoints: {
       ...(tokenUrl && { oauth2TokenUrl: tokenUrl }),
       ...(authUrl && { oauth2AuthBaseUrl: authUrl }),
-      ...(certsUrl && { oauth2FederatedSignonPemCertsUrl: certsUrl }),
     },
   });
   if (refreshToken) client.setCredentials({ refresh_token: refreshToken });

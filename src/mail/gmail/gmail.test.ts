@@ -160,7 +160,7 @@ describe("a mailbox", () => {
 
     test("end the wait when they are pushed", async () => {
       const { topic } = server.notified;
-      const push = { audience: "hooks", serviceAccount: "pubsub@example.iam.gserviceaccount.com" };
+      const push = { audience: "hooks", serviceAccount: "pubsub@example.iam.gserviceaccount.com", keysUrl: server.url };
       const source = open({ topic, push }, NEVER);
       const following = await openSource(source);
       await server.deliver(toMail("pushed"));

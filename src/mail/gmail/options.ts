@@ -1,5 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { OptionProblem } from "../../plugin.ts";
+import { GOOGLE_TOKEN } from "../../shared/google-token.ts";
 import { HTTP_URL } from "../../shared/schema.ts";
 import { oauthSchema, checkHttps, TEXT } from "../options.ts";
 
@@ -26,11 +27,7 @@ export const gmailSchema = {
       additionalProperties: false,
       required: ["audience", "serviceAccount"],
       description: "Pub/Sub posts to /mail/push of this service instead, with a signed token.",
-      properties: {
-        audience: { ...TEXT, description: "The audience that the push subscription was given." },
-        serviceAccount: { ...TEXT, description: "The address of the service account that signs." },
-        certsUrl: { ...HTTP_URL, description: "Where the signing keys are, for tests. Default: Google's own." },
-      },
+      properties: GOOGLE_TOKEN,
     },
     apiUrl: { ...HTTP_URL, description: "Where Gmail's API is, for tests. Default: Google's own." },
     pubsubUrl: { ...HTTP_URL, description: "Where Pub/Sub is, for tests and its emulator. Default: Google's own." },
@@ -49,7 +46,7 @@ export function checkGmail({
   apiUrl,
   pubsubUrl,
 }: GmailOptions): OptionProblem[] {
-  const urls = { apiUrl, pubsubUrl, "oauth.tokenUrl": oauth.tokenUrl, "push.certsUrl": push?.certsUrl };
+  const urls = { apiUrl, pubsubUrl, "oauth.tokenUrl": oauth.tokenUrl, "push.keysUrl": push?.keysUrl };
   const problems = checkHttps(urls);
   if (!user.includes("@")) problems.push({ key: "user", message: "must be the mailbox's address" });
   if (subscription && push) problems.push({ key: "push", message: "set either subscription or push, not both" });
