@@ -45,9 +45,9 @@ export interface CompiledMapping {
 export interface ForEach {
   /** As written in the configuration. */
   text: string;
-  /** Where the array is in the payload. */
-  path: Path;
-  /** Each action sees a payload whose array holds only its item. */
+  /** Where the array is in the payload. Of `a[*].b`, where `a` is, and `b` in each of its items. */
+  lists: Path[];
+  /** Each action sees a payload whose array holds only its item. That of an array on the way always does. */
   narrows: boolean;
 }
 
@@ -154,16 +154,28 @@ function compileForEach({ forEach: text, forEachNarrows }: MappingInput, report:
     return undefined;
   }
   const keys = parsePath(text.trim());
-  if (keys && !keys.includes("*"))
-    return { text, path: keys[0] === "payload" ? keys.slice(1) : keys, narrows: forEachNarrows ?? false };
+  if (keys)
+    return {
+      text,
+      lists: splitAtStars(keys[0] === "payload" ? keys.slice(1) : keys),
+      narrows: forEachNarrows ?? false,
+    };
   report.problem("forEach", "This is not a valid path. Examples: messages, data.items, data[0].items.");
   return undefined;
 }
 
+function splitAtStars(keys: Path): Path[] {
+  const star = keys.indexOf("*");
+  return star === -1 ? [keys] : [keys.slice(0, star), ...splitAtStars(keys.slice(star + 1))];
+}
+
 /** Each run of a `forEach` would get the same item. OpenClaw's mappings are written so: it reads the first item only. */
 function reportFixedItem({ source: { mapping }, templates, forEach }: CompiledMapping, report: Report): void {
-  if (!forEach || forEach.narrows) return;
-  const list = forEach.path.map((key) => RegExp.escape(key)).join(String.raw`\.`);
+  if (!forEach || forEach.narrows || forEach.lists.length > 1) return;
+  const list = forEach.lists
+    .flat()
+    .map((key) => RegExp.escape(key))
+    .join(String.raw`\.`);
   const fixed = new RegExp(String.raw`(?<![\w.])(?:payload\.)?${list}(?:\.|\.?\[)\d+\b\]?`);
   for (const field of TEMPLATE_FIELDS) {
     const [found] = fixed.exec((templates[field] && mapping[field]) ?? "") ?? [];

@@ -227,6 +227,22 @@ describe("forEach", () => {
     expect(list.data.items).toHaveLength(2);
   });
 
+  test("goes through the lists on the way to a list", async () => {
+    const payload = {
+      to: "S",
+      entry: [{ c: [{ m: [1, 2], by: "x" }, { by: "none" }] }, { c: [{ m: [3], by: "y" }] }, {}],
+    };
+    const mapping = { forEach: "entry[*].c[*].m", messageTemplate: "{{to}} {{index}} {{item}} {{json entry}}" };
+    const { actions } = await resolve("shop", payload, { mappings: [mapping] });
+    expect(actions).toMatchObject([
+      { message: 'S 0 1 [{"c":[{"m":[1,2],"by":"x"}]}]' },
+      { message: 'S 1 2 [{"c":[{"m":[1,2],"by":"x"}]}]' },
+      { message: 'S 2 3 [{"c":[{"m":[3],"by":"y"}]}]' },
+    ]);
+    const scenario = { mappings: [mapping], config: { hooks: { maxFanOut: 2 } } };
+    await expect(resolve("shop", payload, scenario)).rejects.toMatchObject({ code: "fan_out_too_large" });
+  });
+
   test("accepts a payload that is a list", async () => {
     const { actions } = await resolve("shop", [{ n: 1 }, { n: 2 }], {
       mappings: [{ forEach: "payload", messageTemplate: "{{item.n}}" }],

@@ -1,6 +1,6 @@
 import { HookError } from "../errors.ts";
 import { readServiceMail } from "../mail/message/service-mail.ts";
-import { isObject, readPath, replaceAt } from "../shared/json.ts";
+import { isObject, type Path, readPath, replaceAt } from "../shared/json.ts";
 import type { TransformCall } from "../transforms/runner.ts";
 import { type HookAction, type HookRequest, isBuiltInHook, type LogLine, type Resolution } from "../types.ts";
 import { requireValid, resolveBuiltIn } from "./built-in.ts";
@@ -195,18 +195,32 @@ function toTerms({ name, sessionKey }: FilledDraft, { mapping, request, config, 
   };
 }
 
-/** The whole request, or one item per element of the `forEach` list; none if the list is missing or null. */
+/** The whole request, or one item per element of the `forEach` lists; none if a list is missing or null. */
 function fanOut({ payload, payloadIsBody }: HookRequest, forEach: ForEach | undefined, maxFanOut: number): Item[] {
   if (!forEach) return [{ payload }];
-  const value = readPath(payload, forEach.path) ?? [];
-  // XML and forms do not tell a list of one from a single value.
-  const list = payloadIsBody || Array.isArray(value) ? value : [value];
-  if (!Array.isArray(list)) throw new HookError("invalid_payload", { message: `${forEach.text} must be an array.` });
-  requireFanOut(list.length, maxFanOut);
-  return list.map((item: unknown, index) => ({
-    payload: forEach.narrows ? replaceAt(payload, forEach.path, [item]) : payload,
-    each: { item, index },
-  }));
+  const { text, lists, narrows } = forEach;
+  let found: { payload: unknown; item: unknown; path: Path }[] = [{ payload, item: payload, path: [] }];
+  for (const [level, keys] of lists.entries()) {
+    const next = found.flatMap(({ item: parent, path, ...rest }) =>
+      toList(readPath(parent, keys)).map((item) => ({ ...rest, item, path: [...path, ...keys] })),
+    );
+    requireFanOut(next.length, maxFanOut);
+    const keepsList = level === lists.length - 1 && !narrows;
+    found = next.map(({ payload: whole, item, path }) => ({
+      payload: keepsList ? whole : replaceAt(whole, path, [item]),
+      item,
+      path: [...path, "0"],
+    }));
+  }
+  return found.map(({ payload: narrowed, item }, index) => ({ payload: narrowed, each: { item, index } }));
+
+  function toList(value: unknown): unknown[] {
+    if (value === undefined || value === null) return [];
+    if (Array.isArray(value)) return value;
+    // XML and forms do not tell a list of one from a single value.
+    if (!payloadIsBody) return [value];
+    throw new HookError("invalid_payload", { message: `${text} must be an array.` });
+  }
 }
 
 function requireFanOut(actions: number, maxFanOut: number): void {

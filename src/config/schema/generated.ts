@@ -645,7 +645,7 @@ export interface MappingInput {
    */
   mail?: "mailgun" | "postmark" | "sendgrid";
   /**
-   * Path of an array in the payload: one action an item, as {{item}} and {{index}}.
+   * Path of an array in the payload: one action an item, as {{item}} and {{index}}. [*] on the way stands for each item of an array, as in entry[*].messages.
    */
   forEach?: string;
   /**
