@@ -70,6 +70,13 @@ test.each([
   expect(rest).toEqual([]);
 });
 
+test("a secret that its scheme cannot use is one problem", async () => {
+  const auth = { scheme: "basic", secret: "no-colon-in-the-secret" };
+  expect(await problemsOf({ mappings: [{ match: { path: "a" }, messageTemplate: "a", auth }] })).toMatchObject([
+    { key: "hooks.mappings[0].auth.secret", message: "must be user:password" },
+  ]);
+});
+
 describe("a schema file", () => {
   test.each(["pipe", "/dev/zero"])("that is %s is refused at once", async (schema) => {
     execFileSync("mkfifo", [path.join(folder, "pipe")]);

@@ -9,6 +9,7 @@ import { createDoors, type Doors } from "../ingress/doors.ts";
 import type { RunLimits } from "../journal/journal.ts";
 import { type CompiledMapping, compileMapping, toRunLimits } from "../mapping/compile.ts";
 import { createMappingIndex, findShadowed, type MappingIndex } from "../mapping/mapping-index.ts";
+import { isWithin } from "../shared/json.ts";
 import { readRegularFile } from "../shared/regular-file.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
 import { compileTransform } from "../transforms/compile.ts";
@@ -58,8 +59,14 @@ export async function buildProgram({ generation, load, runner, log = silentLog }
     config.hooks.mappings.map((source) => buildMapping(source, credentials.get(source), runner)),
   );
   const recipients = checkRecipients(config.hooks.mappings, opened.channels);
-  const found = [...built.flatMap((mapping) => mapping.problems), ...recipients, ...refused];
-  const problems = [...read.problems, ...found.map(place)];
+  const found = [...built.flatMap((mapping) => mapping.problems), ...recipients].map(place);
+  // What the rules found wrong in a block is why its driver refuses it.
+  const others = refused
+    .map(place)
+    .filter(
+      ({ file, key = "" }) => !read.problems.some((known) => known.file === file && isWithin(known.key ?? "", key)),
+    );
+  const problems = [...read.problems, ...found, ...others];
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)));
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);

@@ -66,6 +66,14 @@ describe("problems", () => {
       { agents: { providers: { a: { kind: "openai", command: ["x"] } } } },
       'agents.providers.a.command: unknown key "command"; known here: kind, baseUrl, apiKey, headers',
     ],
+    [
+      { hooks: { mappings: [{ auth: { scheme: "githb", secret: "s" } }] } },
+      'hooks.mappings[0].auth.scheme: is unknown; did you mean "github"?',
+    ],
+    [
+      { hooks: { mappings: [{ auth: { scheme: "hmac", secret: "s", header: "x-s", signed: ["id", "."] } }] } },
+      'hooks.mappings[0].auth.signed: must contain "body"',
+    ],
     [{ hooks: { mail: { source: { kind: "pop3" } } } }, 'hooks.mail.source.kind: must be one of "imap", "gmail"'],
     [
       { channels: { irc: {} } },

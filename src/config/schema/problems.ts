@@ -117,7 +117,9 @@ function toRule(violation: Violation, value: unknown): string {
     case "unevaluatedProperties":
       return "is not allowed";
     case "discriminator":
-      return `must be one of ${branchesOf(violation).join(", ")}`;
+      return toEnumRule(branchesOf(violation), params["tagValue"]);
+    case "contains":
+      return toContainsRule(readPath(parentSchema, ["contains", "const"]), other);
     case "anyOf":
     case "oneOf":
       return "matches none of the allowed forms";
@@ -138,12 +140,14 @@ function toEnumRule(allowed: unknown[], value: unknown): string {
   return `must be one of ${allowed.map((word) => JSON.stringify(word)).join(", ")}`;
 }
 
+function toContainsRule(item: unknown, other: string): string {
+  return item === undefined ? other : `must contain ${JSON.stringify(item)}`;
+}
+
 /** The values of the field that selects a branch. */
-function branchesOf({ params, parentSchema }: Violation): string[] {
+function branchesOf({ params, parentSchema }: Violation): unknown[] {
   const tag = String(params["tag"]);
-  return [parentSchema?.["oneOf"]]
-    .flat()
-    .map((branch) => JSON.stringify(readPath(branch, ["properties", tag, "const"])));
+  return [parentSchema?.["oneOf"]].flat().map((branch) => readPath(branch, ["properties", tag, "const"]));
 }
 
 function toPatternRule(pattern: string, description: unknown): string {
@@ -200,6 +204,8 @@ export function selectErrors(violations: Violation[]): Violation[] {
       .reduce(collapseAnyOf, violations)
       // `if` only points at the error of its `then` or `else`, which is reported too.
       .filter(({ keyword }) => keyword !== "if")
+      // Each item that is not what `contains` asks for has an error of its own.
+      .filter(({ schemaPath }) => !schemaPath.includes("/contains/"))
   );
 }
 
