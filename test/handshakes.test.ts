@@ -2,7 +2,7 @@ import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MappingInput } from "../src/config/schema/generated.ts";
 import { createVerifier } from "./support/signatures.ts";
-import { type Service, startService } from "./support/service.ts";
+import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
 
 const SECRET = "a-signing-secret-of-good-length";
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");
@@ -13,6 +13,7 @@ const AUTHS = {
   zoom: { secret: SECRET },
   dropbox: { secret: SECRET },
   notion: { secret: SECRET },
+  asana: { secret: SECRET },
   trello: { secret: SECRET, url: "https://hooks.example.com/hooks/trello" },
   discord: { secret: publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex") },
 };
@@ -63,7 +64,6 @@ test("a signed challenge is echoed, and an unsigned one is refused", async () =>
     hook: "slack",
     credential: "auth:mapping-0",
     reason: "handshake",
-    request: { payload: challenge },
   });
   expect((await post("slack", challenge, "another-secret-of-good-length")).status).toBe(401);
 });
@@ -95,6 +95,18 @@ test("Notion's token is shown to the operator", async () => {
   const headers = { "content-type": "application/json" };
   expect((await ask("notion", { method: "POST", headers, body })).status).toBe(200);
   expect(await newestEvent()).toMatchObject({ hook: "notion", reason: expect.stringContaining("secret_tMrlL1qK5vu") });
+});
+
+test("a replay does not run the body of a handshake, which anyone could have sent", async () => {
+  const headers = { "content-type": "application/json", "x-hook-secret": "a-secret-of-asana" };
+  expect((await ask("asana", { method: "POST", headers, body: '{"text":"forged"}' })).status).toBe(200);
+  const { id, reason } = await newestEvent();
+  expect(reason).toContain("Asana sent the secret a-secret-of-asana");
+  const answer = await fetch(`${service.url}/api/events/${id}/replay`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
+  });
+  expect(await answer.json()).toMatchObject({ code: "no_stored_body" });
 });
 
 test("Discord's probes with wrong signatures get 401, and do not lock it out", async () => {

@@ -77,7 +77,7 @@ const QUERY_TOKEN = {
 
 /** The same on every path: who shows no credential must not learn which hooks exist. */
 const MISSING = "The hook token or signature is missing. Send a token as Authorization: Bearer.";
-const WRONG = "The hook token is wrong. Send it as Authorization: Bearer.";
+const WRONG = "The token is wrong, or not for this hook. Send a token as Authorization: Bearer.";
 
 /** Lets requests in that show one of the tokens which count for their hook. */
 export function createTokenDoor(tokens: HookToken[]): Door {

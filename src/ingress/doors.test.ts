@@ -66,7 +66,7 @@ test("a limited token counts only for its hooks, and elsewhere is refused like a
   for (const hook of ["deploys", "a/b"])
     expect(verify(headers, {}, hook)).toMatchObject({ credential: "token:deploys" });
   expect(verify(headers, {}, "wake")).toMatchObject(REFUSED);
-  expect(verify(headers)).toMatchObject({ refusal: expect.stringMatching(/^The hook token is wrong\./) });
+  expect(verify(headers)).toMatchObject({ refusal: expect.stringMatching(/^The token is wrong/) });
 });
 
 test("nothing matches a token that is not set", () => {

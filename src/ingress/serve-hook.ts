@@ -37,7 +37,10 @@ export interface HookOptions {
    * its `rawBody` empty unless the body was read. The answer waits for it; it must not reject.
    */
   refused?(request: HookRequest, error: HookError): void | Promise<void>;
-  /** Called with a handshake, whose `payload` is undefined. The answer waits for it; it must not reject. */
+  /**
+   * Called with a handshake. Its `payload` is undefined and its `rawBody` empty: it is nothing to run again, and some are not
+   * signed. The answer waits for it; it must not reject.
+   */
   onHandshake?(request: HookRequest, note: string | undefined): void | Promise<void>;
 }
 
@@ -75,7 +78,7 @@ export function createServeHook(options: HookOptions): ServeHook {
     // Only after the credential: without one, a caller must not learn which names exist.
     if (hook === undefined) throw rejections.add(exchange, hook, new HookError("not_found"));
     const request = toHookRequest(exchange, doorRequest, { ...verified, hook });
-    if ("handshake" in verified) return answerHandshake(request, doorRequest, verified);
+    if ("handshake" in verified) return answerHandshake(request, verified);
     try {
       requireDeclaredSize(exchange, maxBytes);
       const codings = parseCodings(exchange.headers);
@@ -120,13 +123,11 @@ export function createServeHook(options: HookOptions): ServeHook {
 
   async function answerHandshake(
     request: HookRequest,
-    { method, readBody }: DoorRequest,
     { handshake, isSigned, note }: AnsweredHandshake,
   ): Promise<HttpResponse> {
     if (!isSigned && recordLimit.isThrottled(request.client)) return handshake;
     if (!isSigned) recordLimit.fail(request.client);
-    const rawBody = method === "POST" ? await readBody() : NO_BODY;
-    await onHandshake?.({ ...request, rawBody }, note);
+    await onHandshake?.(request, note);
     return handshake;
   }
 }
