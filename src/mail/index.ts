@@ -1,6 +1,6 @@
 export { createMailPush } from "./gmail/push.ts";
 export { readPostedMail } from "./message/posted-mail.ts";
-export { openMailStore } from "./store/open.ts";
+export { openMailStore } from "./store.ts";
 export type { ProcessedMail } from "./watch/deliver.ts";
 export { createMailPost } from "./watch/post.ts";
 export { createMailService, type Mailbox } from "./watch/service.ts";

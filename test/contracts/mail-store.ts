@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MailStore, SetAside } from "../../src/mail/store/store.ts";
+import type { MailStore, SetAside } from "../../src/mail/store.ts";
 
 /** Opens the store of a mailbox; undefined while another process has it. */
 export type OpenMailStore = (options: {

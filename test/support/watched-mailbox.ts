@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { resolveUserConfig } from "../../src/config/load.ts";
-import { openSqliteMailStore } from "../../src/mail/store/sqlite.ts";
-import type { MailStore } from "../../src/mail/store/store.ts";
+import { type MailStore, openMailStore } from "../../src/mail/store.ts";
 import { createMailWatch, type MailWatch, type MailWatchOptions } from "../../src/mail/watch/watch.ts";
 import type { HookResponse } from "../../src/mail/watch/post.ts";
 import type { FolderStatus } from "../../src/mail/watch/status.ts";
@@ -96,7 +95,7 @@ export function createWatchedMailbox(folders?: string[]): WatchedMailbox {
   }
 
   async function openStore(): Promise<MailStore> {
-    const store = await openSqliteMailStore({ folder, mailbox: mailbox.source.mailbox });
+    const store = await openMailStore({ folder, mailbox: mailbox.source.mailbox });
     if (!store) throw new Error("The mailbox is locked.");
     return store;
   }

@@ -15,7 +15,7 @@ import {
   type ProcessedMail,
 } from "../../mail/index.ts";
 import type { MailSource } from "../../mail/source.ts";
-import type { MailStore } from "../../mail/store/store.ts";
+import type { MailStore } from "../../mail/store.ts";
 import { openDrivers } from "../../program/drivers.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import { locateConfig, serviceAddress } from "../context.ts";
@@ -78,7 +78,7 @@ function requireMailboxes({ file }: ResolvedConfig, mailboxes: Mailbox[], name: 
 }
 
 async function requireStore({ file, store }: ResolvedConfig, { mailbox }: MailSource): Promise<MailStore> {
-  const opened = await openMailStore(store, mailbox);
+  const opened = await openMailStore({ folder: store.path, mailbox });
   if (opened) return opened;
   const message =
     `another process already watches ${mailbox}: another \`webhooks mail run\`, or \`webhooks serve\`, ` +

@@ -2,7 +2,7 @@ import type { MailSettings } from "../../config/types.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { isSameMailbox } from "../address.ts";
 import type { Mail, MailBatch, ReceivedMail } from "../source.ts";
-import type { MailStore, SetAside } from "../store/store.ts";
+import type { MailStore, SetAside } from "../store.ts";
 import { retryStore } from "./backoff.ts";
 import { deliver, type DeliverContext, type ProcessedMail } from "./deliver.ts";
 import { toRequests } from "./post.ts";

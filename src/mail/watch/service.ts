@@ -4,7 +4,7 @@ import type { MailSettings, ResolvedConfig } from "../../config/types.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MappingIndex } from "../../mapping/mapping-index.ts";
 import type { MailSource } from "../source.ts";
-import { openMailStore } from "../store/open.ts";
+import { openMailStore } from "../store.ts";
 import { createMailPost } from "./post.ts";
 import { type MailStatus, needsOperator, toMailStatus } from "./status.ts";
 import { createMailWatch, type MailWatch } from "./watch.ts";
@@ -109,7 +109,7 @@ export function createMailService({ store, send, telemetry }: MailServiceOptions
     return createMailWatch({
       source,
       settings,
-      openStore: () => openMailStore(store, source.mailbox),
+      openStore: () => openMailStore({ folder: store.path, mailbox: source.mailbox }),
       // The request never reaches the network, so the host is only a placeholder.
       post: createMailPost({
         send,

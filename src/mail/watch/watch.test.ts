@@ -7,7 +7,7 @@ import {
   type WatchedMailbox,
 } from "../../../test/support/watched-mailbox.ts";
 import { silentLog } from "../../telemetry/log.ts";
-import type { MailStore } from "../store/store.ts";
+import type { MailStore } from "../store.ts";
 import type { HookResponse } from "./post.ts";
 
 let mailbox: WatchedMailbox;

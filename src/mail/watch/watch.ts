@@ -3,7 +3,7 @@ import { messageOf } from "../../errors.ts";
 import { createWakeUp, settlesWithin } from "../../shared/async.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { MailSource } from "../source.ts";
-import type { MailStore } from "../store/store.ts";
+import type { MailStore } from "../store.ts";
 import type { ReconnectLimits } from "./backoff.ts";
 import { createInFlight } from "./batch.ts";
 import type { ProcessedMail } from "./deliver.ts";

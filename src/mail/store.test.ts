@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { describeMailStore } from "../../../test/contracts/mail-store.ts";
-import type { ConfigProblem } from "../../errors.ts";
-import { openSqliteMailStore } from "./sqlite.ts";
+import { describeMailStore } from "../../test/contracts/mail-store.ts";
+import type { ConfigProblem } from "../errors.ts";
+import { openMailStore } from "./store.ts";
 
-describeMailStore("SQLite", openSqliteMailStore);
+describeMailStore("SQLite", openMailStore);
 
 const mailbox = "imap://ann@mail.example.com";
 
@@ -26,17 +26,17 @@ test("the state folder is private", async () => {
 });
 
 test("a killed process releases the mailbox", async () => {
-  const store = path.join(import.meta.dirname, "sqlite.ts");
+  const store = path.join(import.meta.dirname, "store.ts");
   const script = `
-    const { openSqliteMailStore } = await import(${JSON.stringify(store)});
-    globalThis.kept = await openSqliteMailStore(${JSON.stringify({ folder, mailbox })});
+    const { openMailStore } = await import(${JSON.stringify(store)});
+    globalThis.kept = await openMailStore(${JSON.stringify({ folder, mailbox })});
     console.log("open");
     setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   await once(child.stdout, "data");
-  expect(await openSqliteMailStore({ folder, mailbox })).toBeUndefined();
+  expect(await openMailStore({ folder, mailbox })).toBeUndefined();
   child.kill("SIGKILL");
   await once(child, "exit");
   await openAndClose();
@@ -79,7 +79,7 @@ describe("a file that cannot be used is an error that names it", () => {
 });
 
 async function openAndClose(at = folder): Promise<void> {
-  const store = await openSqliteMailStore({ folder: at, mailbox });
+  const store = await openMailStore({ folder: at, mailbox });
   if (!store) throw new Error("the mailbox is locked");
   await store.close();
 }

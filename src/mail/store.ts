@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
-import { ConfigError, messageOf } from "../../errors.ts";
+import { ConfigError, messageOf } from "../errors.ts";
 import {
   type Database,
   integer,
@@ -12,10 +12,58 @@ import {
   takeLock,
   text,
   transact,
-} from "../../journal/sqlite/database.ts";
-import type { MailStore, Settlement, StoredFolder } from "./store.ts";
+} from "../journal/sqlite/database.ts";
+import type { RefreshTokens } from "./source.ts";
 
-export interface SqliteMailStoreOptions {
+/**
+ * What the mail watch stores of one mailbox between starts. Only one process has the store of a mailbox open. Each call
+ * rejects if the store cannot be read or written.
+ */
+export interface MailStore {
+  /** The state of a folder; a new folder is followed from now on. */
+  folder(name: string): Promise<StoredFolder>;
+  /** Those of the ids whose mails were processed, in any folder. */
+  findKnown(ids: string[]): Promise<Set<string>>;
+  /** Stores all of it, or nothing; resolves once it is on disk. */
+  settle(settlement: Settlement): Promise<void>;
+  refreshTokens: RefreshTokens;
+  close(): Promise<void>;
+}
+
+interface StoredFolder {
+  /** When it was first followed, in milliseconds since the epoch. */
+  startedAt: number;
+  /** How far it is read; undefined: no batch was processed yet. */
+  position: string | undefined;
+  /** How many of its mails are set aside. */
+  setAside: number;
+}
+
+/** The results of some mails of a folder. */
+interface Settlement {
+  folder: string;
+  /** Ids of the processed mails, including those set aside. */
+  ids: string[];
+  setAside: SetAside[];
+  /** How far the folder is read now; absent: unchanged. */
+  position?: string;
+}
+
+/** A mail that the service rejects permanently. */
+export interface SetAside {
+  id: string;
+  /** Of the response to a request with this mail alone. */
+  status: number;
+  /** The response's `code`, empty if it had none. */
+  code: string;
+  /** The event that stores the rejected request, if known: for `webhooks events replay`. */
+  eventId: string | undefined;
+  /** Milliseconds since the epoch. */
+  at: number;
+  tries: number;
+}
+
+interface MailStoreOptions {
   /** The state folder. */
   folder: string;
   /** `MailSource.mailbox` */
@@ -24,8 +72,11 @@ export interface SqliteMailStoreOptions {
   maxKnown?: number;
 }
 
-/** Locks the mailbox, and opens `mail.db` in the state folder. The system releases the lock if the process is killed. */
-export async function openSqliteMailStore(options: SqliteMailStoreOptions): Promise<MailStore | undefined> {
+/**
+ * Opens the store of a mailbox, `mail.db` in the state folder, for this process alone; undefined while another process has it. The
+ * system releases the lock if the process is killed. Rejects with a `ConfigError` if the store cannot be used.
+ */
+export async function openMailStore(options: MailStoreOptions): Promise<MailStore | undefined> {
   const { folder, mailbox } = options;
   const file = path.join(folder, "mail.db");
   let lock: Lock | undefined;
@@ -47,7 +98,7 @@ function lockName(mailbox: string): string {
 
 function createMailStore(
   database: Database,
-  { mailbox, maxKnown = 1_000_000 }: SqliteMailStoreOptions,
+  { mailbox, maxKnown = 1_000_000 }: MailStoreOptions,
   release: () => void,
 ): MailStore {
   return {
