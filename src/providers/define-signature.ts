@@ -31,7 +31,7 @@ function summarize(row: SignatureRow): SignatureSummary {
   const parts = signed.map((part) => (typeof part === "function" ? part.name : PARTS.has(part) ? part : `\`${part}\``));
   return {
     header: `${names.join(" or ")}${prefix === undefined ? "" : `: \`${prefix.trim()}\``}`,
-    signed: algorithm === "secret" ? "the secret itself" : `${ALGORITHMS[algorithm]}, ${encoding}: ${parts.join(" ")}`,
+    signed: algorithm === "secret" ? "the secret itself" : `${toTitle(algorithm)}, ${encoding}: ${parts.join(" ")}`,
     tolerance: timestamp && (row.tolerance ?? "5m"),
     handshake: row.handshake?.about,
   };
@@ -39,10 +39,6 @@ function summarize(row: SignatureRow): SignatureSummary {
 
 const PARTS = new Set(["body", "id", "timestamp", "url", "method"]);
 
-const ALGORITHMS: Record<Exclude<Algorithm, "secret">, string> = {
-  "hmac-sha256": "HMAC-SHA256",
-  "hmac-sha1": "HMAC-SHA1",
-  "hmac-sha512": "HMAC-SHA512",
-  ed25519: "Ed25519",
-  "ecdsa-sha256": "ECDSA-SHA256",
-};
+function toTitle(algorithm: Algorithm): string {
+  return algorithm === "ed25519" ? "Ed25519" : algorithm.toUpperCase();
+}

@@ -3,16 +3,9 @@ import { sameSecret } from "../shared/secret.ts";
 import type { Bytes } from "./provider.ts";
 import type { Algorithm, SigningKey } from "./row.ts";
 
-const HASHES: Partial<Record<Algorithm, string>> = {
-  "hmac-sha256": "sha256",
-  "hmac-sha1": "sha1",
-  "hmac-sha512": "sha512",
-};
-
 /** Throws an `Error` that says what the secret must be. */
 export function createKey(algorithm: Algorithm, secret: string): SigningKey {
-  const hash = HASHES[algorithm];
-  if (hash !== undefined) return createHmacKey(secret, hash);
+  if (algorithm.startsWith("hmac-")) return createHmacKey(secret, algorithm.slice("hmac-".length));
   if (algorithm === "secret") return createSharedSecret(secret);
   return algorithm === "ed25519" ? createEd25519Key(secret) : createEcdsaKey(secret);
 }

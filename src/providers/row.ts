@@ -1,13 +1,15 @@
+import type { SignatureDefinition } from "../plugin.ts";
 import { NON_BLANK } from "../shared/schema.ts";
-import type { Bytes, Handshake, SignatureResult, SignedHead, SignedRequest } from "./provider.ts";
+import type { Bytes, Handshake, SignatureResult, SignatureVerifier, SignedHead, SignedRequest } from "./provider.ts";
 
 /**
  * How one sender signs. The signed text is the parts of `signed` in their order, where `body`, `id`, `timestamp`, `url` and
  * `method` mean those of the request, and any other text means itself.
  */
-export interface SignatureRow {
-  /** The sender's page about its signature. */
-  docs?: string;
+export interface SignatureRow
+  extends
+    Pick<SignatureDefinition, "docs" | "deliveryId">,
+    Pick<SignatureVerifier, "accept" | "allowsEmptyBody" | "senderTimeoutMs"> {
   /** The header with the signature, in lower case. Of several, the first that the request has counts. */
   header: string | readonly string[];
   /** Text before the signature: `sha256=`. */
@@ -37,15 +39,7 @@ export interface SignatureRow {
   timestamp?: { header?: string; field?: string; unit: TimeUnit };
   /** How far the sender's clock may be off, in both directions, unless `auth.tolerance` is set. Default: `5m`. */
   tolerance?: string;
-  /** A template for the idempotency key: what stays the same when the sender repeats a delivery. */
-  deliveryId?: string;
   handshake?: HandshakeRule;
-  /** The only status that the sender takes for success. */
-  accept?: 200;
-  /** Some requests of this sender have no body. */
-  allowsEmptyBody?: boolean;
-  /** How long the sender waits for an answer, in milliseconds. */
-  senderTimeoutMs?: number;
   /** Further keys of the `auth` block, by name, as JSON Schemas. All are required. */
   options?: Record<string, object>;
   /** Reads a secret that is not the key itself. Throws an `Error` that says what the secret must be. */
@@ -72,8 +66,9 @@ export interface HandshakeRule {
   /** For the documentation. */
   about: string;
   methods?: readonly ("GET" | "HEAD")[];
-  /** Whether a request without a signature may be the handshake. Default: it is always signed. */
+  /** Whether a request without a valid signature may be the handshake. Default: it is always signed. */
   mayBeUnsigned?(head: SignedHead): boolean;
+  /** Called for each request with a valid signature, or that `mayBeUnsigned`. undefined: it is no handshake. */
   answer(request: SignedRequest, context: HandshakeContext): Handshake | undefined | Promise<Handshake | undefined>;
 }
 

@@ -49,8 +49,10 @@ export function createVerifier(row: SignatureRow, options: RowOptions): Signatur
     handshakeMethods: handshake?.methods,
     handshake:
       handshake &&
-      ((request, result) =>
-        handshake.answer(request, { result, options: { ...options }, findSecret: () => check(request).secret })),
+      ((request, result) => {
+        if (result !== "valid" && !handshake.mayBeUnsigned?.(request)) return undefined;
+        return handshake.answer(request, { result, options: { ...options }, findSecret: () => check(request).secret });
+      }),
     sign: secrets[0]?.key.sign && ((request) => sign(row, names[0] ?? "", secrets[0]?.key, request)),
   };
 
