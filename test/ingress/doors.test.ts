@@ -61,12 +61,14 @@ describe.each(TRANSPORTS)("through the %s, a door", (transport) => {
 
   test("answers a request without a credential alike on every path, and does not read its body", async () => {
     const { send } = await startIngress(transport, { doors });
-    const body = (): ReadableStream => new ReadableStream({ pull: () => new Promise(() => {}) });
+    // `fetch` sends the head with the first piece. There is no second one.
+    const body = (): ReadableStream => new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from("{")) });
     const answers = ["signed", "both", "other"].map(async (hook) => {
       const answer = await send(`/hooks/${hook}`, { headers: {}, body: body(), duplex: "half" });
-      return Object(await answer.json()).error;
+      return [answer.status, Object(await answer.json()).error];
     });
-    expect(new Set(await Promise.all(answers)).size).toBe(1);
+    const refusal = [401, expect.stringContaining("is missing")];
+    expect(await Promise.all(answers)).toEqual([refusal, refusal, refusal]);
   });
 
   test("counts a wrong signature as a failed credential, and a right one resets the count", async () => {
