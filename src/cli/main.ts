@@ -4,6 +4,7 @@ import { addChannels } from "./commands/channels.ts";
 import { addCheck } from "./commands/check.ts";
 import { addDeadLetters } from "./commands/dead-letters.ts";
 import { addEvents } from "./commands/events.ts";
+import { addImport } from "./commands/import.ts";
 import { addPresets } from "./commands/presets.ts";
 import { addRejections } from "./commands/rejections.ts";
 import { addSend } from "./commands/send.ts";
@@ -40,6 +41,7 @@ export function createProgram(io: CliIo): Command {
   addTest(program, io);
   addTransform(program, io);
   addPresets(program, io);
+  addImport(program, io);
   addChannels(program, io);
   addMail(program, io);
   addEvents(program, io);

@@ -1,0 +1,127 @@
+import type { Command } from "commander";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import path from "node:path";
+import { addComments } from "../../config/edit/comments.ts";
+import { type Change, editConfig } from "../../config/edit/edit-config.ts";
+import { planBasics, readTarget, toFileReference, writePlan } from "../../config/edit/plan.ts";
+import { replaceFile } from "../../config/edit/replace-file.ts";
+import { convertOpenClaw } from "../../config/import/openclaw.ts";
+import { parseSource } from "../../config/parse/source.ts";
+import { ConfigError } from "../../errors.ts";
+import { readPath } from "../../shared/json.ts";
+import { compileTransform } from "../../transforms/compile.ts";
+import { findLacking } from "../../transforms/lacking.ts";
+import { locateNewConfig, readInput, withProgram } from "../context.ts";
+import { type CliIo, print, printJson } from "../io.ts";
+
+interface ImportFlags {
+  config?: string;
+  print: boolean;
+  json: boolean;
+}
+
+export function addImport(program: Command, io: CliIo): void {
+  program
+    .command("import")
+    .description("Make a configuration from that of another gateway.")
+    .command("openclaw")
+    .description("Convert the hooks of OpenClaw, with a comment at each place that needs a decision.")
+    .argument("[file]", "its configuration (default: $OPENCLAW_CONFIG_PATH, else ~/.openclaw/openclaw.json)")
+    .option("--config <file>", "the file to write (default: $WEBHOOKS_CONFIG, else webhooks.json5 here)")
+    .option("--print", "show the configuration and write nothing", false)
+    .option("--json", "print one JSON object", false)
+    .action((file: string | undefined, flags: ImportFlags) => importOpenClaw(file, flags, io));
+}
+
+/** Never overwrites a file. Literal secrets move into files for the user alone. */
+async function importOpenClaw(named: string | undefined, flags: ImportFlags, io: CliIo): Promise<void> {
+  const usual = path.join(io.env["HOME"] ?? homedir(), ".openclaw", "openclaw.json");
+  const from = path.resolve(io.cwd, named ?? io.env["OPENCLAW_CONFIG_PATH"] ?? usual);
+  const file = locateNewConfig(flags.config, io);
+  if (existsSync(file) && !flags.print) {
+    throw new ConfigError([{ file, message: "this file exists already: name another one with --config" }]);
+  }
+  const written = parseSource(from, (await readInput(from, io)).toString("utf8")).value;
+  const target = { ...readTarget(file, io.env), text: undefined, written: {} };
+  const { config, decisions, changes, secretFiles: given } = convertOpenClaw(written, target);
+  const transforms = await readTransforms(written, from, path.join(path.dirname(file), "transforms"));
+  decisions.push(...transforms.decisions);
+
+  const basicFiles = new Map<string, string>();
+  const changesOf = (block: string, fields: object): Change[] =>
+    Object.entries(fields).map(([key, value]) => ({ kind: "set", path: [block, key], value }));
+  const plain = editConfig(file, "", [
+    ...planBasics(target, basicFiles),
+    ...Object.entries(config).flatMap(([block, fields]) => changesOf(block, fields)),
+  ]);
+  const isUsed = ([secret]: [string, string]): boolean => plain.includes(toFileReference(secret, path.dirname(file)));
+  const secretFiles = new Map([...basicFiles, ...given].filter(isUsed));
+  if (!flags.print) {
+    writePlan({ file, before: undefined, after: plain, secretFiles, newFiles: transforms.files });
+    decisions.push(...(await findProblems(file, io)));
+  }
+  const text = addComments(file, plain, decisions);
+  if (!flags.print) replaceFile(file, text, { expected: plain });
+
+  const files = flags.print ? [] : [file, ...transforms.files.keys(), ...secretFiles.keys()];
+  const open = decisions.map(([key, sentence]) => `${key}: ${sentence}`);
+  if (flags.json)
+    return printJson(io, { ok: true, from, files, decisions: open, changes, ...(flags.print && { text }) });
+  if (flags.print) return print(io, text.trimEnd());
+  print(io, "Written:", ...list(files.map((name) => path.relative(io.cwd, name))));
+  print(io, "To decide, also in comments of the file:", ...list(open), "What changes:", ...list(changes));
+}
+
+function list(items: string[]): string[] {
+  return items.map((item) => `  ${item}`);
+}
+
+/** What `webhooks check` says, by key. */
+async function findProblems(file: string, io: CliIo): Promise<[string, string][]> {
+  try {
+    await withProgram(file, io, async () => {});
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.problems.map(({ key = "", message }) => [key, `webhooks check: ${message}`]);
+  }
+}
+
+/** The modules of the mappings with their own imports, and what each uses that the sandbox lacks. */
+async function readTransforms(
+  written: unknown,
+  from: string,
+  to: string,
+): Promise<{ files: Map<string, string>; decisions: [string, string][] }> {
+  const files = new Map<string, string>();
+  const decisions: [string, string][] = [];
+  const { transformsDir = "", mappings } = Object(readPath(written, ["hooks"]));
+  const folder = path.resolve(path.dirname(from), "hooks", "transforms", String(transformsDir));
+  const root = existsSync(folder) ? realpathSync(folder) : folder;
+  for (const [index, mapping] of (Array.isArray(mappings) ? mappings : []).entries()) {
+    const module = readPath(mapping, ["transform", "module"]);
+    if (typeof module !== "string") continue;
+    const spec = { file: path.resolve(root, module), root, timeoutMs: 1000, memoryMb: 64, secrets: {} };
+    const compiled = await compileTransform({ ...spec, isolation: "request" });
+    const inputs = (compiled.bundle ?? compiled).inputs.filter((input) => existsSync(input));
+    const own = inputs.filter((input) => isWithinFolder(input, root));
+    const sources = own.map(
+      (input) => [path.join(to, path.relative(root, input)), readFileSync(input, "utf8")] as const,
+    );
+    for (const [name, source] of sources) files.set(name, source);
+    const lacking = [
+      ...compiled.problems.map(({ message }) => message.replace(/\.$/, "")),
+      ...findLacking(compiled.bundle?.code ?? sources.map(([, source]) => source).join("\n")),
+      ...(own.length < inputs.length ? ["packages: install them beside the configuration"] : []),
+    ];
+    const sentence = `${module} uses what the sandbox does not have: ${lacking.join("; ")}.`;
+    if (lacking.length > 0) decisions.push([`hooks.mappings[${index}].transform`, sentence]);
+  }
+  return { files, decisions };
+}
+
+function isWithinFolder(file: string, folder: string): boolean {
+  const relative = path.relative(folder, file);
+  return !relative.startsWith("..") && !path.isAbsolute(relative) && !relative.split(path.sep).includes("node_modules");
+}

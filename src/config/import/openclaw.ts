@@ -1,0 +1,241 @@
+import path from "node:path";
+import { ConfigError } from "../../errors.ts";
+import { isObject, type Segment, toKeyPath, toText } from "../../shared/json.ts";
+import { isReference, partOf, toFileReference } from "../edit/plan.ts";
+import { trimSlashes } from "../resolve.ts";
+import { convertTemplate } from "./openclaw-template.ts";
+
+type Fields = Record<string, unknown>;
+
+/** A configuration made from OpenClaw's. */
+export interface Imported {
+  /** By block: `hooks`, `agents`, `channels`. */
+  config: Record<string, Fields>;
+  /** Places that somebody has to decide about, by key of `config`. */
+  decisions: [key: string, sentence: string][];
+  /** What is different here, in sentences. */
+  changes: string[];
+  /** Literal secrets of the original, by the absolute path of their new files. */
+  secretFiles: Map<string, string>;
+}
+
+/** The name of the provider that asks OpenClaw's own agents. */
+const PROVIDER = "openclaw";
+
+/** Which option of a channel comes from which of OpenClaw's. The first is required. */
+const CHANNELS: Record<string, Record<string, string>> = {
+  slack: { token: "botToken" },
+  discord: { token: "token" },
+  telegram: { token: "botToken" },
+  mattermost: { token: "botToken", baseUrl: "baseUrl" },
+  signal: { account: "account", baseUrl: "httpUrl" },
+  msteams: { appPassword: "appPassword", appId: "appId", tenantId: "tenantId" },
+};
+
+/** Settings of a hook and of `hooks` that mean the same here. */
+const SAME_IN_MAPPING = ["action", "wakeMode", "deliver", "allowUnsafeExternalContent", "timeoutSeconds", "transform"];
+const SAME_IN_HOOKS = ["path", "maxBodyBytes", "defaultSessionKey", "allowedSessionKeyPrefixes"];
+const TEMPLATES = ["name", "sessionKey", "messageTemplate", "textTemplate", "to", "thinking"];
+const OTHERS_IN_MAPPING = ["id", "match", "channel", "model", "agentId", "sessionMode", "forEach"];
+
+const LEFT_OUT: Record<string, string> = {
+  allowedAgentIds: "A request cannot choose an agent here, so hooks.allowedAgentIds is not needed.",
+  sessionRetention: "Events and sessions are kept as store.retention says, not hooks.sessionRetention.",
+  internal: "hooks.internal is not about webhooks and stays with OpenClaw.",
+};
+
+/**
+ * Converts the webhooks of an OpenClaw configuration. Its own agents answer as before, through its chat completions. Throws a
+ * `ConfigError` if there are none. Facts: https://docs.openclaw.ai/gateway/config-hooks and openclaw/openclaw,
+ * src/gateway/hooks-mapping.ts.
+ */
+export function convertOpenClaw(written: unknown, target: { file: string; stateDir: string }): Imported {
+  const root = isObject(written) ? written : {};
+  const hooks = partOf(root, "hooks");
+  if ("$include" in root || "$include" in hooks) {
+    throw new ConfigError([{ message: "$include is not followed: put what it includes into the file first" }]);
+  }
+  if (Object.keys(hooks).length === 0) throw new ConfigError([{ message: "this configuration has no hooks" }]);
+
+  const secretFiles = new Map<string, string>();
+  const decisions: Imported["decisions"] = [];
+  const changes = new Set([
+    "Senders post to Hookline's address: port 18790 instead of OpenClaw's.",
+    "An accepted agent hook is answered 202 instead of 200, once it is stored.",
+  ]);
+  const decide = (at: Segment[], sentence: string): void => void decisions.push([toKeyPath(at), sentence]);
+
+  function toSecret(value: unknown, name: string): string | undefined {
+    if (isObject(value) && value["source"] === "env") return `\${${String(value["id"])}}`;
+    if (isReference(value)) return value;
+    if (typeof value !== "string" || value.trim() === "") return undefined;
+    const file = path.join(target.stateDir, name);
+    secretFiles.set(file, `${value}\n`);
+    return toFileReference(file, path.dirname(target.file));
+  }
+
+  const channels = convertChannels();
+  const mappings = listOf(hooks["mappings"]).map((mapping, index) => convertMapping(mapping, index));
+  const gmail = convertGmail();
+  const hooksBlock = withoutUndefined({
+    enabled: hooks["enabled"] === true,
+    ...pick(hooks, SAME_IN_HOOKS),
+    token: toSecret(hooks["token"], "hook-token"),
+    compat: "openclaw",
+    allowRequestSessionKey: convertSessionPolicy(),
+    ...gmail,
+    mappings,
+  });
+  const config = { hooks: hooksBlock, agents: convertAgent(), channels };
+  for (const [key, sentence] of Object.entries(LEFT_OUT)) if (key in hooks) changes.add(sentence);
+  return { config, decisions, changes: [...changes], secretFiles };
+
+  function convertMapping(mapping: Fields, index: number): Fields {
+    const at = ["hooks", "mappings", index];
+    const { path: matchPath, source } = partOf(mapping, "match");
+    const hook = typeof matchPath === "string" ? trimSlashes(matchPath.trim()) || undefined : undefined;
+    const texts = Object.entries(pick(mapping, TEMPLATES)).map(
+      ([key, text]) => [key, convertTemplate(String(text), hook)] as const,
+    );
+    if (texts.some(([, { path: kind }]) => kind !== undefined)) {
+      changes.add("{{path}} is the whole path here. Where the hook's name is known, templates contain it instead.");
+    }
+    for (const [key, converted] of texts) {
+      if (converted.path === "whole")
+        decide([...at, key], "{{path}} was the hook's name; it is the whole path here, as /hooks/name.");
+    }
+    const list = texts.find(([, { takesFirst }]) => takesFirst !== undefined);
+    if (list && mapping["forEach"] === undefined) {
+      const name = String(list[1].takesFirst);
+      const each = `forEach: "${name}" with forEachNarrows: true handles each of them, as ${name}[0].`;
+      decide([...at, list[0]], `Only the first of ${name} is handled. ${each}`);
+    }
+    const templates: Fields = Object.fromEntries(texts.map(([key, { template }]) => [key, template]));
+    const { forEach, agentId, model, sessionKey, sessionMode } = mapping;
+    if (forEach !== undefined) {
+      changes.add(
+        "forEach: more than hooks.maxFanOut (1000) items are answered 413; OpenClaw drops those after the 200th.",
+      );
+    }
+    if (sessionKey !== undefined && sessionMode !== "persistent") {
+      changes.add("Turns of one session share their history, as with OpenClaw's sessionMode: persistent.");
+      decide(
+        [...at, "sessionKey"],
+        "Each run was a fresh session (sessionMode: isolated). Remove the key to keep it so; with it, runs share history.",
+      );
+    }
+    if (model !== undefined) {
+      const sentence = `The model was ${JSON.stringify(model)}. OpenClaw's agent chooses its own; to use this one, add its provider to agents.providers.`;
+      decide(agentId === undefined ? at : [...at, "model"], sentence);
+    }
+    const unknown = Object.keys(mapping).filter(
+      (key) => ![...SAME_IN_MAPPING, ...TEMPLATES, ...OTHERS_IN_MAPPING].includes(key),
+    );
+    if (unknown.length > 0) decide(at, `Left out, since it is not known here: ${unknown.join(", ")}.`);
+    return withoutUndefined({
+      id: mapping["id"],
+      match: hook === undefined && source === undefined ? undefined : withoutUndefined({ path: hook, source }),
+      ...(forEach !== undefined && { forEach, forEachNarrows: true }),
+      ...pick(mapping, SAME_IN_MAPPING),
+      ...templates,
+      ...(agentId !== undefined && { model: `${PROVIDER}/openclaw:${toText(agentId)}` }),
+      ...convertRecipient({ ...mapping, ...templates }, at),
+    });
+  }
+
+  function convertRecipient({ channel, to, deliver }: Fields, at: Segment[]): Fields {
+    if (channel === undefined || channel === "last" || deliver === false) return { channel };
+    const name = toText(channel);
+    if (name in channels || name.includes("{{")) {
+      // `channel:C0123` is OpenClaw's way to write what the channel itself calls C0123.
+      return { channel, to: typeof to === "string" ? to.replace(/^channel:/, "") : to };
+    }
+    const place = to === undefined ? name : `${name}, ${JSON.stringify(to)}`;
+    decide(
+      [...at, "deliver"],
+      `The reply went to ${place}: configure that channel (see docs/guide/channels.md), or choose another.`,
+    );
+    return { deliver: false, to: undefined };
+  }
+
+  function convertChannels(): Fields {
+    const blocks = Object.entries(partOf(root, "channels")).map(([name, block]) => {
+      const options = CHANNELS[name] ?? {};
+      const values = Object.entries(options).map(([option, key]) => {
+        const value = isObject(block) ? block[key] : undefined;
+        return [option, /token|password/i.test(option) ? toSecret(value, `${name}-${option}`) : value] as const;
+      });
+      const isUsable = isObject(block) && block["enabled"] !== false && values[0]?.[1] !== undefined;
+      return [name, isUsable ? withoutUndefined(Object.fromEntries(values)) : undefined] as const;
+    });
+    return withoutUndefined(Object.fromEntries(blocks));
+  }
+
+  /** The preset that takes mails, under OpenClaw's name for it too, and the settings of the mailbox. */
+  function convertGmail(): Fields {
+    const known = listOfText(hooks["presets"]).includes("gmail");
+    const { account, maxBytes, thinking, model, allowUnsafeExternalContent } = partOf(hooks, "gmail");
+    if (!known && account === undefined) return {};
+    const isMapped = mappings.some((mapping) => partOf(mapping, "match")["path"] === "gmail");
+    const address = typeof account === "string" ? account : "<address>";
+    const setup = `\`webhooks mail setup --address ${address}\` watches the mailbox without gog, Pub/Sub and Tailscale.`;
+    if (known && !isMapped)
+      decide(["hooks", "presets", 1], `OpenClaw's watcher posts here. ${setup} Then remove this entry.`);
+    else decide(["hooks", "presets"], setup);
+    if (model !== undefined)
+      decide(
+        ["hooks", "presets"],
+        `The model for mails was ${JSON.stringify(model)}; OpenClaw's agent chooses its own.`,
+      );
+    if (allowUnsafeExternalContent === true)
+      decide(["hooks", "presets"], "Mails are always wrapped in the safety boundary here.");
+    changes.add(
+      "The preset gmail is mail here: one turn a mail, with the whole text, and a session key from the mail's id.",
+    );
+    const mail = withoutUndefined({ maxBytes, thinking });
+    return {
+      presets: ["mail", ...(known && !isMapped ? [{ use: "mail", with: { path: "gmail", name: "Gmail" } }] : [])],
+      ...(Object.keys(mail).length > 0 && { mail }),
+    };
+  }
+
+  function convertSessionPolicy(): boolean {
+    const { allowRequestSessionKey } = hooks;
+    const isTemplated = mappings.some((mapping) => String(mapping["sessionKey"]).includes("{{")) || "presets" in gmail;
+    if (isTemplated && allowRequestSessionKey !== true) {
+      const sentence = "Session keys of templates need true. With false, such requests are answered 400.";
+      decide(["hooks", "allowRequestSessionKey"], sentence);
+    }
+    return typeof allowRequestSessionKey === "boolean" ? allowRequestSessionKey : isTemplated;
+  }
+
+  function convertAgent(): Fields {
+    const gateway = partOf(root, "gateway");
+    const { mode, token, password } = partOf(gateway, "auth");
+    const given = toSecret(mode === "password" ? password : token, "openclaw-token");
+    const apiKey = mode === "none" ? undefined : (given ?? "${OPENCLAW_GATEWAY_TOKEN}");
+    const { port = 18789 } = gateway;
+    decide(
+      ["agents", "providers", PROVIDER],
+      "OpenClaw's own agents answer; set gateway.http.endpoints.chatCompletions.enabled: true there. Or use another provider: see docs/guide/agents.md.",
+    );
+    const provider = withoutUndefined({ kind: "gateway", baseUrl: `http://127.0.0.1:${String(port)}/v1`, apiKey });
+    return { providers: { [PROVIDER]: provider }, defaults: { model: `${PROVIDER}/openclaw` } };
+  }
+}
+
+function pick(fields: Fields, keys: string[]): Fields {
+  return Object.fromEntries(keys.filter((key) => fields[key] !== undefined).map((key) => [key, fields[key]]));
+}
+
+function withoutUndefined(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+function listOfText(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
