@@ -22,9 +22,9 @@ export interface FillOptions {
 
 /**
  * A copy of a preset's mapping in which `{ "$param": "x.y" }` is the value of y in the parameter x, and
- * `{ "$file": "x.hbs" }` the text of a file. Without a value, its key or item is left out. So is an object with
- * `"$if": "x.y"` if that is missing, false or empty. Of an object with `"$case": "x.y"` the field with the name of that value
- * is taken.
+ * `{ "$file": "x.hbs" }` the text of a file; with both, the file stands in for a parameter without a value. Otherwise,
+ * without a value, the key or item is left out. So is an object with `"$if": "x.y"` if that is missing, false or empty. Of an
+ * object with `"$case": "x.y"` the field with the name of that value is taken.
  */
 export function fillParameters(
   template: unknown,
@@ -42,8 +42,9 @@ export function fillParameters(
     const { $if: condition, $case: choice, $param: parameter, $file: file, ...fields } = part;
     if (typeof condition === "string" && !isSet(read(condition, at))) return undefined;
     if (typeof choice === "string") return fill(readPath(fields, [String(read(choice, at))]), at);
-    if (typeof parameter === "string") return read(parameter, at);
-    if (typeof file === "string") return readFile(file).trimEnd();
+    const given = typeof parameter === "string" ? read(parameter, at) : undefined;
+    if (given === undefined && typeof file === "string") return readFile(file).trimEnd();
+    if (typeof parameter === "string") return given;
     const entries = Object.entries(fields).map(([name, child]) => [name, fill(child, appendSegment(at, name))]);
     return Object.fromEntries(entries.filter(([, child]) => child !== undefined));
   }

@@ -14,6 +14,7 @@ const CI = {
   description: "For this test.",
   parameters: {
     labels: { type: "array", items: { type: "string" } },
+    message: { type: "string" },
     secret: { type: "string" },
   },
   events: {
@@ -29,7 +30,7 @@ const CI = {
       { $if: "ignore.successes", value: "{{state}}", is: "ok", reason: "it succeeded" },
     ],
     match: { source: "ci" },
-    messageTemplate: { $file: "message.hbs" },
+    messageTemplate: { $param: "message", $file: "message.hbs" },
     name: "CI",
   },
   required: ["secret"],
@@ -129,6 +130,11 @@ describe("a preset in use", () => {
         },
       },
     ]);
+  });
+
+  test("a parameter that is given takes the place of a file", async () => {
+    const { config } = await load({ presets: [useCi({ message: "own" })] });
+    expect(config.hooks.mappings[0]?.mapping.messageTemplate).toBe("own");
   });
 
   test("a setting that is given replaces the preset's own in every mapping", async () => {

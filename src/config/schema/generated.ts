@@ -133,7 +133,7 @@ export interface ActionOverride {
 }
 
 /**
- * A bundle of mappings under a name. { "$param": "x.y" } stands for y in the parameter x; without it, the key is left out. { "$file": "x.hbs" } stands for the text of a file in the preset's folder. An object with "$if": "x.y" is left out if y is missing, false or empty. Of one with "$case": "x", the field with the name of that value is taken.
+ * A bundle of mappings under a name. { "$param": "x.y" } stands for y in the parameter x; without it, the key is left out. { "$file": "x.hbs" } stands for the text of a file in the preset's folder; beside $param, for a parameter without a value. An object with "$if": "x.y" is left out if y is missing, false or empty. Of one with "$case": "x", the field with the name of that value is taken.
  */
 export interface Preset {
   $schema?: string;
