@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createBodyBudget, type Upload } from "./body-budget.ts";
 
@@ -6,12 +7,17 @@ const KILOBYTE = 1000;
 function start(maxBytes: number) {
   const budget = createBodyBudget(maxBytes);
   const refused: string[] = [];
+  const paused = new Set<string>();
   const open = (name: string): Upload => {
     const upload = budget.open();
-    upload.refuse = () => refused.push(name);
+    upload.reader = {
+      refuse: () => refused.push(name),
+      pause: () => paused.add(name),
+      resume: () => paused.delete(name),
+    };
     return upload;
   };
-  return { open, refused };
+  return { open, refused, paused };
 }
 
 test("the oldest incomplete upload makes room for a new one", () => {
@@ -29,7 +35,7 @@ test("a complete body is not refused, but counts until it is released", () => {
   const { open, refused } = start(10 * KILOBYTE);
   const [first, second] = [open("first"), open("second")];
   first.add(8 * KILOBYTE);
-  first.refuse = undefined;
+  first.reader = undefined;
   second.add(4 * KILOBYTE);
   expect(refused).toEqual(["second"]);
   first.release();
@@ -51,4 +57,32 @@ test("a body in tiny pieces counts more than its bytes", () => {
   for (let piece = 0; piece < 45; piece++) tiny.add(1);
   other.add(KILOBYTE);
   expect(refused).toEqual(["tiny"]);
+});
+
+test("large bodies are read in turn", async () => {
+  const { open, paused } = start(10_000 * KILOBYTE);
+  const [first, second, third] = [open("first"), open("second"), open("third")];
+  for (const upload of [first, second, third]) upload.add(100 * KILOBYTE);
+  expect([...paused]).toEqual(["second", "third"]);
+  await nextTurn();
+  expect([...paused]).toEqual(["third"]);
+  second.add(200 * KILOBYTE);
+  expect([...paused]).toEqual(["third", "second"]);
+  third.release();
+  await nextTurn();
+  expect([...paused]).toEqual(["third"]);
+});
+
+test("a small body is never paused", () => {
+  const { open, paused } = start(10_000 * KILOBYTE);
+  open("large").add(200 * KILOBYTE);
+  open("small").add(KILOBYTE);
+  expect([...paused]).toEqual(["large"]);
+});
+
+test("a paused body counts what was read ahead of it", () => {
+  const { open, refused } = start(300 * KILOBYTE);
+  open("first").add(100 * KILOBYTE);
+  open("second").add(100 * KILOBYTE);
+  expect(refused).toEqual(["first"]);
 });

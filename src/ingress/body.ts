@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
+import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate as inflateZlib, inflateRaw } from "node:zlib";
 import { HookError } from "../errors.ts";
@@ -69,7 +69,10 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
     }
     function onEnd(): void {
       stop();
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size));
+      if (chunks.length === 1 && chunks[0]) return resolve(chunks[0]);
+      resolve(Buffer.concat(chunks, size));
+      // In process, the chunks may still be the caller's.
+      if (body instanceof IncomingMessage) chunks.forEach(free);
     }
     function onError(cause: Error): void {
       fail(new ClientGone("the body broke off", { cause }));
@@ -92,14 +95,19 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
     }
     function stop(): void {
       clearTimeout(timer);
-      if (upload) upload.refuse = undefined;
+      if (upload) upload.reader = undefined;
       body.off("data", onData).off("end", onEnd).off("close", onClose);
     }
 
-    if (upload) upload.refuse = onRefused;
+    if (upload) upload.reader = { refuse: onRefused, pause: () => body.pause(), resume: () => body.resume() };
     // The error listener stays: an error after the answer concerns nobody.
     body.on("data", onData).on("end", onEnd).on("error", onError).on("close", onClose);
   });
+}
+
+/** Gives the memory back at once: under a flood of bodies, the garbage collector would have too much to do. */
+function free({ buffer, byteLength }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
 /** The rest of the body is not read, so the connection closes after the answer. */

@@ -1,25 +1,30 @@
 /**
- * An unauthenticated flood of 256 KiB bodies with wrong signatures, as fast as 64 connections can, beside one honest
- * sender. Prints the memory of the service, and the honest sender's latency without and with the flood:
+ * An unauthenticated flood of 256 KiB bodies with wrong signatures from 64 connections, beside one honest sender. The bodies
+ * come in bursts, one on each connection at once, at a rate that leaves the two cores time: else the ratio would only show
+ * that the senders wait for a core. Prints the memory of the service, and the honest latency without and with the flood:
  * `npm run build && node test/bench/flood.ts`.
  */
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
-import { tmpdir } from "node:os";
+import { setPriority, tmpdir } from "node:os";
 import path from "node:path";
-import { startServer } from "./server.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type BenchServer, startServer } from "./server.ts";
 
 const SECRET = "bench-secret-0123456789abcdef";
-const SECONDS = Number(process.env.BENCH_SECONDS ?? 10);
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 5);
+const ROUNDS = 3;
 const CONNECTIONS = 64;
-const honest = JSON.stringify({ title: "t".repeat(900) });
+/** Hostile bodies a second: 512 Mbit/s. */
+const RATE = Number(process.env.BENCH_RATE ?? 256);
+const HONEST_RATE = 100;
+const honest = Buffer.from(JSON.stringify({ title: "t".repeat(900) }));
 const hostile = Buffer.alloc(256 * 1024, 0x20);
-const sign = (body: string): Record<string, string> => ({
-  "x-hub-signature-256": `sha256=${createHmac("sha256", SECRET).update(body).digest("hex")}`,
-});
+const SIGNED = { "x-hub-signature-256": `sha256=${createHmac("sha256", SECRET).update(honest).digest("hex")}` };
+const FORGED = { "x-hub-signature-256": `sha256=${"0".repeat(64)}` };
 
 if (process.argv[2] === undefined) await measure();
 else await flood(process.argv[2]);
@@ -35,67 +40,115 @@ async function measure(): Promise<void> {
   const server = await startServer({
     command: [process.execPath, program, "serve", "--port", "0", "--config", config],
     hookPath: "/hooks/bench",
-    headers: sign(honest),
-    payload: honest,
+    headers: SIGNED,
+    payload: honest.toString(),
   });
-
-  let peakMb = 0;
-  const sampler = setInterval(() => (peakMb = Math.max(peakMb, server.usage().residentMb)), 250);
-  const quiet = await sendHonest(server.url, SECONDS);
-  const quietMb = peakMb;
   const flooder = fork(import.meta.filename, [server.url]);
-  await sendHonest(server.url, 1);
-  const loud = await sendHonest(server.url, SECONDS);
-  flooder.send("stop");
-  const [refused] = await once(flooder, "message");
-  clearInterval(sampler);
-  console.table({
-    quiet: { ...quiet, "memory MB": Math.round(quietMb) },
-    flood: { ...loud, "memory MB": Math.round(peakMb) },
-  });
-  const perSecond = Math.round(Number(refused) / SECONDS);
-  console.log(
-    `${perSecond} bodies of 256 KiB refused a second. p99 × ${(loud["p99 ms"] / quiet["p99 ms"]).toFixed(1)}`,
-  );
+  await once(flooder, "message");
+
+  const quiet: Phase[] = [];
+  const loud: Phase[] = [];
+  await sendHonest(server.url, 2);
+  // In turn, so that what else the machine does falls on both alike.
+  for (let round = 0; round < ROUNDS; round++) {
+    quiet.push(await measurePhase(server));
+    flooder.send("start");
+    const phase = await measurePhase(server);
+    flooder.send("stop");
+    loud.push({ ...phase, bodies: await nextNumber(flooder) });
+  }
+  flooder.kill();
+  const [before, during] = [summarize(quiet), summarize(loud)];
+  console.table({ quiet: before, flood: during });
+  console.log(`p99 × ${(during["p99 ms"] / before["p99 ms"]).toFixed(1)}, over ${ROUNDS} × ${SECONDS} s of each.`);
   await server.stop();
   rmSync(folder, { recursive: true });
 }
 
-/** Up to fifty requests a second, one after another, from an address of its own. */
-async function sendHonest(url: string, seconds: number) {
+interface Phase {
+  latencies: number[];
+  failed: number;
+  /** After the phase. */
+  memoryMb: number;
+  /** Of the service, in seconds. */
+  cpu: number;
+  /** Hostile bodies that were answered. */
+  bodies?: number;
+}
+
+async function measurePhase(server: BenchServer): Promise<Phase> {
+  const before = server.usage();
+  const result = await sendHonest(server.url, SECONDS);
+  const { cpuSeconds, residentMb } = server.usage();
+  return { ...result, memoryMb: residentMb, cpu: cpuSeconds - before.cpuSeconds };
+}
+
+function summarize(phases: Phase[]) {
+  const sum = (figure: (phase: Phase) => number): number => phases.reduce((total, phase) => total + figure(phase), 0);
+  const latencies = phases.flatMap((phase) => phase.latencies).toSorted((one, other) => one - other);
+  const at = (share: number): number => Math.round((latencies[Math.floor(latencies.length * share)] ?? 0) * 100) / 100;
+  const seconds = ROUNDS * SECONDS;
+  return {
+    requests: latencies.length,
+    failed: sum(({ failed }) => failed),
+    "p50 ms": at(0.5),
+    "p99 ms": at(0.99),
+    "memory MB": Math.round(Math.max(...phases.map(({ memoryMb }) => memoryMb))),
+    "CPU % of a core": Math.round((sum(({ cpu }) => cpu) / seconds) * 100),
+    "hostile bodies/s": Math.round(sum(({ bodies = 0 }) => bodies) / seconds),
+  };
+}
+
+/** A hundred requests a second, whether or not those before are answered, from an address of its own. */
+async function sendHonest(url: string, seconds: number): Promise<Pick<Phase, "latencies" | "failed">> {
   const agent = new Agent({ keepAlive: true, localAddress: "127.0.0.2" });
   const latencies: number[] = [];
   let failed = 0;
-  const end = performance.now() + seconds * 1000;
-  while (performance.now() < end) {
+  const startedAt = performance.now();
+  const sent = Array.from({ length: seconds * HONEST_RATE }, async (_, index) => {
+    const dueAt = startedAt + (index * 1000) / HONEST_RATE;
+    await sleep(dueAt - startedAt);
     const sentAt = performance.now();
-    if ((await post(url, agent, Buffer.from(honest), sign(honest))) !== 200) failed++;
+    if ((await post(url, agent, honest, SIGNED)) !== 200) failed++;
     latencies.push(performance.now() - sentAt);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  });
+  await Promise.all(sent);
   agent.destroy();
-  latencies.sort((one, other) => one - other);
-  const at = (share: number): number => Math.round((latencies[Math.floor(latencies.length * share)] ?? 0) * 100) / 100;
-  return { requests: latencies.length, failed, "p50 ms": at(0.5), "p99 ms": at(0.99) };
+  return { latencies, failed };
 }
 
-/** From many addresses, so that few of the requests are throttled. Runs in a process of its own until it is told to stop. */
+async function nextNumber(child: ChildProcess): Promise<number> {
+  const [value] = await once(child, "message");
+  return Number(value);
+}
+
+/**
+ * From many addresses, so that few of the requests are throttled. Runs in a process of its own, and yields to the honest
+ * sender, which would otherwise wait for this process instead of the service.
+ */
 async function flood(url: string): Promise<void> {
-  const state = { isRunning: true, count: 0 };
-  process.once("message", () => (state.isRunning = false));
-  const loops = Array.from({ length: CONNECTIONS }, async (_, index) => {
-    for (let round = 1; state.isRunning; round++) {
-      const agent = new Agent({ keepAlive: true, localAddress: `127.1.${index}.${round % 250}` });
-      for (let repeat = 0; state.isRunning && repeat < 20; repeat++) {
-        await post(url, agent, hostile, { "x-hub-signature-256": `sha256=${"0".repeat(64)}` });
-        state.count++;
-      }
-      agent.destroy();
-    }
+  setPriority(5);
+  const state = { isRunning: false, sent: 0, answered: 0 };
+  process.on("message", (message) => {
+    state.isRunning = message === "start";
+    if (message === "stop") process.send?.(state.answered);
+    state.answered = 0;
   });
-  await Promise.all(loops);
-  process.send?.(state.count);
-  process.disconnect();
+  process.send?.("ready");
+  for (let burst = 1; ; burst++) {
+    const nextAt = performance.now() + (CONNECTIONS * 1000) / RATE;
+    if (state.isRunning) await sendBurst(url, burst);
+    await sleep(Math.max(0, nextAt - performance.now()));
+  }
+
+  async function sendBurst(to: string, burst: number): Promise<void> {
+    const bodies = Array.from({ length: CONNECTIONS }, async (_, index) => {
+      const agent = new Agent({ localAddress: `127.1.${index}.${1 + (burst % 250)}` });
+      await post(to, agent, hostile, FORGED);
+      state.answered++;
+    });
+    await Promise.all(bodies);
+  }
 }
 
 function post(url: string, agent: Agent, body: Buffer, credential: Record<string, string>): Promise<number> {

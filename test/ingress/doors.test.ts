@@ -59,6 +59,17 @@ describe.each(TRANSPORTS)("through the %s, a door", (transport) => {
     expect(received.map(({ credential }) => credential)).toEqual(["token:default", "auth:three"]);
   });
 
+  test("reads many large bodies at once, and each as it came", async () => {
+    const { send, received } = await startIngress(transport, { doors, hooks: { maxBodyBytes: 1_000_000 } });
+    const body = JSON.stringify(Array.from({ length: 40_000 }, (_, index) => index));
+    const secrets = Array.from({ length: 24 }, (_, index) => (index % 2 === 0 ? "one" : "four"));
+    const answers = await Promise.all(
+      secrets.map((secret) => send("/hooks/signed", { headers: sign(secret, "["), body })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(secrets.map((secret) => (secret === "one" ? 200 : 401)));
+    expect(new Set(received.map(({ rawBody }) => String(rawBody)))).toEqual(new Set([body]));
+  });
+
   test("answers a request without a credential alike on every path, and does not read its body", async () => {
     const { send } = await startIngress(transport, { doors });
     // `fetch` sends the head with the first piece. There is no second one.
