@@ -68,7 +68,10 @@ function parseTextBody(body: Buffer): ParsedBody {
   } catch (cause) {
     // Text that was not meant as JSON has an unsupported type, rather than a syntax error.
     if (text.trim() === "" || /^\s*["[{]/.test(text)) throw cause;
-    throw new HookError("unsupported_media_type", { message: "The body is text but not JSON.", cause });
+    throw new HookError("unsupported_media_type", {
+      message: "The body is text but not JSON. Send JSON, or name the body's own content type.",
+      cause,
+    });
   }
 }
 

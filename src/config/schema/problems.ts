@@ -123,6 +123,8 @@ function toRule(violation: Violation, value: unknown): string {
     case "anyOf":
     case "oneOf":
       return "matches none of the allowed forms";
+    case ANY_REQUIRED:
+      return `must have one of ${[params["names"]].flat().join(", ")}`;
     default:
       return other;
   }
@@ -223,7 +225,7 @@ function collapseAnyOf(violations: Violation[], choice: Violation): Violation[] 
   const rest = violations.filter((violation) => !dropped.has(violation) && violation !== choice);
   const [only] = meant;
   if (only !== undefined && meant.length === 1) return [...rest, ...only];
-  return [...rest, meant.length === 0 ? toTypeViolation(choice, inside) : choice];
+  return [...rest, meant.length === 0 ? toTypeViolation(choice, inside) : toRequiredViolation(choice, inside)];
 }
 
 function isWithin(violation: Violation, choice: Violation): boolean {
@@ -232,6 +234,17 @@ function isWithin(violation: Violation, choice: Violation): boolean {
 
 function isWrongType(violation: Violation, choice: Violation): boolean {
   return violation.keyword === "type" && violation.instancePath === choice.instancePath;
+}
+
+/** In place of a choice that fails only because none of some fields is there. */
+const ANY_REQUIRED = "anyRequired";
+
+function toRequiredViolation(choice: Violation, inside: Violation[]): Violation {
+  const isMissing = inside.every(
+    ({ keyword, instancePath }) => keyword === "required" && instancePath === choice.instancePath,
+  );
+  if (!isMissing) return choice;
+  return { ...choice, keyword: ANY_REQUIRED, params: { names: inside.map(({ params }) => params["missingProperty"]) } };
 }
 
 function toTypeViolation(choice: Violation, inside: Violation[]): Violation {

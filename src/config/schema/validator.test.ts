@@ -66,6 +66,8 @@ describe("compileSchema", () => {
     };
     expect(messages(schema, [{}])).toEqual(["[0].use is required"]);
     expect(messages(schema, [5])).toEqual(["[0] must be a string or an object, not a number"]);
+    const either = { items: { anyOf: [{ required: ["from"] }, { required: ["sender"] }] } };
+    expect(messages(either, [{}])).toEqual(["[0] must have one of from, sender"]);
     expect(messages({ oneOf: [{ minimum: 5 }, { multipleOf: 7 }] }, 3)).toEqual([
       "the payload matches none of the allowed forms",
     ]);
