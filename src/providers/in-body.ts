@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
 import type { SignatureDefinition } from "../plugin.ts";
 import { parseDuration } from "../shared/duration.ts";
-import { isObject, parseObject } from "../shared/json.ts";
+import { isObject, parseObject, toObject } from "../shared/json.ts";
 import { sameSecret } from "../shared/secret.ts";
 import { graph as graphHandshake } from "./handshakes.ts";
 import { decodeStrictly, formatTimestamp, parseTimestamp } from "./header.ts";
@@ -59,8 +59,7 @@ export const mailgun: SignatureDefinition<FromSchema<typeof mailgunSchema>> = {
 async function readMailgun({ body, headers }: SignedRequest): Promise<Record<string, unknown>> {
   const type = headers["content-type"] ?? "";
   if (!/^(?:multipart\/form-data|application\/x-www-form-urlencoded)\b/i.test(type)) {
-    const { signature } = parseObject(body.toString());
-    return isObject(signature) ? signature : {};
+    return toObject(parseObject(body.toString())["signature"]);
   }
   try {
     const form = await new Response(new Uint8Array(body), { headers: { "content-type": type } }).formData();

@@ -3,11 +3,15 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** A JSON object as it is, anything else as an empty object. */
+export function toObject(value: unknown): Record<string, unknown> {
+  return isObject(value) ? value : {};
+}
+
 /** Parses a JSON object. Returns an empty object for any other text. */
 export function parseObject(text: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
+    return toObject(JSON.parse(text));
   } catch {
     return {};
   }

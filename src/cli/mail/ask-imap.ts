@@ -1,4 +1,3 @@
-import { partOf } from "../../config/edit/plan.ts";
 import { isLoopback } from "../../mail/options.ts";
 import { MailError } from "../../errors.ts";
 import { requestDeviceCode } from "../../mail/device-code.ts";
@@ -9,6 +8,7 @@ import { findHint, findObstacle, type FoundServer, parseMailAddress } from "../.
 import { askOAuthClient, askRefreshToken, type GetConsent } from "./ask-oauth.ts";
 import { MissingAnswer } from "../terminal.ts";
 import { askSecret, type Prompter, type Session, textOf } from "./prompter.ts";
+import { toObject } from "../../shared/json.ts";
 
 /** Part of `hooks.mail.source` as it will be written. */
 type WrittenSource = Record<string, unknown>;
@@ -156,7 +156,7 @@ const MICROSOFT_TOKEN_PATH = /\/oauth2\/v2\.0\/token$/;
 
 async function askOAuth(session: Session, host: string): Promise<WrittenSource> {
   const { prompter, current } = session;
-  const oauth = partOf(current, "oauth");
+  const oauth = toObject(current["oauth"]);
   const tokenUrl = await prompter.text({
     flag: "oauthTokenUrl",
     message: "URL for access tokens",

@@ -1,10 +1,12 @@
-import { partOf, type Target } from "../../config/edit/plan.ts";
+import { type Target } from "../../config/edit/plan.ts";
 import { MAIL_DEFAULTS } from "../../config/types.ts";
+import { createConsent } from "../../mail/gmail/consent.ts";
 import { addMailbox, findMailboxes, type WantedMail, type WrittenMailbox } from "../../mail/setup/plan.ts";
 import { findProvider, parseMailAddress } from "../../mail/setup/providers.ts";
-import { askGmail } from "./ask-gmail.ts";
 import { askImap } from "./ask-imap.ts";
+import { askOAuthClient, askRefreshToken } from "./ask-oauth.ts";
 import { type Prompter, type Session, textOf } from "./prompter.ts";
+import { toObject } from "../../shared/json.ts";
 
 /**
  * Asks everything about a mailbox. The current values of the same mailbox are the defaults. One that is not configured yet is added
@@ -39,12 +41,12 @@ export async function askMailbox(prompter: Prompter, target: Target): Promise<Om
 }
 
 function sourceOf(mailbox: WrittenMailbox | undefined): Record<string, unknown> {
-  return partOf(mailbox?.written ?? {}, "source");
+  return toObject(mailbox?.written["source"]);
 }
 
 /** As the service names it. */
 function nameOf(written: Record<string, unknown>): unknown {
-  return written["name"] ?? partOf(written, "source")["kind"];
+  return written["name"] ?? toObject(written["source"])["kind"];
 }
 
 function askAddress({ flags, text }: Prompter, current: string | undefined): Promise<string> {
@@ -78,6 +80,20 @@ async function askKind(
     ],
     initial: isGmail ? "gmail" : "imap",
   });
+}
+
+/** Asks for a mailbox that is read through Gmail's own API. Settings of Pub/Sub stay as they are. */
+async function askGmail(session: Session, address: string): Promise<Record<string, unknown>> {
+  const { prompter, current } = session;
+  const user = await prompter.text({ flag: "user", message: "Mailbox", initial: textOf(current, "user") ?? address });
+  const client = await askOAuthClient(session);
+  const tokenUrl = textOf(toObject(current["oauth"]), "tokenUrl");
+  const refreshToken = await askRefreshToken(session, client, async (known) => {
+    const { url, wait } = await createConsent({ ...known, user, tokenUrl });
+    return { text: `Open this page in a browser on this machine:\n\n${url}`, wait };
+  });
+  const oauth = { ...(tokenUrl !== undefined && { tokenUrl }), ...client, refreshToken };
+  return { ...current, kind: "gmail", user, oauth };
 }
 
 type Settings = Partial<Record<(typeof MAIL_DEFAULTS)[number], string>>;

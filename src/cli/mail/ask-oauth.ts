@@ -1,8 +1,8 @@
 import path from "node:path";
 import { resolveReferences } from "../../config/references.ts";
 import { ConfigError } from "../../errors.ts";
-import { partOf } from "../../config/edit/plan.ts";
 import { askSecret, type Session, storeSecret, textOf } from "./prompter.ts";
+import { toObject } from "../../shared/json.ts";
 
 /** As it will be written, with references instead of secrets. */
 type WrittenClient = Record<string, unknown>;
@@ -10,7 +10,7 @@ type WrittenClient = Record<string, unknown>;
 /** Asks for the id of the OAuth client, and for its secret if it has one. */
 export async function askOAuthClient(session: Session): Promise<WrittenClient> {
   const { prompter, current } = session;
-  const oauth = partOf(current, "oauth");
+  const oauth = toObject(current["oauth"]);
   const clientId = await prompter.text({
     flag: "oauthClientId",
     message: "Id of the OAuth client",
@@ -50,7 +50,7 @@ export async function askRefreshToken(
   ];
   const isOffered = terminal && getConsent && !isGiven;
   if (!isOffered || (await terminal.choose({ message: "How is access granted?", choices })) === "given") {
-    const current = partOf(session.current, "oauth")["refreshToken"];
+    const current = toObject(session.current["oauth"])["refreshToken"];
     return askSecret(session, { flag: "oauthRefreshToken", title: "Refresh token", fileName: FILE_NAME, current });
   }
   const { text, wait } = await getConsent(resolveClient(session, client));
@@ -66,7 +66,7 @@ function resolveClient(
   const references = { env: target.env, baseDir: path.dirname(target.file), unwritten: secretFiles };
   const { value, problems } = resolveReferences(client, references);
   if (problems.length > 0) throw new ConfigError(problems.map(({ message }) => ({ message })));
-  const resolved = partOf({ value }, "value");
+  const resolved = toObject(value);
   const clientSecret = textOf(resolved, "clientSecret");
   return { clientId: textOf(resolved, "clientId") ?? "", ...(clientSecret && { clientSecret }) };
 }

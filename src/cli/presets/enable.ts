@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { stripVTControlCharacters } from "node:util";
-import { type ConfigPlan, isDone, partOf, readTarget, type Target, writePlan } from "../../config/edit/plan.ts";
+import { type ConfigPlan, isDone, readTarget, type Target, writePlan } from "../../config/edit/plan.ts";
 import { readConfigText } from "../../config/load.ts";
 import { readPreset } from "../../config/presets/file.ts";
 import { writeConnectSteps } from "../../config/presets/page.ts";
@@ -15,6 +15,7 @@ import { confirmWrite, describeFailure, loadPlan, openTerminal, showChange } fro
 import { locateNewConfig } from "../context.ts";
 import { type CliIo, print, printError } from "../io.ts";
 import { MissingAnswer, type Terminal } from "../terminal.ts";
+import { readOwn, toObject } from "../../shared/json.ts";
 
 export interface EnableFlags {
   config?: string;
@@ -143,7 +144,7 @@ function parse(text: string): unknown {
 /** The hook's address as senders know it. */
 function toUrl({ file, written, env }: Target, hook: string): string {
   const { value } = resolveReferences(written, { env, baseDir: dirname(file) });
-  const { publicUrl = "https://<your host>" } = partOf({ value }, "value", "gateway");
-  const { path = "hooks" } = partOf({ value }, "value", "hooks");
+  const { publicUrl = "https://<your host>" } = toObject(readOwn(value, "gateway"));
+  const { path = "hooks" } = toObject(readOwn(value, "hooks"));
   return `${String(publicUrl).replace(/\/+$/, "")}/${trimSlashes(String(path))}/${trimSlashes(hook)}`;
 }

@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ConfigError } from "../../errors.ts";
-import { isObject, readPath, replaceAt, type Segment, toKeyPath } from "../../shared/json.ts";
+import { isObject, readPath, replaceAt, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
 import { isYaml, parseSource } from "../parse/source.ts";
 import { type Document, isCollection, isNode, isScalar, isSeq, parseDocument } from "../parse/yaml.ts";
 import { type Edit, editJson5, withRoot } from "./json5.ts";
@@ -76,7 +76,7 @@ function withItem(list: unknown, { index, value }: { index: number; value: unkno
 
 function without(parent: unknown, key: string | undefined): unknown {
   if (Array.isArray(parent)) return parent.toSpliced(Number(key), 1);
-  return Object.fromEntries(Object.entries(isObject(parent) ? parent : {}).filter(([name]) => name !== key));
+  return Object.fromEntries(Object.entries(toObject(parent)).filter(([name]) => name !== key));
 }
 
 function isJson(file: string): boolean {

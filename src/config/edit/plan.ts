@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
-import { isObject, readPath, type Segment } from "../../shared/json.ts";
+import { isObject, readPath, type Segment, toObject } from "../../shared/json.ts";
 import { REDACTED } from "../../shared/secret.ts";
 import { resolveUserConfig } from "../load.ts";
 import { parseSource } from "../parse/source.ts";
@@ -46,7 +46,7 @@ export function readTarget(file: string, env: NodeJS.ProcessEnv): Target {
   return {
     file,
     text,
-    written: isObject(value) ? value : {},
+    written: toObject(value),
     stateDir: typeof storePath === "string" ? path.resolve(baseDir, storePath) : stateDir,
     env,
   };
@@ -57,7 +57,7 @@ export function readTarget(file: string, env: NodeJS.ProcessEnv): Target {
  * gateway token if it is new. Adds the files of the tokens to `secretFiles`.
  */
 export function planBasics(target: Target, secretFiles: Map<string, string>): Change[] {
-  const hooks = partOf(target.written, "hooks");
+  const hooks = toObject(target.written["hooks"]);
   const changes: Change[] = [];
   const set = (key: Segment[], value: unknown): void => void changes.push({ kind: "set", path: key, value });
   if (Object.keys(target.written).length === 0) {
@@ -99,14 +99,6 @@ export function writePlan(plan: ConfigPlan): void {
     for (const name of added) rmSync(name, { force: true });
     throw error;
   }
-}
-
-/** A nested object; empty if there is none. */
-export function partOf(written: Record<string, unknown>, ...keys: string[]): Record<string, unknown> {
-  return keys.reduce<Record<string, unknown>>((part, key) => {
-    const child = part[key];
-    return isObject(child) ? child : {};
-  }, written);
 }
 
 /** `${NAME}` */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { appendSegment, isObject, isWithin, readOwn, toText } from "../../shared/json.ts";
+import { appendSegment, isWithin, readOwn, toObject, toText } from "../../shared/json.ts";
 import type { Source } from "../parse/source.ts";
 import { error, type Finding, warning } from "../rules/finding.ts";
 import type { MappingInput, Preset } from "../schema/generated.ts";
@@ -161,10 +161,6 @@ function without(template: object, parameters: ReadonlyMap<string, Parameter>): 
 function merge(common: unknown, own: unknown): Record<string, unknown> {
   const match = { ...toObject(readOwn(common, "match")), ...toObject(readOwn(own, "match")) };
   return { ...toObject(common), ...toObject(own), match };
-}
-
-function toObject(value: unknown): object {
-  return isObject(value) ? value : {};
 }
 
 /** The message with the whole payload below it, which is not cut. */

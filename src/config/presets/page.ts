@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { isObject } from "../../shared/json.ts";
+import { isObject, toObject } from "../../shared/json.ts";
 import { type PresetFile, PRESETS_FOLDER, readPreset } from "./file.ts";
 import { SETTINGS, toParametersSchema } from "./parameters.ts";
 
@@ -62,7 +62,7 @@ function writeOptions({ preset }: PresetFile): string[] {
 }
 
 function toRow(name: string, schema: unknown, { events }: PresetFile["preset"]): string {
-  const { default: usual, description = "" } = isObject(schema) ? schema : {};
+  const { default: usual, description = "" } = toObject(schema);
   const shown = usual === undefined || (events && name === "events") ? "" : toCell(usual);
   return `| \`${name}\` | ${shown} | ${String(description).replaceAll("|", "\\|")} |`;
 }

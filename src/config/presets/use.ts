@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
-import { isObject, readOwn, type Segment, toKeyPath } from "../../shared/json.ts";
+import { readOwn, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
 import { editConfig } from "../edit/edit-config.ts";
-import { type ConfigPlan, isReference, partOf, planBasics, type Target, toFileReference } from "../edit/plan.ts";
+import { type ConfigPlan, isReference, planBasics, type Target, toFileReference } from "../edit/plan.ts";
 import { trimSlashes } from "../resolve.ts";
 
 /** A use of a preset as it is written, with its references. */
@@ -18,12 +18,12 @@ export interface WrittenUse {
 
 /** The uses of a preset in a configuration. */
 export function findUses({ written }: Target, name: string): WrittenUse[] {
-  const { presets } = partOf(written, "hooks");
+  const { presets } = toObject(written["hooks"]);
   if (!Array.isArray(presets)) return [];
   return presets.flatMap((entry: unknown, index) => {
     const use = typeof entry === "string" ? entry : readOwn(entry, "use");
     if (use !== name) return [];
-    const options = isObject(entry) ? partOf(entry, "with") : {};
+    const options = toObject(readOwn(entry, "with"));
     const at = ["hooks", "presets", index];
     return [{ at, key: toKeyPath(at), hook: toHook(name, options["path"]), with: options }];
   });

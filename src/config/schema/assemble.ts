@@ -1,4 +1,4 @@
-import { isObject } from "../../shared/json.ts";
+import { toObject } from "../../shared/json.ts";
 import type { DriverDefinition, OptionsSchema } from "../../plugin.ts";
 import type { Drivers } from "../plugins.ts";
 import { readSchema } from "./validator.ts";
@@ -68,10 +68,6 @@ function toBlocks(definitions: Definitions): object {
 /** With an `$id`, a `$ref` within a driver's schema means the driver's own definitions. */
 function withId(schema: OptionsSchema, place: string): OptionsSchema {
   return { ...schema, $id: encodeURI(place) };
-}
-
-function toObject(value: unknown): Record<string, unknown> {
-  return isObject(value) ? value : {};
 }
 
 function toArray(value: unknown): unknown[] {

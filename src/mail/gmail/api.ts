@@ -1,5 +1,5 @@
 import type { gmail_v1 } from "@googleapis/gmail";
-import type { CodeChallengeMethod, OAuth2Client } from "google-auth-library";
+import type { OAuth2Client } from "google-auth-library";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { MailError } from "../../errors.ts";
 import { isRateLimit, readGoogleError, toMailError } from "./errors.ts";
@@ -136,9 +136,4 @@ export async function createOAuthClient(options: OAuthClientOptions): Promise<OA
   });
   if (refreshToken) client.setCredentials({ refresh_token: refreshToken });
   return client;
-}
-
-/** The name of SHA-256 for a code challenge. */
-export async function loadS256(): Promise<CodeChallengeMethod> {
-  return (await import("google-auth-library")).CodeChallengeMethod.S256;
 }

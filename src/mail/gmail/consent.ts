@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import { MailError } from "../../errors.ts";
 import { untilAborted } from "../../shared/async.ts";
 import { sameSecret } from "../../shared/secret.ts";
-import { createOAuthClient, loadS256 } from "./api.ts";
+import { createOAuthClient } from "./api.ts";
 import { toMailError } from "./errors.ts";
 
 /** To read the mailbox and to pull its notifications. */
@@ -40,17 +40,16 @@ export async function createConsent(options: ConsentOptions): Promise<Consent> {
   const client = await createOAuthClient({ ...clientOptions, redirectUri: `http://127.0.0.1:${port}` });
   const { codeVerifier, codeChallenge } = await client.generateCodeVerifierAsync();
   const state = randomBytes(32).toString("base64url");
-  const url = client.generateAuthUrl({
+  const page = client.generateAuthUrl({
     access_type: "offline",
     // Without it, Google gives a refresh token only at the first consent.
     prompt: "consent",
     scope: SCOPES,
     state,
     code_challenge: codeChallenge,
-    code_challenge_method: await loadS256(),
     ...(user && { login_hint: user }),
   });
-  return { url, wait, close };
+  return { url: `${page}&code_challenge_method=S256`, wait, close };
 
   async function wait(signal: AbortSignal): Promise<string> {
     try {

@@ -1,5 +1,5 @@
 import { MailError, messageOf } from "../../errors.ts";
-import { isObject } from "../../shared/json.ts";
+import { isObject, toObject } from "../../shared/json.ts";
 import { cleanLine } from "../message/text.ts";
 
 export interface GoogleError {
@@ -61,8 +61,8 @@ function toKind(error: GoogleError): MailError["kind"] {
  * the token endpoint `{ error, error_description }`.
  */
 export function readGoogleError(thrown: unknown): GoogleError {
-  const response = isObject(thrown) && isObject(thrown.response) ? thrown.response : {};
-  const data = isObject(response.data) ? response.data : {};
+  const response = toObject(isObject(thrown) ? thrown.response : undefined);
+  const data = toObject(response.data);
   const status = typeof response.status === "number" ? response.status : undefined;
   if (!isObject(data.error)) {
     const message = toLine(data.error_description ?? data.error ?? describeFailure(thrown));

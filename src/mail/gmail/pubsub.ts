@@ -1,7 +1,7 @@
 import type { OAuth2Client } from "google-auth-library";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MailError } from "../../errors.ts";
-import { isObject, parseObject } from "../../shared/json.ts";
+import { isObject, parseObject, toObject } from "../../shared/json.ts";
 import { isSameMailbox } from "../address.ts";
 import { toMailError } from "./errors.ts";
 
@@ -35,7 +35,7 @@ export function createPubsub(auth: OAuth2Client, url: string = GOOGLE): Pubsub {
       data: body,
       ...options,
     });
-    return isObject(data) ? data : {};
+    return toObject(data);
   }
 
   async function pull(subscription: string, timeoutMs: number, signal: AbortSignal): Promise<unknown[]> {

@@ -1,5 +1,5 @@
 import { HookError } from "../../errors.ts";
-import { isObject, parseObject, readOwn } from "../../shared/json.ts";
+import { parseObject, readOwn, toObject } from "../../shared/json.ts";
 import type { MailAttachment, MailAuthentication } from "../source.ts";
 import type { MailPayload } from "./posted-mail.ts";
 import { assembleMail, readMail } from "./read-mail.ts";
@@ -33,7 +33,7 @@ export async function readServiceMail(
   { payload: posted, receivedAt }: { payload: unknown; receivedAt: number },
   options: { maxBytes: number; authservId?: string },
 ): Promise<Payload & MailPayload> {
-  const payload = isObject(posted) ? posted : {};
+  const payload = toObject(posted);
   const parts = SERVICES[service](payload);
   const { header, text, html, raw, authentication } = parts;
   const isRaw = text.trim() === "" && html.trim() === "" && raw !== "";

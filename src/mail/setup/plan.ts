@@ -1,8 +1,9 @@
 import { diffValues, editConfig } from "../../config/edit/edit-config.ts";
-import { type ConfigPlan, partOf, planBasics, type Target } from "../../config/edit/plan.ts";
+import { type ConfigPlan, planBasics, type Target } from "../../config/edit/plan.ts";
 import { readConfigText } from "../../config/load.ts";
+import { findUses } from "../../config/presets/use.ts";
 import { ConfigError } from "../../errors.ts";
-import { isObject, readPath, type Segment, toKeyPath } from "../../shared/json.ts";
+import { isObject, readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
 import type { MailSourceOptions } from "../sources.ts";
 
 /** An entry of `hooks.mail`. */
@@ -28,19 +29,19 @@ export interface WantedMail {
 
 /** The mailboxes of a configuration. */
 export function findMailboxes({ written }: Target): WrittenMailbox[] {
-  const mail = partOf(written, "hooks")["mail"];
+  const mail = toObject(written["hooks"])["mail"];
   const entries = Array.isArray(mail)
-    ? mail.map((entry, index) => ({ at: [...MAIL, index], written: partOf({ entry }, "entry") }))
-    : [{ at: MAIL, written: partOf({ mail }, "mail") }];
+    ? mail.map((entry, index) => ({ at: [...MAIL, index], written: toObject(entry) }))
+    : [{ at: MAIL, written: toObject(mail) }];
   return entries.filter((entry) => isObject(entry.written["source"]));
 }
 
 /** An entry for another mailbox. */
 export function addMailbox(target: Target): WrittenMailbox {
-  const { mail } = partOf(target.written, "hooks");
+  const { mail } = toObject(target.written["hooks"]);
   if (Array.isArray(mail)) return { at: [...MAIL, mail.length], written: {} };
   if (findMailboxes(target).length > 0) return { at: [...MAIL, 1], written: {} };
-  return { at: MAIL, written: partOf({ mail }, "mail") };
+  return { at: MAIL, written: toObject(mail) };
 }
 
 const MAIL: readonly Segment[] = ["hooks", "mail"];
@@ -50,11 +51,12 @@ const MAIL: readonly Segment[] = ["hooks", "mail"];
  * A new configuration also gets a gateway token. Writes nothing.
  */
 export function planSetup(target: Target, { mailbox, name, source, settings, secretFiles }: WantedMail): ConfigPlan {
-  const hooks = partOf(target.written, "hooks");
+  const hooks = toObject(target.written["hooks"]);
   const { at, written } = mailbox;
   const files = new Map(secretFiles);
   const changes = planBasics(target, files);
-  if (!hasPreset(hooks["presets"])) changes.push({ kind: "append", path: ["hooks", "presets"], value: "mail" });
+  if (findUses(target, "mail").length === 0)
+    changes.push({ kind: "append", path: ["hooks", "presets"], value: "mail" });
   const wanted = { ...written, ...withoutUndefined({ name, source: withoutUndefined(source), ...settings }) };
   if (readPath(target.written, at.map(String)) !== undefined || at === MAIL) {
     changes.push(...diffValues(written, wanted, at));
@@ -85,11 +87,6 @@ export async function loadMailbox(target: Target, wanted: Omit<WantedMail, "sett
   const source = config.hooks.mail.find(({ key }) => key === toKeyPath(wanted.mailbox.at))?.source;
   if (ofMail.length === 0 && source) return source;
   throw new ConfigError(ofMail.length > 0 ? ofMail : problems);
-}
-
-function hasPreset(presets: unknown): boolean {
-  if (!Array.isArray(presets)) return false;
-  return presets.some((entry) => entry === "mail" || (isObject(entry) && entry["use"] === "mail"));
 }
 
 function withoutUndefined(fields: object): Record<string, unknown> {
