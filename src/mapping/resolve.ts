@@ -1,5 +1,5 @@
 import { HookError } from "../errors.ts";
-import { readServiceMail } from "../mail/message/service-mail.ts";
+import { readServiceMail } from "../mail/message/posted-mail.ts";
 import { isObject, type Path, readPath, replaceAt } from "../shared/json.ts";
 import type { TransformCall } from "../transforms/runner.ts";
 import { type HookAction, type HookRequest, isBuiltInHook, type LogLine, type Resolution } from "../types.ts";

@@ -4,7 +4,7 @@ import type { Encoding, SignatureRow, TimeUnit } from "./row.ts";
 const MAX_SIGNATURES = 8;
 const MAX_HEADER_LENGTH = 8192;
 
-/** Every value of a header, as it came. Node joins the values of repeated headers, so that they could not be told apart. */
+/** Every value of a header, as it came. Node joins the values of repeated headers, which hides the repetition. */
 export function valuesOf(rawHeaders: readonly string[], name: string): string[] {
   const values: string[] = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {

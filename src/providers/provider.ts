@@ -44,7 +44,7 @@ export interface SignatureVerifier {
   /** Whether the request shows this kind of credential, or may be a handshake. If not, its body is not read. */
   presents(head: SignedHead): boolean;
   verify(request: SignedRequest): SignatureResult | Promise<SignatureResult>;
-  /** Methods beside POST that a handshake needs. */
+  /** Methods other than POST that a handshake needs. */
   handshakeMethods?: readonly ("GET" | "HEAD")[];
   /** The answer to a sender that checks the hook; undefined for any other request. `result` is what `verify` found. */
   handshake?(request: SignedRequest, result: SignatureResult): Handshake | undefined | Promise<Handshake | undefined>;
@@ -77,6 +77,6 @@ export interface Handshake {
   headers?: Record<string, string>;
   /** An object is sent as JSON. */
   body?: string | object;
-  /** For the operator: what the sender told, and what to do with it. */
+  /** For the operator: what the sender said, and what to do with it. */
   note?: string;
 }

@@ -130,7 +130,7 @@ export const rows = {
     prefix: "sha256=",
     deliveryId: "{{payload.entry.[0].changes.[0].value.messages.[0].id}}",
     options: {
-      verifyToken: { ...NON_BLANK, description: "The text that you entered as Verify Token beside the address." },
+      verifyToken: { ...NON_BLANK, description: "The text that you entered as Verify Token next to the address." },
     },
     handshake: handshakes.meta,
     accept: 200,

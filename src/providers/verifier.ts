@@ -21,7 +21,7 @@ interface Secret {
   key: SigningKey;
 }
 
-/** What is signed beside the request itself. */
+/** What is signed besides the request itself. */
 interface Claims {
   id?: string;
   timestamp?: string;

@@ -151,7 +151,7 @@ const OAUTH: Record<string, { tokenUrl: string; scope: string }> = {
   },
 };
 
-/** Microsoft's servers give device codes beside their tokens. */
+/** Microsoft's servers give device codes at an address next to that of the tokens. */
 const MICROSOFT_TOKEN_PATH = /\/oauth2\/v2\.0\/token$/;
 
 async function askOAuth(session: Session, host: string): Promise<WrittenSource> {

@@ -79,7 +79,7 @@ function toOwnMapping(
   return { id, match, ...rest, ...moved };
 }
 
-/** Templates and modules go into the folder of the hook, samples beside it, where `webhooks test` finds them. */
+/** Templates and modules go into the folder of the hook, samples next to it, where `webhooks test` finds them. */
 function readFiles(from: string, to: string): Map<string, string> {
   const own = ["preset.json", "page.md"];
   const files = globSync("**/*.*", { cwd: from })

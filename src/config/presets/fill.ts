@@ -16,7 +16,7 @@ export interface ParameterUse {
 
 export interface FillOptions {
   parameters: ReadonlyMap<string, Parameter>;
-  /** Reads a file beside the preset's. */
+  /** Reads a file of the preset's folder. */
   readFile(name: string): string;
 }
 

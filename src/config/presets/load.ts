@@ -65,7 +65,7 @@ interface Defaults {
   only?: true;
 }
 
-/** With several mailboxes, a preset is expanded for each, and at last for mails from elsewhere. */
+/** With several mailboxes, a preset is expanded for each, and finally for mails from elsewhere. */
 export function mailboxesFor({ preset }: PresetFile, { mail }: Hooks): (Defaults | undefined)[] {
   if (preset.defaultsFrom === undefined) return [undefined];
   if (mail.length === 1) return mail.map((settings) => ({ settings }));

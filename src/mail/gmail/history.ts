@@ -127,7 +127,7 @@ function later(one: bigint, other: string): bigint {
   return one < BigInt(other) ? BigInt(other) : one;
 }
 
-/** Gives the mails of the backlog, oldest first, and at last a position without it. */
+/** Gives the mails of the backlog, oldest first, and finally a position without it. */
 export async function* readBacklog(
   api: GmailApi,
   { backlog: start, ...behind }: Position & { backlog: Backlog },

@@ -192,7 +192,7 @@ export function newestOf(mails: (FetchMessageObject | undefined)[]): number {
   return Math.max(0, ...mails.map((mail) => (mail?.internalDate instanceof Date ? mail.internalDate.getTime() : 0)));
 }
 
-/** Stands for a mail that the server does not give at all. Its id is always the same. */
+/** Replaces a mail that the server does not give at all. Its id is always the same. */
 async function toPlaceholder(reading: Reading, uid: number): Promise<ReceivedMail> {
   const { name, uidValidity } = reading.folder;
   const id = `${uid}.${uidValidity}.${encodeURIComponent(name)}@unreadable.invalid`;

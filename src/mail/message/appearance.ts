@@ -22,7 +22,7 @@ export const PAGE: Appearance = {
 /** In CSS pixels. */
 export const SCREEN_WIDTH = 1024;
 
-/** The beginning of a value that cannot be judged. */
+/** The beginning of a value that cannot be evaluated. */
 export const OPAQUE = "var(";
 
 /** Text of this size or less, in CSS pixels, is too small to read. */

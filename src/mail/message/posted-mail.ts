@@ -1,6 +1,7 @@
 import { HookError } from "../../errors.ts";
-import type { Mail } from "../source.ts";
-import { readMail } from "./read-mail.ts";
+import { parseObject, readOwn, toObject } from "../../shared/json.ts";
+import type { Mail, MailAttachment, MailAuthentication } from "../source.ts";
+import { assembleMail, readMail, type ReadOptions } from "./read-mail.ts";
 
 /** What the mail hook receives. */
 export interface MailPayload {
@@ -9,11 +10,159 @@ export interface MailPayload {
 }
 
 /** Reads a mail that was posted as it is (message/rfc822). Throws a 400 if it has no author, so is probably no mail. */
-export async function readPostedMail(
-  bytes: Uint8Array,
-  { maxBytes, authservId }: { maxBytes: number; authservId?: string },
-): Promise<MailPayload> {
-  const mail = await readMail(bytes, { folder: "", labels: [], receivedAt: Date.now() }, { maxBytes, authservId });
+export async function readPostedMail(bytes: Uint8Array, options: ReadOptions): Promise<MailPayload> {
+  const mail = await readMail(bytes, { folder: "", labels: [], receivedAt: Date.now() }, options);
   if (mail.from !== "") return { source: "rfc822", messages: [mail] };
   throw new HookError("invalid_payload", { message: "The body is not a mail: it has no From header." });
+}
+
+/** What a service posts of a mail. Texts are blank, and lists empty, if it says nothing. */
+interface PostedParts {
+  /** The header as text, or its fields. */
+  header: string | Field[];
+  text: string;
+  html: string;
+  /** The mail as it is, if the service is set up so. */
+  raw: string;
+  attachments: MailAttachment[];
+  /** The service's own results, which the mail itself cannot contain. */
+  authentication?: MailAuthentication;
+}
+
+type Field = [name: string, value: string];
+type Payload = Record<string, unknown>;
+
+/** How the services post a received mail. */
+const SERVICES = { mailgun: readMailgun, postmark: readPostmark, sendgrid: readSendgrid };
+export type MailService = keyof typeof SERVICES;
+
+/** Text after this is not read. Attachments of a mail that is posted as it is are listed up to here. */
+const MAX_RAW_CHARACTERS = 1024 * 1024;
+
+/** Adds to a service's payload the mail in it, as the mail hook takes it. Rejects with a 400 if there is none. */
+export async function readServiceMail(
+  service: MailService,
+  { payload: posted, receivedAt }: { payload: unknown; receivedAt: number },
+  options: ReadOptions,
+): Promise<Payload & MailPayload> {
+  const payload = toObject(posted);
+  const parts = SERVICES[service](payload);
+  const { header, text, html, raw, authentication } = parts;
+  const isRaw = text.trim() === "" && html.trim() === "" && raw !== "";
+  const bytes = isRaw
+    ? Buffer.from(raw.slice(0, MAX_RAW_CHARACTERS))
+    : assembleMail(Buffer.from(toBlock(header)), text.trim() ? [toEntity("plain", text)] : [toEntity("html", html)]);
+  const attachments = isRaw && parts.attachments.length === 0 ? undefined : parts.attachments;
+  const facts = { folder: "", labels: [], receivedAt, attachments };
+  const mail = await readMail(bytes, facts, options);
+  if (mail.from + mail.subject + mail.body === "")
+    throw new HookError("invalid_payload", { message: `The payload holds no mail of ${service}.` });
+  const messages = [{ ...mail, authentication: authentication ?? mail.authentication }];
+  return { ...payload, source: service, messages };
+}
+
+/** https://postmarkapp.com/developer/webhooks/inbound-webhook. `Headers` lacks the fields that have a name of their own. */
+function readPostmark(payload: Payload): PostedParts {
+  const { Headers: fields, FromFull: from, Attachments: attachments } = payload;
+  const name = textAt(from, "Name") || textAt(payload, "FromName");
+  const address = textAt(from, "Email") || textAt(payload, "From");
+  return {
+    header: [
+      ["From", name && !address.includes("<") ? `"${name.replaceAll(/["\\]/g, "'")}" <${address}>` : address],
+      ["To", textAt(payload, "To")],
+      ["Cc", textAt(payload, "Cc")],
+      ["Reply-To", textAt(payload, "ReplyTo")],
+      ["Subject", textAt(payload, "Subject")],
+      ["Date", textAt(payload, "Date")],
+      ...listOf(fields).map((field): Field => [textAt(field, "Name"), textAt(field, "Value")]),
+      // The first one counts, which is the mail's own.
+      ["Message-ID", textAt(payload, "MessageID")],
+    ],
+    text: textAt(payload, "TextBody"),
+    html: textAt(payload, "HtmlBody"),
+    raw: textAt(payload, "RawEmail"),
+    attachments: listOf(attachments).map((file) => toAttachment(file, "Name", "ContentType", "ContentLength")),
+  };
+}
+
+/** https://documentation.mailgun.com/docs/mailgun/user-manual/receive-forward-store/receive-http */
+function readMailgun(payload: Payload): PostedParts {
+  const pairs = listOf(parseList(payload["message-headers"])).map((pair): Field => [textAt(pair, 0), textAt(pair, 1)]);
+  // The fields of the form are decoded already, so they are only a fallback.
+  const given = ["from", "To", "Cc", "subject", "Date", "Message-Id"].map((name): Field => [
+    name,
+    textAt(payload, name),
+  ]);
+  // `store` gives addresses of the attachments, `forward` the files.
+  const stored = listOf(parseList(payload["attachments"])).map((file) =>
+    toAttachment(file, "name", "content-type", "size"),
+  );
+  return {
+    header: pairs.length > 0 ? pairs : given,
+    text: textAt(payload, "body-plain"),
+    html: textAt(payload, "body-html"),
+    raw: textAt(payload, "body-mime"),
+    attachments: [...filesOf(payload), ...stored],
+  };
+}
+
+/** https://www.twilio.com/docs/sendgrid/for-developers/parsing-email/setting-up-the-inbound-parse-webhook */
+function readSendgrid(payload: Payload): PostedParts {
+  const header = textAt(payload, "headers");
+  const given: Field[] = ["from", "to", "cc", "subject"].map((name) => [name, textAt(payload, name)]);
+  const named = Object.values(parseObject(textAt(payload, "attachment-info")));
+  const files = filesOf(payload);
+  const spf = textAt(payload, "SPF").toLowerCase();
+  const dkim = readDkim(textAt(payload, "dkim"));
+  return {
+    header: header.trim() ? header : given,
+    text: textAt(payload, "text"),
+    html: textAt(payload, "html"),
+    raw: textAt(payload, "email"),
+    attachments: files.length > 0 ? files : named.map((file) => toAttachment(file, "filename", "type", "size")),
+    ...((spf || dkim) && { authentication: { server: "SendGrid", ...(spf && { spf }), ...(dkim && { dkim }) } }),
+  };
+}
+
+/** `{@example.com : pass, @example.net : fail}`, or `none`. Of several signatures, one that passes is enough. */
+function readDkim(text: string): string | undefined {
+  const results = Array.from(text.matchAll(/ : ?(\w{1,20})/g), ([, result]) => result);
+  return results.includes("pass") ? "pass" : (results[0] ?? /^\w{1,20}$/.exec(text)?.[0]);
+}
+
+/** Files of a multipart form. */
+function filesOf({ files }: Payload): MailAttachment[] {
+  return listOf(files).map((file) => toAttachment(file, "name", "type", "size"));
+}
+
+function toAttachment(file: unknown, name: string, type: string, size: string): MailAttachment {
+  return { name: textAt(file, name), type: textAt(file, type), size: Number(readOwn(file, size)) || 0 };
+}
+
+/** A field of a form may be repeated, and is a list then. */
+function textAt(value: unknown, key: string | number): string {
+  const found = [readOwn(value, key) ?? []].flat();
+  return found.filter((part) => typeof part === "string").join("\n");
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function parseList(text: unknown): unknown {
+  return typeof text === "string" ? parseObject(`{"list":${text}}`)["list"] : text;
+}
+
+/** A value stays in its line, whatever it contains, so that it cannot add fields. */
+function toBlock(header: string | Field[]): string {
+  if (typeof header === "string") return `${header.replace(/^\s+/, "").replace(/(?:\r?\n)*$/, "")}\r\n`;
+  return header
+    .filter(([name, value]) => /^[\w-]+$/.test(name) && value.trim() !== "")
+    .map(([name, value]) => `${name}: ${value.replaceAll(/[\r\n\0]+/g, " ").trim()}\r\n`)
+    .join("");
+}
+
+function toEntity(subtype: "plain" | "html", text: string): Uint8Array {
+  const type = `Content-Type: text/${subtype}; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\n`;
+  return Buffer.from(type + Buffer.from(text).toString("base64").replaceAll(/.{76}/g, "$&\r\n"));
 }

@@ -8,7 +8,7 @@ import { toMailId, toMessageId } from "./identity.ts";
 import { decodeWords, guessCharset, parseAddresses, repairText } from "./mime.ts";
 import { cleanLine, cutBytes, toSnippet } from "./text.ts";
 
-/** What a source knows about a mail beside its bytes. */
+/** What a source knows about a mail besides its bytes. */
 export interface MailFacts {
   /** The mail's id, if it was read before. */
   id?: string;
@@ -26,8 +26,10 @@ export interface MailFacts {
 }
 
 export interface ReadOptions {
+  /** Of the text, in UTF-8. */
   maxBytes: number;
-  authservId: string | undefined;
+  /** The server whose authentication results count. Default: that of the topmost header. */
+  authservId?: string | undefined;
 }
 
 const MAX_RECIPIENTS = 100;

@@ -25,8 +25,8 @@ const MAX_ERROR_WORK = 30_000_000;
 const MAX_STEPS = 2_000_000;
 
 /**
- * Reads the styles of a document as a browser with a wide screen would. What cannot be judged, because it is too large or not
- * known here, counts as hidden.
+ * Reads the styles of a document as a browser with a wide screen would. What cannot be evaluated, because it is too large
+ * or not known here, counts as hidden.
  */
 export function createStyles(styleSheets: string, quirksMode: boolean): ReadAppearance {
   const parseCss = createParser();
@@ -181,7 +181,7 @@ function specificityOf({ children }: Selector): number {
 /** Selectors of a pointer, of a part of an element, and of input. */
 const NEVER = /::|:(?:hover|active|visited|target|checked|focus|before|after|first-l)/i;
 
-/** What cannot be judged hides what it may hide, and shows nothing. */
+/** A selector that cannot be evaluated matches if its styles hide text, and otherwise does not. */
 function compileSafely(
   { selector, styles }: StyleRule,
   options: NonNullable<Parameters<typeof compile<Tree.Node, Element>>[1]>,

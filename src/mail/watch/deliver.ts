@@ -97,7 +97,7 @@ export function classifyResponse({ status, code, skipped }: HookResponse, count:
 /** Below this length the whole text is cut. */
 const MIN_CHARACTERS = 256;
 
-/** The same mail with a quarter of its text, in the end without any; undefined if it has none. */
+/** The same mail with a quarter of its text, finally with none; undefined if it has none. */
 export function shorten(mail: Mail): Mail | undefined {
   const { length } = mail.body;
   if (length === 0) return undefined;

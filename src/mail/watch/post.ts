@@ -41,7 +41,7 @@ interface Target {
 const TIMEOUT_MS = 120_000;
 /** The longest `Retry-After` that is respected. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
-/** The bytes of a body beside its mails, generously. */
+/** The bytes of a body besides its mails, generously. */
 const ENVELOPE_BYTES = 256;
 
 export function createMailPost({ send, target }: PostOptions): PostMails {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Mail } from "../source.ts";
-import { type MailService, readServiceMail } from "./service-mail.ts";
+import { type MailService, readServiceMail } from "./posted-mail.ts";
 
 const receivedAt = Date.parse("2026-01-05T09:00:00Z");
 const RAW =
