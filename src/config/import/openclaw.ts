@@ -1,7 +1,7 @@
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
-import { isObject, type Segment, toKeyPath, toText } from "../../shared/json.ts";
-import { isReference, partOf, toFileReference } from "../edit/plan.ts";
+import { isObject, type Segment, toKeyPath, toObject, toText } from "../../shared/json.ts";
+import { isReference, toFileReference } from "../edit/plan.ts";
 import { trimSlashes } from "../resolve.ts";
 import { convertTemplate } from "./openclaw-template.ts";
 
@@ -50,8 +50,8 @@ const LEFT_OUT: Record<string, string> = {
  * src/gateway/hooks-mapping.ts.
  */
 export function convertOpenClaw(written: unknown, target: { file: string; stateDir: string }): Imported {
-  const root = isObject(written) ? written : {};
-  const hooks = partOf(root, "hooks");
+  const root = toObject(written);
+  const hooks = toObject(root["hooks"]);
   if ("$include" in root || "$include" in hooks) {
     throw new ConfigError([{ message: "$include is not followed: put what it includes into the file first" }]);
   }
@@ -92,7 +92,7 @@ export function convertOpenClaw(written: unknown, target: { file: string; stateD
 
   function convertMapping(mapping: Fields, index: number): Fields {
     const at = ["hooks", "mappings", index];
-    const { path: matchPath, source } = partOf(mapping, "match");
+    const { path: matchPath, source } = toObject(mapping["match"]);
     const hook = typeof matchPath === "string" ? trimSlashes(matchPath.trim()) || undefined : undefined;
     const texts = Object.entries(pick(mapping, TEMPLATES)).map(
       ([key, text]) => [key, convertTemplate(String(text), hook)] as const,
@@ -159,7 +159,7 @@ export function convertOpenClaw(written: unknown, target: { file: string; stateD
   }
 
   function convertChannels(): Fields {
-    const blocks = Object.entries(partOf(root, "channels")).map(([name, block]) => {
+    const blocks = Object.entries(toObject(root["channels"])).map(([name, block]) => {
       const options = CHANNELS[name] ?? {};
       const values = Object.entries(options).map(([option, key]) => {
         const value = isObject(block) ? block[key] : undefined;
@@ -174,9 +174,9 @@ export function convertOpenClaw(written: unknown, target: { file: string; stateD
   /** The preset that takes mails, under OpenClaw's name for it too, and the settings of the mailbox. */
   function convertGmail(): Fields {
     const known = listOfText(hooks["presets"]).includes("gmail");
-    const { account, maxBytes, thinking, model, allowUnsafeExternalContent } = partOf(hooks, "gmail");
+    const { account, maxBytes, thinking, model, allowUnsafeExternalContent } = toObject(hooks["gmail"]);
     if (!known && account === undefined) return {};
-    const isMapped = mappings.some((mapping) => partOf(mapping, "match")["path"] === "gmail");
+    const isMapped = mappings.some((mapping) => toObject(mapping["match"])["path"] === "gmail");
     const address = typeof account === "string" ? account : "<address>";
     const setup = `\`webhooks mail setup --address ${address}\` watches the mailbox without gog, Pub/Sub and Tailscale.`;
     if (known && !isMapped)
@@ -210,8 +210,8 @@ export function convertOpenClaw(written: unknown, target: { file: string; stateD
   }
 
   function convertAgent(): Fields {
-    const gateway = partOf(root, "gateway");
-    const { mode, token, password } = partOf(gateway, "auth");
+    const gateway = toObject(root["gateway"]);
+    const { mode, token, password } = toObject(gateway["auth"]);
     const given = toSecret(mode === "password" ? password : token, "openclaw-token");
     const apiKey = mode === "none" ? undefined : (given ?? "${OPENCLAW_GATEWAY_TOKEN}");
     const { port = 18789 } = gateway;
