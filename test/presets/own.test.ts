@@ -29,6 +29,7 @@ describe("webhooks presets enable", () => {
     expect({ code, stdout }).toMatchObject({ code: 0 });
     expect(stdout).toContain("URL: https://<your host>/hooks/github");
     expect(stdout).toMatch(/^1\. At GitHub, open .*Payload URL: `https:\/\/<your host>\/hooks\/github`/m);
+    expect(stdout).toContain("Secret: the content of `.webhooks/github-secret`.");
     expect(stdout).not.toContain("openssl");
     expect(read("webhooks.json5")).toContain('secret: "${file:.webhooks/github-secret}"');
     expect(read(".webhooks/github-secret")).toMatch(/^[0-9a-f]{64}\n$/);
@@ -82,6 +83,7 @@ describe("webhooks presets enable", () => {
       [["github", "--generate", "--secret", "x", "--yes"], 1, /not both/],
       [["github", "--yes"], 2, /--secret or --generate/],
       [["github", "--generate"], 2, /--yes/],
+      [["whatsapp", "--secret", "x", "--yes"], 1, /with\.verifyToken: is required/],
       [["githup", "--generate"], 1, /did you mean "github"/],
     ] as const) {
       const result = await enable(...args);
@@ -89,6 +91,14 @@ describe("webhooks presets enable", () => {
     }
     expect(read("webhooks.json5")).toBe(text);
     expect(readdirSync(folder)).toEqual(["webhooks.json5"]);
+  });
+
+  test("shows what to paste at the sender, with the secret's place", async () => {
+    const { stdout } = await enable("calendar", "--generate", "--yes");
+    expect(stdout).toContain(
+      `"token": "'$(cat .webhooks/calendar-secret)'", "address": "https://<your host>/hooks/calendar" }'`,
+    );
+    expect(stdout).not.toContain("Add the preset");
   });
 
   test("a reference stays one, and a variable that is not set here is a warning", async () => {

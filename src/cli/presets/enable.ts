@@ -1,4 +1,4 @@
-import { dirname } from "node:path";
+import { dirname, relative } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { stripVTControlCharacters } from "node:util";
 import { type ConfigPlan, isDone, readTarget, type Target, writePlan } from "../../config/edit/plan.ts";
@@ -6,10 +6,11 @@ import { readConfigText } from "../../config/load.ts";
 import { readPreset } from "../../config/presets/file.ts";
 import { writeConnectSteps } from "../../config/presets/page.ts";
 import { toParametersSchema } from "../../config/presets/parameters.ts";
-import { createSecret, planUse, requireUnused } from "../../config/presets/use.ts";
+import { createSecret, isSecretOption, planUse, requireUnused } from "../../config/presets/use.ts";
 import { resolveReferences } from "../../config/references.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { ConfigError, toSentence } from "../../errors.ts";
+import { toText } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { confirmWrite, describeFailure, loadPlan, openTerminal, showChange } from "../change.ts";
 import { locateNewConfig } from "../context.ts";
@@ -49,9 +50,8 @@ async function enable(name: string, flags: EnableFlags, person: Person): Promise
   const target = readTarget(locateNewConfig(flags.config, io), io.env);
   requireUnused(target, name, flags.path);
   const url = toUrl(target, flags.path ?? name);
-  const steps = writeConnectSteps(name, url);
   // Some senders show their secret only when the hook is created there.
-  terminal?.note([`URL: ${url}`, ...steps.map((step, index) => `${index + 1}. ${step}`)].join("\n"));
+  terminal?.note(`URL: ${url}\n${writeConnectSteps(name, url)}`);
 
   const options = await askOptions(name, flags, person);
   const plan = planUse(target, { name, options });
@@ -62,14 +62,16 @@ async function enable(name: string, flags: EnableFlags, person: Person): Promise
     await confirmWrite(flags, terminal, plan.file);
     writePlan(plan);
   }
-  await report(plan, { url, steps, change }, flags, person);
+  const secretFile = [...plan.secretFiles.keys()].find((file) => file.endsWith("-secret"));
+  const steps = writeConnectSteps(name, url, secretFile && relative(io.cwd, secretFile));
+  await report(plan, { url, steps, change }, flags, io);
 }
 
 async function report(
   plan: ConfigPlan,
-  { url, steps, change }: { url: string; steps: string[]; change: string },
+  { url, steps, change }: { url: string; steps: string; change: string },
   { json, dryRun }: EnableFlags,
-  { io, terminal }: Person,
+  io: CliIo,
 ): Promise<void> {
   const { problems, warnings: found } = await readConfigText(plan.file, plan.after, {
     env: io.env,
@@ -85,8 +87,7 @@ async function report(
   const secrets = secretFiles.map((file) => `  ${file} (a secret, readable only by your user)`);
   if (written) print(io, "Written:", `  ${plan.file}`, ...secrets);
   else print(io, "Nothing was written.");
-  print(io, `URL: ${url}`);
-  if (!terminal) print(io, ...steps.map((step, index) => `${index + 1}. ${step}`));
+  print(io, `URL: ${url}`, steps);
   printError(io, ...warnings.map((warning) => `warning: ${toPrintable(warning)}`));
 }
 
@@ -97,11 +98,12 @@ async function askOptions(name: string, flags: EnableFlags, person: Person): Pro
   const events = flags.events?.split(",").map((event) => event.trim());
   const secret = "secret" in properties ? await askSecret(flags, person) : undefined;
   const options: Record<string, unknown> = { path: flags.path, secret, events, ...parseAll(flags.with) };
-  for (const required of preset.required ?? []) {
-    if (options[required] !== undefined) continue;
-    const { description = required } = properties[required] ?? {};
-    if (!person.terminal) throw new MissingAnswer(`--with ${required}=<value>`, String(description));
-    options[required] = await person.terminal.text({ message: `${required}: ${String(description)}` });
+  const secrets = Object.keys(preset.parameters ?? {}).filter(isSecretOption);
+  const { required = [] } = preset;
+  for (const missing of [...required, ...secrets].filter((option) => options[option] === undefined)) {
+    const description = toText(properties[missing]?.["description"]);
+    if (person.terminal) options[missing] = await person.terminal.text({ message: `${missing}: ${description}` });
+    else if (required.includes(missing)) throw new MissingAnswer(`--with ${missing}=<value>`, description);
   }
   return options;
 }

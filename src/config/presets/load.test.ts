@@ -251,7 +251,7 @@ describe("a preset's own mistakes", () => {
 
   test("a parameter that it does not declare", async () => {
     expect(await errors({ presets: ["bad"] }, preset({ messageTemplate: "x", agent: { $param: "modle" } }))).toEqual([
-      'hooks.presets[0]: the preset has no parameter "modle"; did you mean "model"?',
+      'hooks.presets[0].with.modle: the preset has no parameter "modle"; did you mean "model"?',
     ]);
   });
 

@@ -175,8 +175,8 @@ function toOriginKey(
   parameters: ReadonlyMap<string, Parameter>,
   use: PresetUse,
 ): string {
-  const parameter = parameters.get(name);
-  return parameter ? inside.reduce<string>(appendSegment, parameter.key) : use.key;
+  const key = parameters.get(name)?.key ?? appendSegment(`${use.key}.with`, name);
+  return inside.reduce<string>(appendSegment, key);
 }
 
 function checkDeclared(

@@ -12,23 +12,26 @@ export function writePresetPage(name: string, root?: string): string {
 }
 
 /**
- * What to do at the sender, from the section "Connect it" of a preset's page, with the hook's URL. Steps that make a secret or
- * change the configuration are left out.
+ * What to do at the sender: the steps of the section "Connect it" of a preset's page, with the hook's URL and, if there is one,
+ * the file with the secret. Steps that make a secret or change the configuration are left out.
  */
-export function writeConnectSteps(name: string, url: string): string[] {
+export function writeConnectSteps(name: string, url: string, secretFile?: string): string {
   const page = readFileSync(path.join(PRESETS_FOLDER, name, "page.md"), "utf8");
   const section = /^## Connect it\n+([^]*?)(?=^## )/m.exec(page)?.[1] ?? "";
-  const steps = section.split(/^(?=\d+\. )/m).filter((step) => /^\d+\. /.test(step));
+  const variable = /secret: "\$\{(\w+)\}"/.exec(section)?.[1] ?? "";
+  const steps = section
+    // What follows the list is not indented.
+    .replace(/\n\n(?=[^\s\d])[^]*/, "")
+    .split(/^(?=\d+\. )/m)
+    .filter((step) => /^\d+\. (?!Make a .*openssl)/.test(step) && !step.includes("presets: ["))
+    .map((step, index) => step.replace(/^\d+/, String(index + 1)).trimEnd())
+    .join("\n")
+    .replaceAll(`https://<your host>/hooks/${name}`, url);
+  if (secretFile === undefined || variable === "") return steps;
   return steps
-    .filter((step) => !step.includes("```") && !step.includes("openssl"))
-    .map((step) =>
-      step
-        .replace(/^\d+\. /, "")
-        .replace(/\n\n[^]*/, "")
-        .replaceAll(/\s+/g, " ")
-        .trim(),
-    )
-    .map((step) => step.replace(/https:\/\/<[^>]*>\/hooks\/[\w-]+/, url));
+    .replaceAll(`\`${variable}\``, `\`${secretFile}\``)
+    .replaceAll(`$${variable}`, () => `$(cat ${secretFile})`)
+    .replaceAll("as above", `the content of \`${secretFile}\``);
 }
 
 function writeEvents({ preset: { events } }: PresetFile): string[] {

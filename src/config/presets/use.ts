@@ -44,8 +44,10 @@ export interface WantedPreset {
   options: Record<string, unknown>;
 }
 
-/** Options that hold secrets, by their name. */
-const SECRET_OPTION = /secret|token|password|key$/i;
+/** Whether an option holds a secret, by its name. */
+export function isSecretOption(name: string): boolean {
+  return /secret|token|password|key$/i.test(name);
+}
 
 /**
  * Plans to use a preset, with `hooks.enabled` and a hook token unless they are set. Secrets among the options go to files of
@@ -55,7 +57,7 @@ export function planUse(target: Target, { name, options }: WantedPreset): Config
   const secretFiles = new Map<string, string>();
   const stem = toHook(name, options["path"]).replaceAll(/[^\w.-]/g, "-");
   const store = ([key, value]: [string, unknown]): [string, unknown] => {
-    if (!SECRET_OPTION.test(key) || isReference(value) || typeof value !== "string") return [key, value];
+    if (!isSecretOption(key) || isReference(value) || typeof value !== "string") return [key, value];
     const file = path.join(target.stateDir, `${stem}-${key}`);
     secretFiles.set(file, `${value}\n`);
     return [key, toFileReference(file, path.dirname(target.file))];
