@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { sign } from "@octokit/webhooks-methods";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
@@ -119,6 +120,33 @@ test("a replay keeps the credential", async () => {
 test("a ping is a handshake: answered, and recorded without an action", async () => {
   expect(await post("github", OLD, { "x-github-event": "ping" })).toEqual({ status: 200, answer: {} });
   expect(await newestEvent()).toMatchObject({ status: "skipped", hook: "github", reason: "handshake" });
+});
+
+describe("a secret in the body is shown to nobody", () => {
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const signature = createHmac("sha256", OLD).update(`${timestamp}t-1`).digest("hex");
+  const signed = { timestamp, token: "t-1", signature };
+
+  test.each([
+    ["graph", "application/json", JSON.stringify({ value: [{ clientState: OLD, id: 7 }] }), OLD],
+    ["mailgun", "application/json", JSON.stringify({ signature: signed, id: 7 }), signature],
+    ["mailgun", "application/x-www-form-urlencoded", new URLSearchParams({ ...signed, id: "7" }).toString(), signature],
+  ])("%s, %s", async (scheme, type, body, secret) => {
+    const mapping = {
+      ...common,
+      match: { path: scheme },
+      auth: { scheme, secret: OLD },
+      messageTemplate: "{{json payload}}",
+    };
+    await service.reload({ hooks: { mappings: [mapping] } });
+    const headers = { "content-type": type };
+    const { status } = await fetch(`${service.url}/hooks/${scheme}`, { method: "POST", headers, body });
+    expect(status).toBeOneOf([200, 202]);
+    const event = JSON.stringify(await newestEvent());
+    expect(event).toContain("[redacted]");
+    expect(event).toContain("id");
+    expect(event).not.toContain(secret);
+  });
 });
 
 describe("rotation", () => {

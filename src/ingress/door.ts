@@ -44,6 +44,8 @@ export interface Verified {
   allowsEmptyBody?: boolean;
   /** Header values that nothing behind the door may see. */
   secrets?: readonly string[];
+  /** As in `SignatureVerifier`, for the same reason. */
+  hideSecrets?(payload: unknown): unknown;
 }
 
 /** A sender has checked that the hook exists. */

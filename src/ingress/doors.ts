@@ -84,8 +84,8 @@ async function verifyBy({ credential, verifier, secrets }: Sender, request: Sign
   if (result !== "valid") return toRefusal(result, credential);
   // A handshake's method for anything else.
   if (request.method !== "POST") return wrongMethod();
-  const { accept, allowsEmptyBody } = verifier;
-  return { credential, accept, allowsEmptyBody, secrets };
+  const { accept, allowsEmptyBody, hideSecrets } = verifier;
+  return { credential, accept, allowsEmptyBody, secrets, hideSecrets };
 }
 
 type SignedRequest = Parameters<SignatureVerifier["verify"]>[0];

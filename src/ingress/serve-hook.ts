@@ -86,6 +86,7 @@ export function createServeHook(options: HookOptions): ServeHook {
       request.rawBody = await inflate(await doorRequest.readBody(), codings, maxBytes);
       const isEmpty = verified.allowsEmptyBody && request.rawBody.length === 0;
       Object.assign(request, isEmpty ? { payload: {} } : await parse(request.rawBody));
+      if (verified.hideSecrets) hideSecrets(request, verified.hideSecrets);
     } catch (error) {
       if (error instanceof HookError) await refused?.(request, error);
       throw error;
@@ -188,6 +189,14 @@ function toHookRequest(
     client,
     ...(typeof idempotencyKey === "string" && idempotencyKey !== "" && { idempotencyKey }),
   };
+}
+
+/** The bytes show what the payload hides, so they are replaced too. */
+function hideSecrets(request: HookRequest, hide: NonNullable<Verified["hideSecrets"]>): void {
+  const payload = hide(request.payload);
+  if (payload === request.payload) return;
+  const rawBody = Buffer.from(JSON.stringify(payload));
+  Object.assign(request, { payload, rawBody, payloadIsBody: true, contentType: "application/json" });
 }
 
 /**

@@ -3,7 +3,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { SignatureDefinition } from "../plugin.ts";
 import { parseDuration } from "../shared/duration.ts";
 import { isObject, parseObject, toObject } from "../shared/json.ts";
-import { sameSecret } from "../shared/secret.ts";
+import { redactPayload, sameSecret } from "../shared/secret.ts";
 import { graph as graphHandshake } from "./handshakes.ts";
 import { decodeStrictly, formatTimestamp, parseTimestamp } from "./header.ts";
 import { createHmacKey } from "./keys.ts";
@@ -33,6 +33,10 @@ export const mailgun: SignatureDefinition<FromSchema<typeof mailgunSchema>> = {
     return {
       accept: 200,
       presents: ({ method }) => method === "POST",
+      hideSecrets: (payload) =>
+        redactPayload(payload, [
+          isObject(payload) && isObject(payload["signature"]) ? ["signature", "signature"] : ["signature"],
+        ]),
       async verify(request) {
         const { timestamp, token, signature } = await readMailgun(request);
         if (typeof timestamp !== "string" || typeof token !== "string" || typeof signature !== "string")
@@ -87,6 +91,7 @@ export const graph: SignatureDefinition<FromSchema<typeof graphSchema>> = {
     return {
       senderTimeoutMs: 10_000,
       presents: ({ method }) => method === "POST",
+      hideSecrets: (payload) => redactPayload(payload, [["value", "*", "clientState"]]),
       verify: ({ body }) => checkClientStates(parseObject(body.toString())["value"], secrets),
       handshake: (request, result) =>
         graphHandshake.answer(request, { result, options: {}, findSecret: () => undefined }),

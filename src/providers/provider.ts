@@ -54,6 +54,8 @@ export interface SignatureVerifier {
   allowsEmptyBody?: boolean;
   /** How long the sender waits for an answer, in milliseconds. */
   senderTimeoutMs?: number;
+  /** A copy of the payload without the secrets that this sender shows in it; the payload itself if there are none. */
+  hideSecrets?(payload: unknown): unknown;
   /** Signs a request as this sender would. Some senders sign in the body, which is then returned. */
   sign?(request: UnsignedRequest): SignedParts | Promise<SignedParts>;
 }
