@@ -1,17 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { MailError } from "../errors.ts";
 import { cleanLine } from "./message/text.ts";
-import { postForm } from "./oauth.ts";
+import { type OAuthClient, postForm } from "./oauth.ts";
 
-export interface DeviceCodeOptions {
+interface DeviceCodeOptions extends OAuthClient {
   /** Where the codes come from, https unless it is on this machine. */
   deviceUrl: string;
-  tokenUrl: string;
-  clientId: string;
-  /** Absent for a public client. */
-  clientSecret?: string;
-  /** Separated by spaces. */
-  scope?: string;
 }
 
 /** A consent that a person gives in a browser, on any device. */

@@ -13,15 +13,19 @@ export interface AccessTokens {
   forget(token: string): void;
 }
 
-export interface RefreshOptions {
+/** A client of an OAuth server. */
+export interface OAuthClient {
   /** https, unless it is on this machine. */
   tokenUrl: string;
   clientId: string;
   /** Absent for a public client. */
   clientSecret?: string;
-  refreshToken: string;
   /** Separated by spaces. */
   scope?: string;
+}
+
+interface RefreshOptions extends OAuthClient {
+  refreshToken: string;
 }
 
 /** How long a token is valid if the server does not say. */

@@ -45,7 +45,7 @@ type FetchText = (url: URL) => Promise<string>;
 export function createSnsVerifier({ topicArn, tolerance }: SnsOptions, fetchDocument: FetchText): SignatureVerifier {
   const topics = [topicArn].flat();
   const toleranceMs = parseDuration(tolerance);
-  const certificates = createCertificates(fetchDocument);
+  const getCertificate = createCertificates(fetchDocument);
   return {
     senderTimeoutMs: 15_000,
     presents: ({ headers }) => headers["x-amz-sns-message-type"] !== undefined,
@@ -59,7 +59,7 @@ export function createSnsVerifier({ topicArn, tolerance }: SnsOptions, fetchDocu
       if (!signature || text === undefined || hash === undefined || !url || time === undefined) return MALFORMED;
       // Before anything is fetched.
       if (!topics.includes(readText(message, "TopicArn"))) return WRONG;
-      const certificate = await certificates.get(url);
+      const certificate = await getCertificate(url);
       if (!certificate) return UNAVAILABLE;
       if (!verify(hash, Buffer.from(text), certificate.publicKey, signature)) return WRONG;
       return checkTime(time, receivedAt, toleranceMs);
@@ -132,24 +132,20 @@ const MAX_CERTIFICATES = 16;
 /** Strangers can name certificates that do not exist, and each is a request to AWS. */
 const MAX_FETCHES = 4;
 
-interface Certificates {
-  /** Undefined if it cannot be fetched now. */
-  get(url: URL): Promise<X509Certificate | undefined>;
-}
+/** Resolves to undefined if the certificate cannot be fetched now. */
+type GetCertificate = (url: URL) => Promise<X509Certificate | undefined>;
 
-function createCertificates(fetchDocument: FetchText): Certificates {
+function createCertificates(fetchDocument: FetchText): GetCertificate {
   const known = new Map<string, X509Certificate>();
   const inFlight = new Map<string, Promise<X509Certificate | undefined>>();
-  return {
-    async get({ origin, pathname }) {
-      const address = `${origin}${pathname}`;
-      const certificate = known.get(address);
-      if (certificate) return certificate;
-      if (!inFlight.has(address) && inFlight.size >= MAX_FETCHES) return undefined;
-      const fetching = inFlight.get(address) ?? load(address);
-      inFlight.set(address, fetching);
-      return fetching;
-    },
+  return async function getCertificate({ origin, pathname }) {
+    const address = `${origin}${pathname}`;
+    const certificate = known.get(address);
+    if (certificate) return certificate;
+    if (!inFlight.has(address) && inFlight.size >= MAX_FETCHES) return undefined;
+    const fetching = inFlight.get(address) ?? load(address);
+    inFlight.set(address, fetching);
+    return fetching;
   };
 
   async function load(address: string): Promise<X509Certificate | undefined> {

@@ -4,18 +4,13 @@ import { packageVersion } from "../../config/package.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { didYouMean } from "../../config/schema/problems.ts";
 import { ConfigError } from "../../errors.ts";
-import {
-  createMailPost,
-  createMailWatch,
-  type FolderStatus,
-  type Mailbox,
-  type MailState,
-  type MailWatch,
-  openMailStore,
-  type ProcessedMail,
-} from "../../mail/index.ts";
 import type { MailSource } from "../../mail/source.ts";
-import type { MailStore } from "../../mail/store.ts";
+import { type MailStore, openMailStore } from "../../mail/store.ts";
+import type { ProcessedMail } from "../../mail/watch/deliver.ts";
+import { createMailPost } from "../../mail/watch/post.ts";
+import type { Mailbox } from "../../mail/watch/service.ts";
+import type { FolderStatus, MailState } from "../../mail/watch/status.ts";
+import { createMailWatch, type MailWatch } from "../../mail/watch/watch.ts";
 import { openDrivers } from "../../program/drivers.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import { locateConfig, serviceAddress } from "../context.ts";

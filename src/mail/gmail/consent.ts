@@ -5,20 +5,16 @@ import { createServer, type Server } from "node:http";
 import { MailError } from "../../errors.ts";
 import { untilAborted } from "../../shared/async.ts";
 import { sameSecret } from "../../shared/secret.ts";
-import { createOAuthClient } from "./api.ts";
+import { createOAuthClient, type OAuthClientOptions } from "./api.ts";
 import { toMailError } from "./errors.ts";
 
 /** To read the mailbox and to pull its notifications. */
 const SCOPES = ["https://www.googleapis.com/auth/gmail.readonly", "https://www.googleapis.com/auth/pubsub"];
 
-export interface ConsentOptions {
-  /** Of an OAuth client of the type "Desktop app". */
-  clientId: string;
-  clientSecret?: string;
+/** The client must be of the type "Desktop app". */
+interface ConsentOptions extends Omit<OAuthClientOptions, "refreshToken" | "redirectUri"> {
   /** Preselected on Google's page. */
   user?: string;
-  authUrl?: string;
-  tokenUrl?: string;
 }
 
 export interface Consent {
