@@ -47,7 +47,14 @@ export function planCopy(
   }
   const folder = path.join(hooks.transformsDir, hook);
   const baseDir = path.dirname(target.file);
-  const readFile = (file: string): string => toFileReference(path.join(folder, file), baseDir);
+  /** Absolute, of the files that are another preset's. */
+  const shared = new Set<string>();
+  const readFile = (file: string): string => {
+    const source = path.join(read.folder, file);
+    const isShared = path.relative(read.folder, source).startsWith("..");
+    if (isShared) shared.add(source);
+    return toFileReference(path.join(folder, isShared ? path.basename(file) : file), baseDir);
+  };
 
   const mappings = mailboxesFor(read, hooks).flatMap((mailbox) => {
     const asUsed = { name, with: given, key: use?.key ?? "hooks.presets" };
@@ -64,6 +71,7 @@ export function planCopy(
   if (use) changes.unshift({ kind: "remove", path: use.at });
   const after = editConfig(target.file, target.text ?? "", changes);
   const newFiles = readFiles(read.folder, folder);
+  for (const file of shared) newFiles.set(path.join(folder, path.basename(file)), readText(file));
   const plan = { file: target.file, before: target.text, after, secretFiles: new Map<string, string>(), newFiles };
   return { plan, hook, mappings, replaces: use !== undefined };
 }
@@ -88,7 +96,11 @@ function readFiles(from: string, to: string): Map<string, string> {
   return new Map(
     files.map((file) => [
       file.startsWith(`samples${path.sep}`) ? `${to}.${file}` : path.join(to, file),
-      `${readFileSync(path.join(from, file), "utf8").trimEnd()}\n`,
+      readText(path.join(from, file)),
     ]),
   );
+}
+
+function readText(file: string): string {
+  return `${readFileSync(file, "utf8").trimEnd()}\n`;
 }
