@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { toSystemEvent } from "./actions/heartbeat.ts";
 import { HookError } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
@@ -48,7 +49,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     backlog.requireRoom();
     const program = current();
     const request = await toReplayRequest(event, findParser);
-    const resolution = await resolve(request, program);
+    const resolution = await resolve(request, program, async () => false);
     return commit(request, { ...resolution, idempotency: undefined }, program);
   }
 
@@ -57,13 +58,27 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     return journal.findReplay(idempotencyScope(request), request.idempotencyKey, fingerprintOf(request));
   }
 
-  async function resolve(request: HookRequest, { mappings, config, channels }: Program): Promise<Resolution> {
+  async function resolve(
+    request: HookRequest,
+    { mappings, config, channels }: Program,
+    isEcho = isDelivered,
+  ): Promise<Resolution> {
     try {
-      return await resolveRequest(request, { mappings, config, channels, run: sandbox.run });
+      return await resolveRequest(request, { mappings, config, channels, run: sandbox.run, isEcho });
     } catch (error) {
       if (error instanceof HookError) await record(request, error);
       throw error;
     }
+  }
+
+  /** A service may send its event before it answers the delivery, so a delivery that is being sent is waited for. */
+  async function isDelivered(messageId: string): Promise<boolean> {
+    for (let waitedMs = 0; waitedMs < ECHO_WAIT_MS; waitedMs += ECHO_STEP_MS) {
+      const wasSent = await journal.wasSent(messageId, Date.now() - ECHO_WINDOW_MS);
+      if (wasSent !== undefined) return wasSent;
+      await sleep(ECHO_STEP_MS);
+    }
+    return false;
   }
 
   async function commit(request: HookRequest, resolution: Resolution, { config }: Program): Promise<HttpResponse> {
@@ -109,6 +124,11 @@ function toAnswer(result: AcceptResult, resolution?: Resolution): HttpResponse {
   if (resolution?.reason !== undefined && resolution.mapping === undefined) response.headers["Hook-Skipped"] = "true";
   return response;
 }
+
+const ECHO_WINDOW_MS = 3_600_000;
+/** Senders wait three seconds for the answer. */
+const ECHO_WAIT_MS = 1000;
+const ECHO_STEP_MS = 50;
 
 /** How long a count of the journal is used, in milliseconds. */
 const MAX_AGE_MS = 500;

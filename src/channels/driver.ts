@@ -18,7 +18,10 @@ export interface ChannelDriver {
   measure?(text: string): number;
   /** Throws a permanent `DriverError` that shows the expected form when `to` cannot be a recipient. */
   checkRecipient(to: string): void;
-  /** Resolves when the service has accepted the message. Rejects with a `DriverError`. */
+  /**
+   * Resolves when the service has accepted the message, with the id that it gave, unique on the service: an event about it
+   * is recognised as an echo by this id. Rejects with a `DriverError`.
+   */
   send(message: OutgoingMessage, signal: AbortSignal): Promise<{ messageId?: string }>;
 }
 

@@ -63,7 +63,7 @@ export function createSlack(options: SlackOptions): ChannelDriver {
           unfurl_links: false,
           unfurl_media: false,
         });
-        return { messageId: answer.ts };
+        return { messageId: `${answer.channel}:${answer.ts}` };
       } catch (error) {
         throw signal.aborted ? toNoAnswer("Slack", error, signal) : toDriverError(error);
       }

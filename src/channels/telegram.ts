@@ -48,7 +48,7 @@ export function createTelegram(options: TelegramOptions): ChannelDriver {
         const api = await openApi(options, signal);
         // Without `parse_mode` the text is plain. A preview would fetch an untrusted link and show what it says.
         const sent = await api.sendMessage(to, text, { link_preview_options: { is_disabled: true } });
-        return { messageId: String(sent.message_id) };
+        return { messageId: `${sent.chat.id}:${sent.message_id}` };
       } catch (error) {
         throw toDriverError(error, signal);
       }

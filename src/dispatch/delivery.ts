@@ -33,13 +33,19 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   const { id: deliveryId, runId, eventId, text, partsSent } = delivery;
   const driver = requireDriver(route, context);
   const parts = context.split(text, { limit: driver.limit, measure: driver.measure?.bind(driver) });
+  let messageId: string | undefined;
   for (const [index, part] of parts.entries()) {
     if (index < partsSent) continue;
-    await sendPart({ to: route.to, text: part, idempotencyKey: `${deliveryId}:${index}` }, driver, context.signal);
+    messageId = await sendPart(
+      { to: route.to, text: part, idempotencyKey: `${deliveryId}:${index}` },
+      driver,
+      context.signal,
+    );
     const isLast = index === parts.length - 1;
-    if (!isLast && !(await journal.progressDelivery(delivery, index + 1, route))) return false;
+    if (!isLast && !(await journal.progressDelivery(delivery, { partsSent: index + 1, route, messageId })))
+      return false;
   }
-  const end = { state: "sent", at: Date.now(), route, partsSent: parts.length } as const;
+  const end = { state: "sent", at: Date.now(), route, partsSent: parts.length, messageId } as const;
   const isRecorded = await journal.finishDelivery(delivery, end);
   const fields = { deliveryId, runId, eventId, channel: route.channel, parts: parts.length };
   if (isRecorded) telemetry.step("info", "delivered", fields);
@@ -68,13 +74,19 @@ function requireDriver({ channel, to }: Route, context: DispatchContext): Channe
   return driver;
 }
 
-async function sendPart(message: OutgoingMessage, driver: ChannelDriver, signal: AbortSignal): Promise<void> {
-  await withTimeout((ended) => driver.send(message, ended), {
+/** Gives the id of the message, if the channel has one. */
+async function sendPart(
+  message: OutgoingMessage,
+  driver: ChannelDriver,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { messageId } = await withTimeout((ended) => driver.send(message, ended), {
     timeoutMs: SEND_TIMEOUT_MS,
     timeoutError: () =>
       new DriverError(`${driver.name} did not answer in ${SEND_TIMEOUT_MS / 1000} s`, { retryable: true }),
     signal,
   });
+  return messageId;
 }
 
 async function recordFailure(delivery: ClaimedDelivery, cause: unknown, context: DispatchContext): Promise<boolean> {

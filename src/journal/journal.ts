@@ -7,6 +7,7 @@ import type {
   DeadLetter,
   Delivery,
   DeliveryEnd,
+  DeliveryProgress,
   Entry,
   EventRecord,
   EventSummary,
@@ -92,10 +93,15 @@ export interface Journal {
   /** Claims up to `limit` deliveries that are due, oldest first, never two to one recipient. Each claim counts one attempt. */
   claimDeliveries(limit: number, now: number): Promise<ClaimedDelivery[]>;
   /** Records how many parts were sent, and where, so that a retry continues after them with the same recipient. */
-  progressDelivery(claim: Claim, partsSent: number, route?: Route): Promise<boolean>;
+  progressDelivery(claim: Claim, progress: DeliveryProgress): Promise<boolean>;
   retryDelivery(claim: Claim, dueAt: number, error: string): Promise<boolean>;
   /** `sent` makes its route the one used last. */
   finishDelivery(claim: Claim, end: DeliveryEnd): Promise<boolean>;
+  /**
+   * Whether a delivery sent the message with this id since a time, at most an hour ago. Undefined if no such id is known,
+   * but a delivery is being sent.
+   */
+  wasSent(messageId: string, since: number): Promise<boolean | undefined>;
   /** The route used last, on any channel or on this one. */
   lastRoute(channel?: ChannelName): Promise<Route | undefined>;
   /** The earliest time at which a claim may find something. Undefined if nothing is waiting for a time. */

@@ -202,8 +202,15 @@ export interface Route {
   to: string;
 }
 
+export interface DeliveryProgress {
+  partsSent: number;
+  route?: Route;
+  /** Of the last part that was sent, as the channel gave it. */
+  messageId?: string;
+}
+
 export type DeliveryEnd =
-  | { state: "sent"; at: number; route: Route; partsSent: number }
+  | ({ state: "sent"; at: number; route: Route } & DeliveryProgress)
   | { state: "failed"; at: number; route?: Route; error: string }
   /** There was no recipient; this is not a failure. */
   | { state: "skipped"; at: number; error: string };

@@ -24,6 +24,7 @@ const TEMPLATE_FIELDS = [
   "model",
   "thinking",
   "dedupe",
+  "echo",
 ] as const;
 export type TemplateField = (typeof TEMPLATE_FIELDS)[number];
 

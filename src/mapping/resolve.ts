@@ -24,15 +24,17 @@ import { type RunTransform, shareTimeLimit, transformDraft } from "./transform.t
 export interface ResolveOptions extends Pick<Terms, "config" | "channels"> {
   mappings: MappingIndex;
   run: RunTransform;
+  /** Whether the channel message with this id was sent by a delivery within the last hour. Absent: none was. */
+  isEcho?(messageId: string): Promise<boolean>;
 }
 
 /**
  * The whole mapping step: match → schema → forEach → template → transform → policy. Gives the actions of a request; none
- * if its mapping skips it. Waits for nothing but the transform, or a mail that is read. Throws a `HookError` for what the caller may know.
+ * if its mapping skips it. Waits for nothing but the transform, `isEcho`, or a mail that is read. Throws a `HookError` for what the caller may know.
  */
 export async function resolveRequest(
   request: HookRequest,
-  { mappings, config, channels, run }: ResolveOptions,
+  { mappings, config, channels, run, isEcho }: ResolveOptions,
 ): Promise<Resolution> {
   requireIdempotencyKey(request);
   const { hook } = request;
@@ -54,7 +56,7 @@ export async function resolveRequest(
     const read = await readPayload(request, mapping, config);
     if (mapping.check) requireValid(mapping.check, read.payload);
     const budget = createBudget(request.rawBody.length);
-    return await resolveItems({ mapping, request: read, config, channels, run, budget, log });
+    return await resolveItems({ mapping, request: read, config, channels, run, isEcho, budget, log });
   } catch (error) {
     throw withDetail(error, { mapping: mapping.source.id, log });
   }
@@ -78,10 +80,9 @@ async function readPayload(
 }
 
 /** Everything that is the same for all items of a request. */
-interface Job extends Pick<Terms, "config" | "channels"> {
+interface Job extends Pick<ResolveOptions, "config" | "channels" | "run" | "isEcho"> {
   mapping: CompiledMapping;
   request: HookRequest;
-  run: RunTransform;
   budget: Budget;
   log: LogLine[];
 }
@@ -132,6 +133,10 @@ async function resolveItem(item: Item, job: Job): Promise<ResolvedItem> {
   const event = filter.nameEvent(context, budget);
   const ignored = filter.findReason(event, context, budget);
   if (ignored !== undefined) return { event, actions: [], reason: ignored, warnings: [] };
+  const echo = mapping.templates.echo?.renderKey(context, budget);
+  if (echo && !echo.incomplete && (await job.isEcho?.(echo.text.trim()))) {
+    return { event, actions: [], reason: "it is the echo of a delivery", warnings: [] };
+  }
   const keys = renderKeys(mapping, context, budget);
   const sessionKey = keys.session?.incomplete ? undefined : keys.session?.text;
   const base = fillDraft({ ...renderDraft(mapping, context, budget), sessionKey }, request.hook);

@@ -45,7 +45,13 @@ async function addDone(journal: Journal): Promise<void> {
   const delivery = sampleDelivery(runId, { eventId });
   await journal.completeRun(run, sampleOutcome({ entries, deliveries: [delivery], model: "echo" }));
   const [claimed] = await journal.claimDeliveries(1, NOW + 10);
-  await journal.finishDelivery(claimed!, { state: "sent", at: NOW + 20, route: ROUTE, partsSent: 1 });
+  await journal.finishDelivery(claimed!, {
+    state: "sent",
+    at: NOW + 20,
+    route: ROUTE,
+    partsSent: 1,
+    messageId: "C1:1",
+  });
 }
 
 async function addDead(journal: Journal): Promise<void> {
@@ -61,7 +67,7 @@ async function addUndelivered(journal: Journal): Promise<void> {
   await journal.completeRun(run, sampleOutcome({ deliveries }));
   const [failed, sending] = await journal.claimDeliveries(2, NOW + 10);
   await journal.finishDelivery(failed!, { state: "failed", at: NOW + 20, error: "gone" });
-  await journal.progressDelivery(sending!, 1, { ...ROUTE, to: "C3" });
+  await journal.progressDelivery(sending!, { partsSent: 1, route: { ...ROUTE, to: "C3" } });
 }
 
 async function claimOne(journal: Journal, sessionKey: string): Promise<ClaimedRun> {

@@ -653,6 +653,10 @@ export interface MappingInput {
    */
   forEachNarrows?: boolean;
   /**
+   * Template of the id of the channel message that the event is about, as the channel gives it: of Slack C0123:1767603600.000100, of Telegram -100123:45, of others the message's own. If a delivery sent that message within the last hour, the event is skipped.
+   */
+  echo?: string;
+  /**
    * Template of the idempotency key; with forEach, of each item's. Empty, or without one of its values: none.
    */
   dedupe?: string;

@@ -1,5 +1,13 @@
 import { type ChannelName, DELIVERY_STATES } from "../../types.ts";
-import type { Claim, ClaimedDelivery, Delivery, DeliveryEnd, NewDelivery, Route } from "../journal.ts";
+import type {
+  Claim,
+  ClaimedDelivery,
+  Delivery,
+  DeliveryEnd,
+  DeliveryProgress,
+  NewDelivery,
+  Route,
+} from "../journal.ts";
 import { updateEventCounts } from "./accept.ts";
 import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
@@ -33,12 +41,13 @@ export function claimDeliveries(transaction: Transaction, limit: number, now: nu
 }
 
 export function progressDelivery(
-  { run }: Transaction,
+  transaction: Transaction,
   { id, token }: Claim,
-  partsSent: number,
-  route?: Route,
+  { partsSent, route, messageId }: DeliveryProgress,
 ): boolean {
-  return run(PROGRESS_DELIVERY, partsSent, route && JSON.stringify(route), id, token) > 0;
+  const isClaimed = transaction.run(PROGRESS_DELIVERY, partsSent, route && JSON.stringify(route), id, token) > 0;
+  if (isClaimed) rememberMessage(transaction, messageId, Date.now());
+  return isClaimed;
 }
 
 /** It stays the first to its recipient. */
@@ -52,11 +61,19 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   const routeText = route && JSON.stringify(route);
   const row = transaction.get(FINISH_DELIVERY, state, at, routeText, error, partsSent, id, token);
   if (!row) return false;
-  if (end.state === "sent") rememberRoute(transaction, end.route);
+  if (end.state === "sent") {
+    rememberRoute(transaction, end.route);
+    rememberMessage(transaction, end.messageId, at);
+  }
   const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
   if (promoted > 0) transaction.announce("delivery");
   updateEventCounts(transaction, row, { open: -1, lost: state === "failed" ? 1 : 0 });
   return true;
+}
+
+export function wasSent(database: Database, messageId: string, since: number): boolean | undefined {
+  if (database.get("SELECT 1 FROM sent_messages WHERE id = ? AND sent_at >= ?", messageId, since)) return true;
+  return database.get("SELECT 1 FROM deliveries WHERE state = 'sending' LIMIT 1") ? undefined : false;
 }
 
 export function lastRoute(database: Database, channel?: ChannelName): Route | undefined {
@@ -64,6 +81,10 @@ export function lastRoute(database: Database, channel?: ChannelName): Route | un
     ? database.get("SELECT channel, recipient FROM routes WHERE channel = ?", channel)
     : database.get("SELECT channel, recipient FROM routes ORDER BY seq DESC LIMIT 1");
   return row && toRoute(row);
+}
+
+function rememberMessage({ run }: Transaction, messageId: string | undefined, at: number): void {
+  if (messageId !== undefined) run("INSERT OR REPLACE INTO sent_messages (id, sent_at) VALUES (?, ?)", messageId, at);
 }
 
 /** Replacing creates a new row, so that the highest `seq` is the route used last. */

@@ -6,13 +6,17 @@ import { type Database, integer, type SqlRow, text } from "./database.ts";
 const BATCH = 100;
 const BATCH_BYTES = 4_000_000;
 const KEY_BATCH = 500;
+const HOUR_MS = 3_600_000;
 
 /** Most pages that one commit returns to the file system: about a megabyte. */
 const BATCH_PAGES = 256;
 
 export function sweep(database: Database, retention: Retention): boolean {
   const deleted =
-    sweepKeys(database, retention) + sweepEvents(database, retention) + sweepHeartbeats(database, retention.keepFrom);
+    sweepKeys(database, retention) +
+    sweepEvents(database, retention) +
+    sweepHeartbeats(database, retention.keepFrom) +
+    sweepSentMessages(database, retention.now);
   return deleted > 0 || freesPages(database);
 }
 
@@ -82,6 +86,15 @@ function deleteEntries(database: Database, condition: string, value: string | nu
     database.run("DELETE FROM sessions WHERE key = ? AND entries = 0", text(key));
   }
   return rows.length;
+}
+
+/** Echoes of older messages are not recognised. */
+function sweepSentMessages(database: Database, now: number): number {
+  return database.run(
+    `DELETE FROM sent_messages WHERE id IN
+       (SELECT id FROM sent_messages WHERE sent_at < ? ORDER BY sent_at LIMIT ${KEY_BATCH})`,
+    now - HOUR_MS,
+  );
 }
 
 /** Deletes a batch of keys that have expired or exceed `maxKeys`, except those of unfinished events. Gives how many. */

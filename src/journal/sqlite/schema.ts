@@ -186,6 +186,14 @@ const VERSION_2 = `
   UPDATE idempotency_keys SET scope = 'token:default' || substr(scope, 6) WHERE scope LIKE 'token %';
 `;
 
+const VERSION_3 = `
+  CREATE TABLE sent_messages (        -- of deliveries in the last hour
+    id TEXT PRIMARY KEY,              -- that the channel gave
+    sent_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sent_messages_age ON sent_messages (sent_at);
+`;
+
 /**
  * FULL: a commit returns once the write-ahead log is on disk. The cache size is in KiB. The limit, in bytes, is the size
  * that a log is truncated to after a burst.
@@ -199,6 +207,6 @@ const PRAGMAS = `
 
 export const JOURNAL_SCHEMA: Schema = {
   what: "journal",
-  migrations: [VERSION_1 + VERSION_1_TOTALS, VERSION_2],
+  migrations: [VERSION_1 + VERSION_1_TOTALS, VERSION_2, VERSION_3],
   pragmas: PRAGMAS,
 };

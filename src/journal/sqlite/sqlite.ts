@@ -9,7 +9,7 @@ import { acceptEvent, findReplay } from "./accept.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { type Database, isDiskFull, type Lock, openMigrated, takeLock, toUnavailable, transact } from "./database.ts";
 import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
-import { claimDeliveries, finishDelivery, lastRoute, progressDelivery, retryDelivery } from "./deliveries.ts";
+import { claimDeliveries, finishDelivery, lastRoute, progressDelivery, retryDelivery, wasSent } from "./deliveries.ts";
 import { listPendingSystemEvents, listTurns } from "./entries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import { acquireLease, endNode, endOtherNodes, releaseLease, renewNode } from "./leases.ts";
@@ -95,6 +95,7 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
     progressDelivery: write(progressDelivery),
     retryDelivery: write(retryDelivery),
     finishDelivery: write(finishDelivery),
+    wasSent: read(wasSent),
     lastRoute: read(lastRoute),
     nextDueAt: read(nextDueAt),
 

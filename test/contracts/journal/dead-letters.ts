@@ -134,7 +134,7 @@ function deadLetter(journal: Journal, runId: string): Promise<boolean> {
 async function addFailedDelivery(journal: Journal): Promise<{ id: string; eventId: string }> {
   const added = await addDelivery(journal);
   await journal.claimDeliveries(10, NOW + 10);
-  await journal.progressDelivery(claimOf(added.id), 1, ROUTE);
+  await journal.progressDelivery(claimOf(added.id), { partsSent: 1, route: ROUTE });
   await journal.finishDelivery(claimOf(added.id), { state: "failed", at: NOW + 20, error: "gone" });
   return added;
 }

@@ -50,7 +50,7 @@ export function describeDeliveries(open: OpenJournal): void {
       const journal = await start();
       const [first] = await addDeliveries(journal, [{}, {}]);
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.progressDelivery(claimOf(first!.id), 1, ROUTE);
+      await journal.progressDelivery(claimOf(first!.id), { partsSent: 1, route: ROUTE });
       await journal.retryDelivery(claimOf(first!.id), NOW + 500, "slow down");
 
       expect(await claimedIds(journal, 10)).toEqual([]);
@@ -76,7 +76,7 @@ export function describeDeliveries(open: OpenJournal): void {
       const journal = await start();
       const [first, second] = await addDeliveries(journal, [{}, {}]);
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.progressDelivery(claimOf(first!.id), 1);
+      await journal.progressDelivery(claimOf(first!.id), { partsSent: 1 });
       await journal.finishDelivery(claimOf(first!.id), { state: "failed", at: NOW + 20, error: "gone" });
       const [failed] = await journal.listDeliveries({ limit: 10, state: "failed" });
       expect(failed).toMatchObject({ id: first!.id, error: "gone", partsSent: 1 });
@@ -107,9 +107,25 @@ export function describeDeliveries(open: OpenJournal): void {
       await journal.finishDelivery(claimOf(delivery!.id), { state: "failed", at: NOW, error: "gone" });
       await journal.finishDelivery(claimOf(delivery!.id), SENT);
       await journal.retryDelivery(claimOf(delivery!.id), NOW, "late");
-      await journal.progressDelivery(claimOf(delivery!.id), 7);
+      await journal.progressDelivery(claimOf(delivery!.id), { partsSent: 7 });
       expect(await journal.listDeliveries({ limit: 1 })).toMatchObject([{ state: "failed", partsSent: 0 }]);
       expect(await journal.lastRoute()).toBeUndefined();
+    });
+
+    test("a message is known as sent by its id, for as long as it is asked for", async () => {
+      const journal = await start();
+      await addDeliveries(journal, [{}]);
+      expect(await journal.wasSent("C1:2", 0)).toBe(false);
+      const [claimed] = await journal.claimDeliveries(10, NOW + 10);
+      expect(await journal.wasSent("C1:1", 0)).toBeUndefined();
+      await journal.progressDelivery(claimed!, { partsSent: 1, route: ROUTE, messageId: "C1:1" });
+      expect(await journal.wasSent("C1:1", 0)).toBe(true);
+      expect(await journal.wasSent("C1:2", 0)).toBeUndefined();
+      await journal.finishDelivery(claimed!, { ...SENT, messageId: "C1:2" });
+      expect(await journal.wasSent("C1:2", NOW + 20)).toBe(true);
+      expect(await journal.wasSent("C1:2", NOW + 21)).toBe(false);
+      await journal.sweep({ now: NOW + 3_600_021, keepFrom: 0 });
+      expect(await journal.wasSent("C1:2", 0)).toBe(false);
     });
 
     test("the route used last is known overall and per channel", async () => {
@@ -136,7 +152,7 @@ export function describeDeliveries(open: OpenJournal): void {
       const first = await start(at);
       const [delivery] = await addDeliveries(first, [{}, {}]);
       await first.claimDeliveries(10, NOW + 10);
-      await first.progressDelivery(claimOf(delivery!.id), 1);
+      await first.progressDelivery(claimOf(delivery!.id), { partsSent: 1 });
       await first.close();
       const second = await start(at);
       expect(await second.claimDeliveries(10, NOW + 10)).toMatchObject([

@@ -57,13 +57,13 @@ export function describeLeases(open: OpenJournal): void {
       const [current] = await b.claimDeliveries(1, NOW + 10);
       const before = await b.listDeliveries({ limit: 1 });
 
-      expect(await a.progressDelivery(old, 7, ROUTE)).toBe(false);
+      expect(await a.progressDelivery(old, { partsSent: 7, route: ROUTE })).toBe(false);
       expect(await a.retryDelivery(old, NOW, "late")).toBe(false);
       expect(await a.finishDelivery(old, { state: "sent", at: NOW, route: ROUTE, partsSent: 1 })).toBe(false);
 
       expect(await b.listDeliveries({ limit: 1 })).toEqual(before);
       expect(await b.lastRoute()).toBeUndefined();
-      expect(await b.progressDelivery(current!, 1, ROUTE)).toBe(true);
+      expect(await b.progressDelivery(current!, { partsSent: 1, route: ROUTE })).toBe(true);
     });
 
     test("a claim of an earlier attempt on the same node is lost too", async () => {
@@ -98,7 +98,7 @@ export function describeLeases(open: OpenJournal): void {
     test("returns its work to the others when it ends, attempts and sent parts kept", async () => {
       const [a, b] = await startTwo();
       const delivery = await claimDelivery(a);
-      await a.progressDelivery(delivery, 1, ROUTE);
+      await a.progressDelivery(delivery, { partsSent: 1, route: ROUTE });
       const run = await claimRun(a);
       expect(await takeOver(a, b)).toEqual({ runs: 1, deliveries: 1 });
       expect(await b.claimRuns(10, NOW)).toMatchObject([{ id: run.id, attempts: 2 }]);
