@@ -133,8 +133,9 @@ function insertItem(document: Json5Document, node: Container, index: number, ren
   if (neighbour === undefined) return [insertFirst(document, node, renderItem)];
   const { from, to } = rangeOf(neighbour);
   const hasOwnLine = lineBefore(text, from).trim() === "";
-  const indent = hasOwnLine ? indentOf(text, from) : undefined;
-  const item = renderItem(indent);
+  const indent = indentOf(text, from);
+  const beside = hasOwnLine ? undefined : renderItem(undefined);
+  const item = beside !== undefined && beside.length <= MAX_BESIDE ? beside : renderItem(indent);
   if (index < items.length) return [insertion(from, hasOwnLine ? `${item},\n${indent}` : `${item}, `)];
 
   const comma = commaAfter(document, neighbour)?.to;
@@ -221,6 +222,8 @@ function isComment({ type }: Token): boolean {
 
 /** A longer list is written over several lines. */
 const MAX_LIST_LENGTH = 80;
+/** A longer item is written over several lines, even beside others. */
+const MAX_BESIDE = 200;
 
 function render(value: unknown, style: Style, indent: string | undefined): string {
   if (typeof value === "string") return quote(value, style);
