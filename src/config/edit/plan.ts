@@ -68,6 +68,15 @@ export function planBasics(target: Target, secretFiles: Map<string, string>): Ch
   return changes;
 }
 
+/** A plan with these changes and files. Throws a `ConfigError` if the configuration cannot be edited. */
+export function planChanges(
+  { file, text }: Target,
+  changes: readonly Change[],
+  files: Pick<ConfigPlan, "secretFiles" | "newFiles">,
+): ConfigPlan {
+  return { file, before: text, after: editConfig(file, text ?? "", changes), ...files };
+}
+
 /** Whether nothing is left to write. */
 export function isDone({ before, after, secretFiles }: ConfigPlan): boolean {
   return before === after && [...secretFiles].every(([file, text]) => isWritten(file, text));

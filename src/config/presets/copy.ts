@@ -2,8 +2,8 @@ import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
 import { readOwn } from "../../shared/json.ts";
-import { type Change, editConfig } from "../edit/edit-config.ts";
-import { type ConfigPlan, type Target, toFileReference } from "../edit/plan.ts";
+import type { Change } from "../edit/edit-config.ts";
+import { type ConfigPlan, planChanges, type Target, toFileReference } from "../edit/plan.ts";
 import { trimSlashes } from "../resolve.ts";
 import type { ResolvedConfig } from "../types.ts";
 import { readPreset } from "./file.ts";
@@ -69,10 +69,9 @@ export function planCopy(
 
   const changes: Change[] = mappings.map((value) => ({ kind: "append", path: ["hooks", "mappings"], value }));
   if (use) changes.unshift({ kind: "remove", path: use.at });
-  const after = editConfig(target.file, target.text ?? "", changes);
   const newFiles = readFiles(read.folder, folder);
   for (const file of shared) newFiles.set(path.join(folder, path.basename(file)), readText(file));
-  const plan = { file: target.file, before: target.text, after, secretFiles: new Map<string, string>(), newFiles };
+  const plan = planChanges(target, changes, { secretFiles: new Map(), newFiles });
   return { plan, hook, mappings, replaces: use !== undefined };
 }
 

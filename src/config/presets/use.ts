@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
 import { readOwn, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
-import { editConfig } from "../edit/edit-config.ts";
-import { type ConfigPlan, isReference, planBasics, type Target, toFileReference } from "../edit/plan.ts";
+import { type ConfigPlan, isReference, planBasics, planChanges, type Target, toFileReference } from "../edit/plan.ts";
 import { trimSlashes } from "../resolve.ts";
 
 /** A use of a preset as it is written, with its references. */
@@ -66,8 +65,7 @@ export function planUse(target: Target, { name, options }: WantedPreset): Config
   const entry = given.length === 0 ? name : { use: name, with: Object.fromEntries(given.map(store)) };
   const basics = planBasics(target, secretFiles);
   const changes = [...basics, { kind: "append", path: ["hooks", "presets"], value: entry } as const];
-  const after = editConfig(target.file, target.text ?? "", changes);
-  return { file: target.file, before: target.text, after, secretFiles };
+  return planChanges(target, changes, { secretFiles });
 }
 
 /** A secret that a person can paste anywhere. */

@@ -1,5 +1,5 @@
-import { diffValues, editConfig } from "../../config/edit/edit-config.ts";
-import { type ConfigPlan, planBasics, type Target } from "../../config/edit/plan.ts";
+import { diffValues } from "../../config/edit/edit-config.ts";
+import { type ConfigPlan, planBasics, planChanges, type Target } from "../../config/edit/plan.ts";
 import { readConfigText } from "../../config/load.ts";
 import { findUses } from "../../config/presets/use.ts";
 import { ConfigError } from "../../errors.ts";
@@ -64,12 +64,7 @@ export function planSetup(target: Target, { mailbox, name, source, settings, sec
     if (!Array.isArray(hooks["mail"])) changes.push({ kind: "wrap", path: MAIL });
     changes.push({ kind: "append", path: MAIL, value: wanted });
   }
-  return {
-    file: target.file,
-    before: target.text,
-    after: editConfig(target.file, target.text ?? "", changes),
-    secretFiles: files,
-  };
+  return planChanges(target, changes, { secretFiles: files });
 }
 
 /** How long a login may take. */
