@@ -33,7 +33,7 @@ test.each<[MappingInput["auth"], string]>([
     { scheme: "github", secret: "the-token-of-the-gateway" },
     `${AUTH}.secret: must not be the same as gateway.auth.token`,
   ],
-  [{ scheme: "githubb", secret: SECRET }, `${AUTH}.scheme: must be one of`],
+  [{ scheme: "githubb", secret: SECRET }, `${AUTH}.scheme: is unknown; did you mean "github"?`],
   [{ scheme: "github", secret: SECRET, secrt: SECRET }, `${AUTH}.secrt: unknown key "secrt"; did you mean "secret"?`],
 ])("%j is refused", async (auth, problem) => {
   const { errors } = await findProblems(withAuth(auth));
