@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 import { addComments } from "../../config/edit/comments.ts";
@@ -9,9 +9,7 @@ import { replaceFile } from "../../config/edit/replace-file.ts";
 import { convertOpenClaw } from "../../config/import/openclaw.ts";
 import { parseSource } from "../../config/parse/source.ts";
 import { ConfigError } from "../../errors.ts";
-import { readPath } from "../../shared/json.ts";
-import { compileTransform } from "../../transforms/compile.ts";
-import { findLacking } from "../../transforms/lacking.ts";
+import { readOpenClawTransforms } from "../../transforms/openclaw.ts";
 import { locateNewConfig, readInput, withProgram } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 
@@ -45,7 +43,7 @@ async function importOpenClaw(named: string | undefined, flags: ImportFlags, io:
   const written = parseSource(from, (await readInput(from, io)).toString("utf8")).value;
   const target = { ...readTarget(file, io.env), text: undefined, written: {} };
   const { config, decisions, changes, secretFiles: given } = convertOpenClaw(written, target);
-  const transforms = await readTransforms(written, from, path.join(path.dirname(file), "transforms"));
+  const transforms = await readOpenClawTransforms(written, from, path.join(path.dirname(file), "transforms"));
   decisions.push(...transforms.decisions);
 
   const basicFiles = new Map<string, string>();
@@ -86,42 +84,4 @@ async function findProblems(file: string, io: CliIo): Promise<[string, string][]
     if (!(error instanceof ConfigError)) throw error;
     return error.problems.map(({ key = "", message }) => [key, `webhooks check: ${message}`]);
   }
-}
-
-/** The modules of the mappings with their own imports, and what each uses that the sandbox lacks. */
-async function readTransforms(
-  written: unknown,
-  from: string,
-  to: string,
-): Promise<{ files: Map<string, string>; decisions: [string, string][] }> {
-  const files = new Map<string, string>();
-  const decisions: [string, string][] = [];
-  const { transformsDir = "", mappings } = Object(readPath(written, ["hooks"]));
-  const folder = path.resolve(path.dirname(from), "hooks", "transforms", String(transformsDir));
-  const root = existsSync(folder) ? realpathSync(folder) : folder;
-  for (const [index, mapping] of (Array.isArray(mappings) ? mappings : []).entries()) {
-    const module = readPath(mapping, ["transform", "module"]);
-    if (typeof module !== "string") continue;
-    const spec = { file: path.resolve(root, module), root, timeoutMs: 1000, memoryMb: 64, secrets: {} };
-    const compiled = await compileTransform({ ...spec, isolation: "request" });
-    const inputs = (compiled.bundle ?? compiled).inputs.filter((input) => existsSync(input));
-    const own = inputs.filter((input) => isWithinFolder(input, root));
-    const sources = own.map(
-      (input) => [path.join(to, path.relative(root, input)), readFileSync(input, "utf8")] as const,
-    );
-    for (const [name, source] of sources) files.set(name, source);
-    const lacking = [
-      ...compiled.problems.map(({ message }) => message.replace(/\.$/, "")),
-      ...findLacking(compiled.bundle?.code ?? sources.map(([, source]) => source).join("\n")),
-      ...(own.length < inputs.length ? ["packages: install them beside the configuration"] : []),
-    ];
-    const sentence = `${module} uses what the sandbox does not have: ${lacking.join("; ")}.`;
-    if (lacking.length > 0) decisions.push([`hooks.mappings[${index}].transform`, sentence]);
-  }
-  return { files, decisions };
-}
-
-function isWithinFolder(file: string, folder: string): boolean {
-  const relative = path.relative(folder, file);
-  return !relative.startsWith("..") && !path.isAbsolute(relative) && !relative.split(path.sep).includes("node_modules");
 }
