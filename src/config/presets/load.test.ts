@@ -255,6 +255,14 @@ describe("a preset's own mistakes", () => {
     ]);
   });
 
+  test("a parameter that a field needs is missed at its own key", async () => {
+    const parameters = { module: { type: "string" } };
+    const root = presetsFolder(
+      Object.assign({}, MAIL, { parameters, mappings: [{ transform: { module: { $param: "module" } } }] }),
+    );
+    expect(await errors({ presets: [MAIL.name] }, root)).toEqual(["hooks.presets[0].with.module: is required"]);
+  });
+
   test("a file that is no preset", async () => {
     const root = presetsFolder({ name: "bad" });
     await expect(load({ presets: ["bad"] }, root)).rejects.toThrow(/preset\.json:1:1 description: is required/);
