@@ -66,7 +66,20 @@ export function redact(values: Record<string, string>): Record<string, string> {
   );
 }
 
+/** The same names come with every request, and the expressions are slow. */
+const knownNames = new Map<string, boolean>();
+const MAX_KNOWN_NAMES = 500;
+const MAX_KNOWN_LENGTH = 64;
+
 function isSecretName(name: string): boolean {
+  const known = knownNames.get(name);
+  if (known !== undefined) return known;
+  const isSecret = looksSecret(name);
+  if (knownNames.size < MAX_KNOWN_NAMES && name.length <= MAX_KNOWN_LENGTH) knownNames.set(name, isSecret);
+  return isSecret;
+}
+
+function looksSecret(name: string): boolean {
   // The escapes of an address are separators too.
   const words = name.replace(/%[\da-f]{2}/gi, "-").replace(/([a-z\d])(?=[A-Z])/g, "$1-");
   const kebab = words.toLowerCase().replace(/[^a-z\d]+/g, "-");
