@@ -34,7 +34,7 @@ async function watchBacklog(dovecot: Dovecot, mails: number): Promise<number> {
   const startedAt = Date.now();
   for (;;) {
     const { mail } = await watcher.api("/api/status");
-    const [{ posted, lastMailAt }] = mail.folders;
+    const [{ posted, lastMailAt }] = mail[0].folders;
     if (posted >= mails) {
       await watcher.close();
       return (Date.parse(lastMailAt) - startedAt) / 1000;
