@@ -10,7 +10,7 @@ import { compile, type JSONSchema } from "json-schema-to-typescript";
 import { builtInDrivers } from "../src/config/plugins.ts";
 import { assembleAuth, assembleSchema } from "../src/config/schema/assemble.ts";
 import { findPresets } from "../src/config/presets/file.ts";
-import { writePresetPage } from "../src/config/presets/page.ts";
+import { writePresetIndex, writePresetPage } from "../src/config/presets/page.ts";
 import { readSchema } from "../src/config/schema/validator.ts";
 import { writeLookAlikes } from "./look-alikes.ts";
 import { withPresets } from "./presets.ts";
@@ -26,6 +26,7 @@ const outputs = [
   { file: "src/config/schema/generated.ts", text: await writeConfigTypes() },
   { file: "transforms/hookline.d.ts", text: await writeAuthorTypes() },
   { file: "src/boundary/look-alikes.generated.ts", text: writeLookAlikes() },
+  { file: "docs/presets/README.md", text: `${NOTE}\n${writePresetIndex(findPresets())}` },
   ...findPresets().map((name) => ({ file: `docs/presets/${name}.md`, text: `${NOTE}\n${writePresetPage(name)}` })),
   ...Object.entries(writeReference(configSchema, authSchema)).map(([file, text]) => ({ file, text })),
 ];

@@ -11,6 +11,16 @@ export function writePresetPage(name: string, root?: string): string {
   return `${[page, ...writeEvents(read), ...writeOptions(read), ...writeExample(read)].join("\n\n")}\n`;
 }
 
+/** All presets on one page as Markdown: what each does, and the message of one of its samples. */
+export function writePresetIndex(names: string[]): string {
+  const sections = names.flatMap((name) => {
+    const read = readPreset(name);
+    const [, , message = ""] = writeExample(read);
+    return [`## [${name}](${name}.md)`, read.preset.description, message];
+  });
+  return `${["# Presets", "What each preset does, and the message of one of its samples.", ...sections].join("\n\n")}\n`;
+}
+
 /**
  * What to do at the sender: the steps of the section "Connect it" of a preset's page, with the hook's URL and, if there is one,
  * the file with the secret. Steps that make a secret or change the configuration are left out.
