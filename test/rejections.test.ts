@@ -62,7 +62,7 @@ test("refused requests are listed, newest first, without bodies and header value
   expect((await service.post("github", {})).status).toBe(401);
 });
 
-test("a sender all of whose times are off alike is told from others", async () => {
+test("a sender whose times are all off by the same amount is named", async () => {
   expect(await post("slack", signSlack(412))).toBe(401);
   expect((await list("?limit=1"))[0]).toMatchObject({ reason: "expired" });
   expect((await list("?limit=1"))[0]).not.toHaveProperty("hint");

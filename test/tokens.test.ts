@@ -60,7 +60,7 @@ test("a rotation under load refuses no request and takes no repeat for a new one
   const withSecrets = (...secret: string[]) => ({ hooks: { ...HOOKS, tokens: { ci: { secret } } } });
   const statuses = new Set<number>();
   const repeats = new Set<string>();
-  /** Sends new requests and repeats of one until it is told to stop. */
+  /** Sends new requests and repeats of one until it is stopped. */
   function keepSending(secret: string): () => Promise<unknown> {
     const state = { isRunning: true };
     const loops = [undefined, "k-1"].map(async (key) => {
