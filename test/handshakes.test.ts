@@ -1,11 +1,11 @@
-import { createHmac, generateKeyPairSync, sign } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MappingInput } from "../src/config/schema/generated.ts";
-import { createVerifier } from "./support/signatures.ts";
+import { createDiscord, createVerifier } from "./support/signatures.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
 
 const SECRET = "a-signing-secret-of-good-length";
-const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+const discord = await createDiscord();
 const AUTHS = {
   slack: { secret: SECRET },
   meta: { secret: SECRET, verifyToken: "the-verify-token-of-meta" },
@@ -15,7 +15,7 @@ const AUTHS = {
   notion: { secret: SECRET },
   asana: { secret: SECRET },
   trello: { secret: SECRET, url: "https://hooks.example.com/hooks/trello" },
-  discord: { secret: publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex") },
+  discord: { secret: discord.publicKey },
 };
 
 let service: Service;
@@ -110,10 +110,8 @@ test("a replay does not run the body of a handshake, which anyone could have sen
 });
 
 test("Discord's probes with wrong signatures get 401, and do not lock it out", async () => {
-  const signed = (body: string, message = body) => {
-    const timestamp = String(Math.floor(Date.now() / 1000));
-    const signature = sign(null, Buffer.from(timestamp + message), privateKey).toString("hex");
-    const headers = { "x-signature-ed25519": signature, "x-signature-timestamp": timestamp };
+  const signed = async (body: string, message = body) => {
+    const { headers } = await discord.sign({ method: "POST", url: "", body: Buffer.from(message), now: Date.now() });
     return ask("discord", { method: "POST", headers: { "content-type": "application/json", ...headers }, body });
   };
   for (let probe = 0; probe < 25; probe++) {

@@ -1,15 +1,10 @@
 /** Runs every example payload that GitHub publishes through the preset. */
-import { createRequire } from "node:module";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { AgentAction, Resolution } from "../../src/types.ts";
+import { githubExamples } from "../support/github.ts";
 import { usePreset } from "../support/preset.ts";
 
-interface Example {
-  name: string;
-  examples: Record<string, unknown>[];
-}
-const published: Example[] = createRequire(import.meta.url)("@octokit/webhooks-examples");
-const examples = published.flatMap(({ name, examples: payloads }) =>
+const examples = githubExamples.flatMap(({ name, examples: payloads }) =>
   payloads.map((payload, index) => ({ title: `${name} ${index}`, name, payload })),
 );
 

@@ -1,10 +1,10 @@
-import { createHmac, generateKeyPairSync, sign } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Service, startService } from "../support/service.ts";
+import { createSendGrid } from "../support/signatures.ts";
 
 const MAILGUN_KEY = "the-signing-key-of-the-account";
-const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-const SENDGRID_KEY = publicKey.export({ type: "spki", format: "der" }).toString("base64");
+const sendGrid = await createSendGrid();
 
 let service: Service;
 beforeAll(async () => {
@@ -12,7 +12,7 @@ beforeAll(async () => {
   const presets = [
     { use: "postmark", with: { ...common, secret: "postmark:password" } },
     { use: "mailgun", with: { ...common, secret: MAILGUN_KEY } },
-    { use: "sendgrid", with: { ...common, secret: SENDGRID_KEY } },
+    { use: "sendgrid", with: { ...common, secret: sendGrid.publicKey } },
   ];
   service = await startService({ config: { hooks: { presets } } });
 });
@@ -67,13 +67,7 @@ test("SendGrid: a form whose fields have different charsets", async () => {
     ([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
   );
   const body = Buffer.from(`${parts.join("")}--b--\r\n`, "latin1");
-  const timestamp = String(Math.floor(Date.now() / 1000));
-  const signature = sign("sha256", Buffer.concat([Buffer.from(timestamp), body]), privateKey).toString("base64");
-  const headers = {
-    "content-type": "multipart/form-data; boundary=b",
-    "x-twilio-email-event-webhook-signature": signature,
-    "x-twilio-email-event-webhook-timestamp": timestamp,
-  };
-  await post("sendgrid", { headers, body });
+  const signed = await sendGrid.sign({ method: "POST", url: "", body, now: Date.now() });
+  await post("sendgrid", { headers: { "content-type": "multipart/form-data; boundary=b", ...signed.headers }, body });
   expect(await toTurn("sendgrid")).toMatch(/Subject: Grüße.*Where is it\?/);
 });

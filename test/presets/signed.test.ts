@@ -4,15 +4,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findSamples, type Sample } from "../../src/cli/samples/sample.ts";
 import { readConfig } from "../../src/config/load.ts";
 import { PRESETS_FOLDER } from "../../src/config/presets/file.ts";
-import { providers } from "../../src/providers/index.ts";
 import type { SignedParts } from "../../src/providers/provider.ts";
 import { isObject } from "../../src/shared/json.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
 import { type Service, startService } from "../support/service.ts";
+import { createVerifier } from "../support/signatures.ts";
 
 const SECRET = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/** Those whose bodies are no JSON, or that only the sender can sign: they have tests of their own. */
+/** Their bodies are not JSON, or only the sender can sign them. They have their own tests. */
 const OTHERS = ["mail", "discord", "graph", "mailgun", "postmark", "sendgrid", "twilio"];
 /** Answered before any mapping. */
 const HANDSHAKES = ["calendar/sync", "github/ping", "notion/verification", "slack/url-verification"];
@@ -63,13 +62,10 @@ async function post(name: string, { file }: Sample, secret: string): Promise<Res
 
 async function signAs(name: string, body: Buffer, secret: string): Promise<SignedParts> {
   const { scheme = "", ...options } = (await auths).get(name) ?? {};
-  const verifier = await providers[scheme]?.create(
-    { ...options, secret },
-    { name: scheme, baseDir: "/", log: silentLog },
-  );
+  const verifier = await createVerifier(scheme, { ...options, secret });
   const url = `https://hooks.example.com/hooks/${name}`;
   const now = Date.now();
-  const signed = await verifier?.sign?.({ method: "POST", url, body, contentType: "application/json", now });
+  const signed = await verifier.sign?.({ method: "POST", url, body, contentType: "application/json", now });
   if (!signed) throw new Error(`${scheme} cannot be signed`);
   return signed;
 }

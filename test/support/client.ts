@@ -57,7 +57,7 @@ export function createClient(url: string, tokens: { hookToken: string; gatewayTo
     },
     async settled(eventId) {
       let event: Json;
-      const what = (): string => `an event to be carried out: ${JSON.stringify(event, undefined, 2)}`;
+      const what = (): string => `an event to be executed: ${JSON.stringify(event, undefined, 2)}`;
       await waitFor(async () => {
         event = await api(`/api/events/${eventId}`);
         return event.status !== "accepted";
@@ -82,7 +82,7 @@ export async function waitFor<Result>(
     const result = await ask();
     if (result !== undefined && result !== null && result !== false) return result;
     if (performance.now() > deadline) {
-      throw new Error(`waited ${PATIENCE_MS} ms in vain for ${typeof what === "string" ? what : what()}`);
+      throw new Error(`waited ${PATIENCE_MS} ms for ${typeof what === "string" ? what : what()}`);
     }
     await sleep(15);
   }

@@ -6,7 +6,6 @@ import { createParsers } from "../../src/ingress/parse-body.ts";
 import type { IngressProgram } from "../../src/ingress/serve-hook.ts";
 import { createServer, type IngressOptions, type IngressServer } from "../../src/ingress/server.ts";
 import { createRejectionLog } from "../../src/operator/rejections.ts";
-
 import { silentTelemetry, withLog } from "../../src/telemetry/telemetry.ts";
 import type { HookRequest } from "../../src/types.ts";
 
