@@ -169,10 +169,10 @@ export const EVENT_STATUSES = ["accepted", "skipped", "rejected", "done", "faile
  */
 export type EventStatus = (typeof EVENT_STATUSES)[number];
 
-export const RUN_STATES = ["ready", "queued", "running", "done", "dead", "dropped"] as const;
+export const RUN_STATES = ["ready", "queued", "running", "held", "done", "dead", "dropped"] as const;
 /**
- * ready: starts once it is due · queued: behind another run of its session · running · done · dead: failed permanently ·
- * dropped: dead, and dismissed by an operator.
+ * ready: starts once it is due · queued: behind another run of its session · running · held: does not start until it is
+ * released, and its session waits behind it · done · dead: failed permanently · dropped: dead, and dismissed by an operator.
  */
 export type RunState = (typeof RUN_STATES)[number];
 

@@ -77,6 +77,10 @@ export interface Journal {
   retryRun(claim: Claim, dueAt: number, error: string): Promise<boolean>;
   /** Undoes the claim of an interrupted run, its attempt included. */
   releaseRun(claim: Claim): Promise<boolean>;
+  /** Undoes the claim, its attempt included. The run is not claimed until it is released; its session waits behind it. */
+  holdRun(claim: Claim, reason: string): Promise<boolean>;
+  /** Lets held runs start, all or those with this reason. Gives how many. */
+  releaseHeld(filter?: { reason?: string }): Promise<number>;
   /** Ends a run that failed permanently; the next of its session can start. The event is dead once nothing of it is left. */
   deadLetterRun(claim: Claim, failure: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<boolean>;
 
@@ -84,7 +88,12 @@ export interface Journal {
   pendingSystemEvents(limit?: number): Promise<Entry[]>;
   /** Records a heartbeat's turn and consumes the system events it was given. False if the lease is lost. */
   completeHeartbeat(
-    run: { id: string; startedAt: number; consumedSeqs: number[]; lease: Lease },
+    run: {
+      id: string;
+      startedAt: number;
+      consumedSeqs: number[];
+      lease: Lease;
+    },
     outcome: TurnOutcome,
   ): Promise<boolean>;
   /** Records that a heartbeat failed; its system events stay pending. */

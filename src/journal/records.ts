@@ -155,6 +155,8 @@ export interface Run {
   /** What later events added to the action's message, in order. Only on claimed runs and in an event's record. */
   joined?: { messages: string[]; leftOut: number };
   state: RunState;
+  /** Why it is held. */
+  holdReason?: string;
   /** Includes the current one while running. */
   attempts: number;
   createdAt: number;

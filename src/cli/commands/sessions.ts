@@ -20,7 +20,7 @@ export function addSessions(program: Command, io: CliIo): void {
 
   const runs = program.command("runs").description("Read the agents' turns.");
   addListOptions(runs.command("list").description("List agent turns with their replies, newest first."))
-    .option("--state <state>", "only ready, queued, running, done, dead or dropped runs")
+    .option("--state <state>", "only ready, queued, running, held, done, dead or dropped runs")
     .action((flags: ListFlags & { state?: string }) => listRuns(flags, io));
 }
 

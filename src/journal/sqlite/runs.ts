@@ -39,6 +39,17 @@ export function releaseRun(transaction: Transaction, { id, token }: Claim): bool
   return transaction.run(RELEASE_RUN, id, token) > 0;
 }
 
+export function holdRun(transaction: Transaction, { id, token }: Claim, reason: string): boolean {
+  return transaction.run(HOLD_RUN, reason, id, token) > 0;
+}
+
+/** Each is the first of its session, and was due when it was claimed. */
+export function releaseHeld(transaction: Transaction, { reason }: { reason?: string } = {}): number {
+  const released = transaction.run(RELEASE_HELD, reason);
+  if (released > 0) transaction.announce("run");
+  return released;
+}
+
 interface End {
   state: "done" | "dead";
   finishedAt: number;
@@ -66,6 +77,14 @@ const RETRY_RUN = `
 
 const RELEASE_RUN = `
   UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND claims = ? AND state = 'running'`;
+
+const HOLD_RUN = `
+  UPDATE runs SET state = 'held', hold_reason = ?, attempts = attempts - 1
+  WHERE id = ? AND claims = ? AND state = 'running'`;
+
+const RELEASE_HELD = `
+  UPDATE runs SET state = 'ready', hold_reason = NULL
+  WHERE state = 'held' AND (?1 IS NULL OR hold_reason = ?1)`;
 
 /* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
 
@@ -103,7 +122,16 @@ const INSERT_HEARTBEAT = `
 type Outcome = Pick<Run, "reply" | "model" | "usage" | "warnings">;
 
 function toEnd({ finishedAt, reply, model, usage, warnings }: TurnOutcome): End {
-  return { state: "done", finishedAt, outcome: JSON.stringify({ reply, model, usage, warnings } satisfies Outcome) };
+  return {
+    state: "done",
+    finishedAt,
+    outcome: JSON.stringify({
+      reply,
+      model,
+      usage,
+      warnings,
+    } satisfies Outcome),
+  };
 }
 
 /** Rows for `toRun`. */
@@ -119,6 +147,7 @@ export function toRun(row: SqlRow): Run {
     sessionKey: text(row.session_key),
     action: row.action === null ? undefined : JSON.parse(text(row.action)),
     state: oneOf(RUN_STATES, row.state),
+    holdReason: optional(text, row.hold_reason),
     attempts: integer(row.attempts),
     createdAt: integer(row.created_at),
     dueAt: integer(row.due_at),
@@ -143,5 +172,8 @@ function listJoined(database: Database, runSeq: number): Run["joined"] {
     `SELECT message FROM joined_events WHERE run_seq = ? AND place <= ${MAX_JOINED_MESSAGES} ORDER BY place`,
     runSeq,
   );
-  return { messages: rows.map((row) => text(row.message)), leftOut: integer(last?.place) - rows.length };
+  return {
+    messages: rows.map((row) => text(row.message)),
+    leftOut: integer(last?.place) - rows.length,
+  };
 }

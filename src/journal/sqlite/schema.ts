@@ -194,6 +194,10 @@ const VERSION_3 = `
   CREATE INDEX sent_messages_age ON sent_messages (sent_at);
 `;
 
+const VERSION_4 = `
+  ALTER TABLE runs ADD COLUMN hold_reason TEXT;    -- of a held run
+`;
+
 /**
  * FULL: a commit returns once the write-ahead log is on disk. The cache size is in KiB. The limit, in bytes, is the size
  * that a log is truncated to after a burst.
@@ -207,6 +211,6 @@ const PRAGMAS = `
 
 export const JOURNAL_SCHEMA: Schema = {
   what: "journal",
-  migrations: [VERSION_1 + VERSION_1_TOTALS, VERSION_2, VERSION_3],
+  migrations: [VERSION_1 + VERSION_1_TOTALS, VERSION_2, VERSION_3, VERSION_4],
   pragmas: PRAGMAS,
 };

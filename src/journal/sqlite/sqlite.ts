@@ -15,7 +15,16 @@ import { createGroupCommit, type GroupCommit, type Transaction } from "./group-c
 import { acquireLease, endNode, endOtherNodes, releaseLease, renewNode } from "./leases.ts";
 import { getEvent, getSession, listDeliveries, listEvents, listRuns, listSessions, readStats } from "./reads.ts";
 import { sweep } from "./retention.ts";
-import { completeHeartbeat, completeRun, deadLetterRun, failHeartbeat, releaseRun, retryRun } from "./runs.ts";
+import {
+  completeHeartbeat,
+  completeRun,
+  deadLetterRun,
+  failHeartbeat,
+  holdRun,
+  releaseHeld,
+  releaseRun,
+  retryRun,
+} from "./runs.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
 
 /** How long to wait for the lock of a process that was just killed. */
@@ -44,7 +53,11 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
   try {
     const database = openMigrated(file, JOURNAL_SCHEMA);
     const commits = createGroupCommit(database, log);
-    const transaction = { ...database, node: createNonce().slice(0, 12), announce: commits.announce };
+    const transaction = {
+      ...database,
+      node: createNonce().slice(0, 12),
+      announce: commits.announce,
+    };
     recover(transaction, { isOnlyNode: !shared, log });
     return createJournal(transaction, commits, () => {
       endLease(transaction, log);
@@ -85,6 +98,8 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
     completeRun: write(completeRun),
     retryRun: write(retryRun),
     releaseRun: write(releaseRun),
+    holdRun: write(holdRun),
+    releaseHeld: write(releaseHeld),
     deadLetterRun: write(deadLetterRun),
 
     pendingSystemEvents: read(listPendingSystemEvents),
@@ -174,7 +189,9 @@ function endLease(transaction: Transaction, log: Log): void {
   try {
     endNode(transaction);
   } catch (error) {
-    log.warn("the lease of this process could not be ended", { error: messageOf(error) });
+    log.warn("the lease of this process could not be ended", {
+      error: messageOf(error),
+    });
   }
 }
 

@@ -9,29 +9,44 @@ interface Model {
   /** Unfinished runs of each session: the next or running one, then the others, oldest first. */
   sessions: Map<string, string[]>;
   running: Set<string>;
+  held: Set<string>;
   attempts: Map<string, number>;
   ended: Map<string, "done" | "dead" | "dropped">;
 }
 
-type End = { kind: "complete" | "deadLetter" | "retry"; pick: number };
+type End = { kind: "complete" | "deadLetter" | "retry" | "hold"; pick: number };
 type Fix = { kind: "fix"; drops: boolean; pick: number };
-type Command = { kind: "accept"; sessions: string[] } | { kind: "claim" } | { kind: "restart" } | End | Fix;
+type Command =
+  | { kind: "accept"; sessions: string[] }
+  | { kind: "claim" }
+  | { kind: "restart" }
+  | { kind: "release" }
+  | End
+  | Fix;
 
 const COMMANDS: fc.Arbitrary<Command[]> = fc.array(
   fc.oneof(
     fc.record({
       kind: fc.constant("accept" as const),
-      sessions: fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 3 }),
+      sessions: fc.array(fc.constantFrom("a", "b", "c"), {
+        minLength: 1,
+        maxLength: 3,
+      }),
     }),
     fc.record({ kind: fc.constant("claim" as const) }),
     fc.record({ kind: fc.constant("claim" as const) }),
     fc.record({ kind: fc.constant("restart" as const) }),
+    fc.record({ kind: fc.constant("release" as const) }),
     // Picks among all runs, so that some are not running.
     fc.record({
-      kind: fc.constantFrom("complete" as const, "deadLetter" as const, "retry" as const),
+      kind: fc.constantFrom("complete" as const, "deadLetter" as const, "retry" as const, "hold" as const),
       pick: fc.nat(),
     }),
-    fc.record({ kind: fc.constant("fix" as const), drops: fc.boolean(), pick: fc.nat() }),
+    fc.record({
+      kind: fc.constant("fix" as const),
+      drops: fc.boolean(),
+      pick: fc.nat(),
+    }),
   ),
   { maxLength: 60, size: "max" },
 );
@@ -46,6 +61,7 @@ export function describeModel(open: OpenJournal): void {
         const model: Model = {
           sessions: new Map(),
           running: new Set(),
+          held: new Set(),
           attempts: new Map(),
           ended: new Map(),
         };
@@ -73,6 +89,7 @@ function perform(command: Command, journal: Journal, model: Model): Promise<void
   if (command.kind === "accept") return accept(command.sessions, journal, model);
   if (command.kind === "claim") return claim(journal, model);
   if (command.kind === "restart") return model.running.clear();
+  if (command.kind === "release") return release(journal, model);
   if (command.kind === "fix") return fix(command, journal, model);
   return end(command, journal, model);
 }
@@ -90,8 +107,11 @@ async function accept(sessions: string[], journal: Journal, model: Model): Promi
 async function claim(journal: Journal, model: Model): Promise<void> {
   const claimed = await journal.claimRuns(100, NOW);
   const heads = [...model.sessions.values()].flatMap(([head]) => head ?? []);
-  const due = heads.filter((id) => !model.running.has(id));
-  const expected = due.map((id) => ({ id, attempts: (model.attempts.get(id) ?? 0) + 1 }));
+  const due = heads.filter((id) => !model.running.has(id) && !model.held.has(id));
+  const expected = due.map((id) => ({
+    id,
+    attempts: (model.attempts.get(id) ?? 0) + 1,
+  }));
   for (const { id, attempts } of expected) model.attempts.set(id, attempts);
   for (const id of due) model.running.add(id);
   const byId = (a: { id: string }, b: { id: string }): number => a.id.localeCompare(b.id);
@@ -102,11 +122,26 @@ async function end({ kind, pick }: End, journal: Journal, model: Model): Promise
   const runId = [...model.attempts.keys()].at(pick % model.attempts.size);
   if (runId === undefined) return;
   if (kind === "complete") await journal.completeRun(claimOf(runId), sampleOutcome());
-  if (kind === "deadLetter") await journal.deadLetterRun(claimOf(runId), { finishedAt: NOW, error: "no", entries: [] });
+  if (kind === "deadLetter")
+    await journal.deadLetterRun(claimOf(runId), {
+      finishedAt: NOW,
+      error: "no",
+      entries: [],
+    });
   if (kind === "retry") await journal.retryRun(claimOf(runId), NOW, "busy");
+  if (kind === "hold") await journal.holdRun(claimOf(runId), "budget");
   if (!model.running.delete(runId) || kind === "retry") return;
+  if (kind === "hold") {
+    model.held.add(runId);
+    return void model.attempts.set(runId, (model.attempts.get(runId) ?? 0) - 1);
+  }
   model.ended.set(runId, kind === "complete" ? "done" : "dead");
   for (const ids of model.sessions.values()) if (ids[0] === runId) ids.shift();
+}
+
+async function release(journal: Journal, model: Model): Promise<void> {
+  expect(await journal.releaseHeld()).toBe(model.held.size);
+  model.held.clear();
 }
 
 /** Picks among all runs, so that some are not dead. */
@@ -144,6 +179,7 @@ function expectedStates(model: Model): Map<string, string> {
 
 function waitingState(id: string, place: number, model: Model): string {
   if (place > 0) return "queued";
+  if (model.held.has(id)) return "held";
   return model.running.has(id) ? "running" : "ready";
 }
 

@@ -40,7 +40,11 @@ export function describeRuns(open: OpenJournal): void {
       const journal = await start();
       await acceptRuns(journal, ["s"]);
       const [run] = await journal.claimRuns(1, NOW + 5);
-      expect(run).toMatchObject({ state: "running", attempts: 1, startedAt: NOW + 5 });
+      expect(run).toMatchObject({
+        state: "running",
+        attempts: 1,
+        startedAt: NOW + 5,
+      });
       expect([run]).toMatchObject(await journal.listRuns({ limit: 1 }));
     });
 
@@ -74,18 +78,84 @@ export function describeRuns(open: OpenJournal): void {
       expect(await journal.claimRuns(10, NOW)).toMatchObject([{ id: first, attempts: 1 }]);
     });
 
+    test("a held run is as if it had not been claimed, and its session waits behind it until it is released", async () => {
+      const at = folder();
+      const journal = await start(at);
+      const [first, , other] = await acceptRuns(journal, ["s", "s", "t"]);
+      await journal.claimRuns(1, NOW);
+      expect(await journal.holdRun(claimOf(first!), "budget")).toBe(true);
+      expect(await journal.holdRun(claimOf(first!), "again")).toBe(false);
+      expect(await journal.completeRun(claimOf(first!), sampleOutcome())).toBe(false);
+      expect(await journal.listRuns({ limit: 10, state: "held" })).toMatchObject([
+        { id: first, attempts: 0, holdReason: "budget" },
+      ]);
+      expect(await journal.stats()).toMatchObject({ pendingRuns: 3 });
+      expect(await claimedIds(journal, 10)).toEqual([other]);
+      expect(await journal.nextDueAt()).toBeUndefined();
+      await journal.close();
+
+      const restarted = await start(at);
+      expect(await restarted.claimRuns(10, NOW)).toMatchObject([{ id: other }]);
+      expect(await restarted.releaseHeld()).toBe(1);
+      const [again] = await restarted.claimRuns(10, NOW);
+      expect(again).toMatchObject({ id: first, attempts: 1 });
+      expect(again?.holdReason).toBeUndefined();
+    });
+
+    test("held runs are released all at once, or those with one reason", async () => {
+      const journal = await start();
+      const ids = await acceptRuns(journal, ["a", "b", "c"]);
+      await journal.claimRuns(10, NOW);
+      for (const [index, id] of ids.entries()) await journal.holdRun(claimOf(id), index < 2 ? "budget" : "loop");
+      expect(await journal.releaseHeld({ reason: "no such" })).toBe(0);
+      expect(await journal.releaseHeld({ reason: "loop" })).toBe(1);
+      expect(await claimedIds(journal, 10)).toEqual([ids[2]]);
+      expect(await journal.releaseHeld()).toBe(2);
+      expect(await claimedIds(journal, 10)).toEqual(ids.slice(0, 2));
+    });
+
+    test("a dead run that is retried waits behind the held one of its session", async () => {
+      const journal = await start();
+      const [dead, held] = await acceptRuns(journal, ["s", "s"]);
+      await journal.claimRuns(1, NOW);
+      await journal.deadLetterRun(claimOf(dead!), {
+        finishedAt: NOW,
+        error: "no",
+        entries: [],
+      });
+      await journal.claimRuns(1, NOW);
+      await journal.holdRun(claimOf(held!), "budget");
+      await journal.retryDeadLetter(dead!, NOW);
+      expect(await claimedIds(journal, 10)).toEqual([]);
+      await journal.releaseHeld();
+      expect(await claimedIds(journal, 10)).toEqual([held]);
+    });
+
     test("a completed run keeps its result", async () => {
       const journal = await start();
       await acceptRuns(journal, ["s"]);
       const [run] = await journal.claimRuns(1, NOW);
       await journal.retryRun(claimOf(run!.id), NOW, "busy");
       await journal.claimRuns(1, NOW);
-      const outcome = sampleOutcome({ model: "echo/echo", usage: { inputTokens: 3 }, warnings: ["lowered"] });
+      const outcome = sampleOutcome({
+        model: "echo/echo",
+        usage: { inputTokens: 3 },
+        warnings: ["lowered"],
+      });
       await journal.completeRun(claimOf(run!.id), outcome);
 
       const [done] = await journal.listRuns({ limit: 1 });
-      expect(done).toMatchObject({ state: "done", attempts: 2, finishedAt: NOW + 10, reply: "Done." });
-      expect(done).toMatchObject({ model: "echo/echo", usage: { inputTokens: 3 }, warnings: ["lowered"] });
+      expect(done).toMatchObject({
+        state: "done",
+        attempts: 2,
+        finishedAt: NOW + 10,
+        reply: "Done.",
+      });
+      expect(done).toMatchObject({
+        model: "echo/echo",
+        usage: { inputTokens: 3 },
+        warnings: ["lowered"],
+      });
       expect(done?.error).toBeUndefined();
     });
 
@@ -95,7 +165,10 @@ export function describeRuns(open: OpenJournal): void {
       const [run] = await journal.claimRuns(1, NOW);
       const delivery = sampleDelivery(id!, { eventId: run!.eventId });
       const entries = [sampleEntry({ sessionKey: "s" }), sampleEntry({ sessionKey: "s", role: "assistant" })];
-      const broken = sampleOutcome({ entries, deliveries: [delivery, delivery] });
+      const broken = sampleOutcome({
+        entries,
+        deliveries: [delivery, delivery],
+      });
 
       await expect(journal.completeRun(claimOf(id!), broken)).rejects.toBeInstanceOf(Error);
       expect(await journal.listRuns({ limit: 1 })).toMatchObject([{ state: "running" }]);
@@ -111,8 +184,19 @@ export function describeRuns(open: OpenJournal): void {
       const journal = await start();
       const [first, second] = await acceptRuns(journal, ["s", "s"]);
       await journal.claimRuns(1, NOW);
-      const entries = [sampleEntry({ sessionKey: "main", role: "system", text: "Hook (error): no.", pending: true })];
-      await journal.deadLetterRun(claimOf(first!), { finishedAt: NOW + 1, error: "no", entries });
+      const entries = [
+        sampleEntry({
+          sessionKey: "main",
+          role: "system",
+          text: "Hook (error): no.",
+          pending: true,
+        }),
+      ];
+      await journal.deadLetterRun(claimOf(first!), {
+        finishedAt: NOW + 1,
+        error: "no",
+        entries,
+      });
 
       expect(await journal.listRuns({ limit: 10, state: "dead" })).toMatchObject([
         { id: first, error: "no", finishedAt: NOW + 1 },
@@ -124,8 +208,15 @@ export function describeRuns(open: OpenJournal): void {
     test("ending an unknown, waiting or finished run changes nothing", async () => {
       const journal = await start();
       const [id] = await acceptRuns(journal, ["s"]);
-      const outcome = sampleOutcome({ entries: [sampleEntry()], deliveries: [sampleDelivery(id!)] });
-      const failure = { finishedAt: NOW, error: "no", entries: [sampleEntry()] };
+      const outcome = sampleOutcome({
+        entries: [sampleEntry()],
+        deliveries: [sampleDelivery(id!)],
+      });
+      const failure = {
+        finishedAt: NOW,
+        error: "no",
+        entries: [sampleEntry()],
+      };
 
       await journal.completeRun(claimOf(id!), outcome);
       await journal.deadLetterRun(claimOf(nextId()), failure);
@@ -174,7 +265,12 @@ export function describeRuns(open: OpenJournal): void {
 
       await journal.claimDeliveries(10, NOW + 10);
       const route = { channel: "slack", to: "C1" } as const;
-      await journal.finishDelivery(claimOf(delivery.id), { state: "sent", at: NOW + 20, route, partsSent: 1 });
+      await journal.finishDelivery(claimOf(delivery.id), {
+        state: "sent",
+        at: NOW + 20,
+        route,
+        partsSent: 1,
+      });
       expect(await statusOf(journal, event.id)).toBe("done");
     });
 
@@ -184,7 +280,11 @@ export function describeRuns(open: OpenJournal): void {
       const event = sampleEvent({ actions });
       await journal.accept(event);
       await journal.claimRuns(10, NOW);
-      await journal.deadLetterRun(claimOf(actions[0]!.runId), { finishedAt: NOW, error: "no", entries: [] });
+      await journal.deadLetterRun(claimOf(actions[0]!.runId), {
+        finishedAt: NOW,
+        error: "no",
+        entries: [],
+      });
       expect(await statusOf(journal, event.id)).toBe("accepted");
       await journal.completeRun(claimOf(actions[1]!.runId), sampleOutcome());
       expect(await statusOf(journal, event.id)).toBe("dead");
@@ -199,7 +299,11 @@ export function describeRuns(open: OpenJournal): void {
       const delivery = sampleDelivery(action.runId, { eventId: event.id });
       await journal.completeRun(claimOf(action.runId), sampleOutcome({ deliveries: [delivery] }));
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.finishDelivery(claimOf(delivery.id), { state: "failed", at: NOW + 20, error: "no such channel" });
+      await journal.finishDelivery(claimOf(delivery.id), {
+        state: "failed",
+        at: NOW + 20,
+        error: "no such channel",
+      });
       expect(await statusOf(journal, event.id)).toBe("dead");
     });
   });

@@ -14,13 +14,22 @@ export function describeWatch(open: OpenJournal): void {
       expect(take()).toContain("run");
       const [first] = await journal.claimRuns(1, NOW);
       expect(take()).toEqual([]);
-      await journal.deadLetterRun(first!, { finishedAt: NOW, error: "no", entries: [] });
+      await journal.deadLetterRun(first!, {
+        finishedAt: NOW,
+        error: "no",
+        entries: [],
+      });
       expect(take()).toEqual(["run"]);
       const [second] = await journal.claimRuns(1, NOW);
       await journal.retryRun(second!, NOW, "busy");
       expect(take()).toEqual(["run"]);
       const [again] = await journal.claimRuns(1, NOW);
       await journal.releaseRun(again!);
+      expect(take()).toEqual(["run"]);
+      const [held] = await journal.claimRuns(1, NOW);
+      await journal.holdRun(held!, "budget");
+      expect(take()).toEqual([]);
+      await journal.releaseHeld();
       expect(take()).toEqual(["run"]);
       const [last] = await journal.claimRuns(1, NOW);
       await journal.completeRun(last!, sampleOutcome({ deliveries: [] }));
@@ -41,10 +50,18 @@ export function describeWatch(open: OpenJournal): void {
       await journal.retryDelivery(claimed!, NOW + 10, "busy");
       expect(take()).toEqual(["delivery"]);
       const [again] = await journal.claimDeliveries(1, NOW + 10);
-      await journal.finishDelivery(again!, { state: "failed", at: NOW, error: "gone" });
+      await journal.finishDelivery(again!, {
+        state: "failed",
+        at: NOW,
+        error: "gone",
+      });
       expect(take()).toEqual(["delivery"]);
       const [last] = await journal.claimDeliveries(1, NOW + 10);
-      await journal.finishDelivery(last!, { state: "skipped", at: NOW, error: "no recipient" });
+      await journal.finishDelivery(last!, {
+        state: "skipped",
+        at: NOW,
+        error: "no recipient",
+      });
       expect(take()).toEqual([]);
       await journal.retryDeadLetter(first!.id, NOW);
       expect(take()).toContain("delivery");
