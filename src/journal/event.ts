@@ -43,11 +43,7 @@ export function toRefusedEvent(
     actions: [],
     warnings: request.warnings ?? [],
     log,
-    failure: {
-      code: error.code,
-      message: error.message,
-      detail: trace || message,
-    },
+    failure: { code: error.code, message: error.message, detail: trace || message },
   };
 }
 
@@ -67,21 +63,8 @@ function toNewAction(
   { id: eventId, hook, receivedAt: at }: HookRequest,
   { mapping, toSystemEvent }: { mapping?: string; toSystemEvent: EventOptions["toSystemEvent"] },
 ): NewAction {
-  if (action.kind === "agent")
-    return {
-      action,
-      runId: createId(),
-      window: toWindow(action, { mapping, hook, at }),
-    };
-  return {
-    action,
-    entry: toSystemEvent(action, {
-      eventId,
-      hook,
-      source: `webhook ${hook}`,
-      at,
-    }),
-  };
+  if (action.kind === "agent") return { action, runId: createId(), window: toWindow(action, { mapping, hook, at }) };
+  return { action, entry: toSystemEvent(action, { eventId, hook, source: `webhook ${hook}`, at }) };
 }
 
 /** Actions that share a run have one origin, and are all inside the safety boundary or all outside. */
@@ -129,14 +112,7 @@ function toOrigin(request: HookRequest, secrets: readonly PayloadPath[]): Origin
     replayOf,
     credential,
     traceparent: toTraceparent(request.headers),
-    request: {
-      method,
-      path,
-      query,
-      headers,
-      ...toStoredBody(request, secrets),
-      client,
-    },
+    request: { method, path, query, headers, ...toStoredBody(request, secrets), client },
   };
 }
 
@@ -146,16 +122,9 @@ function toStoredBody(
   secrets: readonly PayloadPath[],
 ): Pick<StoredRequest, "contentType" | "body"> {
   // It was not parsed, so the paths cannot be followed.
-  if (payload === undefined)
-    return {
-      contentType,
-      body: secrets.length === 0 ? rawBody : Buffer.alloc(0),
-    };
+  if (payload === undefined) return { contentType, body: secrets.length === 0 ? rawBody : Buffer.alloc(0) };
   const redacted = redactPayload(payload, secrets);
   // A body without bytes would count as not stored.
   if (redacted === payload && rawBody.length > 0) return { contentType, body: rawBody };
-  return {
-    contentType: "application/json",
-    body: Buffer.from(JSON.stringify(redacted)),
-  };
+  return { contentType: "application/json", body: Buffer.from(JSON.stringify(redacted)) };
 }

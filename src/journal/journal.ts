@@ -88,12 +88,7 @@ export interface Journal {
   pendingSystemEvents(limit?: number): Promise<Entry[]>;
   /** Records a heartbeat's turn and consumes the system events it was given. False if the lease is lost. */
   completeHeartbeat(
-    run: {
-      id: string;
-      startedAt: number;
-      consumedSeqs: number[];
-      lease: Lease;
-    },
+    run: { id: string; startedAt: number; consumedSeqs: number[]; lease: Lease },
     outcome: TurnOutcome,
   ): Promise<boolean>;
   /** Records that a heartbeat failed; its system events stay pending. */

@@ -10,11 +10,7 @@ const SWEEP_EVERY_MS = 300_000;
 export interface SweeperOptions {
   journal: Pick<Journal, "lease" | "sweep">;
   /** Read at every sweep: a reload may have changed it. */
-  retention(): {
-    maxAgeMs: number;
-    maxBytes: number | undefined;
-    maxKeys: number;
-  };
+  retention(): { maxAgeMs: number; maxBytes: number | undefined; maxKeys: number };
   log: Log;
 }
 

@@ -31,14 +31,7 @@ function insertEvent(database: Database, event: NewEvent, { receipt, actions }: 
   const { id, hook, mapping, receivedAt, replayOf, credential, traceparent, reason, warnings, log, failure } = event;
   const { body, ...request } = event.request;
   const { event: name } = event;
-  const detail = JSON.stringify({
-    request,
-    event: name,
-    reason,
-    warnings,
-    log,
-    failure,
-  } satisfies EventDetail);
+  const detail = JSON.stringify({ request, event: name, reason, warnings, log, failure } satisfies EventDetail);
   const origin = [id, hook, mapping, receivedAt, replayOf, credential, traceparent];
   const seq = database.insert(INSERT_EVENT, ...origin, JSON.stringify(receipt.actions), detail, body);
   // Two actions of one event can be in one run.
@@ -164,12 +157,7 @@ function planWhole(event: NewEvent, { use, known, join }: Use): Plan {
 
 /** An action whose key was used before, here or in an earlier event, is dropped; it gets the first one's receipt. */
 function planEach(event: NewEvent, { use, known, join }: Use): Plan {
-  const commit: Commit = {
-    kind: "commit",
-    receipt: toReceipt(event, []),
-    actions: [],
-    keys: new Map(),
-  };
+  const commit: Commit = { kind: "commit", receipt: toReceipt(event, []), actions: [], keys: new Map() };
   for (const [index, action] of event.actions.entries()) {
     const key = use.keys[index] ?? "";
     const first = known.get(key)?.receipt ?? commit.keys.get(key);
@@ -184,24 +172,12 @@ function planEach(event: NewEvent, { use, known, join }: Use): Plan {
   }
   const [first] = known.values();
   if (!first || commit.actions.length > 0) return commit;
-  return {
-    kind: "replayed",
-    receipt: {
-      ...commit.receipt,
-      eventId: first.receipt.eventId,
-      replayed: true,
-    },
-  };
+  return { kind: "replayed", receipt: { ...commit.receipt, eventId: first.receipt.eventId, replayed: true } };
 }
 
 function planCommit(event: NewEvent, join: Join): Commit {
   const actions = event.actions.map(join);
-  return {
-    kind: "commit",
-    receipt: toReceipt(event, actions),
-    actions,
-    keys: new Map(),
-  };
+  return { kind: "commit", receipt: toReceipt(event, actions), actions, keys: new Map() };
 }
 
 /**
@@ -215,12 +191,7 @@ function createJoiner(database: Database, now: number): Join {
     if (!isRun(accepted) || !accepted.window) return accepted;
     const { window, action, runId } = accepted;
     const open = opened.get(window.key) ?? findOpen(database, window, now);
-    if (open)
-      return {
-        runId: open.runId,
-        action: { ...action, sessionKey: open.sessionKey },
-        joins: true,
-      };
+    if (open) return { runId: open.runId, action: { ...action, sessionKey: open.sessionKey }, joins: true };
     opened.set(window.key, { runId, sessionKey: action.sessionKey });
     return accepted;
   };
@@ -232,22 +203,13 @@ function findOpen(database: Database, { key }: CoalesceWindow, now: number) {
 }
 
 function toReceipt(event: NewEvent, actions: NewAction[]): FirstReceipt {
-  return {
-    eventId: event.id,
-    actions: actions.map(toActionReceipt),
-    warnings: event.warnings,
-  };
+  return { eventId: event.id, actions: actions.map(toActionReceipt), warnings: event.warnings };
 }
 
 function toActionReceipt(accepted: NewAction): ActionReceipt {
   if (!isRun(accepted)) return { kind: "wake", mode: accepted.action.mode };
   const { runId, action, joins } = accepted;
-  return {
-    kind: "agent",
-    runId,
-    sessionKey: action.sessionKey,
-    ...(joins && { coalesced: true }),
-  };
+  return { kind: "agent", runId, sessionKey: action.sessionKey, ...(joins && { coalesced: true }) };
 }
 
 /* Idempotency keys */
@@ -278,12 +240,7 @@ function findKey(database: Database, scope: string, key: string, now: number): K
     key,
     now,
   );
-  return (
-    row && {
-      fingerprint: text(row.fingerprint),
-      receipt: JSON.parse(text(row.receipt)),
-    }
-  );
+  return row && { fingerprint: text(row.fingerprint), receipt: JSON.parse(text(row.receipt)) };
 }
 
 /** Stores the answer of each key, replacing expired ones. */

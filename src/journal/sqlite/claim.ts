@@ -73,11 +73,7 @@ function listDue(database: Database, mapping: string, limit: number, now: number
     now,
     limit,
   );
-  return rows.map((row) => ({
-    seq: integer(row.seq),
-    dueAt: integer(row.due_at),
-    mapping,
-  }));
+  return rows.map((row) => ({ seq: integer(row.seq), dueAt: integer(row.due_at), mapping }));
 }
 
 /** How many more of a mapping's runs may be running at once. */

@@ -30,10 +30,7 @@ export interface DatabaseOptions {
 /** Opens an SQLite file, and creates it unless `readOnly`, readable by its owner alone. */
 export function openDatabase(file: string, { busyTimeoutMs, readOnly = false }: DatabaseOptions): Database {
   if (!readOnly) createPrivately(file);
-  const connection = new DatabaseSync(file, {
-    timeout: busyTimeoutMs,
-    readOnly,
-  });
+  const connection = new DatabaseSync(file, { timeout: busyTimeoutMs, readOnly });
   const statements = new Map<string, StatementSync>();
 
   function prepare(sql: string): StatementSync {
@@ -116,10 +113,7 @@ function readVersion(database: Database): number {
 }
 
 function openPrepared(file: string, options: { readOnly?: boolean }, work: (database: Database) => void): Database {
-  const database = openDatabase(file, {
-    busyTimeoutMs: BUSY_TIMEOUT_MS,
-    ...options,
-  });
+  const database = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS, ...options });
   try {
     work(database);
     return database;
@@ -200,9 +194,7 @@ const STORAGE_CODES = new Map([
 export function toUnavailable(error: unknown): JournalUnavailable | undefined {
   const reason = STORAGE_CODES.get(resultCode(error));
   if (reason === undefined) return undefined;
-  return new JournalUnavailable(`the journal cannot be used: ${reason}`, {
-    cause: error,
-  });
+  return new JournalUnavailable(`the journal cannot be used: ${reason}`, { cause: error });
 }
 
 export function isDiskFull(error: unknown): boolean {

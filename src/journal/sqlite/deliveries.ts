@@ -57,12 +57,7 @@ export function retryDelivery(transaction: Transaction, { id, token }: Claim, du
 }
 
 export function finishDelivery(transaction: Transaction, { id, token }: Claim, end: DeliveryEnd): boolean {
-  const { state, at, route, error, partsSent } = {
-    route: undefined,
-    error: undefined,
-    partsSent: undefined,
-    ...end,
-  };
+  const { state, at, route, error, partsSent } = { route: undefined, error: undefined, partsSent: undefined, ...end };
   const routeText = route && JSON.stringify(route);
   const row = transaction.get(FINISH_DELIVERY, state, at, routeText, error, partsSent, id, token);
   if (!row) return false;
@@ -72,10 +67,7 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   }
   const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
   if (promoted > 0) transaction.announce("delivery");
-  updateEventCounts(transaction, row, {
-    open: -1,
-    lost: state === "failed" ? 1 : 0,
-  });
+  updateEventCounts(transaction, row, { open: -1, lost: state === "failed" ? 1 : 0 });
   return true;
 }
 

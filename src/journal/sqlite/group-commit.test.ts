@@ -55,10 +55,7 @@ describe("group commit", () => {
     database.exec("PRAGMA max_page_count = 8");
     const results = await Promise.allSettled([add("small"), add("x".repeat(100_000)), add("other")]);
     expect(results).toMatchObject(
-      Array.from({ length: 3 }, () => ({
-        status: "rejected",
-        reason: { name: "JournalUnavailable" },
-      })),
+      Array.from({ length: 3 }, () => ({ status: "rejected", reason: { name: "JournalUnavailable" } })),
     );
     expect(notes()).toEqual([]);
 
@@ -69,16 +66,12 @@ describe("group commit", () => {
   });
 
   test("a locked file rejects all groups at once, not one after the other", async () => {
-    const other = openDatabase(path.join(folder, "test.db"), {
-      busyTimeoutMs: 0,
-    });
+    const other = openDatabase(path.join(folder, "test.db"), { busyTimeoutMs: 0 });
     other.exec("BEGIN IMMEDIATE");
     const writes = Array.from({ length: 600 }, (_, index) => add(String(index)));
     const settled = Promise.allSettled(writes);
     // A group that came later would find the file unlocked.
-    await expect(writes[0]).rejects.toMatchObject({
-      name: "JournalUnavailable",
-    });
+    await expect(writes[0]).rejects.toMatchObject({ name: "JournalUnavailable" });
     other.close();
     expect((await settled).every((result) => result.status === "rejected")).toBe(true);
     expect(logged).toEqual(["error: journal refuses writes"]);
@@ -88,9 +81,7 @@ describe("group commit", () => {
   test("close commits what is queued and rejects later writes", async () => {
     const waiting = Array.from({ length: 600 }, (_, index) => add(String(index)));
     commits.close();
-    await expect(add("late")).rejects.toMatchObject({
-      name: "JournalUnavailable",
-    });
+    await expect(add("late")).rejects.toMatchObject({ name: "JournalUnavailable" });
     expect(await Promise.all(waiting)).toHaveLength(600);
     expect(notes()).toHaveLength(600);
   });
@@ -98,10 +89,5 @@ describe("group commit", () => {
 
 function recordingLog(lines: string[]): Log {
   const write = (level: string) => (message: string) => void lines.push(`${level}: ${message}`);
-  return {
-    debug: write("debug"),
-    info: write("info"),
-    warn: write("warn"),
-    error: write("error"),
-  };
+  return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
 }

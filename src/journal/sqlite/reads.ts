@@ -133,11 +133,7 @@ function partsOf(
     AND (event_id = ?2 OR run_id IN (SELECT value FROM json_each(?3)))`;
   const entries = database.all(`SELECT * FROM entries WHERE ${theirs} ORDER BY seq`, events, id, ofRuns);
   const deliveries = database.all(`SELECT * FROM deliveries WHERE ${theirs} ORDER BY seq`, events, id, ofRuns);
-  return {
-    runs,
-    entries: entries.map(toEntry),
-    deliveries: deliveries.map(toDelivery),
-  };
+  return { runs, entries: entries.map(toEntry), deliveries: deliveries.map(toDelivery) };
 }
 
 function toEventSummary(row: SqlRow): EventSummary {

@@ -122,16 +122,7 @@ const INSERT_HEARTBEAT = `
 type Outcome = Pick<Run, "reply" | "model" | "usage" | "warnings">;
 
 function toEnd({ finishedAt, reply, model, usage, warnings }: TurnOutcome): End {
-  return {
-    state: "done",
-    finishedAt,
-    outcome: JSON.stringify({
-      reply,
-      model,
-      usage,
-      warnings,
-    } satisfies Outcome),
-  };
+  return { state: "done", finishedAt, outcome: JSON.stringify({ reply, model, usage, warnings } satisfies Outcome) };
 }
 
 /** Rows for `toRun`. */
@@ -172,8 +163,5 @@ function listJoined(database: Database, runSeq: number): Run["joined"] {
     `SELECT message FROM joined_events WHERE run_seq = ? AND place <= ${MAX_JOINED_MESSAGES} ORDER BY place`,
     runSeq,
   );
-  return {
-    messages: rows.map((row) => text(row.message)),
-    leftOut: integer(last?.place) - rows.length,
-  };
+  return { messages: rows.map((row) => text(row.message)), leftOut: integer(last?.place) - rows.length };
 }

@@ -91,9 +91,7 @@ describe("a migration", () => {
     second.close();
     expect(readAll(at, readVersion)).toEqual({ user_version: 3 });
     const extra = "SELECT count(*) AS count FROM events WHERE extra = hook";
-    expect(readAll(at, (database) => database.prepare(extra).get())).toEqual({
-      count: 8,
-    });
+    expect(readAll(at, (database) => database.prepare(extra).get())).toEqual({ count: 8 });
   });
 });
 
@@ -108,8 +106,6 @@ function readVersion(database: DatabaseSync): unknown {
 }
 
 function readAll<Result>(folder: string, read: (database: DatabaseSync) => Result): Result {
-  using database = new DatabaseSync(path.join(folder, "journal.db"), {
-    readOnly: true,
-  });
+  using database = new DatabaseSync(path.join(folder, "journal.db"), { readOnly: true });
   return read(database);
 }

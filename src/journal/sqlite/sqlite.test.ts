@@ -24,10 +24,7 @@ describe("the SQLite file", () => {
     const journal = await start(at);
     await journal.accept(sampleEvent());
     const modes = readdirSync(at).map((name) => [name, statSync(path.join(at, name)).mode & 0o777]);
-    expect(Object.fromEntries(modes)).toMatchObject({
-      "journal.db": 0o600,
-      "journal.db-wal": 0o600,
-    });
+    expect(Object.fromEntries(modes)).toMatchObject({ "journal.db": 0o600, "journal.db-wal": 0o600 });
     expect(modes.filter(([, mode]) => mode !== 0o600)).toEqual([]);
   });
 
@@ -35,12 +32,8 @@ describe("the SQLite file", () => {
     const at = folder();
     const journal = await start(at);
     await journal.accept(sampleEvent());
-    using reader = new DatabaseSync(path.join(at, "journal.db"), {
-      readOnly: true,
-    });
-    expect(reader.prepare("PRAGMA journal_mode").get()).toEqual({
-      journal_mode: "wal",
-    });
+    using reader = new DatabaseSync(path.join(at, "journal.db"), { readOnly: true });
+    expect(reader.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
     expect(reader.prepare("SELECT count(*) AS count FROM events").get()).toEqual({ count: 1 });
   });
 
@@ -61,9 +54,7 @@ describe("the SQLite file", () => {
 
     other.exec("ROLLBACK");
     await journal.probe();
-    expect(await journal.accept(sampleEvent())).toMatchObject({
-      kind: "committed",
-    });
+    expect(await journal.accept(sampleEvent())).toMatchObject({ kind: "committed" });
   });
 
   test("has one owner at a time", async () => {
@@ -71,12 +62,7 @@ describe("the SQLite file", () => {
     const first = await start(at);
     await expect(open(at)).rejects.toMatchObject({
       name: "ConfigError",
-      problems: [
-        {
-          key: "store.path",
-          message: expect.stringContaining("another process owns this state folder"),
-        },
-      ],
+      problems: [{ key: "store.path", message: expect.stringContaining("another process owns this state folder") }],
     });
     await first.close();
     expect(await (await start(at)).stats()).toMatchObject({ events: 0 });
@@ -113,9 +99,6 @@ describe("the SQLite file", () => {
     const at = folder();
     const file = path.join(at, "journal.db");
     writeFileSync(file, "hello, ".repeat(1000));
-    await expect(open(at)).rejects.toMatchObject({
-      name: "ConfigError",
-      problems: [{ file }],
-    });
+    await expect(open(at)).rejects.toMatchObject({ name: "ConfigError", problems: [{ file }] });
   });
 });

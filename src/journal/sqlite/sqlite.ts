@@ -53,11 +53,7 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
   try {
     const database = openMigrated(file, JOURNAL_SCHEMA);
     const commits = createGroupCommit(database, log);
-    const transaction = {
-      ...database,
-      node: createNonce().slice(0, 12),
-      announce: commits.announce,
-    };
+    const transaction = { ...database, node: createNonce().slice(0, 12), announce: commits.announce };
     recover(transaction, { isOnlyNode: !shared, log });
     return createJournal(transaction, commits, () => {
       endLease(transaction, log);
@@ -189,9 +185,7 @@ function endLease(transaction: Transaction, log: Log): void {
   try {
     endNode(transaction);
   } catch (error) {
-    log.warn("the lease of this process could not be ended", {
-      error: messageOf(error),
-    });
+    log.warn("the lease of this process could not be ended", { error: messageOf(error) });
   }
 }
 

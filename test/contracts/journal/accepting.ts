@@ -9,10 +9,7 @@ export function describeAccepting(open: OpenJournal): void {
     test("an agent action becomes a run", async () => {
       const journal = await start();
       const { runId, action } = sampleRun("session");
-      const event = sampleEvent({
-        actions: [{ runId, action }],
-        warnings: ["one"],
-      });
+      const event = sampleEvent({ actions: [{ runId, action }], warnings: ["one"] });
 
       expect(await journal.accept(event)).toEqual({
         kind: "committed",
@@ -42,10 +39,7 @@ export function describeAccepting(open: OpenJournal): void {
 
     test("an event keeps its name and why it was skipped", async () => {
       const journal = await start();
-      const names = {
-        event: "star.created",
-        reason: "the event star.created is not one of events",
-      };
+      const names = { event: "star.created", reason: "the event star.created is not one of events" };
       const event = sampleEvent({ ...names, status: "skipped", actions: [] });
       await journal.accept(event);
 
@@ -112,19 +106,10 @@ export function describeAccepting(open: OpenJournal): void {
 
     test.for(["skipped", "rejected", "failed"] as const)("a %s event is recorded", async (status) => {
       const journal = await start();
-      const failure = {
-        code: "transform_failed",
-        message: "The transform failed.",
-        detail: "at line 3",
-      };
+      const failure = { code: "transform_failed", message: "The transform failed.", detail: "at line 3" };
       const event = sampleEvent({ status, actions: [], failure });
       await journal.accept(event);
-      expect(await journal.getEvent(event.id)).toMatchObject({
-        status,
-        failure,
-        actions: [],
-        runs: [],
-      });
+      expect(await journal.getEvent(event.id)).toMatchObject({ status, failure, actions: [], runs: [] });
     });
 
     test("a failing accept leaves nothing behind and does not affect others in its commit", async () => {
@@ -138,10 +123,7 @@ export function describeAccepting(open: OpenJournal): void {
       ]);
       expect(results.map((result) => result.status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
       expect(await journal.listRuns({ limit: 10 })).toHaveLength(2);
-      expect(await journal.stats()).toMatchObject({
-        events: 2,
-        pendingRuns: 2,
-      });
+      expect(await journal.stats()).toMatchObject({ events: 2, pendingRuns: 2 });
     });
 
     test("many concurrent events are all committed", async () => {
@@ -149,10 +131,7 @@ export function describeAccepting(open: OpenJournal): void {
       const events = Array.from({ length: 1000 }, () => sampleEvent({ actions: [sampleRun(nextId())] }));
       const results = await Promise.all(events.map((event) => journal.accept(event)));
       expect(results.map((result) => receiptOf(result).eventId)).toEqual(events.map((event) => event.id));
-      expect(await journal.stats()).toMatchObject({
-        events: 1000,
-        pendingRuns: 1000,
-      });
+      expect(await journal.stats()).toMatchObject({ events: 1000, pendingRuns: 1000 });
     });
 
     test("accepted events survive a restart", async () => {
@@ -163,9 +142,7 @@ export function describeAccepting(open: OpenJournal): void {
       await first.close();
 
       const second = await start(at);
-      expect(await second.getEvent(event.id)).toMatchObject({
-        status: "accepted",
-      });
+      expect(await second.getEvent(event.id)).toMatchObject({ status: "accepted" });
       expect(await second.claimRuns(10, NOW)).toMatchObject([{ eventId: event.id, attempts: 1 }]);
     });
 
@@ -175,12 +152,8 @@ export function describeAccepting(open: OpenJournal): void {
       const waiting = first.accept(sampleEvent());
       await first.close();
       expect(await waiting).toMatchObject({ kind: "committed" });
-      await expect(first.accept(sampleEvent())).rejects.toMatchObject({
-        name: "JournalUnavailable",
-      });
-      await expect(first.listRuns({ limit: 1 })).rejects.toMatchObject({
-        name: "JournalUnavailable",
-      });
+      await expect(first.accept(sampleEvent())).rejects.toMatchObject({ name: "JournalUnavailable" });
+      await expect(first.listRuns({ limit: 1 })).rejects.toMatchObject({ name: "JournalUnavailable" });
       await first.close();
 
       const second = await start(at);

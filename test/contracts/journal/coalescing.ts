@@ -53,10 +53,7 @@ export function describeCoalescing(open: OpenJournal): void {
       const late = receiptOf(await journal.accept(sample("late", { receivedAt: CLOSES_AT }, "key", "s")));
       const later = receiptOf(await journal.accept(sample("later", { receivedAt: CLOSES_AT + 1 }, "key", "s")));
       expect(late.actions[0]?.runId).not.toBe(first.actions[0]?.runId);
-      expect(later.actions[0]).toMatchObject({
-        runId: late.actions[0]?.runId,
-        coalesced: true,
-      });
+      expect(later.actions[0]).toMatchObject({ runId: late.actions[0]?.runId, coalesced: true });
     });
 
     test("each event lists the run, ends with it and shows its results", async () => {
@@ -71,37 +68,22 @@ export function describeCoalescing(open: OpenJournal): void {
       expect(await statuses(journal, events)).toEqual(["accepted", "accepted", "accepted"]);
       for (const { id } of events) {
         expect(await journal.getEvent(id)).toMatchObject({
-          runs: [
-            {
-              id: run!.id,
-              state: "done",
-              joined: { messages: ["two", "three"] },
-            },
-          ],
+          runs: [{ id: run!.id, state: "done", joined: { messages: ["two", "three"] } }],
           deliveries: [{ id: delivery.id }],
         });
       }
       await journal.claimDeliveries(10, NOW + 20);
-      await journal.finishDelivery(claimOf(delivery.id), {
-        state: "failed",
-        at: NOW + 30,
-        error: "gone",
-      });
+      await journal.finishDelivery(claimOf(delivery.id), { state: "failed", at: NOW + 30, error: "gone" });
       expect(await statuses(journal, events)).toEqual(["dead", "dead", "dead"]);
     });
 
     test("two actions of one event can be one run", async () => {
       const journal = await start();
-      const event = sampleEvent({
-        actions: [windowed("one", "key"), windowed("two", "key")],
-      });
+      const event = sampleEvent({ actions: [windowed("one", "key"), windowed("two", "key")] });
       const { actions } = receiptOf(await journal.accept(event));
       expect(actions[1]).toEqual({ ...actions[0], coalesced: true });
       const [run] = await journal.claimRuns(10, CLOSES_AT);
-      expect(run).toMatchObject({
-        action: { message: "one" },
-        joined: { messages: ["two"] },
-      });
+      expect(run).toMatchObject({ action: { message: "one" }, joined: { messages: ["two"] } });
       await journal.completeRun(claimOf(run!.id), sampleOutcome());
       expect(await statuses(journal, [event])).toEqual(["done"]);
     });
@@ -112,10 +94,7 @@ export function describeCoalescing(open: OpenJournal): void {
       const joined = sample("two", { idempotency: sampleKeys(["2"]) });
       const answered = receiptOf(await journal.accept(joined));
       const again = await journal.accept(sample("two", { idempotency: sampleKeys(["2"]) }));
-      expect(again).toEqual({
-        kind: "replayed",
-        receipt: { ...answered, replayed: true },
-      });
+      expect(again).toEqual({ kind: "replayed", receipt: { ...answered, replayed: true } });
       const [run] = await journal.claimRuns(10, CLOSES_AT);
       expect(run?.joined).toEqual({ messages: ["two"], leftOut: 0 });
     });
@@ -159,10 +138,7 @@ export function describeCoalescing(open: OpenJournal): void {
 
 function sample(message: string, parts: Partial<NewEvent> = {}, key = "key", session?: string): NewEvent {
   const { receivedAt = NOW } = parts;
-  return sampleEvent({
-    ...parts,
-    actions: [windowed(message, key, receivedAt, session)],
-  });
+  return sampleEvent({ ...parts, actions: [windowed(message, key, receivedAt, session)] });
 }
 
 /** Each in its own session. */

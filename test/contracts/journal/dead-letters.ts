@@ -13,31 +13,12 @@ export function describeDeadLetters(open: OpenJournal): void {
       const journal = await start();
       const first = await addDeadRun(journal);
       const second = await addFailedDelivery(journal);
-      await journal.failHeartbeat({
-        id: nextId(),
-        startedAt: NOW,
-        finishedAt: NOW,
-        error: "no",
-      });
+      await journal.failHeartbeat({ id: nextId(), startedAt: NOW, finishedAt: NOW, error: "no" });
 
       const letters = await journal.listDeadLetters({ limit: 10 });
       expect(letters).toEqual([
-        {
-          ...second,
-          kind: "delivery",
-          hook: "github",
-          error: "gone",
-          attempts: 1,
-          at: NOW + 20,
-        },
-        {
-          ...first,
-          kind: "run",
-          hook: "github",
-          error: "no",
-          attempts: 1,
-          at: NOW + 10,
-        },
+        { ...second, kind: "delivery", hook: "github", error: "gone", attempts: 1, at: NOW + 20 },
+        { ...first, kind: "run", hook: "github", error: "no", attempts: 1, at: NOW + 10 },
       ]);
       expect(await journal.listDeadLetters({ limit: 1 })).toEqual([letters[0]]);
       expect(await journal.listDeadLetters({ limit: 10, before: second.id })).toEqual([letters[1]]);
@@ -48,9 +29,7 @@ export function describeDeadLetters(open: OpenJournal): void {
       const { id, eventId } = await addDeadRun(journal);
       expect(await journal.retryDeadLetter(id, NOW + 100)).toBe(true);
       expect(await journal.listDeadLetters({ limit: 10 })).toEqual([]);
-      expect(await journal.getEvent(eventId)).toMatchObject({
-        status: "accepted",
-      });
+      expect(await journal.getEvent(eventId)).toMatchObject({ status: "accepted" });
       expect(await journal.stats()).toMatchObject({ pendingRuns: 1 });
 
       expect(await journal.claimRuns(10, NOW + 99)).toEqual([]);
@@ -58,10 +37,7 @@ export function describeDeadLetters(open: OpenJournal): void {
       expect(run).toMatchObject({ id, attempts: 1 });
       expect(run?.error).toBeUndefined();
       await journal.completeRun(claimOf(id), sampleOutcome());
-      expect(await journal.getEvent(eventId)).toMatchObject({
-        status: "done",
-        runs: [{ state: "done" }],
-      });
+      expect(await journal.getEvent(eventId)).toMatchObject({ status: "done", runs: [{ state: "done" }] });
       expect(await journal.stats()).toMatchObject({ pendingRuns: 0 });
     });
 
@@ -86,17 +62,10 @@ export function describeDeadLetters(open: OpenJournal): void {
       const other = await addDelivery(journal);
       await journal.claimDeliveries(10, NOW + 30);
       expect(await journal.retryDeadLetter(id, NOW + 30)).toBe(true);
-      expect(await journal.getEvent(eventId)).toMatchObject({
-        status: "accepted",
-      });
+      expect(await journal.getEvent(eventId)).toMatchObject({ status: "accepted" });
 
       expect(await journal.claimDeliveries(10, NOW + 30)).toEqual([]);
-      const sent = {
-        state: "sent",
-        at: NOW + 40,
-        route: ROUTE,
-        partsSent: 2,
-      } as const;
+      const sent = { state: "sent", at: NOW + 40, route: ROUTE, partsSent: 2 } as const;
       await journal.finishDelivery(claimOf(other.id), sent);
       expect(await journal.claimDeliveries(10, NOW + 30)).toMatchObject([{ id, attempts: 1, partsSent: 1 }]);
       await journal.finishDelivery(claimOf(id), sent);
@@ -129,13 +98,9 @@ export function describeDeadLetters(open: OpenJournal): void {
       for (const { runId } of actions) await deadLetter(journal, runId);
 
       await journal.dropDeadLetter(actions[0]!.runId);
-      expect(await journal.getEvent(event.id)).toMatchObject({
-        status: "dead",
-      });
+      expect(await journal.getEvent(event.id)).toMatchObject({ status: "dead" });
       await journal.dropDeadLetter(actions[1]!.runId);
-      expect(await journal.getEvent(event.id)).toMatchObject({
-        status: "done",
-      });
+      expect(await journal.getEvent(event.id)).toMatchObject({ status: "done" });
     });
 
     test("unknown, unfinished, done and dropped work is not a dead letter", async () => {
@@ -163,25 +128,14 @@ async function addDeadRun(journal: Journal, session = nextId()): Promise<{ id: s
 }
 
 function deadLetter(journal: Journal, runId: string): Promise<boolean> {
-  return journal.deadLetterRun(claimOf(runId), {
-    finishedAt: NOW + 10,
-    error: "no",
-    entries: [],
-  });
+  return journal.deadLetterRun(claimOf(runId), { finishedAt: NOW + 10, error: "no", entries: [] });
 }
 
 async function addFailedDelivery(journal: Journal): Promise<{ id: string; eventId: string }> {
   const added = await addDelivery(journal);
   await journal.claimDeliveries(10, NOW + 10);
-  await journal.progressDelivery(claimOf(added.id), {
-    partsSent: 1,
-    route: ROUTE,
-  });
-  await journal.finishDelivery(claimOf(added.id), {
-    state: "failed",
-    at: NOW + 20,
-    error: "gone",
-  });
+  await journal.progressDelivery(claimOf(added.id), { partsSent: 1, route: ROUTE });
+  await journal.finishDelivery(claimOf(added.id), { state: "failed", at: NOW + 20, error: "gone" });
   return added;
 }
 

@@ -4,12 +4,7 @@ import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, nextId, sampleDelivery, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 
 const ROUTE = { channel: "slack", to: "C1" } as const;
-const SENT = {
-  state: "sent",
-  at: NOW + 20,
-  route: ROUTE,
-  partsSent: 2,
-} as const;
+const SENT = { state: "sent", at: NOW + 20, route: ROUTE, partsSent: 2 } as const;
 
 export function describeDeliveries(open: OpenJournal): void {
   describe("deliveries", () => {
@@ -55,22 +50,13 @@ export function describeDeliveries(open: OpenJournal): void {
       const journal = await start();
       const [first] = await addDeliveries(journal, [{}, {}]);
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.progressDelivery(claimOf(first!.id), {
-        partsSent: 1,
-        route: ROUTE,
-      });
+      await journal.progressDelivery(claimOf(first!.id), { partsSent: 1, route: ROUTE });
       await journal.retryDelivery(claimOf(first!.id), NOW + 500, "slow down");
 
       expect(await claimedIds(journal, 10)).toEqual([]);
       expect(await journal.nextDueAt()).toBe(NOW + 500);
       expect(await journal.claimDeliveries(10, NOW + 500)).toMatchObject([
-        {
-          id: first!.id,
-          attempts: 2,
-          partsSent: 1,
-          route: ROUTE,
-          error: "slow down",
-        },
+        { id: first!.id, attempts: 2, partsSent: 1, route: ROUTE, error: "slow down" },
       ]);
     });
 
@@ -82,12 +68,7 @@ export function describeDeliveries(open: OpenJournal): void {
       await journal.claimDeliveries(10, NOW + 10);
       await journal.finishDelivery(claimOf(delivery!.id), SENT);
       const [sent] = await journal.listDeliveries({ limit: 1 });
-      expect(sent).toMatchObject({
-        state: "sent",
-        sentAt: NOW + 20,
-        route: ROUTE,
-        partsSent: 2,
-      });
+      expect(sent).toMatchObject({ state: "sent", sentAt: NOW + 20, route: ROUTE, partsSent: 2 });
       expect(sent?.error).toBeUndefined();
     });
 
@@ -96,20 +77,9 @@ export function describeDeliveries(open: OpenJournal): void {
       const [first, second] = await addDeliveries(journal, [{}, {}]);
       await journal.claimDeliveries(10, NOW + 10);
       await journal.progressDelivery(claimOf(first!.id), { partsSent: 1 });
-      await journal.finishDelivery(claimOf(first!.id), {
-        state: "failed",
-        at: NOW + 20,
-        error: "gone",
-      });
-      const [failed] = await journal.listDeliveries({
-        limit: 10,
-        state: "failed",
-      });
-      expect(failed).toMatchObject({
-        id: first!.id,
-        error: "gone",
-        partsSent: 1,
-      });
+      await journal.finishDelivery(claimOf(first!.id), { state: "failed", at: NOW + 20, error: "gone" });
+      const [failed] = await journal.listDeliveries({ limit: 10, state: "failed" });
+      expect(failed).toMatchObject({ id: first!.id, error: "gone", partsSent: 1 });
       expect(failed?.sentAt).toBeUndefined();
       expect(await claimedIds(journal, 10)).toEqual([second?.id]);
     });
@@ -118,11 +88,7 @@ export function describeDeliveries(open: OpenJournal): void {
       const journal = await start();
       const [first, second] = await addDeliveries(journal, [{}, {}]);
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.finishDelivery(claimOf(first!.id), {
-        state: "skipped",
-        at: NOW + 20,
-        error: "nowhere",
-      });
+      await journal.finishDelivery(claimOf(first!.id), { state: "skipped", at: NOW + 20, error: "nowhere" });
       expect(await journal.listDeliveries({ limit: 10, state: "skipped" })).toMatchObject([
         { id: first!.id, error: "nowhere" },
       ]);
@@ -138,11 +104,7 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(await journal.lastRoute()).toBeUndefined();
 
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.finishDelivery(claimOf(delivery!.id), {
-        state: "failed",
-        at: NOW,
-        error: "gone",
-      });
+      await journal.finishDelivery(claimOf(delivery!.id), { state: "failed", at: NOW, error: "gone" });
       await journal.finishDelivery(claimOf(delivery!.id), SENT);
       await journal.retryDelivery(claimOf(delivery!.id), NOW, "late");
       await journal.progressDelivery(claimOf(delivery!.id), { partsSent: 7 });
@@ -156,11 +118,7 @@ export function describeDeliveries(open: OpenJournal): void {
       expect(await journal.wasSent("C1:2", 0)).toBe(false);
       const [claimed] = await journal.claimDeliveries(10, NOW + 10);
       expect(await journal.wasSent("C1:1", 0)).toBeUndefined();
-      await journal.progressDelivery(claimed!, {
-        partsSent: 1,
-        route: ROUTE,
-        messageId: "C1:1",
-      });
+      await journal.progressDelivery(claimed!, { partsSent: 1, route: ROUTE, messageId: "C1:1" });
       expect(await journal.wasSent("C1:1", 0)).toBe(true);
       expect(await journal.wasSent("C1:2", 0)).toBeUndefined();
       await journal.finishDelivery(claimed!, { ...SENT, messageId: "C1:2" });

@@ -21,15 +21,9 @@ export function describeHardStop(open: OpenJournal, opener: URL): void {
       const { events } = await journal.stats();
       expect(events).toBeGreaterThanOrEqual(reported.length);
       for (const id of reported) {
-        expect(await journal.getEvent(id)).toMatchObject({
-          status: "accepted",
-          runs: [{ eventId: id }],
-        });
+        expect(await journal.getEvent(id)).toMatchObject({ status: "accepted", runs: [{ eventId: id }] });
         const repeat = sampleEvent({ idempotency: sampleKeys([id]) });
-        expect(await journal.accept(repeat)).toMatchObject({
-          kind: "replayed",
-          receipt: { eventId: id },
-        });
+        expect(await journal.accept(repeat)).toMatchObject({ kind: "replayed", receipt: { eventId: id } });
       }
       // The killed process had claimed the first of them.
       const claimed = await journal.claimRuns(events, NOW);

@@ -62,9 +62,7 @@ export function describeHeartbeats(open: OpenJournal): void {
     test("recording a heartbeat twice changes nothing", async () => {
       const journal = await start();
       const run = await sampleHeartbeat(journal);
-      const outcome = sampleOutcome({
-        entries: [sampleEntry({ sessionKey: "main" })],
-      });
+      const outcome = sampleOutcome({ entries: [sampleEntry({ sessionKey: "main" })] });
       await journal.completeHeartbeat(run, outcome);
       await journal.completeHeartbeat(run, outcome);
       expect(await journal.history("main", 10)).toHaveLength(1);
@@ -75,19 +73,9 @@ export function describeHeartbeats(open: OpenJournal): void {
       const at = folder();
       const first = await start(at);
       await wakeFor(first, ["one"]);
-      await first.failHeartbeat({
-        id: nextId(),
-        startedAt: NOW,
-        finishedAt: NOW + 5,
-        error: "no model",
-      });
+      await first.failHeartbeat({ id: nextId(), startedAt: NOW, finishedAt: NOW + 5, error: "no model" });
       expect(await first.listRuns({ limit: 10 })).toMatchObject([
-        {
-          kind: "heartbeat",
-          state: "dead",
-          error: "no model",
-          finishedAt: NOW + 5,
-        },
+        { kind: "heartbeat", state: "dead", error: "no model", finishedAt: NOW + 5 },
       ]);
       await first.close();
       const second = await start(at);

@@ -8,21 +8,12 @@ export function describeIdempotency(open: OpenJournal): void {
 
     test("a known key gives the first answer and commits nothing", async () => {
       const journal = await start();
-      const first = sampleEvent({
-        idempotency: sampleKeys(["a"]),
-        warnings: ["one"],
-      });
+      const first = sampleEvent({ idempotency: sampleKeys(["a"]), warnings: ["one"] });
       const answered = receiptOf(await journal.accept(first));
       const repeat = await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }));
 
-      expect(repeat).toEqual({
-        kind: "replayed",
-        receipt: { ...answered, replayed: true },
-      });
-      expect(await journal.stats()).toMatchObject({
-        events: 1,
-        pendingRuns: 1,
-      });
+      expect(repeat).toEqual({ kind: "replayed", receipt: { ...answered, replayed: true } });
+      expect(await journal.stats()).toMatchObject({ events: 1, pendingRuns: 1 });
     });
 
     test("one of several concurrent duplicates is committed", async () => {
@@ -32,18 +23,13 @@ export function describeIdempotency(open: OpenJournal): void {
       );
       expect(results.filter((result) => result.kind === "committed")).toHaveLength(1);
       expect(new Set(results.map((result) => receiptOf(result).eventId)).size).toBe(1);
-      expect(await journal.stats()).toMatchObject({
-        events: 1,
-        pendingRuns: 1,
-      });
+      expect(await journal.stats()).toMatchObject({ events: 1, pendingRuns: 1 });
     });
 
     test("a key is known only in its scope", async () => {
       const journal = await start();
       await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }));
-      const other = sampleEvent({
-        idempotency: sampleKeys(["a"], { scope: "token:default gitlab" }),
-      });
+      const other = sampleEvent({ idempotency: sampleKeys(["a"], { scope: "token:default gitlab" }) });
       expect(await journal.accept(other)).toMatchObject({ kind: "committed" });
     });
 
@@ -52,9 +38,7 @@ export function describeIdempotency(open: OpenJournal): void {
       const strict = { conflictOnOtherContent: true };
       await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"], strict) }));
       const same = sampleEvent({ idempotency: sampleKeys(["a"], strict) });
-      const other = sampleEvent({
-        idempotency: sampleKeys(["a"], { ...strict, fingerprint: "other" }),
-      });
+      const other = sampleEvent({ idempotency: sampleKeys(["a"], { ...strict, fingerprint: "other" }) });
       expect(await journal.accept(same)).toMatchObject({ kind: "replayed" });
       expect(await journal.accept(other)).toEqual({ kind: "conflict" });
       expect(await journal.stats()).toMatchObject({ events: 1 });
@@ -63,25 +47,14 @@ export function describeIdempotency(open: OpenJournal): void {
     test("otherwise the first content is kept", async () => {
       const journal = await start();
       await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) }));
-      const other = sampleEvent({
-        idempotency: sampleKeys(["a"], { fingerprint: "other" }),
-      });
+      const other = sampleEvent({ idempotency: sampleKeys(["a"], { fingerprint: "other" }) });
       expect(await journal.accept(other)).toMatchObject({ kind: "replayed" });
     });
 
     test("an expired key is unknown, and stores the new receipt", async () => {
       const journal = await start();
-      await journal.accept(
-        sampleEvent({
-          status: "skipped",
-          actions: [],
-          idempotency: sampleKeys(["a"]),
-        }),
-      );
-      const later = {
-        receivedAt: NOW + 1000,
-        idempotency: sampleKeys(["a"], { expiresAt: NOW + 2000 }),
-      };
+      await journal.accept(sampleEvent({ status: "skipped", actions: [], idempotency: sampleKeys(["a"]) }));
+      const later = { receivedAt: NOW + 1000, idempotency: sampleKeys(["a"], { expiresAt: NOW + 2000 }) };
       const second = sampleEvent(later);
       expect(await journal.accept(second)).toMatchObject({ kind: "committed" });
       expect(receiptOf(await journal.accept(sampleEvent(later))).eventId).toBe(second.id);
@@ -90,36 +63,23 @@ export function describeIdempotency(open: OpenJournal): void {
     test("an expired key is known while its event is unfinished", async () => {
       const journal = await start();
       const { runId, action } = sampleRun("s");
-      const first = sampleEvent({
-        actions: [{ runId, action }],
-        idempotency: sampleKeys(["a"]),
-      });
+      const first = sampleEvent({ actions: [{ runId, action }], idempotency: sampleKeys(["a"]) });
       const repeat = () => sampleEvent({ receivedAt: NOW + 5000, idempotency: sampleKeys(["a"]) });
       await journal.accept(first);
       await sweepAll(journal, { now: NOW + 5000, keepFrom: NOW });
-      expect(await journal.accept(repeat())).toMatchObject({
-        kind: "replayed",
-      });
+      expect(await journal.accept(repeat())).toMatchObject({ kind: "replayed" });
 
       await journal.claimRuns(1, NOW);
       await journal.completeRun(claimOf(runId), sampleOutcome());
-      expect(await journal.accept(repeat())).toMatchObject({
-        kind: "committed",
-      });
+      expect(await journal.accept(repeat())).toMatchObject({ kind: "committed" });
     });
 
     test("a sweep deletes all expired keys", async () => {
       const journal = await start();
       const events = Array.from({ length: 1200 }, (_, index) =>
-        sampleEvent({
-          actions: [],
-          status: "skipped",
-          idempotency: sampleKeys([`old ${index}`]),
-        }),
+        sampleEvent({ actions: [], status: "skipped", idempotency: sampleKeys([`old ${index}`]) }),
       );
-      const fresh = sampleEvent({
-        idempotency: sampleKeys(["fresh"], { expiresAt: NOW + 5000 }),
-      });
+      const fresh = sampleEvent({ idempotency: sampleKeys(["fresh"], { expiresAt: NOW + 5000 }) });
       await Promise.all([...events, fresh].map((event) => journal.accept(event)));
       await sweepAll(journal, { now: NOW + 1000, keepFrom: NOW });
 
@@ -133,25 +93,12 @@ export function describeIdempotency(open: OpenJournal): void {
 
     test("the key of a skipped event is known, that of a refused event is free", async () => {
       const journal = await start();
-      const skipped = sampleEvent({
-        actions: [],
-        status: "skipped",
-        idempotency: sampleKeys(["a"]),
-      });
-      const failed = sampleEvent({
-        actions: [],
-        status: "failed",
-        idempotency: sampleKeys(["b"]),
-      });
+      const skipped = sampleEvent({ actions: [], status: "skipped", idempotency: sampleKeys(["a"]) });
+      const failed = sampleEvent({ actions: [], status: "failed", idempotency: sampleKeys(["b"]) });
       await journal.accept(skipped);
       await journal.accept(failed);
       const repeat = receiptOf(await journal.accept(sampleEvent({ idempotency: sampleKeys(["a"]) })));
-      expect(repeat).toEqual({
-        eventId: skipped.id,
-        actions: [],
-        warnings: [],
-        replayed: true,
-      });
+      expect(repeat).toEqual({ eventId: skipped.id, actions: [], warnings: [], replayed: true });
       expect(await journal.accept(sampleEvent({ idempotency: sampleKeys(["b"]) }))).toMatchObject({
         kind: "committed",
       });
@@ -159,18 +106,14 @@ export function describeIdempotency(open: OpenJournal): void {
 
     test("a replay can be found without an accept", async () => {
       const journal = await start();
-      const event = sampleEvent({
-        idempotency: sampleKeys(["a"], { expiresAt: Date.now() + 60_000 }),
-      });
+      const event = sampleEvent({ idempotency: sampleKeys(["a"], { expiresAt: Date.now() + 60_000 }) });
       const receipt = receiptOf(await journal.accept(event));
       const scope = "token:default github";
       expect(await journal.findReplay(scope, "a", "content")).toEqual({
         kind: "replayed",
         receipt: { ...receipt, replayed: true },
       });
-      expect(await journal.findReplay(scope, "a", "other")).toEqual({
-        kind: "conflict",
-      });
+      expect(await journal.findReplay(scope, "a", "other")).toEqual({ kind: "conflict" });
       expect(await journal.findReplay(scope, "b", "content")).toBeUndefined();
     });
 
@@ -193,10 +136,7 @@ export function describeIdempotency(open: OpenJournal): void {
       const journal = await start();
       const [one, two, three] = [sampleRun("one"), sampleRun("two"), sampleRun("three")];
       await journal.accept(sampleEvent({ actions: [one, two], idempotency: each(["1", "2"]) }));
-      const second = sampleEvent({
-        actions: [sampleRun("two"), three],
-        idempotency: each(["2", "3"]),
-      });
+      const second = sampleEvent({ actions: [sampleRun("two"), three], idempotency: each(["2", "3"]) });
 
       expect(await journal.accept(second)).toEqual({
         kind: "committed",
@@ -218,10 +158,7 @@ export function describeIdempotency(open: OpenJournal): void {
     test("a repeated action within the event is dropped too", async () => {
       const journal = await start();
       const first = sampleRun("one");
-      const event = sampleEvent({
-        actions: [first, sampleRun("one")],
-        idempotency: each(["1", "1"]),
-      });
+      const event = sampleEvent({ actions: [first, sampleRun("one")], idempotency: each(["1", "1"]) });
       const { actions } = receiptOf(await journal.accept(event));
       expect(actions.map((action) => action.runId)).toEqual([first.runId, first.runId]);
       expect(await journal.listRuns({ limit: 10 })).toHaveLength(1);
@@ -240,18 +177,9 @@ export function describeIdempotency(open: OpenJournal): void {
       });
       expect(await journal.accept(repeat)).toEqual({
         kind: "replayed",
-        receipt: {
-          eventId: first.id,
-          actions: actions.toReversed(),
-          warnings: [],
-          replayed: true,
-        },
+        receipt: { eventId: first.id, actions: actions.toReversed(), warnings: [], replayed: true },
       });
-      expect(await journal.stats()).toMatchObject({
-        events: 1,
-        pendingRuns: 1,
-        pendingSystemEvents: 1,
-      });
+      expect(await journal.stats()).toMatchObject({ events: 1, pendingRuns: 1, pendingSystemEvents: 1 });
     });
 
     test("an event without new runs is done", async () => {
@@ -262,24 +190,15 @@ export function describeIdempotency(open: OpenJournal): void {
         idempotency: each(["1", "2"]),
       });
       await journal.accept(second);
-      expect(await journal.getEvent(second.id)).toMatchObject({
-        status: "done",
-      });
+      expect(await journal.getEvent(second.id)).toMatchObject({ status: "done" });
     });
 
     test("an action with an empty key is always new", async () => {
       const journal = await start();
-      const event = () =>
-        sampleEvent({
-          actions: [sampleRun("a"), sampleRun("b")],
-          idempotency: each(["", ""]),
-        });
+      const event = () => sampleEvent({ actions: [sampleRun("a"), sampleRun("b")], idempotency: each(["", ""]) });
       await journal.accept(event());
       await journal.accept(event());
-      expect(await journal.stats()).toMatchObject({
-        events: 2,
-        pendingRuns: 4,
-      });
+      expect(await journal.stats()).toMatchObject({ events: 2, pendingRuns: 4 });
     });
   });
 }

@@ -37,15 +37,8 @@ export function describeLeases(open: OpenJournal): void {
       const [current] = how === "taken over" ? await b.claimRuns(1, NOW) : [];
       const before = await b.listRuns({ limit: 1 });
 
-      const outcome = sampleOutcome({
-        entries: [sampleEntry()],
-        deliveries: [sampleDelivery(old.id)],
-      });
-      const failure = {
-        finishedAt: NOW,
-        error: "late",
-        entries: [sampleEntry()],
-      };
+      const outcome = sampleOutcome({ entries: [sampleEntry()], deliveries: [sampleDelivery(old.id)] });
+      const failure = { finishedAt: NOW, error: "late", entries: [sampleEntry()] };
       expect(await a.completeRun(old, outcome)).toBe(false);
       expect(await a.deadLetterRun(old, failure)).toBe(false);
       expect(await a.retryRun(old, NOW, "late")).toBe(false);
@@ -66,14 +59,7 @@ export function describeLeases(open: OpenJournal): void {
 
       expect(await a.progressDelivery(old, { partsSent: 7, route: ROUTE })).toBe(false);
       expect(await a.retryDelivery(old, NOW, "late")).toBe(false);
-      expect(
-        await a.finishDelivery(old, {
-          state: "sent",
-          at: NOW,
-          route: ROUTE,
-          partsSent: 1,
-        }),
-      ).toBe(false);
+      expect(await a.finishDelivery(old, { state: "sent", at: NOW, route: ROUTE, partsSent: 1 })).toBe(false);
 
       expect(await b.listDeliveries({ limit: 1 })).toEqual(before);
       expect(await b.lastRoute()).toBeUndefined();
@@ -92,11 +78,7 @@ export function describeLeases(open: OpenJournal): void {
     test("a retried dead letter is not ended by the claim under which it died", async () => {
       const journal = await start();
       const old = await claimRun(journal);
-      await journal.deadLetterRun(old, {
-        finishedAt: NOW,
-        error: "no",
-        entries: [],
-      });
+      await journal.deadLetterRun(old, { finishedAt: NOW, error: "no", entries: [] });
       await journal.retryDeadLetter(old.id, NOW);
       await journal.claimRuns(1, NOW);
       expect(await journal.completeRun(old, sampleOutcome())).toBe(false);
@@ -193,12 +175,7 @@ async function claimRun(journal: Journal): Promise<ClaimedRun> {
 
 async function claimDelivery(journal: Journal): Promise<ClaimedDelivery> {
   const run = await claimRun(journal);
-  await journal.completeRun(
-    run,
-    sampleOutcome({
-      deliveries: [sampleDelivery(run.id, { eventId: run.eventId })],
-    }),
-  );
+  await journal.completeRun(run, sampleOutcome({ deliveries: [sampleDelivery(run.id, { eventId: run.eventId })] }));
   const [delivery] = await journal.claimDeliveries(1, NOW + 10);
   return delivery!;
 }

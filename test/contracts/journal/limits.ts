@@ -71,10 +71,7 @@ export function describeLimits(open: OpenJournal): void {
 
 /** Accepts one event per run, each in its own session. */
 async function acceptRuns(journal: Journal, mappings: string[]): Promise<string[]> {
-  const runs = mappings.map((mapping) => ({
-    mapping,
-    action: sampleRun(nextId()),
-  }));
+  const runs = mappings.map((mapping) => ({ mapping, action: sampleRun(nextId()) }));
   for (const { mapping, action } of runs) await journal.accept(sampleEvent({ mapping, actions: [action] }));
   return runs.map(({ action }) => action.runId);
 }

@@ -28,10 +28,7 @@ const COMMANDS: fc.Arbitrary<Command[]> = fc.array(
   fc.oneof(
     fc.record({
       kind: fc.constant("accept" as const),
-      sessions: fc.array(fc.constantFrom("a", "b", "c"), {
-        minLength: 1,
-        maxLength: 3,
-      }),
+      sessions: fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 3 }),
     }),
     fc.record({ kind: fc.constant("claim" as const) }),
     fc.record({ kind: fc.constant("claim" as const) }),
@@ -42,11 +39,7 @@ const COMMANDS: fc.Arbitrary<Command[]> = fc.array(
       kind: fc.constantFrom("complete" as const, "deadLetter" as const, "retry" as const, "hold" as const),
       pick: fc.nat(),
     }),
-    fc.record({
-      kind: fc.constant("fix" as const),
-      drops: fc.boolean(),
-      pick: fc.nat(),
-    }),
+    fc.record({ kind: fc.constant("fix" as const), drops: fc.boolean(), pick: fc.nat() }),
   ),
   { maxLength: 60, size: "max" },
 );
@@ -108,10 +101,7 @@ async function claim(journal: Journal, model: Model): Promise<void> {
   const claimed = await journal.claimRuns(100, NOW);
   const heads = [...model.sessions.values()].flatMap(([head]) => head ?? []);
   const due = heads.filter((id) => !model.running.has(id) && !model.held.has(id));
-  const expected = due.map((id) => ({
-    id,
-    attempts: (model.attempts.get(id) ?? 0) + 1,
-  }));
+  const expected = due.map((id) => ({ id, attempts: (model.attempts.get(id) ?? 0) + 1 }));
   for (const { id, attempts } of expected) model.attempts.set(id, attempts);
   for (const id of due) model.running.add(id);
   const byId = (a: { id: string }, b: { id: string }): number => a.id.localeCompare(b.id);
@@ -122,12 +112,7 @@ async function end({ kind, pick }: End, journal: Journal, model: Model): Promise
   const runId = [...model.attempts.keys()].at(pick % model.attempts.size);
   if (runId === undefined) return;
   if (kind === "complete") await journal.completeRun(claimOf(runId), sampleOutcome());
-  if (kind === "deadLetter")
-    await journal.deadLetterRun(claimOf(runId), {
-      finishedAt: NOW,
-      error: "no",
-      entries: [],
-    });
+  if (kind === "deadLetter") await journal.deadLetterRun(claimOf(runId), { finishedAt: NOW, error: "no", entries: [] });
   if (kind === "retry") await journal.retryRun(claimOf(runId), NOW, "busy");
   if (kind === "hold") await journal.holdRun(claimOf(runId), "budget");
   if (!model.running.delete(runId) || kind === "retry") return;

@@ -33,13 +33,7 @@ export function describeReads(open: OpenJournal): void {
         mapping: "pull-requests",
         receivedAt: NOW,
         status: "accepted",
-        actions: [
-          {
-            kind: "agent",
-            runId: events[4]?.actions.map(runIdOf)[0],
-            sessionKey: "session",
-          },
-        ],
+        actions: [{ kind: "agent", runId: events[4]?.actions.map(runIdOf)[0], sessionKey: "session" }],
       });
     });
 
@@ -103,10 +97,7 @@ export function describeReads(open: OpenJournal): void {
       ];
       await journal.completeRun(
         claimOf(runId),
-        sampleOutcome({
-          entries,
-          deliveries: [sampleDelivery(runId, { eventId: event.id })],
-        }),
+        sampleOutcome({ entries, deliveries: [sampleDelivery(runId, { eventId: event.id })] }),
       );
       expect(await journal.getEvent(event.id)).toMatchObject({
         runs: [{ id: runId, state: "done", action }],
@@ -118,30 +109,17 @@ export function describeReads(open: OpenJournal): void {
 
     test("the stats follow every change", async () => {
       const journal = await start();
-      const empty = {
-        events: 0,
-        pendingRuns: 0,
-        pendingDeliveries: 0,
-        pendingSystemEvents: 0,
-      };
+      const empty = { events: 0, pendingRuns: 0, pendingDeliveries: 0, pendingSystemEvents: 0 };
       expect(await journal.stats()).toEqual(empty);
       const actions = [sampleRun("a"), sampleRun("b")];
       await journal.accept(sampleEvent({ actions }));
       await journal.claimRuns(10, NOW);
-      expect(await journal.stats()).toEqual({
-        ...empty,
-        events: 1,
-        pendingRuns: 2,
-      });
+      expect(await journal.stats()).toEqual({ ...empty, events: 1, pendingRuns: 2 });
 
       const delivery = sampleDelivery(actions[0]!.runId);
       await journal.completeRun(claimOf(actions[0]!.runId), sampleOutcome({ deliveries: [delivery] }));
       const entries = [sampleEntry({ sessionKey: "main", role: "system", pending: true })];
-      await journal.deadLetterRun(claimOf(actions[1]!.runId), {
-        finishedAt: NOW,
-        error: "no",
-        entries,
-      });
+      await journal.deadLetterRun(claimOf(actions[1]!.runId), { finishedAt: NOW, error: "no", entries });
       expect(await journal.stats()).toEqual({
         ...empty,
         events: 1,
@@ -150,16 +128,8 @@ export function describeReads(open: OpenJournal): void {
       });
 
       await journal.claimDeliveries(1, NOW + 10);
-      await journal.finishDelivery(claimOf(delivery.id), {
-        state: "failed",
-        at: NOW,
-        error: "no",
-      });
-      expect(await journal.stats()).toEqual({
-        ...empty,
-        events: 1,
-        pendingSystemEvents: 1,
-      });
+      await journal.finishDelivery(claimOf(delivery.id), { state: "failed", at: NOW, error: "no" });
+      expect(await journal.stats()).toEqual({ ...empty, events: 1, pendingSystemEvents: 1 });
     });
 
     test("an empty journal has nothing due", async () => {
@@ -194,10 +164,7 @@ export function describeReads(open: OpenJournal): void {
       await addEntries(journal, [{ text: "one" }, { text: "two" }, { text: "three" }]);
       const first = await journal.getSession("s", { limit: 2 });
       expect(first?.entries.map((entry) => entry.text)).toEqual(["one", "two"]);
-      const rest = await journal.getSession("s", {
-        limit: 2,
-        after: first?.entries[1]?.seq,
-      });
+      const rest = await journal.getSession("s", { limit: 2, after: first?.entries[1]?.seq });
       expect(rest?.entries.map((entry) => entry.text)).toEqual(["three"]);
       expect(await journal.getSession("nobody", { limit: 2 })).toBeUndefined();
     });
@@ -207,11 +174,7 @@ export function describeReads(open: OpenJournal): void {
       const [waiting, failed] = [sampleRun("waiting"), sampleRun("failed")];
       await journal.accept(sampleEvent({ actions: [failed] }));
       await journal.claimRuns(1, NOW);
-      await journal.deadLetterRun(claimOf(failed.runId), {
-        finishedAt: NOW + 10,
-        error: "no",
-        entries: [],
-      });
+      await journal.deadLetterRun(claimOf(failed.runId), { finishedAt: NOW + 10, error: "no", entries: [] });
       await journal.accept(sampleEvent({ actions: [waiting] }));
       for (const key of ["waiting", "failed"]) {
         expect(await journal.getSession(key, { limit: 2 })).toEqual({

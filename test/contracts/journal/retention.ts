@@ -24,36 +24,17 @@ export function describeRetention(open: OpenJournal): void {
 
     test("a finished event is deleted with its runs, deliveries, entries and empty session", async () => {
       const journal = await start();
-      const { runId, eventId } = await completeEvent(journal, {
-        delivers: true,
-      });
+      const { runId, eventId } = await completeEvent(journal, { delivers: true });
       await journal.claimDeliveries(1, NOW + 10);
       const [delivery] = await journal.listDeliveries({ limit: 1 });
       const route = { channel: "slack", to: "C1" } as const;
-      await journal.finishDelivery(claimOf(delivery!.id), {
-        state: "sent",
-        at: NOW + 20,
-        route,
-        partsSent: 1,
-      });
+      await journal.finishDelivery(claimOf(delivery!.id), { state: "sent", at: NOW + 20, route, partsSent: 1 });
 
       await sweepAll(journal, { now: NOW + 100, keepFrom: NOW });
-      expect(await journal.getEvent(eventId)).toMatchObject({
-        runs: [{ id: runId }],
-        entries: [{}, {}],
-      });
+      expect(await journal.getEvent(eventId)).toMatchObject({ runs: [{ id: runId }], entries: [{}, {}] });
       await sweepAll(journal, ALL);
-      expect(await readAll(journal)).toEqual({
-        events: [],
-        runs: [],
-        deliveries: [],
-        sessions: [],
-      });
-      expect(await journal.stats()).toMatchObject({
-        events: 0,
-        pendingRuns: 0,
-        pendingDeliveries: 0,
-      });
+      expect(await readAll(journal)).toEqual({ events: [], runs: [], deliveries: [], sessions: [] });
+      expect(await journal.stats()).toMatchObject({ events: 0, pendingRuns: 0, pendingDeliveries: 0 });
       expect(await journal.lastRoute()).toEqual(route);
     });
 
@@ -69,11 +50,7 @@ export function describeRetention(open: OpenJournal): void {
       const action = sampleRun("s");
       await journal.accept(sampleEvent({ actions: [action] }));
       await journal.claimRuns(1, NOW);
-      await journal.deadLetterRun(claimOf(action.runId), {
-        finishedAt: NOW,
-        error: "no",
-        entries: [],
-      });
+      await journal.deadLetterRun(claimOf(action.runId), { finishedAt: NOW, error: "no", entries: [] });
       await sweepAll(journal, ALL);
       expect(await journal.listDeadLetters({ limit: 10 })).toEqual([]);
       expect(await journal.listEvents({ limit: 10 })).toEqual([]);
@@ -81,9 +58,7 @@ export function describeRetention(open: OpenJournal): void {
 
     test("nothing unfinished is deleted at any age or size", async () => {
       const journal = await start();
-      const { eventId: sending } = await completeEvent(journal, {
-        delivers: true,
-      });
+      const { eventId: sending } = await completeEvent(journal, { delivers: true });
       const [done, waiting] = [sampleRun("a"), sampleRun("b")];
       const partly = sampleEvent({ actions: [done, waiting] });
       await journal.accept(partly);
@@ -97,9 +72,7 @@ export function describeRetention(open: OpenJournal): void {
         runs: [{ state: "done" }, { state: "ready" }],
         entries: [{}],
       });
-      expect(await journal.getEvent(sending)).toMatchObject({
-        deliveries: [{ state: "pending" }],
-      });
+      expect(await journal.getEvent(sending)).toMatchObject({ deliveries: [{ state: "pending" }] });
     });
 
     test("a system event is kept until a heartbeat has consumed it", async () => {
@@ -112,17 +85,10 @@ export function describeRetention(open: OpenJournal): void {
       const [pending] = await journal.pendingSystemEvents();
       expect(pending).toMatchObject({ text: "Disk is full." });
 
-      const heartbeat = await sampleHeartbeat(journal, {
-        consumedSeqs: [pending!.seq],
-      });
+      const heartbeat = await sampleHeartbeat(journal, { consumedSeqs: [pending!.seq] });
       await journal.completeHeartbeat(heartbeat, sampleOutcome());
       await sweepAll(journal, ALL);
-      expect(await readAll(journal)).toEqual({
-        events: [],
-        runs: [],
-        deliveries: [],
-        sessions: [],
-      });
+      expect(await readAll(journal)).toEqual({ events: [], runs: [], deliveries: [], sessions: [] });
     });
 
     test("heartbeats are deleted by age", async () => {
@@ -137,11 +103,7 @@ export function describeRetention(open: OpenJournal): void {
         );
       }
       for (const { id } of await journal.claimDeliveries(10, NOW + 200)) {
-        await journal.finishDelivery(claimOf(id), {
-          state: "skipped",
-          at: NOW + 90,
-          error: "nowhere",
-        });
+        await journal.finishDelivery(claimOf(id), { state: "skipped", at: NOW + 90, error: "nowhere" });
       }
       await sweepAll(journal, ALL);
       expect(await journal.listRuns({ limit: 10 })).toHaveLength(1);
@@ -153,9 +115,7 @@ export function describeRetention(open: OpenJournal): void {
       const journal = await start();
       const keys = ["unfinished", "old", "young", "youngest"];
       for (const [age, key] of keys.entries()) {
-        const idempotency = sampleKeys([key], {
-          expiresAt: NOW + 10_000 + age,
-        });
+        const idempotency = sampleKeys([key], { expiresAt: NOW + 10_000 + age });
         const actions = key === "unfinished" ? [sampleRun("s")] : [sampleWake(key)];
         await journal.accept(sampleEvent({ idempotency, actions }));
       }

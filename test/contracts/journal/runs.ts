@@ -40,11 +40,7 @@ export function describeRuns(open: OpenJournal): void {
       const journal = await start();
       await acceptRuns(journal, ["s"]);
       const [run] = await journal.claimRuns(1, NOW + 5);
-      expect(run).toMatchObject({
-        state: "running",
-        attempts: 1,
-        startedAt: NOW + 5,
-      });
+      expect(run).toMatchObject({ state: "running", attempts: 1, startedAt: NOW + 5 });
       expect([run]).toMatchObject(await journal.listRuns({ limit: 1 }));
     });
 
@@ -118,11 +114,7 @@ export function describeRuns(open: OpenJournal): void {
       const journal = await start();
       const [dead, held] = await acceptRuns(journal, ["s", "s"]);
       await journal.claimRuns(1, NOW);
-      await journal.deadLetterRun(claimOf(dead!), {
-        finishedAt: NOW,
-        error: "no",
-        entries: [],
-      });
+      await journal.deadLetterRun(claimOf(dead!), { finishedAt: NOW, error: "no", entries: [] });
       await journal.claimRuns(1, NOW);
       await journal.holdRun(claimOf(held!), "budget");
       await journal.retryDeadLetter(dead!, NOW);
@@ -137,25 +129,12 @@ export function describeRuns(open: OpenJournal): void {
       const [run] = await journal.claimRuns(1, NOW);
       await journal.retryRun(claimOf(run!.id), NOW, "busy");
       await journal.claimRuns(1, NOW);
-      const outcome = sampleOutcome({
-        model: "echo/echo",
-        usage: { inputTokens: 3 },
-        warnings: ["lowered"],
-      });
+      const outcome = sampleOutcome({ model: "echo/echo", usage: { inputTokens: 3 }, warnings: ["lowered"] });
       await journal.completeRun(claimOf(run!.id), outcome);
 
       const [done] = await journal.listRuns({ limit: 1 });
-      expect(done).toMatchObject({
-        state: "done",
-        attempts: 2,
-        finishedAt: NOW + 10,
-        reply: "Done.",
-      });
-      expect(done).toMatchObject({
-        model: "echo/echo",
-        usage: { inputTokens: 3 },
-        warnings: ["lowered"],
-      });
+      expect(done).toMatchObject({ state: "done", attempts: 2, finishedAt: NOW + 10, reply: "Done." });
+      expect(done).toMatchObject({ model: "echo/echo", usage: { inputTokens: 3 }, warnings: ["lowered"] });
       expect(done?.error).toBeUndefined();
     });
 
@@ -165,10 +144,7 @@ export function describeRuns(open: OpenJournal): void {
       const [run] = await journal.claimRuns(1, NOW);
       const delivery = sampleDelivery(id!, { eventId: run!.eventId });
       const entries = [sampleEntry({ sessionKey: "s" }), sampleEntry({ sessionKey: "s", role: "assistant" })];
-      const broken = sampleOutcome({
-        entries,
-        deliveries: [delivery, delivery],
-      });
+      const broken = sampleOutcome({ entries, deliveries: [delivery, delivery] });
 
       await expect(journal.completeRun(claimOf(id!), broken)).rejects.toBeInstanceOf(Error);
       expect(await journal.listRuns({ limit: 1 })).toMatchObject([{ state: "running" }]);
@@ -184,19 +160,8 @@ export function describeRuns(open: OpenJournal): void {
       const journal = await start();
       const [first, second] = await acceptRuns(journal, ["s", "s"]);
       await journal.claimRuns(1, NOW);
-      const entries = [
-        sampleEntry({
-          sessionKey: "main",
-          role: "system",
-          text: "Hook (error): no.",
-          pending: true,
-        }),
-      ];
-      await journal.deadLetterRun(claimOf(first!), {
-        finishedAt: NOW + 1,
-        error: "no",
-        entries,
-      });
+      const entries = [sampleEntry({ sessionKey: "main", role: "system", text: "Hook (error): no.", pending: true })];
+      await journal.deadLetterRun(claimOf(first!), { finishedAt: NOW + 1, error: "no", entries });
 
       expect(await journal.listRuns({ limit: 10, state: "dead" })).toMatchObject([
         { id: first, error: "no", finishedAt: NOW + 1 },
@@ -208,15 +173,8 @@ export function describeRuns(open: OpenJournal): void {
     test("ending an unknown, waiting or finished run changes nothing", async () => {
       const journal = await start();
       const [id] = await acceptRuns(journal, ["s"]);
-      const outcome = sampleOutcome({
-        entries: [sampleEntry()],
-        deliveries: [sampleDelivery(id!)],
-      });
-      const failure = {
-        finishedAt: NOW,
-        error: "no",
-        entries: [sampleEntry()],
-      };
+      const outcome = sampleOutcome({ entries: [sampleEntry()], deliveries: [sampleDelivery(id!)] });
+      const failure = { finishedAt: NOW, error: "no", entries: [sampleEntry()] };
 
       await journal.completeRun(claimOf(id!), outcome);
       await journal.deadLetterRun(claimOf(nextId()), failure);
@@ -265,12 +223,7 @@ export function describeRuns(open: OpenJournal): void {
 
       await journal.claimDeliveries(10, NOW + 10);
       const route = { channel: "slack", to: "C1" } as const;
-      await journal.finishDelivery(claimOf(delivery.id), {
-        state: "sent",
-        at: NOW + 20,
-        route,
-        partsSent: 1,
-      });
+      await journal.finishDelivery(claimOf(delivery.id), { state: "sent", at: NOW + 20, route, partsSent: 1 });
       expect(await statusOf(journal, event.id)).toBe("done");
     });
 
@@ -280,11 +233,7 @@ export function describeRuns(open: OpenJournal): void {
       const event = sampleEvent({ actions });
       await journal.accept(event);
       await journal.claimRuns(10, NOW);
-      await journal.deadLetterRun(claimOf(actions[0]!.runId), {
-        finishedAt: NOW,
-        error: "no",
-        entries: [],
-      });
+      await journal.deadLetterRun(claimOf(actions[0]!.runId), { finishedAt: NOW, error: "no", entries: [] });
       expect(await statusOf(journal, event.id)).toBe("accepted");
       await journal.completeRun(claimOf(actions[1]!.runId), sampleOutcome());
       expect(await statusOf(journal, event.id)).toBe("dead");
@@ -299,11 +248,7 @@ export function describeRuns(open: OpenJournal): void {
       const delivery = sampleDelivery(action.runId, { eventId: event.id });
       await journal.completeRun(claimOf(action.runId), sampleOutcome({ deliveries: [delivery] }));
       await journal.claimDeliveries(10, NOW + 10);
-      await journal.finishDelivery(claimOf(delivery.id), {
-        state: "failed",
-        at: NOW + 20,
-        error: "no such channel",
-      });
+      await journal.finishDelivery(claimOf(delivery.id), { state: "failed", at: NOW + 20, error: "no such channel" });
       expect(await statusOf(journal, event.id)).toBe("dead");
     });
   });

@@ -65,12 +65,7 @@ export function sampleRun(sessionKey: string, parts: Partial<AgentAction> = {}) 
 /** A wake action; its system event asks for a heartbeat at once. */
 export function sampleWake(text: string, eventId?: string): NewAction {
   return {
-    action: {
-      kind: "wake",
-      text,
-      mode: "now",
-      allowUnsafeExternalContent: false,
-    },
+    action: { kind: "wake", text, mode: "now", allowUnsafeExternalContent: false },
     entry: sampleEntry({
       sessionKey: MAIN_SESSION,
       role: "system",
@@ -83,13 +78,7 @@ export function sampleWake(text: string, eventId?: string): NewAction {
 }
 
 export function sampleEntry(parts: Partial<NewEntry> = {}): NewEntry {
-  return {
-    sessionKey: "session",
-    role: "user",
-    text: "Hello.",
-    at: NOW,
-    ...parts,
-  };
+  return { sessionKey: "session", role: "user", text: "Hello.", at: NOW, ...parts };
 }
 
 /** Keys of a `dedupe` template: the first content is kept. */
@@ -106,25 +95,11 @@ export function sampleKeys(keys: string[], parts: Partial<Idempotency> = {}): Id
 }
 
 export function sampleOutcome(parts: Partial<TurnOutcome> = {}): TurnOutcome {
-  return {
-    finishedAt: NOW + 10,
-    reply: "Done.",
-    warnings: [],
-    entries: [],
-    deliveries: [],
-    ...parts,
-  };
+  return { finishedAt: NOW + 10, reply: "Done.", warnings: [], entries: [], deliveries: [], ...parts };
 }
 
 export function sampleDelivery(runId: string, parts: Partial<NewDelivery> = {}): NewDelivery {
-  return {
-    id: nextId(),
-    runId,
-    channel: "slack",
-    to: "C1",
-    text: "Done.",
-    ...parts,
-  };
+  return { id: nextId(), runId, channel: "slack", to: "C1", text: "Done.", ...parts };
 }
 
 /** A heartbeat of the node that holds the lease. */

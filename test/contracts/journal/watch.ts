@@ -14,11 +14,7 @@ export function describeWatch(open: OpenJournal): void {
       expect(take()).toContain("run");
       const [first] = await journal.claimRuns(1, NOW);
       expect(take()).toEqual([]);
-      await journal.deadLetterRun(first!, {
-        finishedAt: NOW,
-        error: "no",
-        entries: [],
-      });
+      await journal.deadLetterRun(first!, { finishedAt: NOW, error: "no", entries: [] });
       expect(take()).toEqual(["run"]);
       const [second] = await journal.claimRuns(1, NOW);
       await journal.retryRun(second!, NOW, "busy");
@@ -50,18 +46,10 @@ export function describeWatch(open: OpenJournal): void {
       await journal.retryDelivery(claimed!, NOW + 10, "busy");
       expect(take()).toEqual(["delivery"]);
       const [again] = await journal.claimDeliveries(1, NOW + 10);
-      await journal.finishDelivery(again!, {
-        state: "failed",
-        at: NOW,
-        error: "gone",
-      });
+      await journal.finishDelivery(again!, { state: "failed", at: NOW, error: "gone" });
       expect(take()).toEqual(["delivery"]);
       const [last] = await journal.claimDeliveries(1, NOW + 10);
-      await journal.finishDelivery(last!, {
-        state: "skipped",
-        at: NOW,
-        error: "no recipient",
-      });
+      await journal.finishDelivery(last!, { state: "skipped", at: NOW, error: "no recipient" });
       expect(take()).toEqual([]);
       await journal.retryDeadLetter(first!.id, NOW);
       expect(take()).toContain("delivery");
