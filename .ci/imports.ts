@@ -41,7 +41,8 @@ const ALLOWED: Record<string, string[]> = {
   operator: [...GROUND, "channels", "ingress"],
   program: [...GROUND, "ingress", "mapping", "transforms", "agents", "channels", "mail"],
   "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "operator"],
-  "hookline.ts": [...GROUND, ...STEPS, "program", "receive.ts"],
+  "run-results.ts": GROUND,
+  "hookline.ts": [...GROUND, ...STEPS, "program", "receive.ts", "run-results.ts"],
   "index.ts": [...GROUND, "plugin.ts", "providers", "hookline.ts"],
   // The contract suites must not depend on any driver.
   contracts: GROUND,

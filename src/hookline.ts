@@ -18,6 +18,7 @@ import { type EventTimeline, type StatusView, toEventTimeline, toMailView, toPro
 import { buildProgram, type Program } from "./program/build.ts";
 import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
+import { createRunResults } from "./run-results.ts";
 import { createTelemetry, type RequestFollower } from "./telemetry/telemetry.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
 
@@ -70,11 +71,13 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     telemetry,
     findParser,
   });
+  const results = createRunResults(journal);
   const server = createServer({
     current,
     telemetry,
     findParser,
-    receive,
+    receive: async (request) => results.waitFor(request, await receive(request)),
+    readRun: results.read,
     rejections,
     refused: record,
     onHandshake: recordHandshake,
@@ -120,6 +123,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     },
     async close() {
       await mail.close();
+      results.close();
       await server.drain();
       await programs.close();
       await dispatcher.close(CLOSE_MS);

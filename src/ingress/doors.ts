@@ -19,6 +19,8 @@ export interface Sender {
 /** The door of every hook path. A path that names no hook has one too: it must not be told from one that does. */
 export interface Doors {
   find(hook: string | undefined): Door;
+  /** For what belongs to no hook: every token counts. */
+  anyToken: Door;
 }
 
 export interface DoorOptions {
@@ -39,7 +41,8 @@ export function createDoors({ tokens, senders = [], takesTokens = () => true, pu
       createSignedDoor({ senders: ofHook, tokens: takesTokens(hook) ? door : closed, publicUrl }),
     ]),
   );
-  return { find: (hook) => signed.get(hook ?? "") ?? door };
+  const anyToken = createTokenDoor(tokens.map((token) => ({ ...token, hooks: undefined })));
+  return { find: (hook) => signed.get(hook ?? "") ?? door, anyToken };
 }
 
 interface SignedDoorOptions {

@@ -32,6 +32,8 @@ export interface HookOptions {
   rejections: RejectionLog;
   /** Answers a request that was let in and read. */
   receive(request: HookRequest): Promise<HttpResponse>;
+  /** Answers `GET {hooks.path}/runs/<id>` of a right credential. */
+  readRun(runId: string, credential: string): Promise<HttpResponse>;
   /**
    * Called with a request that has a right credential and is refused before `receive` gets it. Its `payload` is undefined,
    * its `rawBody` empty unless the body was read. The answer waits for it; it must not reject.
@@ -56,7 +58,7 @@ const THROTTLED_BYTES = 8 * 1024 * 1024;
 
 /** Checks a request to a hook path: method, credential, size, body. */
 export function createServeHook(options: HookOptions): ServeHook {
-  const { current, telemetry, findParser, rejections, receive, refused, onHandshake } = options;
+  const { current, telemetry, findParser, rejections, receive, readRun, refused, onHandshake } = options;
   const rateLimit = createAuthRateLimit();
   /** Of handshakes that anyone could have sent. More of them are answered, and not recorded. */
   const recordLimit = createAuthRateLimit();
@@ -65,8 +67,9 @@ export function createServeHook(options: HookOptions): ServeHook {
 
   return async function serveHook(exchange, hook, program) {
     const { hooks } = program.config;
-    const door = program.doors.find(hook);
-    if (!door.methods.includes(exchange.method)) throw wrongMethod();
+    const runId = exchange.method === "GET" ? hook && /^runs\/([^/]+)$/.exec(hook)?.[1] : undefined;
+    const door = runId ? program.doors.anyToken : program.doors.find(hook);
+    if (!runId && !door.methods.includes(exchange.method)) throw wrongMethod();
     const maxBytes = program.mappings.maxBodyBytes(hook ?? "", hooks.maxBodyBytes);
     const upload = (rateLimit.isThrottled(exchange.client) ? throttled : unverified).open();
     const doorRequest = toDoorRequest(exchange, hook, { maxBytes, timeoutMs: hooks.bodyTimeoutMs }, upload);
@@ -75,6 +78,7 @@ export function createServeHook(options: HookOptions): ServeHook {
     const verified = await verify(door, doorRequest, exchange).finally(() => upload.release());
     const { credential, deprecation } = verified;
     if (deprecation) telemetry.log.warn(deprecation.warning, { requestId: exchange.id, client: exchange.client });
+    if (runId) return readRun(runId, credential);
     // Only after the credential: without one, a caller must not learn which names exist.
     if (hook === undefined) throw rejections.add(exchange, hook, new HookError("not_found"));
     const request = toHookRequest(exchange, doorRequest, { ...verified, hook });

@@ -138,6 +138,7 @@ export interface Journal {
     page: { limit: number; after?: number },
   ): Promise<{ session: SessionSummary; entries: Entry[] } | undefined>;
   listRuns(page: Page & { state?: RunState }): Promise<Run[]>;
+  getRun(id: string): Promise<Run | undefined>;
   listDeliveries(page: Page & { state?: DeliveryState }): Promise<Delivery[]>;
 
   /** Runs of hooks and deliveries that failed permanently, newest first. */

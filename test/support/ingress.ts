@@ -76,6 +76,7 @@ export async function startIngress(transport: Transport, settings: Settings = {}
       records.received.push(request);
       return { status: 200, headers: {}, body: { ok: true, hook: request.hook } };
     },
+    readRun: async (runId, credential) => ({ status: 200, headers: {}, body: { runId, credential } }),
     refused: (request, error) => void records.refused.push({ request, error }),
     ...options,
   });

@@ -52,6 +52,11 @@ export function listRuns(database: Database, page: Page & { state?: RunState }):
   return listPage(database, SELECT_RUNS, conditions, page.limit).map(toRun);
 }
 
+export function getRun(database: Database, id: string): Run | undefined {
+  const row = database.get(`${SELECT_RUNS} WHERE id = ?`, id);
+  return row && toRun(row);
+}
+
 export function listDeliveries(database: Database, page: Page & { state?: DeliveryState }): Delivery[] {
   const conditions: Condition[] = [
     ["state = ?", page.state],

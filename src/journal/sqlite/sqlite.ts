@@ -13,7 +13,16 @@ import { claimDeliveries, finishDelivery, lastRoute, progressDelivery, retryDeli
 import { listPendingSystemEvents, listTurns } from "./entries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import { acquireLease, endNode, endOtherNodes, releaseLease, renewNode } from "./leases.ts";
-import { getEvent, getSession, listDeliveries, listEvents, listRuns, listSessions, readStats } from "./reads.ts";
+import {
+  getEvent,
+  getRun,
+  getSession,
+  listDeliveries,
+  listEvents,
+  listRuns,
+  listSessions,
+  readStats,
+} from "./reads.ts";
 import { sweep } from "./retention.ts";
 import {
   completeHeartbeat,
@@ -121,6 +130,7 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
     listSessions: read(listSessions),
     getSession: read(getSession),
     listRuns: read(listRuns),
+    getRun: read(getRun),
     listDeliveries: read(listDeliveries),
 
     listDeadLetters: read(listDeadLetters),

@@ -74,6 +74,8 @@ export function describeReads(open: OpenJournal): void {
       expect(await runIds({})).toEqual([three, two, one]);
       expect(await runIds({ limit: 1, before: three })).toEqual([two]);
       expect(await runIds({ state: "ready" })).toEqual([two]);
+      expect(await journal.getRun(three!)).toMatchObject({ id: three, sessionKey: "b", state: "running" });
+      expect(await journal.getRun(nextId())).toBeUndefined();
 
       const [first, second, other] = deliveries.map((delivery) => delivery.id);
       const deliveryIds = async (page: object) =>
