@@ -20,7 +20,7 @@ import {
   type ServiceFlags,
   toUnreachable,
 } from "../operator-client.ts";
-import { formatEvent } from "./events.ts";
+import { formatEvent } from "../reading/events.ts";
 
 interface SendFlags extends ServiceFlags {
   as?: string;

@@ -1,8 +1,8 @@
-import type { EventTimeline } from "../operator/views.ts";
-import { toPrintable } from "../telemetry/log.ts";
-import type { AnsweredRequest, RequestFollower } from "../telemetry/telemetry.ts";
-import { formatCount, formatLog } from "./format.ts";
-import { type CliIo, print, style } from "./io.ts";
+import type { EventTimeline } from "../../operator/views.ts";
+import { toPrintable } from "../../telemetry/log.ts";
+import type { AnsweredRequest, RequestFollower } from "../../telemetry/telemetry.ts";
+import { formatCount, formatLog } from "../format.ts";
+import { type CliIo, print, style } from "../io.ts";
 
 /** A turn that takes longer is announced before it ends. */
 const SLOW_MS = 1000;

@@ -9,7 +9,7 @@ import { CONFIG_HELP, toPort } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, style } from "../io.ts";
-import { createLiveView } from "../live.ts";
+import { createLiveView } from "./view.ts";
 
 interface ServeFlags {
   config?: string;
