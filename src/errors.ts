@@ -30,6 +30,7 @@ export const HTTP_ERRORS = {
     message: "The token is missing or wrong.",
     headers: { "WWW-Authenticate": "Bearer" },
   },
+  forbidden: { status: 403, message: "This request is not allowed." },
   not_found: { status: 404, message: "Not found." },
   method_not_allowed: { status: 405, message: "This method is not allowed here." },
   request_timeout: { status: 408, message: "The request did not arrive in time." },

@@ -84,6 +84,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     routes: {
       ...createOperatorRoutes({
         token: () => current().config.gateway.token,
+        gateway: () => current().config.gateway,
         journal,
         findParser,
         rejections,

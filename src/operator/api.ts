@@ -1,11 +1,8 @@
 import { Readable } from "node:stream";
 import { HookError } from "../errors.ts";
-import { createAuthRateLimit } from "../ingress/auth-rate-limit.ts";
-import type { Exchange } from "../ingress/exchange.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
 import { createRouter, json, type RouteRequest, type Routes } from "../ingress/router.ts";
 import type { EventRecord, Journal } from "../journal/journal.ts";
-import { bearerOf, sameSecret } from "../shared/secret.ts";
 import {
   DELIVERY_STATES,
   EVENT_STATUSES,
@@ -14,6 +11,8 @@ import {
   MAIN_SESSION,
   RUN_STATES,
 } from "../types.ts";
+import { type AccessOptions, createAccess } from "./access.ts";
+import { createPageFiles } from "./page-files.ts";
 import type { RejectionLog } from "./rejections.ts";
 import { cursor, limit, oneOf, parseQuery, text, time } from "./query.ts";
 import type { Trial } from "./trial.ts";
@@ -26,9 +25,7 @@ import {
   toView,
 } from "./views.ts";
 
-export interface OperatorOptions {
-  /** `gateway.auth.token`; without one, the API is off. */
-  token(): string | undefined;
+export interface OperatorOptions extends AccessOptions {
   journal: Journal;
   status(): Promise<StatusView>;
   rejections: Pick<RejectionLog, "list">;
@@ -43,9 +40,10 @@ export interface OperatorOptions {
 
 const API_HEADERS = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
 
-/** Health checks and the operator API: what was received, what became of it, and whether the service works. */
+/** Health checks, the page and the operator API: what was received, what became of it, and whether the service works. */
 export function createOperatorRoutes(options: OperatorOptions): Routes {
-  const authenticate = createAuthenticate(options.token);
+  const access = createAccess(options);
+  const page = createPageFiles();
   const api = createRouter({ ...rawRoutes(options), ...jsonRoutes(options) });
 
   return {
@@ -55,28 +53,32 @@ export function createOperatorRoutes(options: OperatorOptions): Routes {
         () => json({ ok: true }),
         () => json({ ok: false }, 503),
       ),
+    "GET /": ({ exchange }) => page.page(access.requirePage(exchange)),
+    "GET /page/:file": ({ exchange, params: { file = "" } }) => {
+      access.requirePage(exchange);
+      return page.file(exchange, file);
+    },
+    // The only request under /api without a credential: it gives one.
+    "POST /api/session": async ({ exchange, readJson }) => {
+      Object.assign(exchange.answerHeaders, API_HEADERS);
+      const { token }: { token?: unknown } = Object((await readJson(MAX_SIGN_IN_BYTES)) ?? {});
+      const { cookie, expiresAt } = access.signIn(exchange, token);
+      const body = { ok: true, expiresAt: new Date(expiresAt).toISOString() };
+      return { status: 200, headers: { "Set-Cookie": cookie }, body };
+    },
     "* /api/:rest*": ({ exchange }) => {
       Object.assign(exchange.answerHeaders, API_HEADERS);
       // Before the route: without the token nobody learns which exist.
-      authenticate(exchange);
+      access.require(exchange);
+      if (exchange.method === "DELETE" && exchange.path === "/api/session") {
+        return { status: 200, headers: { "Set-Cookie": access.signOut(exchange) }, body: { ok: true } };
+      }
       return requireFound(api.serve(exchange), "path");
     },
   };
 }
 
-function createAuthenticate(token: OperatorOptions["token"]): (exchange: Exchange) => void {
-  // Not shared with the hooks: their token must not reset the count of failures here.
-  const rateLimit = createAuthRateLimit();
-
-  return function authenticate({ headers, client }) {
-    const expected = token();
-    if (expected === undefined) throw new HookError("not_found");
-    const bearer = bearerOf(headers.authorization);
-    if (bearer && sameSecret(bearer, expected)) return rateLimit.succeed(client);
-    rateLimit.fail(client);
-    throw new HookError("unauthorized", { message: "The gateway token is missing or wrong." });
-  };
-}
+const MAX_SIGN_IN_BYTES = 8 * 1024;
 
 /** Routes whose answers are not simply JSON with status 200. */
 function rawRoutes({ journal, findParser, tryHook, replay }: OperatorOptions): Routes {

@@ -258,7 +258,7 @@ export interface UserConfig {
      */
     auth?: {
       /**
-       * Opens /api. Without it, /api is off.
+       * Opens /api and the page. Without it, both are off.
        */
       token?: string;
     };
@@ -267,7 +267,7 @@ export interface UserConfig {
      */
     trustedProxies?: string[];
     /**
-     * The service's address as senders know it, without the hooks path: https://hooks.example.com. Some sign it.
+     * The service's address as senders know it, without the hooks path: https://hooks.example.com. Some sign it, and the page can be opened under it.
      */
     publicUrl?: string;
   };
@@ -1218,7 +1218,7 @@ export interface ValidConfig {
      */
     auth?: {
       /**
-       * Opens /api. Without it, /api is off.
+       * Opens /api and the page. Without it, both are off.
        */
       token?: string;
     };
@@ -1227,7 +1227,7 @@ export interface ValidConfig {
      */
     trustedProxies: string[];
     /**
-     * The service's address as senders know it, without the hooks path: https://hooks.example.com. Some sign it.
+     * The service's address as senders know it, without the hooks path: https://hooks.example.com. Some sign it, and the page can be opened under it.
      */
     publicUrl?: string;
   };

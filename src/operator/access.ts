@@ -1,0 +1,123 @@
+import { isIP } from "node:net";
+import { HookError } from "../errors.ts";
+import { createAuthRateLimit } from "../ingress/auth-rate-limit.ts";
+import type { Exchange } from "../ingress/exchange.ts";
+import { isJson } from "../ingress/parse-body.ts";
+import { bearerOf, sameSecret } from "../shared/secret.ts";
+import { createSignIn } from "./sign-in.ts";
+
+export interface AccessOptions {
+  /** `gateway.auth.token`; without one, the page and the API are off. */
+  token(): string | undefined;
+  gateway(): { host: string; publicUrl: string | undefined };
+}
+
+/** Decides who may use the page and the API. */
+export interface Access {
+  /** Throws unless the request has the gateway token, or comes from the page with the cookie of a sign-in. */
+  require(exchange: Exchange): void;
+  /** Throws if the page may not be shown under this host, or is off; otherwise says whether the browser is signed in. */
+  requirePage(exchange: Exchange): { isSignedIn: boolean };
+  /** Checks the token that a person gave on the page. */
+  signIn(exchange: Exchange, token: unknown): { cookie: string; expiresAt: number };
+  /** The `Set-Cookie` header that ends a sign-in. */
+  signOut(exchange: Exchange): string;
+}
+
+const SAFE_METHODS = ["GET", "HEAD"];
+
+export function createAccess({ token, gateway }: AccessOptions): Access {
+  // Not shared with the hooks: their token must not reset the count of failures here.
+  const rateLimit = createAuthRateLimit();
+  const cookies = createSignIn();
+
+  return {
+    require(exchange) {
+      const expected = requireToken();
+      const { headers } = exchange;
+      const bearer = bearerOf(headers.authorization);
+      if (!bearer && hasCookie(exchange, expected)) {
+        requireOwnHost(exchange);
+        if (!SAFE_METHODS.includes(exchange.method)) requireOwnPage(exchange);
+      } else checkToken(exchange, bearer, expected);
+    },
+    requirePage(exchange) {
+      const expected = requireToken();
+      requireOwnHost(exchange);
+      return { isSignedIn: hasCookie(exchange, expected) };
+    },
+    signIn(exchange, given) {
+      const expected = requireToken();
+      requireOwnHost(exchange);
+      requireOwnPage(exchange, { isTokenShown: true });
+      checkToken(exchange, typeof given === "string" ? given.trim() : undefined, expected);
+      return cookies.create(expected, isHttps(exchange));
+    },
+    signOut: (exchange) => cookies.end(isHttps(exchange)),
+  };
+
+  function requireToken(): string {
+    const expected = token();
+    if (expected === undefined) throw new HookError("not_found");
+    return expected;
+  }
+
+  function checkToken({ client }: Exchange, given: string | Uint8Array | undefined, expected: string): void {
+    if (given && sameSecret(given, expected)) return rateLimit.succeed(client);
+    rateLimit.fail(client);
+    throw new HookError("unauthorized", { message: "The gateway token is missing or wrong." });
+  }
+
+  function hasCookie(exchange: Exchange, expected: string): boolean {
+    return cookies.verify(expected, exchange.headers, isHttps(exchange));
+  }
+
+  /**
+   * DNS rebinding: another site's name can lead to this address, and then its page is of one origin with ours. No such
+   * name is an address or one of our names.
+   */
+  function requireOwnHost({ headers }: Exchange): void {
+    const host = toHostName(headers.host);
+    if (host === "localhost" || isIP(host) !== 0 || host === gateway().host || host === publicHost()) return;
+    throw new HookError("forbidden", {
+      message: "The page is not served under this host name. Set gateway.publicUrl to the address that browsers use.",
+    });
+  }
+
+  function publicHost(): string | undefined {
+    const { publicUrl } = gateway();
+    return publicUrl === undefined ? undefined : toHostName(new URL(publicUrl).host);
+  }
+
+  function isHttps({ headers }: Exchange): boolean {
+    return gateway().publicUrl?.startsWith("https:") === true && toHostName(headers.host) === publicHost();
+  }
+}
+
+/**
+ * CSRF: a browser adds the cookie to what another page sends, too. JSON needs the consent of CORS, which the service never
+ * gives, and the browser itself says where a request comes from. Over plain http from another machine it only names the
+ * origin. With `isTokenShown` a program may send the request: it knows the token.
+ */
+function requireOwnPage({ headers }: Exchange, { isTokenShown = false } = {}): void {
+  if (!isJson(headers["content-type"] ?? "")) {
+    throw new HookError("unsupported_media_type", { message: "Send the request as application/json." });
+  }
+  const site = headers["sec-fetch-site"];
+  const { origin } = headers;
+  const isNamed = origin !== undefined && URL.parse(origin)?.host === headers.host;
+  if (site === "same-origin" || (site === undefined && isNamed)) return;
+  if (isTokenShown && site === undefined && origin === undefined) return;
+  throw new HookError("forbidden", {
+    message: "With the cookie of a sign-in, only the page itself may change something.",
+  });
+}
+
+/** Without the port: `[::1]:18790` → `::1` */
+function toHostName(host = ""): string {
+  return host
+    .toLowerCase()
+    .replace(/:\d*$/, "")
+    .replace(/^\[|\]$/g, "")
+    .replace(/\.$/, "");
+}

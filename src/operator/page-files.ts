@@ -1,0 +1,130 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { PACKAGE_ROOT } from "../config/package.ts";
+import { HookError } from "../errors.ts";
+import type { Exchange } from "../ingress/exchange.ts";
+import type { HttpResponse } from "../types.ts";
+
+/** No script, style or request but our own; no frame around the page, and no HTML from text. */
+const CSP = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+const PAGE_HEADERS = {
+  "Content-Security-Policy": CSP,
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+};
+
+const CONTENT_TYPES: Record<string, string> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".woff2": "font/woff2",
+  ".json": "application/json",
+};
+
+/** In order of preference. */
+const ENCODINGS = [
+  { name: "br", ending: ".br" },
+  { name: "gzip", ending: ".gz" },
+];
+
+export interface PageFiles {
+  /** The page itself. Its root element says whether the browser is signed in: `data-signed-in`. */
+  page(state: { isSignedIn: boolean }): Promise<HttpResponse>;
+  /** A file that the page refers to. Its name contains a hash of its content. Throws a 404. */
+  file(exchange: Exchange, name: string): Promise<HttpResponse>;
+}
+
+/** Serves what `.ci/page.ts` has built. The files are read once. */
+export function createPageFiles(): PageFiles {
+  return {
+    async page({ isSignedIn }) {
+      const html = requireFile(await loadFiles(), "index.html").toString("utf8");
+      const body = Buffer.from(html.replace("<html", `<html data-signed-in="${isSignedIn}"`));
+      return { status: 200, headers: { ...headersOf("index.html", body), "Cache-Control": "no-store" }, body };
+    },
+    async file({ headers }, name) {
+      const files = await loadFiles();
+      const plain = requireFile(files, name === "index.html" ? "" : name);
+      const accepted = parseAccepted(headers["accept-encoding"]);
+      const encoding = ENCODINGS.find((known) => accepted.has(known.name) && files.has(name + known.ending));
+      const body = files.get(name + (encoding?.ending ?? "")) ?? plain;
+      const caching = { "Cache-Control": "public, max-age=31536000, immutable", Vary: "Accept-Encoding" };
+      return {
+        status: 200,
+        headers: { ...headersOf(name, body), ...caching, ...(encoding && { "Content-Encoding": encoding.name }) },
+        body,
+      };
+    },
+  };
+}
+
+function headersOf(name: string, body: Buffer): Record<string, string> {
+  const type = CONTENT_TYPES[path.extname(name)] ?? "application/octet-stream";
+  return { ...PAGE_HEADERS, "Content-Type": type, "Content-Length": String(body.length) };
+}
+
+function requireFile(files: Files, name: string): Buffer {
+  const file = files.get(name);
+  if (!file) throw new HookError("not_found");
+  return file;
+}
+
+/** `gzip;q=0` refuses. */
+function parseAccepted(header: string | string[] = ""): Set<string> {
+  const parts = [header].flat().join(",").toLowerCase().split(",");
+  const accepted = parts.filter((part) => !/;\s*q=0(\.0*)?\s*$/.test(part));
+  return new Set(accepted.map((part) => part.split(";")[0]?.trim() ?? ""));
+}
+
+type Files = ReadonlyMap<string, Buffer>;
+
+let files: Promise<Files> | undefined;
+
+function loadFiles(): Promise<Files> {
+  files ??= (isCheckout() ? build() : Promise.resolve(readFiles(path.join(PACKAGE_ROOT, "dist/page")))).catch(
+    (error: unknown) => {
+      files = undefined;
+      throw error;
+    },
+  );
+  return files;
+}
+
+/** The service runs from source, so the page is built from source too. */
+function isCheckout(): boolean {
+  return import.meta.filename.endsWith(".ts");
+}
+
+/** Into a folder of its own: other services may be started from the same checkout at this moment. */
+async function build(): Promise<Files> {
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-page-"));
+  try {
+    await promisify(execFile)(process.execPath, [path.join(PACKAGE_ROOT, ".ci/page.ts"), folder]);
+    return readFiles(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function readFiles(folder: string): Files {
+  return new Map(readdirSync(folder).map((name) => [name, readFileSync(path.join(folder, name))]));
+}
