@@ -14,9 +14,9 @@ import { type Origin, resolveConfig } from "./resolve.ts";
 import type { Finding } from "./rules/finding.ts";
 import { applyRules } from "./rules/rules.ts";
 import { assembleReferences, assembleSchema } from "./schema/assemble.ts";
+import { createDriverCheck } from "./schema/driver-check.ts";
 import type { UserConfig, ValidConfig } from "./schema/generated.ts";
 import { type SchemaProblem, toConfigProblem } from "./schema/problems.ts";
-import { createCheck, type SchemaCheck } from "./schema/validator.ts";
 import type { ResolvedConfig } from "./types.ts";
 
 /** A configuration that fits its schema, with everything that still keeps it from being used. */
@@ -147,7 +147,7 @@ function checkSchema(
   drivers: Drivers,
   missing: ConfigProblem[] = [],
 ): Record<"unknown" | "invalid", ConfigProblem[]> {
-  const check = drivers === builtInDrivers ? checkBuiltIn : createConfigCheck(drivers);
+  const check = configCheck(drivers, value);
   const find = (): SchemaProblem[] =>
     check(value).filter(({ path: key }) => missing.length === 0 || !DRIVER_BLOCK.test(key));
   const unknown = find().filter((problem) => problem.unknown);
@@ -160,15 +160,7 @@ function removeKey(value: unknown, segments: Segment[]): void {
   if (isObject(parent)) delete parent[segments.at(-1) ?? ""];
 }
 
-const checkBuiltIn = createConfigCheck(builtInDrivers);
-
-function createConfigCheck(drivers: Drivers): SchemaCheck {
-  return createCheck(() => assembleSchema(drivers), {
-    all: true,
-    fillDefaults: true,
-    references: assembleReferences(drivers),
-  });
-}
+const configCheck = createDriverCheck((drivers) => [assembleSchema(drivers), ...assembleReferences(drivers)]);
 
 function isValid(_value: unknown, problems: ConfigProblem[]): _value is ValidConfig {
   return problems.length === 0;

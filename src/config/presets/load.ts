@@ -5,8 +5,9 @@ import type { Source } from "../parse/source.ts";
 import { error, type Finding, warning } from "../rules/finding.ts";
 import type { MappingInput, Preset } from "../schema/generated.ts";
 import { assembleReferences } from "../schema/assemble.ts";
+import { createDriverCheck } from "../schema/driver-check.ts";
 import { didYouMean, type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
-import { createCheck, type SchemaCheck } from "../schema/validator.ts";
+import type { SchemaCheck } from "../schema/validator.ts";
 import type { Drivers } from "../plugins.ts";
 import type { MailSettings, MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
@@ -30,17 +31,23 @@ export interface LoadedPresets {
 export function loadPresets(hooks: Hooks, root: string, drivers: Drivers): LoadedPresets {
   const loaded: LoadedPresets = { mappings: [], findings: [], origins: [], sources: new Map() };
   const known = findPresets(root);
+  const names = hooks.presets.map(({ name }) => name).filter((name) => known.includes(name));
+  const files = new Map(names.map((name) => [name, readPreset(name, root)]));
+  const check = mappingCheck(
+    drivers,
+    Array.from(files.values(), ({ preset }) => preset),
+  );
   for (const [index, use] of hooks.presets.entries()) {
     const first = hooks.presets.slice(0, index).find((other) => toPath(other) === toPath(use));
-    if (!known.includes(use.name)) {
+    const preset = files.get(use.name);
+    if (!preset) {
       loaded.findings.push(error(use.key, `unknown preset "${use.name}"${didYouMean(use.name, known)}`));
     } else if (first?.name === use.name) {
       const message = `the preset "${use.name}" is already used at ${first.key}: give one of them another path in with`;
       loaded.findings.push(error(use.key, message));
     } else {
-      const preset = readPreset(use.name, root);
       loaded.sources.set(preset.file, preset.source);
-      for (const mailbox of mailboxesFor(preset, hooks)) expandPreset(preset, use, { mailbox, drivers, loaded });
+      for (const mailbox of mailboxesFor(preset, hooks)) expandPreset(preset, use, { mailbox, check, loaded });
     }
   }
   return loaded;
@@ -77,7 +84,7 @@ export function mailboxesFor({ preset }: PresetFile, { mail }: Hooks): (Defaults
 function expandPreset(
   { preset, file, folder }: PresetFile,
   use: PresetUse,
-  { mailbox, drivers, loaded }: { mailbox: Defaults | undefined; drivers: Drivers; loaded: LoadedPresets },
+  { mailbox, check, loaded }: { mailbox: Defaults | undefined; check: SchemaCheck; loaded: LoadedPresets },
 ): void {
   const { parameters, findings: refused } = resolveParameters(preset, use, mailbox?.settings);
   loaded.findings.push(...refused);
@@ -85,7 +92,7 @@ function expandPreset(
 
   const readFile = (name: string): string => readFileSync(path.join(folder, name), "utf8");
   for (const { id, key, value, uses } of fillMappings(preset, parameters, { readFile, mailbox })) {
-    const problems = createMappingCheck(drivers)(value);
+    const problems = check(value);
     const refusals = problems.map((problem) => toFinding(problem, key));
     const findings = [...checkDeclared(uses, parameters, preset), ...refusals];
     loaded.findings.push(...findings.map((finding) => ({ ...finding, file })));
@@ -192,18 +199,8 @@ function checkDeclared(
 
 const STANDARD: string[] = ["secret", ...SETTINGS];
 
-/** The schemes of an `auth` are known only once the plugins are. */
-const mappingChecks = new WeakMap<Drivers, SchemaCheck>();
-
 /** The defaults of an `auth` are filled in, as in the configuration. */
-function createMappingCheck(drivers: Drivers): SchemaCheck {
-  const known = mappingChecks.get(drivers);
-  if (known) return known;
-  const [mapping, ...references] = assembleReferences(drivers);
-  const check = createCheck(() => mapping, { all: true, fillDefaults: true, references });
-  mappingChecks.set(drivers, check);
-  return check;
-}
+const mappingCheck = createDriverCheck(assembleReferences);
 
 function isMapping(_value: unknown, problems: SchemaProblem[]): _value is MappingInput {
   return problems.length === 0;

@@ -125,7 +125,11 @@ function createAjv(dialect: Dialect, options: SchemaOptions): Ajv {
     useDefaults: options.fillDefaults,
     discriminator: options.fillDefaults,
     validateSchema: false,
-    ...(onBacktracking && { code: { regExp: createLinearEngine(onBacktracking) } }),
+    code: {
+      // A configuration is checked a few times: the code would take longer to optimise than to run.
+      optimize: options.fillDefaults !== true,
+      ...(onBacktracking && { regExp: createLinearEngine(onBacktracking) }),
+    },
   });
   formats.default(ajv);
   ajv.addFormat("url", URL_FORMAT);
