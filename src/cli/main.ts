@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { addBackup } from "./commands/backup.ts";
 import { addChannels } from "./commands/channels.ts";
 import { addCheck } from "./commands/check.ts";
+import { addDiff } from "./commands/diff.ts";
 import { addDeadLetters } from "./reading/dead-letters.ts";
 import { addEvents } from "./reading/events.ts";
 import { addImport } from "./commands/import.ts";
@@ -38,6 +39,7 @@ export function createProgram(io: CliIo): Command {
   addCheck(program, io);
   addTry(program, io);
   addSend(program, io);
+  addDiff(program, io);
   addTest(program, io);
   addTransform(program, io);
   addPresets(program, io);

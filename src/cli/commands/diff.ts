@@ -1,0 +1,139 @@
+import { type Command, Option } from "commander";
+import { createInterface } from "node:readline";
+import path from "node:path";
+import { Readable } from "node:stream";
+import { readConfig } from "../../config/load.ts";
+import { ConfigError } from "../../errors.ts";
+import { resolveRequest } from "../../mapping/resolve.ts";
+import { type Diff, diffEvents, type DiffExample, type Outcome, type Resolve } from "../../operator/diff.ts";
+import type { EventTimeline } from "../../operator/views.ts";
+import { buildProgram, type Program } from "../../program/build.ts";
+import type { TransformRunner } from "../../transforms/runner.ts";
+import type { HookRequest } from "../../types.ts";
+import { locateConfig, withProgram } from "../context.ts";
+import { formatActions, formatCount, formatDiff, shortenIds } from "../format.ts";
+import { type CliIo, print, printError, printJson, style } from "../io.ts";
+import { createOperatorClient, requireAnswer } from "../operator-client.ts";
+import { parseTime } from "../reading/events.ts";
+
+const FAIL_ON = ["changed", "failing"] as const;
+
+interface DiffFlags {
+  config: string;
+  url?: string;
+  since: string;
+  hook?: string;
+  failOn?: (typeof FAIL_ON)[number];
+  json: boolean;
+}
+
+export function addDiff(program: Command, io: CliIo): void {
+  program
+    .command("diff")
+    .summary("Show how stored events would fare under a changed configuration.")
+    .description(
+      "Run stored events of the running service through today's configuration and a changed one, with its transforms, and " +
+        "show what would change. Nothing is recorded or dispatched. Example: webhooks diff --config new.json5 --since 7d",
+    )
+    .requiredOption("--config <file>", "the changed configuration; today's is $WEBHOOKS_CONFIG, else the one here")
+    .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)")
+    .option("--since <time>", "only events received since then: a duration before now, or a date", "7d")
+    .option("--hook <name>", "only events of this hook")
+    .addOption(
+      new Option("--fail-on <what>", "exit with 1 if any event is refused now, or if anything changed").choices(
+        FAIL_ON,
+      ),
+    )
+    .option("--json", "print JSON", false)
+    .action((flags: DiffFlags) => diff(flags, io));
+}
+
+async function diff({ config, since, hook, url, failOn, json }: DiffFlags, io: CliIo): Promise<void> {
+  const today = locateConfig(undefined, io);
+  const changed = path.resolve(io.cwd, config);
+  if (today === changed) {
+    throw new ConfigError([{ file: changed, message: "is today's configuration: name a changed copy of it" }]);
+  }
+  const client = await createOperatorClient({ config: today, url }, io);
+  await withProgram(today, io, async (before, runner) => {
+    const after = await buildProgram({ generation: 2, load: () => readConfig(changed, io.env), runner });
+    const query = { hook, since: parseTime(since, Date.now()) };
+    const { body } = await requireAnswer(await client.send("GET", "/api/events/export", query));
+    const requests = body ? readRequests(Readable.fromWeb(body)) : none();
+    const result = await diffEvents(requests, toResolve(before, runner), toResolve(after, runner), showProgress(io));
+    if (json) printJson(io, result);
+    else print(io, ...formatResult(result));
+    if (failOn === "failing" ? result.failing > 0 : failOn && hasChanges(result)) io.exitCode = 1;
+  });
+}
+
+function toResolve({ mappings, config, channels }: Program, { run }: TransformRunner): Resolve {
+  return (request) => resolveRequest(request, { mappings, config, channels, run });
+}
+
+/** The requests of events, one timeline a line. Those whose body was not stored are left out. */
+async function* readRequests(lines: Readable): AsyncGenerator<HookRequest> {
+  for await (const line of createInterface({ input: lines, crlfDelay: Infinity })) {
+    const event: EventTimeline = JSON.parse(line);
+    const { payload, ...request } = event.request;
+    if (payload === "") continue;
+    yield {
+      ...request,
+      id: event.id,
+      hook: event.hook,
+      payload,
+      payloadIsBody: false,
+      rawBody: Buffer.from(typeof payload === "string" ? payload : JSON.stringify(payload)),
+      receivedAt: Date.parse(event.receivedAt),
+      credential: event.credential ?? "token:default",
+    };
+  }
+}
+
+async function* none(): AsyncGenerator<HookRequest> {}
+
+const PROGRESS_EVERY = 5000;
+
+function showProgress(io: CliIo): (events: number) => void {
+  return (events) => {
+    if (events % PROGRESS_EVERY === 0) printError(io, style("dim", `${events} events compared`));
+  };
+}
+
+function hasChanges({ changed, skipped, failing, acting }: Diff): boolean {
+  return changed + skipped + failing + acting > 0;
+}
+
+/** `312 equal · 14 now skipped · 3 now refused`, then each difference with an example. */
+function formatResult(result: Diff): string[] {
+  const { events, equal, unknown, changed, skipped, failing, acting, groups } = result;
+  if (events === 0) return ["No stored events match."];
+  const counts = [
+    style("green", `${equal} equal`),
+    changed > 0 && style("yellow", `${changed} changed`),
+    skipped > 0 && style("yellow", `${skipped} now skipped`),
+    failing > 0 && style("red", `${failing} now refused`),
+    acting > 0 && style("cyan", `${acting} now with an action`),
+    unknown > 0 && style("dim", `${unknown} unknown, because of redacted values`),
+  ].filter((count) => count !== false);
+  const short = shortenIds(groups.flatMap(({ examples }) => examples.map(({ eventId }) => eventId)));
+  return [
+    `${formatCount(events, "event")}: ${counts.join(" · ")}`,
+    ...groups.flatMap(({ label, count, examples: [first, ...others] }) => [
+      "",
+      style("bold", `${count} ${label}`),
+      ...(first ? formatExample(first, short) : []),
+      ...(others.length > 0 ? [style("dim", `  also ${others.map(({ eventId }) => short(eventId)).join(", ")}`)] : []),
+    ]),
+  ];
+}
+
+function formatExample({ eventId, hook, before, after }: DiffExample, short: (id: string) => string): string[] {
+  const lines = formatDiff(toLines(before), toLines(after), { expected: "today", given: "changed" });
+  return [`  ${short(eventId)} ${hook}`, ...lines.map((line) => `  ${line}`)];
+}
+
+function toLines({ mapping, actions, reason, error }: Outcome): string[] {
+  const head = mapping === undefined ? [] : [`mapping: ${mapping}`];
+  return error === undefined ? [...head, ...formatActions(actions, reason)] : [...head, `refused: ${error}`];
+}

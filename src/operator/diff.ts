@@ -1,0 +1,195 @@
+import { isDeepStrictEqual } from "node:util";
+import { HookError } from "../errors.ts";
+import { REDACTED } from "../shared/secret.ts";
+import { cutText } from "../shared/text.ts";
+import type { HookAction, HookRequest, Resolution } from "../types.ts";
+
+/** A stored request, and what one configuration makes of it. Rejects with a `HookError` if it refuses the request. */
+export type Resolve = (request: HookRequest) => Promise<Resolution>;
+
+/** How stored events would fare under another configuration. Nothing is recorded or executed. */
+export interface Diff {
+  /** All that were compared. */
+  events: number;
+  equal: number;
+  /** Depends on a value that was redacted before it was stored. */
+  unknown: number;
+  changed: number;
+  /** With actions or refused before, without an action now. */
+  skipped: number;
+  /** Refused now. */
+  failing: number;
+  /** Skipped or refused before, with actions now. */
+  acting: number;
+  /** The largest first. */
+  groups: DiffGroup[];
+}
+
+export interface DiffGroup {
+  kind: "changed" | "skipped" | "failing" | "acting";
+  /** `in another session`, `now skipped: its action is not opened`. */
+  label: string;
+  count: number;
+  /** The first three. */
+  examples: DiffExample[];
+}
+
+export interface DiffExample {
+  eventId: string;
+  hook: string;
+  before: Outcome;
+  after: Outcome;
+}
+
+/** What becomes of a request: actions, or why there are none. */
+export interface Outcome {
+  mapping?: string;
+  actions: Partial<HookAction>[];
+  /** Of a skip. */
+  reason?: string;
+  /** The code and the sentence of a refusal. */
+  error?: string;
+}
+
+const MAX_EXAMPLES = 3;
+const MAX_GROUPS = 100;
+/** Keeps the sandbox busy without many stored bodies in memory. */
+const MAX_IN_FLIGHT = 32;
+
+/** Resolves each request by both, and groups the differences. */
+export async function diffEvents(
+  requests: AsyncIterable<HookRequest>,
+  before: Resolve,
+  after: Resolve,
+  onProgress: (events: number) => void = () => {},
+): Promise<Diff> {
+  const diff: Diff = { events: 0, equal: 0, unknown: 0, changed: 0, skipped: 0, failing: 0, acting: 0, groups: [] };
+  const groups = new Map<string, DiffGroup>();
+  const inFlight = new Set<Promise<void>>();
+  for await (const request of requests) {
+    const task = compare(request).finally(() => inFlight.delete(task));
+    inFlight.add(task);
+    if (inFlight.size >= MAX_IN_FLIGHT) await Promise.race(inFlight);
+  }
+  await Promise.all(inFlight);
+  diff.groups = [...groups.values()].toSorted((one, other) => other.count - one.count);
+  return diff;
+
+  async function compare(request: HookRequest): Promise<void> {
+    const outcomes = await resolveBoth(request);
+    diff.events++;
+    onProgress(diff.events);
+    if (isDeepStrictEqual(outcomes.before, outcomes.after)) diff.equal++;
+    else if (await dependsOnRedacted(request, outcomes)) diff.unknown++;
+    else add(request, outcomes);
+  }
+
+  async function resolveBoth(request: HookRequest): Promise<Outcomes> {
+    const [one, other] = await Promise.all([toOutcome(before, request), toOutcome(after, request)]);
+    return { before: one, after: other };
+  }
+
+  /** Another value in place of each redacted one shows whether an outcome depends on it. */
+  async function dependsOnRedacted(request: HookRequest, outcomes: Outcomes): Promise<boolean> {
+    const other = withOtherValues(request);
+    return other !== undefined && !isDeepStrictEqual(await resolveBoth(other), outcomes);
+  }
+
+  function add({ id: eventId, hook }: HookRequest, outcomes: Outcomes): void {
+    const { kind, label: own } = classify(outcomes);
+    diff[kind]++;
+    const label = groups.has(own) || groups.size < MAX_GROUPS ? own : OTHERS;
+    const group = groups.get(label) ?? { kind, label, count: 0, examples: [] };
+    groups.set(label, group);
+    group.count++;
+    if (group.examples.length < MAX_EXAMPLES) group.examples.push({ eventId, hook, ...outcomes });
+  }
+}
+
+const OTHERS = "in other ways";
+
+interface Outcomes {
+  before: Outcome;
+  after: Outcome;
+}
+
+async function toOutcome(resolve: Resolve, request: HookRequest): Promise<Outcome> {
+  try {
+    const { mapping, actions, reason } = await resolve(request);
+    return { mapping, actions: actions.map(toComparable), reason };
+  } catch (error) {
+    if (!(error instanceof HookError)) throw error;
+    const { code, message, detail } = error;
+    return { mapping: detail.mapping, actions: [], error: `${code}: ${detail.message ?? message}` };
+  }
+}
+
+/** A session of the action's own has another random key each time. */
+const OWN_SESSION = /^hook:[0-9a-f]{8}-[0-9a-f-]{27}$/;
+
+function toComparable(action: HookAction): Partial<HookAction> {
+  if (action.kind === "wake" || !OWN_SESSION.test(action.sessionKey)) return action;
+  return { ...action, sessionKey: "(its own)" };
+}
+
+function classify({ before, after }: Outcomes): Pick<DiffGroup, "kind" | "label"> {
+  if (after.error !== undefined) {
+    return before.error === undefined
+      ? { kind: "failing", label: `now refused: ${toLine(after.error)}` }
+      : { kind: "changed", label: `refused for another reason: ${toLine(after.error)}` };
+  }
+  if (after.actions.length === 0) {
+    const wasSkipped = before.error === undefined && before.actions.length === 0;
+    return wasSkipped
+      ? { kind: "changed", label: `skipped for another reason: ${toLine(after.reason)}` }
+      : { kind: "skipped", label: `now skipped: ${toLine(after.reason)}` };
+  }
+  if (before.actions.length === 0) return { kind: "acting", label: "now with an action" };
+  return { kind: "changed", label: nameChange(before, after) };
+}
+
+/** What a person calls a difference in these fields. */
+const FIELD_LABELS: Record<string, string> = {
+  kind: "as another action",
+  sessionKey: "in another session",
+  message: "with another message",
+  text: "with another text",
+  model: "with another model",
+  channel: "to another channel",
+  to: "to another recipient",
+};
+
+function nameChange(before: Outcome, after: Outcome): string {
+  if (before.actions.length !== after.actions.length) return "with another number of actions";
+  const fields = new Set<string>();
+  for (const [index, action] of after.actions.entries()) {
+    const earlier: object = before.actions[index] ?? {};
+    for (const name of new Set([...Object.keys(earlier), ...Object.keys(action)])) {
+      if (!isDeepStrictEqual(Reflect.get(earlier, name), Reflect.get(action, name))) fields.add(name);
+    }
+  }
+  if (fields.has("kind")) return FIELD_LABELS["kind"] ?? "";
+  if (fields.size === 0) return "by another mapping";
+  return [...fields].map((name) => FIELD_LABELS[name] ?? `with another ${name}`).join(", ");
+}
+
+/** Long enough to tell reasons apart, short enough to group errors that quote the payload. */
+const MAX_LABEL = 80;
+
+function toLine(text = ""): string {
+  return cutText(text.split("\n")[0] ?? "", MAX_LABEL);
+}
+
+const OTHER_VALUE = "another-redacted-value";
+
+/** Undefined if nothing in the request was redacted. */
+function withOtherValues(request: HookRequest): HookRequest | undefined {
+  const { headers, query, payload } = request;
+  const text = JSON.stringify({ headers, query, payload });
+  if (!text.includes(REDACTED)) return undefined;
+  const changed: Pick<HookRequest, "headers" | "query" | "payload"> = JSON.parse(
+    text.replaceAll(REDACTED, OTHER_VALUE),
+  );
+  const rawBody = Buffer.from(request.rawBody.toString("utf8").replaceAll(REDACTED, OTHER_VALUE));
+  return { ...request, ...changed, rawBody };
+}
