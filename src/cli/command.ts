@@ -45,6 +45,14 @@ export function toCount(text: string): number {
   throw new InvalidArgumentError("Expected a whole number of at least 1.");
 }
 
+export function toOneOf<Choice extends string>(choices: readonly Choice[]) {
+  return (text: string): Choice => {
+    const choice = choices.find((known) => known === text);
+    if (choice !== undefined) return choice;
+    throw new InvalidArgumentError(`Expected ${choices.join(" or ")}.`);
+  };
+}
+
 /** `name=value`, for a header `name:value` too, added to the earlier ones. */
 export function addPair(separator: ":" | "=") {
   return (text: string, pairs: Record<string, string>): Record<string, string> => {

@@ -1,4 +1,4 @@
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { createInterface } from "node:readline";
 import path from "node:path";
 import { Readable } from "node:stream";
@@ -10,6 +10,7 @@ import type { EventTimeline } from "../../operator/views.ts";
 import { buildProgram, type Program } from "../../program/build.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import type { HookRequest } from "../../types.ts";
+import { toOneOf } from "../command.ts";
 import { locateConfig, withProgram } from "../context.ts";
 import { formatActions, formatCount, formatDiff, shortenIds } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
@@ -39,10 +40,10 @@ export function addDiff(program: Command, io: CliIo): void {
     .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)")
     .option("--since <time>", "only events received since then: a duration before now, or a date", "7d")
     .option("--hook <name>", "only events of this hook")
-    .addOption(
-      new Option("--fail-on <what>", "exit with 1 if any event is refused now, or if anything changed").choices(
-        FAIL_ON,
-      ),
+    .option(
+      "--fail-on <what>",
+      "exit with 1: changed, if anything changed; failing, if an event is refused now",
+      toOneOf(FAIL_ON),
     )
     .option("--json", "print JSON", false)
     .action((flags: DiffFlags) => diff(flags, io));
