@@ -25,7 +25,7 @@ export interface Diff {
   groups: DiffGroup[];
 }
 
-export interface DiffGroup {
+interface DiffGroup {
   kind: "changed" | "skipped" | "failing" | "acting";
   /** `in another session`, `now skipped: its action is not opened`. */
   label: string;
