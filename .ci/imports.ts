@@ -148,7 +148,11 @@ function readImports(file: string): Imports {
     specifier: source.slice(moduleRequest.start + 1, moduleRequest.end - 1),
     isType: false,
   }));
-  const all = [...imported, ...exported, ...dynamic];
+  const loaded = Array.from(source.matchAll(/\bloadAtFirstUse<.*>\("([^"]+)"\)/g), ([, specifier = ""]) => ({
+    specifier,
+    isType: false,
+  }));
+  const all = [...imported, ...exported, ...dynamic, ...loaded];
   const own = all.filter(({ specifier }) => specifier.startsWith("."));
   return {
     values: all.filter(({ isType }) => !isType).map(({ specifier }) => specifier),

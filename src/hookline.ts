@@ -8,7 +8,6 @@ import { createServer } from "./ingress/server.ts";
 import { openJournal } from "./journal/open.ts";
 import { createSweeper } from "./journal/sweeper.ts";
 import { createMailPush } from "./mail/gmail/push.ts";
-import { readPostedMail } from "./mail/message/posted-mail.ts";
 import { createMailService } from "./mail/watch/service.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { createOperatorRoutes } from "./operator/api.ts";
@@ -62,7 +61,12 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     telemetry,
   });
   const sweeper = createSweeper({ journal, retention: () => current().config.store.retention, log });
-  const findParser = createParsers({ readMail: (source) => readPostedMail(source, current().config.hooks.mail[0]) });
+  const findParser = createParsers({
+    async readMail(source) {
+      const { readPostedMail } = await import("./mail/message/posted-mail.ts");
+      return readPostedMail(source, current().config.hooks.mail[0]);
+    },
+  });
   const rejections = createRejectionLog(telemetry);
   const { receive, replay, record, recordHandshake } = createReceiver({
     current,

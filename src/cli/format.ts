@@ -1,7 +1,10 @@
-import { diffLinesUnified } from "jest-diff";
+import type * as JestDiff from "jest-diff";
+import { loadAtFirstUse } from "../shared/load-at-first-use.ts";
 import { toPrintable } from "../telemetry/log.ts";
 import type { LogLine } from "../types.ts";
 import { style } from "./io.ts";
+
+const jestDiff = loadAtFirstUse<typeof JestDiff>("jest-diff");
 
 /** Longer cells are cut so that a table stays readable. */
 const MAX_CELL = 72;
@@ -76,14 +79,16 @@ export function formatDiff(
   given: string[],
   names = { expected: "expected", given: "given" },
 ): string[] {
-  return diffLinesUnified(expected, given, {
-    aAnnotation: names.expected,
-    aColor: (text) => style("red", text),
-    bAnnotation: names.given,
-    bColor: (text) => style("green", text),
-    commonColor: (text) => style("dim", text),
-    patchColor: (text) => style("yellow", text),
-    contextLines: 3,
-    expand: false,
-  }).split("\n");
+  return jestDiff()
+    .diffLinesUnified(expected, given, {
+      aAnnotation: names.expected,
+      aColor: (text) => style("red", text),
+      bAnnotation: names.given,
+      bColor: (text) => style("green", text),
+      commonColor: (text) => style("dim", text),
+      patchColor: (text) => style("yellow", text),
+      contextLines: 3,
+      expand: false,
+    })
+    .split("\n");
 }

@@ -1,17 +1,9 @@
-import {
-  type CANCEL_SYMBOL,
-  confirm,
-  isCancel,
-  log,
-  multiselect,
-  note,
-  password,
-  select,
-  spinner,
-  text,
-} from "@clack/prompts";
+import type * as Clack from "@clack/prompts";
+import { loadAtFirstUse } from "../shared/load-at-first-use.ts";
 import { toPrintable } from "../telemetry/log.ts";
 import { type CliIo, print } from "./io.ts";
+
+const clack = loadAtFirstUse<typeof Clack>("@clack/prompts");
 
 export interface TextPrompt {
   message: string;
@@ -63,6 +55,7 @@ export class MissingAnswer extends Error {
 }
 
 export function createTerminal(io: CliIo): Terminal {
+  const { confirm, log, multiselect, note, password, select, spinner, text } = clack();
   const streams = { input: io.stdin, output: io.stdout };
   return {
     async text({ message, initial, optional, check }) {
@@ -110,8 +103,8 @@ export function createTerminal(io: CliIo): Terminal {
   };
 }
 
-function requireAnswer<Answer>(answer: Answer | typeof CANCEL_SYMBOL): Answer {
-  if (isCancel(answer)) throw new Cancelled();
+function requireAnswer<Answer>(answer: Answer | typeof Clack.CANCEL_SYMBOL): Answer {
+  if (clack().isCancel(answer)) throw new Cancelled();
   return answer;
 }
 

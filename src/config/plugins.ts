@@ -1,7 +1,6 @@
 import { statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { tsImport } from "tsx/esm/api";
 import { agents } from "../agents/index.ts";
 import { channels } from "../channels/index.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
@@ -97,6 +96,7 @@ async function importModule(specifier: string, baseDir: string): Promise<Importe
 
   const startedAt = Date.now();
   const files = new Set<string>();
+  const { tsImport } = await import("tsx/esm/api");
   const exports: unknown = await tsImport(specifier, {
     parentURL: pathToFileURL(path.join(baseDir, "config")).href,
     onImport: (url) => {

@@ -2,7 +2,6 @@ import { MIMEType } from "node:util";
 import { HookError } from "../errors.ts";
 import { parseForm, parseMultipart } from "./parse-form.ts";
 import { decodeUtf8, hasMark, parseJson, unsupported } from "./parse-text.ts";
-import { parseXml } from "./parse-xml.ts";
 
 export interface ParsedBody {
   payload: unknown;
@@ -43,7 +42,7 @@ export function createParsers({ readMail }: ParserOptions): FindParser {
     if (essence === "multipart/form-data")
       return async (body) => toParsed(await parseMultipart(body, params.get("boundary")));
     if (essence === "message/rfc822") return async (body) => toParsed(await readMail(body));
-    if (subtype === "xml" || subtype.endsWith("+xml")) return (body) => toParsed(parseXml(body, charset));
+    if (subtype === "xml" || subtype.endsWith("+xml")) return (body) => parseXmlBody(body, charset);
     if (JSON_LINES.test(subtype)) throw unsupported(SEND_AN_ARRAY);
     if (!isJsonType(type) && type.type !== "text") throw unsupported(NEXT_STEP);
     if (charset !== null && !/^(?:utf-?8|(?:us-)?ascii)$/i.test(charset)) throw unsupported("Send the body in UTF-8.");
@@ -78,6 +77,12 @@ function parseTextBody(body: Buffer): ParsedBody {
 function parseFormBody(body: Buffer, charset: string | null): ParsedBody {
   // `curl -d '{…}'` declares a form.
   return isJsonObject(body) ? { ...parseJsonBody(body), warnings: [JSON_AS_FORM] } : toParsed(parseForm(body, charset));
+}
+
+// Few services get XML, so its library is loaded for the first one.
+async function parseXmlBody(body: Buffer, charset: string | null): Promise<ParsedBody> {
+  const { parseXml } = await import("./parse-xml.ts");
+  return toParsed(parseXml(body, charset));
 }
 
 function toParsed(payload: unknown): ParsedBody {

@@ -1,4 +1,3 @@
-import { Dicer } from "@fastify/busboy";
 import { HookError } from "../errors.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 import { createDecode, looksLikeJson, parseJson } from "./parse-text.ts";
@@ -81,7 +80,8 @@ interface Part {
 
 const MAX_PARTS = 1000;
 
-function splitParts(body: Buffer, boundary: string): Promise<Part[]> {
+async function splitParts(body: Buffer, boundary: string): Promise<Part[]> {
+  const { Dicer } = await import("@fastify/busboy");
   return new Promise((resolve, reject) => {
     const parts: { header: PartHeader; chunks: Buffer[] }[] = [];
     let count = 0;

@@ -1,5 +1,4 @@
 import { HookError } from "../errors.ts";
-import { readServiceMail } from "../mail/message/posted-mail.ts";
 import { isObject, type Path, readPath, replaceAt } from "../shared/json.ts";
 import type { TransformCall } from "../transforms/runner.ts";
 import { type HookAction, type HookRequest, isBuiltInHook, type LogLine, type Resolution } from "../types.ts";
@@ -75,6 +74,7 @@ async function readPayload(
   { hooks }: Terms["config"],
 ): Promise<HookRequest> {
   if (mapping.mail === undefined) return request;
+  const { readServiceMail } = await import("../mail/message/posted-mail.ts");
   const payload = await readServiceMail(mapping.mail, request, hooks.mail[0]);
   return { ...request, payload, payloadIsBody: false };
 }

@@ -1,8 +1,12 @@
-import { build, type BuildFailure, type BuildOptions, type BuildResult, type Message, stop } from "esbuild";
+import type * as Esbuild from "esbuild";
+import type { BuildFailure, BuildOptions, BuildResult, Message } from "esbuild";
 import { messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/async.ts";
+import { loadAtFirstUse } from "../shared/load-at-first-use.ts";
 
 export type { BuildOptions, Loader, OnResolveArgs, Plugin } from "esbuild";
+
+const esbuild = loadAtFirstUse<typeof Esbuild>("esbuild");
 
 const IDLE_MS = 3000;
 
@@ -32,7 +36,7 @@ export async function runEsbuild(
   clearTimeout(idleTimer);
   const timer = setTimeout(stopEsbuild, timeoutMs, `it took longer than ${timeoutMs / 1000} s`);
   try {
-    const work = build({ ...options, bundle: true, write: false, metafile: true, logLevel: "silent" });
+    const work = esbuild().build({ ...options, bundle: true, write: false, metafile: true, logLevel: "silent" });
     const result = await untilAborted(work, stopped.signal);
     return { result, errors: [] };
   } catch (error) {
@@ -40,14 +44,14 @@ export async function runEsbuild(
   } finally {
     clearTimeout(timer);
     running--;
-    if (running === 0) idleTimer = setTimeout(() => void stop(), IDLE_MS).unref();
+    if (running === 0) idleTimer = setTimeout(() => void esbuild().stop(), IDLE_MS).unref();
   }
 }
 
 /** Ends all builds in progress: each gives an error. Later builds start a new process. */
 export function stopEsbuild(reason: string): void {
   // The process may wait for a file: only its end ends that.
-  void stop();
+  void esbuild().stop();
   stopped.abort(new Error(`The build was stopped: ${reason}.`));
   stopped = new AbortController();
 }

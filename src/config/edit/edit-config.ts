@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { ConfigError } from "../../errors.ts";
 import { isObject, readPath, replaceAt, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
 import { isYaml, parseSource } from "../parse/source.ts";
-import { type Document, isCollection, isNode, isScalar, isSeq, parseDocument } from "../parse/yaml.ts";
+import { type Document, yaml } from "../parse/yaml.ts";
 import { type Edit, editJson5, withRoot } from "./json5.ts";
 
 /** One change at a key path such as `["hooks", "presets", 0]`. */
@@ -85,7 +85,7 @@ function isJson(file: string): boolean {
 
 /** Makes one change in a YAML text. Comments, order and styles stay; spaces without a meaning may change. */
 function editYaml(text: string, edit: Edit): string {
-  const document: Document = parseDocument(text, { merge: true });
+  const document: Document = yaml().parseDocument(text, { merge: true });
   if (edit.kind === "set") setValue(document, edit.path, edit.value);
   else if (edit.kind === "remove") document.deleteIn(edit.path);
   else if (edit.kind === "wrap") wrapValue(document, edit.path);
@@ -100,6 +100,7 @@ function setValue(document: Document, path: readonly Segment[], value: unknown):
   const place = empty === -1 ? path : path.slice(0, empty);
   const node = document.createNode(replaceAt(undefined, path.slice(place.length).map(String), value));
   const existing = document.getIn(place, true);
+  const { isCollection, isNode, isScalar } = yaml();
   if (isNode(existing)) {
     const { comment, commentBefore } = existing;
     if (isCollection(node) && !isCollection(existing)) node.commentBefore = commentBefore ?? comment;
@@ -113,17 +114,17 @@ function setValue(document: Document, path: readonly Segment[], value: unknown):
 function wrapValue(document: Document, path: readonly Segment[]): void {
   const existing = document.getIn(path, true);
   const list = document.createNode<unknown[]>([]);
-  if (isNode(existing)) list.items.push(existing);
+  if (yaml().isNode(existing)) list.items.push(existing);
   document.setIn(path, list);
 }
 
 function insertItem(document: Document, { path, index, value }: Extract<Edit, { kind: "insert" }>): void {
   const list = document.getIn(path, true);
-  if (isSeq(list)) list.items.splice(index, 0, document.createNode(value));
+  if (yaml().isSeq(list)) list.items.splice(index, 0, document.createNode(value));
 }
 
 function hasItems(node: unknown): boolean {
-  return isCollection(node) && node.items.length > 0;
+  return yaml().isCollection(node) && node.items.length > 0;
 }
 
 /** The indentation of the first nested map, whether lists are indented below their key, and spaces inside brackets. */

@@ -1,13 +1,20 @@
-import { type Document, isCollection, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
+import type * as Yaml from "yaml";
+import type { Document, LineCounter } from "yaml";
 import { appendSegment } from "../../shared/json.ts";
+import { loadAtFirstUse } from "../../shared/load-at-first-use.ts";
 import type { ParsedText, Position } from "./parsed-text.ts";
+
+/** The YAML parser and writer. */
+export const yaml = loadAtFirstUse<typeof Yaml>("yaml");
+
+export type { Document };
 
 /** Parses one YAML 1.2 document, with anchors and merge keys. Throws a `RangeError` if it is nested too deeply. */
 export function parseYaml(text: string): ParsedText {
-  const lines = new LineCounter();
+  const lines = new (yaml().LineCounter)();
   // Pretty errors would repeat their line, which may contain a secret.
   // Duplicate keys are found while positions are collected.
-  const document = parseDocument(text, {
+  const document = yaml().parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,
     uniqueKeys: false,
@@ -42,6 +49,7 @@ interface Walk {
 
 /** Aliases are not followed: their values have the position of the alias. */
 function addPositions(node: unknown, key: string, walk: Walk): void {
+  const { isCollection, isMap, isSeq } = yaml();
   if (isSeq(node)) {
     node.items.forEach((item, index) => addPosition(item, item, appendSegment(key, index), walk));
   } else if (isMap(node)) {
@@ -63,17 +71,17 @@ function addPosition(at: unknown, value: unknown, key: string, walk: Walk): void
 }
 
 function keyName(key: unknown): string {
-  return isScalar(key) ? String(key.value) : String(key);
+  return yaml().isScalar(key) ? String(key.value) : String(key);
 }
 
 function startOf(node: unknown): number {
-  return (isNode(node) && node.range?.[0]) || 0;
+  return (yaml().isNode(node) && node.range?.[0]) || 0;
 }
 
 /** Offsets of aliases inside the node that they refer to: their values would be infinite. */
 function findLoops(document: Document): number[] {
   const loops: number[] = [];
-  visit(document, {
+  yaml().visit(document, {
     Alias(_key, alias, ancestors) {
       const target = alias.resolve(document);
       if (target !== undefined && ancestors.includes(target)) loops.push(startOf(alias));
@@ -96,6 +104,3 @@ function toPosition(lines: LineCounter, offset: number): Position {
   const { line, col } = lines.linePos(offset);
   return { line, column: col };
 }
-
-/** The YAML parser and writer. */
-export { type Document, isCollection, isNode, isScalar, isSeq, parseDocument };

@@ -1,5 +1,8 @@
-import { RE2JS } from "re2js";
+import type * as Re2js from "re2js";
 import { messageOf } from "../../errors.ts";
+import { loadAtFirstUse } from "../../shared/load-at-first-use.ts";
+
+const re2js = loadAtFirstUse<typeof Re2js>("re2js");
 
 /** A regular expression ready for use. */
 export interface Expression {
@@ -19,7 +22,7 @@ export type OnBacktracking = (expression: string, reason: string) => void;
 export function compileExpression(body: string, flags: string, onBacktracking: OnBacktracking): Expression {
   const native = new RegExp(body, flags);
   try {
-    const linear = RE2JS.compile(toRe2(body, flags));
+    const linear = re2js().RE2JS.compile(toRe2(body, flags));
     return { test: (text) => linear.test(text), toString: () => String(native) };
   } catch (error) {
     onBacktracking(String(native), messageOf(error));
