@@ -62,6 +62,11 @@ export function addPair(separator: ":" | "=") {
   };
 }
 
+/** An option that may be repeated. */
+export function addItem(text: string, items: string[]): string[] {
+  return [...items, text];
+}
+
 /** Without a slash at its end, since paths are appended. */
 function toAddress(text: string): string {
   const { protocol, username } = URL.parse(text) ?? { protocol: "", username: "" };

@@ -6,6 +6,7 @@ import { addDiff } from "./commands/diff.ts";
 import { addDeadLetters } from "./reading/dead-letters.ts";
 import { addEvents } from "./reading/events.ts";
 import { addImport } from "./commands/import.ts";
+import { addInit } from "./commands/init.ts";
 import { addPresets } from "./commands/presets.ts";
 import { addRejections } from "./reading/rejections.ts";
 import { addSend } from "./commands/send.ts";
@@ -35,6 +36,7 @@ export async function runCli(args: string[], io: CliIo): Promise<number> {
 /** In the order of the help. */
 export function createProgram(io: CliIo): Command {
   const program = createCommand(io);
+  addInit(program, io);
   addServe(program, io);
   addCheck(program, io);
   addTry(program, io);

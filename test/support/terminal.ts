@@ -33,14 +33,14 @@ export function openTerminal(folder: string, args: string[]): Terminal & { stop(
 }
 
 /** Runs `webhooks` as a program on a pseudo terminal, which util-linux's `script` creates. */
-export function spawnTerminal(folder: string, args: string[]): Terminal {
+export function spawnTerminal(folder: string, args: string[], extra: Record<string, string> = {}): Terminal {
   const { INIT_CWD: _, WEBHOOKS_CONFIG: __, CI: ___, ...env } = process.env;
   const command = [process.execPath, entry, ...args].map((part) => `'${part}'`).join(" ");
   // A new terminal has no width.
   const sized = `stty rows 50 cols 200; exec ${command}`;
   const child = spawn("/usr/bin/script", ["--quiet", "--return", "--command", sized, "/dev/null"], {
     cwd: folder,
-    env: { ...env, TERM: "xterm" },
+    env: { ...env, ...extra, TERM: "xterm" },
   });
   const ended = once(child, "close").then(([code]) => Number(code));
   return createTerminal(child.stdout.setEncoding("utf8"), child.stdin, ended);

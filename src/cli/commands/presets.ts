@@ -1,8 +1,6 @@
 import type { Command } from "commander";
-import { findPresets, readPreset } from "../../config/presets/file.ts";
+import { findPresets, readPreset, requirePreset } from "../../config/presets/file.ts";
 import { writePresetPage } from "../../config/presets/page.ts";
-import { didYouMean } from "../../config/schema/problems.ts";
-import { ConfigError } from "../../errors.ts";
 import { addPair, CONFIG_HELP } from "../command.ts";
 import { formatTable } from "../format.ts";
 import { type CliIo, print } from "../io.ts";
@@ -53,10 +51,4 @@ export function addPresets(program: Command, io: CliIo): void {
       const { copyPreset } = await import("../presets/copy.ts");
       await copyPreset(requirePreset(name), flags, io);
     });
-}
-
-function requirePreset(name: string): string {
-  const known = findPresets();
-  if (known.includes(name)) return name;
-  throw new ConfigError([{ message: `There is no preset "${name}"${didYouMean(name, known)}` }]);
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type ReadConfig, readConfig } from "../../config/load.ts";
@@ -8,6 +9,7 @@ import { compileSchema } from "../../config/schema/validator.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import type { SignedParts } from "../../providers/provider.ts";
+import { toObject } from "../../shared/json.ts";
 import { toBearer } from "../../shared/secret.ts";
 import { silentLog, toPrintable } from "../../telemetry/log.ts";
 import { addPair, addServiceOptions } from "../command.ts";
@@ -20,6 +22,7 @@ import {
   type ServiceFlags,
   toUnreachable,
 } from "../operator-client.ts";
+import { readRequest } from "../samples/sample.ts";
 import { formatEvent } from "../reading/events.ts";
 
 interface SendFlags extends ServiceFlags {
@@ -48,7 +51,11 @@ async function sendFile(hook: string, file: string, flags: SendFlags, io: CliIo)
   const read = await readConfig(locateConfig(flags.config, io), io.env);
   if (read.problems.length > 0) throw new ConfigError(read.problems);
   const client = flags.wait ? await createOperatorClient(flags, io) : undefined;
-  const response = await post({ hook, body, type: typeOf(file, flags), flags }, read);
+  const sample = readSampleRequest(file, io);
+  const response = await post(
+    { hook, body, type: typeOf(file, { ...sample.headers, ...flags.header }), sample, flags },
+    read,
+  );
   const text = await response.text();
   const eventId = response.headers.get("x-request-id");
   const event = client && response.ok && eventId ? await waitForEvent(eventId, client) : undefined;
@@ -61,19 +68,42 @@ async function sendFile(hook: string, file: string, flags: SendFlags, io: CliIo)
   if (event) print(io, "", ...formatEvent(event, 0));
 }
 
+interface SampleRequest {
+  headers: Record<string, string>;
+  query: Record<string, string>;
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** What a sample's `<name>.request.json` says of its request. An id of the delivery is a new one: it is another delivery. */
+function readSampleRequest(file: string, { cwd }: CliIo): SampleRequest {
+  if (!file.endsWith(".json")) return { headers: {}, query: {} };
+  const { headers, query } = readRequest(path.resolve(cwd, file.replace(/\.json$/, ".request.json")));
+  const sent = Object.entries(toTexts(headers)).map(([name, value]) => [name, UUID.test(value) ? randomUUID() : value]);
+  return { headers: Object.fromEntries(sent), query: toTexts(query) };
+}
+
+function toTexts(values: unknown): Record<string, string> {
+  return Object.fromEntries(Object.entries(toObject(values)).map(([name, value]) => [name, String(value)]));
+}
+
 interface Outgoing {
   hook: string;
   body: Buffer;
   type: string;
+  sample: SampleRequest;
   flags: SendFlags;
 }
 
-async function post({ hook, body, type, flags }: Outgoing, read: ReadConfig): Promise<Response> {
+async function post({ hook, body, type, sample, flags }: Outgoing, read: ReadConfig): Promise<Response> {
   const { gateway, hooks } = read.config;
   const address = flags.url ?? serviceAddress(gateway);
-  const target = `${hooks.path}/${hook}`;
-  const signed = await sign({ hook, body, type, flags }, `${gateway.publicUrl ?? address}${target}`, read);
-  const headers = new Headers({ "content-type": type, ...signed.headers });
+  const query = new URLSearchParams(sample.query).toString();
+  const target = `${hooks.path}/${hook}${query === "" ? "" : `?${query}`}`;
+  const signed = await sign({ hook, body, type, sample, flags }, `${gateway.publicUrl ?? address}${target}`, read);
+  const headers = new Headers(sample.headers);
+  headers.set("content-type", type);
+  for (const [name, value] of Object.entries(signed.headers)) headers.set(name, value);
   for (const [name, value] of Object.entries(flags.header)) headers.set(name, value);
   const sent = new Uint8Array(signed.body ?? body);
   return fetch(address + target, { method: "POST", headers, body: sent, redirect: "manual" }).catch(
@@ -123,8 +153,8 @@ const TYPES: Record<string, string> = {
   ".form": "application/x-www-form-urlencoded",
 };
 
-/** By the header that was given, else by the file's extension. */
-function typeOf(file: string, { header }: SendFlags): string {
+/** By the header that is sent, else by the file's extension. */
+function typeOf(file: string, header: Record<string, string>): string {
   const [, given] = Object.entries(header).find(([name]) => name.toLowerCase() === "content-type") ?? [];
   return given ?? TYPES[path.extname(file).toLowerCase()] ?? "application/json";
 }

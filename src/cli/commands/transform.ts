@@ -1,9 +1,8 @@
 import type { Command } from "commander";
-import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { editConfig } from "../../config/edit/edit-config.ts";
 import { replaceFile } from "../../config/edit/replace-file.ts";
-import { PACKAGE_ROOT } from "../../config/package.ts";
 import { parseSource } from "../../config/parse/source.ts";
 import { ConfigError } from "../../errors.ts";
 import { isObject, readPath } from "../../shared/json.ts";
@@ -11,7 +10,7 @@ import { BUILT_IN_HOOKS } from "../../types.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
 import { type CliIo, print } from "../io.ts";
-
+import { COMPILER_OPTIONS, readEditorFiles, readTemplate } from "../samples/module.ts";
 import { toTypeScript } from "../samples/type-of.ts";
 
 interface NewFlags {
@@ -35,12 +34,6 @@ export function addTransform(program: Command, io: CliIo): void {
     .action((name: string, flags: NewFlags) => newTransform(name, flags, io));
 }
 
-/** With these two files an editor completes a transform with nothing installed. */
-const TYPES = "hookline.d.ts";
-const COMPILER_OPTIONS = "tsconfig.json";
-/** The package's own folder of transforms. */
-const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");
-
 /** Writes the transform, its samples, and what an editor needs beside them. Never overwrites a file of the user. */
 async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<void> {
   const name = requireName(given.replace(/\.ts$/, ""));
@@ -49,7 +42,7 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
   requireFree(folder, Object.keys(files));
 
   for (const [file, text] of Object.entries(files)) write(path.join(folder, file), text);
-  const support = copySupport(folder);
+  const support = writeEditorFiles(folder);
   const shown = path.relative(io.cwd, folder) || ".";
   const target = flags.dir === undefined ? name : shown;
   print(
@@ -84,10 +77,12 @@ function requireFree(folder: string, files: string[]): void {
 }
 
 /** The types belong to this version and are always written; existing compiler options belong to the user. */
-function copySupport(folder: string): string[] {
-  const wanted = existsSync(path.join(folder, COMPILER_OPTIONS)) ? [TYPES] : [TYPES, COMPILER_OPTIONS];
-  for (const file of wanted) copyFileSync(path.join(TRANSFORMS, file), path.join(folder, file));
-  return wanted;
+function writeEditorFiles(folder: string): string[] {
+  const wanted = Object.entries(readEditorFiles()).filter(
+    ([file]) => file !== COMPILER_OPTIONS || !existsSync(path.join(folder, file)),
+  );
+  for (const [file, text] of wanted) write(path.join(folder, file), text);
+  return wanted.map(([file]) => file);
 }
 
 function write(file: string, text: string): void {
@@ -95,19 +90,7 @@ function write(file: string, text: string): void {
   writeFileSync(file, text);
 }
 
-/** The template's own name, in the names of its files and in its samples. */
-const TEMPLATE = "template/status";
-
-/** The files of a new transform by name: a useful module, two payloads and what they lead to. */
-function readTemplate(name: string): Record<string, string> {
-  const files = globSync(`${TEMPLATE}{.ts,.samples/*}`, { cwd: TRANSFORMS }).toSorted();
-  const rename = (text: string): string => text.replaceAll(TEMPLATE, name);
-  return Object.fromEntries(
-    files.map((file) => [rename(file), rename(readFileSync(path.join(TRANSFORMS, file), "utf8"))]),
-  );
-}
-
-/** The same for a payload of the user: a module that passes it on, and the payload as its sample. */
+/** A new transform for a payload: a module that passes it on, and the payload as its sample. */
 function toModule(name: string, payload: unknown): Record<string, string> {
   const lines = [
     'import type { Transform, TransformResult } from "hookline";',

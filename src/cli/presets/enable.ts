@@ -92,7 +92,11 @@ async function report(
 }
 
 /** The options for `with`. Missing ones are asked for. */
-async function askOptions(name: string, flags: EnableFlags, person: Person): Promise<Record<string, unknown>> {
+export async function askOptions(
+  name: string,
+  flags: Pick<EnableFlags, "path" | "events" | "with" | "secret" | "generate">,
+  person: Person,
+): Promise<Record<string, unknown>> {
   const { preset } = readPreset(name);
   const { properties } = toParametersSchema(preset);
   const events = flags.events?.split(",").map((event) => event.trim());
@@ -108,7 +112,10 @@ async function askOptions(name: string, flags: EnableFlags, person: Person): Pro
   return options;
 }
 
-async function askSecret({ secret, generate }: EnableFlags, { io, terminal }: Person): Promise<string> {
+async function askSecret(
+  { secret, generate }: Pick<EnableFlags, "secret" | "generate">,
+  { io, terminal }: Person,
+): Promise<string> {
   if (secret !== undefined && generate)
     throw new ConfigError([{ message: "give either --secret or --generate, not both" }]);
   if (generate) return createSecret();
@@ -144,7 +151,7 @@ function parse(text: string): unknown {
 }
 
 /** The hook's address as senders know it. */
-function toUrl({ file, written, env }: Target, hook: string): string {
+export function toUrl({ file, written, env }: Pick<Target, "file" | "written" | "env">, hook: string): string {
   const { value } = resolveReferences(written, { env, baseDir: dirname(file) });
   const { publicUrl = "https://<your host>" } = toObject(readOwn(value, "gateway"));
   const { path = "hooks" } = toObject(readOwn(value, "hooks"));

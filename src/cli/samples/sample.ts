@@ -142,7 +142,8 @@ function tryBody(file: string, body: string, { program, runner }: RunOptions): P
 /** A sample gives the same result tomorrow: its request arrives at this time, unless it names another. */
 const DEFAULT_TIME = "2026-01-05T09:00:00.000Z";
 
-function readRequest(file: string): { headers: unknown; query: unknown; receivedAt: number } {
+/** What a sample's request has beside its body. Throws a `ConfigError` if the file is not as expected. */
+export function readRequest(file: string): { headers: unknown; query: unknown; receivedAt: number } {
   const value = readIfPresent(file) ?? {};
   if (!isObject(value)) throw new ConfigError([{ file, message: "Expected an object of headers, query and now." }]);
   const { headers, query, now = DEFAULT_TIME }: Record<string, unknown> = value;

@@ -25,13 +25,13 @@ export interface ReplaceOptions {
 }
 
 /**
- * Replaces a file atomically and durably. Keeps its owner, and follows a link. A missing folder is created for the user
- * alone. Throws a `ConfigError` if the file is not the expected one.
+ * Replaces a file atomically and durably. Keeps its owner, and follows a link. A missing folder of a file for the user alone is
+ * for the user alone too. Throws a `ConfigError` if the file is not the expected one.
  */
 export function replaceFile(file: string, text: string, { expected, mode }: ReplaceOptions = {}): void {
   const target = existsSync(file) ? realpathSync(file) : file;
   const folder = path.dirname(target);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  mkdirSync(folder, { recursive: true, mode: mode === undefined ? 0o777 : 0o700 });
   const stats = statSync(target, { throwIfNoEntry: false });
   const permissions = mode ?? stats?.mode;
   const temporary = `${target}.${randomUUID()}.tmp`;

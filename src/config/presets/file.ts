@@ -4,7 +4,7 @@ import { ConfigError } from "../../errors.ts";
 import { PACKAGE_ROOT } from "../package.ts";
 import { parseSource, type Source } from "../parse/source.ts";
 import type { Preset } from "../schema/generated.ts";
-import { toConfigProblem } from "../schema/problems.ts";
+import { didYouMean, toConfigProblem } from "../schema/problems.ts";
 import { createCheck, readSchema } from "../schema/validator.ts";
 
 /** The package's own presets. */
@@ -15,6 +15,13 @@ export function findPresets(folder = PRESETS_FOLDER): string[] {
   return globSync("*/preset.json", { cwd: folder })
     .map((file) => path.dirname(file))
     .toSorted();
+}
+
+/** The name. Throws a `ConfigError` if the package has no such preset. */
+export function requirePreset(name: string): string {
+  const known = findPresets();
+  if (known.includes(name)) return name;
+  throw new ConfigError([{ message: `There is no preset "${name}"${didYouMean(name, known)}` }]);
 }
 
 export interface PresetFile {

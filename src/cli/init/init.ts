@@ -1,0 +1,154 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { type Change, editConfig } from "../../config/edit/edit-config.ts";
+import {
+  type ConfigPlan,
+  planBasics,
+  readTarget,
+  type Target,
+  toFileReference,
+  writePlan,
+} from "../../config/edit/plan.ts";
+import { readConfigText } from "../../config/load.ts";
+import { parseSource } from "../../config/parse/source.ts";
+import { PACKAGE_ROOT } from "../../config/package.ts";
+import { requirePreset } from "../../config/presets/file.ts";
+import { findUses, planUse } from "../../config/presets/use.ts";
+import { ConfigError } from "../../errors.ts";
+import { toObject } from "../../shared/json.ts";
+import { toPrintable } from "../../telemetry/log.ts";
+import { confirmWrite, describeFailure, openTerminal, showChange } from "../change.ts";
+import { locateNewConfig } from "../context.ts";
+import { type CliIo, print, style } from "../io.ts";
+import { askOptions } from "../presets/enable.ts";
+import type { Terminal } from "../terminal.ts";
+import { type Answers, askAnswers } from "./ask.ts";
+import { ignoreState, listFiles, refreshTypes } from "./files.ts";
+import { EXAMPLE, writeFirstConfig } from "./first-config.ts";
+import { describeSender, listNext, type NextStep } from "./next.ts";
+
+export interface InitFlags {
+  config?: string;
+  preset: string[];
+  model?: string;
+  yes: boolean;
+  json: boolean;
+}
+
+/** The result, as `--json` prints it. */
+interface InitReport {
+  ok: true;
+  /** The configuration, absolute. */
+  file: string;
+  /** Files that were written or changed, and those that were there before; absolute. */
+  written: string[];
+  kept: string[];
+  notes: string[];
+  /** The next commands, each with its purpose. */
+  next: NextStep[];
+}
+
+/** Makes a folder one that can be served. Existing files stay as they are, but for what flags add to a configuration. */
+export async function initialize(flags: InitFlags, io: CliIo): Promise<void> {
+  const terminal = flags.yes ? undefined : openTerminal(flags, io);
+  try {
+    const report = await writeProject(flags, io, terminal);
+    if (flags.json) print(io, JSON.stringify(report));
+    else printReport(report, io);
+  } catch (error) {
+    describeFailure(error, flags, io);
+  }
+}
+
+async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | undefined): Promise<InitReport> {
+  const target = readTarget(locateNewConfig(flags.config, io), io.env);
+  const given = { presets: flags.preset.map(requirePreset), model: flags.model };
+  const answers = await askAnswers(given, target, terminal);
+  const notes = answers.model?.note === undefined ? [] : [answers.model.note];
+  const asPlanned = await planConfig(target, answers, { flags, io, terminal });
+  const { config } = await requireValid(asPlanned, target);
+  const wanted = listFiles(config.hooks.transformsDir, usesExample(asPlanned));
+  const newFiles = new Map([...wanted].filter(([file]) => !existsSync(file)));
+  const plan = { ...asPlanned, newFiles };
+
+  const isChanged = plan.before !== undefined && plan.before !== plan.after;
+  if (isChanged && !flags.json) print(io, showChange(plan));
+  if (isChanged) await confirmWrite(flags, terminal, plan.file);
+  writePlan(plan);
+  const written = [...(plan.before === plan.after ? [] : [plan.file]), ...plan.secretFiles.keys(), ...newFiles.keys()];
+  const kept = [...(written.includes(plan.file) ? [] : [plan.file]), ...wanted.keys()].filter(
+    (file) => !written.includes(file),
+  );
+  written.push(...refreshTypes(kept), ...ignoreState(plan.file, target.stateDir));
+
+  const variable = answers.apiKey === undefined ? answers.model?.keyVariable : undefined;
+  if (variable !== undefined && !io.env[variable]) notes.push(`Set ${variable} before you start: export ${variable}=…`);
+  notes.push(...answers.presets.flatMap((name) => describeSender(name, plan, target, io.cwd)));
+  const isKept = (file: string): boolean => kept.includes(file) && !written.includes(file);
+  const next = listNext({ preset: answers.presets[0], hasExample: usesExample(plan) }, io);
+  return { ok: true, file: plan.file, written, kept: kept.filter(isKept), notes, next };
+}
+
+/** The first configuration, or the existing one with what the person asked for. */
+async function planConfig(
+  target: Target,
+  { presets, model, apiKey }: Answers,
+  { flags, io, terminal }: { flags: InitFlags; io: CliIo; terminal: Terminal | undefined },
+): Promise<ConfigPlan> {
+  const secretFiles = new Map<string, string>();
+  let after = target.text ?? writeNew(target, presets, secretFiles);
+  for (const name of presets) {
+    const soFar = { ...target, text: after, written: toObject(parseSource(target.file, after).value) };
+    if (findUses(soFar, name).length > 0) continue;
+    const wanted = { ...flags, with: {}, generate: terminal === undefined, dryRun: false };
+    const plan = planUse(soFar, { name, options: await askOptions(name, wanted, { io, terminal }) });
+    for (const [file, text] of plan.secretFiles) if (!existsSync(file)) secretFiles.set(file, text);
+    after = plan.after;
+  }
+  if (model) {
+    const keyFile = path.join(target.stateDir, `${model.provider}-api-key`);
+    if (apiKey !== undefined) secretFiles.set(keyFile, `${apiKey}\n`);
+    const reference = apiKey === undefined ? {} : { apiKey: toFileReference(keyFile, path.dirname(target.file)) };
+    after = editConfig(target.file, after, [
+      { kind: "set", path: ["agents", "providers", model.provider], value: { ...model.block, ...reference } },
+      { kind: "set", path: ["agents", "defaults", "model"], value: model.model },
+    ]);
+  }
+  return { file: target.file, before: target.text, after, secretFiles };
+}
+
+function writeNew(target: Target, presets: string[], secretFiles: Map<string, string>): string {
+  const folder = path.dirname(target.file);
+  const changes: Change[] = planBasics(target, secretFiles);
+  const isFree = !existsSync(path.join(folder, "transforms", `${EXAMPLE}.ts`));
+  const schema = path.relative(folder, path.join(PACKAGE_ROOT, "schemas/config.json"));
+  return writeFirstConfig(target.file, {
+    hasExample: presets.length === 0 && isFree,
+    schema: schema.startsWith("..") ? undefined : `./${schema.split(path.sep).join("/")}`,
+    changes,
+  });
+}
+
+/** Only what the change brings is refused here; the rest of an existing configuration is `webhooks check`'s. */
+async function requireValid({ file, before, after, secretFiles }: ConfigPlan, { env }: Target) {
+  const read = await readConfigText(file, after, { env, unwritten: secretFiles });
+  const known = before === undefined ? [] : (await readConfigText(file, before, { env })).problems;
+  const problems = read.problems.filter(
+    ({ message }) => !known.some((old) => old.message === message) && !/is not set/.test(message),
+  );
+  if (problems.length > 0) throw new ConfigError(problems);
+  return read;
+}
+
+function usesExample({ before, after, file }: ConfigPlan): boolean {
+  return before === undefined && JSON.stringify(parseSource(file, after).value).includes(`"${EXAMPLE}.ts"`);
+}
+
+function printReport({ written, kept, notes, next }: InitReport, io: CliIo): void {
+  const list = (title: string, files: string[]): string[] =>
+    files.length === 0 ? [] : [title, ...files.map((file) => `  ${path.relative(io.cwd, file)}`)];
+  print(io, ...list("Written:", written), ...list("Kept as it was:", kept));
+  for (const note of notes) print(io, "", toPrintable(note));
+  const width = Math.max(...next.map(({ command }) => command.length));
+  print(io, "", "Next:", ...next.map(({ command, purpose }) => `  ${command.padEnd(width)}  ${style("dim", purpose)}`));
+}
