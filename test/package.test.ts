@@ -99,7 +99,7 @@ test("contains what it needs, and no tests", () => {
       "dist/cli/webhooks.js",
       "dist/index.d.ts",
       "dist/contracts/index.d.ts",
-      "dist/transforms/child/main.js",
+      "dist/sandbox/child.cjs",
       "presets/mail/preset.json",
       "schemas/config.json",
     ]),

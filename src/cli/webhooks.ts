@@ -3,11 +3,16 @@
  * The installed command, and the only file of `cli/` that touches the process. It imports nothing before it has checked the
  * Node version: an older Node would fail at the first syntax it does not know, without saying why.
  */
+import { fileURLToPath } from "node:url";
+
 const MIN_NODE = 24;
 /** After a Ctrl-C, npm forwards the signal that the terminal has already sent: what follows sooner is the same request. */
 const SECOND_SIGNAL_AFTER_MS = 1000;
 
 if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
+  // Whoever can write to this folder can change the program itself. Where the service cannot, it starts without a cache.
+  const { enableCompileCache } = await import("node:module");
+  enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/compile", import.meta.url)));
   const { runCli } = await import("./main.ts");
   const { stdin, stdout, stderr, env } = process;
   // npm changes into the package's folder before it runs a script.

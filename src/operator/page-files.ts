@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { PACKAGE_ROOT } from "../config/package.ts";
+import { IS_CHECKOUT, PACKAGE_ROOT } from "../config/package.ts";
 import { HookError } from "../errors.ts";
 import type { Exchange } from "../ingress/exchange.ts";
 import type { HttpResponse } from "../types.ts";
@@ -100,18 +100,13 @@ type Files = ReadonlyMap<string, Buffer>;
 let files: Promise<Files> | undefined;
 
 function loadFiles(): Promise<Files> {
-  files ??= (isCheckout() ? build() : Promise.resolve(readFiles(path.join(PACKAGE_ROOT, "dist/page")))).catch(
+  files ??= (IS_CHECKOUT ? build() : Promise.resolve(readFiles(path.join(PACKAGE_ROOT, "dist/page")))).catch(
     (error: unknown) => {
       files = undefined;
       throw error;
     },
   );
   return files;
-}
-
-/** The service runs from source, so the page is built from source too. */
-function isCheckout(): boolean {
-  return import.meta.filename.endsWith(".ts");
 }
 
 /** Into a folder of its own: other services may be started from the same checkout at this moment. */

@@ -19,7 +19,6 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { type BuildOptions, runEsbuild } from "../esbuild.ts";
 import { createProgress, type Progress } from "./protocol.ts";
 
 const NODE_OPTIONS = [
@@ -160,48 +159,4 @@ function removeIfAllowed(folder: string): void {
   } catch {
     // It belongs to another user.
   }
-}
-
-/** The sandbox's own scripts, each bundled into one file. */
-export interface Programs {
-  /** Runs in a child process, as CommonJS. */
-  child: string;
-  /** Runs in an isolate, before the transform. */
-  realm: string;
-}
-
-let programs: Promise<Programs> | undefined;
-
-/** Bundled from source once per process: `--jitless` cannot strip types, and a single file starts faster. */
-export function loadPrograms(): Promise<Programs> {
-  programs ??= bundlePrograms();
-  return programs;
-}
-
-async function bundlePrograms(): Promise<Programs> {
-  const [child, realm] = await Promise.all([
-    bundle("../child/main", {
-      platform: "node",
-      format: "cjs",
-      alias: { "isolated-vm": ISOLATED_VM },
-      external: [ISOLATED_VM],
-    }),
-    bundle("../realm/main", { platform: "neutral", format: "iife" }),
-  ]);
-  return { child, realm };
-}
-
-async function bundle(name: string, options: BuildOptions): Promise<string> {
-  const extension = path.extname(import.meta.filename);
-  const { result, errors } = await runEsbuild({
-    ...options,
-    entryPoints: [path.join(import.meta.dirname, name + extension)],
-    target: "es2024",
-    minifySyntax: true,
-    minifyWhitespace: true,
-    banner: { js: '"use strict";' },
-    tsconfigRaw: "{}",
-  });
-  if (result === undefined) throw new Error(`The sandbox's own ${name} does not build: ${errors[0]?.text}`);
-  return result.outputFiles[0]!.text;
 }

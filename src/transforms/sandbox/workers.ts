@@ -1,6 +1,7 @@
 import { backoffMs } from "../../shared/backoff.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { AS_NOBODY, createSandboxDir, findConfinement, loadPrograms, type SandboxDir } from "./spawn.ts";
+import { loadPrograms } from "./programs.ts";
+import { AS_NOBODY, createSandboxDir, findConfinement, type SandboxDir } from "./spawn.ts";
 import { createWorker, type Worker, type WorkerExit } from "./worker.ts";
 
 /** Isolates take 1 to 2 MB each. The modules of the quarantine change all the time. */

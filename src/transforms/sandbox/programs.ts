@@ -1,0 +1,57 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { IS_CHECKOUT, PACKAGE_ROOT } from "../../config/package.ts";
+import { type BuildOptions, runEsbuild } from "../esbuild.ts";
+import { ISOLATED_VM } from "./spawn.ts";
+
+/** The sandbox's own scripts, each bundled into one file. */
+export interface Programs {
+  /** Runs in a child process, as CommonJS. */
+  child: string;
+  /** Runs in an isolate, before the transform. */
+  realm: string;
+}
+
+/** Where the build puts them. */
+export const PROGRAM_FILES = {
+  child: path.join(PACKAGE_ROOT, "dist/sandbox/child.cjs"),
+  realm: path.join(PACKAGE_ROOT, "dist/sandbox/realm.js"),
+};
+
+let programs: Promise<Programs> | undefined;
+
+/** In a checkout they are bundled from source, once per process. A child loads the native module by its path. */
+export function loadPrograms(): Promise<Programs> {
+  programs ??= (IS_CHECKOUT ? bundlePrograms() : readPrograms()).then(({ child, realm }) => ({
+    child: child.replace('require("isolated-vm")', () => `require(${JSON.stringify(ISOLATED_VM)})`),
+    realm,
+  }));
+  return programs;
+}
+
+async function readPrograms(): Promise<Programs> {
+  return { child: readFileSync(PROGRAM_FILES.child, "utf8"), realm: readFileSync(PROGRAM_FILES.realm, "utf8") };
+}
+
+/** `--jitless` cannot strip types, and a single file starts faster. */
+export async function bundlePrograms(): Promise<Programs> {
+  const [child, realm] = await Promise.all([
+    bundle("child", { platform: "node", format: "cjs", external: ["isolated-vm"] }),
+    bundle("realm", { platform: "neutral", format: "iife" }),
+  ]);
+  return { child, realm };
+}
+
+async function bundle(name: string, options: BuildOptions): Promise<string> {
+  const { result, errors } = await runEsbuild({
+    ...options,
+    entryPoints: [path.join(PACKAGE_ROOT, "src/transforms", name, "main.ts")],
+    target: "es2024",
+    minifySyntax: true,
+    minifyWhitespace: true,
+    banner: { js: '"use strict";' },
+    tsconfigRaw: "{}",
+  });
+  if (result === undefined) throw new Error(`The sandbox's own ${name} does not build: ${errors[0]?.text}`);
+  return result.outputFiles[0]!.text;
+}
