@@ -1,6 +1,7 @@
 import { splitText } from "./channels/split.ts";
 import { type ReadConfig, readConfig } from "./config/load.ts";
 import { packageVersion } from "./config/package.ts";
+import { readBudget } from "./dispatch/budget.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { createParsers } from "./ingress/parse-body.ts";
 import type { Hookline, HooklineOptions } from "./embedding.ts";
@@ -166,6 +167,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       ...toProgramView(current(), programs.lastFailure()),
       sandbox: sandbox.status(),
       queue: { ...(await journal.stats()), ...dispatcher.status() },
+      budget: await readBudget(journal, current().config.agents),
       mail: mail.status().map(toMailView),
     };
   }

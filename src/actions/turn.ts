@@ -1,7 +1,7 @@
 import type { AgentDriver, AgentTurn, HistoryEntry } from "../agents/driver.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
-import type { NewEntry, TurnOutcome } from "../journal/journal.ts";
+import type { NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { resolveTurnSettings, type TurnSettings } from "../mapping/policy.ts";
 import { withTimeout } from "../shared/async.ts";
 
@@ -39,7 +39,20 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
   });
   const finishedAt = Date.now();
   const answered: NewEntry = { sessionKey, role: "assistant", text, at: finishedAt, eventId, runId };
-  return { finishedAt, reply: text, model, usage, warnings: warnings ?? [], entries: [asked, answered] };
+  const cost = toCost(usage, settings.prices[turnSettings.model ?? ""]);
+  return { finishedAt, reply: text, model, usage, cost, warnings: warnings ?? [], entries: [asked, answered] };
+}
+
+const MILLION = 1_000_000;
+
+/** Undefined without a price, or if the agent does not say what it used. */
+function toCost(
+  usage: Run["usage"],
+  price: ResolvedConfig["agents"]["prices"][string] | undefined,
+): number | undefined {
+  if (!usage || !price) return undefined;
+  const { inputTokens = 0, outputTokens = 0 } = usage;
+  return (inputTokens * price.input + outputTokens * price.output) / MILLION;
 }
 
 /** The turn exceeded its timeout. Not retryable: another attempt would cost as much and end the same way. */

@@ -12,6 +12,7 @@ import { addRejections } from "./reading/rejections.ts";
 import { addSend } from "./commands/send.ts";
 import { addServe } from "./live/serve.ts";
 import { addSessions } from "./reading/sessions.ts";
+import { addSpend } from "./reading/spend.ts";
 import { addTest } from "./commands/test.ts";
 import { addTransform } from "./commands/transform.ts";
 import { addTry } from "./commands/try.ts";
@@ -50,6 +51,7 @@ export function createProgram(io: CliIo): Command {
   addMail(program, io);
   addEvents(program, io);
   addSessions(program, io);
+  addSpend(program, io);
   addRejections(program, io);
   addDeadLetters(program, io);
   addBackup(program, io);

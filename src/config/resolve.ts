@@ -92,7 +92,7 @@ function toKeys(payloadPath: string): string[] {
     .filter(Boolean);
 }
 
-function resolveAgents({ providers, defaults }: ValidConfig["agents"]): ResolvedConfig["agents"] {
+function resolveAgents({ providers, defaults, prices, budget }: ValidConfig["agents"]): ResolvedConfig["agents"] {
   const { every, ack } = defaults.heartbeat;
   return {
     ...defaults,
@@ -100,6 +100,8 @@ function resolveAgents({ providers, defaults }: ValidConfig["agents"]): Resolved
     model: defaults.model,
     models: defaults.models?.map((entry) => (typeof entry === "string" ? { id: entry } : entry)),
     thinking: defaults.thinking,
+    prices,
+    budget,
     heartbeat: { everyMs: parseDuration(every), ack },
   };
 }

@@ -104,6 +104,9 @@ export interface ResolvedConfig {
     timeoutSeconds: number;
     maxConcurrent: number;
     maxAttempts: number;
+    /** By `provider/model`, per million tokens. */
+    prices: Record<string, { input: number; output: number }>;
+    budget: { perDay?: number; perSession?: number; unit: "cost" | "tokens" } | undefined;
     heartbeat: { everyMs: number; ack: string };
   };
   /** By name, those that are configured. */

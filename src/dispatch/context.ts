@@ -5,6 +5,7 @@ import type { Journal, RunLimits } from "../journal/journal.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ChannelName } from "../types.ts";
+import type { BudgetGuard } from "./budget.ts";
 import type { DispatchJournal } from "./retry.ts";
 
 /** What a reload replaces is a function; it is called for each piece of work. */
@@ -23,6 +24,7 @@ export interface DispatcherOptions {
 export interface DispatchContext extends Omit<DispatcherOptions, "journal"> {
   /** Its calls wait while the journal is unavailable. */
   journal: DispatchJournal;
+  budget: BudgetGuard;
   log: Log;
   /** Aborts when the shutdown timeout is over. */
   signal: AbortSignal;

@@ -4,6 +4,7 @@ import type { Claim, ClaimedDelivery, ClaimedRun, NewWork } from "../journal/jou
 import { createAlarm, settlesWithin } from "../shared/async.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { DispatchContext, DispatcherOptions } from "./context.ts";
+import { createBudgetGuard } from "./budget.ts";
 import { executeDelivery } from "./delivery.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { executeRun } from "./run.ts";
@@ -39,7 +40,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { signal } = shutdown;
   const { log } = options.telemetry;
   const journal = createRetryingJournal(options.journal, { log, signal });
-  const context: DispatchContext = { ...options, journal, log, signal };
+  const budget = createBudgetGuard(options.journal, options.settings);
+  const context: DispatchContext = { ...options, journal, budget, log, signal };
   const dueAlarm = createAlarm(claimWork);
   let unwatch = (): void => undefined;
   let renewal: NodeJS.Timeout | undefined;
@@ -64,6 +66,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     start() {
       unwatch = options.journal.watch(onWork);
       renewal = setInterval(() => void renewLease(), RENEW_EVERY_MS).unref();
+      void renewLease();
       claimWork();
       heartbeat.start();
     },
@@ -107,6 +110,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     try {
       const recovered = await options.journal.renewNode(NODE_LEASE_MS);
       if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
+      await budget.recheck();
     } catch (error) {
       log.warn("lease not renewed, will try again", { error: messageOf(error) });
     }

@@ -125,6 +125,10 @@ async function runHeartbeat(context: DispatchContext): Promise<HeartbeatResult> 
   if (!lease) return "leased";
   const pending = await journal.pendingSystemEvents(MAX_EVENTS);
   if (pending.length === 0) return "done";
+  if (!(await context.budget.allowsHeartbeat())) {
+    telemetry.log.warn("heartbeat skipped: the budget is spent", { events: pending.length });
+    return "done";
+  }
   const events = takeOldest(pending);
   const run = { id: createId(), startedAt: Date.now(), consumedSeqs: events.map(({ seq }) => seq), lease };
   const outcome = await runTurn(run, events, context);

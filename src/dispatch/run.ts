@@ -19,12 +19,21 @@ export async function executeRun(claimed: ClaimedRun, context: DispatchContext):
   const { action, joined } = claimed;
   const run = { ...claimed, action: { ...action, message: joinMessages(action.message, joined) } };
   try {
+    const reason = await context.budget.findHold(claimed);
+    if (reason !== undefined) return await hold(claimed, reason, context);
     assertAttemptsLeft(run.attempts, context.settings().maxAttempts);
     return await complete(run, context);
   } catch (error) {
     await releaseOnShutdown(run, context);
     return recordFailure(run, error, context);
   }
+}
+
+async function hold(run: ClaimedRun, reason: string, { journal, telemetry }: DispatchContext): Promise<boolean> {
+  const { id: runId, eventId, hook } = run;
+  const isRecorded = await journal.holdRun(run, reason);
+  if (isRecorded) telemetry.step("warn", "run held", { runId, eventId, hook, reason });
+  return isRecorded;
 }
 
 async function complete(run: ClaimedRun, context: DispatchContext): Promise<boolean> {

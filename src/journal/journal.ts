@@ -19,6 +19,7 @@ import type {
   Run,
   RunLimits,
   SessionSummary,
+  Spend,
   TurnOutcome,
 } from "./records.ts";
 
@@ -79,8 +80,10 @@ export interface Journal {
   releaseRun(claim: Claim): Promise<boolean>;
   /** Undoes the claim, its attempt included. The run is not claimed until it is released; its session waits behind it. */
   holdRun(claim: Claim, reason: string): Promise<boolean>;
-  /** Lets held runs start, all or those with this reason. Gives how many. */
-  releaseHeld(filter?: { reason?: string }): Promise<number>;
+  /** Lets held runs start, all or those with this reason; `forGood`: their claims say `released`. Gives how many. */
+  releaseHeld(filter?: { reason?: string; forGood?: boolean }): Promise<number>;
+  /** What runs used that finished since the start of an hour, in all or of one session, the most expensive first. */
+  spend(filter: { since: number; sessionKey?: string }): Promise<Spend[]>;
   /** Ends a run that failed permanently; the next of its session can start. The event is dead once nothing of it is left. */
   deadLetterRun(claim: Claim, failure: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<boolean>;
 

@@ -166,6 +166,8 @@ export interface Run {
   reply?: string;
   model?: string;
   usage?: { inputTokens?: number; outputTokens?: number };
+  /** In the currency of the configured prices; absent if the model has none. */
+  cost?: number;
   warnings: string[];
   error?: string;
 }
@@ -173,6 +175,23 @@ export interface Run {
 /** Heartbeats are recorded, never claimed: a claimed run always has an action. */
 export interface ClaimedRun extends Run, Claim {
   action: AgentAction;
+  /** An operator released it: it must not be held again. */
+  released?: boolean;
+}
+
+/** What the finished runs of a hook, mapping and model used. */
+export interface Spend {
+  /** Empty for heartbeats. */
+  hook: string;
+  /** Empty for heartbeats and the service's own hooks. */
+  mapping: string;
+  /** Empty if the agent named none. */
+  model: string;
+  /** Those whose agent said what they used. */
+  runs: number;
+  inputTokens: number;
+  outputTokens: number;
+  cost: number;
 }
 
 export interface NewDelivery {
@@ -253,7 +272,7 @@ export interface SessionSummary {
 }
 
 /** The result of a finished turn; one commit stores all of it. */
-export interface TurnOutcome extends Pick<Run, "model" | "usage" | "warnings"> {
+export interface TurnOutcome extends Pick<Run, "model" | "usage" | "cost" | "warnings"> {
   finishedAt: number;
   reply: string;
   /** Of the turn itself, and the summary for the main session. */

@@ -3,6 +3,7 @@ import { HookError } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
 import { createRouter, json, type RouteRequest, type Routes } from "../ingress/router.ts";
 import type { EventRecord, Journal } from "../journal/journal.ts";
+import { startOfDay } from "../shared/duration.ts";
 import {
   DELIVERY_STATES,
   EVENT_STATUSES,
@@ -129,6 +130,14 @@ function jsonRoutes({ journal, findParser, rejections, status }: OperatorOptions
     "GET /api/runs": async ({ query }) => {
       const runs = await journal.listRuns(parseQuery(query, { ...PAGE, state: oneOf(RUN_STATES) }));
       return { runs: runs.map(toView) };
+    },
+    "POST /api/runs/release": async ({ query }) => {
+      const { reason } = parseQuery(query, { reason: text });
+      return { ok: true, released: await journal.releaseHeld({ reason, forGood: true }) };
+    },
+    "GET /api/spend": async ({ query }) => {
+      const { since = startOfDay() } = parseQuery(query, { since: time });
+      return { since: new Date(since).toISOString(), spend: await journal.spend({ since }) };
     },
     "GET /api/deliveries": async ({ query }) => {
       const filter = parseQuery(query, { ...PAGE, state: oneOf(DELIVERY_STATES) });

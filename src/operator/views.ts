@@ -1,3 +1,4 @@
+import type { BudgetStatus } from "../dispatch/budget.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import { type ConfigProblem, toSentence } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
@@ -11,6 +12,7 @@ import type {
   JournalStats,
   Run,
   SessionSummary,
+  Spend,
   StoredRequest,
 } from "../journal/journal.ts";
 import type { FolderStatus, MailStatus } from "../mail/watch/status.ts";
@@ -39,6 +41,10 @@ export interface OperatorAnswers {
   "GET /api/sessions/:key*": SessionTimeline;
   /** Agent turns, newest first. Query: `state`, `limit`, `before`. */
   "GET /api/runs": { runs: View<Run>[] };
+  /** Lets held runs start. Query: `reason`. */
+  "POST /api/runs/release": { ok: true; released: number };
+  /** What agents used, by hook, mapping and model. Query: `since` (default: the start of today, UTC). */
+  "GET /api/spend": { since: string; spend: Spend[] };
   /** Deliveries, newest first. Query: `state`, `limit`, `before`. */
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
   /** Refused requests, newest first: the last 500 since the start. Query: `limit`. */
@@ -94,6 +100,8 @@ export interface StatusView {
   lastReloadError: ({ at: string; problems: ConfigProblem[] } & Partial<ConfigProblem>) | null;
   sandbox: SandboxStatus;
   queue: JournalStats & ReturnType<Dispatcher["status"]>;
+  /** Absent without `agents.budget`. */
+  budget?: BudgetStatus;
   /** Each mailbox with its folders. */
   mail: MailView[];
 }

@@ -7,3 +7,10 @@ export function parseDuration(text: string): number {
   if (unitMs === undefined) throw new RangeError("a duration is a number and its unit: 500ms, 30s, 30m, 24h, 7d");
   return Number(amount) * unitMs;
 }
+
+const DAY_MS = 86_400_000;
+
+/** In UTC, in milliseconds since the epoch. */
+export function startOfDay(now = Date.now()): number {
+  return now - (now % DAY_MS);
+}

@@ -13,6 +13,7 @@ import { describeModel } from "./journal/model.ts";
 import { describeReads } from "./journal/reads.ts";
 import { describeRetention } from "./journal/retention.ts";
 import { describeRuns } from "./journal/runs.ts";
+import { describeSpend } from "./journal/spend.ts";
 import { describeWatch } from "./journal/watch.ts";
 
 /** The contract of every journal. `opener` is a module that exports the same `open`, for the process that is killed. */
@@ -27,6 +28,7 @@ export function describeJournal(name: string, open: OpenJournal, opener: URL): v
     describeDeadLetters(open);
     describeHeartbeats(open);
     describeLeases(open);
+    describeSpend(open);
     describeWatch(open);
     describeReads(open);
     describeRetention(open);

@@ -45,6 +45,8 @@ const SETTINGS: ResolvedConfig["agents"] = {
   timeoutSeconds: 600,
   maxConcurrent: 4,
   maxAttempts: 3,
+  prices: {},
+  budget: undefined,
   heartbeat: { everyMs: 3_600_000, ack: "HEARTBEAT_OK" },
 };
 

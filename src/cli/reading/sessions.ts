@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { addServiceOptions, toCount } from "../command.ts";
-import { formatTable, shortenIds } from "../format.ts";
+import { formatCount, formatTable, shortenIds } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import { createOperatorClient, type ServiceFlags } from "../operator-client.ts";
 
@@ -22,6 +22,10 @@ export function addSessions(program: Command, io: CliIo): void {
   addListOptions(runs.command("list").description("List agent turns with their replies, newest first."))
     .option("--state <state>", "only ready, queued, running, held, done, dead or dropped runs")
     .action((flags: ListFlags & { state?: string }) => listRuns(flags, io));
+  addServiceOptions(runs.command("release").description("Let runs start that a budget or a loop breaker holds."))
+    .option("--reason <text>", "only those that are held for this reason, as `runs list --state held` shows it")
+    .option("--json", "print JSON", false)
+    .action((flags: ServiceFlags & { reason?: string; json: boolean }) => releaseRuns(flags, io));
 }
 
 function addListOptions(command: Command): Command {
@@ -56,18 +60,25 @@ function formatEntry({ role, at, text }: OperatorAnswers["GET /api/sessions/:key
   ];
 }
 
+async function releaseRuns({ reason, json, ...flags }: ServiceFlags & { reason?: string; json: boolean }, io: CliIo) {
+  const client = await createOperatorClient(flags, io);
+  const { released } = await client.call("POST /api/runs/release", { reason });
+  if (json) printJson(io, { released });
+  else print(io, released === 0 ? "No run is held." : `${formatCount(released, "run")} released.`);
+}
+
 async function listRuns(flags: ListFlags & { state?: string }, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
   const { runs } = await client.call("GET /api/runs", { limit: flags.limit, state: flags.state });
   if (flags.json) return printJson(io, runs);
   const short = shortenIds(runs.flatMap(({ eventId }) => eventId ?? []));
-  const rows = runs.map(({ eventId, createdAt, state, hook, kind, sessionKey, reply, error }) => [
+  const rows = runs.map(({ eventId, createdAt, state, hook, kind, sessionKey, reply, error, holdReason }) => [
     createdAt,
     eventId && short(eventId),
     state,
     hook ?? kind,
     sessionKey,
-    reply ?? error,
+    reply ?? error ?? holdReason,
   ]);
   const names = ["created", "event", "state", "hook", "session", "reply"];
   print(io, ...(rows.length === 0 ? ["There are no runs."] : formatTable(names, rows)));

@@ -12,10 +12,22 @@ export function checkAgents({ agents }: ResolvedConfig): Finding[] {
     ...providers.filter((name) => name.includes("/")).map(toSlashError),
     ...checkDefaultModel(agents, providers),
     ...(agents.models ?? []).flatMap((_, index, models) => checkModel(index, models, providers)),
+    ...checkBudget(agents),
     ...(agents.heartbeat.everyMs > MAX_TIMER_MS
       ? [error("agents.defaults.heartbeat.every", "must be at most 24d")]
       : []),
   ];
+}
+
+/** A run of a model without a price adds nothing to what is spent. */
+function checkBudget({ budget, prices, model, models = [] }: Agents): Finding[] {
+  if (budget?.unit !== "cost") return [];
+  const used = new Set([...(model ? [model] : []), ...models.map(({ id }) => id)]);
+  const free = [...used].filter((id) => !(id in prices) && !models.some(({ alias }) => alias === id));
+  if (Object.keys(prices).length === 0) {
+    return [error("agents.budget", 'needs agents.prices: add what each model costs, or set unit: "tokens"')];
+  }
+  return free.map((id) => warning("agents.budget", `does not count runs of "${id}", which has no price`));
 }
 
 function toSlashError(provider: string): Finding {

@@ -439,6 +439,38 @@ export interface UserConfig {
         ack?: string;
       };
     };
+    /**
+     * What a model costs per million tokens, in your currency, by provider/model. A run's cost is stored with it.
+     */
+    prices?: {
+      [k: string]: {
+        /**
+         * Of the prompt.
+         */
+        input: number;
+        /**
+         * Of the reply.
+         */
+        output: number;
+      };
+    };
+    /**
+     * Holds further runs once it is spent. A day begins at 00:00 UTC.
+     */
+    budget?: {
+      /**
+       * For all runs and heartbeats of a day.
+       */
+      perDay?: number;
+      /**
+       * For the runs of one session in a day.
+       */
+      perSession?: number;
+      /**
+       * cost: in the currency of agents.prices. tokens: prompt and reply.
+       */
+      unit?: "cost" | "tokens";
+    };
   };
   channels?: Channels;
   /**
@@ -1398,6 +1430,38 @@ export interface ValidConfig {
          */
         ack: string;
       };
+    };
+    /**
+     * What a model costs per million tokens, in your currency, by provider/model. A run's cost is stored with it.
+     */
+    prices: {
+      [k: string]: {
+        /**
+         * Of the prompt.
+         */
+        input: number;
+        /**
+         * Of the reply.
+         */
+        output: number;
+      };
+    };
+    /**
+     * Holds further runs once it is spent. A day begins at 00:00 UTC.
+     */
+    budget?: {
+      /**
+       * For all runs and heartbeats of a day.
+       */
+      perDay?: number;
+      /**
+       * For the runs of one session in a day.
+       */
+      perSession?: number;
+      /**
+       * cost: in the currency of agents.prices. tokens: prompt and reply.
+       */
+      unit: "cost" | "tokens";
     };
   };
   channels: Record<string, Record<string, unknown>>;

@@ -96,7 +96,7 @@ function startRun(transaction: Transaction, seq: number, now: number): ClaimedRu
   const row = transaction.get(`${SELECT_RUNS} WHERE seq = ?`, seq) ?? {};
   const { action, ...run } = toWholeRun(transaction, row);
   if (!action) throw new Error(`run ${run.id} has no action`);
-  return { ...run, action, token: integer(row.claims) };
+  return { ...run, action, token: integer(row.claims), ...(row.hold_reason !== null && { released: true }) };
 }
 
 /*

@@ -220,6 +220,11 @@ export function integer(column: Column): number {
   return column;
 }
 
+export function real(column: Column): number {
+  if (typeof column !== "number") throw unexpected("a number", column);
+  return column;
+}
+
 export function bytes(column: Column): Buffer {
   if (!(column instanceof Uint8Array)) throw unexpected("bytes", column);
   return Buffer.from(column.buffer, column.byteOffset, column.byteLength);

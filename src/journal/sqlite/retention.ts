@@ -1,5 +1,6 @@
 import type { Retention } from "../journal.ts";
 import { IS_UNFINISHED } from "./accept.ts";
+import { sweepSpend } from "./spend.ts";
 import { type Database, integer, type SqlRow, text } from "./database.ts";
 
 /** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
@@ -16,7 +17,8 @@ export function sweep(database: Database, retention: Retention): boolean {
     sweepKeys(database, retention) +
     sweepEvents(database, retention) +
     sweepHeartbeats(database, retention.keepFrom) +
-    sweepSentMessages(database, retention.now);
+    sweepSentMessages(database, retention.now) +
+    sweepSpend(database, retention.keepFrom, KEY_BATCH);
   return deleted > 0 || freesPages(database);
 }
 

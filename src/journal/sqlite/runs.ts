@@ -6,10 +6,12 @@ import { insertDeliveries } from "./deliveries.ts";
 import { consumeSystemEvents, insertEntries } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { isLeaseHeld } from "./leases.ts";
+import { recordSpend } from "./spend.ts";
 
 export function completeRun(transaction: Transaction, claim: Claim, outcome: TurnOutcome): boolean {
   const run = endRun(transaction, claim, toEnd(outcome));
   if (!run) return false;
+  recordSpend(transaction, run, outcome);
   insertEntries(transaction, outcome.entries);
   insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
   // After its deliveries, which keep the event open.
@@ -44,8 +46,11 @@ export function holdRun(transaction: Transaction, { id, token }: Claim, reason: 
 }
 
 /** Each is the first of its session, and was due when it was claimed. */
-export function releaseHeld(transaction: Transaction, { reason }: { reason?: string } = {}): number {
-  const released = transaction.run(RELEASE_HELD, reason);
+export function releaseHeld(
+  transaction: Transaction,
+  { reason, forGood = false }: { reason?: string; forGood?: boolean } = {},
+): number {
+  const released = transaction.run(RELEASE_HELD, reason, Number(forGood));
   if (released > 0) transaction.announce("run");
   return released;
 }
@@ -66,7 +71,7 @@ function endRun(transaction: Transaction, { id, token }: Claim, end: End): SqlRo
 
 const END_RUN = `
   UPDATE runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE id = ? AND claims = ? AND state = 'running'
-  RETURNING id AS run_id, event_id, session_key`;
+  RETURNING id AS run_id, event_id, session_key, hook, mapping`;
 
 const PROMOTE_NEXT = `
   UPDATE runs SET state = 'ready' WHERE seq =
@@ -83,7 +88,7 @@ const HOLD_RUN = `
   WHERE id = ? AND claims = ? AND state = 'running'`;
 
 const RELEASE_HELD = `
-  UPDATE runs SET state = 'ready', hold_reason = NULL
+  UPDATE runs SET state = 'ready', hold_reason = iif(?2, hold_reason, NULL)
   WHERE state = 'held' AND (?1 IS NULL OR hold_reason = ?1)`;
 
 /* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
@@ -95,6 +100,7 @@ export function completeHeartbeat(
 ): boolean {
   if (!isLeaseHeld(transaction, lease)) return false;
   if (!insertHeartbeat(transaction, { ...run, ...toEnd(outcome) })) return false;
+  recordSpend(transaction, undefined, outcome);
   insertEntries(transaction, outcome.entries);
   insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
   consumeSystemEvents(transaction, consumedSeqs);
@@ -119,10 +125,11 @@ const INSERT_HEARTBEAT = `
   VALUES (?1, 'heartbeat', '${MAIN_SESSION}', ?2, 1, ?3, ?3, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`;
 
 /** The `outcome` column: what is only read whole. */
-type Outcome = Pick<Run, "reply" | "model" | "usage" | "warnings">;
+type Outcome = Pick<Run, "reply" | "model" | "usage" | "cost" | "warnings">;
 
-function toEnd({ finishedAt, reply, model, usage, warnings }: TurnOutcome): End {
-  return { state: "done", finishedAt, outcome: JSON.stringify({ reply, model, usage, warnings } satisfies Outcome) };
+function toEnd({ finishedAt, reply, model, usage, cost, warnings }: TurnOutcome): End {
+  const outcome = JSON.stringify({ reply, model, usage, cost, warnings } satisfies Outcome);
+  return { state: "done", finishedAt, outcome };
 }
 
 /** Rows for `toRun`. */
@@ -138,7 +145,7 @@ export function toRun(row: SqlRow): Run {
     sessionKey: text(row.session_key),
     action: row.action === null ? undefined : JSON.parse(text(row.action)),
     state: oneOf(RUN_STATES, row.state),
-    holdReason: optional(text, row.hold_reason),
+    holdReason: row.state === "held" ? optional(text, row.hold_reason) : undefined,
     attempts: integer(row.attempts),
     createdAt: integer(row.created_at),
     dueAt: integer(row.due_at),

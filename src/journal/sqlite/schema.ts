@@ -195,7 +195,19 @@ const VERSION_3 = `
 `;
 
 const VERSION_4 = `
-  ALTER TABLE runs ADD COLUMN hold_reason TEXT;    -- of a held run
+  CREATE TABLE spend (
+    hour INTEGER NOT NULL,            -- its start, in milliseconds since the epoch
+    session_key TEXT NOT NULL,
+    hook TEXT NOT NULL,
+    mapping TEXT NOT NULL,
+    model TEXT NOT NULL,
+    runs INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost REAL NOT NULL,
+    PRIMARY KEY (hour, session_key, hook, mapping, model)
+  ) STRICT, WITHOUT ROWID;
+  ALTER TABLE runs ADD COLUMN hold_reason TEXT;    -- of a held run, and of one that was released for good
 `;
 
 /**

@@ -34,6 +34,7 @@ import {
   releaseRun,
   retryRun,
 } from "./runs.ts";
+import { readSpend } from "./spend.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
 
 /** How long to wait for the lock of a process that was just killed. */
@@ -105,6 +106,7 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
+    spend: read(readSpend),
     deadLetterRun: write(deadLetterRun),
 
     pendingSystemEvents: read(listPendingSystemEvents),

@@ -96,6 +96,10 @@ export function describeRuns(open: OpenJournal): void {
       const [again] = await restarted.claimRuns(10, NOW);
       expect(again).toMatchObject({ id: first, attempts: 1 });
       expect(again?.holdReason).toBeUndefined();
+      expect(again?.released).toBeUndefined();
+      await restarted.holdRun(again!, "budget");
+      expect(await restarted.releaseHeld({ forGood: true })).toBe(1);
+      expect(await restarted.claimRuns(1, NOW)).toMatchObject([{ id: first, released: true, holdReason: undefined }]);
     });
 
     test("held runs are released all at once, or those with one reason", async () => {
