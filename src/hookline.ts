@@ -10,11 +10,20 @@ import { openJournal } from "./journal/open.ts";
 import { createSweeper } from "./journal/sweeper.ts";
 import { createMailPush } from "./mail/gmail/push.ts";
 import { createMailService } from "./mail/watch/service.ts";
+import type { MailStatus } from "./mail/watch/status.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { createOperatorRoutes } from "./operator/api.ts";
 import { createRejectionLog } from "./operator/rejections.ts";
+import { createLiveStream } from "./operator/stream.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
-import { type EventTimeline, type StatusView, toEventTimeline, toMailView, toProgramView } from "./operator/views.ts";
+import {
+  type EventTimeline,
+  type StatusView,
+  toEventTimeline,
+  toMailView,
+  toProgramView,
+  toView,
+} from "./operator/views.ts";
 import { buildProgram, type Program } from "./program/build.ts";
 import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
@@ -49,7 +58,18 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     buildProgram({ generation, load, runner: sandbox, log: telemetry.log });
   const first = await build(1).catch(abandon);
   const journal = await openJournal(store, telemetry).catch(abandon);
-  const programs = createReloader({ first, build, watch: options.watch ?? true, replaced, log });
+  const stream = createLiveStream({ journal, log });
+  const programs = createReloader({
+    first,
+    build,
+    watch: options.watch ?? true,
+    replaced(program) {
+      if (listening) mail.use(program);
+      showReload();
+    },
+    refused: showReload,
+    log,
+  });
   const current = programs.current;
   const dispatcher = createDispatcher({
     journal,
@@ -68,7 +88,9 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       return readPostedMail(source, current().config.hooks.mail[0]);
     },
   });
-  const rejections = createRejectionLog(telemetry);
+  const rejections = createRejectionLog(telemetry, (rejection) =>
+    stream.publish("rejection", rejection.id, toView(rejection)),
+  );
   const { receive, replay, record, recordHandshake } = createReceiver({
     current,
     sandbox,
@@ -93,6 +115,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
         journal,
         findParser,
         rejections,
+        stream,
         status,
         tryHook,
         replay,
@@ -101,7 +124,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       "POST /mail/push": createMailPush({ mailboxes: () => mail.mailboxes() }),
     },
   });
-  const mail = createMailService({ store, send: server.handle, telemetry });
+  const mail = createMailService({ store, send: server.handle, telemetry, changed: showMailbox });
 
   let started = false;
   let listening = false;
@@ -130,6 +153,8 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     async close() {
       await mail.close();
       results.close();
+      // Nobody else ends them, and the server would wait.
+      stream.close();
       await server.drain();
       await programs.close();
       await dispatcher.close(CLOSE_MS);
@@ -150,8 +175,12 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     sweeper.start();
   }
 
-  function replaced(program: Program): void {
-    if (listening) mail.use(program);
+  function showReload(): void {
+    stream.publish("reload", "", toProgramView(current(), programs.lastFailure()));
+  }
+
+  function showMailbox(mailbox: MailStatus): void {
+    stream.publish("mailbox", mailbox.name, toMailView(mailbox));
   }
 
   /** A failed start must not leave a sandbox process behind. */

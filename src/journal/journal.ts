@@ -1,6 +1,7 @@
 import type { ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
 import type {
   AcceptResult,
+  Change,
   Claim,
   ClaimedDelivery,
   ClaimedRun,
@@ -127,12 +128,20 @@ export interface Journal {
   releaseLease(lease: Lease): Promise<void>;
   /** Calls the listener after each commit that may have made work due, until the returned function is called. */
   watch(listener: (work: ReadonlySet<NewWork>) => void): () => void;
+  /**
+   * Calls the listener after each commit that changed something, until the returned function is called. What it is told
+   * can be read at once. Where several nodes share a store, it is told of the commits of all: those of other nodes may come
+   * late and together, but none is left out while the listener is there.
+   */
+  watchChanges(listener: (changes: readonly Change[]) => void): () => void;
 
   /** The newest `limit` turns of a session, oldest first. */
   history(sessionKey: string, limit: number): Promise<Entry[]>;
 
-  /** `prefix`: only events whose ids begin with it. */
-  listEvents(page: Page & { prefix?: string; hook?: string; status?: EventStatus }): Promise<EventSummary[]>;
+  /** `prefix`: only events whose ids begin with it. `ids`: only these. */
+  listEvents(
+    page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
+  ): Promise<EventSummary[]>;
   getEvent(id: string): Promise<EventRecord | undefined>;
   listSessions(page: { limit: number }): Promise<SessionSummary[]>;
   /** Entries oldest first, after the cursor. A session whose runs are all unfinished or dead has none. */

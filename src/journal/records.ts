@@ -251,14 +251,20 @@ export interface DeadLetter {
 
 export interface EventSummary extends Pick<
   NewEvent,
-  "id" | "hook" | "mapping" | "event" | "reason" | "receivedAt" | "replayOf"
+  "id" | "hook" | "mapping" | "event" | "reason" | "receivedAt" | "replayOf" | "failure"
 > {
   status: EventStatus;
   actions: ActionReceipt[];
+  /** How many of its runs and deliveries are unfinished, and how many failed permanently. */
+  open: number;
+  lost: number;
+  /** If its actions have one run in all: that run, and the newest of its deliveries. */
+  run?: Pick<Run, "id" | "state" | "attempts" | "startedAt" | "finishedAt" | "error" | "holdReason">;
+  delivery?: Pick<Delivery, "id" | "state" | "channel" | "to" | "route" | "attempts" | "sentAt" | "error">;
 }
 
 export interface EventRecord
-  extends EventSummary, Pick<NewEvent, "credential" | "traceparent" | "request" | "warnings" | "log" | "failure"> {
+  extends EventSummary, Pick<NewEvent, "credential" | "traceparent" | "request" | "warnings" | "log"> {
   runs: Run[];
   entries: Entry[];
   deliveries: Delivery[];
@@ -282,3 +288,15 @@ export interface TurnOutcome extends Pick<Run, "model" | "usage" | "cost" | "war
 
 /** What a commit may have made due. */
 export type NewWork = "run" | "delivery" | "heartbeat";
+
+/** What a commit changed. The reader takes the rest from the journal. */
+export type Change =
+  /** It was recorded, or something has become of it: a run, a delivery, its status. */
+  | { kind: "event"; id: string }
+  /** A run or delivery was claimed, has ended, waits for another attempt, is held or released. */
+  | { kind: "run"; id: string; eventId?: string; state: RunState }
+  | { kind: "delivery"; id: string; eventId?: string; state: DeliveryState }
+  /** A run or delivery became a dead letter, or it was retried or dropped. */
+  | { kind: "dead-letter"; id: string; eventId?: string; isDead: boolean }
+  /** Entries were added to it. */
+  | { kind: "session"; key: string };

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { HookError } from "../errors.ts";
+import type { Exchange } from "../ingress/exchange.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
 import { createRouter, json, type RouteRequest, type Routes } from "../ingress/router.ts";
 import type { EventRecord, Journal } from "../journal/journal.ts";
@@ -12,10 +13,11 @@ import {
   MAIN_SESSION,
   RUN_STATES,
 } from "../types.ts";
-import { type AccessOptions, createAccess } from "./access.ts";
+import { type Access, type AccessOptions, createAccess } from "./access.ts";
 import { createPageFiles } from "./page-files.ts";
 import type { RejectionLog } from "./rejections.ts";
 import { cursor, limit, oneOf, parseQuery, text, time } from "./query.ts";
+import type { LiveStream } from "./stream.ts";
 import type { Trial } from "./trial.ts";
 import {
   type OperatorAnswers,
@@ -30,6 +32,7 @@ export interface OperatorOptions extends AccessOptions {
   journal: Journal;
   status(): Promise<StatusView>;
   rejections: Pick<RejectionLog, "list">;
+  stream: LiveStream;
   findParser: FindParser;
   /** Runs one payload through mapping and transform, and dispatches nothing. */
   tryHook(trial: unknown): Promise<Trial>;
@@ -45,7 +48,7 @@ const API_HEADERS = { "Cache-Control": "no-store", "X-Content-Type-Options": "no
 export function createOperatorRoutes(options: OperatorOptions): Routes {
   const access = createAccess(options);
   const page = createPageFiles();
-  const api = createRouter({ ...rawRoutes(options), ...jsonRoutes(options) });
+  const api = createRouter({ ...rawRoutes(options, access), ...jsonRoutes(options) });
 
   return {
     "GET /healthz": () => json({ ok: true }),
@@ -82,8 +85,25 @@ export function createOperatorRoutes(options: OperatorOptions): Routes {
 const MAX_SIGN_IN_BYTES = 8 * 1024;
 
 /** Routes whose answers are not simply JSON with status 200. */
-function rawRoutes({ journal, findParser, tryHook, replay }: OperatorOptions): Routes {
+function rawRoutes({ journal, findParser, tryHook, replay, stream }: OperatorOptions, access: Access): Routes {
   return {
+    "GET /api/stream": ({ exchange, query }) => {
+      const { after, ...filter } = parseQuery(query, {
+        hook: text,
+        status: oneOf(EVENT_STATUSES),
+        session: text,
+        after: text,
+      });
+      const headers = { "Content-Type": "text/event-stream", "X-Accel-Buffering": "no" };
+      if (exchange.method === "HEAD") return { status: 200, headers };
+      const lastEventId = exchange.headers["last-event-id"];
+      const body = stream.open({
+        after: typeof lastEventId === "string" ? lastEventId : after,
+        filter,
+        isAllowed: () => isAllowed(access, exchange),
+      });
+      return { status: 200, headers, body };
+    },
     "GET /api/events/export": ({ query }) => {
       const filter = parseQuery(query, { hook: text, status: oneOf(EVENT_STATUSES), since: time, until: time });
       const headers = { "Content-Type": "application/x-ndjson" };
@@ -98,9 +118,18 @@ function rawRoutes({ journal, findParser, tryHook, replay }: OperatorOptions): R
   };
 }
 
+function isAllowed(access: Access, exchange: Exchange): boolean {
+  try {
+    access.require(exchange);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 type JsonHandlers = Omit<
   { [Route in keyof OperatorAnswers]: (request: RouteRequest) => Promise<OperatorAnswers[Route]> },
-  "GET /api/events/export" | "POST /api/events/:id/replay" | "POST /api/try"
+  "GET /api/stream" | "GET /api/events/export" | "POST /api/events/:id/replay" | "POST /api/try"
 >;
 
 const PAGE = { limit: limit(), before: text };

@@ -5,7 +5,7 @@ import { withLog } from "../telemetry/telemetry.ts";
 import { createRejectionLog } from "./rejections.ts";
 
 const refused = new HookError("unauthorized");
-const from = (client: string, headers: Record<string, string> = {}) => ({ method: "POST", client, headers });
+const from = (client: string, headers: Record<string, string> = {}) => ({ id: "r-1", method: "POST", client, headers });
 
 function start() {
   const lines: unknown[] = [];

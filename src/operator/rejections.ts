@@ -5,6 +5,8 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 
 /** A request that was refused before its sender was known. Nothing of its body is kept. */
 export interface Rejection {
+  /** Of the request. */
+  id: string;
   /** Milliseconds since the epoch. */
   at: number;
   /** undefined: the path cannot be the name of a hook. */
@@ -26,6 +28,7 @@ export interface Rejection {
 }
 
 interface RefusedRequest {
+  id: string;
   method: string;
   client: string;
   headers: IncomingHttpHeaders;
@@ -55,7 +58,10 @@ const MAX_NAME_LENGTH = 100;
 const LOG_INTERVAL_MS = 60_000;
 
 /** Keeps the newest refused requests in memory, and logs a line a minute for each reason. */
-export function createRejectionLog(telemetry: Pick<Telemetry, "log" | "step">): RejectionLog {
+export function createRejectionLog(
+  telemetry: Pick<Telemetry, "log" | "step">,
+  changed: (rejection: Rejection) => void = () => undefined,
+): RejectionLog {
   const kept: Rejection[] = [];
   const clocks = createClockCheck();
   /** How many there were since the last line, by reason. */
@@ -65,9 +71,11 @@ export function createRejectionLog(telemetry: Pick<Telemetry, "log" | "step">): 
     add(request, hook, error, details = {}) {
       const rejection = toRejection(request, hook, error, details);
       rejection.hint = clocks.fail(details.sender, details.skewSeconds);
-      if (!details.isThrottled || !countRepeated(request.client)) kept.push(rejection);
+      const repeated = details.isThrottled ? countRepeated(request.client) : undefined;
+      if (!repeated) kept.push(rejection);
       if (kept.length > MAX_REJECTIONS) kept.shift();
       report(rejection);
+      changed(repeated ?? rejection);
       return error;
     },
     succeed: clocks.succeed,
@@ -75,10 +83,10 @@ export function createRejectionLog(telemetry: Pick<Telemetry, "log" | "step">): 
   };
 
   /** A client that is refused again and again must not push out all others. */
-  function countRepeated(client: string): boolean {
+  function countRepeated(client: string): Rejection | undefined {
     const last = kept.findLast((rejection) => rejection.client === client);
     if (last) last.repeated = (last.repeated ?? 0) + 1;
-    return last !== undefined;
+    return last;
   }
 
   function report(rejection: Rejection): void {
@@ -104,13 +112,14 @@ export function createRejectionLog(telemetry: Pick<Telemetry, "log" | "step">): 
 }
 
 function toRejection(
-  { method, client, headers }: RefusedRequest,
+  { id, method, client, headers }: RefusedRequest,
   hook: string | undefined,
   error: HookError,
   { reason }: RejectionDetails,
 ): Rejection {
   const size = headers["content-length"];
   return {
+    id,
     at: Date.now(),
     hook: hook && cutText(hook, MAX_NAME_LENGTH),
     method,

@@ -20,6 +20,7 @@ import type { Program } from "../program/build.ts";
 import type { ReloadFailure } from "../program/reload.ts";
 import type { SandboxStatus } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
+import { type Outcome, type OutcomeView, toOutcome } from "./outcome.ts";
 import type { Rejection } from "./rejections.ts";
 import type { Trial } from "./trial.ts";
 
@@ -29,6 +30,8 @@ export interface OperatorAnswers {
   "GET /api/status": StatusView;
   /** Events, newest first. Query: `hook`, `status`, `limit`, `before` (an id), `prefix` (of an id). */
   "GET /api/events": { events: EventView[] };
+  /** Server-sent events of everything that happens. Query: `hook`, `status`, `session`, `after` (instead of `Last-Event-ID`). */
+  "GET /api/stream": string;
   /** Events as NDJSON, one timeline a line, newest first. Query: `hook`, `status`, `since`, `until`. */
   "GET /api/events/export": string;
   /** Runs the event again as a new one, and answers as the hook would. */
@@ -65,7 +68,8 @@ type View<Item> = {
 };
 type TimeName = `${string}At` | "at" | "since";
 
-export type EventView = View<EventSummary>;
+/** What a row of a list needs. */
+export type EventView = View<Omit<EventSummary, keyof Outcome>> & OutcomeView;
 export type DeadLetterView = View<DeadLetter>;
 type EntryView = View<Omit<Entry, "sessionKey" | "urgent">>;
 
@@ -108,7 +112,10 @@ export interface StatusView {
 
 export function toEventView(summary: EventSummary): EventView {
   const { id, hook, mapping, event, receivedAt, replayOf, status, reason, actions } = summary;
-  return toView({ id, hook, mapping, event, receivedAt, replayOf, status, reason, actions });
+  return {
+    ...toView({ id, hook, mapping, event, receivedAt, replayOf, status, reason, actions }),
+    ...toOutcome(summary),
+  };
 }
 
 export async function toEventTimeline(event: EventRecord, findParser: FindParser): Promise<EventTimeline> {

@@ -7,7 +7,14 @@ test("close does not wait for a build, and a program that is complete later is n
   const building = Promise.withResolvers<Program>();
   const replaced = vi.fn();
   const first = toProgram(1);
-  const reloader = createReloader({ first, build: () => building.promise, watch: false, replaced, log: silentLog });
+  const reloader = createReloader({
+    first,
+    build: () => building.promise,
+    watch: false,
+    replaced,
+    refused() {},
+    log: silentLog,
+  });
   const reload = reloader.reload();
   await reloader.close();
 

@@ -29,8 +29,9 @@ export interface ReloaderOptions {
   build(generation: number): Promise<Program>;
   /** Reload when a file changes. */
   watch: boolean;
-  /** Called with each program that was swapped in. */
+  /** Called with each program that was swapped in, and with why another was not. */
   replaced(program: Program): void;
+  refused(failure: ReloadFailure): void;
   log: Log;
 }
 
@@ -38,7 +39,7 @@ export interface ReloaderOptions {
 const MAX_NAMED = 3;
 
 /** Keeps one immutable program in use, and replaces it as a whole. */
-export function createReloader({ first, build, watch, replaced, log }: ReloaderOptions): Reloader {
+export function createReloader({ first, build, watch, replaced, refused, log }: ReloaderOptions): Reloader {
   let program = first;
   let failure: ReloadFailure | undefined;
   let readAt = first.readAt;
@@ -94,6 +95,7 @@ export function createReloader({ first, build, watch, replaced, log }: ReloaderO
       for (const problem of problems) {
         log.error("reload refused", { problem: toSentence(problem), excerpt: problem.excerpt });
       }
+      refused(failure);
       throw error;
     }
   }

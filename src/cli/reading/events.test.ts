@@ -57,6 +57,7 @@ function event(part: Partial<EventTimeline>): EventTimeline {
     hook: "build",
     receivedAt: "2026-11-20T14:00:00.000Z",
     status: "done",
+    outcome: "turn 1.0 s",
     request: {
       method: "POST",
       path: "/hooks/build",

@@ -18,6 +18,7 @@ export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptRe
     else if (action.joins) insertJoined(transaction, event.id, action);
     else insertRun(transaction, event, action);
   }
+  transaction.report({ kind: "event", id: event.id });
   if (event.idempotency) rememberKeys(transaction, event.idempotency, plan.keys);
   return { kind: "committed", receipt: { ...plan.receipt, replayed: false } };
 }

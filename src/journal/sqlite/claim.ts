@@ -1,4 +1,5 @@
 import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
+import { reportRun } from "./changes.ts";
 import { type Database, integer, optional, text } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
 import { SELECT_RUNS, toWholeRun } from "./runs.ts";
@@ -96,6 +97,7 @@ function startRun(transaction: Transaction, seq: number, now: number): ClaimedRu
   const row = transaction.get(`${SELECT_RUNS} WHERE seq = ?`, seq) ?? {};
   const { action, ...run } = toWholeRun(transaction, row);
   if (!action) throw new Error(`run ${run.id} has no action`);
+  reportRun(transaction, { run_id: run.id, event_id: run.eventId ?? null }, "running");
   return { ...run, action, token: integer(row.claims), ...(row.hold_reason !== null && { released: true }) };
 }
 

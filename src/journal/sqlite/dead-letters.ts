@@ -1,5 +1,6 @@
 import type { DeadLetter, Page } from "../journal.ts";
 import { updateEventCounts } from "./accept.ts";
+import { reportDeadLetter } from "./changes.ts";
 import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
 
@@ -22,6 +23,7 @@ export function retryDeadLetter(transaction: Transaction, id: string, now: numbe
   const row = transaction.get(REQUEUE_RUN, id, now) ?? transaction.get(REQUEUE_DELIVERY, id, now);
   if (!row) return false;
   updateEventCounts(transaction, row, { open: 1, lost: -1 });
+  reportDeadLetter(transaction, id, { isDead: false, row });
   transaction.announce("run");
   transaction.announce("delivery");
   return true;
@@ -29,8 +31,10 @@ export function retryDeadLetter(transaction: Transaction, id: string, now: numbe
 
 export function dropDeadLetter(transaction: Transaction, id: string): boolean {
   const row = transaction.get(DROP_RUN, id) ?? transaction.get(DROP_DELIVERY, id);
-  if (row) updateEventCounts(transaction, row, { open: 0, lost: -1 });
-  return row !== undefined;
+  if (!row) return false;
+  updateEventCounts(transaction, row, { open: 0, lost: -1 });
+  reportDeadLetter(transaction, id, { isDead: false, row });
+  return true;
 }
 
 const DEAD_RUNS = `

@@ -9,6 +9,7 @@ import type {
   Route,
 } from "../journal.ts";
 import { updateEventCounts } from "./accept.ts";
+import { reportDeadLetter, reportDelivery } from "./changes.ts";
 import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
 
@@ -23,6 +24,7 @@ export function insertDeliveries(transaction: Transaction, deliveries: NewDelive
     transaction.run(INSERT_DELIVERY, id, runId, eventId, channel, to, now, delivery.text);
     updateEventCounts(transaction, { event_id: eventId ?? null, run_id: runId }, { open: 1, lost: 0 });
     transaction.announce("delivery");
+    reportDelivery(transaction, { id, run_id: runId, event_id: eventId ?? null }, "pending");
   }
 }
 
@@ -36,6 +38,7 @@ export function claimDeliveries(transaction: Transaction, limit: number, now: nu
   );
   return due.map(({ seq }) => {
     const row = transaction.get(CLAIM_DELIVERY, transaction.node, integer(seq)) ?? {};
+    reportDelivery(transaction, row, "sending");
     return { ...toDelivery(row), token: integer(row.claims) };
   });
 }
@@ -53,7 +56,9 @@ export function progressDelivery(
 /** It stays the first to its recipient. */
 export function retryDelivery(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
   transaction.announce("delivery");
-  return transaction.run(RETRY_DELIVERY, Math.ceil(dueAt), error, id, token) > 0;
+  const row = transaction.get(RETRY_DELIVERY, Math.ceil(dueAt), error, id, token);
+  if (row) reportDelivery(transaction, row, "pending");
+  return row !== undefined;
 }
 
 export function finishDelivery(transaction: Transaction, { id, token }: Claim, end: DeliveryEnd): boolean {
@@ -68,6 +73,8 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
   if (promoted > 0) transaction.announce("delivery");
   updateEventCounts(transaction, row, { open: -1, lost: state === "failed" ? 1 : 0 });
+  reportDelivery(transaction, row, state);
+  if (state === "failed") reportDeadLetter(transaction, id, { isDead: true, row });
   return true;
 }
 
@@ -106,11 +113,12 @@ const PROGRESS_DELIVERY = `
   UPDATE deliveries SET parts_sent = ?, route = coalesce(?, route) WHERE id = ? AND claims = ? AND state = 'sending'`;
 
 const RETRY_DELIVERY = `
-  UPDATE deliveries SET state = 'pending', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'sending'`;
+  UPDATE deliveries SET state = 'pending', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'sending'
+  RETURNING id, run_id, event_id`;
 
 const FINISH_DELIVERY = `
   UPDATE deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?, parts_sent = coalesce(?, parts_sent)
-  WHERE id = ? AND claims = ? AND state = 'sending' RETURNING event_id, run_id, channel, recipient`;
+  WHERE id = ? AND claims = ? AND state = 'sending' RETURNING id, event_id, run_id, channel, recipient`;
 
 const PROMOTE_NEXT = `
   UPDATE deliveries SET state = 'pending' WHERE seq =

@@ -12,6 +12,7 @@ export function insertEntry(transaction: Transaction, entry: NewEntry): void {
   transaction.run(INSERT_ENTRY, sessionKey, role, at, eventId, runId, Number(pending), Number(urgent), entry.text);
   transaction.run(EXTEND_SESSION, sessionKey, at);
   if (urgent) transaction.announce("heartbeat");
+  transaction.report({ kind: "session", key: sessionKey });
 }
 
 const INSERT_ENTRY = `

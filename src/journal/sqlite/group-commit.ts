@@ -1,6 +1,6 @@
 import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { NewWork } from "../journal.ts";
+import type { Change, NewWork } from "../journal.ts";
 import { type Database, toUnavailable, transact } from "./database.ts";
 
 /** Most operations in one commit: together they block the event loop. */
@@ -22,6 +22,11 @@ export interface GroupCommit {
   /** Called by an operation: listeners learn of the work after the commit. */
   announce(work: NewWork): void;
   watch(listener: WorkListener): () => void;
+  /** Called by an operation: listeners learn of the change after the commit. */
+  report(change: Change): void;
+  /** Whether anybody wants to know of changes. */
+  isWatched(): boolean;
+  watchChanges(listener: ChangeListener): () => void;
   /** Commits what is queued; later writes are rejected. */
   close(): void;
 }
@@ -31,9 +36,12 @@ export interface Transaction extends Database {
   /** Id of this process. */
   node: string;
   announce: GroupCommit["announce"];
+  report: GroupCommit["report"];
+  isWatched: GroupCommit["isWatched"];
 }
 
 type WorkListener = (work: ReadonlySet<NewWork>) => void;
+type ChangeListener = (changes: readonly Change[]) => void;
 
 interface QueuedWrite {
   operation(): unknown;
@@ -53,8 +61,10 @@ interface State {
   /** From a commit that the storage refused until the next one that succeeds. */
   failing: boolean;
   listeners: Set<WorkListener>;
+  changeListeners: Set<ChangeListener>;
   /** Of the current transaction. */
   announced: Set<NewWork>;
+  changes: Change[];
 }
 
 /** One fsync for everything that arrives in the same turn of the event loop. */
@@ -69,7 +79,9 @@ export function createGroupCommit(database: Database, log: Log): GroupCommit {
     closed: false,
     failing: false,
     listeners: new Set(),
+    changeListeners: new Set(),
     announced: new Set(),
+    changes: [],
   };
   return {
     write: (operation) => new Promise((resolve, reject) => enqueue(state, { operation, resolve, reject })),
@@ -77,6 +89,14 @@ export function createGroupCommit(database: Database, log: Log): GroupCommit {
     watch(listener) {
       state.listeners.add(listener);
       return () => state.listeners.delete(listener);
+    },
+    report(change) {
+      if (state.changeListeners.size > 0) state.changes.push(change);
+    },
+    isWatched: () => state.changeListeners.size > 0,
+    watchChanges(listener) {
+      state.changeListeners.add(listener);
+      return () => state.changeListeners.delete(listener);
     },
     close() {
       state.closed = true;
@@ -119,6 +139,7 @@ function shouldWait(state: State): boolean {
 
 function commit(state: State, group: QueuedWrite[]): void {
   state.announced = new Set();
+  state.changes = [];
   try {
     const results = transact(state.database, () => group.map(({ operation }) => operation()));
     if (state.failing) state.log.info("journal accepts writes again");
@@ -145,13 +166,15 @@ function rejectAll(state: State, group: QueuedWrite[], error: JournalUnavailable
   for (const write of [...group, ...state.queue.splice(0)]) write.reject(error);
 }
 
-function publish({ listeners, announced, log }: State): void {
-  if (announced.size === 0) return;
-  for (const listener of listeners) {
-    try {
-      listener(announced);
-    } catch (error) {
-      log.error("journal watcher failed", { error: messageOf(error) });
-    }
+function publish({ listeners, changeListeners, announced, changes, log }: State): void {
+  if (announced.size > 0) for (const listener of listeners) call(() => listener(announced), log);
+  if (changes.length > 0) for (const listener of changeListeners) call(() => listener(changes), log);
+}
+
+function call(listener: () => void, log: Log): void {
+  try {
+    listener();
+  } catch (error) {
+    log.error("journal watcher failed", { error: messageOf(error) });
   }
 }

@@ -19,9 +19,9 @@ import { SELECT_RUNS, toRun, toWholeRun } from "./runs.ts";
 
 export function listEvents(
   database: Database,
-  page: Page & { prefix?: string; hook?: string; status?: EventStatus },
+  page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
 ): EventSummary[] {
-  const select = `SELECT id, state.hook, mapping, received_at, replay_of, status, actions, ${FROM_DETAIL}
+  const select = `SELECT id, state.hook, mapping, received_at, replay_of, status, open, lost, actions, ${FROM_DETAIL}
     FROM event_states AS state JOIN events USING (seq)`;
   const conditions: Condition[] = [
     ["state.hook = ?", page.hook],
@@ -30,19 +30,55 @@ export function listEvents(
     ["id >= ?", page.prefix],
     // Behind every digit.
     ["id < ?", page.prefix && `${page.prefix}~`],
+    ["id IN (SELECT value FROM json_each(?))", page.ids && JSON.stringify(page.ids)],
   ];
-  return listPage(database, select, conditions, page.limit).map(toEventSummary);
+  return withOutcomes(database, listPage(database, select, conditions, page.limit).map(toEventSummary));
+}
+
+/** Adds the run and the delivery of those events that have a single run: what became of them is one line. */
+function withOutcomes(database: Database, events: EventSummary[]): EventSummary[] {
+  const ids = JSON.stringify(events.flatMap((event) => findSingleRun(event) ?? []));
+  const runs = database.all("SELECT * FROM runs WHERE id IN (SELECT value FROM json_each(?))", ids);
+  // Those of a run that an event joined have the id of that run's event.
+  const ofRuns = JSON.stringify(runs.map((row) => row.event_id));
+  const deliveries = database
+    .all("SELECT * FROM deliveries WHERE event_id IN (SELECT value FROM json_each(?)) ORDER BY seq", ofRuns)
+    .map(toDelivery);
+  const runById = new Map(runs.map((row) => [text(row.id), toRun({ ...row, action: null })]));
+  const deliveryByRun = new Map(deliveries.map((delivery) => [delivery.runId, delivery]));
+  return events.map((event) => {
+    const runId = findSingleRun(event);
+    return runId === undefined ? event : { ...event, ...toOutcome(runById.get(runId), deliveryByRun.get(runId)) };
+  });
+}
+
+function findSingleRun({ actions }: Pick<EventSummary, "actions">): string | undefined {
+  const [runId, ...others] = actions.flatMap((action) => action.runId ?? []);
+  return others.length === 0 ? runId : undefined;
+}
+
+function toOutcome(run: Run | undefined, delivery: Delivery | undefined): Pick<EventSummary, "run" | "delivery"> {
+  return { run: run && summarizeRun(run), delivery: delivery && summarizeDelivery(delivery) };
+}
+
+function summarizeRun({ id, state, attempts, startedAt, finishedAt, error, holdReason }: Run): EventSummary["run"] {
+  return { id, state, attempts, startedAt, finishedAt, error, holdReason };
+}
+
+function summarizeDelivery(delivery: Delivery): EventSummary["delivery"] {
+  const { id, state, channel, to, route, attempts, sentAt, error } = delivery;
+  return { id, state, channel, to, route, attempts, sentAt, error };
 }
 
 export function getEvent(database: Database, id: string): EventRecord | undefined {
   const row = database.get(
-    `SELECT events.*, status, ${FROM_DETAIL} FROM events JOIN event_states USING (seq) WHERE id = ?`,
+    `SELECT events.*, status, open, lost, ${FROM_DETAIL} FROM events JOIN event_states USING (seq) WHERE id = ?`,
     id,
   );
   return row && toEventRecord(row, partsOf(database, id, text(row.actions)));
 }
 
-const FROM_DETAIL = "detail ->> 'event' AS event, detail ->> 'reason' AS reason";
+const FROM_DETAIL = "detail ->> 'event' AS event, detail ->> 'reason' AS reason, detail -> 'failure' AS failure";
 
 export function listRuns(database: Database, page: Page & { state?: RunState }): Run[] {
   const conditions: Condition[] = [
@@ -152,13 +188,19 @@ function toEventSummary(row: SqlRow): EventSummary {
     replayOf: optional(text, row.replay_of),
     status: oneOf(EVENT_STATUSES, row.status),
     actions: JSON.parse(text(row.actions)),
+    failure: row.failure === null ? undefined : JSON.parse(text(row.failure)),
+    open: integer(row.open),
+    lost: integer(row.lost),
   };
 }
 
 function toEventRecord(row: SqlRow, parts: Pick<EventRecord, "runs" | "entries" | "deliveries">): EventRecord {
   const { request, ...detail }: EventDetail = JSON.parse(text(row.detail));
+  const summary = toEventSummary(row);
+  const { runs, deliveries } = parts;
   return {
-    ...toEventSummary(row),
+    ...summary,
+    ...(findSingleRun(summary) !== undefined && toOutcome(runs[0], deliveries.at(-1))),
     credential: optional(text, row.credential),
     traceparent: optional(text, row.traceparent),
     ...detail,

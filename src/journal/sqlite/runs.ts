@@ -1,6 +1,7 @@
-import { MAIN_SESSION, RUN_STATES } from "../../types.ts";
+import { MAIN_SESSION, RUN_STATES, type RunState } from "../../types.ts";
 import { type Claim, type Lease, type NewEntry, type Run, RUN_KINDS, type TurnOutcome } from "../records.ts";
 import { MAX_JOINED_MESSAGES, updateEventCounts } from "./accept.ts";
+import { reportDeadLetter, reportRun } from "./changes.ts";
 import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { consumeSystemEvents, insertEntries } from "./entries.ts";
@@ -16,6 +17,7 @@ export function completeRun(transaction: Transaction, claim: Claim, outcome: Tur
   insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
   // After its deliveries, which keep the event open.
   updateEventCounts(transaction, run, { open: -1, lost: 0 });
+  reportRun(transaction, run, "done");
   return true;
 }
 
@@ -28,21 +30,23 @@ export function deadLetterRun(
   if (!run) return false;
   insertEntries(transaction, entries);
   updateEventCounts(transaction, run, { open: -1, lost: 1 });
+  reportRun(transaction, run, "dead");
+  reportDeadLetter(transaction, claim.id, { isDead: true, row: run });
   return true;
 }
 
 export function retryRun(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
   transaction.announce("run");
-  return transaction.run(RETRY_RUN, Math.ceil(dueAt), error, id, token) > 0;
+  return reportState(transaction, transaction.get(RETRY_RUN, Math.ceil(dueAt), error, id, token), "ready");
 }
 
 export function releaseRun(transaction: Transaction, { id, token }: Claim): boolean {
   transaction.announce("run");
-  return transaction.run(RELEASE_RUN, id, token) > 0;
+  return reportState(transaction, transaction.get(RELEASE_RUN, id, token), "ready");
 }
 
 export function holdRun(transaction: Transaction, { id, token }: Claim, reason: string): boolean {
-  return transaction.run(HOLD_RUN, reason, id, token) > 0;
+  return reportState(transaction, transaction.get(HOLD_RUN, reason, id, token), "held");
 }
 
 /** Each is the first of its session, and was due when it was claimed. */
@@ -50,9 +54,16 @@ export function releaseHeld(
   transaction: Transaction,
   { reason, forGood = false }: { reason?: string; forGood?: boolean } = {},
 ): number {
-  const released = transaction.run(RELEASE_HELD, reason, Number(forGood));
-  if (released > 0) transaction.announce("run");
-  return released;
+  const released = transaction.all(RELEASE_HELD, reason, Number(forGood));
+  if (released.length > 0) transaction.announce("run");
+  for (const row of released) reportRun(transaction, row, "ready");
+  return released.length;
+}
+
+/** False without a row: the claim is lost. */
+function reportState(transaction: Transaction, row: SqlRow | undefined, state: RunState): boolean {
+  if (row) reportRun(transaction, row, state);
+  return row !== undefined;
 }
 
 interface End {
@@ -78,18 +89,20 @@ const PROMOTE_NEXT = `
     (SELECT seq FROM runs WHERE session_key = ? AND finished_at IS NULL ORDER BY seq LIMIT 1)`;
 
 const RETRY_RUN = `
-  UPDATE runs SET state = 'ready', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'running'`;
+  UPDATE runs SET state = 'ready', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'running'
+  RETURNING id AS run_id, event_id`;
 
 const RELEASE_RUN = `
-  UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND claims = ? AND state = 'running'`;
+  UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND claims = ? AND state = 'running'
+  RETURNING id AS run_id, event_id`;
 
 const HOLD_RUN = `
   UPDATE runs SET state = 'held', hold_reason = ?, attempts = attempts - 1
-  WHERE id = ? AND claims = ? AND state = 'running'`;
+  WHERE id = ? AND claims = ? AND state = 'running' RETURNING id AS run_id, event_id`;
 
 const RELEASE_HELD = `
   UPDATE runs SET state = 'ready', hold_reason = iif(?2, hold_reason, NULL)
-  WHERE state = 'held' AND (?1 IS NULL OR hold_reason = ?1)`;
+  WHERE state = 'held' AND (?1 IS NULL OR hold_reason = ?1) RETURNING id AS run_id, event_id`;
 
 /* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
 
@@ -115,9 +128,11 @@ export function failHeartbeat(
 }
 
 /** False if the heartbeat was recorded before. */
-function insertHeartbeat(database: Database, run: End & { id: string; startedAt: number }): boolean {
+function insertHeartbeat(transaction: Transaction, run: End & { id: string; startedAt: number }): boolean {
   const { id, state, startedAt, finishedAt, error, outcome } = run;
-  return database.run(INSERT_HEARTBEAT, id, state, startedAt, finishedAt, error, outcome) > 0;
+  const isNew = transaction.run(INSERT_HEARTBEAT, id, state, startedAt, finishedAt, error, outcome) > 0;
+  if (isNew) transaction.report({ kind: "run", id, state });
+  return isNew;
 }
 
 const INSERT_HEARTBEAT = `

@@ -63,7 +63,7 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
   try {
     const database = openMigrated(file, JOURNAL_SCHEMA);
     const commits = createGroupCommit(database, log);
-    const transaction = { ...database, node: createNonce().slice(0, 12), announce: commits.announce };
+    const transaction = { ...database, node: createNonce().slice(0, 12), ...commits };
     recover(transaction, { isOnlyNode: !shared, log });
     return createJournal(transaction, commits, () => {
       endLease(transaction, log);
@@ -125,6 +125,7 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
     lease: write(acquireLease),
     releaseLease: write(releaseLease),
     watch: commits.watch,
+    watchChanges: commits.watchChanges,
 
     history: read(listTurns),
     listEvents: read(listEvents),

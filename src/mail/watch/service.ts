@@ -14,6 +14,8 @@ export interface MailServiceOptions {
   /** The service's own entry: a mail is processed like every other hook. */
   send(request: Request): Promise<Response>;
   telemetry: Telemetry;
+  /** Called when a folder of the mailbox enters another state, and after each further failed attempt. */
+  changed?(mailbox: MailStatus): void;
 }
 
 /** A mailbox that is configured. */
@@ -50,7 +52,7 @@ interface Watched extends Mailbox {
 }
 
 /** Runs the mail watches of the current configuration, across reloads. */
-export function createMailService({ store, send, telemetry }: MailServiceOptions): MailService {
+export function createMailService({ store, send, telemetry, changed }: MailServiceOptions): MailService {
   const { log } = telemetry;
   let current: MailProgram | undefined;
   let watched: Watched[] = [];
@@ -106,7 +108,7 @@ export function createMailService({ store, send, telemetry }: MailServiceOptions
   function createWatch({ settings, source }: Mailbox, initial: MailProgram): MailWatch | undefined {
     if (!settings.autoStart) return undefined;
     const hooks = (): ResolvedConfig["hooks"] => (current ?? initial).config.hooks;
-    return createMailWatch({
+    const watch: MailWatch = createMailWatch({
       source,
       settings,
       openStore: () => openMailStore({ folder: store.path, mailbox: source.mailbox }),
@@ -117,6 +119,8 @@ export function createMailService({ store, send, telemetry }: MailServiceOptions
       }),
       maxBodyBytes: () => (current ?? initial).mappings.maxBodyBytes("mail", hooks().maxBodyBytes),
       log,
+      onChange: () => changed?.(watch.status()),
     });
+    return watch;
   }
 }

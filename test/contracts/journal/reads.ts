@@ -27,7 +27,7 @@ export function describeReads(open: OpenJournal): void {
       expect(first.map((event) => event.id)).toEqual(ids.slice(0, 2));
       const second = await journal.listEvents({ limit: 10, before: ids[1] });
       expect(second.map((event) => event.id)).toEqual(ids.slice(2));
-      expect(first[0]).toEqual({
+      expect(first[0]).toMatchObject({
         id: ids[0],
         hook: "github",
         mapping: "pull-requests",
@@ -84,6 +84,38 @@ export function describeReads(open: OpenJournal): void {
       expect(await deliveryIds({ limit: 1, before: other })).toEqual([second]);
       expect(await deliveryIds({ state: "pending" })).toEqual([other, first]);
       expect(await deliveryIds({ state: "queued" })).toEqual([second]);
+    });
+
+    test("a listed event has its only run, and that run's delivery", async () => {
+      const journal = await start();
+      const single = sampleEvent({ actions: [sampleRun("a")] });
+      const several = sampleEvent({ actions: [sampleRun("b"), sampleRun("c")] });
+      const refused = sampleEvent({
+        status: "rejected",
+        actions: [],
+        failure: { code: "invalid_payload", message: "id is missing.", detail: "for the operator" },
+      });
+      for (const event of [single, several, refused]) await journal.accept(event);
+      const runs = await journal.claimRuns(3, NOW);
+      const run = runs.find(({ sessionKey }) => sessionKey === "a")!;
+      const delivery = sampleDelivery(run.id, { eventId: single.id });
+      await journal.completeRun(run, sampleOutcome({ deliveries: [delivery] }));
+      const ids = [single, several, refused].map(({ id }) => id);
+      const listed = await journal.listEvents({ limit: 10, ids });
+      expect(listed.toReversed()).toMatchObject([
+        {
+          id: ids[0],
+          open: 1,
+          lost: 0,
+          run: { id: run.id, state: "done" },
+          delivery: { id: delivery.id, state: "pending" },
+        },
+        { id: ids[1], open: 2, lost: 0 },
+        { id: ids[2], open: 0, failure: { code: "invalid_payload" } },
+      ]);
+      expect(await journal.listEvents({ limit: 10, ids: [ids[1]!] })).toMatchObject([{ id: ids[1] }]);
+      const record = await journal.getEvent(ids[0]!);
+      expect(record).toMatchObject({ open: 1, run: { id: run.id }, delivery: { id: delivery.id } });
     });
 
     test("an event's record contains its results", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Journal, NewWork } from "../../../src/journal/journal.ts";
+import type { Change, Journal, NewWork } from "../../../src/journal/journal.ts";
+import type { DeliveryState, RunState } from "../../../src/types.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, sampleDelivery, sampleEvent, sampleOutcome, sampleRun, sampleWake } from "./samples.ts";
 
@@ -78,6 +79,63 @@ export function describeWatch(open: OpenJournal): void {
       const found = new Promise((resolve) => journal.watch(() => resolve(journal.getEvent(event.id))));
       await journal.accept(event);
       expect(await found).toMatchObject({ id: event.id });
+    });
+
+    test("tells those who watch changes what a commit changed, and nothing that was rolled back", async () => {
+      const journal = await start();
+      const changes: Change[] = [];
+      const stop = journal.watchChanges((committed) => changes.push(...committed));
+      const take = () => changes.splice(0);
+      const event = sampleEvent({ actions: [sampleRun("s"), sampleWake("Disk is full.")] });
+      await journal.accept(event);
+      const ofEvent = { kind: "event", id: event.id };
+      expect(take()).toEqual([{ kind: "session", key: "main" }, ofEvent]);
+      await expect(journal.accept({ ...sampleEvent(), id: event.id })).rejects.toThrow(Error);
+      expect(take()).toEqual([]);
+
+      const [run] = await journal.claimRuns(1, NOW);
+      const ofRun = (state: RunState) => ({ kind: "run", id: run!.id, eventId: event.id, state });
+      expect(take()).toEqual([ofRun("running"), ofEvent]);
+      await journal.retryRun(run!, NOW, "busy");
+      expect(take()).toEqual([ofRun("ready"), ofEvent]);
+      const [held] = await journal.claimRuns(1, NOW);
+      await journal.holdRun(held!, "budget");
+      await journal.releaseHeld();
+      expect(take()).toEqual(["running", "held", "ready"].flatMap((state) => [ofRun(state as RunState), ofEvent]));
+      const [again] = await journal.claimRuns(1, NOW);
+      take();
+      await journal.deadLetterRun(again!, { finishedAt: NOW, error: "no", entries: [] });
+      const deadLetter = { kind: "dead-letter", id: run!.id, eventId: event.id };
+      expect(take()).toEqual([ofRun("dead"), ofEvent, { ...deadLetter, isDead: true }, ofEvent]);
+      await journal.retryDeadLetter(run!.id, NOW);
+      expect(take()).toEqual([{ ...deadLetter, isDead: false }, ofEvent]);
+
+      const [last] = await journal.claimRuns(1, NOW);
+      take();
+      const delivery = sampleDelivery(run!.id, { eventId: event.id });
+      const ofDelivery = (state: DeliveryState) => ({ kind: "delivery", id: delivery.id, eventId: event.id, state });
+      await journal.completeRun(last!, sampleOutcome({ entries: [], deliveries: [delivery] }));
+      expect(take()).toEqual([ofDelivery("pending"), ofEvent, ofRun("done"), ofEvent]);
+      const [claimed] = await journal.claimDeliveries(1, NOW + 10);
+      expect(take()).toEqual([ofDelivery("sending"), ofEvent]);
+      await journal.finishDelivery(claimed!, { state: "skipped", at: NOW, error: "no recipient" });
+      expect(take()).toEqual([ofDelivery("skipped"), ofEvent]);
+      stop();
+      await journal.accept(sampleEvent());
+      expect(take()).toEqual([]);
+    });
+
+    test("tells of the events that joined a run, too", async () => {
+      const journal = await start();
+      const window = { key: "k", closesAt: NOW + 1000 };
+      const [first, second] = [0, 1].map(() => sampleEvent({ actions: [{ ...sampleRun("s"), window }] }));
+      await journal.accept(first!);
+      await journal.accept(second!);
+      const changes: Change[] = [];
+      journal.watchChanges((committed) => changes.push(...committed));
+      await journal.claimRuns(1, NOW + 1000);
+      const events = changes.flatMap((change) => (change.kind === "event" ? change.id : []));
+      expect(events.toSorted()).toEqual([first!.id, second!.id].toSorted());
     });
 
     test("ends when stopped; a listener that throws does not affect others", async () => {

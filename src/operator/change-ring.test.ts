@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { createChangeRing } from "./change-ring.ts";
+
+const START = 1_800_000_000_000_000;
+const open = (max: number) => createChangeRing<{ value: number }>(max, START / 1000);
+
+test("a thing that changes again is there once, under a later number", () => {
+  const ring = open(10);
+  for (const [value, key] of ["a", "b", "a"].entries()) ring.add(key, { value });
+  const values = (seq: number) => ring.after(seq, 10)?.map((item) => [item.seq - START, item.value]);
+  expect(values(START)).toEqual([
+    [2, 1],
+    [3, 2],
+  ]);
+  expect(values(START + 2)).toEqual([[3, 2]]);
+  expect(values(ring.last())).toEqual([]);
+});
+
+test("whoever has missed what is not here any more learns it", () => {
+  const ring = open(3);
+  for (let value = 1; value <= 5; value++) ring.add(`key ${value}`, { value });
+  expect([START - 1, START, START + 1, START + 2, START + 5, START + 6].map(ring.has)).toEqual([
+    false,
+    false,
+    false,
+    true,
+    true,
+    false,
+  ]);
+  expect(ring.after(START + 1, 10)).toBeUndefined();
+  expect(ring.after(START + 2, 10)?.map(({ value }) => value)).toEqual([3, 4, 5]);
+  expect(ring.has(Number.NaN)).toBe(false);
+});
+
+test("from any place, in steps of any size, it gives the latest of all that changed since, in order", () => {
+  const ring = open(50);
+  const latest = new Map<string, number>();
+  for (let value = 0; value < 1000; value++) {
+    const key = `key ${(value * 7919) % 50}`;
+    latest.delete(key);
+    latest.set(key, value);
+    ring.add(key, { value });
+  }
+  for (const limit of [1, 7, 100]) {
+    const found: number[] = [];
+    for (let seq = START, items; (items = ring.after(seq, limit))?.length; seq = items.at(-1)?.seq ?? 0) {
+      found.push(...items.map(({ value }) => value));
+    }
+    expect(found).toEqual([...latest.values()]);
+  }
+});

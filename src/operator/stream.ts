@@ -1,0 +1,222 @@
+import { Readable } from "node:stream";
+import { HookError, messageOf } from "../errors.ts";
+import type { Change, Journal } from "../journal/journal.ts";
+import type { Log } from "../telemetry/log.ts";
+import { createChangeRing } from "./change-ring.ts";
+import { toEventView } from "./views.ts";
+
+/**
+ * The messages of the stream by name. Each is the latest state of one thing: what changed several times in between comes
+ * once. `run`, `delivery`, `dead-letter` and `session` only say that something changed; an event comes with its row.
+ */
+type MessageName =
+  | "ready"
+  | "gap"
+  | "event"
+  | "run"
+  | "delivery"
+  | "dead-letter"
+  | "session"
+  | "rejection"
+  | "reload"
+  | "mailbox";
+
+/** Only messages that have these values are sent. */
+interface StreamFilter {
+  hook?: string;
+  status?: string;
+  session?: string;
+}
+
+interface StreamRequest {
+  /** The `id` of the last message that the client has seen. */
+  after?: string;
+  filter: StreamFilter;
+  /** Checked now and then: a stream must not outlive the sign-in that opened it. */
+  isAllowed(): boolean;
+}
+
+export interface LiveStream {
+  /** A stream of server-sent events. Throws a 503 when there are too many. */
+  open(request: StreamRequest): Readable;
+  /** Sends something that is not in the journal. A later one with the same key replaces it. */
+  publish(name: Extract<MessageName, "rejection" | "reload" | "mailbox">, key: string, data: object): void;
+  /** Ends all streams. */
+  close(): void;
+}
+
+const MAX_CLIENTS = 64;
+const BATCH_MS = 50;
+const COMMENT_MS = 15_000;
+/** How much a client may be behind before it has to read anew. */
+const MAX_LAG_BYTES = 1024 * 1024;
+/** How many messages are made at once: this blocks the event loop. */
+const MAX_BATCH = 1000;
+
+export interface LiveStreamOptions {
+  journal: Pick<Journal, "watchChanges" | "listEvents">;
+  log: Log;
+}
+
+/** Reports what is committed, as it happens, to any number of clients. Costs nothing until the first client comes. */
+export function createLiveStream({ journal, log }: LiveStreamOptions): LiveStream {
+  const ring = createChangeRing<Item>();
+  const clients = new Set<Client>();
+  let unwatch: (() => void) | undefined;
+  let comments: NodeJS.Timeout | undefined;
+  let pumping: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  return {
+    open({ after, filter, isAllowed }) {
+      if (closed) throw new HookError("draining");
+      if (clients.size >= MAX_CLIENTS) {
+        throw new HookError("overloaded", { message: `There are ${MAX_CLIENTS} streams already.` });
+      }
+      unwatch ??= journal.watchChanges(onChanges);
+      comments ??= setInterval(keepAlive, COMMENT_MS).unref();
+      const client = createClient({ after, filter, isAllowed });
+      clients.add(client);
+      return client.stream;
+    },
+    publish(name, key, data) {
+      if (unwatch) add(`${name}:${key}`, { name, data });
+    },
+    close() {
+      closed = true;
+      unwatch?.();
+      clearInterval(comments);
+      clearTimeout(pumping);
+      for (const { stream } of clients) stream.push(null);
+      clients.clear();
+    },
+  };
+
+  function createClient({ after, filter, isAllowed }: StreamRequest): Client {
+    const stream = new Readable({
+      read() {
+        if (!client.isLagging) return;
+        client.isLagging = false;
+        sendGap(client);
+      },
+    });
+    const client: Client = { stream, filter, isAllowed, cursor: ring.last(), isLagging: false };
+    stream.once("close", () => clients.delete(client));
+    if (after === undefined) stream.push(toMessage("ready", client.cursor, {}));
+    else if (ring.has(Number(after))) {
+      client.cursor = Number(after);
+      // The headers reach the client with the first bytes.
+      stream.push(":\n\n");
+      schedule();
+    } else sendGap(client);
+    return client;
+  }
+
+  /** The client has missed something, and continues from now. */
+  function sendGap(client: Client): void {
+    client.cursor = ring.last();
+    client.stream.push(toMessage("gap", client.cursor, {}));
+  }
+
+  function onChanges(changes: readonly Change[]): void {
+    for (const change of changes) {
+      const { kind: name, ...data } = change;
+      add(`${name}:${change.kind === "session" ? change.key : change.id}`, { name, data });
+    }
+  }
+
+  function add(key: string, item: Item): void {
+    ring.add(key, item);
+    if (clients.size > 0) schedule();
+  }
+
+  function schedule(): void {
+    pumping ??= setTimeout(() => {
+      pump()
+        .catch((error: unknown) => log.error("stream failed", { error: messageOf(error) }))
+        .finally(() => {
+          pumping = undefined;
+          if (listBehind().length > 0) schedule();
+        });
+    }, BATCH_MS).unref();
+  }
+
+  function listBehind(): Client[] {
+    return [...clients].filter(({ isLagging, cursor }) => !isLagging && cursor < ring.last());
+  }
+
+  /** Makes the messages once for all clients that are at the same place. */
+  async function pump(): Promise<void> {
+    for (const [cursor, group] of Map.groupBy(listBehind(), (client) => client.cursor)) {
+      const items = ring.after(cursor, MAX_BATCH);
+      if (!items) {
+        group.forEach(sendGap);
+        continue;
+      }
+      const messages = await render(items);
+      const last = items.at(-1)?.seq ?? cursor;
+      for (const [, same] of Map.groupBy(group, ({ filter }) => JSON.stringify(filter))) {
+        const filter = same[0]?.filter ?? {};
+        const wanted = messages.filter((message) => matches(message, filter));
+        const bytes = Buffer.from(wanted.map(({ text }) => text).join(""));
+        for (const client of same) send(client, bytes, last);
+      }
+    }
+  }
+
+  function send(client: Client, bytes: Buffer, cursor: number): void {
+    if (client.stream.destroyed) return;
+    client.cursor = cursor;
+    if (bytes.length > 0) client.stream.push(bytes);
+    if (client.stream.readableLength > MAX_LAG_BYTES) client.isLagging = true;
+  }
+
+  async function render(items: Numbered[]): Promise<Message[]> {
+    const ids = items.flatMap(({ name, data }) => (name === "event" && "id" in data ? String(data.id) : []));
+    const events = ids.length > 0 ? await journal.listEvents({ ids, limit: ids.length }) : [];
+    const views = new Map(events.map((event) => [event.id, toEventView(event)]));
+    return items.flatMap(({ seq, name, data }) => {
+      // An event may have been deleted since.
+      const view = name === "event" && "id" in data ? views.get(String(data.id)) : data;
+      return view ? { data: view, text: toMessage(name, seq, view) } : [];
+    });
+  }
+
+  function keepAlive(): void {
+    for (const { stream, isAllowed } of clients) stream.push(isAllowed() ? ":\n\n" : null);
+  }
+}
+
+interface Item {
+  name: MessageName;
+  data: object;
+}
+
+type Numbered = Item & { seq: number };
+
+interface Message {
+  data: object;
+  text: string;
+}
+
+interface Client {
+  stream: Readable;
+  filter: StreamFilter;
+  isAllowed(): boolean;
+  /** The last message that was sent. */
+  cursor: number;
+  /** Nothing is sent until it has read what it was sent. */
+  isLagging: boolean;
+}
+
+function toMessage(name: MessageName, seq: number, data: object): string {
+  return `id: ${seq}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** What a filter asks for must be in the message: one without a hook is about none. */
+function matches({ data }: Message, { hook, status, session }: StreamFilter): boolean {
+  const { actions = [], ...fields }: { hook?: string; status?: string; actions?: { sessionKey?: string }[] } = data;
+  if (hook !== undefined && fields.hook !== hook) return false;
+  if (status !== undefined && fields.status !== status) return false;
+  return session === undefined || actions.some(({ sessionKey }) => sessionKey === session);
+}
