@@ -315,6 +315,55 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       expect(results.map(({ value }) => value)).toEqual(inputs.map((n) => n * 2));
     });
 
+    describe("calls at the same time", () => {
+      /** Called alone, a module shows that its calls are short; then they are made together. */
+      async function warmUp(bundled: TransformBundle): Promise<void> {
+        for (let call = 0; call < 60; call++) await runner.run(bundled, toInput({}));
+      }
+
+      test.each([
+        ["throws", "throw new Error('mine')", { kind: "threw", message: "Error: mine" }],
+        ["loops", "for (;;) {}", { kind: "timeout" }],
+        ["rejects a promise that it does not await", "void Promise.reject('late')", { kind: "threw" }],
+        ["takes all memory", "const all = []; for (;;) all.push(Array(999).fill(1))", { kind: "memory" }],
+        ["returns a promise", "return Promise.resolve('mine')", { value: "mine", log: [] }],
+        [
+          "leaves work to a promise",
+          "Promise.resolve().then(() => console.log('late')); return 'mine'",
+          { value: "mine", log: [] },
+        ],
+        ["returns a large result", "return 'x'.repeat(1e6)", { value: "x".repeat(1e6) }],
+      ])("one that %s has no effect on the others", async (_, statement, expected) => {
+        const shared = await bundle(
+          `export default ({ payload: { n } }: any) => { if (n === 7) { ${statement} } console.log(n); return n; }`,
+          { timeoutMs: 1000, memoryMb: 16 },
+        );
+        await warmUp(shared);
+        const outcomes = await Promise.all(
+          Array.from({ length: 20 }, (__, n) => runner.run(shared, toInput({ n })).catch((error: unknown) => error)),
+        );
+        outcomes.forEach((outcome, n) => {
+          const own = { value: n, log: [{ level: "log", text: `${n}` }] };
+          expect(outcome).toMatchObject(n === 7 ? expected : own);
+        });
+      });
+
+      test("the clock, the body and the log are each call's own", async () => {
+        const shared = await bundle(
+          "export default ({ rawBody, index }: any) => { console.log(index); return [Date.now(), rawBody]; }",
+        );
+        await warmUp(shared);
+        const calls = Array.from({ length: 20 }, (_, index) => {
+          const now = new Date(index * 1000).toISOString();
+          return runner.run(shared, toInput({ ü: index }, { now, index }));
+        });
+        (await Promise.all(calls)).forEach(({ value, log }, index) => {
+          expect(value).toEqual([index * 1000, JSON.stringify({ ü: index })]);
+          expect(log).toEqual([{ level: "log", text: `${index}` }]);
+        });
+      });
+    });
+
     test("reports its status", async () => {
       await run("export default () => 1");
       const status = runner.status();

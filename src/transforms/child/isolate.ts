@@ -5,13 +5,15 @@ import type { Enter } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
 import { describeThrown } from "../realm/thrown.ts";
 import type { FailedAnswer } from "../sandbox/answer.ts";
-import { BUNDLE_FILE, type ModuleOptions } from "../sandbox/protocol.ts";
+import { BUNDLE_FILE, type ModuleOptions, TOGETHER_MS } from "../sandbox/protocol.ts";
 import { runHostOperation } from "./host-operations.ts";
 
-interface IsolateJob {
+/** One check, one call, or calls to be made together. */
+interface IsolateJobs {
   operation: "call" | "check";
-  text: string;
-  body: string;
+  /** A JSON array. */
+  inputs: string;
+  bodies: string[];
   timeoutMs: number;
 }
 
@@ -19,8 +21,8 @@ interface IsolateJob {
 export interface Modules {
   load(options: ModuleOptions, code: string): void;
   unload(module: string): void;
-  /** Runs a job and gives an `Answer` as JSON. Never throws. */
-  run(module: string, job: IsolateJob): string;
+  /** Gives the `Answer`s as a JSON array; undefined if the calls cannot be made together. Never throws. */
+  run(module: string, jobs: IsolateJobs): string | undefined;
 }
 
 export function createModules(realmCode: string): Modules {
@@ -31,14 +33,19 @@ export function createModules(realmCode: string): Modules {
       modules.get(module)?.dispose();
       modules.delete(module);
     },
-    run: (module, job) => modules.get(module)?.run(job) ?? JSON.stringify(crashed("the module is not loaded", [])),
+    run(module, jobs) {
+      const isolate = modules.get(module);
+      return isolate
+        ? isolate.run(jobs)
+        : JSON.stringify(jobs.bodies.map(() => crashed("the module is not loaded", [])));
+    },
   };
 }
 
 /** One version of a module in its own isolate, which is created at the first job and again after a failure. */
 export interface ModuleIsolate {
-  /** Runs synchronously on this thread; gives an `Answer` as JSON. Never throws. */
-  run(job: IsolateJob): string;
+  /** Runs synchronously on this thread. See `Modules`. */
+  run(jobs: IsolateJobs): string | undefined;
   dispose(): void;
 }
 
@@ -60,25 +67,28 @@ export function createModuleIsolate(options: ModuleOptions, code: string, realmC
   let opened: OpenIsolate | undefined;
   return { run, dispose };
 
-  function run(job: IsolateJob): string {
+  function run(jobs: IsolateJobs): string | undefined {
+    const isOne = jobs.bodies.length === 1;
     let realm: RealmContext | undefined;
     try {
       opened ??= openIsolate(options, code, realmCode);
       realm = opened.shared ?? createRealm(opened, options);
       if (!options.strict) opened.shared = realm;
-      return enterRealm(realm, job);
+      return isOne ? enterRealm(realm, jobs) : enterTogether(realm, jobs);
     } catch (error) {
+      // Whichever of several calls failed: each is made again alone.
+      if (!isOne) return dispose();
       const isEntered = realm !== undefined && opened?.isolate.isDisposed === false;
       const log = isEntered ? rescueLog(realm!) : [];
       dispose();
-      return JSON.stringify(toAnswer(error, log, job.timeoutMs, isEntered));
+      return JSON.stringify([toAnswer(error, log, jobs.timeoutMs, isEntered)]);
     } finally {
       if (opened?.isolate.isDisposed) opened = undefined;
       if (options.strict && opened && realm) releaseRealm(realm);
     }
   }
 
-  function dispose(): void {
+  function dispose(): undefined {
     if (opened && !opened.isolate.isDisposed) opened.isolate.dispose();
     opened = undefined;
   }
@@ -121,10 +131,15 @@ function releaseRealm({ context, enter }: RealmContext): void {
 }
 
 /** Promises settle in the microtasks that run between the first entry and the second, or never. */
-function enterRealm({ enter }: RealmContext, { operation, text, body, timeoutMs }: IsolateJob): string {
+function enterRealm({ enter }: RealmContext, { operation, inputs, bodies, timeoutMs }: IsolateJobs): string {
   const deadline = performance.now() + timeoutMs;
-  const answer = enter.applySync(undefined, [operation, text, body], { timeout: timeUntil(deadline) });
-  return answer || enter.applySync(undefined, ["settle", "", ""], { timeout: timeUntil(deadline) });
+  const answers = enter.applySync(undefined, [operation, inputs, ...bodies], { timeout: timeUntil(deadline) });
+  return answers || enter.applySync(undefined, ["settle", ""], { timeout: timeUntil(deadline) });
+}
+
+function enterTogether({ enter }: RealmContext, { inputs, bodies, timeoutMs }: IsolateJobs): string | undefined {
+  const timeout = Math.min(timeoutMs, TOGETHER_MS);
+  return enter.applySync(undefined, ["together", inputs, ...bodies], { timeout }) || undefined;
 }
 
 /** In whole milliseconds, at least 1, because 0 would mean no limit. */
@@ -135,7 +150,7 @@ function timeUntil(deadline: number): number {
 /** What the call logged before it was stopped; empty if the isolate no longer answers. */
 function rescueLog({ enter }: RealmContext): LogLine[] {
   try {
-    const log: LogLine[] = JSON.parse(enter.applySync(undefined, ["log", "", ""], { timeout: 20 }));
+    const log: LogLine[] = JSON.parse(enter.applySync(undefined, ["log", ""], { timeout: 20 }));
     return log;
   } catch {
     return [];

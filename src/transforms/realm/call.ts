@@ -10,18 +10,20 @@ type Exports = Record<string, unknown>;
 export type Factory = (module: { exports: unknown }, exports: Exports, global: object) => void;
 
 /** What is sent with a call, beside the body. */
-interface CallText {
+interface CallInput {
   /** The payload has to be parsed from the body. */
   payloadIsBody: boolean;
   input: Partial<TransformInput> & Pick<TransformInput, "now">;
 }
 
 /**
- * The way into a sealed realm. `call` and `check` give the answer as JSON, or an empty string while a promise is
- * pending; then `settle` gives it, after the microtasks have run. `log` gives the lines captured so far, as JSON.
+ * The way into a sealed realm, with the inputs of one or several calls as a JSON array and their bodies. It gives the
+ * answers as a JSON array. For `call`, an empty string means that a promise is pending; then `settle` gives the answer,
+ * after the microtasks have run. For `together`, it means that each call has to be made alone. `log` gives the lines
+ * captured so far, as JSON.
  */
-export type Enter = (operation: EnterOperation, text: string, body: string) => string;
-type EnterOperation = "call" | "check" | "settle" | "log";
+export type Enter = (operation: EnterOperation, inputs: string, ...bodies: string[]) => string;
+type EnterOperation = "call" | "together" | "check" | "settle" | "log";
 
 export interface EnterOptions {
   factory: Factory;
@@ -40,22 +42,40 @@ const UNSETTLED = "The transform returned a promise that nothing can settle: the
 
 export function createEnter(options: EnterOptions): Enter {
   let pending: Pending = { answer: "" };
-  const operations: Record<EnterOperation, (text: string, body: string) => string> = {
-    call(text, body) {
+  let givesPromises = false;
+  const operations: Record<EnterOperation, (inputs: string, bodies: string[]) => string> = {
+    call(inputs, [body = ""]) {
       pending = { answer: "" };
-      return call(options, pending, text, body);
+      const [input]: CallInput[] = JSON.parse(inputs);
+      const answer = call(options, pending, input!, body);
+      givesPromises ||= answer === "";
+      return answer && `[${answer}]`;
     },
-    check: () => check(options),
-    settle: () => pending.answer || writeFailure({ kind: "unsettled", message: UNSETTLED }, options),
+    together: (inputs, bodies) => (givesPromises ? "" : callTogether(options, inputs, bodies)),
+    check: () => `[${check(options)}]`,
+    settle: () => `[${pending.answer || writeFailure({ kind: "unsettled", message: UNSETTLED }, options)}]`,
     log: () => JSON.stringify(options.log.read()),
   };
-  return (operation, text, body) => operations[operation](text, body);
+  return (operation, inputs, ...bodies) => operations[operation](inputs, bodies);
 }
 
-function call(options: EnterOptions, pending: Pending, text: string, body: string): string {
+/** Only calls that answer at once: microtasks run later, and those of one call must not run in the time of another. */
+function callTogether(options: EnterOptions, inputs: string, bodies: string[]): string {
+  const all: CallInput[] = JSON.parse(inputs);
+  let answers = "";
+  for (let index = 0; index < bodies.length; index++) {
+    const answer = call(options, { answer: "" }, all[index]!, bodies[index]!);
+    if (answer === "") return "";
+    answers += `${index === 0 ? "" : ","}${answer}`;
+    if (answers.length > MAX_RESULT_LENGTH) return "";
+  }
+  return `[${answers}]`;
+}
+
+function call(options: EnterOptions, pending: Pending, input: CallInput, body: string): string {
   options.log.clear();
   try {
-    const result = loadTransform(options)(readInput(options, text, body));
+    const result = loadTransform(options)(readInput(options, input, body));
     if (!isThenable(result)) return writeResult(result, options);
     void settle(result, pending, options);
     return "";
@@ -83,8 +103,7 @@ function check(options: EnterOptions): string {
   }
 }
 
-function readInput(options: EnterOptions, text: string, body: string): unknown {
-  const { payloadIsBody, input }: CallText = JSON.parse(text);
+function readInput(options: EnterOptions, { payloadIsBody, input }: CallInput, body: string): unknown {
   options.setNow(Date.parse(input.now));
   input.rawBody = body;
   if (payloadIsBody) input.payload = JSON.parse(body);

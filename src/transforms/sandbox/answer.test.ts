@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { parseAnswer, withoutSecrets } from "./answer.ts";
+import { type Answer, parseAnswers, withoutSecrets } from "./answer.ts";
+
+function parseAnswer(text: string, micros?: unknown): Answer {
+  return parseAnswers(`[${text}]`, 1, micros)[0]!;
+}
 
 test.each(["", "null", "[]", "{", '"x"', '{"kind":"made up"}', '{"kind":"threw","message":7,"stack":{}}'])(
   "%s is invalid, and the answer says so",
@@ -11,6 +15,14 @@ test.each(["", "null", "[]", "{", '"x"', '{"kind":"made up"}', '{"kind":"threw",
     });
   },
 );
+
+test("several answers share their run time, and a missing one is invalid", () => {
+  expect(parseAnswers('[{"kind":"value","value":1},{"kind":"value","value":2}]', 3, 3000)).toMatchObject([
+    { kind: "value", value: 1, runMs: 1 },
+    { kind: "value", value: 2, runMs: 1 },
+    { kind: "crashed" },
+  ]);
+});
 
 test("only the supervisor can say that the sandbox is unavailable", () => {
   expect(parseAnswer('{"kind":"unavailable","message":"m"}').kind).toBe("crashed");

@@ -1,5 +1,5 @@
 import type { TransformFailureKind } from "../../errors.ts";
-import { isObject, parseObject } from "../../shared/json.ts";
+import { isObject, toObject } from "../../shared/json.ts";
 import { cutText, takeWithin } from "../../shared/text.ts";
 import type { LogLine } from "../../types.ts";
 
@@ -33,13 +33,30 @@ const TOO_DEEP = `The transform's result is not JSON. It is nested more than ${M
 const LEVELS: readonly unknown[] = ["debug", "log", "info", "warn", "error"];
 const FAILURES: TransformFailureKind[] = ["threw", "bad_result", "unsettled", "timeout", "memory", "crashed"];
 
-/** Reads what a child wrote. Code that broke out of an isolate could have written it, so nothing is trusted. */
-export function parseAnswer(text: string, micros?: unknown): Answer {
-  const answer = parseObject(text);
+/**
+ * Reads the answers to some jobs that took so long together. Code that broke out of an isolate could have written them, so
+ * nothing is trusted.
+ */
+export function parseAnswers(text: string, count: number, micros?: unknown): Answer[] {
+  const answers = parseArray(text);
+  const runMs = Math.max(0, Number(micros) / 1000 / count || 0);
+  return Array.from({ length: count }, (_, index) => readAnswer(toObject(answers[index]), runMs));
+}
+
+function parseArray(text: string): unknown[] {
+  try {
+    const answers: unknown = JSON.parse(text);
+    return Array.isArray(answers) ? answers : [];
+  } catch {
+    return [];
+  }
+}
+
+function readAnswer(answer: Record<string, unknown>, runMs: number): Answer {
   const log = readLog(answer["log"]);
   if (answer["kind"] === "value") {
     if (isDeeperThan(MAX_DEPTH, answer["value"])) return { kind: "bad_result", message: TOO_DEEP, log };
-    return { kind: "value", value: answer["value"], log, runMs: Math.max(0, Number(micros) / 1000 || 0) };
+    return { kind: "value", value: answer["value"], log, runMs };
   }
   return {
     kind: FAILURES.find((kind) => kind === answer["kind"]) ?? "crashed",
@@ -62,6 +79,7 @@ export function withoutSecrets(answer: Answer, secrets: Record<string, string>):
     const forms = value.length < MIN_SECRET_LENGTH ? [] : [value, JSON.stringify(value).slice(1, -1)];
     return forms.map((form) => [form, `[secret ${name}]`] as const);
   });
+  if (hidden.length === 0) return answer;
   const hide = (text: string): string =>
     hidden.reduce((rest, [form, label]) => rest.replaceAll(form, () => label), text);
   const log = answer.log.map(({ level, text }) => ({ level, text: hide(text) }));

@@ -75,3 +75,11 @@ test("an error that the transform throws is an answer", () => {
   expect(health.refusal()).toBeUndefined();
   expect(health.isTrusted()).toBe(true);
 });
+
+test("the shorter the calls of a module are, the more of them are made together", () => {
+  expect(health.mostTogether()).toBe(1);
+  for (let call = 0; call < 100; call++) health.record("value", 0.1);
+  expect(health.mostTogether()).toBeGreaterThanOrEqual(15);
+  for (let call = 0; call < 100; call++) health.record("value", 5);
+  expect(health.mostTogether()).toBe(1);
+});

@@ -15,6 +15,11 @@ const TRIAL_EVERY_MS = 1000;
  */
 const WORKS_MS = 60 * 60_000;
 
+/** Calls are made together if they are expected to take no longer. */
+const EXPECTED_MS = 2;
+/** The weight of the newest call in the average duration. */
+const NEWEST_WEIGHT = 0.1;
+
 /** How the calls of one version of a module went. It is asked whenever one of them could be handed to a worker. */
 export interface Health {
   /** The module has answered before and has not failed lately: other jobs may wait behind its calls. */
@@ -27,7 +32,10 @@ export interface Health {
   refusal(): RefusedAnswer | undefined;
   /** A call was handed to a worker. */
   begin(): void;
-  record(kind: Answer["kind"]): void;
+  /** `runMs`: how long a call that was answered ran. */
+  record(kind: Answer["kind"], runMs?: number): void;
+  /** How many calls should be made together, so that they take no more than a moment. */
+  mostTogether(): number;
   /** A worker ended while it ran a call of this module. That call has another attempt. */
   suspect(): void;
 }
@@ -42,6 +50,8 @@ export function createHealth(): Health {
   /** Since the last answer. */
   let failures = 0;
   let trialAt = 0;
+  /** How long a call runs. */
+  let averageMs = EXPECTED_MS;
 
   const isWithin = (milliseconds: number, since: number): boolean => performance.now() - since < milliseconds;
   const isSuspect = (): boolean => isWithin(SUSPECT_MS, failedAt);
@@ -62,8 +72,9 @@ export function createHealth(): Health {
     begin() {
       if (failures >= OPEN_AFTER) trialAt = nextTrial();
     },
-    record(kind) {
+    record(kind, runMs) {
       if (kind === "unavailable") return;
+      if (runMs !== undefined) averageMs += NEWEST_WEIGHT * (runMs - averageMs);
       if (!countsAsFailure(kind)) {
         answeredAt = performance.now();
         failures = 0;
@@ -73,6 +84,7 @@ export function createHealth(): Health {
       failedAt = performance.now();
       trialAt = nextTrial();
     },
+    mostTogether: () => Math.max(1, Math.floor(EXPECTED_MS / averageMs)),
     suspect() {
       failedAt = performance.now();
     },

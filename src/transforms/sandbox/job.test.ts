@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createJobQueue, type Job, type JobQueue } from "./job.ts";
+import { createJobQueue, type Job, type JobEntry, type JobQueue } from "./job.ts";
 
 const JOB: Job = {
   operation: "call",
@@ -27,34 +27,51 @@ const JOB: Job = {
   settle() {},
 };
 
-function fill(readProgress: () => number): JobQueue {
-  const queue = createJobQueue(readProgress);
-  for (let count = 0; count < 4; count++) queue.add(JOB, 200);
+/** The ids 1 to 3 in one order, then 4, then 5. */
+function fill(): JobQueue {
+  const queue = createJobQueue();
+  for (const count of [3, 1, 1])
+    queue.add(
+      Array.from({ length: count }, () => JOB),
+      200,
+    );
   return queue;
 }
 
-test("the first job runs if the child has noted nothing or an answered job", () => {
-  let noted = 0;
-  const queue = fill(() => noted);
-  expect(queue.running()?.id).toBe(1);
-  noted = 2;
-  queue.answer(1);
-  queue.answer(2);
-  expect(queue.running()?.id).toBe(3);
+function idsOf(entries: JobEntry[]): number[] {
+  return entries.map(({ id }) => id);
+}
+
+test("the jobs of the first order run, as long as they may run together", () => {
+  const queue = fill();
+  expect([idsOf(queue.running()), idsOf(queue.waiting())]).toEqual([
+    [1, 2, 3],
+    [4, 5],
+  ]);
+  queue.split(1);
+  expect([idsOf(queue.running()), idsOf(queue.waiting())]).toEqual([[1], [2, 3, 4, 5]]);
 });
 
-test("the noted job runs, and the others wait, even those with unsent answers", () => {
-  const queue = fill(() => 3);
-  expect(queue.running()?.id).toBe(3);
-  expect(queue.waiting().map(({ id }) => id)).toEqual([1, 2, 4]);
+test("an answer to the first jobs removes them, and the next one runs", () => {
+  const queue = fill();
+  expect(idsOf(queue.answer(1, 3))).toEqual([1, 2, 3]);
+  expect(idsOf(queue.running())).toEqual([4]);
+  expect(idsOf(queue.answer(4, 1))).toEqual([4]);
+  expect(idsOf(queue.running())).toEqual([5]);
+});
+
+test("jobs taken back do not wait, but have their turn", () => {
+  const queue = fill();
   queue.waiting()[0]!.takenBack = true;
-  expect(queue.waiting().map(({ id }) => id)).toEqual([2, 4]);
+  expect(idsOf(queue.waiting())).toEqual([5]);
+  expect(() => queue.answer(5, 1)).toThrow("out of order");
 });
 
-test("an invalid note is ignored", () => {
-  expect(fill(() => 4_000_000_000).running()?.id).toBe(1);
-});
-
-test("an answer out of order is refused", () => {
-  expect(() => fill(() => 0).answer(2)).toThrow("out of order");
+test.each([
+  [2, 1, "out of order"],
+  [1, 0, "More jobs"],
+  [1, 6, "More jobs"],
+  [1, Number.NaN, "More jobs"],
+])("an answer to %d with %d jobs is refused", (id, count, reason) => {
+  expect(() => fill().answer(id, count)).toThrow(reason);
 });

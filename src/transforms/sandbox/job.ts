@@ -28,9 +28,16 @@ export interface Job extends JobRequest {
 export interface JobEntry {
   id: number;
   job: Job;
-  /** How long it may exceed its own deadline, in milliseconds. */
-  graceMs: number;
   takenBack: boolean;
+  group: Group;
+}
+
+/** Jobs that a child was given in one order. */
+interface Group {
+  /** The child runs them all at once, so that nobody knows which of them takes long. */
+  isTogether: boolean;
+  /** How long they may exceed their deadline, in milliseconds. */
+  graceMs: number;
 }
 
 /** The jobs that a worker was given and has not answered, in order. */
@@ -39,17 +46,19 @@ export interface JobQueue {
   first(): JobEntry | undefined;
   /** Whether a job of this module is running or waiting. */
   has(module: string): boolean;
-  /** Gives the id of the new entry: 1, 2, 3, … */
-  add(job: Job, graceMs: number): number;
-  /** Removes the first entry; throws if it has another id. */
-  answer(id: number): JobEntry;
-  running(): JobEntry | undefined;
-  /** All but the running one and those taken back. */
+  /** Gives the id of the first: 1, 2, 3, … */
+  add(jobs: Job[], graceMs: number): number;
+  /** Removes the first entries; throws if the first has another id, or there are not so many. */
+  answer(id: number, count: number): JobEntry[];
+  /** The jobs of the first entry's group run one after the other; throws if the first has another id. */
+  split(id: number): void;
+  /** The first entry, and those that run together with it. */
+  running(): JobEntry[];
+  /** All but the running ones and those taken back. */
   waiting(): JobEntry[];
 }
 
-/** `readProgress` gives the id that the child has noted. */
-export function createJobQueue(readProgress: () => number): JobQueue {
+export function createJobQueue(): JobQueue {
   const entries: JobEntry[] = [];
   let lastId = 0;
 
@@ -57,26 +66,34 @@ export function createJobQueue(readProgress: () => number): JobQueue {
     size: () => entries.length,
     first: () => entries[0],
     has: (module) => entries.some(({ job, takenBack }) => !takenBack && job.module === module),
-    add(job, graceMs) {
-      entries.push({ id: ++lastId, job, graceMs, takenBack: false });
-      return lastId;
+    add(jobs, graceMs) {
+      const group = { isTogether: jobs.length > 1, graceMs };
+      const id = lastId + 1;
+      for (const job of jobs) entries.push({ id: ++lastId, job, takenBack: false, group });
+      return id;
     },
-    answer(id) {
-      const entry = entries.shift();
-      if (entry?.id !== id) throw new Error("An answer came out of order.");
-      return entry;
+    answer(id, count) {
+      requireFirst(id);
+      if (!(count >= 1 && count <= entries.length)) throw new Error("More jobs were answered than given.");
+      return entries.splice(0, count);
     },
-    running: findRunning,
-    waiting() {
-      const running = findRunning();
-      return entries.filter((entry) => entry !== running && !entry.takenBack);
+    split(id) {
+      requireFirst(id).group.isTogether = false;
     },
+    running: () => entries.slice(0, countRunning()),
+    waiting: () => entries.slice(countRunning()).filter(({ takenBack }) => !takenBack),
   };
 
-  /** The child notes nothing while it has no unsent answers, because then it runs the first one. */
-  function findRunning(): JobEntry | undefined {
-    if (entries.length < 2) return entries[0];
-    const noted = readProgress();
-    return entries.find(({ id }) => id === noted) ?? entries[0];
+  function requireFirst(id: number): JobEntry {
+    const [first] = entries;
+    if (first?.id !== id) throw new Error("An answer came out of order.");
+    return first;
+  }
+
+  function countRunning(): number {
+    const group = entries[0]?.group;
+    if (!group?.isTogether) return Math.min(1, entries.length);
+    const next = entries.findIndex((entry) => entry.group !== group);
+    return next === -1 ? entries.length : next;
   }
 }

@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { PROGRESS_BYTES } from "./protocol.ts";
 
 const MIB = 1024 * 1024;
 /** Address space that a child may take beyond what it has when it is ready. */
@@ -64,7 +63,7 @@ function readKib(status: string, name: string): number {
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]);
 }
 
-/** The kernel stops growth that polling would notice too late, and writes no core files. Does nothing without `prlimit`. */
+/** The kernel stops growth that polling would notice too late, and writes no files. Does nothing without `prlimit`. */
 function limitAddressSpace(pid: number, bytes: number): void {
-  execFile("prlimit", ["--pid", String(pid), `--as=${bytes}`, `--fsize=${PROGRESS_BYTES}`, "--core=0"], () => {});
+  execFile("prlimit", ["--pid", String(pid), `--as=${bytes}`, "--fsize=0", "--core=0"], () => {});
 }

@@ -1,19 +1,11 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { type FailedAnswer, MAX_RESULT_LENGTH } from "./answer.ts";
-import {
-  BATCH_LENGTH,
-  createFrameReader,
-  encodeFrame,
-  type Message,
-  NO_BODY,
-  type Order,
-  type Report,
-} from "./protocol.ts";
+import { createFrameReader, encodeFrame, type Message, type Order, type Report } from "./protocol.ts";
 
 /** The length of the standard error's end that is kept, in characters. */
 const STDERR_TAIL = 4000;
-/** A batch that is nearly full and one more answer. A code unit can need three bytes; the log comes on top. */
-const MAX_FRAME_BYTES = 4 * BATCH_LENGTH + 4 * MAX_RESULT_LENGTH;
+/** The answers to one order. A code unit can need three bytes; the log comes on top. */
+const MAX_FRAME_BYTES = 5 * MAX_RESULT_LENGTH;
 
 export interface PipeOptions {
   /** May throw if the report is invalid. */
@@ -26,10 +18,10 @@ export interface PipeOptions {
   onClose(stderrTail: string): void;
 }
 
-export type SendOrder = (order: Order, text?: string, body?: Buffer) => void;
+export type SendOrder = (order: Order, text?: string, bodies?: Buffer[]) => void;
 
 /**
- * Connects to a child and gives the function that sends it orders; those of one turn of the event loop are sent together.
+ * Connects to a child and gives the function that sends it orders; those of one step of the event loop are sent together.
  * Orders that the child can no longer read are lost: `onClose` follows.
  */
 export function connectChild(child: ChildProcessWithoutNullStreams, options: PipeOptions): SendOrder {
@@ -52,12 +44,15 @@ export function connectChild(child: ChildProcessWithoutNullStreams, options: Pip
   child.on("close", () => options.onClose(stderrTail));
 
   function flush(): void {
-    child.stdin.write(encodeFrame(unsent));
+    const parts = encodeFrame(unsent);
     unsent = [];
+    child.stdin.cork();
+    for (const part of parts) child.stdin.write(part);
+    child.stdin.uncork();
   }
 
-  return function send(head, text = "", body = NO_BODY) {
-    if (unsent.push({ head, text, body }) === 1) setImmediate(flush);
+  return function send(head, text = "", bodies = []) {
+    if (unsent.push({ head, text, bodies }) === 1) queueMicrotask(flush);
   };
 }
 

@@ -48,13 +48,13 @@ test("a job goes to the first worker as long as the wait is short", () => {
   expect(pick(false, { backlog: 8, wait: 1 }, {})).toBe("front");
   expect(pick(false, { backlog: 8, wait: 9 }, { backlog: 1, wait: 4 })).toBe("quarantine");
   expect(pick(false, { backlog: 2, wait: 9 }, { backlog: 9, wait: 12 })).toBe("front");
-  expect(pick(false, { backlog: 16, wait: 1 }, {})).toBe("quarantine");
+  expect(pick(false, { backlog: 64, wait: 1 }, {})).toBe("quarantine");
 });
 
 test("a job is not put behind one that holds its worker, and keeps the quarantine free for others", () => {
   expect(pick(false, { held: true }, { held: true })).toBeUndefined();
   expect(pick(false, { held: true }, {})).toBe("quarantine");
-  expect(pick(false, { backlog: 16 }, {}, true)).toBeUndefined();
+  expect(pick(false, { backlog: 64 }, {}, true)).toBeUndefined();
 });
 
 test("a job that must run alone waits for an empty quarantine and for a worker that serves the others", () => {

@@ -41,6 +41,8 @@ interface State {
   /** The modules with waiting jobs; they take turns, and the first is next. */
   turns: Set<Module>;
   inFlight: number;
+  /** Jobs that arrive in one step of the event loop are handed out together. */
+  isDistributing: boolean;
   /** Set while there are jobs. */
   ticker: NodeJS.Timeout | undefined;
   tickedAt: number;
@@ -59,6 +61,7 @@ export function createPool({ log, children }: PoolOptions): Pool {
     modules: new Map(),
     turns: new Set(),
     inFlight: 0,
+    isDistributing: false,
     ticker: undefined,
     tickedAt: 0,
   };
@@ -79,32 +82,34 @@ export function createPool({ log, children }: PoolOptions): Pool {
   };
 }
 
-async function run(state: State, request: JobRequest): Promise<Answer> {
+function run(state: State, request: JobRequest): Promise<Answer> {
   const module = findModule(state, request);
-  if (state.phase === "closed") return unavailable("The sandbox is closed.");
+  if (state.phase === "closed") return Promise.resolve(unavailable("The sandbox is closed."));
   if (request.operation === "call" && module.waiting.length >= MAX_WAITING - countWaiting(state)) {
-    return unavailable("Too many calls of this transform are waiting.");
+    return Promise.resolve(unavailable("Too many calls of this transform are waiting."));
   }
   if (state.phase !== "open") void open(state);
-  if (state.inFlight++ === 0) {
+  state.inFlight++;
+  if (!state.ticker) {
     state.tickedAt = performance.now();
     state.ticker = setInterval(() => tick(state), TICK_MS);
   }
-  const answer = await new Promise<Answer>((resolve) => {
+  return new Promise((resolve) => {
     const job: Job = { ...request, queuedAt: performance.now(), crashes: 0, alone: false, settle };
-    function settle(settled: Answer): void {
+    function settle(answer: Answer): void {
+      state.inFlight--;
       // At once, because the next call may be handed out before the caller goes on.
-      if (request.operation === "call") module.health.record(settled.kind);
-      resolve(settled);
+      const runMs = answer.kind === "value" ? answer.runMs : undefined;
+      if (request.operation === "call") module.health.record(answer.kind, runMs);
+      resolve(answer);
     }
     // A reload does not wait for the calls of the module that it checks.
     if (request.operation === "check") module.waiting.unshift(job);
     else module.waiting.push(job);
     state.turns.add(module);
-    distribute(state);
+    if (!state.isDistributing) setImmediate(distribute, state);
+    state.isDistributing = true;
   });
-  if (--state.inFlight === 0) clearInterval(state.ticker);
-  return answer;
 }
 
 function findModule(state: State, { module: name, bundle }: JobRequest): Module {
@@ -137,13 +142,16 @@ async function open(state: State): Promise<void> {
   }
 }
 
-/** The job that may have ended the worker gets a second attempt: an earlier one may have damaged the process. */
+/** A job that may have ended the worker gets a second attempt: another one may have damaged the process. */
 function onWorkerExit(state: State, { running, waiting, reason, isJobsFault }: WorkerExit): void {
   putBack(state, waiting);
-  if (running && (isJobsFault || ++running.crashes > 1)) running.settle(reason);
-  else if (running) {
-    findModule(state, running).health.suspect();
-    putBack(state, [running]);
+  for (const job of running.toReversed()) {
+    if (isJobsFault || ++job.crashes > 1) {
+      job.settle(reason);
+    } else {
+      findModule(state, job).health.suspect();
+      putBack(state, [job]);
+    }
   }
   if (state.phase === "closed") refuseAll(state, "The sandbox is closed.");
   else distribute(state);
@@ -160,6 +168,7 @@ function putBack(state: State, jobs: Job[]): void {
 
 /** Hands out jobs until no worker can take the next one of any module. */
 function distribute(state: State): void {
+  state.isDistributing = false;
   for (const module of state.turns) {
     const refusal = module.health.refusal();
     if (refusal) refuse(state, module, refusal, (job) => job.operation === "call");
@@ -181,14 +190,27 @@ function handOutNext(state: State): boolean {
   for (const { module, job } of candidates) {
     const worker = pickWorker(job, situation);
     if (!worker) continue;
-    module.waiting.splice(module.waiting.indexOf(job), 1);
+    const jobs = takeTogether(module, job, MAX_BACKLOG - worker.backlog());
     state.turns.delete(module);
     if (module.waiting.length > 0) state.turns.add(module);
     if (job.operation === "call") module.health.begin();
-    worker.give(job);
+    worker.give(jobs);
     return true;
   }
   return false;
+}
+
+/** Removes a job from those waiting, with those behind it that can run together with it. */
+function takeTogether({ waiting, health }: Module, job: Job, room: number): Job[] {
+  const start = waiting.indexOf(job);
+  const mostJobs = job.alone || job.bundle.spec.isolation === "strict" ? 1 : Math.min(room, health.mostTogether());
+  let end = start + 1;
+  for (let bytes = job.body.length; end < waiting.length && end - start < mostJobs; end++) {
+    const next = waiting[end]!;
+    bytes += next.body.length;
+    if (next.crashes > 0 || next.timeoutMs !== job.timeoutMs || bytes > MAX_BYTES_TOGETHER) break;
+  }
+  return waiting.splice(start, end - start);
 }
 
 /** The first job, and the first call if that is a check: calls do not wait for a check that cannot run yet. */
@@ -205,6 +227,11 @@ function mustRunAlone({ operation, crashes }: Job, health: Health): boolean {
 
 function tick(state: State): void {
   const now = performance.now();
+  if (state.inFlight === 0) {
+    clearInterval(state.ticker);
+    state.ticker = undefined;
+    return;
+  }
   for (const worker of state.workers.all()) {
     worker.tick(now - state.tickedAt);
     if (worker.isSlow()) putBack(state, worker.takeBack());
@@ -233,7 +260,9 @@ function unavailable(message: string): FailedAnswer {
 }
 
 /** Jobs given to a worker in advance, so that it never waits for the pipe. */
-const MAX_BACKLOG = 16;
+const MAX_BACKLOG = 64;
+/** The bodies of calls that are made together: for larger ones, an order of their own costs little. */
+const MAX_BYTES_TOGETHER = 64 * 1024;
 /** Below this, moving a job elsewhere gains nothing, and jobs that go together cost less. */
 const SHORT_WAIT_MS = 2;
 

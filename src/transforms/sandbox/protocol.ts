@@ -1,6 +1,3 @@
-import { closeSync, ftruncateSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
-import path from "node:path";
-
 // The pipe between the supervisor and a child. A frame carries several messages, because waking the other side costs more
 // than a message: three u32 lengths (little endian), then the heads (small JSON, read on both sides), the texts of all
 // messages (passed on unread) and their bodies (raw bytes).
@@ -24,48 +21,61 @@ export type Order =
   /** text: the bundle's code. */
   | ({ kind: "load" } & ModuleOptions)
   | { kind: "unload"; module: string }
-  /** The job is no longer wanted: unless it has started, it is answered at once, in its turn. */
-  | { kind: "cancel"; job: number }
+  /** The jobs are no longer wanted: those that have not started are answered at once, in their turn. */
+  | { kind: "cancel"; jobs: number[] }
   | { kind: "check"; job: number; module: string; timeoutMs: number }
-  /** text: the input as JSON, body: the request's bytes. */
+  /**
+   * Calls of one module, to be made together. They have consecutive numbers, from `job` on. text: the inputs as a JSON
+   * array; bodies: the bytes of each request.
+   */
   | { kind: "call"; job: number; module: string; timeoutMs: number };
 
 /** Child to supervisor. */
 export type Report =
   | { kind: "ready" }
-  /** text: an `Answer` as JSON, as the isolate wrote it; `micros`: how long the job ran. */
-  | { kind: "answer"; job: number; micros: number };
+  /**
+   * Answers the next `count` jobs, from `job` on. text: their `Answer`s as a JSON array, empty if they were cancelled;
+   * `micros`: how long they ran.
+   */
+  | { kind: "answers"; job: number; count: number; micros: number }
+  /** The calls from `job` on cannot be made together, so the child makes them one after the other. */
+  | { kind: "split"; job: number };
 
-/** A child sends its reports when their texts have this length together, in UTF-16 code units. */
-export const BATCH_LENGTH = 64 * 1024;
+/** How long calls that are made together may take, all in all. */
+export const TOGETHER_MS = 50;
 
 export interface Message<Head> {
   head: Head;
   text: string;
-  body: Buffer;
+  bodies: Buffer[];
 }
 
 export const NO_BODY = Buffer.alloc(0);
 
-/** A message's head, and the lengths of its text (UTF-16 code units) and its body (bytes). */
-type Entry<Head> = [head: Head, textLength: number, bodyBytes: number];
+/** A message's head, the length of its text (UTF-16 code units), and those of its bodies (bytes). */
+type Entry<Head> = [head: Head, textLength: number, ...bodyBytes: number[]];
 
 const PREFIX_BYTES = 12;
+/** Copying more than this costs more than a longer list of buffers to write. */
+const MAX_COPIED_BYTES = 64 * 1024;
 
-/** Gives one buffer, so that it takes one write. */
-export function encodeFrame(messages: Message<Order | Report>[]): Buffer {
-  const entries = messages.map(({ head, text, body }): Entry<unknown> => [head, text.length, body.length]);
+/** Gives one buffer if little is to be copied, so that it takes one write. */
+export function encodeFrame(messages: Message<Order | Report>[]): Buffer[] {
+  const entries = messages.map(({ head, text, bodies }): Entry<unknown> => [
+    head,
+    text.length,
+    ...bodies.map((body) => body.length),
+  ]);
   const heads = Buffer.from(JSON.stringify(entries));
   const texts = Buffer.from(messages.map((message) => message.text).join(""));
-  const bodies = messages.map((message) => message.body);
+  const bodies = messages.flatMap((message) => message.bodies);
+  const bodyBytes = bodies.reduce((sum, body) => sum + body.length, 0);
   const prefix = Buffer.alloc(PREFIX_BYTES);
   prefix.writeUInt32LE(heads.length, 0);
   prefix.writeUInt32LE(texts.length, 4);
-  prefix.writeUInt32LE(
-    bodies.reduce((sum, body) => sum + body.length, 0),
-    8,
-  );
-  return Buffer.concat([prefix, heads, texts, ...bodies]);
+  prefix.writeUInt32LE(bodyBytes, 8);
+  if (bodyBytes <= MAX_COPIED_BYTES) return [Buffer.concat([prefix, heads, texts, ...bodies])];
+  return [Buffer.concat([prefix, heads, texts]), ...bodies];
 }
 
 /**
@@ -110,49 +120,9 @@ function readMessages<Head>(buffer: Buffer): Message<Head>[] {
   const entries: Entry<Head>[] = JSON.parse(buffer.toString("utf8", PREFIX_BYTES, textsStart));
   let textStart = 0;
   let bodyStart = bodiesStart;
-  return entries.map(([head, textLength, bodyBytes]) => ({
+  return entries.map(([head, textLength, ...bodyBytes]) => ({
     head,
     text: texts.slice(textStart, (textStart += textLength)),
-    body: buffer.subarray(bodyStart, (bodyStart += bodyBytes)),
+    bodies: bodyBytes.map((bytes) => buffer.subarray(bodyStart, (bodyStart += bytes))),
   }));
-}
-
-/** The file descriptor that a child gets beside its three pipes. */
-const PROGRESS_FD = 3;
-export const PROGRESS_BYTES = 4;
-
-/**
- * Four bytes in an unnamed file that both sides have open: the job that the child runs while it has unsent answers. A
- * stuck child cannot send anything, and no other job must be blamed for it.
- */
-export interface Progress {
-  /** For the child. */
-  fd: number;
-  /** The job noted last, 0 if none. Code that broke out of an isolate could have written it. */
-  read(): number;
-  close(): void;
-}
-
-export function createProgress(folder: string): Progress {
-  const name = path.join(folder, "progress");
-  const fd = openSync(name, "w+");
-  unlinkSync(name);
-  ftruncateSync(fd, PROGRESS_BYTES);
-  const bytes = Buffer.alloc(PROGRESS_BYTES);
-  return {
-    fd,
-    read() {
-      readSync(fd, bytes, 0, PROGRESS_BYTES, 0);
-      return bytes.readUInt32LE(0);
-    },
-    close: () => closeSync(fd),
-  };
-}
-
-const note = Buffer.alloc(PROGRESS_BYTES);
-
-/** Called by the child. */
-export function noteProgress(job: number): void {
-  note.writeUInt32LE(job, 0);
-  writeSync(PROGRESS_FD, note, 0, PROGRESS_BYTES, 0);
 }

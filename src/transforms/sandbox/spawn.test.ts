@@ -33,7 +33,7 @@ test("only the folders of ended processes are removed", async () => {
 
 test("Ctrl-C in a terminal, which ends a process group, does not reach the children", async () => {
   const dir = createSandboxDir("process.stdin.resume();", []);
-  const { process: child } = dir.launch();
+  const child = dir.launch();
   // The group that it leads has its id.
   expect(process.kill(-child.pid!, "SIGKILL")).toBe(true);
   await once(child, "exit");

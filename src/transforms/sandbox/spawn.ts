@@ -1,10 +1,4 @@
-import {
-  type ChildProcess,
-  type ChildProcessWithoutNullStreams,
-  execFile,
-  spawn,
-  type StdioOptions,
-} from "node:child_process";
+import { type ChildProcess, type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process";
 import {
   chmodSync,
   mkdirSync,
@@ -19,7 +13,6 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { createProgress, type Progress } from "./protocol.ts";
 
 const NODE_OPTIONS = [
   // isolated-vm needs it: https://github.com/laverdet/isolated-vm#requirements
@@ -37,7 +30,7 @@ const NODE_OPTIONS = [
 
 /** The folder of the children: their program, and an empty folder to work in. */
 export interface SandboxDir {
-  launch(): { process: ChildProcessWithoutNullStreams; progress: Progress };
+  launch(): ChildProcessWithoutNullStreams;
   remove(): void;
 }
 
@@ -57,12 +50,10 @@ export function createSandboxDir(program: string, confinement: string[]): Sandbo
   const command = [...confinement, process.execPath, ...NODE_OPTIONS, ...readable, entry];
   return {
     launch() {
-      const progress = createProgress(folder);
-      const stdio: StdioOptions = ["pipe", "pipe", "pipe", progress.fd];
       // With a process group of its own, it does not get a Ctrl-C that is meant for the service.
-      const child = spawn(command[0]!, command.slice(1), { cwd: work, env: {}, stdio, detached: true });
+      const child = spawn(command[0]!, command.slice(1), { cwd: work, env: {}, stdio: "pipe", detached: true });
       if (!isPiped(child)) throw new Error("The system refuses more pipes.");
-      return { process: child, progress };
+      return child;
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };

@@ -1,9 +1,9 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
-import { type FailedAnswer, parseAnswer } from "./answer.ts";
-import { createJobQueue, type Job, type JobEntry, type JobQueue } from "./job.ts";
+import { type FailedAnswer, parseAnswers } from "./answer.ts";
+import { createJobQueue, type Job, type JobQueue } from "./job.ts";
 import { createMemoryGuard, type MemoryGuard } from "./memory-guard.ts";
 import { connectChild, explainExit, type SendOrder } from "./pipe.ts";
-import type { ModuleOptions, Progress, Report } from "./protocol.ts";
+import { type ModuleOptions, type Report, TOGETHER_MS } from "./protocol.ts";
 
 /** How long a job may exceed its own deadline, which the child itself enforces as long as it can. */
 const GRACE_MS = 200;
@@ -37,7 +37,8 @@ export interface Worker {
   backlog(): number;
   /** How long a new job would wait, in milliseconds, judging by the last ones. */
   expectedWait(): number;
-  give(job: Job): void;
+  /** Jobs of one module; several are calls to be made together. */
+  give(jobs: Job[]): void;
   /** Takes back the jobs that have not started. */
   takeBack(): Job[];
   /** Adds to the running job's time, and ends the process if the job exceeds a limit. */
@@ -58,14 +59,14 @@ export interface WorkerExit {
   /** The running job is certainly to blame. If not, an earlier one may have damaged the process. */
   isJobsFault: boolean;
   wasReady: boolean;
-  running: Job | undefined;
+  /** Several if they ran together: any of them may be to blame. */
+  running: Job[];
   /** Jobs that had not started. */
   waiting: Job[];
 }
 
 export interface WorkerOptions {
   process: ChildProcessWithoutNullStreams;
-  progress: Progress;
   quarantine: boolean;
   maxModules: number;
   /** The code of the realm. */
@@ -107,7 +108,7 @@ export function createWorker(options: WorkerOptions): Worker {
     send,
     modules: new Map(),
     memory: createMemoryGuard(child.pid),
-    queue: createJobQueue(() => options.progress.read()),
+    queue: createJobQueue(),
     ready: false,
     retired: false,
     given: 0,
@@ -123,7 +124,7 @@ export function createWorker(options: WorkerOptions): Worker {
     isServing: (module) => state.queue.has(module),
     backlog: () => state.queue.size(),
     expectedWait: () => state.queue.size() * state.averageMs,
-    give: (job) => give(state, job),
+    give: (jobs) => give(state, jobs),
     takeBack: () => takeBack(state),
     tick: (elapsedMs) => tick(state, elapsedMs),
     isWorn: () => state.given > MAX_JOBS || state.memory.isBloated(state.modules.size),
@@ -140,11 +141,21 @@ function receive(state: State, report: Report, text: string): void {
     state.ready = true;
     state.memory.begin();
     state.send({ kind: "realm" }, state.options.realm);
-    return;
+  } else if (report.kind === "split") {
+    state.queue.split(report.job);
+  } else {
+    takeAnswers(state, report, text);
   }
-  const { job, takenBack } = state.queue.answer(report.job);
-  state.averageMs += NEWEST_WEIGHT * (report.micros / 1000 - state.averageMs);
-  if (!takenBack) job.settle(parseAnswer(text, report.micros));
+}
+
+function takeAnswers(state: State, { job, count, micros }: Extract<Report, { kind: "answers" }>, text: string): void {
+  const entries = state.queue.answer(job, count);
+  state.averageMs += NEWEST_WEIGHT * (micros / 1000 / count - state.averageMs);
+  // Those taken back were cancelled together, and have no answers.
+  const answers = parseAnswers(text, count, micros);
+  entries.forEach((entry, index) => {
+    if (!entry.takenBack) entry.job.settle(answers[index]!);
+  });
   if (state.retired) retire(state);
 }
 
@@ -153,18 +164,22 @@ function retire(state: State): void {
   if (state.queue.size() === 0) end(state, "crashed", "The sandbox process was worn out.");
 }
 
-function give(state: State, job: Job): void {
-  const { operation: kind, module, timeoutMs } = job;
+function give(state: State, jobs: Job[]): void {
+  const [first] = jobs;
+  if (!first) return;
+  const { operation: kind, module, timeoutMs } = first;
   // Deleting first moves the module to the end of the map, behind those used less recently.
   const isNew = !state.modules.delete(module);
   state.modules.set(module, Date.now());
   if (isNew) {
     unloadSurplus(state);
-    state.send({ kind: "load", ...toModuleOptions(job) }, job.bundle.code);
+    state.send({ kind: "load", ...toModuleOptions(first) }, first.bundle.code);
   }
-  const id = state.queue.add(job, isNew ? LOADING_GRACE_MS : GRACE_MS);
-  state.send({ kind, job: id, module, timeoutMs }, job.text, job.body);
-  state.given++;
+  const id = state.queue.add(jobs, isNew ? LOADING_GRACE_MS : GRACE_MS);
+  const inputs = `[${jobs.map(({ text }) => text).join(",")}]`;
+  const bodies = jobs.map(({ body }) => body);
+  state.send({ kind, job: id, module, timeoutMs }, inputs, bodies);
+  state.given += jobs.length;
 }
 
 function toModuleOptions({ module, bundle: { spec } }: Job): ModuleOptions {
@@ -181,26 +196,27 @@ function unloadSurplus({ modules, options, send }: State): void {
   }
 }
 
-function takeBack(state: State): Job[] {
-  const waiting = state.queue.waiting();
-  for (const entry of waiting) {
-    entry.takenBack = true;
-    state.send({ kind: "cancel", job: entry.id });
-  }
+function takeBack({ queue, send }: State): Job[] {
+  const waiting = queue.waiting();
+  if (waiting.length > 0) send({ kind: "cancel", jobs: waiting.map(({ id }) => id) });
+  for (const entry of waiting) entry.takenBack = true;
   return waiting.map((entry) => entry.job);
 }
 
 function tick(state: State, elapsedMs: number): void {
   if (state.queue.size() === 0 && state.ready) return;
   state.age += Math.min(elapsedMs, MAX_TICK_MS);
-  const running = state.queue.running();
-  if (running) limitJob(state, running);
+  if (state.queue.size() > 0) limitRunning(state);
   else if (state.age > START_MS) end(state, "crashed", "The sandbox process did not start.");
 }
 
-function limitJob(state: State, { job: { timeoutMs, bundle }, graceMs }: JobEntry): void {
+function limitRunning(state: State): void {
+  const running = state.queue.running();
+  const { timeoutMs, bundle } = running[0]!.job;
+  const { graceMs, isTogether } = running[0]!.group;
   const { memoryMb } = bundle.spec;
-  if (state.age > timeoutMs + graceMs) {
+  const limitMs = isTogether ? Math.min(timeoutMs, TOGETHER_MS) : timeoutMs;
+  if (state.age > limitMs + graceMs) {
     end(state, "timeout", `The transform ran longer than ${timeoutMs} ms and could not be interrupted.`);
   } else if (state.memory.isExceeded(state.modules.size, memoryMb)) {
     end(state, "memory", `The transform needed far more memory than its ${memoryMb} MB.`);
@@ -213,14 +229,12 @@ function end(state: State, kind: FailedAnswer["kind"], message: string): void {
 }
 
 function finish({ options, queue, reason, ready }: State, stderrTail: string): void {
-  const running = queue.running();
-  const exit: WorkerExit = {
+  const running = queue.running().filter(({ takenBack }) => !takenBack);
+  options.onExit({
     reason: reason ?? explainExit(stderrTail),
-    isJobsFault: reason?.kind === "timeout",
+    isJobsFault: reason?.kind === "timeout" && running.length === 1,
     wasReady: ready,
-    running: running && !running.takenBack ? running.job : undefined,
-    waiting: queue.waiting().map((entry) => entry.job),
-  };
-  options.progress.close();
-  options.onExit(exit);
+    running: running.map(({ job }) => job),
+    waiting: queue.waiting().map(({ job }) => job),
+  });
 }

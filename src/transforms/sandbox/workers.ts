@@ -94,7 +94,7 @@ function startWorker(state: State, dir: SandboxDir, slot: number): void {
   try {
     const isLast = slot === state.options.size - 1;
     state.slots[slot] = createWorker({
-      ...dir.launch(),
+      process: dir.launch(),
       quarantine: isLast,
       maxModules: isLast && slot > 0 ? MAX_QUARANTINED_MODULES : MAX_MODULES,
       realm: state.realm,

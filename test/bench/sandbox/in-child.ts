@@ -11,12 +11,16 @@ const code = readFileSync(codeFile, "utf8");
 const body = JSON.stringify(PAYLOAD);
 const kept = createModuleIsolate({ module: "m", memoryMb: 64, strict: false }, code, realm);
 const strict = createModuleIsolate({ module: "m", memoryMb: 64, strict: true }, code, realm);
-const job = { operation: "call", text, body, timeoutMs: 1000 } as const;
-if (!kept.run(job).includes('"value":{"message"')) throw new Error(kept.run(job));
+const job = { operation: "call" as const, inputs: `[${text}]`, bodies: [body], timeoutMs: 1000 };
+if (!kept.run(job)?.includes('"value":{"message"')) throw new Error(kept.run(job));
+
+const TOGETHER = 16;
+const jobs = { ...job, inputs: `[${Array(TOGETHER).fill(text).join()}]`, bodies: Array(TOGETHER).fill(body) };
 
 const figures = {
   "plain function with parse and stringify, in the child": timeCalls(30_000, () => transformPlainly(body)),
   "sandboxed call, in the child": timeCalls(30_000, () => kept.run(job)),
+  "sandboxed call, 16 together, in the child": timeCalls(3000, () => kept.run(jobs)) / TOGETHER,
   "sandboxed call, strict, in the child": timeCalls(200, () => strict.run(job)),
   "a new isolate per call, in the child": timeCalls(200, callInFreshIsolate),
 };
