@@ -93,7 +93,11 @@ export class HookError extends Error {
 
   constructor(code: HookErrorCode, { message, headers, detail = {}, cause }: HookErrorOptions = {}) {
     const known: HttpErrorEntry = HTTP_ERRORS[code];
-    super(message ?? known.message, { cause });
+    // It is an answer, not a fault: nobody reads its stack, which costs more than all the rest of a refusal.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    super(message ?? known.message, cause === undefined ? undefined : { cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.status = known.status;
     this.code = code;
     this.headers = { ...known.headers, ...headers };

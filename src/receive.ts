@@ -66,7 +66,8 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     try {
       return await resolveRequest(request, { mappings, config, channels, run: sandbox.run, isEcho });
     } catch (error) {
-      if (error instanceof HookError) await record(request, error);
+      // A hook that does not exist is kept with the other rejections: a sender's typing error must not fill the journal.
+      if (error instanceof HookError && error.code !== "not_found") await record(request, error);
       throw error;
     }
   }

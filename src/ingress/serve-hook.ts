@@ -7,7 +7,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
 import type { RejectionLog } from "../operator/rejections.ts";
 import { createAuthRateLimit } from "./auth-rate-limit.ts";
-import { type BodyLimits, inflate, parseCodings, receiveBody, requireDeclaredSize } from "./body.ts";
+import { inflate, parseCodings, receiveBody, requireDeclaredSize } from "./body.ts";
 import { createBodyBudget, type Upload } from "./body-budget.ts";
 import type { Door, DoorRequest, Refusal, AnsweredHandshake, Verification, Verified } from "./door.ts";
 import type { Doors } from "./doors.ts";
@@ -71,11 +71,26 @@ export function createServeHook(options: HookOptions): ServeHook {
     const door = runId ? program.doors.anyToken : program.doors.find(hook);
     if (!runId && !door.methods.includes(exchange.method)) throw wrongMethod();
     const maxBytes = program.mappings.maxBodyBytes(hook ?? "", hooks.maxBodyBytes);
-    const upload = (rateLimit.isThrottled(exchange.client) ? throttled : unverified).open();
-    const doorRequest = toDoorRequest(exchange, hook, { maxBytes, timeoutMs: hooks.bodyTimeoutMs }, upload);
+    const limits = { maxBytes, timeoutMs: hooks.bodyTimeoutMs };
+    /** Set once a door reads the body to know its sender. */
+    let upload: Upload | undefined;
+    let isVerified = false;
+    let body: Promise<Buffer> | undefined;
+    const readBody = (): Promise<Buffer> => {
+      if (!isVerified) upload ??= (rateLimit.isThrottled(exchange.client) ? throttled : unverified).open();
+      return (body ??= receiveBody(exchange, limits, upload));
+    };
+    const doorRequest = toDoorRequest(exchange, hook, readBody);
     if (hooks.compat === "openclaw") doorRequest.headers = withOpenClawNames(exchange.headers);
 
-    const verified = await verify(door, doorRequest, exchange).finally(() => upload.release());
+    let verified: Admitted;
+    try {
+      const pending = verify(door, doorRequest, exchange);
+      verified = pending instanceof Promise ? await pending : pending;
+    } finally {
+      isVerified = true;
+      upload?.release();
+    }
     const { credential, deprecation } = verified;
     if (deprecation) telemetry.log.warn(deprecation.warning, { requestId: exchange.id, client: exchange.client });
     if (runId) return readRun(runId, credential);
@@ -87,9 +102,11 @@ export function createServeHook(options: HookOptions): ServeHook {
       requireDeclaredSize(exchange, maxBytes);
       const codings = parseCodings(exchange.headers);
       const parse = findParser(request.contentType);
-      request.rawBody = await inflate(await doorRequest.readBody(), codings, maxBytes);
+      const received = await readBody();
+      request.rawBody = codings.length === 0 ? received : await inflate(received, codings, maxBytes);
       const isEmpty = verified.allowsEmptyBody && request.rawBody.length === 0;
-      Object.assign(request, isEmpty ? { payload: {} } : await parse(request.rawBody));
+      const parsed = isEmpty ? { payload: {} } : parse(request.rawBody);
+      Object.assign(request, parsed instanceof Promise ? await parsed : parsed);
       if (verified.hideSecrets) hideSecrets(request, verified.hideSecrets);
     } catch (error) {
       if (error instanceof HookError) await refused?.(request, error);
@@ -102,28 +119,40 @@ export function createServeHook(options: HookOptions): ServeHook {
       request.credential = (await verify(latest.doors.find(hook), doorRequest, exchange)).credential;
     }
     rejections.succeed(credential);
-    const response = await receive(request).catch((error: unknown) => {
+    try {
+      const response = await receive(request);
+      return verified.accept === 200 && response.status < 300 ? toOk(response) : response;
+    } catch (error) {
       if (error instanceof HookError && error.code === "not_found") rejections.add(exchange, hook, error);
       throw error;
-    });
-    return verified.accept === 200 && response.status < 300 ? toOk(response) : response;
+    }
   };
 
-  async function verify(door: Door, request: DoorRequest, exchange: Exchange): Promise<Admitted> {
+  /** Most doors know at once: a promise for each request would be a waste. */
+  function verify(door: Door, request: DoorRequest, exchange: Exchange): Admitted | Promise<Admitted> {
+    const verification = door.verify(request);
+    if (!(verification instanceof Promise)) return admit(verification, request, exchange);
+    return verification.then(
+      (found) => admit(found, request, exchange),
+      (error: unknown) => {
+        const isRefused = error instanceof HookError && error.code !== "method_not_allowed";
+        throw isRefused ? rejections.add(exchange, request.hook, error) : error;
+      },
+    );
+  }
+
+  function admit(verification: Verification, request: DoorRequest, exchange: Exchange): Admitted {
     const { client, answerHeaders } = exchange;
-    const verification = await Promise.try(() => door.verify(request)).catch((error: unknown) => {
-      const isRefused = error instanceof HookError && error.code !== "method_not_allowed";
-      throw isRefused ? rejections.add(exchange, request.hook, error) : error;
-    });
-    Object.assign(answerHeaders, verification.deprecation?.headers);
+    if (verification.deprecation) Object.assign(answerHeaders, verification.deprecation.headers);
     if (!("refusal" in verification)) {
       if (!("handshake" in verification) || verification.isSigned) rateLimit.succeed(client);
       return verification;
     }
-    const error = new HookError("unauthorized", { message: verification.refusal });
-    rejections.add(exchange, request.hook, error, { ...verification, isThrottled: rateLimit.isThrottled(client) });
+    const { refusal: message, reason, sender, skewSeconds } = verification;
+    const details = { reason, sender, skewSeconds, isThrottled: rateLimit.isThrottled(client) };
+    rejections.add(exchange, request.hook, { code: "unauthorized", message }, details);
     rateLimit.fail(client);
-    throw error;
+    throw new HookError("unauthorized", { message });
   }
 
   async function answerHandshake(
@@ -143,11 +172,9 @@ function wrongMethod(): HookError {
   return new HookError("method_not_allowed", { headers: { Allow: "POST" } });
 }
 
-function toDoorRequest(exchange: Exchange, hook: string | undefined, limits: BodyLimits, upload: Upload): DoorRequest {
+function toDoorRequest(exchange: Exchange, hook: string | undefined, readBody: DoorRequest["readBody"]): DoorRequest {
   const { method, headers, rawHeaders, path, search } = exchange;
   const query = search === "" ? {} : Object.fromEntries(new URLSearchParams(search));
-  let body: Promise<Buffer> | undefined;
-  const readBody = (): Promise<Buffer> => (body ??= receiveBody(exchange, limits, upload));
   return { hook, method, headers, rawHeaders, query, path, search, receivedAt: Date.now(), readBody };
 }
 

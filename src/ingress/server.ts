@@ -81,16 +81,18 @@ export function createServer(options: IngressOptions): IngressServer {
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
     newest.set(req.socket, res);
     inFlight++;
-    res.once("close", leave);
+    res.on("close", leave);
     void respond(req, res);
   }
 
   async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const forwarded = req.headers["x-forwarded-for"];
+    const { path, search } = splitTarget(req.url ?? "");
     const exchange: Exchange = {
       id: createId(),
       method: req.method ?? "",
-      ...splitTarget(req.url ?? ""),
+      path,
+      search,
       malformed: findFlaw(req),
       headers: req.headers,
       rawHeaders: req.rawHeaders,
@@ -123,7 +125,7 @@ export function createServer(options: IngressOptions): IngressServer {
     }
   }
 
-  async function dispatch(exchange: Exchange): Promise<HttpResponse> {
+  function dispatch(exchange: Exchange): HttpResponse | Promise<HttpResponse> {
     // The process is up while it finishes its work: a supervisor that asks must not kill it.
     if (draining && exchange.path !== "/healthz") throw new HookError("draining");
     if (exchange.malformed) {
@@ -149,7 +151,7 @@ export function createServer(options: IngressOptions): IngressServer {
     }
   }
 
-  async function answerHook(exchange: Exchange): Promise<HttpResponse> {
+  function answerHook(exchange: Exchange): Promise<HttpResponse> {
     const program = current();
     const { enabled, path } = program.config.hooks;
     const route = enabled ? matchHook(exchange.path, path) : undefined;

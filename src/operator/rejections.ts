@@ -34,6 +34,8 @@ interface RefusedRequest {
   headers: IncomingHttpHeaders;
 }
 
+type RefusalError = Pick<HookError, "code" | "message">;
+
 interface RejectionDetails {
   reason?: string;
   /** The name of a sender whose signature is right but expired, and how far its time is after ours. */
@@ -45,7 +47,12 @@ interface RejectionDetails {
 
 export interface RejectionLog {
   /** Keeps a refused request; gives the error back. */
-  add(request: RefusedRequest, hook: string | undefined, error: HookError, details?: RejectionDetails): HookError;
+  add<E extends RefusalError>(
+    request: RefusedRequest,
+    hook: string | undefined,
+    error: E,
+    details?: RejectionDetails,
+  ): E;
   /** A request of this sender was accepted. */
   succeed(sender: string): void;
   /** Newest first. */
@@ -69,18 +76,21 @@ export function createRejectionLog(
 
   return {
     add(request, hook, error, details = {}) {
-      const rejection = toRejection(request, hook, error, details);
-      rejection.hint = clocks.fail(details.sender, details.skewSeconds);
-      const repeated = details.isThrottled ? countRepeated(request.client) : undefined;
-      if (!repeated) kept.push(rejection);
-      if (kept.length > MAX_REJECTIONS) kept.shift();
-      report(rejection);
-      changed(repeated ?? rejection);
+      const refusal = toRefusal(request, hook, error, details);
+      refusal.hint = clocks.fail(details.sender, details.skewSeconds);
+      report(refusal);
+      changed((details.isThrottled && countRepeated(request.client)) || keep(toRejection(refusal, request)));
       return error;
     },
     succeed: clocks.succeed,
     list: (limit) => kept.slice(-limit).toReversed(),
   };
+
+  function keep(rejection: Rejection): Rejection {
+    kept.push(rejection);
+    if (kept.length > MAX_REJECTIONS) kept.shift();
+    return rejection;
+  }
 
   /** A client that is refused again and again must not push out all others. */
   function countRepeated(client: string): Rejection | undefined {
@@ -89,14 +99,14 @@ export function createRejectionLog(
     return last;
   }
 
-  function report(rejection: Rejection): void {
-    const { reason } = rejection;
+  function report(refusal: Reported): void {
+    const { reason } = refusal;
     const count = counts.get(reason);
-    if (count === undefined) write(rejection, 1);
+    if (count === undefined) write(refusal, 1);
     else counts.set(reason, count + 1);
   }
 
-  function write({ reason, hook, client, hint }: Rejection, count: number): void {
+  function write({ reason, hook, client, hint }: Reported, count: number): void {
     const fields = { reason, count, hook, client, hint };
     // Someone who follows the requests sees each of them, but no hint.
     if (hint === undefined) telemetry.step("warn", "requests refused", fields);
@@ -111,21 +121,25 @@ export function createRejectionLog(
   }
 }
 
-function toRejection(
-  { id, method, client, headers }: RefusedRequest,
+/** What is known of every refusal, also of one that is only counted. */
+type Reported = Pick<Rejection, "hook" | "reason" | "message" | "hint" | "client">;
+
+function toRefusal(
+  { client }: RefusedRequest,
   hook: string | undefined,
-  error: HookError,
-  { reason }: RejectionDetails,
-): Rejection {
+  { code, message }: RefusalError,
+  { reason = code === "not_found" ? "no_such_hook" : code }: RejectionDetails,
+): Reported {
+  return { hook: hook && cutText(hook, MAX_NAME_LENGTH), reason, message, client };
+}
+
+function toRejection(refusal: Reported, { id, method, headers }: RefusedRequest): Rejection {
   const size = headers["content-length"];
   return {
     id,
     at: Date.now(),
-    hook: hook && cutText(hook, MAX_NAME_LENGTH),
     method,
-    reason: reason ?? (error.code === "not_found" ? "no_such_hook" : error.code),
-    message: error.message,
-    client,
+    ...refusal,
     headers: Object.keys(headers)
       .slice(0, MAX_HEADERS)
       .map((name) => cutText(name, MAX_NAME_LENGTH)),
