@@ -162,8 +162,19 @@ async function resolveItem(item: Item, job: Job): Promise<ResolvedItem> {
  */
 function createContext(request: HookRequest, { payload, each }: Item): object {
   const { headers, query, path, method } = request;
-  const now = new Date(request.receivedAt).toISOString();
-  return { ...(isObject(payload) && payload), payload, headers, query, path, method, now, ...each };
+  return {
+    ...(isObject(payload) && payload),
+    payload,
+    headers,
+    query,
+    path,
+    method,
+    // Few templates read it, and writing it is slow.
+    get now() {
+      return new Date(request.receivedAt).toISOString();
+    },
+    ...each,
+  };
 }
 
 function toTransformCall(base: FilledDraft, { payload, each }: Item, request: HookRequest): TransformCall {

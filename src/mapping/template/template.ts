@@ -1,7 +1,8 @@
 import Handlebars from "handlebars";
 import { HookError } from "../../errors.ts";
 import { readOwn, toText } from "../../shared/json.ts";
-import { HELPERS } from "./helpers.ts";
+import { type Helper, HELPERS } from "./helpers.ts";
+import { type Actions, compilePlain } from "./plain.ts";
 import { isStatic, prepareSyntax, TemplateError, TEXT_HELPER } from "./syntax.ts";
 
 export interface Template {
@@ -46,6 +47,11 @@ export function createBudget(bodyBytes = 0): Budget {
 let budget = createBudget();
 let values = { total: 0, blank: 0, missing: 0 };
 
+const ACTIONS: Actions = {
+  toShown: (value) => metered(counted(value)),
+  findHelper: (name) => (Object.hasOwn(HELPERS, name) && HELPERS[name] ? createCall(HELPERS[name]) : undefined),
+};
+
 const handlebars = createHandlebars();
 
 const COMPILE_OPTIONS = {
@@ -73,7 +79,7 @@ export function compileTemplate(source: string): Template {
 }
 
 function compileProgram(program: hbs.AST.Program): Template["render"] {
-  const render = handlebars.compile<object>(program, COMPILE_OPTIONS);
+  const render = compilePlain(program, ACTIONS) ?? handlebars.compile<object>(program, COMPILE_OPTIONS);
   return (context, limit = createBudget()) => {
     budget = limit;
     return render(context, RENDER_OPTIONS);
@@ -94,12 +100,11 @@ function createRenderKey(render: Template["render"], fields: Template["fields"])
 function createHandlebars(): typeof Handlebars {
   const instance = Handlebars.create();
   instance.unregisterHelper("log");
-  instance.registerHelper(TEXT_HELPER, (value: unknown) => metered(counted(value)));
-  for (const [name, { run, readsText, showsMissing }] of Object.entries(HELPERS)) {
-    instance.registerHelper(name, (first: unknown, ...rest: unknown[]) => {
-      if (showsMissing && isMissing(first)) values.missing += 1;
-      return metered(run(readsText ? readText(first) : first, ...rest.slice(0, -1)));
-    });
+  instance.registerHelper(TEXT_HELPER, ACTIONS.toShown);
+  for (const [name, helper] of Object.entries(HELPERS)) {
+    const call = createCall(helper);
+    // The last argument is Handlebars' own.
+    instance.registerHelper(name, (...values: unknown[]) => call(...values.slice(0, -1)));
   }
   instance.registerHelper("lookup", lookup);
   const { each } = instance.helpers;
@@ -111,6 +116,13 @@ function createHandlebars(): typeof Handlebars {
     return each?.call(this, list, { ...options, fn });
   });
   return instance;
+}
+
+function createCall({ run, readsText, showsMissing }: Helper): (...values: unknown[]) => unknown {
+  return (first, ...rest) => {
+    if (showsMissing && isMissing(first)) values.missing += 1;
+    return metered(run(readsText ? readText(first) : first, ...rest));
+  };
 }
 
 function metered<Value>(value: Value): Value {
