@@ -142,9 +142,9 @@ async function resolveItem(item: Item, job: Job): Promise<ResolvedItem> {
   const base = fillDraft({ ...renderDraft(mapping, context, budget), sessionKey }, request.hook);
   const drafts = bundle
     ? await transformDraft(base, { run, bundle, input: toTransformCall(base, item, request), channelNames, log })
-    : [base];
+    : undefined;
   const terms = { ...toTerms(base, job), ownSession: keys.session?.incomplete };
-  const filled = drafts.map((draft) => fillDraft(draft, request.hook));
+  const filled = drafts?.map((draft) => fillDraft(draft, request.hook)) ?? [base];
   const actions = filled.map((draft) => toAction(draft, terms));
   const reason = actions.length > 0 ? undefined : "the transform gave no action";
   const turns = filled.filter(({ kind }) => kind === "agent");

@@ -63,11 +63,21 @@ const PARAMETER = /(?<=[?&;#])([^=&?#;\s"'<>,]+)=([^&#;\s"'<>,]+)/g;
 /** `user:password@` before the host of an address. */
 const USER_INFO = /(?<=:\/\/)[^\s/?#@]+(?=@)/g;
 
-/** Replaces the values whose names look like secrets, and the secrets in addresses such as a `referer`. */
+/**
+ * A copy without the values whose names look like secrets, and without the secrets in addresses such as a `referer`; the same
+ * object if there are none.
+ */
 export function redact(values: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [name, isSecretName(name) ? REDACTED : redactAddress(value)]),
-  );
+  for (const name in values) {
+    const value = values[name] ?? "";
+    if (redactValue(name, value) === value) continue;
+    return Object.fromEntries(Object.entries(values).map(([key, text]) => [key, redactValue(key, text)]));
+  }
+  return values;
+}
+
+function redactValue(name: string, value: string): string {
+  return isSecretName(name) ? REDACTED : redactAddress(value);
 }
 
 /** The same names come with every request, and the expressions are slow. */
