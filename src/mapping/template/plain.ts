@@ -14,10 +14,7 @@ type Read = (context: object) => unknown;
  * Compiles a prepared template that has only text, fields and helpers. Most have nothing else, and for each render Handlebars
  * sets up a runtime that costs more than all the rest. undefined: the template has blocks.
  */
-export function compilePlain(
-  program: hbs.AST.Program,
-  actions: Actions,
-): ((context: object) => string) | undefined {
+export function compilePlain(program: hbs.AST.Program, actions: Actions): ((context: object) => string) | undefined {
   const parts = program.body.map((statement) => compileStatement(statement, actions));
   if (!parts.every((part) => part !== undefined)) return undefined;
   return function render(context) {
