@@ -104,7 +104,7 @@ function createHandlebars(): typeof Handlebars {
   for (const [name, helper] of Object.entries(HELPERS)) {
     const call = createCall(helper);
     // The last argument is Handlebars' own.
-    instance.registerHelper(name, (...values: unknown[]) => call(...values.slice(0, -1)));
+    instance.registerHelper(name, (...given: unknown[]) => call(...given.slice(0, -1)));
   }
   instance.registerHelper("lookup", lookup);
   const { each } = instance.helpers;
