@@ -89,7 +89,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     },
   });
   const rejections = createRejectionLog(telemetry, (rejection) =>
-    stream.publish("rejection", rejection.id, toView(rejection)),
+    stream.publish("rejection", rejection.id, () => toView(rejection)),
   );
   const { receive, replay, record, recordHandshake } = createReceiver({
     current,
@@ -176,11 +176,11 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   }
 
   function showReload(): void {
-    stream.publish("reload", "", toProgramView(current(), programs.lastFailure()));
+    stream.publish("reload", "", () => toProgramView(current(), programs.lastFailure()));
   }
 
   function showMailbox(mailbox: MailStatus): void {
-    stream.publish("mailbox", mailbox.name, toMailView(mailbox));
+    stream.publish("mailbox", mailbox.name, () => toMailView(mailbox));
   }
 
   /** A failed start must not leave a sandbox process behind. */

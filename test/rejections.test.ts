@@ -48,6 +48,7 @@ test("refused requests are listed, newest first, without bodies and header value
     ["github", "missing"],
   ]);
   expect(rejections[2]).toEqual({
+    id: expect.any(String),
     at: expect.stringMatching(/^\d{4}-.*Z$/),
     hook: "github",
     method: "POST",

@@ -12,7 +12,7 @@ test("a client that is a megabyte behind gets no more until it reads, and then a
   let seen = "";
   quick.on("data", (text: string) => void (seen += text));
   const publish = async (key: string): Promise<void> => {
-    stream.publish("rejection", key, { key, text: "x".repeat(400_000) });
+    stream.publish("rejection", key, () => ({ key, text: "x".repeat(400_000) }));
     await expect.poll(() => seen.includes(`"key":"${key}"`)).toBe(true);
   };
   for (const key of ["1", "2", "3", "4", "5"]) await publish(key);
@@ -23,7 +23,7 @@ test("a client that is a megabyte behind gets no more until it reads, and then a
   await expect
     .poll(() => late.match(/^event: .*/gm))
     .toEqual(["ready", "rejection", "rejection", "rejection", "gap"].map((name) => `event: ${name}`));
-  stream.publish("rejection", "6", { key: "6" });
+  stream.publish("rejection", "6", () => ({ key: "6" }));
   await expect.poll(() => late).toContain('"key":"6"');
   expect(late).not.toContain('"key":"5"');
   stream.close();

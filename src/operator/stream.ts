@@ -39,8 +39,8 @@ interface StreamRequest {
 export interface LiveStream {
   /** A stream of server-sent events. Throws a 503 when there are too many. */
   open(request: StreamRequest): Readable;
-  /** Sends something that is not in the journal. A later one with the same key replaces it. */
-  publish(name: Extract<MessageName, "rejection" | "reload" | "mailbox">, key: string, data: object): void;
+  /** Sends something that is not in the journal, if anybody listens. A later one with the same key replaces it. */
+  publish(name: Extract<MessageName, "rejection" | "reload" | "mailbox">, key: string, read: () => object): void;
   /** Ends all streams. */
   close(): void;
 }
@@ -79,8 +79,8 @@ export function createLiveStream({ journal, log }: LiveStreamOptions): LiveStrea
       clients.add(client);
       return client.stream;
     },
-    publish(name, key, data) {
-      if (unwatch) add(`${name}:${key}`, { name, data });
+    publish(name, key, read) {
+      if (unwatch) add(`${name}:${key}`, { name, data: read() });
     },
     close() {
       closed = true;
