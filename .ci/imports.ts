@@ -30,7 +30,7 @@ const ALLOWED: Record<string, string[]> = {
   "plugin.ts": [],
   "embedding.ts": [],
   shared: ["errors.ts"],
-  telemetry: [],
+  telemetry: ["errors.ts"],
   config: ["types.ts", "errors.ts", "shared", "agents", "channels", "mail", "providers"],
   ...Object.fromEntries(STEPS.map((step) => [step, GROUND])),
   actions: [...GROUND, "boundary", "mapping"],

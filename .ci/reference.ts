@@ -187,7 +187,7 @@ function writeErrors(): string {
 function writeCli(): string {
   const stream = Object.assign(new PassThrough(), { columns: 100 });
   const io = { cwd: root, env: { NO_COLOR: "1" }, stdin: new PassThrough(), stdout: stream, stderr: stream };
-  const program = createProgram({ ...io, exitCode: 0, stopSignal: () => new AbortController().signal });
+  const program = createProgram({ ...io, exitCode: 0, stopSignal: () => new AbortController().signal, interrupt() {} });
   return join("# CLI", NOTE, ...leavesOf(program).map(writeCommand));
 }
 

@@ -30,6 +30,7 @@ import { createReceiver } from "./receive.ts";
 import { createRunResults } from "./run-results.ts";
 import { createTelemetry, type RequestFollower } from "./telemetry/telemetry.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
+import type { HttpResponse } from "./types.ts";
 
 /** How long `close` waits for turns and deliveries in flight, in milliseconds; the rest runs again after the next start. */
 export const CLOSE_MS = 30_000;
@@ -44,6 +45,8 @@ export interface HooklineService extends Hookline {
   program(): Program;
   /** What was received, and what has become of it so far; undefined if unknown. */
   event(id: string): Promise<EventTimeline | undefined>;
+  /** Runs an event again as a new one, and gives the answer that its sender would get; undefined if it is unknown. */
+  replay(id: string): Promise<HttpResponse | undefined>;
 }
 
 /** Wires the steps together. Throws a `ConfigError` with all problems that keep the service from starting. */
@@ -68,7 +71,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       showReload();
     },
     refused: showReload,
-    log,
+    telemetry,
   });
   const current = programs.current;
   const dispatcher = createDispatcher({
@@ -145,6 +148,10 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     async event(id) {
       const event = await journal.getEvent(id);
       return event && toEventTimeline(event, findParser);
+    },
+    async replay(id) {
+      const event = await journal.getEvent(id);
+      return event && replay(event);
     },
     inFlight() {
       const { runningRuns, runningHeartbeat, runningDeliveries } = dispatcher.status();

@@ -189,7 +189,7 @@ async function runCommand(request: IncomingMessage, response: ServerResponse, se
       },
     });
   const io = { cwd, env, stdin: Readable.from([]), stdout: toOutput(1), stderr: toOutput(2), exitCode: 0 };
-  const code = await runCli(args, { ...io, stopSignal: () => stop.signal });
+  const code = await runCli(args, { ...io, stopSignal: () => stop.signal, interrupt: () => stop.abort() });
   response.end(`=${code}\n`);
 }
 

@@ -51,23 +51,23 @@ test.each<[string, string, unknown, RegExp]>([
     "an agent turn ends in its reply",
     "ci",
     { job: "lint" },
-    /ci → builds → reply: \[echo: .*\] lint failed · not sent \(no channel is configured: set channels\) \d+ ms\n +log: checking lint\n/,
+    /ci → builds → turn \d+ ms → not sent \(no channel is configured: set channels\) {2}\d+ ms\n +\[echo: .*\] lint failed\n +log: checking lint\n/,
   ],
   [
     "a skipped request",
     "ci",
     { job: "skip" },
-    /ci → builds → skipped: the transform gave no action \d+ ms\n +log: checking skip\n/,
+    /ci → builds → skipped: the transform gave no action {1,2}\d+ ms\n +log: checking skip\n/,
   ],
-  ["a wake", "wake", { text: "x", mode: "next-heartbeat" }, /wake → wake \(next-heartbeat\) \d+ ms\n/],
+  ["a wake", "wake", { text: "x", mode: "next-heartbeat" }, /wake → wake \(next-heartbeat\) {1,2}\d+ ms\n/],
   [
     "a transform that throws, with its log, its place and the command that shows more",
     "ci",
     {},
-    /ci → builds → 500 transform_failed: .* \d+ ms\n +log: checking undefined\n +Error: the payload has no job\n +at .*ci\.ts:3:27.*\n[^]*? webhooks events show \S{36}\n/,
+    /ci → builds → 500 transform_failed: .* {1,2}\d+ ms\n +log: checking undefined\n +Error: the payload has no job\n +at .*ci\.ts:3:27.*\n[^]*? webhooks events show \S{36}\n/,
   ],
-  ["a refused payload", "wake", {}, /wake → 400 invalid_payload: .*text is required.* \d+ ms\n/],
-  ["an unknown hook", "nope", {}, /nope → 404 not_found: .* \d+ ms\n/],
+  ["a refused payload", "wake", {}, /wake → 400 invalid_payload: .*text is required.* {1,2}\d+ ms\n/],
+  ["an unknown hook", "nope", {}, /nope → 404 not_found: .* {1,2}\d+ ms\n/],
 ])("%s", async (_, hook, payload, line) => {
   await client.post(hook, payload);
   await expect.poll(() => terminal.shown()).toMatch(line);
@@ -75,9 +75,11 @@ test.each<[string, string, unknown, RegExp]>([
 
 test("a wrong token, and a path that is no hook", async () => {
   await fetch(`${url}/hooks/ci`, { method: "POST", body: "{}", headers: { authorization: "Bearer wrong" } });
-  await expect.poll(() => terminal.shown()).toMatch(/POST \/hooks\/ci → 401 unauthorized: .* \d+ ms\n/);
+  await expect.poll(() => terminal.shown()).toMatch(/POST \/hooks\/ci → 401 unauthorized: .* {1,2}\d+ ms\n/);
   await fetch(`${url}/hook/ci\u202e`, { method: "POST", body: "{}" });
-  await expect.poll(() => terminal.shown()).toMatch(/POST \/hook\/ci%E2%80%AE → 404 not_found: Not found\. \d+ ms\n/);
+  await expect
+    .poll(() => terminal.shown())
+    .toMatch(/POST \/hook\/ci%E2%80%AE → 404 not_found: Not found\. {1,2}\d+ ms\n/);
 });
 
 test("a replay, and the answer to a known idempotency key", async () => {
@@ -90,12 +92,12 @@ test("a replay, and the answer to a known idempotency key", async () => {
     method: "POST",
     headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
   });
-  await expect.poll(() => terminal.shown()).toMatch(/replay of ci → builds → reply: .*once failed/);
+  await expect.poll(() => terminal.shown()).toMatch(/replay of ci → builds → turn .*\n +.*once failed/);
 });
 
-test("each request is one line, and no text of a payload can write to the terminal", async () => {
+test("each request is shown once, and no text of a payload can write to the terminal", async () => {
   await client.post("agent", { message: "\u001b[2J first\nsecond" });
-  await expect.poll(() => terminal.shown()).toMatch(/agent → reply: .* first second · not sent/);
+  await expect.poll(() => terminal.shown()).toMatch(/agent → turn .* → not sent .*\n +.* first\n +second\n/);
   expect(terminal.shown()).toContain("\\u001b[2J");
   expect(terminal.shown().match(/lint failed/g)).toHaveLength(1);
 });

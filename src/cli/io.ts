@@ -6,13 +6,15 @@ export interface CliIo {
   /** Where the person is: relative paths on the command line start here. */
   cwd: string;
   env: NodeJS.ProcessEnv;
-  stdin: Readable & { isTTY?: boolean };
+  stdin: Readable & { isTTY?: boolean; setRawMode?(isRaw: boolean): unknown };
   stdout: CliOutput;
   stderr: CliOutput;
   /** A command that fails without an error to show sets it to 1. */
   exitCode: number;
   /** After this call, SIGTERM and SIGINT abort the signal instead of ending the process; one more, a second later, ends it at once. */
   stopSignal(): AbortSignal;
+  /** Has the effect of a Ctrl-C, which a terminal in raw mode sends as a character. */
+  interrupt(): void;
 }
 
 type CliOutput = Writable & { isTTY?: boolean; columns?: number; hasColors?(env: object): boolean };

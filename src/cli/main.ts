@@ -10,6 +10,7 @@ import { addInit } from "./commands/init.ts";
 import { addPresets } from "./commands/presets.ts";
 import { addRejections } from "./reading/rejections.ts";
 import { addSend } from "./commands/send.ts";
+import { addDev } from "./live/dev.ts";
 import { addServe } from "./live/serve.ts";
 import { addSessions } from "./reading/sessions.ts";
 import { addSpend } from "./reading/spend.ts";
@@ -38,6 +39,7 @@ export async function runCli(args: string[], io: CliIo): Promise<number> {
 export function createProgram(io: CliIo): Command {
   const program = createCommand(io);
   addInit(program, io);
+  addDev(program, io);
   addServe(program, io);
   addCheck(program, io);
   addTry(program, io);

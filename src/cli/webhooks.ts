@@ -29,7 +29,7 @@ if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
     for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, onSignal);
     return stop.signal;
   };
-  const io = { cwd, env, stdin, stdout, stderr, exitCode: 0, stopSignal };
+  const io = { cwd, env, stdin, stdout, stderr, exitCode: 0, stopSignal, interrupt: onSignal };
   process.exitCode = await runCli(process.argv.slice(2), io);
   // A stopped command has closed what it opened: nothing is left to wait for.
   if (stop.signal.aborted) process.exit();

@@ -215,7 +215,9 @@ export function findConfigFile(options: { flag?: string; env: NodeJS.ProcessEnv;
   const found = FILE_NAMES.map((name) => path.join(cwd, name)).find(isFile);
   if (found !== undefined) return found;
   const message = `No configuration found: looked for ${FILE_NAMES.join(", ")} in ${cwd}.`;
-  throw new ConfigError([{ message: `${message} Name one with --config or WEBHOOKS_CONFIG.` }]);
+  throw new ConfigError([
+    { message: `${message} \`webhooks init\` writes one; --config or WEBHOOKS_CONFIG names another.` },
+  ]);
 }
 
 function requireFile(file: string, named: string): string {

@@ -1,4 +1,5 @@
 import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { ChannelDriver } from "../channels/driver.ts";
 import { byPlace, type ReadConfig } from "../config/load.ts";
 import type { Drivers } from "../config/plugins.ts";
@@ -66,7 +67,10 @@ export async function buildProgram({ generation, load, runner, log = silentLog }
     .filter(
       ({ file, key = "" }) => !read.problems.some((known) => known.file === file && isWithin(known.key ?? "", key)),
     );
-  const problems = [...read.problems, ...found, ...others];
+  // The mappings of a preset can have the same one.
+  const problems = [...read.problems, ...found, ...others].filter(
+    (problem, index, all) => all.findIndex((other) => isDeepStrictEqual(other, problem)) === index,
+  );
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)));
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { silentLog } from "../telemetry/log.ts";
+import { silentTelemetry } from "../telemetry/telemetry.ts";
 import type { Program } from "./build.ts";
 import { createReloader } from "./reload.ts";
 
@@ -13,7 +13,7 @@ test("close does not wait for a build, and a program that is complete later is n
     watch: false,
     replaced,
     refused() {},
-    log: silentLog,
+    telemetry: silentTelemetry,
   });
   const reload = reloader.reload();
   await reloader.close();

@@ -2,7 +2,7 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { ResolvedConfig } from "../config/types.ts";
 import { ConfigError, type ConfigProblem, toSentence } from "../errors.ts";
-import type { Log } from "../telemetry/log.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import { stopEsbuild } from "../transforms/esbuild.ts";
 import type { Program } from "./build.ts";
 import { createWatcher } from "./watch.ts";
@@ -32,14 +32,15 @@ export interface ReloaderOptions {
   /** Called with each program that was swapped in, and with why another was not. */
   replaced(program: Program): void;
   refused(failure: ReloadFailure): void;
-  log: Log;
+  telemetry: Pick<Telemetry, "log" | "reloaded">;
 }
 
 /** How many changed files the log names. */
 const MAX_NAMED = 3;
 
 /** Keeps one immutable program in use, and replaces it as a whole. */
-export function createReloader({ first, build, watch, replaced, refused, log }: ReloaderOptions): Reloader {
+export function createReloader({ first, build, watch, replaced, refused, telemetry }: ReloaderOptions): Reloader {
+  const { log } = telemetry;
   let program = first;
   let failure: ReloadFailure | undefined;
   let readAt = first.readAt;
@@ -85,16 +86,14 @@ export function createReloader({ first, build, watch, replaced, refused, log }: 
       program = { ...next, warnings: [...next.warnings, ...findRestartRequired(first.config, next.config)] };
       failure = undefined;
       watcher?.follow(program.files);
-      log.info("reloaded", { generation: program.generation, changed, ms: Date.now() - readAt });
+      telemetry.reloaded({ generation: program.generation, changed, ms: Date.now() - readAt, problems: [] });
       logWarnings(program);
       replaced(program);
     } catch (error) {
       if (closed) throw error;
       const problems = error instanceof ConfigError ? error.problems : [{ message: String(error) }];
       failure = { at: Date.now(), problems };
-      for (const problem of problems) {
-        log.error("reload refused", { problem: toSentence(problem), excerpt: problem.excerpt });
-      }
+      telemetry.reloaded({ generation: program.generation, changed, ms: Date.now() - readAt, problems });
       refused(failure);
       throw error;
     }

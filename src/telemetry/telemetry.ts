@@ -1,3 +1,4 @@
+import { type ConfigProblem, toSentence } from "../errors.ts";
 import { createLog, type Log, type LogFields, type LogLevel, type LogOutput, silentLog } from "./log.ts";
 
 /** Everything the service reports about itself. Names and fields carry ids, names and sizes, never content. */
@@ -5,6 +6,8 @@ export interface Telemetry {
   log: Log;
   /** Reports a step of what a request led to, once it is recorded. It is logged, unless `follower` shows it instead. */
   step(level: "info" | "warn" | "error", message: string, fields: LogFields): void;
+  /** Reports that the service has tried to replace what it serves. It is logged, unless `follower` shows it instead. */
+  reloaded(reload: Reload): void;
   follower?: RequestFollower;
   /** Adds to a counter. */
   count(name: string, fields?: LogFields, by?: number): void;
@@ -18,8 +21,20 @@ export interface RequestFollower {
   answered(request: AnsweredRequest): void;
   /** Something became of an event. */
   changed(eventId: string): void;
+  /** The service serves a new configuration, or keeps the one before because of problems. */
+  reloaded(reload: Reload): void;
   /** Shows what is left, before the journal closes. */
   close(): Promise<void>;
+}
+
+export interface Reload {
+  /** Of the configuration that is served now. */
+  generation: number;
+  /** The files that had changed, relative to the configuration's folder; undefined: none is known. */
+  changed: string | undefined;
+  ms: number;
+  /** Empty: it succeeded. */
+  problems: ConfigProblem[];
 }
 
 export interface AnsweredRequest {
@@ -51,6 +66,10 @@ export function createTelemetry(level: LogLevel, options: TelemetryOptions = {})
       // Otherwise the terminal would show it twice.
       if (!output.isTTY) telemetry.step(stepLevel, message, fields);
     },
+    reloaded(reload) {
+      follower.reloaded(reload);
+      if (!output.isTTY) telemetry.reloaded(reload);
+    },
   };
 }
 
@@ -59,6 +78,12 @@ export function withLog(log: Log): Telemetry {
   return {
     log,
     step: (level, message, fields) => log[level](message, fields),
+    reloaded({ generation, changed, ms, problems }) {
+      if (problems.length === 0) log.info("reloaded", { generation, changed, ms });
+      for (const problem of problems) {
+        log.error("reload refused", { problem: toSentence(problem), excerpt: problem.excerpt });
+      }
+    },
     count() {},
     span: (_name, _fields, work) => work(),
   };

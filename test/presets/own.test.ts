@@ -165,3 +165,20 @@ describe("webhooks presets copy", () => {
     expect(read("webhooks.json5")).toBe(text);
   });
 });
+
+test("a transform of one's own decides on top of what a preset gives, and stays when the preset is copied", async () => {
+  const use = { use: "github", with: { secret: "a-secret-of-github-0123456789", transform: { module: "triage.ts" } } };
+  write("webhooks.json5", `{ ${TOKENS}\n hooks: { enabled: true, ${HOOK_TOKEN}, presets: [${JSON.stringify(use)}] } }`);
+  const { stderr } = await webhooks("check");
+  // Once, although eleven mappings of the preset have it.
+  expect(stderr.match(/hooks\.presets\[0\]\.with\.transform: /g)).toHaveLength(1);
+
+  const code = "({ payload, base }) => (payload.number === 42 ? { message: `Mine. ${base.message}` } : undefined)";
+  write("transforms/triage.ts", `export default ${code};\n`);
+  const sample = path.join(import.meta.dirname, "../../presets/github/samples/pull-request-opened.json");
+  const tryIt = () => webhooks("try", "github", sample, "--header", "x-github-event:pull_request");
+  const actions = [{ kind: "agent", message: expect.stringMatching(/^Mine\. GitHub: pull request opened by ann/) }];
+  expect(JSON.parse((await tryIt()).stdout)).toMatchObject({ actions });
+  expect(await webhooks("presets", "copy", "github")).toMatchObject({ code: 0 });
+  expect(JSON.parse((await tryIt()).stdout)).toMatchObject({ actions });
+});

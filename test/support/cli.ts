@@ -61,6 +61,7 @@ export function createTestIo(
     stderr,
     exitCode: 0,
     stopSignal: () => stopping.signal,
+    interrupt: () => stopping.abort(),
   };
   return { io, stdout: stdout.text, stderr: stderr.text, stop: () => stopping.abort() };
 }

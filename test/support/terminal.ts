@@ -13,8 +13,12 @@ const entry = path.join(import.meta.dirname, "../../src/cli/webhooks.ts");
 export interface Terminal {
   /** Waits for a question, then types. */
   answer(question: string, keys: string): Promise<void>;
+  /** Types without waiting. */
+  type(keys: string): void;
   /** Everything the terminal has shown, without colours and cursor moves. */
   shown(): string;
+  /** The same as it was sent. */
+  raw(): string;
   /** Waits for the end, and returns the exit code. */
   end(): Promise<number>;
 }
@@ -24,10 +28,14 @@ export const DOWN = "\u001b[B";
 export const INTERRUPT = "\u0003";
 
 /** Runs `webhooks` in this process, on streams that look like a terminal. */
-export function openTerminal(folder: string, args: string[]): Terminal & { stop(): void } {
+export function openTerminal(
+  folder: string,
+  args: string[],
+  env: Record<string, string> = {},
+): Terminal & { stop(): void } {
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} });
   const stdout = Object.assign(new PassThrough({ encoding: "utf8" }), { isTTY: true, columns: 200, rows: 50 });
-  const { io, stop } = createTestIo(folder);
+  const { io, stop } = createTestIo(folder, { env });
   const ended = runCli(args, { ...io, stdin, stdout, stderr: stdout });
   return { ...createTerminal(stdout, stdin, ended), stop };
 }
@@ -57,6 +65,8 @@ function createTerminal(screen: Readable, keyboard: Writable, ended: Promise<num
       seen = output.indexOf(question, seen) + question.length;
       keyboard.write(keys);
     },
+    type: (keys) => void keyboard.write(keys),
+    raw: () => output,
     shown: () => stripVTControlCharacters(output),
     end: () => ended,
   };

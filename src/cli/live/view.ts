@@ -1,8 +1,10 @@
+import { toSentence } from "../../errors.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import type { AnsweredRequest, RequestFollower } from "../../telemetry/telemetry.ts";
-import { formatCount, formatLog } from "../format.ts";
+import type { AnsweredRequest, Reload, RequestFollower } from "../../telemetry/telemetry.ts";
+import { formatCount, formatDuration, formatLog } from "../format.ts";
 import { type CliIo, print, style } from "../io.ts";
+import { describeError, describeOutcome, firstWords } from "../outcome.ts";
 
 /** A turn that takes longer is announced before it ends. */
 const SLOW_MS = 1000;
@@ -13,23 +15,42 @@ const GATHER_MS = 50;
 /** How many requests the view remembers, and how many may wait to be shown. */
 const MAX_REQUESTS = 1000;
 
-/** How many characters of a reply or an error are shown. */
-const MAX_WORDS = 80;
+/** How much of a reply is shown. */
+const MAX_REPLY_LINES = 6;
+const MAX_REPLY_LINE = 160;
 
-/** Prints one line for each request, once it is known what became of it; errors and transform logs below it. */
-export function createLiveView(io: CliIo, read: (id: string) => Promise<EventTimeline | undefined>): RequestFollower {
+export interface LiveViewOptions {
+  io: CliIo;
+  /** What has become of an event so far; undefined if there is none. */
+  read(id: string): Promise<EventTimeline | undefined>;
+  /** Prints one JSON object for each change instead of lines. */
+  json?: boolean;
+  /** Whether to show it. Default: everything. */
+  isWanted?(event: EventTimeline | undefined, answer: AnsweredRequest | undefined): boolean;
+}
+
+export interface LiveView extends RequestFollower {
+  /** The id of the latest event that was shown. */
+  latest(): string | undefined;
+}
+
+/** Prints a line for each request, once it is known what became of it; its reply, errors and transform logs below it. */
+export function createLiveView({ io, read, json = false, isWanted = () => true }: LiveViewOptions): LiveView {
   const answers = new Map<string, AnsweredRequest>();
   const shown = new Map<string, string>();
   /** By id: whether the request is slow, so that it is shown while it is running. */
   let waiting = new Map<string, boolean>();
   let omitted = 0;
   let timer: NodeJS.Timeout | undefined;
+  let latest: string | undefined;
   return {
     answered(request) {
       remember(answers, request.id, request);
       enqueue(request.id, false);
     },
     changed: (id) => enqueue(id, false),
+    reloaded: (reload) => print(io, ...(json ? [JSON.stringify({ reload })] : describeReload(reload))),
+    latest: () => latest,
     close: showWaiting,
   };
 
@@ -59,11 +80,16 @@ export function createLiveView(io: CliIo, read: (id: string) => Promise<EventTim
     }
     // The answer follows its commit. A replay has none here.
     if (event?.runs.length === 0 && !answer && !event.replayOf) return;
-    const outcome = event ? describeEvent(event, answer) : answer && describeAnswer(answer);
-    if (!outcome || shown.get(id) === outcome[0]) return;
-    remember(shown, id, outcome[0]);
-    const durationMs = (event && turnMs(event)) ?? answer?.durationMs;
-    print(io, ...toLines(outcome, inProgress ? undefined : durationMs));
+    if (!event && !answer) return;
+    if (!isWanted(event, answer)) return;
+    const lines = event ? describeEvent(event, answer) : describeAnswer(answer);
+    const [line = ""] = lines;
+    if (shown.get(id) === line) return;
+    remember(shown, id, line);
+    if (event) latest = id;
+    if (json) return print(io, JSON.stringify(toRecord(event, answer)));
+    const durationMs = inProgress ? undefined : ((event && turnMs(event)) ?? answer?.durationMs);
+    print(io, ...toLines(lines, durationMs));
   }
 }
 
@@ -73,31 +99,36 @@ function remember<Value>(map: Map<string, Value>, id: string, value: Value): voi
   if (map.size > MAX_REQUESTS && oldest !== undefined) map.delete(oldest);
 }
 
-/** The line, and what is printed below it. */
-type Outcome = [line: string, ...details: string[]];
+/** The event without its payload, or the refused request. */
+function toRecord(event: EventTimeline | undefined, answer: AnsweredRequest | undefined): object {
+  if (!event) return { ...answer };
+  const { request: _request, entries: _entries, ...record } = event;
+  return { ...record, answer: answer && { status: answer.status, durationMs: answer.durationMs } };
+}
 
 /** Nothing to say yet: it may end in a moment. A failed attempt is something to say. */
 function isInProgress({ status, runs, deliveries }: EventTimeline): boolean {
   return status === "accepted" && [...runs, ...deliveries].every(({ error }) => error === undefined);
 }
 
-function describeAnswer({ method, path, status, error }: AnsweredRequest): Outcome {
-  const request = `${method} ${toPrintable(path)}`;
-  if (!error) return [`${request} → ${status}, the answer to an earlier request with the same idempotency key`];
-  return [`${request} → ${describeError(error, status)}`];
+function describeAnswer(answer: AnsweredRequest | undefined): string[] {
+  if (!answer) return [];
+  const request = `${answer.method} ${toPrintable(answer.path)}`;
+  if (answer.error) return [`${request} → ${describeError(answer.error, answer.status)}`];
+  return [`${request} → ${answer.status}, the answer to an earlier request with the same idempotency key`];
 }
 
-function describeError({ code, message }: { code: string; message: string }, status = 500): string {
-  return `${style(status < 500 ? "yellow" : "red", `${status} ${code}`)}: ${message}`;
-}
-
-function describeEvent(event: EventTimeline, answer: AnsweredRequest | undefined): Outcome {
-  const { id, hook, mapping, replayOf, warnings, log, error } = event;
-  const name = [replayOf ? `replay of ${hook}` : hook, ...(mapping === undefined ? [] : [mapping])].join(" → ");
-  const outcome = event.error ? describeError(event.error, answer?.status) : describeResult(event);
+/** The line, then what is printed below it. */
+function describeEvent(event: EventTimeline, answer: AnsweredRequest | undefined): string[] {
+  const { id, hook, mapping, event: named, replayOf, warnings, log, error, runs } = event;
+  const title = [replayOf ? `replay of ${hook}` : hook, ...(mapping === undefined ? [] : [mapping])].join(" → ");
+  const outcome = error ? describeError(error, answer?.status) : describeOutcome(event);
   const isFailure = ["rejected", "failed", "dead"].includes(event.status);
+  const [run] = runs;
+  const reply = runs.length === 1 && run?.reply ? formatReply(run.reply) : [];
   return [
-    `${toPrintable(name)} → ${outcome}`,
+    `${toPrintable(title)}${named === undefined ? "" : style("dim", ` ${toPrintable(named)}`)} → ${outcome}`,
+    ...reply,
     ...warnings.map((warning) => style("yellow", toPrintable(warning))),
     ...formatLog(log),
     ...(error?.detail === undefined ? [] : toPrintable(error.detail).split("\n")),
@@ -105,40 +136,18 @@ function describeEvent(event: EventTimeline, answer: AnsweredRequest | undefined
   ];
 }
 
-function describeResult({ reason, actions, runs, deliveries }: EventTimeline): string {
-  if (actions.length === 0) return style("dim", reason === undefined ? "skipped" : `skipped: ${toPrintable(reason)}`);
-  const wakes = actions.filter(({ kind }) => kind === "wake");
-  const parts = wakes.slice(0, 1).map(({ mode }) => `wake (${wakes.length === 1 ? mode : wakes.length})`);
-  const [run] = runs;
-  if (runs.length === 1 && run) parts.push(describeRun(run), ...deliveries.map(describeDelivery));
-  else if (runs.length > 1) parts.push(`${runs.length} turns: ${countStates(runs)}`);
-  else if (wakes.length === 0) parts.push("joins a waiting turn");
-  return parts.filter((part) => part !== "").join(" · ");
+/** Its first lines. */
+function formatReply(reply: string): string[] {
+  const lines = toPrintable(reply.trim()).split(/\n+/);
+  const shown = lines.slice(0, MAX_REPLY_LINES).map((line) => firstWords(line, MAX_REPLY_LINE));
+  return lines.length > MAX_REPLY_LINES ? [...shown, style("dim", "…")] : shown;
 }
 
-type Run = EventTimeline["runs"][number];
-type Delivery = EventTimeline["deliveries"][number];
-
-function describeRun({ state, error, attempts, reply }: Run): string {
-  if (state === "done") return `reply: ${firstWords(reply)}`;
-  if (state === "dead") return `${style("red", "turn failed")}: ${firstWords(error)}`;
-  if (error === undefined || state === "running") return style("dim", `agent turn ${state}…`);
-  return `${style("yellow", `attempt ${attempts} failed, will try again`)}: ${firstWords(error)}`;
-}
-
-function describeDelivery({ state, channel, route, error }: Delivery): string {
-  if (state === "sent") return `sent to ${route?.channel ?? channel} ${toPrintable(route?.to ?? "")}`;
-  if (state === "skipped") return style("dim", `not sent (${error})`);
-  if (error === undefined) return style("dim", `delivery ${state}…`);
-  return `${style("red", `delivery ${state === "failed" ? "failed" : "failed, will try again"}`)}: ${firstWords(error)}`;
-}
-
-/** One line of a text. */
-function firstWords(text = ""): string {
-  const line = toPrintable(text.slice(0, 4 * MAX_WORDS))
-    .replaceAll(/\s+/g, " ")
-    .trim();
-  return line.length > MAX_WORDS ? `${line.slice(0, MAX_WORDS - 1)}…` : line;
+function describeReload({ changed = "the configuration", ms, problems }: Reload): string[] {
+  if (problems.length === 0) return toLines([`${style("green", "reloaded")} ${toPrintable(changed)}`], ms);
+  const details = problems.flatMap((problem) => [toSentence(problem), ...(problem.excerpt?.split("\n") ?? [])]);
+  const title = `${style("red", "not reloaded")} ${toPrintable(changed)}: what was served before stays in use`;
+  return toLines([title, ...details.map(toPrintable)], ms);
 }
 
 /** From the request to the end of what it led to, in milliseconds. */
@@ -151,13 +160,8 @@ function turnMs({ receivedAt, runs, deliveries }: EventTimeline): number | undef
   return last === undefined ? undefined : Date.parse(last) - Date.parse(receivedAt);
 }
 
-function countStates(runs: Run[]): string {
-  const states = Map.groupBy(runs, ({ state }) => state);
-  return [...states].map(([state, { length }]) => `${length} ${state}`).join(", ");
-}
-
-function toLines([line, ...details]: Outcome, durationMs: number | undefined): string[] {
+function toLines([line, ...details]: string[], durationMs: number | undefined): string[] {
   const clock = style("dim", new Date().toTimeString().slice(0, 8));
-  const time = durationMs === undefined ? "" : style("dim", ` ${Math.round(durationMs)} ms`);
+  const time = durationMs === undefined ? "" : style("dim", `  ${formatDuration(durationMs)}`);
   return [`${clock} ${line}${time}`, ...details.map((detail) => `         ${detail}`.trimEnd())];
 }

@@ -6,7 +6,7 @@ import { trimSlashes } from "../../config/resolve.ts";
 import type { MappingInput } from "../../config/schema/generated.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { buildProgram, type Program } from "../../program/build.ts";
-import { isObject, readPath } from "../../shared/json.ts";
+import { isObject, readPath, toObject } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import { describeError } from "../context.ts";
@@ -101,11 +101,15 @@ async function readMapping(
     const config = { hooks: { presets: [path.basename(preset)] } };
     return checkConfig(config, { baseDir: folder, env, presetsDir: path.dirname(preset) });
   }
-  if (module === undefined) {
-    const mappings = findMappings(name, configFile);
+  const written = configFile === undefined ? {} : parseSource(configFile, readFileSync(configFile, "utf8")).value;
+  const presets = findPresetUses(written, { hook: name, module });
+  if (module === undefined || presets.length > 0) {
+    const mappings = module === undefined ? findMappings(written, name) : [];
     const baseDir = path.dirname(configFile ?? folder);
-    if (mappings.length > 0) return checkConfig({ hooks: { transformsDir: folder, mappings } }, { baseDir, env });
-    const message = `There are samples of ${name}, but no module beside them, and no mapping of that hook in the configuration.`;
+    if (mappings.length + presets.length > 0) {
+      return checkConfig({ hooks: { transformsDir: folder, mappings, presets } }, { baseDir, env });
+    }
+    const message = `There are samples of ${name}, but no module beside them, and neither a mapping nor a preset of that hook in the configuration.`;
     throw new ConfigError([{ message }]);
   }
   const source = file === undefined ? undefined : parseSource(file, readFileSync(file, "utf8"));
@@ -122,12 +126,28 @@ async function readMapping(
 }
 
 /** The configuration's own mappings of a hook. A sample needs no credential. */
-function findMappings(hook: string, file: string | undefined): object[] {
-  const written = file === undefined ? {} : parseSource(file, readFileSync(file, "utf8")).value;
+function findMappings(written: unknown, hook: string): object[] {
   const mappings = readPath(written, ["hooks", "mappings"]);
   return (Array.isArray(mappings) ? mappings.filter(isObject) : [])
     .filter((mapping) => trimSlashes(String(readPath(mapping, ["match", "path"]))) === hook)
     .map(({ auth: _auth, ...mapping }) => mapping);
+}
+
+/** The uses of presets for a hook, or with its module. A sample needs no secret. */
+function findPresetUses(written: unknown, { hook, module }: { hook: string; module: string | undefined }): object[] {
+  const uses = readPath(written, ["hooks", "presets"]);
+  return (Array.isArray(uses) ? uses : [])
+    .map((use: unknown) =>
+      typeof use === "string"
+        ? { use, with: {} }
+        : { use: readPath(use, ["use"]), with: toObject(readPath(use, ["with"])) },
+    )
+    .filter(({ use, with: given }) =>
+      module === undefined
+        ? trimSlashes(String(given["path"] ?? use)) === hook
+        : readPath(given, ["transform", "module"]) === module,
+    )
+    .map(({ use, with: { secret: _secret, ...given } }) => ({ use, with: given }));
 }
 
 /** The configuration's schema checks the rest. */

@@ -63,7 +63,7 @@ export function planCopy(
       throw new ConfigError(findings.map(({ key, message }) => ({ file: target.file, key, message })));
     }
     return fillMappings(read.preset, parameters, { readFile, mailbox }).map(({ id, value }) =>
-      toOwnMapping(id, value, hook),
+      toOwnMapping(id, value, given["transform"] === undefined ? hook : undefined),
     );
   });
 
@@ -75,15 +75,16 @@ export function planCopy(
   return { plan, hook, mappings, replaces: use !== undefined };
 }
 
-/** With what a reader looks for first at the start, and its module in the hook's own folder. */
+/** With what a reader looks for first at the start, and the preset's module in the hook's own folder. */
 function toOwnMapping(
   id: string,
   { id: _id, match, transform, ...rest }: Record<string, unknown>,
-  hook: string,
+  folder: string | undefined,
 ): Record<string, unknown> {
   const module = readOwn(transform, "module");
-  const moved = typeof module === "string" ? { transform: { ...Object(transform), module: `${hook}/${module}` } } : {};
-  return { id, match, ...rest, ...moved };
+  if (typeof module !== "string") return { id, match, ...rest };
+  const place = folder === undefined ? module : `${folder}/${module}`;
+  return { id, match, ...rest, transform: { ...Object(transform), module: place } };
 }
 
 /** Templates and modules go into the folder of the hook, samples next to it, where `webhooks test` finds them. */

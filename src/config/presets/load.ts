@@ -47,7 +47,8 @@ export function loadPresets(hooks: Hooks, root: string, drivers: Drivers): Loade
       loaded.findings.push(error(use.key, message));
     } else {
       loaded.sources.set(preset.file, preset.source);
-      for (const mailbox of mailboxesFor(preset, hooks)) expandPreset(preset, use, { mailbox, check, loaded });
+      for (const mailbox of mailboxesFor(preset, hooks))
+        expandPreset(preset, use, { mailbox, check, loaded, transformsDir: hooks.transformsDir });
     }
   }
   return loaded;
@@ -84,7 +85,12 @@ export function mailboxesFor({ preset }: PresetFile, { mail }: Hooks): (Defaults
 function expandPreset(
   { preset, file, folder }: PresetFile,
   use: PresetUse,
-  { mailbox, check, loaded }: { mailbox: Defaults | undefined; check: SchemaCheck; loaded: LoadedPresets },
+  {
+    mailbox,
+    check,
+    loaded,
+    transformsDir,
+  }: { mailbox: Defaults | undefined; check: SchemaCheck; loaded: LoadedPresets; transformsDir: string },
 ): void {
   const { parameters, findings: refused } = resolveParameters(preset, use, mailbox?.settings);
   loaded.findings.push(...refused);
@@ -104,7 +110,7 @@ function expandPreset(
       preset: preset.name,
       file,
       key,
-      transformsDir: folder,
+      transformsDir: parameters.has("transform") ? transformsDir : folder,
       baseDir: folder,
     });
   }

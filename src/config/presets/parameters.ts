@@ -18,6 +18,7 @@ export const SETTINGS = [
   "thinking",
   "wakeMode",
   "timeoutSeconds",
+  "transform",
 ] as const;
 
 type Schema = Record<string, unknown>;

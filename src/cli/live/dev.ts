@@ -1,0 +1,78 @@
+import type { Command } from "commander";
+import path from "node:path";
+import type { HooklineService } from "../../hookline.ts";
+import { describeError } from "../context.ts";
+import { type CliIo, print, style } from "../io.ts";
+import { saveSample } from "../samples/save.ts";
+import { describeKeys, followKeys, type KeyAction } from "./keys.ts";
+import { openUrl } from "./open-url.ts";
+import { addServeOptions, serve, type ServeFlags } from "./serve.ts";
+import type { LiveView } from "./view.ts";
+
+type DevFlags = ServeFlags & { json: boolean };
+
+export function addDev(program: Command, io: CliIo): void {
+  addServeOptions(
+    program
+      .command("dev")
+      .description("Serve while you write: show each request with its reply, reload at every save, and act on keys."),
+  )
+    .option("--json", "print one JSON object for each change", false)
+    .action((flags: DevFlags) => develop(flags, io));
+}
+
+async function develop({ json, ...flags }: DevFlags, io: CliIo): Promise<void> {
+  await serve(flags, io, {
+    show: json ? "json" : "lines",
+    onListening(service, view, url) {
+      if (json || !io.stdin.isTTY) return () => {};
+      const actions = createActions({ service, view, url, flags, io });
+      print(io, "", describeKeys(actions), "");
+      return followKeys(io, actions, (error) => print(io, describeError(error)));
+    },
+  });
+}
+
+interface Session {
+  service: HooklineService;
+  view: LiveView;
+  url: string;
+  flags: ServeFlags;
+  io: CliIo;
+}
+
+/** Moves the cursor to the top and clears the screen. */
+const CLEAR = "\u001b[1;1H\u001b[0J";
+
+function createActions(session: Session): Record<string, KeyAction> {
+  const { view, url, io } = session;
+  const withLatest = (use: (id: string, session: Session) => Promise<void>) => async () => {
+    const id = view.latest();
+    if (id === undefined) print(io, style("dim", "No request has come in yet."));
+    else await use(id, session);
+  };
+  return {
+    r: { name: "replay the last request", run: withLatest(replay) },
+    s: { name: "save it as a sample", run: withLatest(save) },
+    o: { name: "open the page", run: () => openPage(url, io) },
+    c: { name: "clear", run: () => void io.stdout.write(CLEAR) },
+    q: { name: "quit", run: () => io.interrupt() },
+  };
+}
+
+async function replay(id: string, { service, io }: Session): Promise<void> {
+  print(io, style("dim", `replaying ${id}`));
+  await service.replay(id);
+}
+
+async function save(id: string, { service, flags, io }: Session): Promise<void> {
+  const event = await service.event(id);
+  if (!event) return;
+  const { name, files, failure } = await saveSample(event, { config: flags.config }, io);
+  print(io, `saved ${files.map((file) => path.relative(io.cwd, file)).join(", ")}`);
+  print(io, style("dim", failure === undefined ? `webhooks test ${name}` : `It has no expected action: ${failure}`));
+}
+
+async function openPage(url: string, io: CliIo): Promise<void> {
+  await openUrl(url, io.env).catch(() => print(io, `Open ${url} in a browser.`));
+}

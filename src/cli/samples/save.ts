@@ -1,0 +1,131 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { readConfig } from "../../config/load.ts";
+import { ConfigError, HookError } from "../../errors.ts";
+import type { EventTimeline } from "../../operator/views.ts";
+import { REDACTED } from "../../shared/secret.ts";
+import { describeError, locateAnyConfig, locateTransforms, openSandbox } from "../context.ts";
+import type { CliIo } from "../io.ts";
+import { findSamples, runSample } from "./sample.ts";
+import { buildSamples } from "./suite.ts";
+
+export interface SaveOptions {
+  /** The transform or hook, as `transforms/ci`. Default: the transform of the event's mapping, else its hook. */
+  to?: string;
+  /** Of the sample. Default: what the sender calls the event. */
+  name?: string;
+  config?: string;
+}
+
+export interface SavedSample {
+  /** For `webhooks test`: `ci/pull_request.opened`. */
+  name: string;
+  /** Absolute. */
+  files: string[];
+  /** Why no action could be recorded as the expected one. */
+  failure?: string;
+}
+
+/** Writes an event's request as a sample, and the action that it leads to today as the expected one. */
+export async function saveSample(event: EventTimeline, options: SaveOptions, io: CliIo): Promise<SavedSample> {
+  if (event.request.payload === "" || event.request.payload === undefined) {
+    throw new ConfigError([{ message: `The body of the event ${event.id} was not stored: there is nothing to save.` }]);
+  }
+  const { folder, set } = await findPlace(event, options, io);
+  const samples = path.join(folder, `${set}.samples`);
+  const name = chooseName(options.name ?? toFileName(event.event ?? "sample"), samples, options.name !== undefined);
+  const file = path.join(samples, name);
+  mkdirSync(samples, { recursive: true });
+  writeFileSync(`${file}.json`, toJson(event.request.payload));
+  writeFileSync(`${file}.request.json`, toJson(toSampleRequest(event)));
+  const saved = { name: `${set}/${name}`, files: [`${file}.json`, `${file}.request.json`] };
+  const failure = await recordExpected({ folder, set, name }, options, io);
+  if (failure !== undefined) return { ...saved, failure };
+  return { ...saved, files: [...saved.files, `${file}.expected.json`] };
+}
+
+/** Takes the name of a transform, with or without its folder and extension. */
+async function findPlace(
+  event: EventTimeline,
+  { to, config }: SaveOptions,
+  io: CliIo,
+): Promise<{ folder: string; set: string }> {
+  const folder = await locateTransforms({ config }, io);
+  if (to === undefined) return { folder, set: (await findModule(event, config, io)) ?? event.hook };
+  const wanted = to.replace(/\/+$/, "").replace(/(\.samples|\.[mc]?[jt]s)$/, "");
+  const named = path.resolve(io.cwd, wanted);
+  const inFolder = path.relative(folder, named);
+  if (inFolder !== "" && !inFolder.startsWith("..") && !path.isAbsolute(inFolder)) return { folder, set: inFolder };
+  return wanted.includes("/") ? { folder: path.dirname(named), set: path.basename(named) } : { folder, set: wanted };
+}
+
+/** The transform of the mapping that took the event. */
+async function findModule(event: EventTimeline, flag: string | undefined, io: CliIo): Promise<string | undefined> {
+  const file = locateAnyConfig(flag, io);
+  if (file === undefined || event.mapping === undefined) return undefined;
+  const { hooks } = (await readConfig(file, io.env)).config;
+  const source = hooks.mappings.find(({ id }) => id === event.mapping);
+  const isOwn = source?.transformsDir === hooks.transformsDir;
+  return isOwn ? source?.mapping.transform?.module.replace(/\.[mc]?[jt]s$/, "") : undefined;
+}
+
+function toFileName(event: string): string {
+  return event.replaceAll(/[^\w.-]+/g, "-").slice(0, 60) || "sample";
+}
+
+/** A free one, with a number if need be. A name that was given must be free. */
+function chooseName(wanted: string, samples: string, isGiven: boolean): string {
+  const isFree = (name: string): boolean => !existsSync(path.join(samples, `${name}.json`));
+  if (isGiven && (!/^[\w.-]+$/.test(wanted) || /\.(request|expected)$/.test(wanted))) {
+    throw new ConfigError([
+      { message: `"${wanted}" is not a name for a sample: expected letters, digits, dots, - and _` },
+    ]);
+  }
+  if (isFree(wanted)) return wanted;
+  if (isGiven)
+    throw new ConfigError([{ message: `There is a sample ${wanted} in ${samples} already: choose another name.` }]);
+  let number = 2;
+  while (!isFree(`${wanted}-${number}`)) number++;
+  return `${wanted}-${number}`;
+}
+
+/** Headers of the connection, not of the event. */
+const TRANSPORT =
+  /^(host|connection|content-length|transfer-encoding|accept.*|user-agent|x-forwarded-.*|forwarded|via|x-real-ip|traceparent|tracestate)$/;
+
+/** Without values that were not stored. */
+function toSampleRequest({ request, receivedAt }: EventTimeline): object {
+  const isKept = ([, value]: [string, string]): boolean => value !== REDACTED;
+  const headers = Object.entries(request.headers).filter(isKept);
+  return {
+    headers: Object.fromEntries(headers.filter(([name]) => !TRANSPORT.test(name) && name !== "content-type")),
+    query: Object.fromEntries(Object.entries(request.query).filter(isKept)),
+    now: receivedAt,
+  };
+}
+
+/** Returns why there is no action to expect. */
+async function recordExpected(
+  { folder, set, name }: { folder: string; set: string; name: string },
+  { config }: SaveOptions,
+  io: CliIo,
+): Promise<string | undefined> {
+  const runner = openSandbox(io);
+  try {
+    const found = findSamples(folder).find((one) => one.name === set);
+    const sample = found?.samples.find((one) => one.name === name);
+    if (!found || !sample) throw new Error(`the sample ${set}/${name} was not written`);
+    const program = await buildSamples(found, { folder, config: locateAnyConfig(config, io), env: io.env, runner });
+    const result = await runSample(sample, { program, runner, update: true });
+    return result.kind === "failed" ? result.reason : undefined;
+  } catch (error) {
+    if (error instanceof ConfigError || error instanceof HookError) return describeError(error);
+    throw error;
+  } finally {
+    await runner.close();
+  }
+}
+
+function toJson(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
