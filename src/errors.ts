@@ -18,6 +18,7 @@ export const HTTP_ERRORS = {
   invalid_form: { status: 400, message: "The form is malformed." },
   invalid_idempotency_key: { status: 400, message: "The idempotency key is invalid." },
   invalid_json: { status: 400, message: "The body is not valid JSON." },
+  invalid_mapping: { status: 400, message: "The mapping cannot be used." },
   invalid_payload: { status: 400, message: "The payload is invalid." },
   invalid_query: { status: 400, message: "A query parameter is invalid." },
   invalid_utf8: { status: 400, message: "The body is not valid UTF-8." },

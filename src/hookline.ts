@@ -25,6 +25,7 @@ import {
   toView,
 } from "./operator/views.ts";
 import { buildProgram, type Program } from "./program/build.ts";
+import { createDrafts } from "./program/draft.ts";
 import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
 import { createRunResults } from "./run-results.ts";
@@ -59,6 +60,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   const sandbox = createSandbox({ telemetry });
   const build = (generation: number): Promise<Program> =>
     buildProgram({ generation, load, runner: sandbox, log: telemetry.log });
+  const drafts = createDrafts(sandbox);
   const first = await build(1).catch(abandon);
   const journal = await openJournal(store, telemetry).catch(abandon);
   const stream = createLiveStream({ journal, log });
@@ -116,6 +118,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
         token: () => current().config.gateway.token,
         gateway: () => current().config.gateway,
         journal,
+        mappings: () => current().config.hooks.mappings,
         findParser,
         rejections,
         stream,
@@ -210,7 +213,10 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
 
   function tryHook(body: unknown): Promise<Trial> {
     const program = current();
-    return runTrial(body, program, (request) => resolveRequest(request, { ...program, run: sandbox.run }));
+    return runTrial(body, program, {
+      resolve: (request, mappings) => resolveRequest(request, { ...program, mappings, run: sandbox.run }),
+      buildDraft: (draft) => drafts.build(program, draft),
+    });
   }
 
   async function requireReady(): Promise<void> {

@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
+import type { MappingSource } from "../config/types.ts";
 import { HookError } from "../errors.ts";
 import type { Exchange } from "../ingress/exchange.ts";
-import type { FindParser } from "../ingress/parse-body.ts";
+import { type FindParser, isJson } from "../ingress/parse-body.ts";
 import { createRouter, json, type RouteRequest, type Routes } from "../ingress/router.ts";
 import type { EventRecord, Journal } from "../journal/journal.ts";
 import { startOfDay } from "../shared/duration.ts";
@@ -15,6 +16,8 @@ import {
 } from "../types.ts";
 import { type Access, type AccessOptions, createAccess } from "./access.ts";
 import { createPageFiles } from "./page-files.ts";
+import { readOwn } from "../shared/json.ts";
+import { toMappingSourceView } from "./mapping-source.ts";
 import type { RejectionLog } from "./rejections.ts";
 import { cursor, limit, oneOf, parseQuery, text, time } from "./query.ts";
 import type { LiveStream } from "./stream.ts";
@@ -30,6 +33,8 @@ import {
 
 export interface OperatorOptions extends AccessOptions {
   journal: Journal;
+  /** Of the configuration and its presets, in the order in which they are tried. */
+  mappings(): MappingSource[];
   status(): Promise<StatusView>;
   rejections: Pick<RejectionLog, "list">;
   stream: LiveStream;
@@ -109,8 +114,10 @@ function rawRoutes({ journal, findParser, tryHook, replay, stream }: OperatorOpt
       const headers = { "Content-Type": "application/x-ndjson" };
       return { status: 200, headers, body: Readable.from(exportEvents(journal, filter, findParser)) };
     },
-    "POST /api/events/:id/replay": async ({ params: { id = "" } }) =>
-      replay(requireFound(await journal.getEvent(id), "event")),
+    "POST /api/events/:id/replay": async ({ params: { id = "" }, exchange, readJson }) => {
+      const body = isJson(exchange.headers["content-type"] ?? "") ? await readJson() : undefined;
+      return replay(withPayload(requireFound(await journal.getEvent(id), "event"), body));
+    },
     "POST /api/try": async ({ readJson }) => {
       const trial = await tryHook(await readJson());
       return json(trial, trial.ok ? 200 : trial.status);
@@ -134,7 +141,7 @@ type JsonHandlers = Omit<
 
 const PAGE = { limit: limit(), before: text };
 
-function jsonRoutes({ journal, findParser, rejections, status }: OperatorOptions): Routes {
+function jsonRoutes({ journal, mappings, findParser, rejections, status }: OperatorOptions): Routes {
   const handlers: JsonHandlers = {
     "GET /api/status": () => status(),
 
@@ -144,6 +151,11 @@ function jsonRoutes({ journal, findParser, rejections, status }: OperatorOptions
     },
     "GET /api/events/:id": async ({ params: { id = "" } }) =>
       toEventTimeline(requireFound(await journal.getEvent(id), "event"), findParser),
+
+    "GET /api/mappings/:id/source": async ({ params: { id = "" } }) => {
+      const found = mappings().find((mapping) => mapping.id === id);
+      return toMappingSourceView(requireFound(found, "mapping"));
+    },
 
     "GET /api/sessions": async ({ query }) => {
       const sessions = await journal.listSessions(parseQuery(query, { limit: limit() }));
@@ -196,6 +208,14 @@ function jsonRoutes({ journal, findParser, rejections, status }: OperatorOptions
       async (request: RouteRequest) => json(await handle(request)),
     ]),
   );
+}
+
+/** The event with another payload, if the body of the replay has one. */
+function withPayload(event: EventRecord, body: unknown): EventRecord {
+  const payload = readOwn(body, "payload");
+  if (payload === undefined) return event;
+  const edited = { contentType: "application/json", body: Buffer.from(JSON.stringify(payload)) };
+  return { ...event, request: { ...event.request, ...edited } };
 }
 
 /** Returns the item, or throws a 404 when there is none. */

@@ -1,9 +1,10 @@
 import { didYouMean } from "../config/schema/problems.ts";
 import { createCheck } from "../config/schema/validator.ts";
-import { HookError } from "../errors.ts";
+import { ConfigError, type ConfigProblem, HookError } from "../errors.ts";
 import { toVisibleHeaders } from "../ingress/serve-hook.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { Program } from "../program/build.ts";
+import type { Draft } from "../program/draft.ts";
 import { createId } from "../shared/id.ts";
 import { TOKEN_PARAMETER } from "../shared/secret.ts";
 import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type HookRequest, type LogLine, type Resolution } from "../types.ts";
@@ -11,25 +12,38 @@ import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type HookRequest, type LogLine, type Re
 /** The result of a request that was only tried, with everything that its sender would not be told. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
   | ({ ok: true } & Pick<Resolution, "mapping" | "event" | "actions" | "reason" | "warnings">)
-  | { ok: false; mapping?: string; status: number; code: string; error: string; detail?: string }
+  | {
+      ok: false;
+      mapping?: string;
+      status: number;
+      code: string;
+      error: string;
+      detail?: string;
+      problems?: ConfigProblem[];
+    }
 );
 
 /**
- * Runs one payload through mapping and transform; nothing is recorded or dispatched.
- * `body` is `{ hook, payload, headers?, query? }`; throws a 400 `HookError` when it is not.
+ * Runs one payload through mapping and transform; nothing is recorded or dispatched. `body` is `{ hook, payload, headers?,
+ * query?, mapping?, code? }`, the last two being a `Draft`; throws a 400 `HookError` when it is not.
  */
 export async function runTrial(
   body: unknown,
   { config, mappings }: Pick<Program, "config" | "mappings">,
-  resolve: (request: HookRequest) => Promise<Resolution>,
+  { resolve, buildDraft }: TrialSteps,
 ): Promise<Trial> {
+  requireTrial(body);
   const request = toTrialRequest(body, config.hooks.path);
+  const { mapping: draft } = body;
   const startedAt = performance.now();
   const elapsed = (): number => Math.round((performance.now() - startedAt) * 100) / 100;
   try {
-    const { mapping, event, actions, reason, log, warnings } = await resolve(request);
+    const used = draft && buildDraft ? await buildDraft({ mapping: draft, code: body.code }) : mappings;
+    const { mapping, event, actions, reason, log, warnings } = await resolve(request, used);
     return { ok: true, mapping, event, actions, reason, warnings, log, durationMs: elapsed() };
   } catch (error) {
+    if (error instanceof ConfigError)
+      return { ...toRefusal(error), mapping: draft?.id, log: [], durationMs: elapsed() };
     if (!(error instanceof HookError)) throw error;
     const { status, code, message } = error;
     const { log = [], mapping, trace, message: cause } = error.detail;
@@ -38,7 +52,20 @@ export async function runTrial(
   }
 }
 
-interface TrialInput {
+function toRefusal({
+  problems,
+}: ConfigError): Pick<Trial & { ok: false }, "ok" | "status" | "code" | "error" | "problems"> {
+  const { status, code, message } = new HookError("invalid_mapping");
+  return { ok: false, status, code, error: message, problems };
+}
+
+export interface TrialSteps {
+  resolve(request: HookRequest, mappings: MappingIndex): Promise<Resolution>;
+  /** Absent: only the loaded mappings are tried. Throws a `ConfigError`. */
+  buildDraft?(draft: Draft): Promise<MappingIndex>;
+}
+
+interface TrialInput extends Partial<Draft> {
   hook: string;
   payload: unknown;
   headers?: Record<string, string>;
@@ -50,7 +77,14 @@ const checkTrial = createCheck(
   () => ({
     type: "object",
     required: ["hook", "payload"],
-    properties: { hook: { type: "string", pattern: "[^/]" }, headers: STRINGS, query: STRINGS },
+    properties: {
+      hook: { type: "string", pattern: "[^/]" },
+      headers: STRINGS,
+      query: STRINGS,
+      mapping: { type: "object", required: ["id"], properties: { id: { type: "string" } } },
+      code: { type: "string" },
+    },
+    dependencies: { code: ["mapping"] },
   }),
   { subject: "the body" },
 );
@@ -61,8 +95,7 @@ function requireTrial(body: unknown): asserts body is TrialInput {
 }
 
 /** The request that would arrive if the payload were posted to the hook. */
-function toTrialRequest(body: unknown, hooksPath: string): HookRequest {
-  requireTrial(body);
+function toTrialRequest(body: TrialInput, hooksPath: string): HookRequest {
   const { payload, headers = {} } = body;
   const { [TOKEN_PARAMETER]: _token, ...query } = body.query ?? {};
   const hook = body.hook.replace(/^\/+|\/+$/g, "");

@@ -20,6 +20,7 @@ import type { Program } from "../program/build.ts";
 import type { ReloadFailure } from "../program/reload.ts";
 import type { SandboxStatus } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
+import type { MappingSourceView } from "./mapping-source.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./outcome.ts";
 import type { Rejection } from "./rejections.ts";
 import type { Trial } from "./trial.ts";
@@ -34,8 +35,10 @@ export interface OperatorAnswers {
   "GET /api/stream": string;
   /** Events as NDJSON, one timeline a line, newest first. Query: `hook`, `status`, `since`, `until`. */
   "GET /api/events/export": string;
-  /** Runs the event again as a new one, and answers as the hook would. */
+  /** Runs the event again as a new one, and answers as the hook would. Body: `payload?`, instead of the event's own. */
   "POST /api/events/:id/replay": unknown;
+  /** What a mapping is made of: its fields, the code of its transform, its samples. Without secrets. */
+  "GET /api/mappings/:id/source": MappingSourceView;
   /** One event: request, mapping, log, error, runs, entries, deliveries. */
   "GET /api/events/:id": EventTimeline;
   /** Sessions. Query: `limit`. */
@@ -58,7 +61,7 @@ export interface OperatorAnswers {
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
   /** Marks a dead letter as dropped. */
   "DELETE /api/dead-letters/:id": { ok: true; id: string };
-  /** The actions that a payload leads to. Body: `hook`, `payload`, `headers?`, `query?`. Nothing is recorded or executed. */
+  /** The actions that a payload leads to. Body: `hook`, `payload`, `headers?`, `query?`; of a mapping that is being written, `mapping: { id, … }` with the fields that differ from the loaded one, and `code?` of its transform. Nothing is recorded or executed. */
   "POST /api/try": Trial;
 }
 

@@ -57,7 +57,7 @@ export async function buildProgram({ generation, load, runner, log = silentLog }
     opened.senders.flatMap(({ credential, mappings }) => mappings.map((source) => [source, credential])),
   );
   const built = await Promise.all(
-    config.hooks.mappings.map((source) => buildMapping(source, credentials.get(source), runner)),
+    config.hooks.mappings.map((source) => buildMapping(source, credentials.get(source), { runner })),
   );
   const recipients = checkRecipients(config.hooks.mappings, opened.channels);
   const found = [...built.flatMap((mapping) => mapping.problems), ...recipients].map(place);
@@ -106,10 +106,11 @@ interface BuiltMapping {
   files: string[];
 }
 
-async function buildMapping(
+/** `code`: the text of the transform's module, if it is not that of its file. */
+export async function buildMapping(
   source: MappingSource,
   credential: string | undefined,
-  runner: TransformRunner,
+  { runner, code }: { runner: TransformRunner; code?: string },
 ): Promise<BuiltMapping> {
   const files: string[] = [];
   const problems: ConfigProblem[] = [];
@@ -119,7 +120,7 @@ async function buildMapping(
   };
 
   const spec = toTransformSpec(source);
-  const compiled = spec && (await compileTransform(spec));
+  const compiled = spec && (await compileTransform(spec, code));
   problems.push(...(compiled?.problems ?? []));
   if (compiled?.bundle) problems.push(...(await runner.check(compiled.bundle)));
   if (spec) files.push(spec.root);

@@ -6,8 +6,11 @@ import { type BuildError, type BuildOptions, runEsbuild, showLine } from "./esbu
 import type { CompileResult, TransformSpec } from "./runner.ts";
 import { createSourceGate, checkSource } from "./source-gate.ts";
 
-/** Bundles a transform with everything it imports into one script. Problems in the author's code are in the result. */
-export async function compileTransform(spec: TransformSpec): Promise<CompileResult> {
+/**
+ * Bundles a transform with everything it imports into one script. Problems in the author's code are in the result. `draft`:
+ * a text for the module that is not in its file yet.
+ */
+export async function compileTransform(spec: TransformSpec, draft?: string): Promise<CompileResult> {
   const inputs = new Set([spec.file]);
   const fail = (problems: CompileResult["problems"]): CompileResult => ({ problems, inputs: [...inputs] });
   const root = await realpath(spec.root).catch(() => undefined);
@@ -20,7 +23,7 @@ export async function compileTransform(spec: TransformSpec): Promise<CompileResu
     entryPoints: [entry.file],
     absWorkingDir: root,
     outfile: path.join(root, "transform.js"),
-    plugins: [createSourceGate(root, inputs)],
+    plugins: [createSourceGate(root, inputs, { [entry.file]: draft })],
   });
   if (result === undefined) return fail(await Promise.all(errors.map((error) => toProblem(error, root))));
   const stray = await findStray(Object.keys(result.metafile.inputs), root);

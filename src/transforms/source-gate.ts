@@ -9,9 +9,13 @@ const OWN_RESOLUTION = Symbol("own resolution");
 /**
  * An esbuild plugin that enforces the compile boundary: esbuild opens no file that was not checked before. It checks every
  * import where it is written, so that the error has a line, and every file again when it is read, because glob imports
- * bypass the resolver. Adds each file to `inputs`.
+ * bypass the resolver. Adds each file to `inputs`. `drafts`: texts by file, instead of what is in it.
  */
-export function createSourceGate(root: string, inputs: Set<string>): Plugin {
+export function createSourceGate(
+  root: string,
+  inputs: Set<string>,
+  drafts: Record<string, string | undefined> = {},
+): Plugin {
   const checkManifests = createManifestCheck(root);
   return {
     name: "source-gate",
@@ -27,7 +31,7 @@ export function createSourceGate(root: string, inputs: Set<string>): Plugin {
         const { file, problem } = await checkSource(args.path, root);
         if (problem !== undefined) return { errors: [{ text: problem }] };
         inputs.add(file);
-        return { contents: readSource(file), loader: toLoader(file) };
+        return { contents: readSource(file, drafts[file]), loader: toLoader(file) };
       });
 
       async function checkTarget(args: OnResolveArgs): Promise<string | undefined> {
@@ -70,8 +74,8 @@ function refuseBuiltin(specifier: string): string {
  * esbuild would follow a source map's comment and read every file that the map names. The escape changes no text, template
  * or pattern that only looks like such a comment.
  */
-function readSource(file: string): string {
-  const text = readRegularFile(file, MAX_SOURCE_BYTES).toString("utf8");
+function readSource(file: string, draft?: string): string {
+  const text = draft ?? readRegularFile(file, MAX_SOURCE_BYTES).toString("utf8");
   return text.replaceAll(/(?<=[#@] )s(?=ourceMappingURL=)/g, String.raw`\u0073`);
 }
 

@@ -31,9 +31,9 @@ export function addTry(program: Command, io: CliIo): void {
 async function tryHook(hook: string, payloadFile: string, flags: TryFlags, io: CliIo): Promise<void> {
   const payload = await readPayload(payloadFile, io);
   await withProgram(flags.config, io, async (program, { run }) => {
-    const trial = await runTrial({ hook, payload, headers: flags.header, query: flags.query }, program, (request) =>
-      resolveRequest(request, { ...program, run }),
-    );
+    const trial = await runTrial({ hook, payload, headers: flags.header, query: flags.query }, program, {
+      resolve: (request) => resolveRequest(request, { ...program, run }),
+    });
     if (io.stdout.isTTY && !flags.json) print(io, ...formatTrial(hook, trial));
     else printTrialJson(trial, io);
     if (!trial.ok) io.exitCode = 1;

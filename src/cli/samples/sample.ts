@@ -133,10 +133,11 @@ function tryBody(file: string, body: string, { program, runner }: RunOptions): P
   const payload = parsePayload(`${file}.json`, body);
   const rawBody = Buffer.from(body);
   const hook = program.mappings.mappings[0]?.match.path;
-  return runTrial({ hook, payload, headers, query }, program, (posted) =>
-    // A sample must pass wherever its transform is used, whatever channels are configured there.
-    resolveRequest({ ...posted, rawBody, receivedAt }, { ...program, channels: undefined, run: runner.run }),
-  );
+  return runTrial({ hook, payload, headers, query }, program, {
+    resolve: (posted) =>
+      // A sample must pass wherever its transform is used, whatever channels are configured there.
+      resolveRequest({ ...posted, rawBody, receivedAt }, { ...program, channels: undefined, run: runner.run }),
+  });
 }
 
 /** A sample gives the same result tomorrow: its request arrives at this time, unless it names another. */
