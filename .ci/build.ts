@@ -16,10 +16,9 @@ const dist = path.join(root, "dist");
 rmSync(dist, { recursive: true, force: true });
 execFileSync("tsc", ["-p", path.join(root, ".ci/tsconfig.build.json")], { stdio: "inherit" });
 for (const file of globSync("**/*.test.*", { cwd: dist })) rmSync(path.join(dist, file));
-writeLicenses(await bundle());
+writeLicenses([...(await bundle()), ...(await buildPage())]);
 chmodSync(path.join(dist, "cli/webhooks.js"), 0o755);
 await writePrograms();
-await buildPage();
 
 /** Returns the files that are in the bundle. */
 async function bundle(): Promise<string[]> {

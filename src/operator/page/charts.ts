@@ -1,0 +1,85 @@
+import uPlot from "uplot";
+
+export interface Series {
+  label: string;
+  /** The name of a custom property with the colour. */
+  color: string;
+  values: (number | null)[];
+  /** Filled down to the axis. */
+  isArea?: boolean;
+}
+
+export interface Chart {
+  update(times: number[], series: Series[]): void;
+  destroy(): void;
+}
+
+const HEIGHT = 92;
+
+/** Draws values over time (seconds since the epoch) into the element, in the colours of the page. */
+export function createChart(element: HTMLElement, format: (value: number) => string): Chart {
+  let plot: uPlot | undefined;
+  let latest: { times: number[]; series: Series[] } = { times: [], series: [] };
+  const resize = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height: HEIGHT }));
+  resize.observe(element);
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  scheme.addEventListener("change", draw);
+  return {
+    update(times, series) {
+      latest = { times, series };
+      if (plot) plot.setData(toData());
+      else draw();
+    },
+    destroy() {
+      resize.disconnect();
+      scheme.removeEventListener("change", draw);
+      plot?.destroy();
+    },
+  };
+
+  function draw(): void {
+    plot?.destroy();
+    plot = new uPlot(toOptions(element, latest.series, format), toData(), element);
+  }
+
+  function toData(): uPlot.AlignedData {
+    return [latest.times, ...latest.series.map(({ values }) => values)];
+  }
+}
+
+function toOptions(element: HTMLElement, series: readonly Series[], format: (value: number) => string): uPlot.Options {
+  const style = getComputedStyle(element);
+  // A canvas does not know the functions of CSS, so each colour is read as it is computed.
+  const color = (name: string): string => {
+    element.style.color = `var(${name})`;
+    return getComputedStyle(element).color;
+  };
+  const font = `11px ${style.fontFamily}`;
+  const axis = { stroke: color("--quiet"), font, grid: { stroke: color("--line"), width: 1 }, ticks: { show: false } };
+  return {
+    width: element.clientWidth,
+    height: HEIGHT,
+    padding: [6, 0, 0, 0],
+    cursor: { drag: { x: false, y: false }, points: { size: 5 } },
+    legend: { show: false },
+    scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.1)] } },
+    axes: [
+      { ...axis, size: 22, space: 70, values: (_plot, splits) => splits.map(toClock) },
+      { ...axis, size: 44, space: 26, values: (_plot, splits) => splits.map(format) },
+    ],
+    series: [
+      {},
+      ...series.map(({ label, color: name, isArea }) => ({
+        label,
+        stroke: color(name),
+        width: 1.5,
+        fill: isArea ? `color-mix(in srgb, ${color(name)} 14%, transparent)` : undefined,
+        points: { size: 4 },
+      })),
+    ],
+  };
+}
+
+function toClock(seconds: number): string {
+  return new Date(seconds * 1000).toTimeString().slice(0, 5);
+}

@@ -1,0 +1,152 @@
+import {
+  autocompletion,
+  type Completion,
+  type CompletionContext,
+  completionKeymap,
+  type CompletionResult,
+} from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { javascript } from "@codemirror/lang-javascript";
+import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
+import { lintGutter, setDiagnostics } from "@codemirror/lint";
+import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { Decoration, EditorView, keymap, MatchDecorator, placeholder, ViewPlugin } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+
+type Language = "template" | "typescript" | "text";
+
+/** A place in the text, from 1; without one, the whole text. */
+export interface Problem {
+  message: string;
+  line?: number;
+  column?: number;
+}
+
+export interface Name {
+  label: string;
+  /** Shown beside it: its value in the payload, or what it is. */
+  detail?: string;
+}
+
+export interface EditorOptions {
+  label: string;
+  language: Language;
+  text: string;
+  hint?: string;
+  /** What can be written at this place. */
+  names(): readonly Name[];
+  onChange(text: string): void;
+}
+
+export interface Editor {
+  setText(text: string): void;
+  setProblems(problems: readonly Problem[]): void;
+  destroy(): void;
+}
+
+/** The editor stands in a shadow root: there it may add its styles under a policy that forbids inline ones. */
+export function createEditor(host: HTMLElement, options: EditorOptions): Editor {
+  const { language, text, names, onChange, label, hint } = options;
+  const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
+  const view = new EditorView({
+    root,
+    parent: root,
+    state: EditorState.create({ doc: text, extensions: extensions() }),
+  });
+  return {
+    setText(next) {
+      const current = view.state.doc.toString();
+      if (next !== current) view.dispatch({ changes: { from: 0, to: current.length, insert: next } });
+    },
+    setProblems(problems) {
+      const { doc } = view.state;
+      const diagnostics = problems.map(({ message, line, column = 1 }) => {
+        if (line === undefined || line > doc.lines)
+          return { from: 0, to: doc.length, message, severity: "error" as const };
+        const { from, to } = doc.line(line);
+        const start = Math.min(from + column - 1, to);
+        return { from: start, to: Math.min(start + 1, to), message, severity: "error" as const };
+      });
+      view.dispatch(setDiagnostics(view.state, diagnostics));
+    },
+    destroy: () => view.destroy(),
+  };
+
+  function extensions(): Extension {
+    return [
+      history(),
+      EditorView.lineWrapping,
+      EditorState.tabSize.of(2),
+      keymap.of([
+        ...completionKeymap,
+        ...defaultKeymap,
+        ...historyKeymap,
+        ...(language === "typescript" ? [indentWithTab] : []),
+      ]),
+      autocompletion({ override: [(context) => complete(context, language, names())], icons: false }),
+      language === "typescript" ? [javascript({ typescript: true }), syntaxHighlighting(COLORS), lintGutter()] : [],
+      language === "template" ? PLACEHOLDERS : [],
+      hint === undefined ? [] : placeholder(hint),
+      new Compartment().of(EditorView.contentAttributes.of({ "aria-label": label })),
+      EditorView.updateListener.of((update) => {
+        if (update.docChanged) onChange(update.state.doc.toString());
+      }),
+      THEME,
+    ];
+  }
+}
+
+function complete(context: CompletionContext, language: Language, names: readonly Name[]): CompletionResult | null {
+  if (language === "text" || !isInCode(context, language)) return null;
+  const word = context.matchBefore(/[\w$.[\]"'-]+/);
+  if (!word && !context.explicit && language === "typescript") return null;
+  const options: Completion[] = names.map(({ label, detail }) => ({ label, detail }));
+  return { from: word?.from ?? context.pos, options, validFor: /^[\w$.[\]"'-]*$/ };
+}
+
+/** In a template, only between braces. */
+function isInCode({ state, pos }: CompletionContext, language: Language): boolean {
+  if (language === "typescript") return true;
+  const before = state.sliceDoc(Math.max(0, pos - 500), pos);
+  return before.lastIndexOf("{{") > before.lastIndexOf("}}");
+}
+
+const COLORS = HighlightStyle.define([
+  { tag: [tags.keyword, tags.operatorKeyword, tags.modifier], color: "var(--accent)" },
+  { tag: [tags.string, tags.regexp, tags.number, tags.bool, tags.null], color: "var(--warn)" },
+  { tag: [tags.comment], color: "var(--quiet)", fontStyle: "italic" },
+  { tag: [tags.typeName, tags.propertyName], color: "var(--text)" },
+]);
+
+const PLACEHOLDER = new MatchDecorator({
+  regexp: /\{\{[^{}]*\}\}/g,
+  decoration: Decoration.mark({ class: "cm-placeholder-expression" }),
+});
+
+const PLACEHOLDERS = ViewPlugin.define(
+  (view) => ({
+    decorations: PLACEHOLDER.createDeco(view),
+    update(update) {
+      this.decorations = PLACEHOLDER.updateDeco(update, this.decorations);
+    },
+  }),
+  { decorations: (plugin) => plugin.decorations },
+);
+
+const THEME = EditorView.theme({
+  "&": { color: "var(--text)", backgroundColor: "var(--panel)", fontSize: "12px", maxHeight: "52vh" },
+  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55", overflow: "auto" },
+  ".cm-content": { padding: "8px 0", caretColor: "var(--text)" },
+  ".cm-line": { padding: "0 10px" },
+  ".cm-gutters": { backgroundColor: "var(--panel)", border: "0" },
+  ".cm-placeholder": { color: "var(--quiet)" },
+  ".cm-placeholder-expression": { color: "var(--accent)" },
+  ".cm-tooltip": { backgroundColor: "var(--panel)", border: "1px solid var(--line)", color: "var(--text)" },
+  ".cm-tooltip-autocomplete ul": { fontFamily: "var(--mono)" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "2px 8px" },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
+  ".cm-completionDetail": { color: "var(--quiet)", fontStyle: "normal", marginLeft: "12px" },
+  "li[aria-selected] .cm-completionDetail": { color: "inherit" },
+  ".cm-diagnostic": { fontFamily: "var(--mono)", whiteSpace: "pre-wrap" },
+});

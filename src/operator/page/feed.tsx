@@ -1,0 +1,280 @@
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { EVENT_STATUSES } from "../../types.ts";
+import { get } from "./api.ts";
+import { allRows, changes, findRow, type Row, toRow } from "./live.ts";
+import { FirstHook, Overview } from "./overview.tsx";
+import { formatMs, State, toLine, toneOf } from "./parts.tsx";
+import { hrefTo, route, setQuery } from "./router.ts";
+
+const FILTERS = ["hook", "mapping", "status", "session", "text"] as const;
+type Filter = { [Name in (typeof FILTERS)[number]]?: string };
+
+/** The first screen: how it goes, and every request as it arrives. */
+export function Feed(): JSX.Element {
+  const { query } = route.value;
+  const filter: Filter = Object.fromEntries(FILTERS.flatMap((name) => (query[name] ? [[name, query[name]]] : [])));
+  return (
+    <section class="feed" aria-label="Requests">
+      <h1 class="hidden">Requests</h1>
+      <Overview />
+      <FilterBar filter={filter} />
+      <List key={JSON.stringify(filter)} filter={filter} />
+    </section>
+  );
+}
+
+function FilterBar({ filter }: { filter: Filter }): JSX.Element {
+  // A list that changes with every frame could not be chosen from.
+  const [names, setNames] = useState({ hooks: new Set<string>(), mappings: new Set<string>() });
+  const collect = (): void => {
+    const hooks = new Set(allRows().map(({ hook }) => hook));
+    setNames({ hooks, mappings: new Set(allRows().flatMap(({ mapping }) => mapping ?? [])) });
+  };
+  const choose = (name: keyof Filter, options: Iterable<string>): JSX.Element => (
+    <select
+      aria-label={name}
+      value={filter[name] ?? ""}
+      class={filter[name] ? "chosen" : ""}
+      onFocus={collect}
+      onPointerEnter={collect}
+      onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+    >
+      <option value="">{name}: all</option>
+      {[...new Set([...options, filter[name] ?? ""])]
+        .filter(Boolean)
+        .toSorted()
+        .map((option) => (
+          <option key={option} value={option}>
+            {toLine(option, 60)}
+          </option>
+        ))}
+    </select>
+  );
+  return (
+    <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+      <input
+        type="search"
+        name="search"
+        aria-label="Search requests"
+        placeholder="Search: text, id, event, reply ( / )"
+        value={filter.text ?? ""}
+        onInput={(event) => setQuery({ text: event.currentTarget.value })}
+      />
+      {choose("hook", names.hooks)}
+      {choose("mapping", names.mappings)}
+      {choose("status", EVENT_STATUSES)}
+      {filter.session && (
+        <button type="button" class="chosen" onClick={() => setQuery({ session: undefined })}>
+          session {toLine(filter.session, 30)} ✕
+        </button>
+      )}
+      {Object.keys(filter).length > 0 && (
+        <button type="button" onClick={() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}>
+          Clear
+        </button>
+      )}
+    </form>
+  );
+}
+
+const OVERSCAN = 8;
+const OLDER_AT_ONCE = 100;
+const NARROW = matchMedia("(max-width: 760px)");
+
+/** Draws only the rows that are in view. It stands still while it is pointed at, scrolled or focused. */
+function List({ filter }: { filter: Filter }): JSX.Element {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState({ top: 0, height: 600 });
+  const [isHeld, setHeld] = useState(false);
+  const held = useRef<Row[]>(undefined);
+  const older = useOlder(filter);
+  void changes.value;
+
+  const live = select(filter);
+  const isStill = live.length > 0 && (isHeld || view.top > 0);
+  if (!isStill) held.current = undefined;
+  else held.current ??= live;
+  const shown = [...(held.current ?? live), ...older.rows.filter(({ id }) => !findRow(id))];
+  const waiting = held.current ? countNewer(live, held.current[0]) : 0;
+
+  const rowHeight = NARROW.matches ? 54 : 30;
+  const first = Math.max(0, Math.floor(view.top / rowHeight) - OVERSCAN);
+  const last = Math.min(shown.length, Math.ceil((view.top + view.height) / rowHeight) + OVERSCAN);
+  const isNearEnd = last > shown.length - OVERSCAN;
+  useEffect(() => {
+    if (isNearEnd) older.load(shown.findLast(({ refusal }) => !refusal)?.id);
+  }, [isNearEnd, shown.length]);
+  useEffect(() => {
+    const element = scroller.current;
+    if (!element) return undefined;
+    const measure = (): void => setView({ top: element.scrollTop, height: element.clientHeight });
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    element.addEventListener("scroll", measure, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", measure);
+    };
+  }, []);
+
+  return (
+    <div class="list">
+      <p class="liveness" role="status">
+        {isStill && waiting > 0 ? (
+          <button
+            type="button"
+            onClick={() => {
+              setHeld(false);
+              scroller.current?.scrollTo({ top: 0 });
+            }}
+          >
+            Paused: {waiting} new
+          </button>
+        ) : null}
+      </p>
+      <div
+        class="scroller"
+        ref={scroller}
+        onPointerEnter={(event) => event.pointerType === "mouse" && setHeld(true)}
+        onPointerLeave={() => setHeld(scroller.current?.contains(document.activeElement) ?? false)}
+        onFocusIn={() => setHeld(true)}
+        onFocusOut={() => setHeld(scroller.current?.matches(":hover") ?? false)}
+      >
+        {shown.length === 0 && older.isComplete ? (
+          <Nothing filter={filter} />
+        ) : (
+          <ol style={{ height: `${shown.length * rowHeight}px` }}>
+            {shown.slice(first, last).map((row, index) => (
+              <Line
+                key={row.id}
+                row={row}
+                top={(first + index) * rowHeight}
+                place={first + index + 1}
+                count={shown.length}
+              />
+            ))}
+          </ol>
+        )}
+      </div>
+    </div>
+  );
+}
+
+interface LineProps {
+  row: Row;
+  top: number;
+  place: number;
+  count: number;
+}
+
+function Line({ row, top, place, count }: LineProps): JSX.Element {
+  const { id, at, hook, mapping, event, status, refusal, replayOf, outcome, durationMs } = row;
+  const content = (
+    <>
+      <time dateTime={new Date(at).toISOString()} title={new Date(at).toISOString()}>
+        {clock(at)}
+      </time>
+      <State state={refusal ? "refused" : status} />
+      <span class="what">
+        {replayOf && <span class="quiet">replay </span>}
+        <b>{toLine(hook, 60) || "no hook"}</b>
+        {mapping !== undefined && mapping !== hook && <span class="quiet"> {toLine(mapping, 60)}</span>}
+        {event !== undefined && <span> {toLine(event, 80)}</span>}
+      </span>
+      <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>{toLine(outcome)}</span>
+      <span class="took">{durationMs === undefined ? "" : formatMs(durationMs)}</span>
+    </>
+  );
+  return (
+    <li style={{ transform: `translateY(${top}px)` }} aria-setsize={count} aria-posinset={place}>
+      <a
+        data-row={id}
+        data-event={refusal ? undefined : id}
+        href={refusal ? hrefTo(["rejections"]) : hrefTo(["events", id])}
+      >
+        {content}
+      </a>
+    </li>
+  );
+}
+
+/** Only what needs attention is coloured twice. */
+const isPlain = (status: string): boolean => status === "done" || status === "accepted";
+
+/** Making a text of a date is slow, and most rows are of the same second. */
+function clock(at: number): string {
+  if (Math.floor(at / 1000) !== lastSecond.at) {
+    lastSecond.at = Math.floor(at / 1000);
+    lastSecond.text = new Date(at).toTimeString().slice(0, 8);
+  }
+  return `${lastSecond.text}.${String(at % 1000).padStart(3, "0")}`;
+}
+const lastSecond = { at: 0, text: "" };
+
+function Nothing({ filter }: { filter: Filter }): JSX.Element {
+  if (Object.keys(filter).length > 0) return <p class="empty">No request matches this filter.</p>;
+  return <FirstHook />;
+}
+
+/** Newest first. */
+function select(filter: Filter): Row[] {
+  const all = allRows();
+  const isAll = Object.keys(filter).length === 0;
+  const words = filter.text?.toLowerCase().split(/\s+/).filter(Boolean) ?? [];
+  const selected: Row[] = [];
+  for (let index = all.length - 1; index >= 0; index--) {
+    const row = all[index]!;
+    if (isAll || matches(row, filter, words)) selected.push(row);
+  }
+  return selected;
+}
+
+function matches(row: Row, { hook, mapping, status, session }: Filter, words: readonly string[]): boolean {
+  if (hook !== undefined && row.hook !== hook) return false;
+  if (mapping !== undefined && row.mapping !== mapping) return false;
+  if (status !== undefined && row.status !== status) return false;
+  if (session !== undefined && !row.actions.some(({ sessionKey }) => sessionKey === session)) return false;
+  if (words.length === 0) return true;
+  const text = (row.words ??= textOf(row));
+  return words.every((word) => text.includes(word));
+}
+
+function textOf({ id, hook, mapping = "", event = "", actions, outcome, refusal }: Row): string {
+  const keys = actions.map(({ sessionKey = "", runId = "" }) => `${sessionKey} ${runId}`);
+  return [id, hook, mapping, event, outcome, refusal?.client ?? "", ...keys].join(" ").toLowerCase();
+}
+
+function countNewer(live: readonly Row[], held: Row | undefined): number {
+  if (!held) return live.length;
+  let low = 0;
+  while (low < live.length && live[low]!.at > held.at) low++;
+  return low;
+}
+
+/** Requests that this page does not hold, read from the service as one scrolls to the end. */
+function useOlder({ hook, status, mapping, session, text }: Filter): {
+  rows: Row[];
+  isComplete: boolean;
+  load(before: string | undefined): void;
+} {
+  const [state, setState] = useState<{ rows: Row[]; isComplete: boolean }>({ rows: [], isComplete: false });
+  const asked = useRef<string | undefined>(undefined);
+  return {
+    ...state,
+    load(before) {
+      const key = before ?? "newest";
+      if (state.isComplete || asked.current === key) return;
+      asked.current = key;
+      const query = { hook, status, mapping, session, text, before, limit: OLDER_AT_ONCE };
+      get("/api/events", query).then(
+        ({ events }) =>
+          setState(({ rows }) => ({
+            rows: [...rows, ...events.map(toRow)],
+            isComplete: events.length < OLDER_AT_ONCE,
+          })),
+        () => setState((known) => ({ ...known, isComplete: true })),
+      );
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { replay } from "./event.tsx";
+import { goTo } from "./router.ts";
+
+const isHelpOpen = signal(false);
+
+const KEYS: { key: string; does: string }[] = [
+  { key: "j", does: "next row" },
+  { key: "k", does: "previous row" },
+  { key: "Enter", does: "open the row" },
+  { key: "r", does: "replay the request of the row or the page" },
+  { key: "/", does: "search" },
+  { key: "g", does: "all requests" },
+  { key: "?", does: "these keys" },
+];
+
+const ACTIONS: Record<string, () => void> = {
+  j: () => move(1),
+  k: () => move(-1),
+  r: replayHere,
+  g: () => goTo([]),
+  "/": () => document.querySelector<HTMLElement>("input[type=search]")?.focus(),
+  "?": () => (isHelpOpen.value = !isHelpOpen.value),
+};
+
+export function listenToKeys(): void {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    // The target inside the editor's shadow root is the editor.
+    const [target] = event.composedPath();
+    if (target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"))) {
+      if (event.key === "Escape") target.blur();
+      return;
+    }
+    const act = ACTIONS[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+}
+
+function move(step: 1 | -1): void {
+  const rows = [...document.querySelectorAll<HTMLElement>("a[data-row]")].toSorted((a, b) => top(a) - top(b));
+  const current = rows.findIndex((row) => row === document.activeElement);
+  const next = current === -1 ? rows.find((row) => top(row) >= listTop(row)) : rows[current + step];
+  next?.focus();
+}
+
+const top = (element: HTMLElement): number => element.getBoundingClientRect().top;
+const listTop = (row: HTMLElement): number => row.closest(".scroller")?.getBoundingClientRect().top ?? 0;
+
+function replayHere(): void {
+  const focused = document.activeElement?.closest<HTMLElement>("[data-event]");
+  const id = (focused ?? document.querySelector<HTMLElement>("section[data-event]"))?.dataset["event"];
+  if (id !== undefined) void replay(id);
+}
+
+export function Help(): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isOpen = isHelpOpen.value;
+  useEffect(() => {
+    if (isOpen) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [isOpen]);
+  return (
+    <dialog ref={dialog} aria-label="Keys" onClose={() => (isHelpOpen.value = false)}>
+      <h2>Keys</h2>
+      <dl class="pairs">
+        {KEYS.map(({ key, does }) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+      <button type="button" onClick={() => (isHelpOpen.value = false)}>
+        Close
+      </button>
+    </dialog>
+  );
+}

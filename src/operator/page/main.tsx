@@ -1,0 +1,145 @@
+import { effect } from "@preact/signals";
+import { type JSX, render } from "preact";
+import { useState } from "preact/hooks";
+import { access, get, signIn, signOut } from "./api.ts";
+import { Event } from "./event.tsx";
+import { Feed } from "./feed.tsx";
+import { Help, listenToKeys } from "./keys.tsx";
+import { DeadLetters, Deliveries, Mailboxes, Rejections, Runs, Spend } from "./lists.tsx";
+import { connection, startLive } from "./live.ts";
+import { Mappings } from "./mappings.tsx";
+import { Notice } from "./notice.tsx";
+import { Time, toVisible, useLoad } from "./parts.tsx";
+import { Playground } from "./playground.tsx";
+import { hrefTo, route } from "./router.ts";
+import { Session, Sessions } from "./sessions.tsx";
+
+const SCREENS: { path: string; name: string; show(rest: string[], query: Record<string, string>): JSX.Element }[] = [
+  { path: "", name: "Requests", show: () => <Feed /> },
+  { path: "playground", name: "Playground", show: () => <Playground /> },
+  { path: "mappings", name: "Mappings", show: ([id]) => <Mappings id={id} /> },
+  {
+    path: "sessions",
+    name: "Sessions",
+    show: ([id], { after }) => (id === undefined ? <Sessions /> : <Session id={id} after={after} />),
+  },
+  { path: "runs", name: "Runs", show: () => <Runs /> },
+  { path: "deliveries", name: "Deliveries", show: () => <Deliveries /> },
+  { path: "dead-letters", name: "Dead letters", show: () => <DeadLetters /> },
+  { path: "rejections", name: "Rejections", show: () => <Rejections /> },
+  { path: "mailboxes", name: "Mailboxes", show: () => <Mailboxes /> },
+  { path: "spend", name: "Spend", show: () => <Spend /> },
+];
+
+function App(): JSX.Element {
+  if (access.value === "closed") return <SignIn />;
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(event) => skip(event)}>
+        Skip to the content
+      </a>
+      <Navigation />
+      <div class="content">
+        <ReloadFailure />
+        <main id="main" tabIndex={-1}>
+          <Screen />
+        </main>
+      </div>
+      <Notice />
+      <Help />
+    </>
+  );
+}
+
+function Screen(): JSX.Element {
+  const [first = "", ...rest] = route.value.path;
+  if (first === "events" && rest[0] !== undefined) return <Event key={rest[0]} id={rest[0]} />;
+  const screen = SCREENS.find(({ path }) => path === first);
+  if (screen) return screen.show(rest, route.value.query);
+  return (
+    <section class="page">
+      <h1>There is no such page</h1>
+      <a href={hrefTo([])}>Requests</a>
+    </section>
+  );
+}
+
+function Navigation(): JSX.Element {
+  const [first = ""] = route.value.path;
+  const current = first === "events" ? "" : first;
+  return (
+    <nav aria-label="Main">
+      <a class="brand" href={hrefTo([])}>
+        Hookline
+      </a>
+      <ul>
+        {SCREENS.map(({ path, name }) => (
+          <li key={path}>
+            <a href={hrefTo([path].filter(Boolean))} aria-current={path === current ? "page" : undefined}>
+              {name}
+            </a>
+          </li>
+        ))}
+      </ul>
+      <p class={`connection ${connection.value}`} role="status">
+        {connection.value}
+      </p>
+      <button type="button" class="quiet" onClick={() => void signOut()}>
+        Sign out
+      </button>
+    </nav>
+  );
+}
+
+/** While the newest files cannot be loaded, the service runs on the ones before: nobody should miss that. */
+function ReloadFailure(): JSX.Element | null {
+  const { data } = useLoad("status", () => get("/api/status"));
+  const failure = data?.lastReloadError;
+  if (!failure) return null;
+  return (
+    <div class="problem banner" role="alert">
+      <b>The last reload failed</b> <Time at={failure.at} />: {toVisible(failure.message ?? "")}{" "}
+      <a href={hrefTo(["mappings"])}>Show where</a>
+    </div>
+  );
+}
+
+function SignIn(): JSX.Element {
+  const [problem, setProblem] = useState<string>();
+  return (
+    <main class="sign-in">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          const token = new FormData(event.currentTarget).get("token");
+          void signIn(typeof token === "string" ? token : "").then(setProblem, () =>
+            setProblem("The service does not answer."),
+          );
+        }}
+      >
+        <h1>Hookline</h1>
+        <label>
+          Gateway token
+          <input name="token" type="password" autocomplete="current-password" required autofocus />
+        </label>
+        <button class="main">Sign in</button>
+        <p class="problem" role="alert" hidden={problem === undefined}>
+          {problem}
+        </p>
+        <p class="quiet">
+          It is <code>gateway.auth.token</code> of the configuration.
+        </p>
+      </form>
+    </main>
+  );
+}
+
+function skip(event: { preventDefault(): void }): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>("main")?.focus();
+}
+
+access.value = document.documentElement.dataset["signedIn"] === "true" ? "open" : "closed";
+effect(() => (access.value === "open" ? startLive() : undefined));
+listenToKeys();
+render(<App />, document.body);
