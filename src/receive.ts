@@ -85,6 +85,8 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
   async function commit(request: HookRequest, resolution: Resolution, { config }: Program): Promise<HttpResponse> {
     const { dedupeWindowMs, redact } = config.hooks;
     const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact });
+    // Nothing needs the parsed payload any more. Kept until the commit, it would survive a garbage collection, which copies it.
+    request.payload = undefined;
     const result = await journal.accept(event);
     telemetry.follower?.changed(event.id);
     if (result.kind === "committed") backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);
