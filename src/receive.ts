@@ -42,15 +42,18 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     const program = current();
     const known = await findReplay(request);
     if (known) return toAnswer(known);
-    return commit(request, await resolve(request, program), program);
+    const startedAt = performance.now();
+    const resolution = await resolve(request, program);
+    return commit(request, resolution, { program, startedAt });
   }
 
   async function replay(event: EventRecord): Promise<HttpResponse> {
     backlog.requireRoom();
     const program = current();
     const request = await toReplayRequest(event, findParser);
+    const startedAt = performance.now();
     const resolution = await resolve(request, program, async () => false);
-    return commit(request, { ...resolution, idempotency: undefined }, program);
+    return commit(request, { ...resolution, idempotency: undefined }, { program, startedAt });
   }
 
   async function findReplay(request: HookRequest): Promise<AcceptResult | undefined> {
@@ -82,11 +85,15 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     return false;
   }
 
-  async function commit(request: HookRequest, resolution: Resolution, { config }: Program): Promise<HttpResponse> {
-    const { dedupeWindowMs, redact } = config.hooks;
-    const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact });
-    // Nothing needs the parsed payload any more. Kept until the commit, it would survive a garbage collection, which copies it.
-    request.payload = undefined;
+  /** `startedAt`: when its mapping was asked, on the clock of `performance`. */
+  async function commit(
+    request: HookRequest,
+    resolution: Resolution,
+    { program, startedAt }: { program: Program; startedAt: number },
+  ): Promise<HttpResponse> {
+    const { dedupeWindowMs, redact } = program.config.hooks;
+    const mappingMs = performance.now() - startedAt;
+    const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact, mappingMs });
     const result = await journal.accept(event);
     telemetry.follower?.changed(event.id);
     if (result.kind === "committed") backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);

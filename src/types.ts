@@ -131,6 +131,8 @@ export interface Resolution {
   /** Sentences for the caller about fields and keys that were not used. */
   warnings: string[];
   log: LogLine[];
+  /** How long the transform ran, in milliseconds; absent without one. */
+  transformMs?: number;
 }
 
 export type { LogLine };

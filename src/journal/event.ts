@@ -7,6 +7,8 @@ import type { CoalesceWindow, Idempotency, NewAction, NewEntry, NewEvent, Stored
 
 export interface EventOptions {
   dedupeWindowMs: number;
+  /** How long the resolution took; undefined if there was no mapping to ask. */
+  mappingMs?: number;
   /** Paths of secrets in a payload; they are not stored. */
   redact: readonly PayloadPath[];
   toSystemEvent(action: WakeAction, context: { eventId: string; hook: string; source: string; at: number }): NewEntry;
@@ -14,8 +16,8 @@ export interface EventOptions {
 
 /** The event of a resolved request, which the journal commits before the answer. */
 export function toEvent(request: HookRequest, resolution: Resolution, options: EventOptions): NewEvent {
-  const { mapping, event, actions, reason, warnings, log } = resolution;
-  const { toSystemEvent } = options;
+  const { mapping, event, actions, reason, warnings, log, transformMs } = resolution;
+  const { toSystemEvent, mappingMs } = options;
   return {
     ...toOrigin(request, options.redact),
     mapping,
@@ -26,7 +28,14 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
     idempotency: toIdempotency(request, resolution, options.dedupeWindowMs),
     warnings: [...(request.warnings ?? []), ...warnings],
     log,
+    took: mappingMs === undefined ? undefined : { mappingMs: toTenths(mappingMs), transformMs: toTenths(transformMs) },
   };
+}
+
+function toTenths(ms: number): number;
+function toTenths(ms: number | undefined): number | undefined;
+function toTenths(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.round(ms * 10) / 10;
 }
 
 /** The event of a refused request, for the operator to see. It has no actions. */

@@ -1,4 +1,3 @@
-import type { Bounded } from "../boundary/boundary.ts";
 import type {
   ActionReceipt,
   AgentAction,
@@ -35,9 +34,11 @@ export interface EventFailure {
 export const ENTRY_ROLES = ["system", "user", "assistant"] as const;
 
 /** One side of a turn in a session, or a system event of the main session. */
-export interface NewEntry extends Bounded {
+export interface NewEntry {
   sessionKey: string;
   role: (typeof ENTRY_ROLES)[number];
+  /** As the agent sees it. */
+  text: string;
   at: number;
   eventId?: string;
   runId?: string;
@@ -117,6 +118,8 @@ export interface NewEvent {
   idempotency?: Idempotency;
   warnings: string[];
   log: LogLine[];
+  /** How long the mapping took as a whole, and of that its transform, in milliseconds. */
+  took?: { mappingMs: number; transformMs?: number };
   failure?: EventFailure;
 }
 
@@ -141,9 +144,11 @@ export interface Lease {
   token: number;
 }
 
+export const RUN_KINDS = ["hook", "heartbeat"] as const;
+
 export interface Run {
   id: string;
-  kind: "hook" | "heartbeat";
+  kind: (typeof RUN_KINDS)[number];
   eventId?: string;
   hook?: string;
   sessionKey: string;
@@ -261,7 +266,7 @@ export interface EventSummary extends Pick<
 }
 
 export interface EventRecord
-  extends EventSummary, Pick<NewEvent, "credential" | "traceparent" | "request" | "warnings" | "log"> {
+  extends EventSummary, Pick<NewEvent, "credential" | "traceparent" | "request" | "warnings" | "log" | "took"> {
   runs: Run[];
   entries: Entry[];
   deliveries: Delivery[];

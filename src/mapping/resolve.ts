@@ -102,7 +102,13 @@ async function resolveItems(job: Job): Promise<Resolution> {
   const warnings = new Set<string>();
   const events: string[] = [];
   const reasons: string[] = [];
-  const itemJob = mapping.forEach ? { ...job, run: shareTimeLimit(run) } : job;
+  let transformMs: number | undefined;
+  const measured: typeof run = async (bundle, call) => {
+    const outcome = await run(bundle, call);
+    transformMs = (transformMs ?? 0) + outcome.runMs;
+    return outcome;
+  };
+  const itemJob = { ...job, run: mapping.forEach ? shareTimeLimit(measured) : measured };
   for (const item of fanOut(request, mapping.forEach, maxFanOut)) {
     const resolved = await resolveItem(item, itemJob);
     actions.push(...resolved.actions);
@@ -117,7 +123,16 @@ async function resolveItems(job: Job): Promise<Resolution> {
     toChosenKey(request.idempotencyKey) ??
     (mapping.templates.dedupe && (mapping.forEach ? toItemKeys(keys) : toEventKey(keys[0]?.rendered)));
   const reason = actions.length > 0 ? undefined : (reasons[0] ?? `${mapping.forEach?.text} lists nothing`);
-  return { mapping: mapping.source.id, event: events[0], actions, reason, idempotency, warnings: [...warnings], log };
+  return {
+    mapping: mapping.source.id,
+    event: events[0],
+    actions,
+    reason,
+    idempotency,
+    warnings: [...warnings],
+    log,
+    transformMs,
+  };
 }
 
 /** What one item became. Without actions, it has a reason. */

@@ -1,5 +1,4 @@
 import type { BudgetStatus } from "../dispatch/budget.ts";
-import { toPrompt } from "../boundary/boundary.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import { type ConfigProblem, toSentence } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
@@ -75,7 +74,7 @@ type TimeName = `${string}At` | "at" | "since";
 /** What a row of a list needs. */
 export type EventView = View<Omit<EventSummary, keyof Outcome>> & OutcomeView;
 export type DeadLetterView = View<DeadLetter>;
-type EntryView = View<Omit<Entry, "sessionKey" | "boundary" | "urgent">>;
+type EntryView = View<Omit<Entry, "sessionKey" | "urgent">>;
 
 /** Without the body's bytes: `payload` is what the hook made of the body, or the text of a body that it refused. */
 type RequestView = Omit<StoredRequest, "body"> & { payload: unknown };
@@ -86,6 +85,8 @@ export interface EventTimeline extends EventView {
   request: RequestView;
   warnings: string[];
   log: LogLine[];
+  /** How long the mapping took as a whole, and of that its transform, in milliseconds. */
+  took?: { mappingMs: number; transformMs?: number };
   error?: EventFailure;
   runs: View<Run>[];
   /** What the event's turns added to the main session, one line each. */
@@ -129,6 +130,7 @@ export async function toEventTimeline(event: EventRecord, findParser: FindParser
     request: await toRequestView(event.request, findParser),
     warnings: event.warnings,
     log: event.log,
+    took: event.took,
     error: event.failure,
     runs: event.runs.map(toView),
     summary: toSummary(event.entries),
@@ -141,9 +143,8 @@ export function toSessionTimeline(session: SessionSummary, entries: Entry[]): Se
   return { ...toView(session), entries: entries.map(toEntryView) };
 }
 
-function toEntryView(entry: Entry): EntryView {
-  const { seq, role, at, eventId, runId, pending } = entry;
-  return toView({ seq, role, text: toPrompt(entry), at, eventId, runId, pending });
+function toEntryView({ seq, role, text, at, eventId, runId, pending }: Entry): EntryView {
+  return toView({ seq, role, text, at, eventId, runId, pending });
 }
 
 /** Converts the record's own times, not those of records inside it. */
@@ -164,7 +165,7 @@ function toIso(time: number): string {
 
 function toSummary(entries: Entry[]): string | undefined {
   const summaries = entries.filter(({ role, runId }) => role === "system" && runId !== undefined);
-  return summaries.length > 0 ? summaries.map(toPrompt).join("\n") : undefined;
+  return summaries.length > 0 ? summaries.map(({ text }) => text).join("\n") : undefined;
 }
 
 async function toRequestView({ body, ...request }: StoredRequest, findParser: FindParser): Promise<RequestView> {

@@ -6,6 +6,7 @@ import { notify } from "./notice.tsx";
 import {
   Copy,
   download,
+  formatCost,
   formatMs,
   formatNumber,
   Loading,
@@ -173,7 +174,8 @@ function Step({ name, at, tookMs, tone, children }: StepProps): JSX.Element {
 }
 
 function Steps({ event }: { event: Timeline }): JSX.Element {
-  const { request, credential, receivedAt, error, status, reason, log, actions, runs, deliveries, summary } = event;
+  const { request, credential, receivedAt, error, status, reason, log, took, actions, runs, deliveries, summary } =
+    event;
   const isAccepted = error === undefined && actions.length > 0;
   return (
     <ol class="timeline">
@@ -187,7 +189,7 @@ function Steps({ event }: { event: Timeline }): JSX.Element {
         </Step>
       )}
       <Mapped event={event} />
-      {log.length > 0 && <LogLines log={log} />}
+      <Transformed log={log} tookMs={took?.transformMs} />
       {error !== undefined && (
         <Step name={status === "rejected" ? "Refused" : "Failed"} tone={status === "rejected" ? "warn" : "bad"}>
           <b>{error.code}</b> {toVisible(error.message)}
@@ -220,19 +222,20 @@ function Steps({ event }: { event: Timeline }): JSX.Element {
   );
 }
 
-function Mapped({ event: { mapping, error, hook } }: { event: Timeline }): JSX.Element | null {
+function Mapped({ event: { mapping, error, hook, took } }: { event: Timeline }): JSX.Element | null {
   if (mapping === undefined)
     return error ? null : <Step name="Mapped">{`The service answers ${toLine(hook, 60)} itself.`}</Step>;
   return (
-    <Step name="Mapped" tone="good">
+    <Step name="Mapped" tookMs={took?.mappingMs} tone="good">
       <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 80)}</a>
     </Step>
   );
 }
 
-function LogLines({ log }: { log: Timeline["log"] }): JSX.Element {
+function Transformed({ log, tookMs }: { log: Timeline["log"]; tookMs?: number }): JSX.Element | null {
+  if (log.length === 0 && tookMs === undefined) return null;
   return (
-    <Step name="Transform" tone="good">
+    <Step name="Transform" tookMs={tookMs} tone="good">
       <pre class="log">
         {log.map(({ level, text }, index) => (
           <div key={index} class={`level-${level}`}>
@@ -252,7 +255,7 @@ const msBetween = (from: string | undefined, to: string | undefined): number | u
   from === undefined || to === undefined ? undefined : Math.max(0, Date.parse(to) - Date.parse(from));
 
 function RunSteps({ run }: { run: RunView }): JSX.Element {
-  const { state, attempts, createdAt, dueAt, startedAt, finishedAt, model, error, warnings } = run;
+  const { state, attempts, createdAt, dueAt, startedAt, finishedAt, model, error, warnings, holdReason } = run;
   const isWaiting = state === "ready" || state === "queued" || state === "held";
   const tone = state === "done" ? "good" : state === "dead" || state === "dropped" ? "bad" : error ? "warn" : "live";
   return (
@@ -272,6 +275,7 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         {model !== undefined && <span> {toLine(model, 60)}</span>}
         <Usage run={run} />
         {error !== undefined && <pre class="detail">{toVisible(error)}</pre>}
+        {holdReason !== undefined && <p class="warn">{toVisible(holdReason)}</p>}
         {warnings.map((warning) => (
           <p key={warning} class="quiet">
             {toVisible(warning)}
@@ -282,13 +286,13 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
   );
 }
 
-function Usage({ run: { usage } }: { run: RunView }): JSX.Element | null {
+function Usage({ run: { usage, cost } }: { run: RunView }): JSX.Element | null {
   if (!usage) return null;
   const { inputTokens = 0, outputTokens = 0 } = usage;
   return (
     <span class="quiet">
       {" "}
-      {formatNumber(inputTokens)} tokens in, {formatNumber(outputTokens)} out
+      {formatNumber(inputTokens)} tokens in, {formatNumber(outputTokens)} out{cost ? `, cost ${formatCost(cost)}` : ""}
     </span>
   );
 }

@@ -4,7 +4,19 @@ import { DELIVERY_STATES, RUN_STATES } from "../../types.ts";
 import { type DeadLetterView, get, post, remove, type RunView, type StatusView } from "./api.ts";
 import { SessionLink } from "./event.tsx";
 import { notify } from "./notice.tsx";
-import { formatBytes, formatMs, formatNumber, Loading, State, Table, Text, Time, toLine, useLoad } from "./parts.tsx";
+import {
+  formatBytes,
+  formatCost,
+  formatMs,
+  formatNumber,
+  Loading,
+  State,
+  Table,
+  Text,
+  Time,
+  toLine,
+  useLoad,
+} from "./parts.tsx";
 import { hrefTo, route, setQuery } from "./router.ts";
 
 const AT_ONCE = 200;
@@ -56,6 +68,13 @@ export function Runs(): JSX.Element {
     <section class="page">
       <h1>Runs</h1>
       <StateFilter states={RUN_STATES} />
+      {state === "held" && (
+        <p class="actions">
+          <button type="button" class="main" onClick={() => void release().then(loaded.reload)}>
+            Release all held runs
+          </button>
+        </p>
+      )}
       <Loading from={loaded}>
         {({ runs }) => (
           <>
@@ -84,6 +103,7 @@ export function Runs(): JSX.Element {
                 { name: "Took", kind: "number", show: tookOf },
                 { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
                 { name: "Tokens", kind: "number", show: (run) => formatNumber(tokensOf(run)) },
+                { name: "Cost", kind: "number", show: ({ cost }) => formatCost(cost) },
               ]}
             />
             <Older items={runs} />
@@ -92,6 +112,15 @@ export function Runs(): JSX.Element {
       </Loading>
     </section>
   );
+}
+
+async function release(): Promise<void> {
+  try {
+    const { released } = await post("/api/runs/release");
+    notify(`${released} runs may start.`);
+  } catch (error) {
+    notify(`Not released: ${error instanceof Error ? error.message : String(error)}`, "bad");
+  }
 }
 
 function ResultText({ reply, error }: { reply?: string; error?: string }): JSX.Element {
@@ -316,62 +345,54 @@ function MailboxTable({ mailbox: { name, mailbox, state, folders } }: { mailbox:
   );
 }
 
-const SPEND_RUNS = 1000;
+const DAY_MS = 86_400_000;
+const PERIODS = [1, 7, 30];
 
-/** Tokens by model and hook. */
+/** Tokens and cost by hook, mapping and model. */
 export function Spend(): JSX.Element {
-  const loaded = useLoad("spend", () => get("/api/runs", { limit: SPEND_RUNS }));
+  const days = Number(route.value.query.days) || 1;
+  const since = new Date(Math.floor(Date.now() / DAY_MS - days + 1) * DAY_MS).toISOString();
+  const loaded = useLoad(`spend ${since}`, () => get("/api/spend", { since }));
   return (
     <section class="page">
       <h1>Spend</h1>
+      <p class="choices" role="group" aria-label="Period">
+        {PERIODS.map((period) => (
+          <button
+            key={period}
+            type="button"
+            aria-pressed={days === period}
+            onClick={() => setQuery({ days: `${period}` })}
+          >
+            {period === 1 ? "today" : `${period} days`}
+          </button>
+        ))}
+        <span class="quiet">UTC</span>
+      </p>
       <Loading from={loaded}>
-        {({ runs }) => (
-          <>
-            <p class="quiet">
-              The newest {formatNumber(runs.length)} runs
-              {runs.length > 0 && (
-                <>
-                  , since <Time at={runs.at(-1)?.createdAt} />
-                </>
-              )}
-              .
-            </p>
-            <Table
-              label="Tokens by model and hook"
-              items={sumTokens(runs)}
-              keyOf={({ model, hook }) => `${model} ${hook}`}
-              empty={<p>No run has used a model yet.</p>}
-              columns={[
-                { name: "Model", kind: "wide", show: ({ model }) => toLine(model, 80) },
-                { name: "Hook", show: ({ hook }) => toLine(hook, 60) },
-                { name: "Runs", kind: "number", show: ({ count }) => formatNumber(count) },
-                { name: "Tokens in", kind: "number", show: ({ input }) => formatNumber(input) },
-                { name: "Tokens out", kind: "number", show: ({ output }) => formatNumber(output) },
-              ]}
-            />
-          </>
+        {({ spend }) => (
+          <Table
+            label="Spend by hook, mapping and model"
+            items={spend}
+            keyOf={({ hook, mapping, model }) => JSON.stringify([hook, mapping, model])}
+            empty={
+              <p>
+                No run has said what it used. Prices are in <code>agents.prices</code>, limits in{" "}
+                <code>agents.budget</code>.
+              </p>
+            }
+            columns={[
+              { name: "Hook", show: ({ hook }) => <b>{toLine(hook || "heartbeat", 60)}</b> },
+              { name: "Mapping", show: ({ mapping }) => toLine(mapping, 60) },
+              { name: "Model", kind: "wide", show: ({ model }) => toLine(model, 80) },
+              { name: "Runs", kind: "number", show: ({ runs }) => formatNumber(runs) },
+              { name: "Tokens in", kind: "number", show: ({ inputTokens }) => formatNumber(inputTokens) },
+              { name: "Tokens out", kind: "number", show: ({ outputTokens }) => formatNumber(outputTokens) },
+              { name: "Cost", kind: "number", show: ({ cost }) => formatCost(cost) },
+            ]}
+          />
         )}
       </Loading>
     </section>
   );
-}
-
-function sumTokens(
-  runs: readonly RunView[],
-): { model: string; hook: string; count: number; input: number; output: number }[] {
-  const groups = Map.groupBy(
-    runs.filter(({ model }) => model !== undefined),
-    ({ model, hook, kind }) => JSON.stringify([model, hook ?? kind]),
-  );
-  const sum = (group: readonly RunView[], name: "inputTokens" | "outputTokens"): number =>
-    group.reduce((total, { usage }) => total + (usage?.[name] ?? 0), 0);
-  return [...groups.values()]
-    .map((group) => ({
-      model: group[0]?.model ?? "",
-      hook: group[0]?.hook ?? group[0]?.kind ?? "",
-      count: group.length,
-      input: sum(group, "inputTokens"),
-      output: sum(group, "outputTokens"),
-    }))
-    .toSorted((a, b) => b.input + b.output - a.input - a.output);
 }

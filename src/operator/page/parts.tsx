@@ -39,6 +39,9 @@ export function formatMs(ms: number): string {
 const NUMBER = new Intl.NumberFormat("en");
 export const formatNumber = (value: number): string => NUMBER.format(value);
 
+/** In the currency of `agents.prices`. */
+export const formatCost = (cost: number | undefined): string => (cost ? cost.toFixed(cost < 1 ? 4 : 2) : "");
+
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   return bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;

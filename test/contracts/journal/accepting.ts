@@ -78,6 +78,7 @@ export function describeAccepting(open: OpenJournal): void {
         warnings: ["the field x is not known"],
         credential: "token:default",
         traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        took: { mappingMs: 3.2, transformMs: 1.4 },
       });
       event.request.body = Buffer.from([0, 255, 128, 10]);
       await journal.accept(event);
@@ -88,6 +89,7 @@ export function describeAccepting(open: OpenJournal): void {
         mapping: event.mapping,
         credential: event.credential,
         traceparent: event.traceparent,
+        took: event.took,
         receivedAt: NOW,
         status: "accepted",
         request: event.request,

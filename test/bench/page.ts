@@ -1,0 +1,121 @@
+/**
+ * The page under load: a feed of 500 requests a second for a minute, a third of them refused, in a real browser. Prints the
+ * frames a second, the memory of the page, and the CPU of the service with and without it:
+ * `npm run build && node test/bench/page.ts`.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startBrowser, type Tab } from "../support/browser.ts";
+import { type BenchServer, startServer } from "./server.ts";
+
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 60);
+const RATE = Number(process.env.BENCH_RATE ?? 500);
+const TICK_MS = 20;
+const TOKEN = "bench-token-0123456789abcdef";
+const GATEWAY_TOKEN = "bench-gateway-token-0123456789";
+const BEARER = { authorization: `Bearer ${TOKEN}` };
+const BODIES = ['{"title":"Disk on web-3 is at 97 %"}', '{"text":"a note"}', '{"message":'];
+const HOOKS = ["bench", "wake", "agent"];
+
+const folder = mkdtempSync(path.join(tmpdir(), "hookline-page-"));
+const mappings = [{ match: { path: "bench" }, action: "wake", wakeMode: "next-heartbeat", textTemplate: "{{title}}" }];
+const config = path.join(folder, "webhooks.json5");
+const gateway = { auth: { token: GATEWAY_TOKEN } };
+writeFileSync(
+  config,
+  JSON.stringify({ gateway, hooks: { enabled: true, token: TOKEN, mappings }, log: { level: "silent" } }),
+);
+const server = await startServer({
+  command: [
+    process.execPath,
+    path.join(import.meta.dirname, "../../dist/cli/webhooks.js"),
+    "serve",
+    "--port",
+    "0",
+    "--config",
+    config,
+  ],
+  hookPath: "/hooks/bench",
+  headers: BEARER,
+  payload: BODIES[0] ?? "",
+});
+const origin = new URL(server.url).origin;
+const browser = await startBrowser();
+try {
+  const without = await cpuUnderLoad(server, Math.min(SECONDS, 15));
+  const tab = await browser.open(origin);
+  await tab.page.getByLabel("Gateway token").fill(GATEWAY_TOKEN);
+  await tab.page.getByRole("button", { name: "Sign in" }).click();
+  await tab.page.getByRole("status").getByText("live").waitFor();
+  const frames = countFrames(tab);
+  const withPage = await cpuUnderLoad(server, SECONDS);
+  const rates = await frames;
+  const sorted = rates.toSorted((a, b) => a - b);
+  console.log(`frames a second: median ${sorted[sorted.length >> 1]}, worst second ${sorted[0]}`);
+  console.log(
+    `heap ${(await heapMb(tab)).toFixed(0)} MB; rows in the document ${await tab.page.locator(".scroller li").count()}`,
+  );
+  console.log(
+    `sent ${withPage.perSecond.toFixed(0)} a second; service ${percent(withPage)} of a core, ${percent(without)} without the page`,
+  );
+  console.log(`problems: ${tab.problems.length === 0 ? "none" : tab.problems.join("\n")}`);
+} finally {
+  await browser.close();
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+interface Usage {
+  cpu: number;
+  perSecond: number;
+}
+
+function percent({ cpu }: Usage): string {
+  return `${(100 * cpu).toFixed(1)} %`;
+}
+
+async function cpuUnderLoad({ url, usage }: BenchServer, seconds: number): Promise<Usage> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 32 });
+  const before = usage().cpuSeconds;
+  const startedAt = performance.now();
+  let sent = 0;
+  while (performance.now() - startedAt < seconds * 1000) {
+    const due = Math.floor(((performance.now() - startedAt) / 1000) * RATE);
+    for (; sent < due; sent++) send(agent, url.replace(/bench$/, HOOKS[sent % 3] ?? ""), BODIES[sent % 3] ?? "");
+    await sleep(TICK_MS);
+  }
+  agent.destroy();
+  return { cpu: (usage().cpuSeconds - before) / seconds, perSecond: sent / seconds };
+}
+
+function send(agent: Agent, url: string, body: string): void {
+  const headers = { ...BEARER, "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+  request(url, { method: "POST", agent, headers }, (response) => response.resume())
+    .on("error", () => {})
+    .end(body);
+}
+
+/** How many frames each second had. */
+function countFrames({ page }: Tab): Promise<number[]> {
+  return page.evaluate(`new Promise((resolve) => {
+    const rates = [];
+    let frames = 0;
+    const count = () => { frames++; if (rates.length < ${SECONDS - 1}) requestAnimationFrame(count); };
+    requestAnimationFrame(count);
+    const timer = setInterval(() => {
+      rates.push(frames);
+      frames = 0;
+      if (rates.length >= ${SECONDS - 1}) { clearInterval(timer); resolve(rates); }
+    }, 1000);
+  })`);
+}
+
+async function heapMb({ page }: Tab): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("HeapProfiler.collectGarbage");
+  const { metrics } = await session.send("Performance.enable").then(() => session.send("Performance.getMetrics"));
+  return (metrics.find(({ name }) => name === "JSHeapUsedSize")?.value ?? 0) / 1024 / 1024;
+}
