@@ -1,9 +1,9 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startFaultProxy } from "../src/contracts/fault-proxy.ts";
 import { type CliResult, runWebhooks } from "./support/cli.ts";
-import { HOOK_TOKEN, type Service, startService } from "./support/service.ts";
+import { HOOK_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
 
 const mappings = [
   { id: "m", match: { path: "m" }, messageTemplate: "{{text}}", deliver: false },
@@ -19,6 +19,7 @@ beforeAll(async () => {
   });
 });
 afterAll(() => service.close());
+beforeAll(() => service.write("elsewhere.json5", JSON.stringify(withTokens({}))));
 
 test("an empty list says so", async () => {
   expect(await ask("events", "list")).toMatchObject({ code: 0, stdout: "No events match.\n" });
@@ -36,7 +37,8 @@ describe("webhooks events", () => {
     const { code, stdout } = await ask("events", "list", "--hook", "m", "--limit", "2");
     expect(code).toBe(0);
     const [head, ...rows] = stdout.trim().split("\n");
-    expect(head).toMatch(/^id +received +status +hook +mapping/);
+    expect(head).toMatch(/^id +received +status +hook +mapping +outcome$/);
+    expect(rows[0]).toMatch(/ m +m +turn \d+ ms$/);
     const shown = rows.map((row) => row.split(/ +/)[0] ?? "");
     expect(shown.map((short) => ids.findIndex((id) => id.startsWith(short)))).toEqual([2, 1]);
     expect((await ask("events", "show", shown[0] ?? "")).stdout).toContain(ids[2]);
@@ -59,10 +61,27 @@ describe("webhooks events", () => {
     expect(stdout).toContain('"text": "m 0"');
     expect(stdout).toMatch(/run \S+ {2}done, 1 attempt/);
     expect(JSON.parse((await ask("events", "show", id, "--json")).stdout)).toMatchObject({ id });
+    expect((await ask("events", "show", "--last")).stdout).toBe(stdout);
+    expect((await ask("events", "show", "last")).stdout).toBe(stdout);
+    expect(await ask("events", "show")).toMatchObject({ code: 1, stderr: expect.stringContaining("--last") });
     expect(await ask("events", "show", "nope")).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("There is no such event."),
     });
+  });
+
+  test("show begins with what failed, and ends with the payload", async () => {
+    const { headers } = await service.post("t", {
+      text: "long",
+      list: Array.from({ length: 60 }, (_, index) => index),
+    });
+    const { stdout } = await ask("events", "show", String(headers.get("x-request-id")));
+    expect(stdout).toMatch(
+      /^\S+ {2}t {2}failed\n500: .*\n\nerror\n {2}transform_failed: .*\n {2}Error: not yet\n +at .*t\.ts/,
+    );
+    expect(stdout).toMatch(/\nrequest\n[^]*… \d+ more lines: --payload shows all\n$/);
+    const whole = await ask("events", "show", "--last", "--payload");
+    expect(whole.stdout).toMatch(/ {6}59\n {4}\]\n {2}\}\n$/);
   });
 
   test("replay counts the events that match a filter, then runs them again, the oldest first", async () => {
@@ -109,6 +128,23 @@ describe("webhooks events", () => {
     expect(some.stdout.trim().split("\n").length).toBeGreaterThanOrEqual(10);
     expect(some.stdout.trim().split("\n").length).toBeLessThan(120);
   });
+});
+
+test("webhooks status shows queue and sandbox, and exits 1 after a refused reload", async () => {
+  const { code, stdout } = await ask("status");
+  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^service +Hookline \S+, since /) });
+  expect(stdout).toMatch(/\nconfig +\S+webhooks\.json5, 2 mappings, generation \d/);
+  const text = readFileSync(path.join(service.folder, "webhooks.json5"), "utf8");
+  service.write("webhooks.json5", text.replace('"hooks"', '"hoks"'));
+  await service.hookline.reload().catch(() => undefined);
+  const broken = await ask("status", "--config", "elsewhere.json5");
+  service.write("webhooks.json5", text);
+  await service.hookline.reload();
+  expect(broken).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/\nnot reloaded: .*webhooks\.json5:\d+:\d+ hoks: .*"hooks"/),
+  });
+  expect(JSON.parse((await ask("status", "--json")).stdout)).toMatchObject({ lastReloadError: null });
 });
 
 test("webhooks runs and sessions show what the agent replied", async () => {

@@ -1,5 +1,7 @@
 import type * as JestDiff from "jest-diff";
+import { stripVTControlCharacters } from "node:util";
 import { loadAtFirstUse } from "../shared/load-at-first-use.ts";
+import type { EventView } from "../operator/views.ts";
 import { toPrintable } from "../telemetry/log.ts";
 import type { LogLine } from "../types.ts";
 import { style } from "./io.ts";
@@ -9,21 +11,33 @@ const jestDiff = loadAtFirstUse<typeof JestDiff>("jest-diff");
 /** Longer cells are cut so that a table stays readable. */
 const MAX_CELL = 72;
 
+/** A text that may hold colours: it is shown as it is. */
+interface Styled {
+  styled: string;
+}
+
+type Cell = string | number | Styled | undefined;
+
 /** Aligns rows in columns under their names. Undefined is an empty cell; a column without any value is left out. */
-export function formatTable(names: string[], rows: (string | number | undefined)[][]): string[] {
+export function formatTable(names: string[], rows: Cell[][]): string[] {
   const isFilled = (_: unknown, column: number): boolean => rows.some((row) => row[column] !== undefined);
   const head = names.filter(isFilled);
   const cells = rows.map((row) => row.filter(isFilled).map(toCell));
-  const widths = head.map((name, column) => Math.max(name.length, ...cells.map((row) => row[column]?.length ?? 0)));
+  const widths = head.map((name, column) => Math.max(name.length, ...cells.map((row) => widthOf(row[column]))));
   const align = (row: string[]): string =>
     row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .map((cell, column) => cell + " ".repeat((widths[column] ?? 0) - widthOf(cell)))
       .join("  ")
       .trimEnd();
   return [style("dim", align(head)), ...cells.map(align)];
 }
 
-function toCell(value: string | number | undefined): string {
+function widthOf(cell = ""): number {
+  return stripVTControlCharacters(cell).length;
+}
+
+function toCell(value: Cell): string {
+  if (typeof value === "object") return value.styled;
   const line = toPrintable(String(value ?? "")).replaceAll(/\s+/g, " ");
   return line.length > MAX_CELL ? `${line.slice(0, MAX_CELL - 1)}…` : line;
 }
@@ -69,8 +83,26 @@ export function formatLog(log: LogLine[]): string[] {
 }
 
 /** `1 attempt`, `3 attempts`. */
-export function formatCount(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+export function formatCount(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`;
+}
+
+/** What became of an event, in the colour of how it ended. */
+export function formatOutcome({ outcome, status }: Pick<EventView, "outcome" | "status">): string {
+  const line = firstWords(outcome, MAX_OUTCOME);
+  if (status === "failed" || status === "dead") return style("red", line);
+  if (status === "rejected") return style("yellow", line);
+  return status === "skipped" ? style("dim", line) : line.replace(/ ✓$/, ` ${style("green", "✓")}`);
+}
+
+const MAX_OUTCOME = 120;
+
+/** One line of a text. */
+export function firstWords(text: string, max: number): string {
+  const line = toPrintable(text.slice(0, 4 * max))
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  return line.length > max ? `${line.slice(0, max - 1)}…` : line;
 }
 
 /** `34 ms`, `3.2 s`, `4 min`. */

@@ -13,6 +13,7 @@ import { addSend } from "./commands/send.ts";
 import { addDev } from "./live/dev.ts";
 import { addServe } from "./live/serve.ts";
 import { addSessions } from "./reading/sessions.ts";
+import { addStatus } from "./reading/status.ts";
 import { addSpend } from "./reading/spend.ts";
 import { addTest } from "./commands/test.ts";
 import { addTransform } from "./commands/transform.ts";
@@ -51,6 +52,7 @@ export function createProgram(io: CliIo): Command {
   addImport(program, io);
   addChannels(program, io);
   addMail(program, io);
+  addStatus(program, io);
   addEvents(program, io);
   addSessions(program, io);
   addSpend(program, io);

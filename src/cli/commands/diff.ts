@@ -15,7 +15,7 @@ import { locateConfig, withProgram } from "../context.ts";
 import { formatActions, formatCount, formatDiff, shortenIds } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
 import { createOperatorClient, requireAnswer } from "../operator-client.ts";
-import { parseTime } from "../reading/events.ts";
+import { parseTime } from "../reading/find-events.ts";
 
 const FAIL_ON = ["changed", "failing"] as const;
 

@@ -23,7 +23,7 @@ import {
   toUnreachable,
 } from "../operator-client.ts";
 import { readRequest } from "../samples/sample.ts";
-import { formatEvent } from "../reading/events.ts";
+import { formatEvent } from "../reading/event-text.ts";
 
 interface SendFlags extends ServiceFlags {
   as?: string;
@@ -65,7 +65,7 @@ async function sendFile(hook: string, file: string, flags: SendFlags, io: CliIo)
   if (flags.json) return printJson(io, { status, body: parseAnswer(text), event });
   print(io, style(response.ok ? "green" : "red", `${status} ${response.statusText}`));
   if (text !== "") print(io, toPrintable(JSON.stringify(parseAnswer(text), undefined, 2)));
-  if (event) print(io, "", ...formatEvent(event, 0));
+  if (event) print(io, "", ...formatEvent(event, { maxPayloadLines: 0 }));
 }
 
 interface SampleRequest {

@@ -2,9 +2,8 @@ import { toSentence } from "../../errors.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import type { AnsweredRequest, Reload, RequestFollower } from "../../telemetry/telemetry.ts";
-import { formatCount, formatDuration, formatLog } from "../format.ts";
+import { firstWords, formatCount, formatDuration, formatLog, formatOutcome } from "../format.ts";
 import { type CliIo, print, style } from "../io.ts";
-import { describeError, describeOutcome, firstWords } from "../outcome.ts";
 
 /** A turn that takes longer is announced before it ends. */
 const SLOW_MS = 1000;
@@ -82,13 +81,13 @@ export function createLiveView({ io, read, json = false, isWanted = () => true }
     if (event?.runs.length === 0 && !answer && !event.replayOf) return;
     if (!event && !answer) return;
     if (!isWanted(event, answer)) return;
-    const lines = event ? describeEvent(event, answer) : describeAnswer(answer);
+    const lines = event ? describeEvent(event) : describeAnswer(answer);
     const [line = ""] = lines;
     if (shown.get(id) === line) return;
     remember(shown, id, line);
     if (event) latest = id;
     if (json) return print(io, JSON.stringify(toRecord(event, answer)));
-    const durationMs = inProgress ? undefined : ((event && turnMs(event)) ?? answer?.durationMs);
+    const durationMs = inProgress ? undefined : (event?.durationMs ?? answer?.durationMs);
     print(io, ...toLines(lines, durationMs));
   }
 }
@@ -114,20 +113,19 @@ function isInProgress({ status, runs, deliveries }: EventTimeline): boolean {
 function describeAnswer(answer: AnsweredRequest | undefined): string[] {
   if (!answer) return [];
   const request = `${answer.method} ${toPrintable(answer.path)}`;
-  if (answer.error) return [`${request} → ${describeError(answer.error, answer.status)}`];
+  if (answer.error) return [style("yellow", `${request} → ${answer.status}: ${toPrintable(answer.error.message)}`)];
   return [`${request} → ${answer.status}, the answer to an earlier request with the same idempotency key`];
 }
 
 /** The line, then what is printed below it. */
-function describeEvent(event: EventTimeline, answer: AnsweredRequest | undefined): string[] {
+function describeEvent(event: EventTimeline): string[] {
   const { id, hook, mapping, event: named, replayOf, warnings, log, error, runs } = event;
   const title = [replayOf ? `replay of ${hook}` : hook, ...(mapping === undefined ? [] : [mapping])].join(" → ");
-  const outcome = error ? describeError(error, answer?.status) : describeOutcome(event);
   const isFailure = ["rejected", "failed", "dead"].includes(event.status);
   const [run] = runs;
   const reply = runs.length === 1 && run?.reply ? formatReply(run.reply) : [];
   return [
-    `${toPrintable(title)}${named === undefined ? "" : style("dim", ` ${toPrintable(named)}`)} → ${outcome}`,
+    `${toPrintable(title)}${named === undefined ? "" : style("dim", ` ${toPrintable(named)}`)} → ${formatOutcome(event)}`,
     ...reply,
     ...warnings.map((warning) => style("yellow", toPrintable(warning))),
     ...formatLog(log),
@@ -148,16 +146,6 @@ function describeReload({ changed = "the configuration", ms, problems }: Reload)
   const details = problems.flatMap((problem) => [toSentence(problem), ...(problem.excerpt?.split("\n") ?? [])]);
   const title = `${style("red", "not reloaded")} ${toPrintable(changed)}: what was served before stays in use`;
   return toLines([title, ...details.map(toPrintable)], ms);
-}
-
-/** From the request to the end of what it led to, in milliseconds. */
-function turnMs({ receivedAt, runs, deliveries }: EventTimeline): number | undefined {
-  const ends = [...runs.map(({ finishedAt }) => finishedAt), ...deliveries.map(({ sentAt }) => sentAt)];
-  const last = ends
-    .flatMap((end) => end ?? [])
-    .toSorted()
-    .at(-1);
-  return last === undefined ? undefined : Date.parse(last) - Date.parse(receivedAt);
 }
 
 function toLines([line, ...details]: string[], durationMs: number | undefined): string[] {

@@ -4,7 +4,7 @@ import { addServiceOptions, toOneOf } from "../command.ts";
 import { formatTable } from "../format.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 import { createOperatorClient, type ServiceFlags } from "../operator-client.ts";
-import { parseTime } from "./events.ts";
+import { parseTime } from "./find-events.ts";
 
 const GROUPS = ["hook", "mapping", "model"] as const;
 

@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import type { EventTimeline } from "../../operator/views.ts";
-import { formatEvent, parseTime } from "./events.ts";
+import { formatEvent } from "./event-text.ts";
+import { parseTime } from "./find-events.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00Z");
 
