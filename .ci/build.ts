@@ -9,7 +9,19 @@ import path from "node:path";
 import { bundlePrograms, PROGRAM_FILES } from "../src/transforms/sandbox/programs.ts";
 import { buildPage } from "./page.ts";
 
-const BUNDLED = ["@humanwhocodes/momoa", "chokidar", "commander", "handlebars", "leven", "pino", "uuid"];
+const BUNDLED = [
+  "@humanwhocodes/momoa",
+  "ajv",
+  "ajv-formats",
+  "ajv/dist/2019.js",
+  "ajv/dist/2020.js",
+  "chokidar",
+  "commander",
+  "handlebars",
+  "leven",
+  "pino",
+  "uuid",
+];
 
 const root = path.join(import.meta.dirname, "..");
 const dist = path.join(root, "dist");

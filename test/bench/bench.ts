@@ -1,174 +1,114 @@
 /**
- * Compares in one run: a bare node:http server that parses JSON (the floor), this service with a template and with a
- * sandboxed transform, both durable before they answer, and Debian's `webhook` if it is installed.
- * Requests are 1 KB, checked by bearer token. CPU and memory are summed over all processes of each server.
+ * `npm run bench`: what a request costs, and what a start and the memory are, in one run with one load generator: this
+ * service, a bare node:http server that parses JSON (the floor), and other programs where they are installed.
+ * CPU and memory are summed over all processes of a server. `--update` writes the tables into docs/guide/performance.md
+ * and the figures to baseline.json, `--check` compares with that and exits 1 if one is worse. `--fairness` also measures
+ * honest requests beside hostile ones. BENCH_SECONDS and BENCH_ROUNDS: of each measurement.
  */
-import { createHmac } from "node:crypto";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { bodyOf, journalBytes, pendingRuns } from "./contestants.ts";
 import { measureFairness } from "./fairness.ts";
-import { load } from "./load.ts";
-import { type BenchServer, startServer } from "./server.ts";
+import { type Cell, FLOOR, type Group, groups, US } from "./groups.ts";
+import { load, LOAD_GENERATOR, loadByNode, type LoadResult } from "./load.ts";
+import { compareWithBaseline, writePage, printTables, type Sample, toRows, writeBaseline } from "./report.ts";
+import { measureSaveToLive } from "./save-to-live.ts";
+import type { BenchServer } from "./server.ts";
 
-const root = path.join(import.meta.dirname, "../..");
-const SECONDS = Number(process.env.BENCH_SECONDS ?? 6);
-const ROUNDS = 3;
-const TOKEN = "bench-token-0123456789abcdef";
-const payload = JSON.stringify({ id: 7, repository: { full_name: "a/b" }, title: "t".repeat(900) });
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 3);
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 
-const BEARER = { authorization: `Bearer ${TOKEN}` };
-const SIGNED = { "x-hub-signature-256": `sha256=${createHmac("sha256", TOKEN).update(payload).digest("hex")}` };
+const { values: flags } = parseArgs({
+  options: Object.fromEntries(["check", "update", "fairness"].map((name) => [name, { type: "boolean" }])),
+});
 
-interface Contestant {
-  name: string;
-  start(folder: string): Promise<BenchServer>;
-}
+/** Medians over the rounds come of these: by row and contestant. */
+const samples = new Map<string, Map<string, Sample[]>>();
 
-const contestants: Contestant[] = [
-  { name: "node:http + JSON.parse (the floor)", start: startFloor },
-  { name: "hookline, template, wake", start: (folder) => startHookline(folder, wake) },
-  { name: "hookline, template, wake, signed by GitHub", start: (folder) => startHookline(folder, signed) },
-  { name: "hookline, template, agent turn by echo", start: (folder) => startHookline(folder, agent) },
-  { name: "hookline, sandboxed transform, wake", start: (folder) => startHookline(folder, transform) },
-  ...(existsSync("/usr/bin/webhook") ? [{ name: "webhook (Debian)", start: startPeer }] : []),
-];
+/** The last figures of the floor, for the ratios of this round. */
+const floor = new Map<string, number>();
 
-const wake = {
-  action: "wake",
-  wakeMode: "next-heartbeat",
-  textTemplate: "{{repository.full_name}}: {{title}}",
-};
-const signed = { ...wake, auth: { scheme: "github", secret: TOKEN } };
-const agent = {
-  messageTemplate: "{{repository.full_name}}: {{title}}",
-  deliver: false,
-  wakeMode: "next-heartbeat",
-};
-const transform = { action: "wake", wakeMode: "next-heartbeat", transform: { module: "bench.ts" } };
-const TRANSFORM = "export default ({ payload }) => ({ text: `${payload.repository.full_name}: ${payload.title}` });\n";
-
-const rows = new Map<string, Awaited<ReturnType<typeof measure>>[]>();
 for (let round = 0; round < ROUNDS; round += 1) {
-  for (const contestant of contestants) {
-    rows.set(contestant.name, [...(rows.get(contestant.name) ?? []), await measure(contestant)]);
+  for (const group of groups) {
+    await measureGroup(group).catch((error: unknown) => {
+      // The other figures are worth having.
+      console.error(`${group.who}, ${group.start2xx ?? group.cells[0]?.row}: ${String(error)}`);
+      process.exitCode = 1;
+    });
   }
 }
-print();
-console.table(await measureFairness());
-console.log("Honest requests, one each 10 ms for 6 s, while bad requests to a proven transform are under way.");
+record("save to live, ms", US, { value: await measureSaveToLive() });
 
-async function measure({ start }: Contestant) {
+const table = toRows(samples);
+printTables(table);
+console.log(describeRun());
+if (flags["update"]) {
+  writeBaseline(table);
+  writePage(table, describeRun());
+}
+if (flags["check"]) compareWithBaseline(table);
+if (flags["fairness"]) console.table(await measureFairness());
+
+async function measureGroup({ who, start, cells, memory, start2xx }: Group): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-bench-"));
   const server = await start(folder);
+  let accepted = 0;
   try {
-    await load({ ...server, payload, seconds: 1 });
-    const before = server.usage();
-    const result = await load({ ...server, payload, seconds: SECONDS });
-    const after = server.usage();
-    const cpuMicros = ((after.cpuSeconds - before.cpuSeconds) * 1e6) / result.requests;
-    return { ...result, cpuMicros, residentMb: after.residentMb, startSeconds: server.startSeconds };
+    if (start2xx) record(`${start2xx}, s`, who, { value: server.startSeconds });
+    for (const cell of cells) {
+      const result = await measureCell(server, cell, who !== FLOOR);
+      accepted += result.sent;
+      if (who === FLOOR) floor.set(floorKey(cell), result.cpuMicros);
+      else record(cell.row, who, { ...result, value: result.cpuMicros / (floor.get(floorKey(cell)) ?? Number.NaN) });
+    }
+    if (memory) record(`${memory}, MB`, who, { value: server.usage().residentMb });
   } finally {
     await server.stop();
+    if (who === US && memory === "under load, 1 KB") {
+      record("journal, a hook of 1 KB, KB", US, { value: journalBytes(folder) / accepted / 1000 });
+    }
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function print(): void {
-  const floor = median("node:http + JSON.parse (the floor)", "cpuMicros");
-  console.table(
-    Object.fromEntries(
-      contestants.map(({ name }) => [
-        name,
-        {
-          "requests/s": Math.round(median(name, "perSecond")),
-          "p50 ms": toHundredths(median(name, "p50")),
-          "p99 ms": toHundredths(median(name, "p99")),
-          "CPU µs/request": toHundredths(median(name, "cpuMicros")),
-          "× floor": toHundredths(median(name, "cpuMicros") / floor),
-          "resident MB": Math.round(median(name, "residentMb")),
-          "first 2xx s": toHundredths(median(name, "startSeconds")),
-          failed: median(name, "failed"),
-        },
-      ]),
-    ),
-  );
-  console.log(`Medians of ${ROUNDS} rounds of ${SECONDS} s, 16 connections, 1 KB bodies.`);
+function floorKey({ connections = 16, bytes = 1000, drain }: Cell): string {
+  return `${connections} connections, ${bytes} bytes${drain ? ", Node client" : ""}`;
 }
 
-function median(
-  name: string,
-  figure: "perSecond" | "p50" | "p99" | "cpuMicros" | "residentMb" | "startSeconds" | "failed",
-): number {
-  const values = (rows.get(name) ?? []).map((row) => row[figure]).toSorted((a, b) => a - b);
-  return values[Math.floor(values.length / 2)] ?? Number.NaN;
+async function measureCell(
+  server: BenchServer,
+  { connections = 16, bytes = 1000, hook = "bench", headers = server.headers, drain, refused, requests }: Cell,
+  hasRuns: boolean,
+): Promise<LoadResult & { cpuMicros: number; sent: number }> {
+  const url = server.url.replace(/\w+$/, hook);
+  const options = { url, headers, payload: bodyOf(bytes), connections, seconds: SECONDS };
+  const run = drain ? loadByNode : load;
+  const warmUp = await run({ ...options, seconds: 1 });
+  if (drain && hasRuns) await untilDrained(server);
+  const before = server.usage();
+  const result = await (requests === undefined
+    ? run(options)
+    : loadByNode({ ...options, requests, seconds: Number.POSITIVE_INFINITY }));
+  if (drain && hasRuns) await untilDrained(server);
+  if (!refused && result.failed > 0)
+    console.error(`${url}, ${bytes} bytes: ${result.failed} of ${result.requests} failed`);
+  const cpuMicros = ((server.usage().cpuSeconds - before.cpuSeconds) * 1e6) / result.requests;
+  return { ...result, cpuMicros, sent: warmUp.requests + result.requests };
 }
 
-function toHundredths(value: number): number {
-  return Math.round(value * 100) / 100;
+async function untilDrained(server: BenchServer): Promise<void> {
+  while ((await pendingRuns(server)) > 0) await sleep(50);
 }
 
-function startFloor(): Promise<BenchServer> {
-  return startServer({
-    command: [process.execPath, path.join(import.meta.dirname, "floor.ts")],
-    env: { TOKEN },
-    hookPath: "/hooks/bench",
-    headers: BEARER,
-    payload,
-  });
+function record(row: string, who: string, sample: Sample): void {
+  const columns = samples.get(row) ?? new Map<string, Sample[]>();
+  samples.set(row, columns.set(who, [...(columns.get(who) ?? []), sample]));
 }
 
-function startHookline(folder: string, mapping: object): Promise<BenchServer> {
-  writeFileSync(path.join(folder, "bench.ts"), TRANSFORM);
-  writeFileSync(
-    path.join(folder, "webhooks.json5"),
-    JSON.stringify({
-      hooks: {
-        enabled: true,
-        token: TOKEN,
-        transformsDir: ".",
-        mappings: [{ match: { path: "bench" }, ...mapping }],
-      },
-      log: { level: "error" },
-    }),
-  );
-  return startServer({
-    command: [
-      process.execPath,
-      path.join(root, "dist/cli/webhooks.js"),
-      "serve",
-      "--port",
-      "0",
-      "--config",
-      path.join(folder, "webhooks.json5"),
-    ],
-    hookPath: "/hooks/bench",
-    headers: "auth" in mapping ? SIGNED : BEARER,
-    payload,
-  });
-}
-
-function startPeer(folder: string): Promise<BenchServer> {
-  const rule = {
-    match: {
-      type: "value",
-      value: `Bearer ${TOKEN}`,
-      parameter: { source: "header", name: "Authorization" },
-    },
-  };
-  const hook = {
-    id: "bench",
-    "execute-command": "/bin/true",
-    "pass-arguments-to-command": [{ source: "payload", name: "title" }],
-    "trigger-rule": rule,
-  };
-  writeFileSync(path.join(folder, "hooks.json"), JSON.stringify([hook]));
-  const port = 20_000 + Math.floor(Math.random() * 20_000);
-  return startServer({
-    command: ["/usr/bin/webhook", "-hooks", path.join(folder, "hooks.json"), "-ip", "127.0.0.1", "-port", String(port)],
-    url: `http://127.0.0.1:${port}`,
-    hookPath: "/hooks/bench",
-    headers: BEARER,
-    payload,
-  });
+function describeRun(): string {
+  const micros = Array.from(floor, ([key, value]) => `${key}: ${Math.round(value)} µs`);
+  return `Medians of ${ROUNDS} rounds of ${SECONDS} s; load by ${LOAD_GENERATOR}, turns by the Node client. The floor, last round: ${micros.join("; ")}.`;
 }

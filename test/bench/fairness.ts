@@ -3,15 +3,14 @@
  * expression and memory without end, many at once. Then bad payloads, one a second, to the honest senders' own hook.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { Agent, request } from "node:http";
+import { Agent } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type BenchServer, startServer } from "./server.ts";
+import { BEARER, serve, TRANSFORM } from "./contestants.ts";
+import { post } from "./load.ts";
+import type { BenchServer } from "./server.ts";
 
-const root = path.join(import.meta.dirname, "../..");
-const TOKEN = "bench-token-0123456789abcdef";
-const BEARER = { authorization: `Bearer ${TOKEN}` };
 const MEASURE_MS = 6000;
 const HONEST_EVERY_MS = 10;
 const BURSTS = [10, 60, 1100];
@@ -54,7 +53,11 @@ async function measure(code: string, attack: (send: Send, isOver: () => boolean)
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-fairness-"));
   const server = await startHookline(folder, code);
   const agent = new Agent({ keepAlive: true });
-  const send: Send = (hook, payload) => post(server.url.replace(/\w+$/, hook), payload, agent);
+  const send: Send = async (hook, payload) => {
+    const url = server.url.replace(/\w+$/, hook);
+    const status = await post({ url, agent, headers: BEARER, body: JSON.stringify(payload) });
+    return status >= 200 && status < 300;
+  };
   let isOver = false;
   try {
     await send("attacked", {});
@@ -98,32 +101,11 @@ async function sendHonest(send: () => Promise<boolean>): Promise<Figures> {
 }
 
 function startHookline(folder: string, code: string): Promise<BenchServer> {
-  const file = path.join(folder, "webhooks.json5");
   const mappings = ["honest", "attacked"].map((name) => {
     // Two modules with the same code would be one.
     const module = `export default ({ payload }) => { if (payload.bad) { ${code} } return { text: "${name}" } };\n`;
     writeFileSync(path.join(folder, `${name}.ts`), module);
-    const wake = { action: "wake", wakeMode: "next-heartbeat" };
-    return { match: { path: name }, ...wake, transform: { module: `${name}.ts` } };
+    return { match: { path: name }, ...TRANSFORM, transform: { module: `${name}.ts` } };
   });
-  const hooks = { enabled: true, token: TOKEN, transformsDir: ".", mappings };
-  writeFileSync(file, JSON.stringify({ hooks, log: { level: "silent" } }));
-  return startServer({
-    command: [process.execPath, path.join(root, "dist/cli/webhooks.js"), "serve", "--port", "0", "--config", file],
-    hookPath: "/hooks/honest",
-    headers: BEARER,
-    payload: "{}",
-  });
-}
-
-function post(url: string, payload: object, agent: Agent): Promise<boolean> {
-  const headers = { ...BEARER, "content-type": "application/json" };
-  return new Promise((resolve) => {
-    request(url, { method: "POST", headers, agent }, (response) => {
-      const { statusCode = 0 } = response;
-      response.resume().on("close", () => resolve(statusCode >= 200 && statusCode < 300));
-    })
-      .on("error", () => resolve(false))
-      .end(JSON.stringify(payload));
-  });
+  return serve(folder, mappings, BEARER, "honest");
 }

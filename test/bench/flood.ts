@@ -5,25 +5,25 @@
  * `npm run build && node test/bench/flood.ts`.
  */
 import { type ChildProcess, fork } from "node:child_process";
-import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { Agent, request } from "node:http";
+import { mkdtempSync, rmSync } from "node:fs";
+import { Agent } from "node:http";
 import { setPriority, tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type BenchServer, startServer } from "./server.ts";
+import { BODY_1KB, serve, sign, SIGNED } from "./contestants.ts";
+import { post } from "./load.ts";
+import type { BenchServer } from "./server.ts";
 
-const SECRET = "bench-secret-0123456789abcdef";
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5);
 const ROUNDS = 3;
 const CONNECTIONS = 64;
 /** Hostile bodies a second: 512 Mbit/s. */
 const RATE = Number(process.env.BENCH_RATE ?? 256);
 const HONEST_RATE = 100;
-const honest = Buffer.from(JSON.stringify({ title: "t".repeat(900) }));
+const honest = BODY_1KB;
 const hostile = Buffer.alloc(256 * 1024, 0x20);
-const SIGNED = { "x-hub-signature-256": `sha256=${createHmac("sha256", SECRET).update(honest).digest("hex")}` };
+const HONEST = sign(honest);
 const FORGED = { "x-hub-signature-256": `sha256=${"0".repeat(64)}` };
 
 if (process.argv[2] === undefined) await measure();
@@ -31,18 +31,7 @@ else await flood(process.argv[2]);
 
 async function measure(): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-flood-"));
-  const mapping = { match: { path: "bench" }, auth: { scheme: "github", secret: SECRET }, action: "wake" };
-  const more = { wakeMode: "next-heartbeat", textTemplate: "{{title}}" };
-  const hooks = { enabled: true, token: SECRET.toUpperCase(), mappings: [{ ...mapping, ...more }] };
-  const config = path.join(folder, "webhooks.json5");
-  writeFileSync(config, JSON.stringify({ hooks, log: { level: "error" } }));
-  const program = path.join(import.meta.dirname, "../../dist/cli/webhooks.js");
-  const server = await startServer({
-    command: [process.execPath, program, "serve", "--port", "0", "--config", config],
-    hookPath: "/hooks/bench",
-    headers: SIGNED,
-    payload: honest.toString(),
-  });
+  const server = await serve(folder, [{ match: { path: "bench" }, ...SIGNED, textTemplate: "{{title}}" }], HONEST);
   const flooder = fork(import.meta.filename, [server.url]);
   await once(flooder, "message");
 
@@ -109,7 +98,7 @@ async function sendHonest(url: string, seconds: number): Promise<Pick<Phase, "la
     const dueAt = startedAt + (index * 1000) / HONEST_RATE;
     await sleep(dueAt - startedAt);
     const sentAt = performance.now();
-    if ((await post(url, agent, honest, SIGNED)) !== 200) failed++;
+    if ((await post({ url, agent, headers: HONEST, body: honest })) !== 200) failed++;
     latencies.push(performance.now() - sentAt);
   });
   await Promise.all(sent);
@@ -144,20 +133,9 @@ async function flood(url: string): Promise<void> {
   async function sendBurst(to: string, burst: number): Promise<void> {
     const bodies = Array.from({ length: CONNECTIONS }, async (_, index) => {
       const agent = new Agent({ localAddress: `127.1.${index}.${1 + (burst % 250)}` });
-      await post(to, agent, hostile, FORGED);
+      await post({ url: to, agent, headers: FORGED, body: hostile });
       state.answered++;
     });
     await Promise.all(bodies);
   }
-}
-
-function post(url: string, agent: Agent, body: Buffer, credential: Record<string, string>): Promise<number> {
-  const headers = { ...credential, "content-type": "application/json", "content-length": body.length };
-  return new Promise((resolve) => {
-    request(url, { method: "POST", agent, headers }, (response) => {
-      response.resume().on("end", () => resolve(response.statusCode ?? 0));
-    })
-      .on("error", () => resolve(0))
-      .end(body);
-  });
 }

@@ -6,15 +6,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const TICKS_PER_SECOND = 100;
 
+/** Sums over a process and all its descendants. */
+export interface Usage {
+  cpuSeconds: number;
+  residentMb: number;
+}
+
 export interface BenchServer {
+  /** From the spawn to the first 2xx. */
+  startSeconds: number;
+  usage(): Usage;
   /** The hook's URL. */
   url: string;
   /** The credential. */
   headers: Record<string, string>;
-  /** Milliseconds from the spawn to the first 2xx. */
-  startSeconds: number;
-  /** Sum over the process and all its descendants. */
-  usage(): { cpuSeconds: number; residentMb: number };
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -50,7 +55,7 @@ export async function startServer({
     url: hookUrl,
     headers,
     startSeconds: (performance.now() - spawnedAt) / 1000,
-    usage: () => usageOf(descendants(child.pid ?? 0)),
+    usage: () => usageOf(child.pid ?? 0),
     async stop(signal = "SIGTERM") {
       child.kill(signal);
       await once(child, "exit");
@@ -66,15 +71,25 @@ async function readUrl(child: ChildProcess): Promise<string> {
   throw new Error("the server did not print its address");
 }
 
-async function firstSuccess(url: string, credential: Record<string, string>, body: string): Promise<void> {
-  for (let attempt = 0; attempt < 500; attempt += 1) {
+export async function firstSuccess(url: string, credential: Record<string, string>, body: string): Promise<void> {
+  for (let attempt = 0; attempt < 2500; attempt += 1) {
     const headers = { ...credential, "content-type": "application/json" };
     const response = await fetch(url, { method: "POST", headers, body }).catch(() => undefined);
     await response?.arrayBuffer();
     if (response?.ok) return;
-    await sleep(10);
+    await sleep(2);
   }
   throw new Error(`${url} never answered 2xx`);
+}
+
+/** Waits until it has used less than a tenth of a core for a second. */
+export async function untilIdle(usage: () => Usage): Promise<void> {
+  for (let before = usage().cpuSeconds; ;) {
+    await sleep(1000);
+    const after = usage().cpuSeconds;
+    if (after - before < 0.1) return;
+    before = after;
+  }
 }
 
 /** The process and its descendants, read from /proc. */
@@ -90,11 +105,11 @@ function descendants(pid: number): number[] {
   return found;
 }
 
-/** User and system time of ended children count with their parent. */
-function usageOf(pids: number[]): { cpuSeconds: number; residentMb: number } {
+/** Of a process and its descendants. User and system time of ended children count with their parent. */
+export function usageOf(root: number): Usage {
   let ticks = 0;
   let kilobytes = 0;
-  for (const pid of pids) {
+  for (const pid of descendants(root)) {
     const fields = statFields(pid);
     ticks += [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
     kilobytes += proportionalKilobytes(pid);

@@ -55,9 +55,19 @@ const run = promisify(execFile);
 
 /** Installs a package from npm into a persistent folder. Returns the folder of the package. */
 export async function installOnce(name: string, version: string): Promise<string> {
-  const folder = path.join(tmpdir(), `hookline-trials/${name}-${version}`);
+  const folder = folderOf(name, version);
   if (!existsSync(folder)) await install(`${name}@${version}`, folder);
   return path.join(folder, "node_modules", name);
+}
+
+/** The folder of the package, if `installOnce` has installed it. */
+export function findInstalled(name: string, version: string): string | undefined {
+  const folder = folderOf(name, version);
+  return existsSync(folder) ? path.join(folder, "node_modules", name) : undefined;
+}
+
+function folderOf(name: string, version: string): string {
+  return path.join(tmpdir(), `hookline-trials/${name}-${version}`);
 }
 
 /** Installs into a temporary folder first, so that an interrupted install is not used. */

@@ -1,20 +1,21 @@
-import type * as AjvModule from "ajv";
-import type { Ajv, AnySchemaObject, ErrorObject, FuncKeywordDefinition, Options, ValidateFunction } from "ajv";
-import type * as Formats from "ajv-formats";
-import type * as Ajv2019Module from "ajv/dist/2019.js";
-import type * as Ajv2020Module from "ajv/dist/2020.js";
+import {
+  _,
+  Ajv,
+  type AnySchemaObject,
+  type ErrorObject,
+  type FuncKeywordDefinition,
+  type Options,
+  type ValidateFunction,
+} from "ajv";
+import formats from "ajv-formats";
+import { Ajv2019 } from "ajv/dist/2019.js";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { isObject } from "../../shared/json.ts";
-import { loadAtFirstUse } from "../../shared/load-at-first-use.ts";
 import { PACKAGE_ROOT } from "../package.ts";
 import { compileExpression, type Expression, type OnBacktracking } from "./linear-regexp.ts";
 import { selectErrors, type SchemaProblem, toSchemaProblem } from "./problems.ts";
-
-const ajv = loadAtFirstUse<typeof AjvModule>("ajv");
-const ajv2019 = loadAtFirstUse<typeof Ajv2019Module>("ajv/dist/2019.js");
-const ajv2020 = loadAtFirstUse<typeof Ajv2020Module>("ajv/dist/2020.js");
-const formats = loadAtFirstUse<typeof Formats>("ajv-formats");
 
 /** Finds what does not fit the schema. Never throws. */
 export type SchemaCheck = (value: unknown) => SchemaProblem[];
@@ -54,9 +55,9 @@ export function createCheck(read: () => AnySchemaObject, options: SchemaOptions 
 }
 
 function compileValid(schema: AnySchemaObject | boolean, options: SchemaOptions): SchemaCheck {
-  const instance = createAjv(dialectOf(schema), options);
-  const limit = options.onBacktracking && limitReferences(instance);
-  const validate = instance.compile(schema);
+  const ajv = createAjv(dialectOf(schema), options);
+  const limit = options.onBacktracking && limitReferences(ajv);
+  const validate = ajv.compile(schema);
   return (value) => {
     limit?.reset();
     const errors = findErrors(validate, value);
@@ -70,7 +71,7 @@ function compileValid(schema: AnySchemaObject | boolean, options: SchemaOptions)
 /** If only the last error is reported, no more than this many are examined for its meaning. */
 const MAX_ERRORS = 1000;
 
-type Dialect = typeof AjvModule.Ajv | typeof Ajv2019Module.Ajv2019 | typeof Ajv2020Module.Ajv2020;
+type Dialect = typeof Ajv | typeof Ajv2019 | typeof Ajv2020;
 
 const BASE_OPTIONS: Options = {
   strict: false,
@@ -100,10 +101,10 @@ function requireSchema(schema: unknown): asserts schema is AnySchemaObject | boo
 
 function dialectOf(schema: AnySchemaObject | boolean): Dialect {
   const uri: unknown = typeof schema === "object" ? schema["$schema"] : undefined;
-  if (typeof uri !== "string") return ajv().Ajv;
-  if (uri.includes("draft/2020-12")) return ajv2020().Ajv2020;
-  if (uri.includes("draft/2019-09")) return ajv2019().Ajv2019;
-  return ajv().Ajv;
+  if (typeof uri !== "string") return Ajv;
+  if (uri.includes("draft/2020-12")) return Ajv2020;
+  if (uri.includes("draft/2019-09")) return Ajv2019;
+  return Ajv;
 }
 
 function requireValid(schema: AnySchemaObject | boolean): void {
@@ -118,7 +119,7 @@ function requireValid(schema: AnySchemaObject | boolean): void {
  */
 function createAjv(dialect: Dialect, options: SchemaOptions): Ajv {
   const { onBacktracking } = options;
-  const instance = new dialect({
+  const ajv = new dialect({
     ...BASE_OPTIONS,
     allErrors: options.all === true,
     useDefaults: options.fillDefaults,
@@ -130,11 +131,11 @@ function createAjv(dialect: Dialect, options: SchemaOptions): Ajv {
       ...(onBacktracking && { regExp: createLinearEngine(onBacktracking) }),
     },
   });
-  formats().default.default(instance);
-  instance.addFormat("url", URL_FORMAT);
-  instance.removeKeyword("uniqueItems").addKeyword(UNIQUE_ITEMS);
-  instance.addSchema(options.references ?? []);
-  return instance;
+  formats.default(ajv);
+  ajv.addFormat("url", URL_FORMAT);
+  ajv.removeKeyword("uniqueItems").addKeyword(UNIQUE_ITEMS);
+  ajv.addSchema(options.references ?? []);
+  return ajv;
 }
 
 /** More than a payload of usual size needs. */
@@ -144,19 +145,19 @@ const MAX_REFERENCES = 250_000;
  * In a recursive schema with two recursive branches, each level of a value doubles the work: thirty levels would take
  * hours. After `MAX_REFERENCES` references since the last `reset`, a `RangeError` is thrown. Call this before compiling.
  */
-function limitReferences(instance: Ajv): { reset(): void } {
+function limitReferences(ajv: Ajv): { reset(): void } {
   let left = MAX_REFERENCES;
   const follow = (): void => {
     if (left-- <= 0) throw new RangeError("too many references");
   };
   for (const keyword of ["$ref", "$recursiveRef", "$dynamicRef"]) {
-    const definition = instance.getKeyword(keyword);
+    const definition = ajv.getKeyword(keyword);
     if (typeof definition !== "object" || !("code" in definition)) continue;
     const { code } = definition;
-    instance.removeKeyword(keyword).addKeyword({
+    ajv.removeKeyword(keyword).addKeyword({
       ...definition,
       code(context, ruleType) {
-        context.gen.code(ajv()._`${context.gen.scopeValue("func", { ref: follow })}()`);
+        context.gen.code(_`${context.gen.scopeValue("func", { ref: follow })}()`);
         code?.(context, ruleType);
       },
     });
