@@ -12,6 +12,7 @@ import { assembleAuth, assembleSchema } from "../src/config/schema/assemble.ts";
 import { findPresets } from "../src/config/presets/file.ts";
 import { writePresetIndex, writePresetPage } from "../src/config/presets/page.ts";
 import { readSchema } from "../src/config/schema/validator.ts";
+import { writeApiSchemas } from "./api-schemas.ts";
 import { writeLookAlikes } from "./look-alikes.ts";
 import { withPresets } from "./presets.ts";
 import { NOTE, writeReference } from "./reference.ts";
@@ -21,6 +22,8 @@ const configSchema = assembleSchema(builtInDrivers);
 const authSchema = assembleAuth(builtInDrivers.providers);
 
 const outputs = [
+  // First: the reference reads it.
+  { file: "schemas/api.json", text: writeApiSchemas() },
   { file: "schemas/config.json", text: `${JSON.stringify(withPresets(configSchema), undefined, 2)}\n` },
   { file: "schemas/auth.json", text: `${JSON.stringify(authSchema, undefined, 2)}\n` },
   { file: "src/config/schema/generated.ts", text: await writeConfigTypes() },

@@ -5,6 +5,7 @@ import { PassThrough } from "node:stream";
 import type { Command } from "commander";
 import { createProgram } from "../src/cli/main.ts";
 import { HTTP_ERRORS } from "../src/errors.ts";
+import { createRoutes } from "../src/operator/routes.ts";
 import { providers } from "../src/providers/index.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -201,20 +202,26 @@ function writeCommand(command: Command): string {
   return join(`## \`${name.join(" ")}\``, ["```text", command.helpInformation().trim(), "```"].join("\n"));
 }
 
-/** The members of `OperatorAnswers`, each with its doc comment. */
 function writeApi(): string {
-  const source = readFileSync(path.join(root, "src/operator/views.ts"), "utf8");
-  const [, members = ""] = /export interface OperatorAnswers \{\n(.*?)^\}/ms.exec(source) ?? [];
-  const rows = [...members.matchAll(/\/\*\*(.*?)\*\/\s*"([^"]+)":/gs)].map(([, comment = "", route = ""]) => {
-    const text = comment.replaceAll(/\s*\n\s*\*\s*/g, " ").trim();
-    return `| \`${route.replaceAll(/:(\w+)\*?/g, "<$1>")}\` | ${text} |`;
+  const routes = Object.entries(createRoutes({} as Parameters<typeof createRoutes>[0]));
+  const rows = routes.map(([route, { about, query = {}, body }]) => {
+    const fields = Object.keys(Object(body)["properties"] ?? {});
+    const input = [
+      ...(Object.keys(query).length > 0 ? [`Query: ${Object.keys(query).map(toCode).join(", ")}.`] : []),
+      ...(fields.length > 0 ? [`Body: ${fields.map(toCode).join(", ")}.`] : []),
+    ];
+    return `| \`${route.replaceAll(/:(\w+)\*?/g, "<$1>")}\` | ${[about, ...input].join(" ")} |`;
   });
   return join(
     "# Operator API",
     NOTE,
-    "Every path under `/api` needs `Authorization: Bearer <gateway.auth.token>`. Without `gateway.auth.token` the API is off. Answers are JSON with `Cache-Control: no-store`. `GET /healthz` and `GET /readyz` are open.",
+    "Every path under `/api` needs `Authorization: Bearer <gateway.auth.token>`, or the cookie of the page's sign-in. Without `gateway.auth.token` the API is off. Answers are JSON with `Cache-Control: no-store`. `GET /healthz` and `GET /readyz` are open. `GET /api/openapi.json` describes every parameter, body and answer.",
     ["| Request | Answer |", "|---|---|", ...rows].join("\n"),
   );
+}
+
+function toCode(name: string): string {
+  return `\`${name}\``;
 }
 
 function readSchema(name: string): Schema {

@@ -123,6 +123,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
         rejections,
         stream,
         status,
+        place: () => ({ hooksPath: current().config.hooks.path, url: current().config.gateway.publicUrl ?? "/" }),
         tryHook,
         replay,
         requireReady,

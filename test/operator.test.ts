@@ -59,11 +59,24 @@ describe("access", () => {
     for (const [method, path] of [
       ["GET", "/api/nothing"],
       ["GET", "/api"],
-      ["PUT", "/api/status"],
     ] as const) {
       const response = await fetch(service.url + path, { method, headers });
       expectApiHeaders(response);
       expect([response.status, await response.json()]).toMatchObject([404, { ok: false, code: "not_found" }]);
+    }
+  });
+
+  test("a path with another method is answered with the methods it has", async () => {
+    service = await startService();
+    const headers = { authorization: `Bearer ${GATEWAY_TOKEN}` };
+    for (const [method, path, allow] of [
+      ["PUT", "/api/status", "GET"],
+      ["POST", "/api/dead-letters/x", "DELETE"],
+      ["GET", "/api/try", "POST"],
+    ] as const) {
+      const response = await fetch(service.url + path, { method, headers });
+      expect([response.status, response.headers.get("allow")]).toEqual([405, allow]);
+      expectApiHeaders(response);
     }
   });
 

@@ -24,6 +24,8 @@ export type Routes = Record<string, RouteHandler>;
 export interface Router {
   /** The answer of the route that matches; undefined when none does. */
   serve(exchange: Exchange): HttpResponse | Promise<HttpResponse> | undefined;
+  /** The methods of the routes that match the path. */
+  methods(path: string): string[];
 }
 
 export function createRouter(routes: Routes): Router {
@@ -40,6 +42,7 @@ export function createRouter(routes: Routes): Router {
       }
       return undefined;
     },
+    methods: (path) => [...new Set(compiled.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))],
   };
 }
 

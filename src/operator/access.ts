@@ -16,6 +16,8 @@ export interface AccessOptions {
 export interface Access {
   /** Throws unless the request has the gateway token, or comes from the page with the cookie of a sign-in. */
   require(exchange: Exchange): void;
+  /** Whether `require` would not throw. */
+  allows(exchange: Exchange): boolean;
   /** Throws if the page may not be shown under this host, or is off; otherwise says whether the browser is signed in. */
   requirePage(exchange: Exchange): { isSignedIn: boolean };
   /** Checks the token that a person gave on the page. */
@@ -32,14 +34,14 @@ export function createAccess({ token, gateway }: AccessOptions): Access {
   const cookies = createSignIn();
 
   return {
-    require(exchange) {
-      const expected = requireToken();
-      const { headers } = exchange;
-      const bearer = bearerOf(headers.authorization);
-      if (!bearer && hasCookie(exchange, expected)) {
-        requireOwnHost(exchange);
-        if (!SAFE_METHODS.includes(exchange.method)) requireOwnPage(exchange);
-      } else checkToken(exchange, bearer, expected);
+    require: requireAccess,
+    allows(exchange) {
+      try {
+        requireAccess(exchange);
+        return true;
+      } catch {
+        return false;
+      }
     },
     requirePage(exchange) {
       const expected = requireToken();
@@ -55,6 +57,15 @@ export function createAccess({ token, gateway }: AccessOptions): Access {
     },
     signOut: (exchange) => cookies.end(isHttps(exchange)),
   };
+
+  function requireAccess(exchange: Exchange): void {
+    const expected = requireToken();
+    const bearer = bearerOf(exchange.headers.authorization);
+    if (!bearer && hasCookie(exchange, expected)) {
+      requireOwnHost(exchange);
+      if (!SAFE_METHODS.includes(exchange.method)) requireOwnPage(exchange);
+    } else checkToken(exchange, bearer, expected);
+  }
 
   function requireToken(): string {
     const expected = token();

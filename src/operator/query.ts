@@ -2,23 +2,29 @@ import { didYouMean } from "../config/schema/problems.ts";
 import { HookError } from "../errors.ts";
 
 const MAX_LIMIT = 1000;
+const MAX_TEXT = 200;
 
-/** Converts the text of a parameter, which is undefined when it is absent or empty. Throws a 400. */
-type Parser<Value> = (text: string | undefined, name: string) => Value;
+/** A parameter of a query: how it is read, and what the reference says of it. */
+export interface Parameter<Value> {
+  about: string;
+  /** JSON Schema of its text. */
+  schema: object;
+  /** The text is undefined when it is absent or empty. Throws a 400. */
+  parse(text: string | undefined, name: string): Value;
+}
+
+export type Parameters<Values> = { [Name in keyof Values]: Parameter<Values[Name]> };
 
 /** Reads the parameters that are listed. Throws a 400 for any other: a misspelled filter must not return everything. */
-export function parseQuery<Values extends object>(
-  query: URLSearchParams,
-  parsers: { [Name in keyof Values]: Parser<Values[Name]> },
-): Values;
-export function parseQuery(query: URLSearchParams, parsers: Record<string, Parser<unknown>>): object {
-  const known = Object.keys(parsers);
+export function parseQuery<Values extends object>(query: URLSearchParams, parameters?: Parameters<Values>): Values;
+export function parseQuery(query: URLSearchParams, parameters: Record<string, Parameter<unknown>> = {}): object {
+  const known = Object.keys(parameters);
   const unknown = [...query.keys()].find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    const end = didYouMean(unknown, known, `; known here: ${known.join(", ")}.`);
-    throw invalid(`Unknown parameter "${unknown.slice(0, 60)}"${end}`);
+    const others = known.length > 0 ? `; known here: ${known.join(", ")}.` : "; this path takes none.";
+    throw invalid(`Unknown parameter "${unknown.slice(0, 60)}"${didYouMean(unknown, known, others)}`);
   }
-  return Object.fromEntries(known.map((name) => [name, parsers[name]?.(readOnce(query, name), name)]));
+  return Object.fromEntries(known.map((name) => [name, parameters[name]?.parse(readOnce(query, name), name)]));
 }
 
 function readOnce(query: URLSearchParams, name: string): string | undefined {
@@ -27,41 +33,67 @@ function readOnce(query: URLSearchParams, name: string): string | undefined {
   return value || undefined;
 }
 
-export function text(value: string | undefined): string | undefined {
-  return value;
+export function text(about: string): Parameter<string | undefined> {
+  return {
+    about,
+    schema: { type: "string", maxLength: MAX_TEXT },
+    parse(value, name) {
+      if (value === undefined || value.length <= MAX_TEXT) return value;
+      throw invalid(`${name} may have at most ${MAX_TEXT} characters.`);
+    },
+  };
 }
 
-/** A whole number from 1 to 1000. */
-export function limit(usual = 50): Parser<number> {
-  return (value, name) => {
-    const number = Number(value ?? usual);
-    if (Number.isInteger(number) && number >= 1) return Math.min(number, MAX_LIMIT);
-    throw invalid(`${name} must be a whole number from 1 to ${MAX_LIMIT}.`);
+export function limit(usual = 50): Parameter<number> {
+  return {
+    about: "How many, at most.",
+    schema: { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: usual },
+    parse(value, name) {
+      const number = Number(value ?? usual);
+      if (Number.isInteger(number) && number >= 1) return Math.min(number, MAX_LIMIT);
+      throw invalid(`${name} must be a whole number from 1 to ${MAX_LIMIT}.`);
+    },
   };
 }
 
 /** The `seq` of an entry. */
-export function cursor(value: string | undefined, name: string): number | undefined {
-  if (value === undefined) return undefined;
-  const seq = Number(value);
-  if (Number.isSafeInteger(seq) && seq >= 0) return seq;
-  throw invalid(`${name} must be the seq of an entry.`);
+export function cursor(about: string): Parameter<number | undefined> {
+  return {
+    about,
+    schema: { type: "integer", minimum: 0 },
+    parse(value, name) {
+      if (value === undefined) return undefined;
+      const seq = Number(value);
+      if (Number.isSafeInteger(seq) && seq >= 0) return seq;
+      throw invalid(`${name} must be the seq of an entry.`);
+    },
+  };
 }
 
-export function oneOf<Member extends string>(members: readonly Member[]): Parser<Member | undefined> {
-  return (value, name) => {
-    const member = members.find((candidate) => candidate === value);
-    if (value === undefined || member !== undefined) return member;
-    throw invalid(`${name} must be one of ${members.join(", ")}.`);
+export function oneOf<Member extends string>(about: string, members: readonly Member[]): Parameter<Member | undefined> {
+  return {
+    about,
+    schema: { enum: [...members] },
+    parse(value, name) {
+      const member = members.find((candidate) => candidate === value);
+      if (value === undefined || member !== undefined) return member;
+      throw invalid(`${name} must be one of ${members.join(", ")}.`);
+    },
   };
 }
 
 /** A time in ISO 8601, as milliseconds since the epoch. */
-export function time(value: string | undefined, name: string): number | undefined {
-  if (value === undefined) return undefined;
-  const at = Date.parse(value);
-  if (!Number.isNaN(at)) return at;
-  throw invalid(`${name} must be a time in ISO 8601.`);
+export function time(about: string): Parameter<number | undefined> {
+  return {
+    about: `${about} A time in ISO 8601.`,
+    schema: { type: "string", format: "date-time" },
+    parse(value, name) {
+      if (value === undefined) return undefined;
+      const at = Date.parse(value);
+      if (!Number.isNaN(at)) return at;
+      throw invalid(`${name} must be a time in ISO 8601.`);
+    },
+  };
 }
 
 function invalid(message: string): HookError {

@@ -73,21 +73,28 @@ interface TrialInput extends Partial<Draft> {
 }
 
 const STRINGS = { type: "object", additionalProperties: { type: "string" } };
-const checkTrial = createCheck(
-  () => ({
-    type: "object",
-    required: ["hook", "payload"],
-    properties: {
-      hook: { type: "string", pattern: "[^/]" },
-      headers: STRINGS,
-      query: STRINGS,
-      mapping: { type: "object", required: ["id"], properties: { id: { type: "string" } } },
-      code: { type: "string" },
+
+/** JSON Schema of the body. */
+export const TRIAL_SCHEMA = {
+  type: "object",
+  required: ["hook", "payload"],
+  properties: {
+    hook: { type: "string", pattern: "[^/]" },
+    payload: {},
+    headers: STRINGS,
+    query: STRINGS,
+    mapping: {
+      type: "object",
+      required: ["id"],
+      properties: { id: { type: "string" } },
+      description: "Of a mapping that is being written: its id, and the fields that differ from the loaded one.",
     },
-    dependencies: { code: ["mapping"] },
-  }),
-  { subject: "the body" },
-);
+    code: { type: "string", description: "Of its transform." },
+  },
+  dependencies: { code: ["mapping"] },
+};
+
+const checkTrial = createCheck(() => TRIAL_SCHEMA, { subject: "the body" });
 
 function requireTrial(body: unknown): asserts body is TrialInput {
   const [problem] = checkTrial(body);

@@ -27,41 +27,26 @@ import type { Trial } from "./trial.ts";
 
 /** What the operator API answers: the journal's records, with times in ISO 8601. */
 export interface OperatorAnswers {
-  /** Version, configuration, last reload error, and the figures of sandbox, queue and mailboxes. */
+  "POST /api/session": { ok: true; expiresAt: string };
+  "DELETE /api/session": { ok: true };
+  "GET /api/openapi.json": object;
   "GET /api/status": StatusView;
-  /** Events, newest first. Query: `hook`, `status`, `limit`, `before` (an id), `prefix` (of an id). */
   "GET /api/events": { events: EventView[] };
-  /** Server-sent events of everything that happens. Query: `hook`, `status`, `session`, `after` (instead of `Last-Event-ID`). */
   "GET /api/stream": string;
-  /** Events as NDJSON, one timeline a line, newest first. Query: `hook`, `status`, `since`, `until`. */
   "GET /api/events/export": string;
-  /** Runs the event again as a new one, and answers as the hook would. Body: `payload?`, instead of the event's own. */
   "POST /api/events/:id/replay": unknown;
-  /** What a mapping is made of: its fields, the code of its transform, its samples. Without secrets. */
   "GET /api/mappings/:id/source": MappingSourceView;
-  /** One event: request, mapping, log, error, runs, entries, deliveries. */
   "GET /api/events/:id": EventTimeline;
-  /** Sessions. Query: `limit`. */
   "GET /api/sessions": { sessions: View<SessionSummary>[] };
-  /** One session with its entries, oldest first. Query: `limit`, `after` (a `seq`). */
   "GET /api/sessions/:key*": SessionTimeline;
-  /** Agent turns, newest first. Query: `state`, `limit`, `before`. */
   "GET /api/runs": { runs: View<Run>[] };
-  /** Lets held runs start. Query: `reason`. */
   "POST /api/runs/release": { ok: true; released: number };
-  /** What agents used, by hook, mapping and model. Query: `since` (default: the start of today, UTC). */
   "GET /api/spend": { since: string; spend: Spend[] };
-  /** Deliveries, newest first. Query: `state`, `limit`, `before`. */
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
-  /** Refused requests, newest first: the last 500 since the start. Query: `limit`. */
   "GET /api/rejections": { rejections: View<Rejection>[] };
-  /** Runs and deliveries that failed permanently. Query: `limit`, `before`. */
   "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
-  /** Gives a dead letter all its attempts again. */
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
-  /** Marks a dead letter as dropped. */
   "DELETE /api/dead-letters/:id": { ok: true; id: string };
-  /** The actions that a payload leads to. Body: `hook`, `payload`, `headers?`, `query?`; of a mapping that is being written, `mapping: { id, … }` with the fields that differ from the loaded one, and `code?` of its transform. Nothing is recorded or executed. */
   "POST /api/try": Trial;
 }
 

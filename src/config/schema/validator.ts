@@ -244,7 +244,7 @@ const URL_FORMAT = new RegExp(
   "iu",
 );
 
-type SchemaName = "config.base" | "mapping" | "preset" | "wake" | "agent" | "action";
+type SchemaName = "api" | "config.base" | "mapping" | "preset" | "wake" | "agent" | "action";
 
 /** One of the package's own JSON Schemas, as a new object. */
 export function readSchema(name: SchemaName): Record<string, unknown> {

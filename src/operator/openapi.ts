@@ -1,0 +1,235 @@
+import { packageVersion } from "../config/package.ts";
+import { readSchema } from "../config/schema/validator.ts";
+import { HTTP_ERRORS } from "../errors.ts";
+import type { Parameter } from "./query.ts";
+import type { ApiRoute } from "./route.ts";
+
+export interface OpenApiOptions {
+  /** By method and path. */
+  routes: Record<string, Omit<ApiRoute, "handle">>;
+  /** `hooks.path`. */
+  hooksPath: string;
+  /** The address under which the document was asked for, or the public one. */
+  url: string;
+}
+
+/** The whole HTTP surface as an OpenAPI 3.1 document. */
+export function toOpenApi({ routes, hooksPath, url }: OpenApiOptions): object {
+  const { answers, definitions } = readApiSchemas();
+  const operations = Object.entries(routes).map(([route, row]) => toOperation(route, row, answers[route]));
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Hookline",
+      version: packageVersion(),
+      description: "An inbound webhook service: hooks for senders, and an API for operators.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url }],
+    security: [{ gatewayToken: [] }, { signIn: [] }],
+    paths: Object.fromEntries(
+      [
+        ...Map.groupBy([...HOOKS.map((hook) => toHook(hook, hooksPath)), ...OPEN, ...operations], ({ path }) => path),
+      ].map(([path, all]) => [path, Object.fromEntries(all.map(({ method, operation }) => [method, operation]))]),
+    ),
+    components: {
+      schemas: { ...definitions, Error: ERROR, WakePayload: toPart("wake"), AgentPayload: toPart("agent") },
+      securitySchemes: {
+        gatewayToken: { type: "http", scheme: "bearer", description: "gateway.auth.token" },
+        signIn: { type: "apiKey", in: "cookie", name: "hl", description: "From POST /api/session." },
+        hookToken: { type: "http", scheme: "bearer", description: "hooks.token, or one of hooks.tokens" },
+        hookTokenHeader: { type: "apiKey", in: "header", name: "x-gateway-token" },
+      },
+    },
+  };
+}
+
+interface Operation {
+  path: string;
+  method: string;
+  operation: object;
+}
+
+/** Schemas of the answers by route, and what they refer to. */
+function readApiSchemas(): { answers: Record<string, object>; definitions: Record<string, object> } {
+  const { answers, definitions } = readSchema("api");
+  return { answers: Object(answers), definitions: Object(definitions) };
+}
+
+const ERROR = {
+  type: "object",
+  required: ["ok", "error", "code", "requestId"],
+  properties: {
+    ok: { const: false },
+    error: { type: "string", description: "What is wrong, and what to do." },
+    code: { enum: Object.keys(HTTP_ERRORS) },
+    requestId: { type: "string" },
+  },
+};
+
+const FAILURE = { description: "An error.", content: toContent({ $ref: "#/components/schemas/Error" }) };
+
+function toOperation(
+  route: string,
+  { about, query = {}, body, example, contentType }: ApiRouteText,
+  answer?: object,
+): Operation {
+  const [method = "", pattern = ""] = route.split(" ");
+  const path = pattern.replace(/:(\w+)\*?/g, "{$1}");
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  const isOpen = route === "POST /api/session";
+  return {
+    path,
+    method: method.toLowerCase(),
+    operation: {
+      operationId: toOperationId(method, path),
+      tags: ["operator"],
+      summary: about,
+      ...(isOpen && { security: [] }),
+      parameters: [...inPath, ...Object.entries(query).map(toParameter)],
+      ...(body && { requestBody: { required: true, content: toContent(body, example) } }),
+      responses: {
+        200: { description: about, content: { [contentType]: { schema: answer ?? {} } } },
+        default: FAILURE,
+      },
+    },
+  };
+}
+
+type ApiRouteText = Omit<ApiRoute, "handle">;
+
+/** `GET /api/events/{id}` → getEventsById */
+function toOperationId(method: string, path: string): string {
+  const words = path
+    .replace(/^\/(api\/)?/, "")
+    .split(/[/.-]/)
+    .map((word) =>
+      word.replace(/^\{(\w)(.*)\}$/, (_, first: string, rest: string) => `By${first.toUpperCase()}${rest}`),
+    );
+  return method.toLowerCase() + words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join("");
+}
+
+function toParameter([name, { about, schema }]: [string, Parameter<unknown>]): object {
+  return { name, in: "query", description: about, schema };
+}
+
+function toContent(schema: object, example?: unknown): object {
+  return { "application/json": { schema, ...(example !== undefined && { example }) } };
+}
+
+/** A payload's schema as a part of the document, whose dialect is the later one. */
+function toPart(name: "wake" | "agent"): object {
+  const { $schema: _schema, $id: _id, ...schema } = readSchema(name);
+  return schema;
+}
+
+/* What senders use. */
+
+interface Hook {
+  name: string;
+  about: string;
+  id: string;
+  payload: object;
+  example: unknown;
+  responses: Record<string, object>;
+}
+
+const RECEIPT = {
+  type: "object",
+  required: ["ok", "eventId"],
+  properties: {
+    ok: { const: true },
+    eventId: { type: "string" },
+    runId: { type: "string" },
+    sessionKey: { type: "string" },
+    mode: { enum: ["now", "next-heartbeat"] },
+    actions: { type: "array", items: { type: "object" } },
+    runIds: { type: "array", items: { type: "string" } },
+    warnings: { type: "array", items: { type: "string" } },
+  },
+};
+
+const ACCEPTED = { description: "Committed; the turn follows.", content: toContent(RECEIPT) };
+const DONE = { description: "Committed.", content: toContent(RECEIPT) };
+
+const HOOKS: Hook[] = [
+  {
+    name: "wake",
+    id: "postWake",
+    about: "Adds a system event to the main session.",
+    payload: { $ref: "#/components/schemas/WakePayload" },
+    example: { text: "The build is broken.", mode: "next-heartbeat" },
+    responses: { 200: DONE },
+  },
+  {
+    name: "agent",
+    id: "postAgent",
+    about: "Runs one agent turn in a session of its own.",
+    payload: { $ref: "#/components/schemas/AgentPayload" },
+    example: { message: "Summarise the last deploy.", name: "Deploys", deliver: false },
+    responses: { 200: { ...DONE, description: "With `Prefer: wait=N`: the run's result." }, 202: ACCEPTED },
+  },
+  {
+    name: "{name}",
+    id: "postHook",
+    about: "A hook of a mapping or preset. Its body is whatever the sender sends; the name may contain slashes.",
+    payload: {},
+    example: { action: "opened" },
+    responses: { 200: DONE, 202: ACCEPTED, 204: { description: "Skipped: no action." } },
+  },
+];
+
+const HOOK_SECURITY = [{ hookToken: [] }, { hookTokenHeader: [] }];
+
+function toHook({ name, id, about, payload, example, responses }: Hook, hooksPath: string): Operation {
+  const parameters = [
+    ...(name === "{name}" ? [{ name: "name", in: "path", required: true, schema: { type: "string" } }] : []),
+    {
+      name: "Idempotency-Key",
+      in: "header",
+      description: "A repeat gets the first answer.",
+      schema: { type: "string" },
+    },
+    {
+      name: "Prefer",
+      in: "header",
+      description: "`wait=10`: waits for the run, 1 to 60 seconds.",
+      schema: { type: "string" },
+    },
+  ];
+  return {
+    path: `${hooksPath}/${name}`,
+    method: "post",
+    operation: {
+      operationId: id,
+      tags: ["hooks"],
+      summary: about,
+      security: HOOK_SECURITY,
+      parameters,
+      requestBody: { required: true, content: toContent(payload, example) },
+      responses: { ...responses, default: FAILURE },
+    },
+  };
+}
+
+const OPEN: Operation[] = [
+  toCheck("healthz", "Whether the process is up."),
+  toCheck("readyz", "Whether the journal, the sandbox, the configuration and the mailboxes work.", {
+    503: { description: "Not ready.", content: toContent({ type: "object" }) },
+  }),
+];
+
+function toCheck(name: string, about: string, failures: object = {}): Operation {
+  const isOk = { type: "object", required: ["ok"], properties: { ok: { const: true } } };
+  const responses = { 200: { description: "Yes.", content: toContent(isOk) }, ...failures };
+  return {
+    path: `/${name}`,
+    method: "get",
+    operation: { operationId: `get${name}`, tags: ["health"], summary: about, security: [], responses },
+  };
+}

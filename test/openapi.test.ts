@@ -1,0 +1,107 @@
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Answer } from "./support/client.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
+
+type Json = Answer["body"];
+
+let service: Service;
+let document: Json;
+/** Values of the path parameters, for each path that has some. */
+let places: Record<string, string>;
+beforeAll(async () => {
+  service = await startService({
+    config: {
+      hooks: {
+        path: "/in",
+        mappings: [{ id: "orders", match: { path: "orders" }, messageTemplate: "{{action}}", deliver: false }],
+      },
+      agents: {
+        providers: { broken: { kind: "command", command: ["false"] } },
+        defaults: { maxAttempts: 1, models: ["broken/x"] },
+      },
+      gateway: { auth: { token: GATEWAY_TOKEN }, publicUrl: "https://hooks.example.org" },
+    },
+  });
+  document = await service.api("/api/openapi.json");
+  const dead = await Promise.all([sendHook("agent", { message: "a" }), sendHook("agent", { message: "b" })]);
+  for (const { eventId } of dead) await service.settled(eventId);
+  await fetch(`${service.url}/in/wake`, { method: "POST" });
+  const [retried, dropped] = dead.map(({ runId }) => runId);
+  places = {
+    "/in/{name}": "orders",
+    "/api/events/{id}": dead[0].eventId,
+    "/api/events/{id}/replay": dead[0].eventId,
+    "/api/mappings/{id}/source": "orders",
+    "/api/sessions/{key}": dead[0].sessionKey,
+    "/api/dead-letters/{id}/retry": retried,
+    "/api/dead-letters/{id}": dropped,
+  };
+});
+afterAll(() => service.close());
+
+async function sendHook(hook: string, body: object): Promise<Json> {
+  const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": "application/json" };
+  const response = await fetch(`${service.url}/in/${hook}`, { method: "POST", headers, body: JSON.stringify(body) });
+  return response.json();
+}
+
+function toCheck(schema: object): ValidateFunction {
+  // The document's dialect is 2020-12; the payloads' formats are not its own.
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  return ajv.compile({ ...schema, components: document.components });
+}
+
+const SKIPPED = ["/api/stream"];
+
+test("is a valid OpenAPI document", async () => {
+  const result = await new Validator().validate(structuredClone(document));
+  expect(result.errors).toBeUndefined();
+  expect(result).toMatchObject({ valid: true });
+  expect(document).toMatchObject({ openapi: "3.1.0", servers: [{ url: "https://hooks.example.org" }] });
+  const ids = Object.values<Json>(document.paths).flatMap((path) =>
+    Object.values<Json>(path).map((op) => op.operationId),
+  );
+  expect(ids).toEqual([...new Set(ids)]);
+});
+
+test("every operation answers as the document says, and every example is accepted", async () => {
+  const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
+    Object.entries<Json>(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+  expect(operations.length).toBeGreaterThan(20);
+  for (const { path, method, operation } of operations) {
+    if (SKIPPED.includes(path)) continue;
+    const name = `${method} ${path}`;
+    const token = path.startsWith("/in/") ? HOOK_TOKEN : GATEWAY_TOKEN;
+    const body = operation.requestBody?.content["application/json"];
+    const example = path === "/api/session" && body ? { token: GATEWAY_TOKEN } : body?.example;
+    if (body) expect([name, toCheck(body.schema)(example)]).toEqual([name, true]);
+    const response = await fetch(service.url + path.replace(/\{\w+\}/, () => encodeURIComponent(places[path] ?? "")), {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: body ? JSON.stringify(example) : undefined,
+    });
+    const answer = operation.responses[response.status];
+    // What a replay answers is up to its hook.
+    if (!path.endsWith("/replay"))
+      expect([name, response.status, answer !== undefined]).toEqual([name, response.status, true]);
+    const [type = "", content] = Object.entries<Json>(answer?.content ?? {})[0] ?? [];
+    expect([name, response.headers.get("content-type") ?? ""]).toEqual([name, expect.stringContaining(type)]);
+    const text = await response.text();
+    if (type !== "application/json") continue;
+    const check = toCheck(content.schema);
+    expect([name, check(JSON.parse(text)), check.errors]).toEqual([name, true, null]);
+  }
+});
+
+test("a refusal is the document's error", async () => {
+  const response = await fetch(`${service.url}/api/events?limit=none`, {
+    headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
+  });
+  const check = toCheck(document.components.schemas.Error);
+  expect([response.status, check(await response.json()), check.errors]).toEqual([400, true, null]);
+});
