@@ -94,6 +94,8 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     const { dedupeWindowMs, redact } = program.config.hooks;
     const mappingMs = performance.now() - startedAt;
     const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact, mappingMs });
+    // Nothing needs the parsed payload any more. Kept until the commit, it would survive a garbage collection, which copies it.
+    request.payload = undefined;
     const result = await journal.accept(event);
     telemetry.follower?.changed(event.id);
     if (result.kind === "committed") backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);

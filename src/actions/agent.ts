@@ -1,4 +1,4 @@
-import { type Origin, toLabel, toPrompt } from "../boundary/boundary.ts";
+import { type Bounded, type Origin, protect, protectAction, toLabel } from "../boundary/boundary.ts";
 import type { NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
 import { cutText } from "../shared/text.ts";
@@ -20,7 +20,7 @@ export async function runAgentAction(run: HookRun, context: TurnContext): Promis
 
 async function runTurn(run: HookRun, context: TurnContext): Promise<TurnResult> {
   const { id: runId, eventId, sessionKey, action } = run;
-  const message = toPrompt(action.message, action, originOf(run));
+  const message = protectAction(action.message, action, originOf(run));
   if (action.agent === "none") return passOn(run, message);
   const { model, thinking, timeoutSeconds } = action;
   return runAgentTurn({ kind: "hook", runId, eventId, sessionKey, message, model, thinking, timeoutSeconds }, context);
@@ -30,9 +30,9 @@ async function runTurn(run: HookRun, context: TurnContext): Promise<TurnResult> 
  * Without an agent the message itself is the reply. The session keeps the wrapped message for both sides, because a later
  * turn is given these entries and must not take outside text for the assistant's own words.
  */
-function passOn({ id: runId, eventId, sessionKey, action }: HookRun, prompt: string): TurnResult {
+function passOn({ id: runId, eventId, sessionKey, action }: HookRun, message: Bounded): TurnResult {
   const at = Date.now();
-  const entry = { sessionKey, text: prompt, at, eventId, runId };
+  const entry = { sessionKey, ...message, at, eventId, runId };
   return {
     finishedAt: at,
     reply: action.message,
@@ -78,11 +78,14 @@ function createSummary(
 ): NewEntry {
   const { id: runId, eventId, action } = run;
   const { trustedName, wakeMode, allowUnsafeExternalContent } = action;
-  const wrap = (untrusted: string): string => toPrompt(untrusted, { allowUnsafeExternalContent }, originOf(run));
   const excerpt = shorten(text || "(no text)");
-  const summary = trustedName ? `${label}: ${trustedText ? excerpt : wrap(excerpt)}` : wrap(`${label}: ${excerpt}`);
+  const entry = { sessionKey: MAIN_SESSION, role: "system", at, eventId, runId, pending: true } as const;
   const urgent = wakeMode === "now";
-  return { sessionKey: MAIN_SESSION, role: "system", text: summary, at, eventId, runId, pending: true, urgent };
+  const before = `${label}: `;
+  if (trustedName && trustedText) return { ...entry, text: before + excerpt, urgent };
+  const [trusted, untrusted] = trustedName ? [before, excerpt] : [undefined, before + excerpt];
+  const summary = protect(untrusted, { allowUnsafeExternalContent, before: trusted }, originOf(run));
+  return { ...entry, ...summary, urgent };
 }
 
 /** In characters; the run keeps the whole text. */

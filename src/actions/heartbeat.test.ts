@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { toPrompt } from "../boundary/boundary.ts";
 import type { WakeAction } from "../types.ts";
 import { toSystemEvent } from "./heartbeat.ts";
 
@@ -7,7 +8,7 @@ describe("toSystemEvent", () => {
   const wake: WakeAction = { kind: "wake", text: "New mail", mode: "now", allowUnsafeExternalContent: false };
 
   test("a wake becomes a pending system event of the main session, its text inside the boundary", () => {
-    const { text, ...entry } = toSystemEvent(wake, context);
+    const { text, boundary, ...entry } = toSystemEvent(wake, context);
     expect(entry).toEqual({
       sessionKey: "main",
       role: "system",
@@ -16,7 +17,9 @@ describe("toSystemEvent", () => {
       pending: true,
       urgent: true,
     });
-    expect(text).toMatch(/<<<EXTERNAL_UNTRUSTED_CONTENT id="[^]*Hook: wake\n---\nNew mail\n<<<END_/);
+    expect(toPrompt({ text, boundary })).toMatch(
+      /<<<EXTERNAL_UNTRUSTED_CONTENT id="[^]*Hook: wake\n---\nNew mail\n<<<END_/,
+    );
   });
 
   test("for the next heartbeat it is not urgent", () => {

@@ -1,4 +1,4 @@
-import { type Origin, toPrompt } from "../boundary/boundary.ts";
+import { type Origin, protectAction, toPrompt } from "../boundary/boundary.ts";
 import type { Entry, NewEntry, TurnOutcome } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
 import { MAIN_SESSION, type WakeAction } from "../types.ts";
@@ -16,7 +16,7 @@ export interface Heartbeat {
 export async function runHeartbeat(heartbeat: Heartbeat, context: TurnContext): Promise<TurnOutcome> {
   const { runId, events, routeIsKnown } = heartbeat;
   const { ack } = context.settings.heartbeat;
-  const message = toMessage(events, ack);
+  const message = { text: toMessage(events, ack) };
   const turn = await runAgentTurn({ kind: "heartbeat", runId, sessionKey: MAIN_SESSION, message }, context);
 
   const { reply, warnings } = turn;
@@ -27,9 +27,9 @@ export async function runHeartbeat(heartbeat: Heartbeat, context: TurnContext): 
 
 const NO_ROUTE = "The reply was not delivered: no channel has been used yet.";
 
-/** The texts of the events are already inside their boundaries. */
+/** Each event is inside its own boundary. */
 function toMessage(events: Entry[], ack: string): string {
-  const listed = events.map(({ at, text }, index) => `[${index + 1}] ${new Date(at).toISOString()}\n${text}`);
+  const listed = events.map((event, index) => `[${index + 1}] ${new Date(event.at).toISOString()}\n${toPrompt(event)}`);
   return [
     `Heartbeat. ${events.length} system event(s) since the last one, oldest first.`,
     ...listed,
@@ -45,7 +45,7 @@ export function toSystemEvent(
   return {
     sessionKey: MAIN_SESSION,
     role: "system",
-    text: toPrompt(action.text, action, origin),
+    ...protectAction(action.text, action, origin),
     at,
     eventId,
     pending: true,

@@ -1,5 +1,6 @@
 import type { AgentDriver, AgentTurn, HistoryEntry } from "../agents/driver.ts";
 import type { ResolvedConfig } from "../config/types.ts";
+import { type Bounded, toPrompt } from "../boundary/boundary.ts";
 import { DriverError } from "../errors.ts";
 import type { NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { resolveTurnSettings, type TurnSettings } from "../mapping/policy.ts";
@@ -15,8 +16,8 @@ export interface TurnContext {
   signal: AbortSignal;
 }
 
-export interface TurnRequest
-  extends Pick<AgentTurn, "kind" | "runId" | "sessionKey" | "message">, Partial<TurnSettings> {
+export interface TurnRequest extends Pick<AgentTurn, "kind" | "runId" | "sessionKey">, Partial<TurnSettings> {
+  message: Bounded;
   eventId?: string;
 }
 
@@ -30,8 +31,16 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
   const { agent, settings, history, signal } = context;
   const { kind, runId, sessionKey, eventId, message } = request;
   const turnSettings = resolveTurnSettings(request, settings);
-  const turn = { kind, runId, sessionKey, message, history, ...turnSettings, ack: settings.heartbeat.ack };
-  const asked: NewEntry = { sessionKey, role: "user", text: message, at: Date.now(), eventId, runId };
+  const turn = {
+    kind,
+    runId,
+    sessionKey,
+    message: toPrompt(message),
+    history,
+    ...turnSettings,
+    ack: settings.heartbeat.ack,
+  };
+  const asked: NewEntry = { sessionKey, role: "user", ...message, at: Date.now(), eventId, runId };
   const { text, model, usage, warnings } = await withTimeout((ended) => agent.run(turn, ended), {
     timeoutMs: turnSettings.timeoutSeconds * 1000,
     timeoutError: () => new TurnTimeout(turnSettings.timeoutSeconds),

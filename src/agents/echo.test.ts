@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toPrompt } from "../boundary/boundary.ts";
+import { protectAction, toPrompt } from "../boundary/boundary.ts";
 import { describeAgent, turnOf } from "../contracts/agent.ts";
 import { createEcho } from "./echo.ts";
 
@@ -22,7 +22,7 @@ describe("echo", () => {
 
   test("removes the boundary around hook content", async () => {
     const action = { allowUnsafeExternalContent: false, instructions: "Be brief." };
-    const message = toPrompt("Build <failed>\n---\n", action, { source: "webhook", hook: "ci" });
+    const message = toPrompt(protectAction("Build <failed>\n---\n", action, { source: "webhook", hook: "ci" }));
     expect(await reply(message)).toBe("[echo: no model is configured] Build <failed>\n---\n");
   });
 

@@ -1,4 +1,5 @@
 import { runHeartbeat as runHeartbeatTurn } from "../actions/heartbeat.ts";
+import { toPrompt } from "../boundary/boundary.ts";
 import type { Entry, TurnOutcome } from "../journal/journal.ts";
 import { createAlarm } from "../shared/async.ts";
 import { backoffMs } from "../shared/backoff.ts";
@@ -158,6 +159,6 @@ async function runTurn(
 
 /** As many as fit, at least one. */
 function takeOldest(events: Entry[]): Entry[] {
-  const oldest = takeWithin(events, MAX_CHARACTERS, ({ text }) => text.length);
+  const oldest = takeWithin(events, MAX_CHARACTERS, (event) => toPrompt(event).length);
   return oldest.length > 0 ? oldest : events.slice(0, 1);
 }

@@ -1,5 +1,6 @@
 import type { HistoryEntry } from "../agents/driver.ts";
 import { runAgentAction, toErrorSummary } from "../actions/agent.ts";
+import { toPrompt } from "../boundary/boundary.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { ClaimedRun, Entry, Journal, Run } from "../journal/journal.ts";
 import { takeWithin } from "../shared/text.ts";
@@ -104,7 +105,7 @@ export async function readHistory(
 ): Promise<HistoryEntry[]> {
   const max = budget.maxTurns * ENTRIES_PER_TURN;
   for (let limit = Math.min(FIRST_READ, max); ; limit = Math.min(limit * 2, max)) {
-    const entries = await journal.history(sessionKey, limit);
+    const entries = (await journal.history(sessionKey, limit)).map(asShown);
     const latest = takeFitting(takeCurrent(entries, budget.idleAfterMs, now), budget.maxTokens);
     const isAll = entries.length < limit || latest.length < entries.length || limit >= max;
     if (isAll) return withoutHalfTurn(latest).flatMap(toHistoryEntry);
@@ -128,6 +129,10 @@ function takeFitting(entries: Entry[], maxTokens: number): Entry[] {
 /** Models handle an answer without its question badly, and some services reject it. */
 function withoutHalfTurn(entries: Entry[]): Entry[] {
   return entries[0]?.role === "assistant" ? entries.slice(1) : entries;
+}
+
+function asShown(entry: Entry): Entry {
+  return entry.boundary ? { ...entry, text: toPrompt(entry) } : entry;
 }
 
 /** Some services reject blank messages. */

@@ -105,8 +105,7 @@ export function createServeHook(options: HookOptions): ServeHook {
       const received = await readBody();
       request.rawBody = codings.length === 0 ? received : await inflate(received, codings, maxBytes);
       const isEmpty = verified.allowsEmptyBody && request.rawBody.length === 0;
-      const parsed = isEmpty ? { payload: {} } : parse(request.rawBody);
-      Object.assign(request, parsed instanceof Promise ? await parsed : parsed);
+      await readPayload(request, isEmpty ? parseNothing : parse);
       if (verified.hideSecrets) hideSecrets(request, verified.hideSecrets);
     } catch (error) {
       if (error instanceof HookError) await refused?.(request, error);
@@ -167,6 +166,13 @@ export function createServeHook(options: HookOptions): ServeHook {
 }
 
 type Admitted = Exclude<Verification, Refusal>;
+
+/** A function of its own, so that only the request holds the payload, and can drop it before the answer. */
+async function readPayload(request: HookRequest, parse: ReturnType<FindParser>): Promise<void> {
+  Object.assign(request, await parse(request.rawBody));
+}
+
+const parseNothing: ReturnType<FindParser> = () => ({ payload: {}, payloadIsBody: false });
 
 function wrongMethod(): HookError {
   return new HookError("method_not_allowed", { headers: { Allow: "POST" } });

@@ -1,3 +1,4 @@
+import type { Bounded } from "../boundary/boundary.ts";
 import type {
   ActionReceipt,
   AgentAction,
@@ -34,11 +35,9 @@ export interface EventFailure {
 export const ENTRY_ROLES = ["system", "user", "assistant"] as const;
 
 /** One side of a turn in a session, or a system event of the main session. */
-export interface NewEntry {
+export interface NewEntry extends Bounded {
   sessionKey: string;
   role: (typeof ENTRY_ROLES)[number];
-  /** As the agent sees it. */
-  text: string;
   at: number;
   eventId?: string;
   runId?: string;
@@ -144,11 +143,9 @@ export interface Lease {
   token: number;
 }
 
-export const RUN_KINDS = ["hook", "heartbeat"] as const;
-
 export interface Run {
   id: string;
-  kind: (typeof RUN_KINDS)[number];
+  kind: "hook" | "heartbeat";
   eventId?: string;
   hook?: string;
   sessionKey: string;

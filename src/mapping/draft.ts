@@ -1,8 +1,8 @@
 import type { ActionOverride } from "../config/schema/generated.ts";
+import { tidyText, toOneLine } from "../shared/text.ts";
 import { type HookAction, toChannelName, type WakeMode } from "../types.ts";
 import type { CompiledMapping, TemplateField } from "./compile.ts";
 import type { Budget } from "./template/template.ts";
-import { tidyText, toOneLine } from "./tidy.ts";
 
 /**
  * An action under construction, before defaults and policy. It can still become either kind, so it may hold fields of both;

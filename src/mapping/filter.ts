@@ -1,9 +1,8 @@
 import type { MappingInput } from "../config/schema/generated.ts";
-import { cutText } from "../shared/text.ts";
+import { cutText, toOneLine } from "../shared/text.ts";
 import type { Report } from "./report.ts";
 import { compileField } from "./template/compile-field.ts";
 import type { Budget, Template } from "./template/template.ts";
-import { toOneLine } from "./tidy.ts";
 
 /** Names the events of a mapping, and decides which of them lead to no action. */
 export interface Filter {

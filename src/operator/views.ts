@@ -1,4 +1,5 @@
 import type { BudgetStatus } from "../dispatch/budget.ts";
+import { toPrompt } from "../boundary/boundary.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import { type ConfigProblem, toSentence } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
@@ -59,7 +60,7 @@ type TimeName = `${string}At` | "at" | "since";
 /** What a row of a list needs. */
 export type EventView = View<Omit<EventSummary, keyof Outcome>> & OutcomeView;
 export type DeadLetterView = View<DeadLetter>;
-type EntryView = View<Omit<Entry, "sessionKey" | "urgent">>;
+type EntryView = View<Omit<Entry, "sessionKey" | "boundary" | "urgent">>;
 
 /** Without the body's bytes: `payload` is what the hook made of the body, or the text of a body that it refused. */
 type RequestView = Omit<StoredRequest, "body"> & { payload: unknown };
@@ -128,8 +129,9 @@ export function toSessionTimeline(session: SessionSummary, entries: Entry[]): Se
   return { ...toView(session), entries: entries.map(toEntryView) };
 }
 
-function toEntryView({ seq, role, text, at, eventId, runId, pending }: Entry): EntryView {
-  return toView({ seq, role, text, at, eventId, runId, pending });
+function toEntryView(entry: Entry): EntryView {
+  const { seq, role, at, eventId, runId, pending } = entry;
+  return toView({ seq, role, text: toPrompt(entry), at, eventId, runId, pending });
 }
 
 /** Converts the record's own times, not those of records inside it. */
@@ -150,7 +152,7 @@ function toIso(time: number): string {
 
 function toSummary(entries: Entry[]): string | undefined {
   const summaries = entries.filter(({ role, runId }) => role === "system" && runId !== undefined);
-  return summaries.length > 0 ? summaries.map(({ text }) => text).join("\n") : undefined;
+  return summaries.length > 0 ? summaries.map(toPrompt).join("\n") : undefined;
 }
 
 async function toRequestView({ body, ...request }: StoredRequest, findParser: FindParser): Promise<RequestView> {

@@ -2,43 +2,51 @@ import type { DeliveryState, RunState } from "../../types.ts";
 import { optional, type SqlRow, text } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
 
-/* What the operations of a commit tell those who watch changes. Without a watcher nothing is read. */
+/*
+ * What the operations of a commit tell those who watch changes. Without a watcher nothing is read. A run is given by its
+ * `seq`, a delivery by a row with its `id`, and the `run_id` and `event_id` of its run.
+ */
 
-/** The row has the run's `run_id` and `event_id`. */
-export function reportRun(transaction: Transaction, row: SqlRow, state: RunState): void {
+export function reportRun(transaction: Transaction, seq: number, state: RunState): void {
   if (!transaction.isWatched()) return;
-  const eventId = optional(text, row.event_id ?? null);
-  transaction.report({ kind: "run", id: text(row.run_id), eventId, state });
+  const row = readRun(transaction, seq);
+  transaction.report({ kind: "run", ...idsOf(row), state });
   reportEvents(transaction, row);
 }
 
-/** The row has the delivery's `id`, and the `run_id` and `event_id` of its run. */
 export function reportDelivery(transaction: Transaction, row: SqlRow, state: DeliveryState): void {
   if (!transaction.isWatched()) return;
-  const eventId = optional(text, row.event_id ?? null);
-  transaction.report({ kind: "delivery", id: text(row.id), eventId, state });
+  transaction.report({ kind: "delivery", ...idsOf(row), state });
   reportEvents(transaction, row);
 }
 
-/** A run or delivery became a dead letter, or is none any more. */
-export function reportDeadLetter(
-  transaction: Transaction,
-  id: string,
-  { isDead, row }: { isDead: boolean; row: SqlRow },
-): void {
+/** A run or a delivery became a dead letter, or is none any more. */
+export function reportDeadLetter(transaction: Transaction, letter: number | SqlRow, isDead: boolean): void {
   if (!transaction.isWatched()) return;
-  transaction.report({ kind: "dead-letter", id, eventId: optional(text, row.event_id ?? null), isDead });
+  const row = typeof letter === "number" ? readRun(transaction, letter) : letter;
+  transaction.report({ kind: "dead-letter", ...idsOf(row), isDead });
   reportEvents(transaction, row);
+}
+
+function readRun(transaction: Transaction, seq: number): SqlRow {
+  return transaction.get(READ_RUN, seq) ?? {};
+}
+
+const READ_RUN = `
+  SELECT runs.id, runs.id AS run_id, events.id AS event_id FROM runs LEFT JOIN events ON events.seq = event_seq
+  WHERE runs.seq = ?`;
+
+function idsOf({ id, event_id: eventId = null }: SqlRow): { id: string; eventId: string | undefined } {
+  return { id: text(id), eventId: optional(text, eventId) };
 }
 
 /** The event of a run, and those that joined it. */
-function reportEvents(transaction: Transaction, { run_id, event_id }: SqlRow): void {
-  if (event_id === null || event_id === undefined) return;
-  transaction.report({ kind: "event", id: text(event_id) });
-  for (const joined of transaction.all(JOINED_EVENTS, text(run_id))) {
-    transaction.report({ kind: "event", id: text(joined.event_id) });
-  }
+function reportEvents(transaction: Transaction, { run_id: runId, event_id: eventId = null }: SqlRow): void {
+  if (eventId === null) return;
+  transaction.report({ kind: "event", id: text(eventId) });
+  for (const { id } of transaction.all(JOINED_EVENTS, text(runId))) transaction.report({ kind: "event", id: text(id) });
 }
 
 const JOINED_EVENTS = `
-  SELECT joined_events.event_id FROM joined_events JOIN runs ON runs.seq = run_seq WHERE runs.id = ?`;
+  SELECT events.id FROM runs JOIN joined_events ON run_seq = runs.seq JOIN events ON events.seq = joined_events.event_seq
+  WHERE runs.id = ?`;

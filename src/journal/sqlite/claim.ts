@@ -2,7 +2,7 @@ import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
 import { reportRun } from "./changes.ts";
 import { type Database, integer, optional, text } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
-import { SELECT_RUNS, toWholeRun } from "./runs.ts";
+import { toWholeRun } from "./runs.ts";
 
 /*
  * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
@@ -81,7 +81,7 @@ function listDue(database: Database, mapping: string, limit: number, now: number
 function placesOf(database: Database, mapping: string, concurrency: number | undefined): number {
   if (concurrency === undefined) return Infinity;
   const row = database.get(
-    "SELECT count(*) AS running FROM runs INDEXED BY runs_running WHERE state = 'running' AND mapping = ?",
+    "SELECT count(*) AS running FROM runs INDEXED BY runs_state WHERE state = 'running' AND mapping = ?",
     mapping,
   );
   return concurrency - integer(row?.running);
@@ -90,14 +90,16 @@ function placesOf(database: Database, mapping: string, concurrency: number | und
 /** Nothing joins a run that has started. */
 const CLAIM_RUN = `
   UPDATE runs SET state = 'running', attempts = attempts + 1, claims = claims + 1, node = ?, started_at = ?,
-    coalesce_key = NULL WHERE seq = ?`;
+    coalesce_key = NULL WHERE seq = ?
+  RETURNING *, (SELECT run_actions.action FROM run_actions WHERE run_seq = runs.seq) AS wide_action,
+    (SELECT id FROM events WHERE seq = event_seq) AS event_id, (SELECT hook FROM events WHERE seq = event_seq) AS hook,
+    (SELECT body FROM events WHERE seq = event_seq) AS body`;
 
 function startRun(transaction: Transaction, seq: number, now: number): ClaimedRun {
-  transaction.run(CLAIM_RUN, transaction.node, now, seq);
-  const row = transaction.get(`${SELECT_RUNS} WHERE seq = ?`, seq) ?? {};
+  const row = transaction.get(CLAIM_RUN, transaction.node, now, seq) ?? {};
   const { action, ...run } = toWholeRun(transaction, row);
   if (!action) throw new Error(`run ${run.id} has no action`);
-  reportRun(transaction, { run_id: run.id, event_id: run.eventId ?? null }, "running");
+  reportRun(transaction, seq, "running");
   return { ...run, action, token: integer(row.claims), ...(row.hold_reason !== null && { released: true }) };
 }
 

@@ -65,37 +65,49 @@ function toBound(value: SqlValue): Exclude<SqlValue, undefined> {
   return value ?? null;
 }
 
+/** Changes a file to the next version. `report` is given how far it is. */
+export type Migration = (database: Database, report: (progress: string) => void) => void;
+
 export interface Schema {
   /** For error messages. */
   what: string;
-  /** One text per version; `user_version` is the number of those applied. A released text never changes. */
-  migrations: readonly string[];
+  /** One per version; `user_version` is the number of those applied. A released one never changes. */
+  migrations: readonly (string | Migration)[];
   /** For each connection. */
   pragmas: string;
+  /** Pragmas for a file without tables. */
+  newFile?: string;
 }
 
 /** How long a write waits for another process's lock. Short, since it blocks the event loop. */
 const BUSY_TIMEOUT_MS = 100;
 
 /** Opens a file and migrates it to the last version. Throws a `ConfigError` if a newer program wrote it. */
-export function openMigrated(file: string, schema: Schema): Database {
+export function openMigrated(file: string, schema: Schema, report?: (progress: string) => void): Database {
   // Over a read-only connection, so that the file of a newer program is not touched.
   if (existsSync(file))
     openPrepared(file, { readOnly: true }, (database) => assertKnownVersion(database, file, schema)).close();
   return openPrepared(file, {}, (database) => {
     // Retention needs it to free pages. It has to be set before the first table, and would be a write on an old file.
-    if (readVersion(database) === 0) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
+    if (readVersion(database) === 0) database.exec(`${schema.newFile ?? ""}; PRAGMA auto_vacuum = INCREMENTAL`);
     database.exec(schema.pragmas);
-    migrate(database, schema.migrations);
+    migrate(database, schema.migrations, report);
   });
 }
 
 /** All in one transaction. If it throws, closing the file undoes it. */
-export function migrate(database: Database, migrations: readonly string[]): void {
+export function migrate(
+  database: Database,
+  migrations: Schema["migrations"],
+  report: (progress: string) => void = () => undefined,
+): void {
   if (readVersion(database) >= migrations.length) return;
   database.exec("BEGIN IMMEDIATE");
   // Read again: another process may have migrated the file meanwhile.
-  for (const statements of migrations.slice(readVersion(database))) database.exec(statements);
+  for (const migration of migrations.slice(readVersion(database))) {
+    if (typeof migration === "string") database.exec(migration);
+    else migration(database, report);
+  }
   database.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`);
 }
 

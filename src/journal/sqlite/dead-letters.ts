@@ -1,7 +1,8 @@
 import type { DeadLetter, Page } from "../journal.ts";
-import { updateEventCounts } from "./accept.ts";
 import { reportDeadLetter } from "./changes.ts";
 import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
+import { toOrigin } from "./deliveries.ts";
+import { type CountChange, updateDeliveryCounts, updateRunCounts } from "./events.ts";
 import type { Transaction } from "./group-commit.ts";
 
 /*
@@ -20,26 +21,50 @@ export function listDeadLetters(database: Database, { limit, before }: Page): De
 }
 
 export function retryDeadLetter(transaction: Transaction, id: string, now: number): boolean {
-  const row = transaction.get(REQUEUE_RUN, id, now) ?? transaction.get(REQUEUE_DELIVERY, id, now);
-  if (!row) return false;
-  updateEventCounts(transaction, row, { open: 1, lost: -1 });
-  reportDeadLetter(transaction, id, { isDead: false, row });
-  transaction.announce("run");
-  transaction.announce("delivery");
+  const change = { open: 1, lost: -1 };
+  if (changeRun(transaction, REQUEUE_RUN, [id, now], change)) {
+    transaction.tally.count({ runs: 1 });
+    transaction.announce("run");
+  } else if (changeDelivery(transaction, REQUEUE_DELIVERY, [id, now], change)) {
+    transaction.tally.count({ deliveries: 1 });
+    transaction.announce("delivery");
+  } else {
+    return false;
+  }
   return true;
 }
 
 export function dropDeadLetter(transaction: Transaction, id: string): boolean {
-  const row = transaction.get(DROP_RUN, id) ?? transaction.get(DROP_DELIVERY, id);
+  const change = { open: 0, lost: -1 };
+  return changeRun(transaction, DROP_RUN, [id], change) || changeDelivery(transaction, DROP_DELIVERY, [id], change);
+}
+
+function changeRun(transaction: Transaction, sql: string, values: (string | number)[], change: CountChange): boolean {
+  const row = transaction.get(sql, ...values);
   if (!row) return false;
-  updateEventCounts(transaction, row, { open: 0, lost: -1 });
-  reportDeadLetter(transaction, id, { isDead: false, row });
+  const seq = integer(row.seq);
+  updateRunCounts(transaction, { seq, eventSeq: integer(row.event_seq) }, change);
+  reportDeadLetter(transaction, seq, false);
+  return true;
+}
+
+function changeDelivery(
+  transaction: Transaction,
+  sql: string,
+  values: (string | number)[],
+  change: CountChange,
+): boolean {
+  const row = transaction.get(sql, ...values);
+  if (!row) return false;
+  updateDeliveryCounts(transaction, toOrigin(row), change);
+  reportDeadLetter(transaction, row, false);
   return true;
 }
 
 const DEAD_RUNS = `
-  SELECT id, 'run' AS kind, event_id, hook, error, attempts, finished_at FROM runs INDEXED BY runs_dead
-  WHERE state = 'dead' AND kind = 'hook' AND id < ?1 ORDER BY id DESC LIMIT ?2`;
+  SELECT runs.id, 'run' AS kind, events.id AS event_id, hook, error, attempts, finished_at
+  FROM runs INDEXED BY runs_dead LEFT JOIN events ON events.seq = event_seq
+  WHERE state = 'dead' AND event_seq IS NOT NULL AND runs.id < ?1 ORDER BY runs.id DESC LIMIT ?2`;
 
 const FAILED_DELIVERIES = `
   SELECT id, 'delivery' AS kind, event_id,
@@ -54,19 +79,19 @@ const REQUEUE_RUN = `
   UPDATE runs SET attempts = 0, due_at = ?2, started_at = NULL, finished_at = NULL, error = NULL,
     state = iif(EXISTS (SELECT 1 FROM runs AS other
       WHERE other.session_key = runs.session_key AND other.finished_at IS NULL), 'queued', 'ready')
-  WHERE id = ?1 AND state = 'dead' AND kind = 'hook' RETURNING id AS run_id, event_id`;
+  WHERE id = ?1 AND state = 'dead' AND event_seq IS NOT NULL RETURNING seq, event_seq`;
 
 const REQUEUE_DELIVERY = `
   UPDATE deliveries SET attempts = 0, due_at = ?2, finished_at = NULL, error = NULL,
     state = iif(EXISTS (SELECT 1 FROM deliveries AS other WHERE other.channel = deliveries.channel
       AND other.recipient IS deliveries.recipient AND other.finished_at IS NULL), 'queued', 'pending')
-  WHERE id = ?1 AND state = 'failed' RETURNING run_id, event_id`;
+  WHERE id = ?1 AND state = 'failed' RETURNING id, run_id, event_id`;
 
 const DROP_RUN = `
-  UPDATE runs SET state = 'dropped' WHERE id = ? AND state = 'dead' AND kind = 'hook' RETURNING id AS run_id, event_id`;
+  UPDATE runs SET state = 'dropped' WHERE id = ? AND state = 'dead' AND event_seq IS NOT NULL RETURNING seq, event_seq`;
 
 const DROP_DELIVERY = `
-  UPDATE deliveries SET state = 'dropped' WHERE id = ? AND state = 'failed' RETURNING run_id, event_id`;
+  UPDATE deliveries SET state = 'dropped' WHERE id = ? AND state = 'failed' RETURNING id, run_id, event_id`;
 
 function toDeadLetter(row: SqlRow): DeadLetter {
   return {

@@ -8,9 +8,9 @@ import type {
   NewDelivery,
   Route,
 } from "../journal.ts";
-import { updateEventCounts } from "./accept.ts";
 import { reportDeadLetter, reportDelivery } from "./changes.ts";
 import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
+import { updateDeliveryCounts } from "./events.ts";
 import type { Transaction } from "./group-commit.ts";
 
 /*
@@ -18,11 +18,12 @@ import type { Transaction } from "./group-commit.ts";
  * are queued, so that a claim never looks at them.
  */
 
+/** The caller adds them to the counts of their event. */
 export function insertDeliveries(transaction: Transaction, deliveries: NewDelivery[], now: number): void {
   for (const delivery of deliveries) {
     const { id, runId, eventId, channel, to } = delivery;
     transaction.run(INSERT_DELIVERY, id, runId, eventId, channel, to, now, delivery.text);
-    updateEventCounts(transaction, { event_id: eventId ?? null, run_id: runId }, { open: 1, lost: 0 });
+    transaction.tally.count({ deliveries: 1 });
     transaction.announce("delivery");
     reportDelivery(transaction, { id, run_id: runId, event_id: eventId ?? null }, "pending");
   }
@@ -72,9 +73,10 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   }
   const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
   if (promoted > 0) transaction.announce("delivery");
-  updateEventCounts(transaction, row, { open: -1, lost: state === "failed" ? 1 : 0 });
+  transaction.tally.count({ deliveries: -1 });
+  updateDeliveryCounts(transaction, toOrigin(row), { open: -1, lost: state === "failed" ? 1 : 0 });
   reportDelivery(transaction, row, state);
-  if (state === "failed") reportDeadLetter(transaction, id, { isDead: true, row });
+  if (state === "failed") reportDeadLetter(transaction, row, true);
   return true;
 }
 
@@ -123,6 +125,11 @@ const FINISH_DELIVERY = `
 const PROMOTE_NEXT = `
   UPDATE deliveries SET state = 'pending' WHERE seq =
     (SELECT seq FROM deliveries WHERE channel = ? AND recipient IS ? AND finished_at IS NULL ORDER BY seq LIMIT 1)`;
+
+/** What a delivery belongs to. */
+export function toOrigin(row: SqlRow): { runId: string; eventId: string | undefined } {
+  return { runId: text(row.run_id), eventId: optional(text, row.event_id) };
+}
 
 export function toDelivery(row: SqlRow): Delivery {
   const state = oneOf(DELIVERY_STATES, row.state);

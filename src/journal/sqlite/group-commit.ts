@@ -2,6 +2,7 @@ import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Change, NewWork } from "../journal.ts";
 import { type Database, toUnavailable, transact } from "./database.ts";
+import type { Tally } from "./tally.ts";
 
 /** Most operations in one commit: together they block the event loop. */
 const MAX_GROUP = 256;
@@ -38,6 +39,7 @@ export interface Transaction extends Database {
   announce: GroupCommit["announce"];
   report: GroupCommit["report"];
   isWatched: GroupCommit["isWatched"];
+  tally: Tally;
 }
 
 type WorkListener = (work: ReadonlySet<NewWork>) => void;
@@ -52,6 +54,8 @@ interface QueuedWrite {
 interface State {
   database: Database;
   log: Log;
+  /** Written at the end of each commit. */
+  tally: Pick<Tally, "begin" | "write"> | undefined;
   queue: QueuedWrite[];
   scheduled: boolean;
   /** Length of the queue one turn ago, and how often the commit has waited. */
@@ -68,10 +72,11 @@ interface State {
 }
 
 /** One fsync for everything that arrives in the same turn of the event loop. */
-export function createGroupCommit(database: Database, log: Log): GroupCommit {
+export function createGroupCommit(database: Database, log: Log, tally?: Pick<Tally, "begin" | "write">): GroupCommit {
   const state: State = {
     database,
     log,
+    tally,
     queue: [],
     scheduled: false,
     seen: 0,
@@ -141,7 +146,7 @@ function commit(state: State, group: QueuedWrite[]): void {
   state.announced = new Set();
   state.changes = [];
   try {
-    const results = transact(state.database, () => group.map(({ operation }) => operation()));
+    const results = transact(state.database, () => perform(state, group));
     if (state.failing) state.log.info("journal accepts writes again");
     state.failing = false;
     for (const [index, write] of group.entries()) write.resolve(results[index]);
@@ -150,6 +155,13 @@ function commit(state: State, group: QueuedWrite[]): void {
     return;
   }
   publish(state);
+}
+
+function perform({ tally }: State, group: QueuedWrite[]): unknown[] {
+  tally?.begin();
+  const results = group.map(({ operation }) => operation());
+  tally?.write();
+  return results;
 }
 
 function fail(state: State, group: QueuedWrite[], error: unknown): void {

@@ -55,7 +55,7 @@ const IS_ABANDONED = "node IS NOT ?1 AND NOT EXISTS (SELECT 1 FROM nodes WHERE n
 /* Attempts are kept: one of them may have crashed the process. */
 
 const RETURN_RUNS = `
-  UPDATE runs INDEXED BY runs_running SET state = 'ready' WHERE state = 'running' AND ${IS_ABANDONED}`;
+  UPDATE runs INDEXED BY runs_state SET state = 'ready' WHERE state = 'running' AND ${IS_ABANDONED}`;
 
 const RETURN_DELIVERIES = `
   UPDATE deliveries INDEXED BY deliveries_state SET state = 'pending' WHERE state = 'sending' AND ${IS_ABANDONED}`;

@@ -9,10 +9,10 @@ import type {
   Run,
   SessionSummary,
 } from "../journal.ts";
-import type { EventDetail } from "./accept.ts";
-import { bytes, type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
+import { bytes, type Database, integer, oneOf, type SqlRow, text } from "./database.ts";
 import { toDelivery } from "./deliveries.ts";
-import { toEntry } from "./entries.ts";
+import { listEntries, listEventEntries } from "./entries.ts";
+import type { EventDetail } from "./events.ts";
 import { SELECT_RUNS, toRun, toWholeRun } from "./runs.ts";
 
 /* What the operator sees: lists are newest first. */
@@ -21,36 +21,53 @@ export function listEvents(
   database: Database,
   page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
 ): EventSummary[] {
-  const select = `SELECT id, state.hook, mapping, received_at, replay_of, status, open, lost, actions, ${FROM_DETAIL}
-    FROM event_states AS state JOIN events USING (seq)`;
+  return withOutcomes(database, selectEvents(database, page).map(toEventSummary));
+}
+
+function selectEvents(database: Database, page: Parameters<typeof listEvents>[1]): SqlRow[] {
+  const { hook, status, limit } = page;
   const conditions: Condition[] = [
-    ["state.hook = ?", page.hook],
-    ["state.status = ?", page.status],
+    ["hook = ?", hook],
+    ["status = ?", status],
     ["seq < (SELECT seq FROM events WHERE id = ?)", page.before],
     ["id >= ?", page.prefix],
     // Behind every digit.
     ["id < ?", page.prefix && `${page.prefix}~`],
     ["id IN (SELECT value FROM json_each(?))", page.ids && JSON.stringify(page.ids)],
   ];
-  return withOutcomes(database, listPage(database, select, conditions, page.limit).map(toEventSummary));
+  if (hook === undefined || status !== undefined) {
+    return listPage(database, SELECT_EVENTS, conditions, limit);
+  }
+  // The index of hooks is in order for each status.
+  const rows = EVENT_STATUSES.flatMap((each) =>
+    listPage(database, SELECT_EVENTS, [...conditions, ["status = ?", each]], limit),
+  );
+  return rows.toSorted((a, b) => integer(b.seq) - integer(a.seq)).slice(0, limit);
 }
+
+const SELECT_EVENTS = "SELECT seq, id, hook, status, open, lost, received_at, detail FROM events";
 
 /** Adds the run and the delivery of those events that have a single run: what became of them is one line. */
 function withOutcomes(database: Database, events: EventSummary[]): EventSummary[] {
   const ids = JSON.stringify(events.flatMap((event) => findSingleRun(event) ?? []));
-  const runs = database.all("SELECT * FROM runs WHERE id IN (SELECT value FROM json_each(?))", ids);
+  const runs = database.all(SINGLE_RUNS, ids).map(toRun);
   // Those of a run that an event joined have the id of that run's event.
-  const ofRuns = JSON.stringify(runs.map((row) => row.event_id));
+  const ofRuns = JSON.stringify(runs.map(({ eventId }) => eventId));
   const deliveries = database
     .all("SELECT * FROM deliveries WHERE event_id IN (SELECT value FROM json_each(?)) ORDER BY seq", ofRuns)
     .map(toDelivery);
-  const runById = new Map(runs.map((row) => [text(row.id), toRun({ ...row, action: null })]));
+  const runById = new Map(runs.map((run) => [run.id, run]));
   const deliveryByRun = new Map(deliveries.map((delivery) => [delivery.runId, delivery]));
   return events.map((event) => {
     const runId = findSingleRun(event);
     return runId === undefined ? event : { ...event, ...toOutcome(runById.get(runId), deliveryByRun.get(runId)) };
   });
 }
+
+/** Without their actions. */
+const SINGLE_RUNS = `
+  SELECT runs.*, NULL AS action, NULL AS wide_action, events.id AS event_id, hook
+  FROM runs LEFT JOIN events ON events.seq = event_seq WHERE runs.id IN (SELECT value FROM json_each(?))`;
 
 function findSingleRun({ actions }: Pick<EventSummary, "actions">): string | undefined {
   const [runId, ...others] = actions.flatMap((action) => action.runId ?? []);
@@ -72,24 +89,22 @@ function summarizeDelivery(delivery: Delivery): EventSummary["delivery"] {
 
 export function getEvent(database: Database, id: string): EventRecord | undefined {
   const row = database.get(
-    `SELECT events.*, status, open, lost, ${FROM_DETAIL} FROM events JOIN event_states USING (seq) WHERE id = ?`,
+    `SELECT events.*, bodies.body AS wide_body FROM events LEFT JOIN bodies ON event_seq = seq WHERE id = ?`,
     id,
   );
-  return row && toEventRecord(row, partsOf(database, id, text(row.actions)));
+  return row && toEventRecord(database, row);
 }
-
-const FROM_DETAIL = "detail ->> 'event' AS event, detail ->> 'reason' AS reason, detail -> 'failure' AS failure";
 
 export function listRuns(database: Database, page: Page & { state?: RunState }): Run[] {
   const conditions: Condition[] = [
     ["state = ?", page.state],
-    ["seq < (SELECT seq FROM runs WHERE id = ?)", page.before],
+    ["runs.seq < (SELECT seq FROM runs WHERE id = ?)", page.before],
   ];
   return listPage(database, SELECT_RUNS, conditions, page.limit).map(toRun);
 }
 
 export function getRun(database: Database, id: string): Run | undefined {
-  const row = database.get(`${SELECT_RUNS} WHERE id = ?`, id);
+  const row = database.get(`${SELECT_RUNS} WHERE runs.id = ?`, id);
   return row && toRun(row);
 }
 
@@ -123,14 +138,7 @@ export function getSession(
 ): { session: SessionSummary; entries: Entry[] } | undefined {
   const session =
     database.get("SELECT * FROM sessions WHERE key = ?", key) ?? database.get(SESSION_WITHOUT_ENTRIES, key);
-  if (!session) return undefined;
-  const rows = database.all(
-    "SELECT * FROM entries WHERE session_key = ? AND seq > ? ORDER BY seq LIMIT ?",
-    key,
-    after,
-    limit,
-  );
-  return { session: toSession(session), entries: rows.map(toEntry) };
+  return session && { session: toSession(session), entries: listEntries(database, key, after, limit) };
 }
 
 /** A session whose runs are all unfinished or dead. */
@@ -139,7 +147,7 @@ const SESSION_WITHOUT_ENTRIES = `
   WHERE session_key = ?1 AND finished_at IS NULL
   UNION ALL
   SELECT session_key, created_at, created_at, 0 FROM runs INDEXED BY runs_dead
-  WHERE session_key = ?1 AND state = 'dead' AND kind = 'hook'
+  WHERE session_key = ?1 AND state = 'dead' AND event_seq IS NOT NULL
   LIMIT 1`;
 
 export function readStats(database: Database): JournalStats {
@@ -152,60 +160,74 @@ export function readStats(database: Database): JournalStats {
   };
 }
 
-/** What resulted from an event, in order. `receipts` is its `actions` column. */
-function partsOf(
-  database: Database,
-  id: string,
-  receipts: string,
-): Pick<EventRecord, "runs" | "entries" | "deliveries"> {
-  // Runs are found by the ids in the receipts: an index on event_id would cost every accept.
-  const runs = database
-    .all(
-      `${SELECT_RUNS} WHERE id IN (SELECT value ->> 'runId' FROM json_each(?1)) AND (event_id = ?2
-         OR EXISTS (SELECT 1 FROM joined_events AS joined WHERE run_seq = seq AND joined.event_id = ?2)) ORDER BY seq`,
-      receipts,
-      id,
-    )
-    .map((row) => toWholeRun(database, row));
-  // Entries and deliveries of a run that it joined have the id of that run's event.
-  const events = JSON.stringify([id, ...runs.map((run) => run.eventId)]);
-  const ofRuns = JSON.stringify(runs.map((run) => run.id));
-  const theirs = `event_id IN (SELECT value FROM json_each(?1))
-    AND (event_id = ?2 OR run_id IN (SELECT value FROM json_each(?3)))`;
-  const entries = database.all(`SELECT * FROM entries WHERE ${theirs} ORDER BY seq`, events, id, ofRuns);
-  const deliveries = database.all(`SELECT * FROM deliveries WHERE ${theirs} ORDER BY seq`, events, id, ofRuns);
-  return { runs, entries: entries.map(toEntry), deliveries: deliveries.map(toDelivery) };
-}
-
 function toEventSummary(row: SqlRow): EventSummary {
+  const { mapping, event, reason, replayOf, actions = [], failure }: EventDetail = JSON.parse(text(row.detail));
   return {
     id: text(row.id),
     hook: text(row.hook),
-    mapping: optional(text, row.mapping),
-    event: optional(text, row.event),
-    reason: optional(text, row.reason),
+    mapping,
+    event,
+    reason,
     receivedAt: integer(row.received_at),
-    replayOf: optional(text, row.replay_of),
+    replayOf,
     status: oneOf(EVENT_STATUSES, row.status),
-    actions: JSON.parse(text(row.actions)),
-    failure: row.failure === null ? undefined : JSON.parse(text(row.failure)),
+    actions,
+    failure,
     open: integer(row.open),
     lost: integer(row.lost),
   };
 }
 
-function toEventRecord(row: SqlRow, parts: Pick<EventRecord, "runs" | "entries" | "deliveries">): EventRecord {
-  const { request, ...detail }: EventDetail = JSON.parse(text(row.detail));
+function toEventRecord(database: Database, row: SqlRow): EventRecord {
   const summary = toEventSummary(row);
+  const detail: EventDetail = JSON.parse(text(row.detail));
+  const { request, credential, traceparent, warnings = [], log = [], took } = detail;
+  const parts = partsOf(database, integer(row.seq), summary);
   const { runs, deliveries } = parts;
   return {
     ...summary,
     ...(findSingleRun(summary) !== undefined && toOutcome(runs[0], deliveries.at(-1))),
-    credential: optional(text, row.credential),
-    traceparent: optional(text, row.traceparent),
-    ...detail,
-    request: { ...request, body: bytes(row.body) },
+    credential,
+    traceparent,
+    warnings,
+    log,
+    took,
+    request: { ...request, body: bytes(row.body ?? row.wide_body) },
     ...parts,
+  };
+}
+
+/** What resulted from an event, in order. */
+function partsOf(
+  database: Database,
+  seq: number,
+  { id, actions }: EventSummary,
+): Pick<EventRecord, "runs" | "entries" | "deliveries"> {
+  // Runs are found by the ids in the receipts: an index on event_seq would cost every accept.
+  const rows = database.all(
+    `${SELECT_RUNS} WHERE runs.id IN (SELECT value FROM json_each(?1)) AND (event_seq = ?2
+       OR EXISTS (SELECT 1 FROM joined_events AS joined WHERE joined.run_seq = runs.seq AND joined.event_seq = ?2))
+     ORDER BY runs.seq`,
+    JSON.stringify(actions.map(({ runId }) => runId)),
+    seq,
+  );
+  const runs = rows.map((row) => toWholeRun(database, row));
+  // Entries and deliveries of a run that it joined belong to that run's event.
+  const eventSeqs = JSON.stringify([seq, ...rows.map((row) => row.event_seq)]);
+  const events = JSON.stringify([id, ...runs.map((run) => run.eventId)]);
+  const ofRuns = JSON.stringify(runs.map((run) => run.id));
+  const deliveries = database.all(
+    `SELECT * FROM deliveries WHERE event_id IN (SELECT value FROM json_each(?1))
+       AND (event_id = ?2 OR run_id IN (SELECT value FROM json_each(?3))) ORDER BY seq`,
+    events,
+    id,
+    ofRuns,
+  );
+  const runSeqs = JSON.stringify(rows.map((row) => row.seq));
+  return {
+    runs,
+    entries: listEventEntries(database, seq, eventSeqs, runSeqs),
+    deliveries: deliveries.map(toDelivery),
   };
 }
 

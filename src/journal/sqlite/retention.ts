@@ -1,7 +1,10 @@
+import { MAIN_SESSION } from "../../types.ts";
 import type { Retention } from "../journal.ts";
 import { IS_UNFINISHED } from "./accept.ts";
-import { sweepSpend } from "./spend.ts";
 import { type Database, integer, type SqlRow, text } from "./database.ts";
+import { releasePending } from "./entries.ts";
+import type { Transaction } from "./group-commit.ts";
+import { sweepSpend } from "./spend.ts";
 
 /** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
 const BATCH = 100;
@@ -12,23 +15,23 @@ const HOUR_MS = 3_600_000;
 /** Most pages that one commit returns to the file system: about a megabyte. */
 const BATCH_PAGES = 256;
 
-export function sweep(database: Database, retention: Retention): boolean {
+export function sweep(transaction: Transaction, retention: Retention): boolean {
   const deleted =
-    sweepKeys(database, retention) +
-    sweepEvents(database, retention) +
-    sweepHeartbeats(database, retention.keepFrom) +
-    sweepSentMessages(database, retention.now) +
-    sweepSpend(database, retention.keepFrom, KEY_BATCH);
-  return deleted > 0 || freesPages(database);
+    sweepKeys(transaction, retention) +
+    sweepEvents(transaction, retention) +
+    sweepHeartbeats(transaction, retention.keepFrom) +
+    sweepSentMessages(transaction, retention.now) +
+    sweepSpend(transaction, retention.keepFrom, KEY_BATCH);
+  return deleted > 0 || freesPages(transaction);
 }
 
 /** While the file is too large, age does not matter. */
-function sweepEvents(database: Database, { keepFrom, maxBytes = Infinity }: Retention): number {
-  const isTooLarge = usedBytes(database) > maxBytes;
-  const oldest = database.all(OLDEST_FINISHED, BATCH);
+function sweepEvents(transaction: Transaction, { keepFrom, maxBytes = Infinity }: Retention): number {
+  const isTooLarge = usedBytes(transaction) > maxBytes;
+  const oldest = transaction.all(OLDEST_FINISHED, BATCH);
   const expired = oldest.filter((row) => isTooLarge || integer(row.received_at) < keepFrom);
   const batch = withinBytes(expired);
-  for (const row of batch) deleteEvent(database, text(row.id), text(row.actions));
+  for (const row of batch) deleteEvent(transaction, row);
   return batch.length;
 }
 
@@ -41,52 +44,56 @@ function withinBytes(events: SqlRow[]): SqlRow[] {
   });
 }
 
-function deleteEvent(database: Database, id: string, receipts: string): void {
-  deleteRuns(database, id, receipts);
-  database.run("DELETE FROM deliveries WHERE event_id = ?", id);
-  // Pending system events outlive their event.
-  database.run("UPDATE entries SET event_id = NULL WHERE event_id = ? AND pending = 1", id);
-  deleteEntries(database, "event_id = ?", id);
-  database.run("DELETE FROM event_states WHERE seq = (SELECT seq FROM events WHERE id = ?)", id);
-  database.run("DELETE FROM events WHERE id = ?", id);
+function deleteEvent(transaction: Transaction, row: SqlRow): void {
+  const [seq, id] = [integer(row.seq), text(row.id)];
+  // First, since its entries may be stored as pieces of what follows.
+  releasePending(transaction, seq);
+  deleteRuns(transaction, seq, text(row.detail));
+  transaction.run("DELETE FROM deliveries WHERE event_id = ?", id);
+  deleteEntries(transaction, "event_seq = ?", seq);
+  transaction.run("DELETE FROM bodies WHERE event_seq = ?", seq);
+  transaction.run("DELETE FROM events WHERE seq = ?", seq);
+  // Its wake was consumed.
+  if (row.pending === 0) transaction.tally.shortenSession(MAIN_SESSION);
+  transaction.tally.count({ events: -1 });
 }
 
 /** A receipt can also name a run of an earlier event with the same idempotency key. */
-function deleteRuns(database: Database, eventId: string, receipts: string): void {
+function deleteRuns(database: Database, eventSeq: number, detail: string): void {
   const rows = database.all(
-    `DELETE FROM runs WHERE id IN (SELECT value ->> 'runId' FROM json_each(?)) AND event_id = ? RETURNING seq`,
-    receipts,
-    eventId,
+    `DELETE FROM runs WHERE id IN (SELECT value ->> 'runId' FROM json_each(?, '$.actions')) AND event_seq = ? RETURNING seq`,
+    detail,
+    eventSeq,
   );
-  for (const { seq } of rows) database.run("DELETE FROM run_actions WHERE run_seq = ?", integer(seq));
+  for (const { seq } of rows) {
+    database.run("DELETE FROM run_actions WHERE run_seq = ?", integer(seq));
+    database.run("DELETE FROM joined_events WHERE run_seq = ?", integer(seq));
+  }
 }
 
 /** What belongs to no event: heartbeats with their entries and deliveries, and system events of deleted events. */
-function sweepHeartbeats(database: Database, keepFrom: number): number {
+function sweepHeartbeats(transaction: Transaction, keepFrom: number): number {
   const entries = deleteEntries(
-    database,
+    transaction,
     `seq IN (SELECT seq FROM entries INDEXED BY entries_loose
-       WHERE event_id IS NULL AND pending = 0 AND at < ? ORDER BY at LIMIT ${BATCH})`,
+       WHERE event_seq IS NULL AND pending = 0 AND at < ? ORDER BY at LIMIT ${BATCH})`,
     keepFrom,
   );
-  return entries + deleteLoose(database, "runs", keepFrom) + deleteLoose(database, "deliveries", keepFrom);
+  return entries + transaction.run(DELETE_HEARTBEATS, keepFrom) + transaction.run(DELETE_LOOSE_DELIVERIES, keepFrom);
 }
 
-function deleteLoose(database: Database, table: "runs" | "deliveries", keepFrom: number): number {
-  return database.run(
-    `DELETE FROM ${table} WHERE seq IN (SELECT seq FROM ${table} INDEXED BY ${table}_loose
-       WHERE event_id IS NULL AND finished_at < ? ORDER BY finished_at LIMIT ${BATCH})`,
-    keepFrom,
-  );
-}
+const DELETE_HEARTBEATS = `
+  DELETE FROM runs WHERE seq IN (SELECT seq FROM runs INDEXED BY runs_heartbeats
+    WHERE event_seq IS NULL AND finished_at < ? ORDER BY finished_at LIMIT ${BATCH})`;
 
-/** Deletes the entries that meet the condition and are not pending, and sessions that become empty. Gives the number of entries. */
-function deleteEntries(database: Database, condition: string, value: string | number): number {
-  const rows = database.all(`DELETE FROM entries WHERE ${condition} AND pending = 0 RETURNING session_key`, value);
-  for (const { session_key: key } of rows) {
-    database.run("UPDATE sessions SET entries = entries - 1 WHERE key = ?", text(key));
-    database.run("DELETE FROM sessions WHERE key = ? AND entries = 0", text(key));
-  }
+const DELETE_LOOSE_DELIVERIES = `
+  DELETE FROM deliveries WHERE seq IN (SELECT seq FROM deliveries INDEXED BY deliveries_loose
+    WHERE event_id IS NULL AND finished_at < ? ORDER BY finished_at LIMIT ${BATCH})`;
+
+/** Deletes the entries that meet the condition and are not pending. Gives how many. */
+function deleteEntries({ all, tally }: Transaction, condition: string, value: number): number {
+  const rows = all(`DELETE FROM entries WHERE ${condition} AND pending = 0 RETURNING session_key`, value);
+  for (const { session_key: key } of rows) tally.shortenSession(text(key));
   return rows.length;
 }
 
@@ -141,7 +148,8 @@ function readPragma(database: Database, name: "page_count" | "page_size" | "free
 
 /** Each status from its own range of the index, so that a backlog of unfinished events is not scanned. */
 const OLDEST_FINISHED = `
-  SELECT id, received_at, actions, length(body) AS body_bytes FROM events WHERE seq IN (
+  SELECT seq, id, pending, received_at, detail, coalesce(length(events.body), length(bodies.body)) AS body_bytes
+  FROM events LEFT JOIN bodies ON event_seq = seq WHERE seq IN (
     SELECT seq FROM (${["done", "skipped", "rejected", "failed", "dead"]
-      .map((status) => `SELECT * FROM (SELECT seq FROM event_states WHERE status = '${status}' ORDER BY seq LIMIT ?1)`)
-      .join(" UNION ALL ")}) ORDER BY seq LIMIT ?1)`;
+      .map((status) => `SELECT * FROM (SELECT seq FROM events WHERE status = '${status}' ORDER BY seq LIMIT ?1)`)
+      .join(" UNION ALL ")}) ORDER BY seq LIMIT ?1) ORDER BY seq`;

@@ -1,23 +1,69 @@
 import { MAIN_SESSION, RUN_STATES, type RunState } from "../../types.ts";
-import { type Claim, type Lease, type NewEntry, type Run, RUN_KINDS, type TurnOutcome } from "../records.ts";
-import { MAX_JOINED_MESSAGES, updateEventCounts } from "./accept.ts";
+import type { NewRun } from "../plan.ts";
+import { type AgentAction } from "../../types.ts";
+import type { Claim, Lease, NewEntry, NewEvent, Run, TurnOutcome } from "../records.ts";
 import { reportDeadLetter, reportRun } from "./changes.ts";
-import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
+import { bytes, type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
 import { insertDeliveries } from "./deliveries.ts";
-import { consumeSystemEvents, insertEntries } from "./entries.ts";
+import { consumeSystemEvents, type EntryOrigin, insertEntry } from "./entries.ts";
+import { updateRunCounts } from "./events.ts";
 import type { Transaction } from "./group-commit.ts";
 import { isLeaseHeld } from "./leases.ts";
+import { fromPieces, MAX_INLINE, NO_SOURCE, type Pieces, sourceOf, sourceOfRun, toPieces } from "./pieces.ts";
 import { recordSpend } from "./spend.ts";
 
+/** Of a session's unfinished runs the oldest is ready or running, the others are queued: a claim never looks at them. */
+export function insertRun(
+  transaction: Transaction,
+  event: NewEvent,
+  { runId, action, window }: NewRun,
+  { eventSeq, source }: { eventSeq: number; source: Uint8Array },
+): void {
+  // A run whose window has closed may still be queued.
+  if (window) transaction.run("UPDATE runs SET coalesce_key = NULL WHERE coalesce_key = ?", window.key);
+  const { mapping = "", receivedAt } = event;
+  const { key, closesAt } = window ?? { closesAt: receivedAt };
+  const seq = transaction.tally.nextSeq();
+  const stored = JSON.stringify({ ...action, message: toPieces(action.message, source) } satisfies StoredAction);
+  const inline = stored.length <= MAX_INLINE ? stored : undefined;
+  const { sessionKey } = action;
+  transaction.run(INSERT_RUN, seq, runId, eventSeq, mapping, sessionKey, key, receivedAt, closesAt, inline);
+  if (!inline) transaction.run("INSERT INTO run_actions (run_seq, action) VALUES (?, ?)", seq, stored);
+  transaction.tally.count({ runs: 1 });
+  transaction.announce("run");
+}
+
+type StoredAction = Omit<AgentAction, "message"> & { message: Pieces };
+
+const INSERT_RUN = `
+  INSERT OR FAIL INTO runs (seq, id, event_seq, mapping, session_key, coalesce_key, state, attempts, claims, created_at,
+    due_at, action)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6,
+    iif(EXISTS (SELECT 1 FROM runs WHERE session_key = ?5 AND finished_at IS NULL), 'queued', 'ready'), 0, 0, ?7, ?8, ?9)`;
+
+/** How many messages of joined events a run stores; the others are only counted. */
+const MAX_JOINED_MESSAGES = 100;
+
+export function insertJoined(database: Database, eventSeq: number, { runId, action }: NewRun): void {
+  database.run(INSERT_JOINED, runId, eventSeq, action.message);
+}
+
+const INSERT_JOINED = `
+  INSERT INTO joined_events (run_seq, place, event_seq, message)
+  SELECT seq, place, ?2, iif(place <= ${MAX_JOINED_MESSAGES}, ?3, NULL) FROM (
+    SELECT seq, 1 + (SELECT coalesce(max(place), 0) FROM joined_events WHERE run_seq = seq) AS place
+    FROM runs WHERE id = ?1)`;
+
 export function completeRun(transaction: Transaction, claim: Claim, outcome: TurnOutcome): boolean {
+  const { finishedAt, reply, entries, deliveries } = outcome;
   const run = endRun(transaction, claim, toEnd(outcome));
   if (!run) return false;
-  recordSpend(transaction, run, outcome);
-  insertEntries(transaction, outcome.entries);
-  insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
-  // After its deliveries, which keep the event open.
-  updateEventCounts(transaction, run, { open: -1, lost: 0 });
-  reportRun(transaction, run, "done");
+  recordSpend(transaction, run.row, outcome);
+  insertEntries(transaction, entries, { ...run, source: sourceOfRun(run.body, reply) });
+  insertDeliveries(transaction, deliveries, finishedAt);
+  const open = deliveries.filter(({ eventId }) => eventId !== undefined).length;
+  updateRunCounts(transaction, run, { open: open - 1, lost: 0 });
+  reportRun(transaction, run.seq, "done");
   return true;
 }
 
@@ -28,11 +74,15 @@ export function deadLetterRun(
 ): boolean {
   const run = endRun(transaction, claim, { state: "dead", finishedAt, error });
   if (!run) return false;
-  insertEntries(transaction, entries);
-  updateEventCounts(transaction, run, { open: -1, lost: 1 });
-  reportRun(transaction, run, "dead");
-  reportDeadLetter(transaction, claim.id, { isDead: true, row: run });
+  insertEntries(transaction, entries, { ...run, source: sourceOf(run.body) });
+  updateRunCounts(transaction, run, { open: -1, lost: 1 });
+  reportRun(transaction, run.seq, "dead");
+  reportDeadLetter(transaction, run.seq, true);
   return true;
+}
+
+function insertEntries(transaction: Transaction, entries: NewEntry[], origin: EntryOrigin): void {
+  for (const entry of entries) insertEntry(transaction, entry, origin);
 }
 
 export function retryRun(transaction: Transaction, { id, token }: Claim, dueAt: number, error: string): boolean {
@@ -56,13 +106,13 @@ export function releaseHeld(
 ): number {
   const released = transaction.all(RELEASE_HELD, reason, Number(forGood));
   if (released.length > 0) transaction.announce("run");
-  for (const row of released) reportRun(transaction, row, "ready");
+  for (const row of released) reportState(transaction, row, "ready");
   return released.length;
 }
 
 /** False without a row: the claim is lost. */
 function reportState(transaction: Transaction, row: SqlRow | undefined, state: RunState): boolean {
-  if (row) reportRun(transaction, row, state);
+  if (row) reportRun(transaction, integer(row.seq), state);
   return row !== undefined;
 }
 
@@ -73,16 +123,28 @@ interface End {
   outcome?: string;
 }
 
+interface EndedRun {
+  seq: number;
+  runSeq: number;
+  eventSeq: number;
+  body: Uint8Array | undefined;
+  row: SqlRow;
+}
+
 /** Ends a claimed run and makes the next of its session ready. Undefined if the claim is lost. */
-function endRun(transaction: Transaction, { id, token }: Claim, end: End): SqlRow | undefined {
+function endRun(transaction: Transaction, { id, token }: Claim, end: End): EndedRun | undefined {
   const row = transaction.get(END_RUN, end.state, end.finishedAt, end.error, end.outcome, id, token);
-  if (row && transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
-  return row;
+  if (!row) return undefined;
+  if (transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
+  transaction.tally.count({ runs: -1 });
+  const seq = integer(row.seq);
+  return { seq, runSeq: seq, eventSeq: integer(row.event_seq), body: optional(bytes, row.body ?? null), row };
 }
 
 const END_RUN = `
   UPDATE runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE id = ? AND claims = ? AND state = 'running'
-  RETURNING id AS run_id, event_id, session_key, hook, mapping`;
+  RETURNING seq, event_seq, session_key, mapping, (SELECT hook FROM events WHERE events.seq = event_seq) AS hook,
+    (SELECT body FROM events WHERE events.seq = event_seq) AS body`;
 
 const PROMOTE_NEXT = `
   UPDATE runs SET state = 'ready' WHERE seq =
@@ -90,19 +152,20 @@ const PROMOTE_NEXT = `
 
 const RETRY_RUN = `
   UPDATE runs SET state = 'ready', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'running'
-  RETURNING id AS run_id, event_id`;
+  RETURNING seq`;
 
 const RELEASE_RUN = `
   UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND claims = ? AND state = 'running'
-  RETURNING id AS run_id, event_id`;
+  RETURNING seq`;
 
 const HOLD_RUN = `
   UPDATE runs SET state = 'held', hold_reason = ?, attempts = attempts - 1
-  WHERE id = ? AND claims = ? AND state = 'running' RETURNING id AS run_id, event_id`;
+  WHERE id = ? AND claims = ? AND state = 'running'
+  RETURNING seq`;
 
 const RELEASE_HELD = `
   UPDATE runs SET state = 'ready', hold_reason = iif(?2, hold_reason, NULL)
-  WHERE state = 'held' AND (?1 IS NULL OR hold_reason = ?1) RETURNING id AS run_id, event_id`;
+  WHERE state = 'held' AND (?1 IS NULL OR hold_reason = ?1) RETURNING seq`;
 
 /* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
 
@@ -112,9 +175,10 @@ export function completeHeartbeat(
   outcome: TurnOutcome,
 ): boolean {
   if (!isLeaseHeld(transaction, lease)) return false;
-  if (!insertHeartbeat(transaction, { ...run, ...toEnd(outcome) })) return false;
+  const runSeq = insertHeartbeat(transaction, { ...run, ...toEnd(outcome) });
+  if (runSeq === undefined) return false;
   recordSpend(transaction, undefined, outcome);
-  insertEntries(transaction, outcome.entries);
+  insertEntries(transaction, outcome.entries, { runSeq, source: NO_SOURCE });
   insertDeliveries(transaction, outcome.deliveries, outcome.finishedAt);
   consumeSystemEvents(transaction, consumedSeqs);
   return true;
@@ -127,17 +191,20 @@ export function failHeartbeat(
   insertHeartbeat(transaction, { ...run, state: "dead" });
 }
 
-/** False if the heartbeat was recorded before. */
-function insertHeartbeat(transaction: Transaction, run: End & { id: string; startedAt: number }): boolean {
+/** Gives its number; undefined if the heartbeat was recorded before. */
+function insertHeartbeat(transaction: Transaction, run: End & { id: string; startedAt: number }): number | undefined {
   const { id, state, startedAt, finishedAt, error, outcome } = run;
-  const isNew = transaction.run(INSERT_HEARTBEAT, id, state, startedAt, finishedAt, error, outcome) > 0;
-  if (isNew) transaction.report({ kind: "run", id, state });
-  return isNew;
+  const seq = transaction.tally.nextSeq();
+  const changed = transaction.run(INSERT_HEARTBEAT, seq, id, state, startedAt, finishedAt, error, outcome);
+  if (changed === 0) return undefined;
+  transaction.report({ kind: "run", id, state });
+  return seq;
 }
 
 const INSERT_HEARTBEAT = `
-  INSERT INTO runs (id, kind, session_key, state, attempts, created_at, due_at, started_at, finished_at, error, outcome)
-  VALUES (?1, 'heartbeat', '${MAIN_SESSION}', ?2, 1, ?3, ?3, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`;
+  INSERT INTO runs (seq, id, mapping, session_key, state, attempts, claims, created_at, due_at, started_at, finished_at,
+    error, outcome)
+  VALUES (?1, ?2, '', '${MAIN_SESSION}', ?3, 1, 0, ?4, ?4, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`;
 
 /** The `outcome` column: what is only read whole. */
 type Outcome = Pick<Run, "reply" | "model" | "usage" | "cost" | "warnings">;
@@ -148,17 +215,19 @@ function toEnd({ finishedAt, reply, model, usage, cost, warnings }: TurnOutcome)
 }
 
 /** Rows for `toRun`. */
-export const SELECT_RUNS = "SELECT runs.*, action FROM runs LEFT JOIN run_actions ON run_seq = seq";
+export const SELECT_RUNS = `
+  SELECT runs.*, run_actions.action AS wide_action, events.id AS event_id, hook, body
+  FROM runs LEFT JOIN run_actions ON run_seq = runs.seq LEFT JOIN events ON events.seq = event_seq`;
 
 export function toRun(row: SqlRow): Run {
   const outcome: Outcome = row.outcome === null ? { warnings: [] } : JSON.parse(text(row.outcome));
   return {
     id: text(row.id),
-    kind: oneOf(RUN_KINDS, row.kind),
+    kind: row.event_seq === null ? "heartbeat" : "hook",
     eventId: optional(text, row.event_id),
     hook: optional(text, row.hook),
     sessionKey: text(row.session_key),
-    action: row.action === null ? undefined : JSON.parse(text(row.action)),
+    action: toAction(row),
     state: oneOf(RUN_STATES, row.state),
     holdReason: row.state === "held" ? optional(text, row.hold_reason) : undefined,
     attempts: integer(row.attempts),
@@ -169,6 +238,13 @@ export function toRun(row: SqlRow): Run {
     error: optional(text, row.error),
     ...outcome,
   };
+}
+
+function toAction({ action, wide_action: wide, body }: SqlRow): AgentAction | undefined {
+  const stored = optional(text, action) ?? optional(text, wide);
+  if (stored === undefined) return undefined;
+  const { message, ...others }: StoredAction = JSON.parse(stored);
+  return { ...others, message: fromPieces(message, sourceOf(optional(bytes, body))) };
 }
 
 /** With the messages that joined it. */

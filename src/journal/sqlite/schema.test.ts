@@ -47,6 +47,18 @@ describe.each([1, 2, 3])("a file of version %i", (version) => {
       pendingSystemEvents: 1,
     });
     expect(await journal.pendingSystemEvents()).toMatchObject([{ text: "It's full." }]);
+    const [, , , , , , dead, done] = events;
+    expect(await journal.getEvent(done!.id)).toMatchObject({
+      mapping: "pull-requests",
+      request: { path: "/hooks/github", query: { page: "2" } },
+      runs: [{ id: done!.actions[0]!.runId, hook: "github", action: { message: "Look at this." }, model: "echo" }],
+      entries: [
+        { eventId: done!.id, runId: done!.actions[0]!.runId, text: "Hello." },
+        { role: "assistant", text: "Done." },
+      ],
+      deliveries: [{ state: "sent" }],
+    });
+    expect(await journal.getEvent(dead!.id)).toMatchObject({ runs: [{ state: "dead", error: "no" }], entries: [] });
     expect(await journal.history("done", 10)).toMatchObject([{ role: "user" }, { text: "Done." }]);
     expect(await journal.lastRoute()).toEqual({ channel: "slack", to: "C1" });
     expect(await journal.accept(sampleEvent({ idempotency: sampleKeys(["known"]) }))).toMatchObject({

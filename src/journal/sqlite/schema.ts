@@ -1,10 +1,6 @@
 import type { Schema } from "./database.ts";
+import { migrateToVersion4 } from "./version-4.ts";
 
-/*
- * Wide data that never changes (events, run_actions) is kept apart from what changes (event_states, runs), since SQLite
- * rewrites a whole row at each update. An index ends with the row number, so that rows with equal values are in order
- * without another column.
- */
 const VERSION_1 = `
   CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
@@ -194,35 +190,22 @@ const VERSION_3 = `
   CREATE INDEX sent_messages_age ON sent_messages (sent_at);
 `;
 
-const VERSION_4 = `
-  CREATE TABLE spend (
-    hour INTEGER NOT NULL,            -- its start, in milliseconds since the epoch
-    session_key TEXT NOT NULL,
-    hook TEXT NOT NULL,
-    mapping TEXT NOT NULL,
-    model TEXT NOT NULL,
-    runs INTEGER NOT NULL,
-    input_tokens INTEGER NOT NULL,
-    output_tokens INTEGER NOT NULL,
-    cost REAL NOT NULL,
-    PRIMARY KEY (hour, session_key, hook, mapping, model)
-  ) STRICT, WITHOUT ROWID;
-  ALTER TABLE runs ADD COLUMN hold_reason TEXT;    -- of a held run, and of one that was released for good
-`;
-
 /**
- * FULL: a commit returns once the write-ahead log is on disk. The cache size is in KiB. The limit, in bytes, is the size
- * that a log is truncated to after a burst.
+ * FULL: a commit returns once the write-ahead log is on disk. The cache size is in KiB. A page that many commits change is
+ * copied to the file once for all commits between two checkpoints, which are so many pages apart. The limit, in bytes, is
+ * the size that a log is truncated to after a burst.
  */
 const PRAGMAS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
   PRAGMA cache_size = -16384;
+  PRAGMA wal_autocheckpoint = 4000;
   PRAGMA journal_size_limit = 67108864;
 `;
 
 export const JOURNAL_SCHEMA: Schema = {
   what: "journal",
-  migrations: [VERSION_1 + VERSION_1_TOTALS, VERSION_2, VERSION_3, VERSION_4],
+  migrations: [VERSION_1 + VERSION_1_TOTALS, VERSION_2, VERSION_3, migrateToVersion4],
   pragmas: PRAGMAS,
+  newFile: "PRAGMA page_size = 8192",
 };

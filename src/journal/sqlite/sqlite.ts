@@ -36,9 +36,12 @@ import {
 } from "./runs.ts";
 import { readSpend } from "./spend.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
+import { createTally } from "./tally.ts";
 
 /** How long to wait for the lock of a process that was just killed. */
 const HANDOVER_MS = 500;
+/** How often a migration reports its progress. */
+const REPORT_EVERY_MS = 5000;
 /** The first lease of this node, until the dispatcher renews it. */
 const FIRST_LEASE_MS = 60_000;
 
@@ -61,9 +64,10 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
   const lock = shared ? undefined : lockFolder(folder);
   const file = path.join(folder, "journal.db");
   try {
-    const database = openMigrated(file, JOURNAL_SCHEMA);
-    const commits = createGroupCommit(database, log);
-    const transaction = { ...database, node: createNonce().slice(0, 12), ...commits };
+    const database = openMigrated(file, JOURNAL_SCHEMA, createReport(file, log));
+    const tally = createTally(database);
+    const commits = createGroupCommit(database, log, tally);
+    const transaction = { ...database, node: createNonce().slice(0, 12), ...commits, tally };
     recover(transaction, { isOnlyNode: !shared, log });
     return createJournal(transaction, commits, () => {
       endLease(transaction, log);
@@ -150,6 +154,16 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
       commits.close();
       close();
     },
+  };
+}
+
+/** Reports the progress of a migration that takes long. */
+function createReport(file: string, log: Log): (progress: string) => void {
+  let lastAt = Date.now();
+  return (progress) => {
+    if (Date.now() - lastAt < REPORT_EVERY_MS) return;
+    lastAt = Date.now();
+    log.info("the journal is being migrated to this version", { file, progress });
   };
 }
 

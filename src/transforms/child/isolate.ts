@@ -23,10 +23,16 @@ export interface Modules {
   unload(module: string): void;
   /** Gives the `Answer`s as a JSON array; undefined if the calls cannot be made together. Never throws. */
   run(module: string, jobs: IsolateJobs): string | undefined;
+  /** Collects the bodies of earlier jobs once they are many: to V8's own collector they look like small objects. */
+  sweep(): void;
 }
+
+/** Of all isolates together, in UTF-16 code units. */
+const MAX_GARBAGE_LENGTH = 8 * 1024 * 1024;
 
 export function createModules(realmCode: string): Modules {
   const modules = new Map<string, ModuleIsolate>();
+  let garbageLength = 0;
   return {
     load: (options, code) => void modules.set(options.module, createModuleIsolate(options, code, realmCode)),
     unload(module) {
@@ -35,9 +41,15 @@ export function createModules(realmCode: string): Modules {
     },
     run(module, jobs) {
       const isolate = modules.get(module);
+      for (const body of jobs.bodies) garbageLength += body.length;
       return isolate
         ? isolate.run(jobs)
         : JSON.stringify(jobs.bodies.map(() => crashed("the module is not loaded", [])));
+    },
+    sweep() {
+      if (garbageLength < MAX_GARBAGE_LENGTH) return;
+      garbageLength = 0;
+      for (const isolate of modules.values()) isolate.sweep();
     },
   };
 }
@@ -46,6 +58,8 @@ export function createModules(realmCode: string): Modules {
 export interface ModuleIsolate {
   /** Runs synchronously on this thread. See `Modules`. */
   run(jobs: IsolateJobs): string | undefined;
+  /** Collects the garbage of the jobs since the last time. */
+  sweep(): void;
   dispose(): void;
 }
 
@@ -65,10 +79,12 @@ interface RealmContext {
 
 export function createModuleIsolate(options: ModuleOptions, code: string, realmCode: string): ModuleIsolate {
   let opened: OpenIsolate | undefined;
-  return { run, dispose };
+  let isSwept = true;
+  return { run, sweep, dispose };
 
   function run(jobs: IsolateJobs): string | undefined {
     const isOne = jobs.bodies.length === 1;
+    isSwept = false;
     let realm: RealmContext | undefined;
     try {
       opened ??= openIsolate(options, code, realmCode);
@@ -85,6 +101,17 @@ export function createModuleIsolate(options: ModuleOptions, code: string, realmC
     } finally {
       if (opened?.isolate.isDisposed) opened = undefined;
       if (options.strict && opened && realm) releaseRealm(realm);
+    }
+  }
+
+  function sweep(): void {
+    if (isSwept) return;
+    isSwept = true;
+    if (!opened?.shared) return dispose();
+    try {
+      opened.shared.enter.applySync(undefined, ["collect", ""]);
+    } catch {
+      dispose();
     }
   }
 

@@ -1,19 +1,27 @@
 import { writeSync } from "node:fs";
 import { Socket } from "node:net";
-import { createFrameReader, encodeFrame, type Message, type Order, type Report } from "../sandbox/protocol.ts";
+import {
+  CHUNK_BYTES,
+  createFrameReader,
+  encodeFrame,
+  type Message,
+  type Order,
+  type Report,
+} from "../sandbox/protocol.ts";
 import { createModules, type Modules } from "./isolate.ts";
 
 // The entry of a sandbox process. It reads orders from standard input, executes them one after the other, and reports on
 // jobs, in order, to standard output. It ends when its pipe does, so that it never outlives its supervisor.
 
+type OrderMessage = Message<Order, string>;
 type JobOrder = Extract<Order, { job: number }>;
 
 /** How long it works before it reads again, so that a cancellation can overtake the job that it cancels. */
 const TURN_MS = 5;
-const READ_BYTES = 64 * 1024;
 const STDOUT = 1;
 
-const waiting: Message<Order>[] = [];
+/** Their bodies are text already, so that no buffer waits for the garbage collector. */
+const waiting: OrderMessage[] = [];
 let isScheduled = false;
 const cancelled = new Set<number>();
 let modules: Modules;
@@ -24,14 +32,14 @@ send({ kind: "ready" });
 /** Avoids Node's streams, which are slow without a JIT compiler. */
 function readInput(onChunk: (chunk: Buffer) => void, onEnd: () => void): void {
   const callback = (size: number, bytes: Uint8Array): boolean => {
-    onChunk(Buffer.copyBytesFrom(bytes, 0, size));
+    onChunk(Buffer.from(bytes.buffer, bytes.byteOffset, size));
     return true;
   };
-  const onread = { buffer: Buffer.alloc(READ_BYTES), callback };
+  const onread = { buffer: Buffer.alloc(CHUNK_BYTES), callback };
   new Socket({ fd: 0, writable: false, onread }).on("end", onEnd).resume();
 }
 
-function receive(message: Message<Order>): void {
+function receive(message: OrderMessage): void {
   if (message.head.kind === "cancel") for (const job of message.head.jobs) cancelled.add(job);
   else waiting.push(message);
   if (!isScheduled) setImmediate(executeSome);
@@ -50,7 +58,7 @@ function executeSome(): void {
   else cancelled.clear();
 }
 
-function execute(message: Message<Order>): void {
+function execute(message: OrderMessage): void {
   const { head: order, text } = message;
   if (order.kind === "realm") modules = createModules(text);
   else if (order.kind === "load") modules.load(order, text);
@@ -59,29 +67,23 @@ function execute(message: Message<Order>): void {
 }
 
 /** Each report is sent at once: the next job may never end, and no other may be taken for the running one. */
-function runJobs(order: JobOrder, message: Message<Order>): void {
+function runJobs(order: JobOrder, message: OrderMessage): void {
   const { kind: operation, job, module, timeoutMs } = order;
   const { text: inputs, bodies } = message;
   const startedAt = performance.now();
   // The jobs of an order are cancelled all or none.
-  const answers = cancelled.has(job)
-    ? ""
-    : modules.run(module, {
-        operation,
-        inputs,
-        bodies: bodies.map((body) => body.toString("utf8")),
-        timeoutMs,
-      });
+  const answers = cancelled.has(job) ? "" : modules.run(module, { operation, inputs, bodies, timeoutMs });
   if (answers === undefined) {
     waiting.unshift(...splitCalls(order, message));
     send({ kind: "split", job });
   } else {
     const micros = Math.round((performance.now() - startedAt) * 1000);
     send({ kind: "answers", job, count: bodies.length, micros }, answers);
+    modules.sweep();
   }
 }
 
-function splitCalls(order: JobOrder, { text, bodies }: Message<Order>): Message<Order>[] {
+function splitCalls(order: JobOrder, { text, bodies }: OrderMessage): OrderMessage[] {
   const inputs: unknown[] = JSON.parse(text);
   return bodies.map((body, index) => ({
     head: { ...order, job: order.job + index },

@@ -20,10 +20,10 @@ interface CallInput {
  * The way into a sealed realm, with the inputs of one or several calls as a JSON array and their bodies. It gives the
  * answers as a JSON array. For `call`, an empty string means that a promise is pending; then `settle` gives the answer,
  * after the microtasks have run. For `together`, it means that each call has to be made alone. `log` gives the lines
- * captured so far, as JSON.
+ * captured so far, as JSON. `collect` runs the garbage collector.
  */
 export type Enter = (operation: EnterOperation, inputs: string, ...bodies: string[]) => string;
-type EnterOperation = "call" | "together" | "check" | "settle" | "log";
+type EnterOperation = "call" | "together" | "check" | "settle" | "log" | "collect";
 
 export interface EnterOptions {
   factory: Factory;
@@ -31,6 +31,7 @@ export interface EnterOptions {
   /** Sets the clock, in milliseconds since the epoch. */
   setNow: (milliseconds: number) => void;
   log: CallLog;
+  collectGarbage: () => void;
 }
 
 /** Each call has its own, so that a promise that settles late reaches no other call. */
@@ -55,6 +56,10 @@ export function createEnter(options: EnterOptions): Enter {
     check: () => `[${check(options)}]`,
     settle: () => `[${pending.answer || writeFailure({ kind: "unsettled", message: UNSETTLED }, options)}]`,
     log: () => JSON.stringify(options.log.read()),
+    collect() {
+      options.collectGarbage();
+      return "";
+    },
   };
   return (operation, inputs, ...bodies) => operations[operation](inputs, bodies);
 }

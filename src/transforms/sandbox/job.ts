@@ -24,6 +24,12 @@ export interface Job extends JobRequest {
   settle(answer: Answer): void;
 }
 
+const LARGE_BYTES = 16 * 1024;
+
+function weigh({ body }: Job): number {
+  return 1 + Math.floor(body.length / LARGE_BYTES);
+}
+
 /** A job given to a worker. If it is taken back, it may come again as another entry. */
 export interface JobEntry {
   id: number;
@@ -43,6 +49,8 @@ interface Group {
 /** The jobs that a worker was given and has not answered, in order. */
 export interface JobQueue {
   size(): number;
+  /** The same, except that a job with a large body counts as several. */
+  weight(): number;
   first(): JobEntry | undefined;
   /** Whether a job of this module is running or waiting. */
   has(module: string): boolean;
@@ -61,21 +69,28 @@ export interface JobQueue {
 export function createJobQueue(): JobQueue {
   const entries: JobEntry[] = [];
   let lastId = 0;
+  let weight = 0;
 
   return {
     size: () => entries.length,
+    weight: () => weight,
     first: () => entries[0],
     has: (module) => entries.some(({ job, takenBack }) => !takenBack && job.module === module),
     add(jobs, graceMs) {
       const group = { isTogether: jobs.length > 1, graceMs };
       const id = lastId + 1;
-      for (const job of jobs) entries.push({ id: ++lastId, job, takenBack: false, group });
+      for (const job of jobs) {
+        entries.push({ id: ++lastId, job, takenBack: false, group });
+        weight += weigh(job);
+      }
       return id;
     },
     answer(id, count) {
       requireFirst(id);
       if (!(count >= 1 && count <= entries.length)) throw new Error("More jobs were answered than given.");
-      return entries.splice(0, count);
+      const answered = entries.splice(0, count);
+      for (const { job } of answered) weight -= weigh(job);
+      return answered;
     },
     split(id) {
       requireFirst(id).group.isTogether = false;

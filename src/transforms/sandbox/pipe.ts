@@ -7,6 +7,9 @@ const STDERR_TAIL = 4000;
 /** The answers to one order. A code unit can need three bytes; the log comes on top. */
 const MAX_FRAME_BYTES = 5 * MAX_RESULT_LENGTH;
 
+/** The bodies in a frame, unless it is one message. */
+const MAX_FRAME_BODY_BYTES = 64 * 1024;
+
 export interface PipeOptions {
   /** May throw if the report is invalid. */
   onReport(report: Report, text: string): void;
@@ -44,16 +47,27 @@ export function connectChild(child: ChildProcessWithoutNullStreams, options: Pip
   child.on("close", () => options.onClose(stderrTail));
 
   function flush(): void {
-    const parts = encodeFrame(unsent);
-    unsent = [];
     child.stdin.cork();
-    for (const part of parts) child.stdin.write(part);
+    for (const frame of toFrames(unsent)) for (const part of encodeFrame(frame)) child.stdin.write(part);
     child.stdin.uncork();
+    unsent = [];
   }
 
   return function send(head, text = "", bodies = []) {
     if (unsent.push({ head, text, bodies }) === 1) queueMicrotask(flush);
   };
+}
+
+/** The child need not read all bodies before it starts with the first. */
+function toFrames(messages: Message<Order>[]): Message<Order>[][] {
+  const frames: Message<Order>[][] = [];
+  let bytes = Infinity;
+  for (const message of messages) {
+    bytes += message.bodies.reduce((sum, body) => sum + body.length, 0);
+    if (bytes > MAX_FRAME_BODY_BYTES) bytes = frames.push([]) && 0;
+    frames.at(-1)!.push(message);
+  }
+  return frames;
 }
 
 /** V8 writes to standard error when it runs out of memory. */

@@ -92,7 +92,8 @@ function run(state: State, request: JobRequest): Promise<Answer> {
   state.inFlight++;
   if (!state.ticker) {
     state.tickedAt = performance.now();
-    state.ticker = setInterval(() => tick(state), TICK_MS);
+    // Answers that are here already are read first.
+    state.ticker = setInterval(() => setImmediate(tick, state), TICK_MS);
   }
   return new Promise((resolve) => {
     const job: Job = { ...request, queuedAt: performance.now(), crashes: 0, alone: false, settle };

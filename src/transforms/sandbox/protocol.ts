@@ -44,10 +44,11 @@ export type Report =
 /** How long calls that are made together may take, all in all. */
 export const TOGETHER_MS = 50;
 
-export interface Message<Head> {
+/** A message to send, or as it was read: its bodies as bytes, then as text. */
+export interface Message<Head, Body = Buffer> {
   head: Head;
   text: string;
-  bodies: Buffer[];
+  bodies: Body[];
 }
 
 export const NO_BODY = Buffer.alloc(0);
@@ -78,42 +79,69 @@ export function encodeFrame(messages: Message<Order | Report>[]): Buffer[] {
   return [Buffer.concat([prefix, heads, texts]), ...bodies];
 }
 
+/** The most that is read at once. */
+export const CHUNK_BYTES = 64 * 1024;
+/** A buffer that grew beyond this for a large frame is replaced by a smaller one afterwards. */
+const MAX_KEPT_BYTES = 1024 * 1024;
+
 /**
- * Gives a function that takes chunks and calls `onMessage` for each message of each complete frame. It throws if a frame
- * exceeds `maxBytes` or its heads are invalid; the other side must not be trusted after that.
+ * Gives a function that takes chunks and calls `onMessage` for each message of each complete frame. Nothing refers to a
+ * chunk afterwards. It throws if a frame exceeds `maxBytes` or its heads are invalid; the other side must not be trusted
+ * after that.
  */
 export function createFrameReader<Head>(
-  onMessage: (message: Message<Head>) => void,
+  onMessage: (message: Message<Head, string>) => void,
   maxBytes = 0xffff_ffff,
 ): (chunk: Buffer) => void {
-  let chunks: Buffer[] = [];
-  let available = 0;
-  let needed = PREFIX_BYTES;
+  let input = Buffer.allocUnsafeSlow(2 * CHUNK_BYTES);
+  let filled = 0;
 
   return function push(chunk) {
-    chunks.push(chunk);
-    available += chunk.length;
-    while (available >= needed) {
-      let buffer = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, available);
-      chunks = [buffer];
-      const size = frameBytes(buffer);
-      if (size > maxBytes) throw new RangeError(`A frame of ${size} bytes exceeds the limit of ${maxBytes}.`);
-      needed = size;
-      if (available < size) return;
-      readMessages<Head>(buffer).forEach(onMessage);
-      buffer = buffer.subarray(size);
-      chunks = buffer.length === 0 ? [] : [buffer];
-      available = buffer.length;
-      needed = PREFIX_BYTES;
+    const bytes = filled === 0 ? chunk : append(chunk);
+    let start = 0;
+    for (;;) {
+      const size = findSize(bytes, start);
+      if (bytes.length - start < size) return keep(bytes.subarray(start), size);
+      readMessages<Head>(bytes.subarray(start, start + size)).forEach(onMessage);
+      start += size;
     }
   };
+
+  function append(chunk: Buffer): Buffer {
+    reserve(filled + chunk.length);
+    filled += chunk.copy(input, filled);
+    return input.subarray(0, filled);
+  }
+
+  function keep(rest: Buffer, size: number): void {
+    reserve(size);
+    input.set(rest);
+    filled = rest.length;
+  }
+
+  /** Room for a frame of this size and the rest of its last chunk. */
+  function reserve(size: number): void {
+    const wanted = size + CHUNK_BYTES;
+    if (wanted <= input.length && (wanted > MAX_KEPT_BYTES || input.length <= MAX_KEPT_BYTES)) return;
+    const next = Buffer.allocUnsafeSlow(wanted);
+    input.copy(next, 0, 0, filled);
+    input = next;
+  }
+
+  /** Of the frame, as far as it is known. */
+  function findSize(bytes: Buffer, start: number): number {
+    if (bytes.length - start < PREFIX_BYTES) return PREFIX_BYTES;
+    const size = frameBytes(bytes, start);
+    if (size > maxBytes) throw new RangeError(`A frame of ${size} bytes exceeds the limit of ${maxBytes}.`);
+    return size;
+  }
 }
 
-function frameBytes(buffer: Buffer): number {
-  return PREFIX_BYTES + buffer.readUInt32LE(0) + buffer.readUInt32LE(4) + buffer.readUInt32LE(8);
+function frameBytes(buffer: Buffer, at: number): number {
+  return PREFIX_BYTES + buffer.readUInt32LE(at) + buffer.readUInt32LE(at + 4) + buffer.readUInt32LE(at + 8);
 }
 
-function readMessages<Head>(buffer: Buffer): Message<Head>[] {
+function readMessages<Head>(buffer: Buffer): Message<Head, string>[] {
   const textsStart = PREFIX_BYTES + buffer.readUInt32LE(0);
   const bodiesStart = textsStart + buffer.readUInt32LE(4);
   const texts = buffer.toString("utf8", textsStart, bodiesStart);
@@ -123,6 +151,6 @@ function readMessages<Head>(buffer: Buffer): Message<Head>[] {
   return entries.map(([head, textLength, ...bodyBytes]) => ({
     head,
     text: texts.slice(textStart, (textStart += textLength)),
-    bodies: bodyBytes.map((bytes) => buffer.subarray(bodyStart, (bodyStart += bytes))),
+    bodies: bodyBytes.map((bytes) => buffer.toString("utf8", bodyStart, (bodyStart += bytes))),
   }));
 }

@@ -9,8 +9,10 @@ import { type ModuleOptions, type Report, TOGETHER_MS } from "./protocol.ts";
 const GRACE_MS = 200;
 /** The same for a job whose module has no isolate yet. */
 const LOADING_GRACE_MS = 500;
-/** A job that runs longer may be stuck. */
+/** A job that runs longer may be stuck, so those of other modules go elsewhere. */
 const SLOW_MS = 10;
+/** A job that runs longer is probably stuck. Until then, those of its module wait for it: sending them again costs more. */
+const STUCK_MS = 100;
 /** The longest tick that counts: in a longer one this process itself was blocked, and the answer may be here unread. */
 const MAX_TICK_MS = 50;
 /** The weight of the newest job in the average duration. */
@@ -33,13 +35,13 @@ export interface Worker {
   isHeld(): boolean;
   /** It has jobs of this module. */
   isServing(module: string): boolean;
-  /** How many jobs it was given and has not answered. */
+  /** How many jobs it was given and has not answered; one with a large body counts as several. */
   backlog(): number;
   /** How long a new job would wait, in milliseconds, judging by the last ones. */
   expectedWait(): number;
   /** Jobs of one module; several are calls to be made together. */
   give(jobs: Job[]): void;
-  /** Takes back the jobs that have not started. */
+  /** Takes back the jobs that should go elsewhere and have not started. */
   takeBack(): Job[];
   /** Adds to the running job's time, and ends the process if the job exceeds a limit. */
   tick(elapsedMs: number): void;
@@ -122,7 +124,7 @@ export function createWorker(options: WorkerOptions): Worker {
     isSlow: () => state.age > SLOW_MS,
     isHeld: () => state.age > SLOW_MS || state.queue.first()?.job.alone === true,
     isServing: (module) => state.queue.has(module),
-    backlog: () => state.queue.size(),
+    backlog: () => state.queue.weight(),
     expectedWait: () => state.queue.size() * state.averageMs,
     give: (jobs) => give(state, jobs),
     takeBack: () => takeBack(state),
@@ -196,8 +198,9 @@ function unloadSurplus({ modules, options, send }: State): void {
   }
 }
 
-function takeBack({ queue, send }: State): Job[] {
-  const waiting = queue.waiting();
+function takeBack({ queue, send, age }: State): Job[] {
+  const runs = queue.first()?.job.module;
+  const waiting = queue.waiting().filter(({ job }) => age > STUCK_MS || job.module !== runs);
   if (waiting.length > 0) send({ kind: "cancel", jobs: waiting.map(({ id }) => id) });
   for (const entry of waiting) entry.takenBack = true;
   return waiting.map((entry) => entry.job);

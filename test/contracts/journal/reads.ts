@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { EventStatus } from "../../../src/types.ts";
-import type { Journal } from "../../../src/journal/journal.ts";
+import type { Journal, NewAction } from "../../../src/journal/journal.ts";
 import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import {
   NOW,
@@ -11,6 +11,8 @@ import {
   sampleHeartbeat,
   sampleOutcome,
   sampleRun,
+  sampleWake,
+  sweepAll,
 } from "./samples.ts";
 
 export function describeReads(open: OpenJournal): void {
@@ -55,6 +57,8 @@ export function describeReads(open: OpenJournal): void {
         (await journal.listEvents({ limit: 10, ...filter })).map((event) => event.id);
 
       expect(await ids({ hook: "a" })).toEqual([c, a]);
+      expect(await ids({ hook: "a", before: c })).toEqual([a]);
+      expect((await journal.listEvents({ limit: 1, hook: "a" })).map((event) => event.id)).toEqual([c]);
       expect(await ids({ status: "rejected" })).toEqual([c, b]);
       expect(await ids({ hook: "a", status: "rejected" })).toEqual([c]);
       expect(await ids({ status: "rejected", before: c })).toEqual([b]);
@@ -191,6 +195,77 @@ export function describeReads(open: OpenJournal): void {
         { role: "user", text: "three" },
       ]);
       expect(await journal.history("nobody", 2)).toEqual([]);
+    });
+
+    test("texts are read as they were stored, also those that repeat the body or the reply", async () => {
+      const journal = await start();
+      const repeated = 'Zwölf Äpfel 😀, "quoted",\nand enough more text to be found again';
+      const boundary = { version: 1, id: "id", source: "webhook a", hook: "a", before: "Be brief.\n\n" } as const;
+      const wake = sampleEvent({ actions: [] });
+      wake.request.body = Buffer.from(JSON.stringify({ repeated }));
+      const system = { sessionKey: "main", role: "system", eventId: wake.id, pending: true } as const;
+      const text = `A wake: ${repeated}`;
+      const { action } = sampleWake(text);
+      for (const _ of [1, 2])
+        wake.actions.push({ action, entry: sampleEntry({ ...system, text, boundary }) } as NewAction);
+      await journal.accept(wake);
+
+      const message = `Twice: ${repeated} ${repeated}`;
+      const run = sampleRun("s", { message });
+      const event = sampleEvent({ actions: [run] });
+      event.request.body = Buffer.from(JSON.stringify({ repeated }).repeat(event.id.length));
+      await journal.accept(event);
+      expect(await journal.claimRuns(1, NOW)).toMatchObject([{ action: { message } }]);
+      const own = { eventId: event.id, runId: run.runId };
+      const reply = `An answer to ${repeated}`;
+      const entries = [
+        sampleEntry({ sessionKey: "s", text: message, boundary, ...own }),
+        sampleEntry({ sessionKey: "s", role: "assistant", text: reply, ...own }),
+        sampleEntry({ sessionKey: "main", role: "system", text: reply, pending: true, boundary, ...own }),
+      ];
+      await journal.completeRun(claimOf(run.runId), sampleOutcome({ reply, entries }));
+
+      const wakes = [
+        { text, boundary },
+        { text, boundary },
+      ];
+      expect(await journal.getEvent(event.id)).toMatchObject({ runs: [{ reply, action: { message } }], entries });
+      expect(await journal.getEvent(wake.id)).toMatchObject({ entries: wakes });
+      expect(await journal.history("s", 2)).toMatchObject(entries.slice(0, 2));
+      expect(await journal.pendingSystemEvents()).toMatchObject([...wakes, { text: reply, boundary }]);
+      expect((await journal.getSession("main", { limit: 3 }))?.entries).toMatchObject([...wakes, { text: reply }]);
+      // The events are deleted, and with them what the texts repeat.
+      await sweepAll(journal, { now: NOW + 100, keepFrom: NOW + 100 });
+      expect(await journal.listEvents({ limit: 10 })).toEqual([]);
+      expect(await journal.pendingSystemEvents()).toMatchObject([...wakes, { text: reply, boundary }]);
+      expect(await journal.listSessions({ limit: 10 })).toMatchObject([{ key: "main", entries: 3 }]);
+    });
+
+    test("system events of wakes and of runs are in one order, page by page", async () => {
+      const journal = await start();
+      const texts = ["one", "two", "three", "four", "five"];
+      for (const [index, text] of texts.entries()) {
+        if (index % 2 === 0) {
+          const event = sampleEvent({ actions: [] });
+          event.actions.push(sampleWake(text, event.id));
+          await journal.accept(event);
+        } else {
+          const entries = [sampleEntry({ sessionKey: "main", role: "system", text, pending: true })];
+          await journal.completeHeartbeat(await sampleHeartbeat(journal), sampleOutcome({ entries }));
+        }
+      }
+      const pending = await journal.pendingSystemEvents();
+      expect(pending.map(({ text }) => text)).toEqual(texts);
+      expect(await journal.pendingSystemEvents(3)).toEqual(pending.slice(0, 3));
+      const consumedSeqs = [pending[0]!.seq, pending[3]!.seq];
+      await journal.completeHeartbeat(await sampleHeartbeat(journal, { consumedSeqs }), sampleOutcome());
+      expect((await journal.pendingSystemEvents()).map(({ text }) => text)).toEqual(["two", "three", "five"]);
+      expect(await journal.stats()).toMatchObject({ pendingSystemEvents: 3 });
+
+      const first = await journal.getSession("main", { limit: 2 });
+      const rest = await journal.getSession("main", { limit: 10, after: first?.entries[1]?.seq });
+      expect([...(first?.entries ?? []), ...(rest?.entries ?? [])].map(({ text }) => text)).toEqual(texts);
+      expect(first?.session).toMatchObject({ entries: 5 });
     });
 
     test("entries come oldest first, after the cursor", async () => {

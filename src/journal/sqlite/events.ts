@@ -1,0 +1,122 @@
+import { type ActionReceipt, MAIN_SESSION } from "../../types.ts";
+import { countRuns, isRun } from "../plan.ts";
+import type { NewAction, NewEntry, NewEvent, StoredRequest } from "../records.ts";
+import type { Database } from "./database.ts";
+import type { Transaction } from "./group-commit.ts";
+import { type Content, MAX_INLINE, toContent } from "./pieces.ts";
+
+/** The `detail` column: what no condition of a list needs. Empty lists are left out. */
+export interface EventDetail extends Pick<
+  NewEvent,
+  "mapping" | "event" | "reason" | "replayOf" | "credential" | "traceparent" | "took" | "failure"
+> {
+  request: Omit<StoredRequest, "body">;
+  actions?: ActionReceipt[];
+  warnings?: NewEvent["warnings"];
+  log?: NewEvent["log"];
+  /** The system event of a wake that has no row in `entries`. */
+  wake?: Content & { urgent: boolean };
+}
+
+interface EventParts {
+  seq: number;
+  source: Uint8Array;
+  receipts: ActionReceipt[];
+  /** Those that were not accepted before. */
+  actions: NewAction[];
+  /** The system event that is stored with the event. */
+  wake: NewEntry | undefined;
+}
+
+export function insertEvent(transaction: Transaction, event: NewEvent, parts: EventParts): void {
+  const { seq, source, receipts, actions, wake } = parts;
+  const { id, hook, mapping, receivedAt, replayOf, credential, traceparent, reason, warnings, log, took, failure } =
+    event;
+  const { body, ...request } = event.request;
+  const detail: EventDetail = {
+    mapping,
+    event: event.event,
+    reason,
+    replayOf,
+    credential,
+    traceparent,
+    request,
+    actions: unlessEmpty(receipts),
+    warnings: unlessEmpty(warnings),
+    log: unlessEmpty(log),
+    took,
+    failure,
+    wake: wake && { ...toContent(wake, source), urgent: wake.urgent ?? false },
+  };
+  const open = countRuns(actions);
+  // Wakes are done with this commit.
+  const status = event.status === "accepted" && open === 0 ? "done" : event.status;
+  const inline = body.length <= MAX_INLINE ? body : undefined;
+  const values = [seq, id, hook, status, open, wake && 1, receivedAt, JSON.stringify(detail), inline];
+  transaction.run(INSERT_EVENT, ...values);
+  if (!inline) transaction.run("INSERT INTO bodies (event_seq, body) VALUES (?, ?)", seq, body);
+  transaction.tally.count({ events: 1 });
+  if (wake) announceWake(transaction, wake);
+}
+
+const INSERT_EVENT = `
+  INSERT OR FAIL INTO events (seq, id, hook, status, open, lost, pending, received_at, detail, body)
+  VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
+
+function unlessEmpty<Item>(list: Item[]): Item[] | undefined {
+  return list.length > 0 ? list : undefined;
+}
+
+function announceWake({ tally, announce, report }: Transaction, { at, urgent }: NewEntry): void {
+  tally.count({ systemEvents: 1 });
+  tally.extendSession(MAIN_SESSION, at);
+  if (urgent) announce("heartbeat");
+  report({ kind: "session", key: MAIN_SESSION });
+}
+
+/** The system event of the first wake, if a few columns of the event's row can say everything about it. */
+export function findInlineWake(event: NewEvent, [first]: NewAction[]): NewEntry | undefined {
+  if (!first || isRun(first)) return undefined;
+  const { sessionKey, role, at, eventId, runId, pending, text } = first.entry;
+  const isOwn = eventId === event.id && at === event.receivedAt && runId === undefined;
+  const isPlain = sessionKey === MAIN_SESSION && role === "system" && pending === true && text.length <= MAX_INLINE;
+  return isOwn && isPlain ? first.entry : undefined;
+}
+
+/**
+ * Of an event, `open` counts unfinished runs and deliveries, `lost` those that failed permanently. With the last open one it
+ * is done or dead.
+ */
+export interface CountChange {
+  open: number;
+  lost: number;
+}
+
+/** Changes the counts of a run's event, and of those that joined it. */
+export function updateRunCounts(
+  database: Database,
+  run: { seq: number; eventSeq: number },
+  { open, lost }: CountChange,
+): void {
+  database.run(UPDATE_RUN_COUNTS, open, lost, run.eventSeq, run.seq);
+}
+
+/** Changes the counts of a delivery's event, and of those that joined its run. */
+export function updateDeliveryCounts(
+  database: Database,
+  { eventId, runId }: { eventId: string | undefined; runId: string },
+  { open, lost }: CountChange,
+): void {
+  if (eventId !== undefined) database.run(UPDATE_DELIVERY_COUNTS, open, lost, eventId, runId);
+}
+
+const UPDATE_COUNTS = `
+  UPDATE events SET open = open + ?1, lost = lost + ?2,
+    status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN lost + ?2 > 0 THEN 'dead' ELSE 'done' END`;
+
+const UPDATE_RUN_COUNTS = `${UPDATE_COUNTS}
+  WHERE seq IN (SELECT ?3 UNION ALL SELECT event_seq FROM joined_events WHERE run_seq = ?4)`;
+
+const UPDATE_DELIVERY_COUNTS = `${UPDATE_COUNTS}
+  WHERE seq IN (SELECT seq FROM events WHERE id = ?3 UNION ALL
+    SELECT joined_events.event_seq FROM joined_events JOIN runs ON runs.seq = run_seq WHERE runs.id = ?4)`;
