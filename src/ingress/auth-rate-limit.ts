@@ -11,6 +11,8 @@ export interface AuthRateLimit {
   succeed(client: string): void;
   /** Whether the next failure of the client is answered with a 429. */
   isThrottled(client: string): boolean;
+  /** That 429; undefined: the client has not failed too often. */
+  refusal(client: string): HookError | undefined;
   /** Counts a failure. Throws the 429 of a client that has failed too often; such a failure is not counted. */
   fail(client: string): void;
 }
@@ -26,6 +28,11 @@ export function createAuthRateLimit(now: () => number = () => performance.now())
     },
 
     isThrottled: (client) => waitOf(failures.get(networkOf(client))) > 0,
+
+    refusal(client) {
+      const waitMs = waitOf(failures.get(networkOf(client)));
+      return waitMs > 0 ? tooManyFailures(waitMs) : undefined;
+    },
 
     fail(address) {
       const client = networkOf(address);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { HookToken } from "../config/types.ts";
-import type { Door } from "./door.ts";
-import { createDoors } from "./doors.ts";
+import { createDoors, type Door } from "./doors.ts";
 
 const door = toDoor([
   { name: "default", secrets: ["current", "previous"] },

@@ -1,17 +1,15 @@
-import type { IncomingHttpHeaders } from "node:http";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError } from "../errors.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
-import { OPENCLAW_TOKEN_HEADER, SECRET_HEADERS, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
 import type { RejectionLog } from "../operator/rejections.ts";
 import { createAuthRateLimit } from "./auth-rate-limit.ts";
 import { inflate, parseCodings, receiveBody, requireDeclaredSize } from "./body.ts";
 import { createBodyBudget, type Upload } from "./body-budget.ts";
-import type { Door, DoorRequest, Refusal, AnsweredHandshake, Verification, Verified } from "./door.ts";
-import type { Doors } from "./doors.ts";
+import type { AnsweredHandshake, Door, DoorRequest, Doors, Refusal, Verification } from "./doors.ts";
 import type { Exchange } from "./exchange.ts";
+import { hideSecrets, toHookRequest, withOpenClawNames } from "./hook-request.ts";
 import type { FindParser } from "./parse-body.ts";
 
 /** The part of the program that the ingress uses. */
@@ -46,11 +44,12 @@ export interface HookOptions {
   onHandshake?(request: HookRequest, note: string | undefined): void | Promise<void>;
 }
 
+/** Returns the error of a wrong credential: to throw it costs more than to find it out, and anyone can send one. */
 export type ServeHook = (
   exchange: Exchange,
   hook: string | undefined,
   program: IngressProgram,
-) => Promise<HttpResponse>;
+) => HookError | Promise<HttpResponse>;
 
 /** Bodies whose senders are not known yet. Clients that have failed too often get less room. */
 const UNVERIFIED_BYTES = 56 * 1024 * 1024;
@@ -65,9 +64,9 @@ export function createServeHook(options: HookOptions): ServeHook {
   const unverified = createBodyBudget(UNVERIFIED_BYTES);
   const throttled = createBodyBudget(THROTTLED_BYTES);
 
-  return async function serveHook(exchange, hook, program) {
+  return function serveHook(exchange, hook, program) {
     const { hooks } = program.config;
-    const runId = exchange.method === "GET" ? hook && /^runs\/([^/]+)$/.exec(hook)?.[1] : undefined;
+    const runId = exchange.method === "GET" ? /^runs\/([^/]+)$/.exec(hook ?? "")?.[1] : undefined;
     const door = runId ? program.doors.anyToken : program.doors.find(hook);
     if (!runId && !door.methods.includes(exchange.method)) throw wrongMethod();
     const maxBytes = program.mappings.maxBodyBytes(hook ?? "", hooks.maxBodyBytes);
@@ -83,14 +82,22 @@ export function createServeHook(options: HookOptions): ServeHook {
     const doorRequest = toDoorRequest(exchange, hook, readBody);
     if (hooks.compat === "openclaw") doorRequest.headers = withOpenClawNames(exchange.headers);
 
-    let verified: Admitted;
-    try {
-      const pending = verify(door, doorRequest, exchange);
-      verified = pending instanceof Promise ? await pending : pending;
-    } finally {
+    const visit = { exchange, hook, program, doorRequest, runId, maxBytes };
+    const admitted = verify(door, doorRequest, exchange);
+    if (admitted instanceof Promise) {
+      return admitted.finally(known).then((verified) => serveAdmitted(visit, requireAdmitted(verified)));
+    }
+    known();
+    return admitted instanceof HookError ? admitted : serveAdmitted(visit, admitted);
+
+    function known(): void {
       isVerified = true;
       upload?.release();
     }
+  };
+
+  async function serveAdmitted(visit: Visit, verified: Admitted): Promise<HttpResponse> {
+    const { exchange, hook, program, doorRequest, runId, maxBytes } = visit;
     const { credential, deprecation } = verified;
     if (deprecation) telemetry.log.warn(deprecation.warning, { requestId: exchange.id, client: exchange.client });
     if (runId) return readRun(runId, credential);
@@ -102,7 +109,7 @@ export function createServeHook(options: HookOptions): ServeHook {
       requireDeclaredSize(exchange, maxBytes);
       const codings = parseCodings(exchange.headers);
       const parse = findParser(request.contentType);
-      const received = await readBody();
+      const received = await doorRequest.readBody();
       request.rawBody = codings.length === 0 ? received : await inflate(received, codings, maxBytes);
       const isEmpty = verified.allowsEmptyBody && request.rawBody.length === 0;
       await readPayload(request, isEmpty ? parseNothing : parse);
@@ -115,7 +122,7 @@ export function createServeHook(options: HookOptions): ServeHook {
     if (latest !== program) {
       // An upload can take minutes: a credential that was revoked meanwhile no longer counts.
       if (!latest.config.hooks.enabled) throw new HookError("not_found");
-      request.credential = (await verify(latest.doors.find(hook), doorRequest, exchange)).credential;
+      request.credential = requireAdmitted(await verify(latest.doors.find(hook), doorRequest, exchange)).credential;
     }
     rejections.succeed(credential);
     try {
@@ -125,10 +132,10 @@ export function createServeHook(options: HookOptions): ServeHook {
       if (error instanceof HookError && error.code === "not_found") rejections.add(exchange, hook, error);
       throw error;
     }
-  };
+  }
 
-  /** Most doors know at once: a promise for each request would be a waste. */
-  function verify(door: Door, request: DoorRequest, exchange: Exchange): Admitted | Promise<Admitted> {
+  /** Most doors know at once. */
+  function verify(door: Door, request: DoorRequest, exchange: Exchange): Admission | Promise<Admission> {
     const verification = door.verify(request);
     if (!(verification instanceof Promise)) return admit(verification, request, exchange);
     return verification.then(
@@ -140,7 +147,7 @@ export function createServeHook(options: HookOptions): ServeHook {
     );
   }
 
-  function admit(verification: Verification, request: DoorRequest, exchange: Exchange): Admitted {
+  function admit(verification: Verification, request: DoorRequest, exchange: Exchange): Admission {
     const { client, answerHeaders } = exchange;
     if (verification.deprecation) Object.assign(answerHeaders, verification.deprecation.headers);
     if (!("refusal" in verification)) {
@@ -148,10 +155,11 @@ export function createServeHook(options: HookOptions): ServeHook {
       return verification;
     }
     const { refusal: message, reason, sender, skewSeconds } = verification;
-    const details = { reason, sender, skewSeconds, isThrottled: rateLimit.isThrottled(client) };
+    const tooMany = rateLimit.refusal(client);
+    const details = { reason, sender, skewSeconds, isThrottled: tooMany !== undefined };
     rejections.add(exchange, request.hook, { code: "unauthorized", message }, details);
-    rateLimit.fail(client);
-    throw new HookError("unauthorized", { message });
+    if (!tooMany) rateLimit.fail(client);
+    return tooMany ?? new HookError("unauthorized", { message });
   }
 
   async function answerHandshake(
@@ -166,6 +174,22 @@ export function createServeHook(options: HookOptions): ServeHook {
 }
 
 type Admitted = Exclude<Verification, Refusal>;
+type Admission = Admitted | HookError;
+
+function requireAdmitted(admission: Admission): Admitted {
+  if (admission instanceof HookError) throw admission;
+  return admission;
+}
+
+interface Visit {
+  exchange: Exchange;
+  hook: string | undefined;
+  program: IngressProgram;
+  doorRequest: DoorRequest;
+  /** It asks for this run. */
+  runId: string | undefined;
+  maxBytes: number;
+}
 
 /** A function of its own, so that only the request holds the payload, and can drop it before the answer. */
 async function readPayload(request: HookRequest, parse: ReturnType<FindParser>): Promise<void> {
@@ -184,72 +208,7 @@ function toDoorRequest(exchange: Exchange, hook: string | undefined, readBody: D
   return { hook, method, headers, rawHeaders, query, path, search, receivedAt: Date.now(), readBody };
 }
 
-/** Headers under OpenClaw's names have our names too. A header under our own name takes precedence. */
-function withOpenClawNames(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  return {
-    ...headers,
-    [TOKEN_HEADER]: headers[TOKEN_HEADER] ?? headers[OPENCLAW_TOKEN_HEADER],
-    "idempotency-key": headers["idempotency-key"] ?? headers["x-openclaw-idempotency-key"],
-  };
-}
-
 /** The same effect, for a sender that takes only 200 for success. */
 function toOk({ status, headers, body }: HttpResponse): HttpResponse {
   return { status: 200, headers, body: status === 200 ? body : {} };
-}
-
-function withoutToken({ [TOKEN_PARAMETER]: _token, ...query }: Record<string, string>): Record<string, string> {
-  return query;
-}
-
-const NO_BODY = Buffer.alloc(0);
-
-function toHookRequest(
-  { id, client }: Exchange,
-  { method, path, query, headers, receivedAt }: DoorRequest,
-  { hook, credential, secrets }: Pick<HookRequest, "hook" | "credential"> & Pick<Verified, "secrets">,
-): HookRequest {
-  const idempotencyKey = headers["idempotency-key"];
-  return {
-    id,
-    method,
-    path,
-    hook,
-    credential,
-    query: withoutToken(query),
-    headers: toVisibleHeaders(headers, secrets),
-    rawBody: NO_BODY,
-    payload: undefined,
-    payloadIsBody: false,
-    contentType: headers["content-type"] ?? "",
-    receivedAt,
-    client,
-    ...(typeof idempotencyKey === "string" && idempotencyKey !== "" && { idempotencyKey }),
-  };
-}
-
-/** The bytes show what the payload hides, so they are replaced too. */
-function hideSecrets(request: HookRequest, hide: NonNullable<Verified["hideSecrets"]>): void {
-  const payload = hide(request.payload);
-  if (payload === request.payload) return;
-  const rawBody = Buffer.from(JSON.stringify(payload));
-  Object.assign(request, { payload, rawBody, payloadIsBody: true, contentType: "application/json" });
-}
-
-/**
- * Copies the headers that templates, transforms and the journal may see; repeated ones are joined by `, `. Those whose
- * value is one of `secrets` are left out.
- */
-export function toVisibleHeaders(
-  headers: IncomingHttpHeaders,
-  secrets: readonly string[] = [],
-): Record<string, string> {
-  const visible: Record<string, string> = {};
-  for (const name in headers) {
-    const value = headers[name];
-    if (value === undefined || SECRET_HEADERS.has(name)) continue;
-    const text = typeof value === "string" ? value : value.join(", ");
-    if (!secrets.includes(text)) visible[name] = text;
-  }
-  return visible;
 }

@@ -116,7 +116,9 @@ export function createServer(options: IngressOptions): IngressServer {
   async function answer(exchange: Exchange): Promise<HttpResponse> {
     inFlight++;
     try {
-      return closeWhenDraining(await dispatch(exchange));
+      const answered = await dispatch(exchange);
+      if (!(answered instanceof HookError)) return closeWhenDraining(answered);
+      return closeWhenDraining(errorToResponse(answered, exchange.id, telemetry.log));
     } catch (error) {
       if (error instanceof ClientGone) throw error;
       return closeWhenDraining(errorToResponse(error, exchange.id, telemetry.log));
@@ -125,7 +127,7 @@ export function createServer(options: IngressOptions): IngressServer {
     }
   }
 
-  function dispatch(exchange: Exchange): HttpResponse | Promise<HttpResponse> {
+  function dispatch(exchange: Exchange): HttpResponse | HookError | Promise<HttpResponse> {
     // The process is up while it finishes its work: a supervisor that asks must not kill it.
     if (draining && exchange.path !== "/healthz") throw new HookError("draining");
     if (exchange.malformed) {
@@ -143,6 +145,7 @@ export function createServer(options: IngressOptions): IngressServer {
       follower.answered({ id, method, path, ...result, durationMs: performance.now() - startedAt });
     try {
       const response = await answerHook(exchange);
+      if (response instanceof HookError) throw response;
       show(response);
       return response;
     } catch (error) {
@@ -151,7 +154,7 @@ export function createServer(options: IngressOptions): IngressServer {
     }
   }
 
-  function answerHook(exchange: Exchange): Promise<HttpResponse> {
+  function answerHook(exchange: Exchange): HookError | Promise<HttpResponse> {
     const program = current();
     const { enabled, path } = program.config.hooks;
     const route = enabled ? matchHook(exchange.path, path) : undefined;
