@@ -55,7 +55,7 @@ describe("webhooks transform new", () => {
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("webhooks test shop --update") });
     expect(read("transforms/shop.ts")).toContain(
       [
-        "type Payload = {",
+        "interface Payload {",
         "  id?: number;",
         "  items?: {",
         "    a?: string;",
@@ -65,7 +65,7 @@ describe("webhooks transform new", () => {
         "    on?: boolean;",
         "  };",
         "  tags?: (string | number)[];",
-        "};",
+        "}",
       ].join("\n"),
     );
     expect(await compile()).toMatchObject({ code: 0, stdout: "" });

@@ -95,7 +95,7 @@ test("a replay, and the answer to a known idempotency key", async () => {
 
 test("each request is shown once, and no text of a payload can write to the terminal", async () => {
   await client.post("agent", { message: "\u001b[2J first\nsecond" });
-  await expect.poll(() => terminal.shown()).toMatch(/agent → turn .* → not sent .*\n +.* first\n +second\n/);
+  await expect.poll(() => terminal.shown()).toMatch(/agent → turn .* → not sent: .*\n +.* first\n +second\n/);
   expect(terminal.shown()).toContain("\\u001b[2J");
   expect(terminal.shown().match(/lint failed/g)).toHaveLength(1);
 });

@@ -8,6 +8,7 @@ import { addEvents } from "./reading/events.ts";
 import { addImport } from "./commands/import.ts";
 import { addInit } from "./commands/init.ts";
 import { addPresets } from "./commands/presets.ts";
+import { addLearn } from "./reading/learn.ts";
 import { addRejections } from "./reading/rejections.ts";
 import { addSend } from "./commands/send.ts";
 import { addDev } from "./live/dev.ts";
@@ -48,6 +49,7 @@ export function createProgram(io: CliIo): Command {
   addDiff(program, io);
   addTest(program, io);
   addTransform(program, io);
+  addLearn(program, io);
   addPresets(program, io);
   addImport(program, io);
   addChannels(program, io);

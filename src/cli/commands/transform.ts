@@ -1,36 +1,40 @@
 import type { Command } from "commander";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { editConfig } from "../../config/edit/edit-config.ts";
+import { readTarget } from "../../config/edit/plan.ts";
+import { planTransform, type TransformPlan } from "../../config/edit/plan-transform.ts";
 import { replaceFile } from "../../config/edit/replace-file.ts";
-import { parseSource } from "../../config/parse/source.ts";
 import { ConfigError } from "../../errors.ts";
-import { isObject, readPath } from "../../shared/json.ts";
+import type { EventTimeline } from "../../operator/views.ts";
 import { BUILT_IN_HOOKS } from "../../types.ts";
-import { CONFIG_HELP } from "../command.ts";
+import { addItem, addServiceOptions } from "../command.ts";
 import { locateNewConfig, locateTransforms, readPayload } from "../context.ts";
-import { type CliIo, print } from "../io.ts";
-import { COMPILER_OPTIONS, readEditorFiles, readTemplate } from "../samples/module.ts";
-import { toTypeScript } from "../samples/type-of.ts";
+import { type CliIo, print, printError, printJson } from "../io.ts";
+import { createOperatorClient, type ServiceFlags } from "../operator-client.ts";
+import { findId } from "../reading/find-events.ts";
+import { COMPILER_OPTIONS, readEditorFiles, readTemplate, writeModule } from "../samples/module.ts";
+import { saveSample } from "../samples/save.ts";
+import { addValue, createShape } from "../samples/shape.ts";
 
-interface NewFlags {
+interface NewFlags extends ServiceFlags {
   dir?: string;
-  config?: string;
-  sample?: string;
+  sample: string[];
+  fromEvent: string[];
   print: boolean;
+  json: boolean;
 }
 
 export function addTransform(program: Command, io: CliIo): void {
-  program
-    .command("transform")
-    .description("Write transforms.")
-    .command("new")
-    .description("Write a typed transform with samples, and add its mapping to the configuration.")
-    .argument("<name>", "name of the module and of the hook")
-    .option("--sample <file>", "a JSON payload: the first sample, from which the payload's type is derived")
+  const create = program.command("transform").description("Write transforms.").command("new");
+  addServiceOptions(create)
+    .description("Write a typed transform with samples, and have the configuration call it.")
+    .argument("<name>", "name of the module, and of the hook if it gets one")
+    .option("--sample <file>", "a JSON payload: a sample, and part of the payload's type; may be repeated", addItem, [])
+    .option("--from-event <id>", "the same of an event of the running service; last is the newest", addItem, [])
     .option("--print", "print the mapping and leave the configuration as it is", false)
     .option("--dir <folder>", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
-    .option("--config <file>", CONFIG_HELP)
+    .option("--json", "print one JSON object", false)
     .action((name: string, flags: NewFlags) => newTransform(name, flags, io));
 }
 
@@ -38,26 +42,80 @@ export function addTransform(program: Command, io: CliIo): void {
 async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<void> {
   const name = requireName(given.replace(/\.ts$/, ""));
   const folder = await locateTransforms(flags, io);
-  const files = flags.sample === undefined ? readTemplate(name) : toModule(name, await readPayload(flags.sample, io));
+  const payloads = await Promise.all(flags.sample.map((file) => readPayload(file, io)));
+  const events = await readEvents(flags, io);
+  const target = readTarget(locateNewConfig(flags.config, io), io.env);
+  const plan = await planTransform(target, name, events[0]);
+  const files = toFiles(name, payloads, { events, plan, flags });
   requireFree(folder, Object.keys(files));
 
   for (const [file, text] of Object.entries(files)) write(path.join(folder, file), text);
-  const support = writeEditorFiles(folder);
-  const shown = path.relative(io.cwd, folder) || ".";
-  const target = flags.dir === undefined ? name : shown;
-  print(
-    io,
-    "Written:",
-    ...[...Object.keys(files), ...support].map((file) => `  ${path.join(shown, file)}`),
-    "",
-    ...addMapping(name, flags, io),
-    "",
-    ...(flags.sample === undefined
-      ? []
-      : ["Record what it gives for the sample:", `  webhooks test ${target} --update`]),
-    "Run its samples at every save:",
-    `  webhooks test ${target} --watch`,
+  const written = [...Object.keys(files), ...writeEditorFiles(folder)].map((file) => path.join(folder, file));
+  const isAdded = plan !== undefined && !flags.print && flags.dir === undefined && target.text !== undefined;
+  if (isAdded)
+    replaceFile(target.file, editConfig(target.file, target.text ?? "", [plan.change]), { expected: target.text });
+  for (const event of events) {
+    const { failure, files: samples } = await saveSample(
+      event,
+      { to: path.join(folder, name), config: flags.config },
+      io,
+    );
+    written.push(...samples);
+    if (failure !== undefined) printError(io, `warning: a sample has no expected action: ${failure}`);
+  }
+  const test = `webhooks test ${flags.dir === undefined ? name : path.relative(io.cwd, folder) || "."}`;
+  const mapping = plan && toInlineText(plan.shown);
+  if (flags.json) {
+    return printJson(io, {
+      ok: true,
+      written,
+      config: isAdded ? target.file : undefined,
+      key: plan?.key,
+      mapping,
+      test,
+    });
+  }
+  const place = path.relative(io.cwd, target.file);
+  print(io, "Written:", ...written.map((file) => `  ${path.relative(io.cwd, file)}`), "");
+  if (!plan || !mapping) print(io, `${place} has a mapping of this hook already.`);
+  else if (isAdded) print(io, `Added to ${plan.hasBase ? plan.key : "hooks.mappings"} in ${place}:`, `  ${mapping}`);
+  else print(io, "The mapping for hooks.mappings in your configuration:", `  ${mapping}`);
+  if (payloads.length > 0) print(io, "", "Record what it gives for the sample:", `  ${test} --update`);
+  print(io, "", "Run its samples at every save:", `  ${test} --watch`);
+}
+
+async function readEvents(flags: NewFlags, io: CliIo): Promise<EventTimeline[]> {
+  if (flags.fromEvent.length === 0) return [];
+  const client = await createOperatorClient(flags, io);
+  return Promise.all(
+    flags.fromEvent.map(async (start) => client.call("GET /api/events/:id", { id: await findId(client, start) })),
   );
+}
+
+/** The module, and samples of the payloads. */
+function toFiles(
+  name: string,
+  payloads: unknown[],
+  { events, plan, flags }: { events: EventTimeline[]; plan: TransformPlan | undefined; flags: NewFlags },
+): Record<string, string> {
+  if (payloads.length + events.length === 0) return readTemplate(name);
+  const shape = createShape();
+  for (const payload of [...payloads, ...events.map(({ request }) => request.payload)]) addValue(shape, payload);
+  const base = !plan?.hasBase ? undefined : events[0]?.actions[0]?.kind === "wake" ? "text" : "message";
+  const samples = payloads.map((payload, index): [string, string] => [
+    `${name}.samples/${payloads.length === 1 ? "first" : path.basename(flags.sample[index] ?? "", ".json")}.json`,
+    `${JSON.stringify(payload, undefined, 2)}\n`,
+  ]);
+  return { [`${name}.ts`]: writeModule(name, shape, base), ...Object.fromEntries(samples) };
+}
+
+/** `{ match: { path: "ci" } }` */
+function toInlineText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(toInlineText).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  return `{ ${Object.entries(value)
+    .map(([key, child]) => `${key}: ${toInlineText(child)}`)
+    .join(", ")} }`;
 }
 
 function requireName(name: string): string {
@@ -88,43 +146,4 @@ function writeEditorFiles(folder: string): string[] {
 function write(file: string, text: string): void {
   mkdirSync(path.dirname(file), { recursive: true });
   writeFileSync(file, text);
-}
-
-/** A new transform for a payload: a module that passes it on, and the payload as its sample. */
-function toModule(name: string, payload: unknown): Record<string, string> {
-  const lines = [
-    'import type { Transform, TransformResult } from "hookline";',
-    "",
-    "/** What the sample holds. The body comes from outside: any field may be missing. */",
-    `type Payload = ${toTypeScript(payload)};`,
-    "",
-    "const transform: Transform<Payload> = ({ payload }): TransformResult => {",
-    "  // Return null to skip a request: it is answered with 204.",
-    `  return { message: \`${name}: \${JSON.stringify(payload, undefined, 2)}\` };`,
-    "};",
-    "export default transform;",
-  ];
-  return {
-    [`${name}.ts`]: `${lines.join("\n")}\n`,
-    [`${name}.samples/first.json`]: `${JSON.stringify(payload, undefined, 2)}\n`,
-  };
-}
-
-/** Adds the mapping to the configuration. Returns what to tell: where it is, or what to write there. */
-function addMapping(name: string, flags: NewFlags, io: CliIo): string[] {
-  const file = locateNewConfig(flags.config, io);
-  const instructions = "Find the likely cause and say what to do.";
-  const mapping = { id: name, match: { path: name }, transform: { module: `${name}.ts` }, instructions };
-  const shown = `  { match: { path: "${name}" }, transform: { module: "${name}.ts" }, instructions: "${instructions}" }`;
-  if (flags.print || flags.dir !== undefined || !existsSync(file)) {
-    return ["The mapping for hooks.mappings in your configuration:", shown];
-  }
-  const text = readFileSync(file, "utf8");
-  const listed = readPath(parseSource(file, text).value, ["hooks", "mappings"]);
-  if (Array.isArray(listed) && listed.some((one) => isObject(one) && readPath(one, ["match", "path"]) === name)) {
-    return [`${path.relative(io.cwd, file)} has a mapping of this hook already.`];
-  }
-  const change = { kind: "append", path: ["hooks", "mappings"], value: mapping } as const;
-  replaceFile(file, editConfig(file, text, [change]), { expected: text });
-  return [`Added to hooks.mappings in ${path.relative(io.cwd, file)}:`, shown];
 }

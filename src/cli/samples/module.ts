@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_ROOT } from "../../config/package.ts";
+import { type Shape, toDeclaration } from "./shape.ts";
 
 /** The package's own folder of transforms. */
 const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");
@@ -28,4 +29,32 @@ export function readTemplate(name: string): Files {
   return Object.fromEntries(
     files.map((file) => [rename(file), rename(readFileSync(path.join(TRANSFORMS, file), "utf8"))]),
   );
+}
+
+/** A new transform for payloads of a shape. `base`: the field of the action that it starts from. */
+export function writeModule(name: string, shape: Shape, base: "message" | "text" | undefined): string {
+  const lines = base
+    ? [
+        "const transform: Transform<Payload> = ({ payload, base }): TransformResult => {",
+        "  // `base` is the action without this transform. Return undefined to keep it, null to skip the request.",
+        ...(shape.objects > 0
+          ? ['  console.log("fields", Object.keys(payload).join(", ")); // Shown with the event.']
+          : []),
+        `  return { ${base}: base.${base} };`,
+      ]
+    : [
+        "const transform: Transform<Payload> = ({ payload }): TransformResult => {",
+        "  // Return null to skip a request: it is answered with 204.",
+        `  return { message: \`${name}: \${JSON.stringify(payload, undefined, 2)}\` };`,
+      ];
+  return `${[
+    'import type { Transform, TransformResult } from "hookline";',
+    "",
+    "/** What the samples hold. The body comes from outside: any field may be missing. */",
+    toDeclaration("Payload", shape),
+    "",
+    ...lines,
+    "};",
+    "export default transform;",
+  ].join("\n")}\n`;
 }

@@ -103,8 +103,8 @@ async function readMapping(
   }
   const written = configFile === undefined ? {} : parseSource(configFile, readFileSync(configFile, "utf8")).value;
   const presets = findPresetUses(written, { hook: name, module });
-  if (module === undefined || presets.length > 0) {
-    const mappings = module === undefined ? findMappings(written, name) : [];
+  const mappings = file === undefined ? findMappings(written, { hook: name, module }) : [];
+  if (module === undefined || mappings.length + presets.length > 0) {
     const baseDir = path.dirname(configFile ?? folder);
     if (mappings.length + presets.length > 0) {
       return checkConfig({ hooks: { transformsDir: folder, mappings, presets } }, { baseDir, env });
@@ -125,13 +125,20 @@ async function readMapping(
   return checkConfig(config, { file, baseDir, env, source: source && toConfigSource(source) });
 }
 
-/** The configuration's own mappings of a hook. A sample needs no credential. */
-function findMappings(written: unknown, hook: string): object[] {
+/** The configuration's own mappings of a hook, or those that give the module something to start from. A sample needs no credential. */
+function findMappings(written: unknown, { hook, module }: { hook: string; module: string | undefined }): object[] {
   const mappings = readPath(written, ["hooks", "mappings"]);
   return (Array.isArray(mappings) ? mappings.filter(isObject) : [])
-    .filter((mapping) => trimSlashes(String(readPath(mapping, ["match", "path"]))) === hook)
+    .filter((mapping) =>
+      module === undefined
+        ? trimSlashes(String(readPath(mapping, ["match", "path"]))) === hook
+        : readPath(mapping, ["transform", "module"]) === module && BASES.some((field) => field in mapping),
+    )
     .map(({ auth: _auth, ...mapping }) => mapping);
 }
+
+/** With one of these a transform has a base. */
+const BASES = ["messageTemplate", "textTemplate", "forEach"];
 
 /** The uses of presets for a hook, or with its module. A sample needs no secret. */
 function findPresetUses(written: unknown, { hook, module }: { hook: string; module: string | undefined }): object[] {

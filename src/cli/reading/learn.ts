@@ -1,0 +1,83 @@
+import type { Command } from "commander";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { ConfigError } from "../../errors.ts";
+import type { EventTimeline } from "../../operator/views.ts";
+import { toPrintable } from "../../telemetry/log.ts";
+import { addServiceOptions, toOneOf } from "../command.ts";
+import { formatCount } from "../format.ts";
+import { type CliIo, print, printError, printJson, style } from "../io.ts";
+import { createOperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
+import { addValue, createShape, type Shape, toDeclaration, toJsonSchema } from "../samples/shape.ts";
+import { parseTime } from "./find-events.ts";
+
+const PARTS = ["type", "schema"] as const;
+
+interface LearnFlags extends ServiceFlags {
+  since: string;
+  event?: string;
+  only?: (typeof PARTS)[number];
+  json: boolean;
+}
+
+export function addLearn(program: Command, io: CliIo): void {
+  addServiceOptions(program.command("learn"))
+    .description(
+      "Infer the type and the JSON Schema of a hook's payloads from stored events. Refused payloads do not count.",
+    )
+    .argument("<hook>", "name of the hook")
+    .option("--since <time>", "only events received since then: a duration before now, or a date", "7d")
+    .option("--event <name>", "only events of this name, as the sender calls it")
+    .option("--only <part>", "print only the type, or only the schema", toOneOf(PARTS))
+    .option("--json", "print one JSON object: hook, events, names, type, schema", false)
+    .action((hook: string, flags: LearnFlags) => learn(hook, flags, io));
+}
+
+async function learn(hook: string, flags: LearnFlags, io: CliIo): Promise<void> {
+  const client = await createOperatorClient(flags, io);
+  const query = { hook, since: parseTime(flags.since, Date.now()) };
+  const { body } = await requireAnswer(await client.send("GET", "/api/events/export", query));
+  const learned = await readShape(body ? Readable.fromWeb(body) : Readable.from([]), flags.event, io);
+  const { events, names, shape } = learned;
+  if (events === 0) {
+    const which = flags.event === undefined ? hook : `${hook} named ${flags.event}`;
+    throw new ConfigError([
+      {
+        message: `There are no stored events of ${which} since ${flags.since}: set --since, or post one with \`webhooks send\`.`,
+      },
+    ]);
+  }
+  const type = toDeclaration("Payload", shape);
+  const schema = { $schema: "http://json-schema.org/draft-07/schema#", ...toJsonSchema(shape) };
+  if (flags.json) return printJson(io, { hook, events, names: Object.fromEntries(names), type, schema });
+  const counts = [...names].map(([name, count]) => `${toPrintable(name)} ${count}`).join(", ");
+  if (!flags.only)
+    print(io, `// ${formatCount(events, "event")} of ${toPrintable(hook)}${counts === "" ? "" : `: ${counts}`}`);
+  if (flags.only !== "schema") print(io, toPrintable(type));
+  if (flags.only !== "type") print(io, ...(flags.only ? [] : [""]), toPrintable(JSON.stringify(schema, undefined, 2)));
+  if (names.size > 1) printError(io, style("dim", "--event <name> learns from events of one name."));
+}
+
+interface Learned {
+  events: number;
+  /** How many of each name. */
+  names: Map<string, number>;
+  shape: Shape;
+}
+
+const PROGRESS_EVERY = 1000;
+
+/** Of one timeline a line. */
+async function readShape(lines: Readable, only: string | undefined, io: CliIo): Promise<Learned> {
+  const learned: Learned = { events: 0, names: new Map(), shape: createShape() };
+  for await (const line of createInterface({ input: lines, crlfDelay: Infinity })) {
+    const { status, event, request }: EventTimeline = JSON.parse(line);
+    // A body that was not stored is empty.
+    if (status === "rejected" || request.payload === "" || (only !== undefined && event !== only)) continue;
+    learned.events++;
+    if (event !== undefined) learned.names.set(event, (learned.names.get(event) ?? 0) + 1);
+    addValue(learned.shape, request.payload);
+    if (learned.events % PROGRESS_EVERY === 0) printError(io, style("dim", `${learned.events} events read`));
+  }
+  return learned;
+}
