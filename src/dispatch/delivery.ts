@@ -24,7 +24,7 @@ export async function executeDelivery(delivery: ClaimedDelivery, context: Dispat
   } catch (error) {
     // After the restart it continues behind the last recorded part.
     context.signal.throwIfAborted();
-    return recordFailure({ ...delivery, route }, error, context);
+    return recordDeliveryFailure({ ...delivery, route }, error, context);
   }
 }
 
@@ -89,7 +89,11 @@ async function sendPart(
   return messageId;
 }
 
-async function recordFailure(delivery: ClaimedDelivery, cause: unknown, context: DispatchContext): Promise<boolean> {
+async function recordDeliveryFailure(
+  delivery: ClaimedDelivery,
+  cause: unknown,
+  context: DispatchContext,
+): Promise<boolean> {
   const { journal, telemetry } = context;
   const { id, runId, eventId, route, attempts } = delivery;
   const error = toFailure(cause).message;

@@ -16,6 +16,9 @@ const MAX_SENDS = 16;
 /** When to claim again if something was due but not claimed. */
 const RECHECK_MS = 1000;
 
+/** Many claims follow one another; the next time at which something is due is found out once for those of this time. */
+const LOOK_AHEAD_MS = 20;
+
 /** How often to check for due work at least: a reload may have changed the limits. */
 const MAX_SLEEP_MS = 60_000;
 
@@ -43,21 +46,22 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const budget = createBudgetGuard(options.journal, options.settings);
   const context: DispatchContext = { ...options, journal, budget, log, signal };
   const dueAlarm = createAlarm(claimWork);
+  const lookAhead = createAlarm(() => void setDueAlarm().catch(report));
   let unwatch = (): void => undefined;
   let renewal: NodeJS.Timeout | undefined;
 
   const runs = createPool<ClaimedRun>({
     size: () => context.settings().maxConcurrent,
     claim: (limit) => journal.claimRuns(limit, Date.now(), context.limits()),
-    execute: (run) => executeRun(run, context),
-    onDrained: setDueAlarm,
+    execute: (run, freeSlot) => executeRun(run, context, freeSlot),
+    onDrained: () => lookAhead.set(Date.now() + LOOK_AHEAD_MS),
     log,
   });
   const deliveries = createPool<ClaimedDelivery>({
     size: () => MAX_SENDS,
     claim: (limit) => journal.claimDeliveries(limit, Date.now()),
     execute: (delivery) => executeDelivery(delivery, context),
-    onDrained: setDueAlarm,
+    onDrained: () => lookAhead.set(Date.now() + LOOK_AHEAD_MS),
     log,
   });
   const heartbeat = createHeartbeat(context);
@@ -77,7 +81,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }),
     async close(timeoutMs) {
       unwatch();
-      for (const part of [dueAlarm, runs, deliveries, heartbeat]) part.stop();
+      for (const part of [dueAlarm, lookAhead, runs, deliveries, heartbeat]) part.stop();
       const idle = Promise.all([runs.idle(), deliveries.idle(), heartbeat.idle()]);
       await settlesWithin(idle, timeoutMs);
       const count = runs.active() + deliveries.active();
@@ -106,6 +110,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     dueAlarm.set(dueAt > now ? Math.min(dueAt, now + MAX_SLEEP_MS) : now + RECHECK_MS);
   }
 
+  function report(error: unknown): void {
+    if (!signal.aborted) log.error("dispatch: unexpected error", { error: String(error) });
+  }
+
   async function renewLease(): Promise<void> {
     try {
       const recovered = await options.journal.renewNode(NODE_LEASE_MS);
@@ -122,16 +130,20 @@ interface PoolOptions<Item extends Claim> {
   size(): number;
   /** Claims up to `limit` items that are due. */
   claim(limit: number): Promise<Item[]>;
-  /** Handles failures itself: a rejection is unexpected and only logged. False if the claim was lost. */
-  execute(item: Item): Promise<boolean>;
+  /**
+   * Handles failures itself: a rejection is unexpected and only logged. False if the claim was lost. May call `freeSlot`
+   * once its result is on its way to the journal: one commit then records it and claims the next item.
+   */
+  execute(item: Item, freeSlot: () => void): Promise<boolean>;
   /** Called when everything that was due is claimed. */
-  onDrained(): Promise<void>;
+  onDrained(): void;
   log: Log;
 }
 
 /** Keeps up to `size()` items in progress, and claims more as they end. */
 function createPool<Item extends Claim>(options: PoolOptions<Item>) {
   const active = new Set<Promise<void>>();
+  let freed = 0;
   let filling: Promise<void> | undefined;
   let notified = false;
   let stopped = false;
@@ -162,7 +174,7 @@ function createPool<Item extends Claim>(options: PoolOptions<Item>) {
         const limit = freeSlots();
         const items = await options.claim(limit);
         items.forEach(start);
-        if (items.length < limit) await options.onDrained();
+        if (items.length < limit) options.onDrained();
       }
     } finally {
       filling = undefined;
@@ -170,17 +182,25 @@ function createPool<Item extends Claim>(options: PoolOptions<Item>) {
   }
 
   function start(item: Item): void {
-    const task = execute(item)
+    let isFreed = false;
+    const freeSlot = (): void => {
+      if (isFreed) return;
+      isFreed = true;
+      freed += 1;
+      notify();
+    };
+    const task = execute(item, freeSlot)
       .catch(report)
       .finally(() => {
         active.delete(task);
-        notify();
+        if (isFreed) freed -= 1;
+        else notify();
       });
     active.add(task);
   }
 
-  async function execute(item: Item): Promise<void> {
-    const isRecorded = await options.execute(item);
+  async function execute(item: Item, freeSlot: () => void): Promise<void> {
+    const isRecorded = await options.execute(item, freeSlot);
     if (!isRecorded) options.log.info("result dropped: the claim was lost", { id: item.id });
   }
 
@@ -189,7 +209,7 @@ function createPool<Item extends Claim>(options: PoolOptions<Item>) {
   }
 
   function freeSlots(): number {
-    return options.size() - active.size;
+    return options.size() - active.size + freed;
   }
 
   function report(error: unknown): void {

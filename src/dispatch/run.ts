@@ -16,17 +16,21 @@ const MAX_CHARACTERS = 200_000;
  * Executes a claimed run and records its result: false if the claim was lost. Rejects only if the service shuts down
  * meanwhile.
  */
-export async function executeRun(claimed: ClaimedRun, context: DispatchContext): Promise<boolean> {
+export async function executeRun(
+  claimed: ClaimedRun,
+  context: DispatchContext,
+  freeSlot: () => void,
+): Promise<boolean> {
   const { action, joined } = claimed;
   const run = { ...claimed, action: { ...action, message: joinMessages(action.message, joined) } };
   try {
     const reason = await context.budget.findHold(claimed);
     if (reason !== undefined) return await hold(claimed, reason, context);
     assertAttemptsLeft(run.attempts, context.settings().maxAttempts);
-    return await complete(run, context);
+    return await complete(run, context, freeSlot);
   } catch (error) {
     await releaseOnShutdown(run, context);
-    return recordFailure(run, error, context);
+    return recordRunFailure(run, error, context);
   }
 }
 
@@ -37,12 +41,14 @@ async function hold(run: ClaimedRun, reason: string, { journal, telemetry }: Dis
   return isRecorded;
 }
 
-async function complete(run: ClaimedRun, context: DispatchContext): Promise<boolean> {
+async function complete(run: ClaimedRun, context: DispatchContext, freeSlot: () => void): Promise<boolean> {
   const { journal, signal, telemetry } = context;
   const { id: runId, eventId, hook, attempts } = run;
   const history = await readHistory({ journal, budget: context.session() }, run.sessionKey, Date.now());
   const outcome = await runAgentAction(run, { agent: context.agent(), settings: context.settings(), history, signal });
-  const isRecorded = await journal.completeRun(run, outcome);
+  const recording = journal.completeRun(run, outcome);
+  freeSlot();
+  const isRecorded = await recording;
   if (isRecorded) telemetry.step("info", "run done", { runId, eventId, hook, attempts });
   return isRecorded;
 }
@@ -54,7 +60,7 @@ async function releaseOnShutdown(run: ClaimedRun, { journal, signal }: DispatchC
   signal.throwIfAborted();
 }
 
-async function recordFailure(run: ClaimedRun, cause: unknown, context: DispatchContext): Promise<boolean> {
+async function recordRunFailure(run: ClaimedRun, cause: unknown, context: DispatchContext): Promise<boolean> {
   const { journal, telemetry } = context;
   const { id: runId, eventId, hook, attempts } = run;
   const error = toFailure(cause);
@@ -104,7 +110,7 @@ export async function readHistory(
   now: number,
 ): Promise<HistoryEntry[]> {
   const max = budget.maxTurns * ENTRIES_PER_TURN;
-  for (let limit = Math.min(FIRST_READ, max); ; limit = Math.min(limit * 2, max)) {
+  for (let limit = Math.min(FIRST_READ, max); ; limit = Math.min(limit * 4, max)) {
     const entries = (await journal.history(sessionKey, limit)).map(asShown);
     const latest = takeFitting(takeCurrent(entries, budget.idleAfterMs, now), budget.maxTokens);
     const isAll = entries.length < limit || latest.length < entries.length || limit >= max;

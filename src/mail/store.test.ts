@@ -42,6 +42,17 @@ test("a killed process releases the mailbox", async () => {
   await openAndClose();
 });
 
+test("the positions that an earlier version stored are kept", async () => {
+  await openAndClose();
+  const older = new DatabaseSync(path.join(folder, "mail.db"));
+  older.exec("ALTER TABLE folders RENAME TO lanes; PRAGMA user_version = 2");
+  older.prepare("INSERT INTO lanes VALUES (?, 'INBOX', 1, '7')").run(mailbox);
+  older.close();
+  const store = await openMailStore({ folder, mailbox });
+  expect(await store?.folder("INBOX")).toEqual({ startedAt: 1, position: "7", setAside: 0 });
+  await store?.close();
+});
+
 describe("a file that cannot be used is an error that names it", () => {
   test("a damaged file", async () => {
     writeFileSync(path.join(folder, "mail.db"), "this is not a database ".repeat(100));
@@ -55,10 +66,10 @@ describe("a file that cannot be used is an error that names it", () => {
   test("the file of a newer program, which is not touched", async () => {
     const file = path.join(folder, "mail.db");
     const newer = new DatabaseSync(file);
-    newer.exec("PRAGMA user_version = 3");
+    newer.exec("PRAGMA user_version = 1000");
     newer.close();
     const before = readFileSync(file);
-    expect((await problemOf()).message).toContain("schema version 3");
+    expect((await problemOf()).message).toContain("schema version 1000");
     expect(readFileSync(file)).toEqual(before);
     expect(readdirSync(folder).filter((name) => name.startsWith("mail.db"))).toEqual(["mail.db"]);
   });

@@ -120,12 +120,12 @@ function createMailStore(
 }
 
 function readFolder(database: Database, mailbox: string, name: string): StoredFolder {
-  const insert = "INSERT OR IGNORE INTO lanes (mailbox, folder, started_at) VALUES (?, ?, ?)";
+  const insert = "INSERT OR IGNORE INTO folders (mailbox, folder, started_at) VALUES (?, ?, ?)";
   database.run(insert, mailbox, name, Date.now());
   const row = database.get(
     `SELECT started_at, position,
-       (SELECT count(*) FROM set_aside WHERE mailbox = lanes.mailbox AND folder = lanes.folder) AS set_aside
-     FROM lanes WHERE mailbox = ? AND folder = ?`,
+       (SELECT count(*) FROM set_aside WHERE mailbox = folders.mailbox AND folder = folders.folder) AS set_aside
+     FROM folders WHERE mailbox = ? AND folder = ?`,
     mailbox,
     name,
   );
@@ -161,7 +161,7 @@ function settle(
     run(INSERT_SET_ASIDE, mailbox, folder, id, status, code, eventId, at, tries);
   }
   if (position === undefined) return;
-  run("UPDATE lanes SET position = ? WHERE mailbox = ? AND folder = ?", position, mailbox, folder);
+  run("UPDATE folders SET position = ? WHERE mailbox = ? AND folder = ?", position, mailbox, folder);
 }
 
 const INSERT_SET_ASIDE = `
@@ -208,9 +208,11 @@ const VERSION_2 = `
   ) STRICT, WITHOUT ROWID;
 `;
 
+const VERSION_3 = "ALTER TABLE lanes RENAME TO folders";
+
 /** FULL: a commit returns once the write-ahead log is on disk. */
 const SCHEMA: Schema = {
   what: "mail store",
-  migrations: [VERSION_1, VERSION_2],
+  migrations: [VERSION_1, VERSION_2, VERSION_3],
   pragmas: "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL",
 };

@@ -16,6 +16,7 @@ export function claimRuns(transaction: Transaction, limit: number, now: number, 
     const starts = rate ? startsLeft(transaction, mapping, rate, now) : Infinity;
     return listDue(transaction, mapping, Math.min(limit, places, starts), now);
   });
+  if (due.length < limit) transaction.settle("run");
   return due
     .toSorted((a, b) => a.dueAt - b.dueAt || a.seq - b.seq)
     .slice(0, limit)
@@ -89,7 +90,7 @@ function placesOf(database: Database, mapping: string, concurrency: number | und
 
 /** Nothing joins a run that has started. */
 const CLAIM_RUN = `
-  UPDATE runs SET state = 'running', attempts = attempts + 1, claims = claims + 1, node = ?, started_at = ?,
+  UPDATE OR FAIL runs SET state = 'running', attempts = attempts + 1, claims = claims + 1, node = ?, started_at = ?,
     coalesce_key = NULL WHERE seq = ?
   RETURNING *, (SELECT run_actions.action FROM run_actions WHERE run_seq = runs.seq) AS wide_action,
     (SELECT id FROM events WHERE seq = event_seq) AS event_id, (SELECT hook FROM events WHERE seq = event_seq) AS hook,

@@ -102,28 +102,28 @@ function rememberRoute({ run }: Transaction, route: Route): void {
 }
 
 const INSERT_DELIVERY = `
-  INSERT INTO deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text)
+  INSERT OR FAIL INTO deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text)
   VALUES (?1, ?2, ?3, ?4, ?5,
     iif(EXISTS (SELECT 1 FROM deliveries WHERE channel = ?4 AND recipient IS ?5 AND finished_at IS NULL),
       'queued', 'pending'), 0, ?6, ?6, 0, ?7)`;
 
 const CLAIM_DELIVERY = `
-  UPDATE deliveries SET state = 'sending', attempts = attempts + 1, claims = claims + 1, node = ?
+  UPDATE OR FAIL deliveries SET state = 'sending', attempts = attempts + 1, claims = claims + 1, node = ?
   WHERE seq = ? RETURNING *`;
 
 const PROGRESS_DELIVERY = `
-  UPDATE deliveries SET parts_sent = ?, route = coalesce(?, route) WHERE id = ? AND claims = ? AND state = 'sending'`;
+  UPDATE OR FAIL deliveries SET parts_sent = ?, route = coalesce(?, route) WHERE id = ? AND claims = ? AND state = 'sending'`;
 
 const RETRY_DELIVERY = `
-  UPDATE deliveries SET state = 'pending', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'sending'
+  UPDATE OR FAIL deliveries SET state = 'pending', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'sending'
   RETURNING id, run_id, event_id`;
 
 const FINISH_DELIVERY = `
-  UPDATE deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?, parts_sent = coalesce(?, parts_sent)
+  UPDATE OR FAIL deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?, parts_sent = coalesce(?, parts_sent)
   WHERE id = ? AND claims = ? AND state = 'sending' RETURNING id, event_id, run_id, channel, recipient`;
 
 const PROMOTE_NEXT = `
-  UPDATE deliveries SET state = 'pending' WHERE seq =
+  UPDATE OR FAIL deliveries SET state = 'pending' WHERE seq =
     (SELECT seq FROM deliveries WHERE channel = ? AND recipient IS ? AND finished_at IS NULL ORDER BY seq LIMIT 1)`;
 
 /** What a delivery belongs to. */

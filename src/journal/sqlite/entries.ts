@@ -41,8 +41,8 @@ const INSERT_ENTRY = `
 export function consumeSystemEvents({ run, tally }: Transaction, seqs: number[]): void {
   for (const seq of seqs) {
     const consumed =
-      run("UPDATE entries SET pending = 0 WHERE seq = ? AND pending = 1", seq) ||
-      run("UPDATE events SET pending = 0 WHERE seq = ? AND pending = 1", seq);
+      run("UPDATE OR FAIL entries SET pending = 0 WHERE seq = ? AND pending = 1", seq) ||
+      run("UPDATE OR FAIL events SET pending = 0 WHERE seq = ? AND pending = 1", seq);
     tally.count({ systemEvents: -consumed });
   }
 }
@@ -55,10 +55,9 @@ export function listPendingSystemEvents(database: Database, limit: number = -1):
   return toFirst(rows, limit);
 }
 
-export function listTurns(database: Database, sessionKey: string, limit: number): Entry[] {
-  const where = "WHERE entries.session_key = ? AND (role = 'system') = 0";
-  const newestFirst = database.all(`${SELECT_ENTRIES} ${where} ORDER BY entries.seq DESC LIMIT ?`, sessionKey, limit);
-  return newestFirst.toReversed().map(toEntry);
+export function readEntries(database: Database, seqs: number[]): Entry[] {
+  const where = "WHERE entries.seq IN (SELECT value FROM json_each(?))";
+  return database.all(`${SELECT_ENTRIES} ${where}`, JSON.stringify(seqs)).map(toEntry);
 }
 
 /** After a cursor, oldest first. Each range of an index is in order. */

@@ -54,7 +54,7 @@ export function insertEvent(transaction: Transaction, event: NewEvent, parts: Ev
   const inline = body.length <= MAX_INLINE ? body : undefined;
   const values = [seq, id, hook, status, open, wake && 1, receivedAt, JSON.stringify(detail), inline];
   transaction.run(INSERT_EVENT, ...values);
-  if (!inline) transaction.run("INSERT INTO bodies (event_seq, body) VALUES (?, ?)", seq, body);
+  if (!inline) transaction.run("INSERT OR FAIL INTO bodies (event_seq, body) VALUES (?, ?)", seq, body);
   transaction.tally.count({ events: 1 });
   if (wake) announceWake(transaction, wake);
 }
@@ -111,7 +111,7 @@ export function updateDeliveryCounts(
 }
 
 const UPDATE_COUNTS = `
-  UPDATE events SET open = open + ?1, lost = lost + ?2,
+  UPDATE OR FAIL events SET open = open + ?1, lost = lost + ?2,
     status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN lost + ?2 > 0 THEN 'dead' ELSE 'done' END`;
 
 const UPDATE_RUN_COUNTS = `${UPDATE_COUNTS}

@@ -22,6 +22,8 @@ export interface GroupCommit {
   write<Result>(operation: () => Result): Promise<Result>;
   /** Called by an operation: listeners learn of the work after the commit. */
   announce(work: NewWork): void;
+  /** Called by an operation that has claimed all the work of the kind that is due: nobody need look for it. */
+  settle(work: NewWork): void;
   watch(listener: WorkListener): () => void;
   /** Called by an operation: listeners learn of the change after the commit. */
   report(change: Change): void;
@@ -37,6 +39,7 @@ export interface Transaction extends Database {
   /** Id of this process. */
   node: string;
   announce: GroupCommit["announce"];
+  settle: GroupCommit["settle"];
   report: GroupCommit["report"];
   isWatched: GroupCommit["isWatched"];
   tally: Tally;
@@ -91,6 +94,7 @@ export function createGroupCommit(database: Database, log: Log, tally?: Pick<Tal
   return {
     write: (operation) => new Promise((resolve, reject) => enqueue(state, { operation, resolve, reject })),
     announce: (work) => void state.announced.add(work),
+    settle: (work) => void state.announced.delete(work),
     watch(listener) {
       state.listeners.add(listener);
       return () => state.listeners.delete(listener);

@@ -28,7 +28,7 @@ export function insertRun(
   const inline = stored.length <= MAX_INLINE ? stored : undefined;
   const { sessionKey } = action;
   transaction.run(INSERT_RUN, seq, runId, eventSeq, mapping, sessionKey, key, receivedAt, closesAt, inline);
-  if (!inline) transaction.run("INSERT INTO run_actions (run_seq, action) VALUES (?, ?)", seq, stored);
+  if (!inline) transaction.run("INSERT OR FAIL INTO run_actions (run_seq, action) VALUES (?, ?)", seq, stored);
   transaction.tally.count({ runs: 1 });
   transaction.announce("run");
 }
@@ -49,7 +49,7 @@ export function insertJoined(database: Database, eventSeq: number, { runId, acti
 }
 
 const INSERT_JOINED = `
-  INSERT INTO joined_events (run_seq, place, event_seq, message)
+  INSERT OR FAIL INTO joined_events (run_seq, place, event_seq, message)
   SELECT seq, place, ?2, iif(place <= ${MAX_JOINED_MESSAGES}, ?3, NULL) FROM (
     SELECT seq, 1 + (SELECT coalesce(max(place), 0) FROM joined_events WHERE run_seq = seq) AS place
     FROM runs WHERE id = ?1)`;
@@ -142,29 +142,29 @@ function endRun(transaction: Transaction, { id, token }: Claim, end: End): Ended
 }
 
 const END_RUN = `
-  UPDATE runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE id = ? AND claims = ? AND state = 'running'
+  UPDATE OR FAIL runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE id = ? AND claims = ? AND state = 'running'
   RETURNING seq, event_seq, session_key, mapping, (SELECT hook FROM events WHERE events.seq = event_seq) AS hook,
     (SELECT body FROM events WHERE events.seq = event_seq) AS body`;
 
 const PROMOTE_NEXT = `
-  UPDATE runs SET state = 'ready' WHERE seq =
+  UPDATE OR FAIL runs SET state = 'ready' WHERE seq =
     (SELECT seq FROM runs WHERE session_key = ? AND finished_at IS NULL ORDER BY seq LIMIT 1)`;
 
 const RETRY_RUN = `
-  UPDATE runs SET state = 'ready', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'running'
+  UPDATE OR FAIL runs SET state = 'ready', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'running'
   RETURNING seq`;
 
 const RELEASE_RUN = `
-  UPDATE runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND claims = ? AND state = 'running'
+  UPDATE OR FAIL runs SET state = 'ready', attempts = attempts - 1 WHERE id = ? AND claims = ? AND state = 'running'
   RETURNING seq`;
 
 const HOLD_RUN = `
-  UPDATE runs SET state = 'held', hold_reason = ?, attempts = attempts - 1
+  UPDATE OR FAIL runs SET state = 'held', hold_reason = ?, attempts = attempts - 1
   WHERE id = ? AND claims = ? AND state = 'running'
   RETURNING seq`;
 
 const RELEASE_HELD = `
-  UPDATE runs SET state = 'ready', hold_reason = iif(?2, hold_reason, NULL)
+  UPDATE OR FAIL runs SET state = 'ready', hold_reason = iif(?2, hold_reason, NULL)
   WHERE state = 'held' AND (?1 IS NULL OR hold_reason = ?1) RETURNING seq`;
 
 /* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */

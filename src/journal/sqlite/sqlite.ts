@@ -10,7 +10,7 @@ import { claimRuns, nextDueAt } from "./claim.ts";
 import { type Database, isDiskFull, type Lock, openMigrated, takeLock, toUnavailable, transact } from "./database.ts";
 import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
 import { claimDeliveries, finishDelivery, lastRoute, progressDelivery, retryDelivery, wasSent } from "./deliveries.ts";
-import { listPendingSystemEvents, listTurns } from "./entries.ts";
+import { listPendingSystemEvents } from "./entries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import { acquireLease, endNode, endOtherNodes, releaseLease, renewNode } from "./leases.ts";
 import {
@@ -37,6 +37,7 @@ import {
 import { readSpend } from "./spend.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
 import { createTally } from "./tally.ts";
+import { createTurns } from "./turns.ts";
 
 /** How long to wait for the lock of a process that was just killed. */
 const HANDOVER_MS = 500;
@@ -131,7 +132,7 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
     watch: commits.watch,
     watchChanges: commits.watchChanges,
 
-    history: read(listTurns),
+    history: read(createTurns()),
     listEvents: read(listEvents),
     getEvent: read(getEvent),
     listSessions: read(listSessions),

@@ -69,7 +69,7 @@ export function createTally(database: Database): Tally {
       for (const [key, { added, removed, firstAt, lastAt }] of sessions) {
         if (added > 0) database.run(EXTEND_SESSION, key, firstAt, lastAt, added);
         if (removed === 0) continue;
-        database.run("UPDATE sessions SET entries = entries - ? WHERE key = ?", removed, key);
+        database.run("UPDATE OR FAIL sessions SET entries = entries - ? WHERE key = ?", removed, key);
         database.run("DELETE FROM sessions WHERE key = ? AND entries <= 0", key);
       }
     },
@@ -85,9 +85,9 @@ export function createTally(database: Database): Tally {
 }
 
 const ADD_TO_TOTALS = `
-  UPDATE totals SET events = events + ?, pending_runs = pending_runs + ?, pending_deliveries = pending_deliveries + ?,
+  UPDATE OR FAIL totals SET events = events + ?, pending_runs = pending_runs + ?, pending_deliveries = pending_deliveries + ?,
     pending_system_events = pending_system_events + ?, last_seq = coalesce(?, last_seq)`;
 
 const EXTEND_SESSION = `
-  INSERT INTO sessions (key, created_at, updated_at, entries) VALUES (?1, ?2, ?3, ?4)
+  INSERT OR FAIL INTO sessions (key, created_at, updated_at, entries) VALUES (?1, ?2, ?3, ?4)
   ON CONFLICT DO UPDATE SET updated_at = max(updated_at, ?3), entries = entries + ?4`;
