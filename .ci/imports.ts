@@ -93,6 +93,7 @@ const OWNERS: Record<string, string> = {
   "node:sqlite": "src/journal/sqlite/database.ts",
   parse5: "src/mail/message/html.ts",
   pino: "src/telemetry/log.ts",
+  pg: "src/journal/postgres/database.ts",
   "postal-mime": "src/mail/message/mime.ts",
   preact: "src/operator/page",
   re2js: "src/config/schema/linear-regexp.ts",

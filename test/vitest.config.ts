@@ -10,6 +10,7 @@ export default defineConfig({
   test: {
     root,
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    globalSetup: [path.join(root, "test/support/postgres-setup.ts")],
     // These need programs of the system, or libraries of vendors: `npm run test:system`, `npm run test:oracles`.
     exclude: ["test/system/**", "test/oracles/**"],
     pool: "forks",

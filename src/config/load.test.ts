@@ -78,6 +78,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
     session: { maxTurns: 32, maxTokens: 25_000, idleAfterMs: 604_800_000 },
     store: {
       path: path.join(folder, ".webhooks"),
+      postgres: undefined,
       retention: { maxAgeMs: 2_592_000_000, maxBytes: undefined, maxKeys: 1_000_000 },
     },
     log: { level: "info" },

@@ -28,10 +28,29 @@ export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, dri
     session: { ...session, idleAfterMs: parseDuration(idleAfter) },
     store: {
       path: path.resolve(baseDir, valid.store.path),
+      postgres: resolvePostgres(valid.store),
       retention: { maxAgeMs: parseDuration(maxAge), maxBytes, maxKeys },
     },
     log: valid.log,
   };
+}
+
+function resolvePostgres({
+  url,
+  password,
+  maxConnections,
+  commitTimeout,
+}: ValidConfig["store"]): ResolvedConfig["store"]["postgres"] {
+  if (url === undefined) return undefined;
+  return { url: withPassword(url, password), maxConnections, commitTimeoutMs: parseDuration(commitTimeout) };
+}
+
+/** A rule reports a URL that cannot be parsed. */
+function withPassword(url: string, password: string | undefined): string {
+  if (password === undefined || !URL.canParse(url)) return url;
+  const complete = new URL(url);
+  complete.password = encodeURIComponent(password);
+  return complete.href;
 }
 
 function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): ResolvedConfig["hooks"] {

@@ -67,6 +67,13 @@ export interface MailSettings extends Omit<ValidConfigMailbox, "lookback"> {
   lookbackMs: number;
 }
 
+interface PostgresSettings {
+  /** With the password. */
+  url: string;
+  maxConnections: number;
+  commitTimeoutMs: number;
+}
+
 /** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
 export interface ResolvedConfig {
   /** Absolute path of the file it came from; undefined for a program's own object. */
@@ -115,6 +122,11 @@ export interface ResolvedConfig {
   channelNames: string[];
   /** What a turn is given of its session's earlier ones; `maxTokens` estimated as characters / 4. */
   session: { maxTurns: number; maxTokens: number; idleAfterMs: number };
-  store: { path: string; retention: { maxAgeMs: number; maxBytes: number | undefined; maxKeys: number } };
+  store: {
+    path: string;
+    /** Instead of the state folder. */
+    postgres: PostgresSettings | undefined;
+    retention: { maxAgeMs: number; maxBytes: number | undefined; maxKeys: number };
+  };
   log: ValidConfig["log"];
 }

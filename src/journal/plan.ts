@@ -3,7 +3,7 @@ import type { AcceptResult, Idempotency, NewAction, NewEvent } from "./records.t
 
 /* Planning decides what an event adds to what is known. It writes nothing. */
 
-interface Commit {
+export interface Commit {
   kind: "commit";
   receipt: FirstReceipt;
   /** Actions that were not accepted before. */
@@ -22,7 +22,7 @@ export interface KnownKey {
   receipt: FirstReceipt;
 }
 
-interface OpenRun {
+export interface OpenRun {
   runId: string;
   sessionKey: string;
 }
@@ -45,7 +45,7 @@ export function planEvent(event: NewEvent, known: Known): Plan {
 }
 
 /** A refused request leaves its key free, so that it can be sent again once the cause is fixed. */
-function usesKeys({ status }: NewEvent): boolean {
+export function usesKeys({ status }: NewEvent): boolean {
   return status !== "rejected" && status !== "failed";
 }
 

@@ -16,8 +16,18 @@ import { describeRuns } from "./journal/runs.ts";
 import { describeSpend } from "./journal/spend.ts";
 import { describeWatch } from "./journal/watch.ts";
 
+export interface JournalFeatures {
+  /** It keeps `maxBytes`. */
+  hasSizeLimit: boolean;
+  /** Opening it and each call takes milliseconds. */
+  isSlow: boolean;
+}
+
 /** The contract of every journal. `opener` is a module that exports the same `open`, for the process that is killed. */
-export function describeJournal(name: string, open: OpenJournal, opener: URL): void {
+export function describeJournal(
+  name: string,
+  { open, opener, ...features }: { open: OpenJournal; opener: URL } & JournalFeatures,
+): void {
   describe(`the ${name} journal`, () => {
     describeAccepting(open);
     describeIdempotency(open);
@@ -31,8 +41,8 @@ export function describeJournal(name: string, open: OpenJournal, opener: URL): v
     describeSpend(open);
     describeWatch(open);
     describeReads(open);
-    describeRetention(open);
-    describeModel(open);
+    describeRetention(open, features);
+    describeModel(open, features);
     describeHardStop(open, opener);
   });
 }

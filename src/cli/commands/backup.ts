@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { existsSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { readConfig } from "../../config/load.ts";
+import { ConfigError } from "../../errors.ts";
 import { backUpDatabase } from "../../journal/backup.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { locateConfig } from "../context.ts";
@@ -20,10 +21,14 @@ export function addBackup(program: Command, io: CliIo): void {
 
 async function backUp(file: string, flags: { config?: string }, io: CliIo): Promise<void> {
   const { config } = await readConfig(locateConfig(flags.config, io), io.env);
+  if (config.store.postgres) throw new ConfigError([{ key: "store.url", message: USE_PG_DUMP }]);
   for (const written of await backUpState(config.store.path, path.resolve(io.cwd, file))) {
     print(io, `${written}: ${statSync(written).size} bytes, checked.`);
   }
 }
+
+const USE_PG_DUMP =
+  "the state is in PostgreSQL, which has its own backup: run pg_dump --format=custom --schema=hookline, or archive its log";
 
 /** Writes all of the files or none, and returns them. */
 async function backUpState(folder: string, target: string): Promise<string[]> {

@@ -8,6 +8,7 @@ import type { Finding } from "./finding.ts";
 import { checkEnabled, checkGateway, checkHooksPath } from "./gateway.ts";
 import { checkMail } from "./mail.ts";
 import { checkChannelNames, checkMappingModels, checkMappings, checkSessionKeys } from "./mappings.ts";
+import { checkStore } from "./store.ts";
 import { checkTokens } from "./tokens.ts";
 
 /** Finds what the schema cannot express. No finding contains a secret. */
@@ -27,6 +28,7 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkAuth,
   checkMappingModels,
   checkAgents,
+  checkStore,
 ];
 
 /** Each driver checks its own block. */

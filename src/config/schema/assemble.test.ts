@@ -35,7 +35,10 @@ describe("problems", () => {
       { hooks: { presets: [{ use: "mail", wiht: {} }] } },
       'hooks.presets[0].wiht: unknown key "wiht"; did you mean "with"?',
     ],
-    [{ store: { entirelyElse: 1 } }, 'store.entirelyElse: unknown key "entirelyElse"; known here: path, retention'],
+    [
+      { store: { entirelyElse: 1 } },
+      'store.entirelyElse: unknown key "entirelyElse"; known here: path, url, password, maxConnections, commitTimeout, retention',
+    ],
   ])("unknown keys anywhere: %j", async (value, sentence) => {
     expect(await sentences(value)).toEqual([sentence]);
   });

@@ -499,6 +499,22 @@ export interface UserConfig {
      */
     path?: string;
     /**
+     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database, with sslmode and sslrootcert as libpq knows them.
+     */
+    url?: string;
+    /**
+     * Of the database's user. Default: the one in url.
+     */
+    password?: string;
+    /**
+     * Connections of this node to the database, beside the one that listens for notifications.
+     */
+    maxConnections?: number;
+    /**
+     * How long a write waits for a database that is away before the sender is answered 503.
+     */
+    commitTimeout?: string;
+    /**
      * How long finished events are kept, with all that came of them. Nothing unfinished is deleted.
      */
     retention?: {
@@ -1490,6 +1506,22 @@ export interface ValidConfig {
      * The state folder.
      */
     path: string;
+    /**
+     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database, with sslmode and sslrootcert as libpq knows them.
+     */
+    url?: string;
+    /**
+     * Of the database's user. Default: the one in url.
+     */
+    password?: string;
+    /**
+     * Connections of this node to the database, beside the one that listens for notifications.
+     */
+    maxConnections: number;
+    /**
+     * How long a write waits for a database that is away before the sender is answered 503.
+     */
+    commitTimeout: string;
     /**
      * How long finished events are kept, with all that came of them. Nothing unfinished is deleted.
      */

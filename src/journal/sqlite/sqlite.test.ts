@@ -7,7 +7,8 @@ import { useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
 import { NOW, sampleEvent, sweepAll } from "../../../test/contracts/journal/samples.ts";
 
-describeJournal("SQLite", open, new URL("../../../test/contracts/journal/openers/sqlite.ts", import.meta.url));
+const opener = new URL("../../../test/contracts/journal/openers/sqlite.ts", import.meta.url);
+describeJournal("SQLite", { open, opener, hasSizeLimit: true, isSlow: false });
 
 describe("the SQLite file", () => {
   const { start, folder } = useJournals(open);

@@ -1,0 +1,366 @@
+import type { AcceptResult, Idempotency, NewEvent } from "../journal.ts";
+import {
+  type Commit,
+  countRuns,
+  type FirstReceipt,
+  isRun,
+  type Known,
+  type KnownKey,
+  type NewRun,
+  type OpenRun,
+  planEvent,
+  toReplay,
+  usesKeys,
+} from "../plan.ts";
+import { type EventDetail, type Row, integer, text } from "./rows.ts";
+import { Conflict, type Sql } from "./database.ts";
+import { addEntries } from "./entries.ts";
+import { Batch, lock, sessionLock, storable, type Transaction, windowLock } from "./transaction.ts";
+
+/** Commits events in their order, or recognises them as repeats. */
+export async function acceptEvents(transaction: Transaction, events: NewEvent[]): Promise<AcceptResult[]> {
+  const results = transaction.isRepeated ? await readCommitted(transaction, events) : new Map<string, AcceptResult>();
+  const others = events.filter(({ id }) => !results.has(id));
+  const runs = others.flatMap(({ actions }) => actions.filter(isRun));
+  const windows = runs.flatMap(({ window }) => (window ? [window.key] : []));
+  await lock(transaction, [...runs.map(({ action }) => sessionLock(action.sessionKey)), ...windows.map(windowLock)]);
+
+  const stored = await readKeys(transaction, others);
+  const keys = new Map(stored);
+  const openRuns = await readOpenRuns(transaction, windows);
+  const plans = others.map((event) => {
+    const known = knownAt(event.receivedAt, { keys, openRuns, ahead: transaction.ahead });
+    const plan = planEvent(event, known);
+    if (plan.kind === "commit") remember(event, plan, { keys, openRuns, ahead: transaction.ahead });
+    return { event, plan };
+  });
+  const commits = plans.flatMap(({ event, plan }) => (plan.kind === "commit" ? [{ event, plan }] : []));
+  await write(transaction, commits, stored);
+  for (const { event, plan } of plans) results.set(event.id, toResult(plan));
+  return events.map(({ id }) => results.get(id)!);
+}
+
+function toResult(plan: Commit | Exclude<AcceptResult, { kind: "committed" }>): AcceptResult {
+  return plan.kind === "commit" ? { kind: "committed", receipt: { ...plan.receipt, replayed: false } } : plan;
+}
+
+/** Events that an earlier attempt committed, although its answer was lost. */
+async function readCommitted({ all }: Sql, events: NewEvent[]): Promise<Map<string, AcceptResult>> {
+  const rows = await all("SELECT id, actions FROM hookline.events WHERE id = ANY($1::uuid[])", [
+    events.map(({ id }) => id),
+  ]);
+  const warnings = new Map(events.map((event) => [event.id, event.warnings]));
+  return new Map(
+    rows.map((row) => {
+      const eventId = text(row.id);
+      const actions = JSON.parse(text(row.actions));
+      const receipt = { eventId, actions, warnings: warnings.get(eventId) ?? [], replayed: false };
+      return [eventId, { kind: "committed", receipt }];
+    }),
+  );
+}
+
+/* What is known at the beginning, and what the events before this one in the batch add to it. */
+
+interface State {
+  keys: Map<string, StoredKey>;
+  openRuns: Map<string, OpenRun & { dueAt: number }>;
+  ahead: number;
+}
+
+interface StoredKey extends KnownKey {
+  expiresAt: number;
+  /** Its event is not done. */
+  isUnfinished: boolean;
+}
+
+function knownAt(now: number, { keys, openRuns, ahead }: State): Known {
+  return {
+    findKey(scope, key) {
+      const known = keys.get(nameOf(scope, key));
+      return known && (known.expiresAt > now || known.isUnfinished) ? known : undefined;
+    },
+    findOpenRun(windowKey) {
+      const open = openRuns.get(storable(windowKey));
+      return open && open.dueAt > now + ahead ? open : undefined;
+    },
+  };
+}
+
+function remember(event: NewEvent, { actions, keys }: Commit, state: State): void {
+  for (const [key, receipt] of keys) {
+    const { scope, fingerprint, expiresAt } = event.idempotency!;
+    const isUnfinished = event.status === "accepted" && countRuns(actions) > 0;
+    state.keys.set(nameOf(scope, key), { fingerprint, receipt, expiresAt, isUnfinished });
+  }
+  for (const { runId, action, window, joins } of actions.filter(isRun)) {
+    if (!window || joins) continue;
+    state.openRuns.set(storable(window.key), {
+      runId,
+      sessionKey: action.sessionKey,
+      dueAt: window.closesAt + state.ahead,
+    });
+  }
+}
+
+function nameOf(scope: string, key: string): string {
+  return `${storable(scope)}\n${storable(key)}`;
+}
+
+async function readKeys({ all }: Sql, events: NewEvent[]): Promise<State["keys"]> {
+  const uses = events
+    .filter(usesKeys)
+    .flatMap(({ idempotency: use }) => use?.keys.map((key) => [use.scope, key]) ?? []);
+  const given = uses.filter(([, key]) => key !== "");
+  if (given.length === 0) return new Map();
+  const rows = await all(
+    SELECT_KEYS,
+    [0, 1].map((place) => given.map((use) => storable(use[place]!))),
+  );
+  return new Map(rows.map((row) => [nameOf(text(row.scope), text(row.key)), toStoredKey(row)]));
+}
+
+const SELECT_KEYS = `
+  SELECT scope, key, fingerprint, expires_at, receipt,
+    EXISTS (SELECT 1 FROM hookline.event_states WHERE id = event_id AND status = 'accepted')::integer AS unfinished
+  FROM hookline.idempotency_keys WHERE (scope, key) IN (SELECT * FROM unnest($1::text[], $2::text[]))`;
+
+function toStoredKey(row: Row): StoredKey {
+  return {
+    fingerprint: text(row.fingerprint),
+    receipt: JSON.parse(text(row.receipt)),
+    expiresAt: integer(row.expires_at),
+    isUnfinished: integer(row.unfinished) === 1,
+  };
+}
+
+/** Locks the runs: until the commit they are not claimed. */
+async function readOpenRuns({ all }: Sql, windows: string[]): Promise<State["openRuns"]> {
+  if (windows.length === 0) return new Map();
+  const rows = await all(
+    `SELECT id, session_key, coalesce_key, due_at FROM hookline.runs WHERE coalesce_key = ANY($1::text[])
+     ORDER BY seq FOR UPDATE`,
+    [windows.map(storable)],
+  );
+  return new Map(
+    rows.map((row) => [
+      text(row.coalesce_key),
+      { runId: text(row.id), sessionKey: text(row.session_key), dueAt: integer(row.due_at) },
+    ]),
+  );
+}
+
+interface Accepted {
+  event: NewEvent;
+  plan: Commit;
+}
+
+async function write(transaction: Transaction, commits: Accepted[], stored: State["keys"]): Promise<void> {
+  const runs = commits.flatMap(({ event, plan }) =>
+    plan.actions.flatMap((action) => (isRun(action) && !action.joins ? [{ event, ...action }] : [])),
+  );
+  const entries = commits.flatMap(({ plan }) =>
+    plan.actions.flatMap((action) => (isRun(action) ? [] : [action.entry])),
+  );
+  await closeWindows(transaction, runs);
+  const batch = new Batch();
+  addEvents(batch, commits);
+  addRuns(batch, runs, transaction.ahead);
+  addJoined(batch, commits);
+  addEntries(batch, entries);
+  const keys = await addKeys(transaction, batch, commits, stored);
+  const row = await batch.run(transaction, keys > 0 ? "(SELECT count(*) FROM new_keys) AS keys" : "0 AS keys");
+  // Another node was first; it has committed by now.
+  if (keys > 0 && integer(row?.keys) < keys) throw new Conflict("an idempotency key was used at the same moment");
+  for (const { event, plan } of commits) reportEvent(transaction, event, plan);
+  if (runs.length > 0) transaction.announce("run");
+  if (entries.some(({ urgent }) => urgent)) transaction.announce("heartbeat");
+}
+
+function reportEvent({ report }: Transaction, { id }: NewEvent, { actions }: Commit): void {
+  for (const action of actions) if (!isRun(action)) report({ kind: "session", key: action.entry.sessionKey });
+  report({ kind: "event", id });
+}
+
+function addEvents(batch: Batch, commits: Accepted[]): void {
+  const events = commits.map(({ event, plan }) => toEventRow(event, plan));
+  batch.add(
+    "new_events",
+    events,
+    `INSERT INTO hookline.events (id, hook, mapping, event, reason, received_at, replay_of, credential, traceparent, actions, failure, detail)
+     SELECT * FROM json_to_recordset($rows) AS row (id uuid, hook text, mapping text, event text, reason text,
+       received_at bigint, replay_of text, credential text, traceparent text, actions text, failure text, detail text)`,
+  );
+  const states = commits.map(({ event, plan }) => toStateRow(event, plan));
+  batch.add(
+    "new_states",
+    states,
+    `INSERT INTO hookline.event_states (id, hook, status, received_at, open, lost)
+     SELECT *, 0 FROM json_to_recordset($rows) AS row (id uuid, hook text, status text, received_at bigint, open integer)`,
+  );
+  const bodies = commits.filter(({ event }) => event.request.body.length > 0).map(({ event }) => event);
+  let end = 1;
+  const places = bodies.map(({ id, request }) => {
+    const at = end;
+    end += request.body.length;
+    return { id, at, length: request.body.length };
+  });
+  batch.add(
+    "new_bodies",
+    places,
+    `INSERT INTO hookline.bodies (event_id, body)
+     SELECT id, substring($extra FROM at FOR length)
+     FROM json_to_recordset($rows) AS row (id uuid, at integer, length integer)`,
+    Buffer.concat(bodies.map(({ request }) => request.body)),
+  );
+}
+
+function toEventRow(event: NewEvent, { receipt }: Commit): object {
+  const { id, hook, mapping, reason, receivedAt, replayOf, credential, traceparent, warnings, log, took, failure } =
+    event;
+  const { body: _, ...request } = event.request;
+  return {
+    id,
+    hook,
+    mapping,
+    event: event.event,
+    reason,
+    received_at: receivedAt,
+    replay_of: replayOf,
+    credential,
+    traceparent,
+    actions: JSON.stringify(receipt.actions),
+    failure: failure && JSON.stringify(failure),
+    detail: JSON.stringify({ request, warnings, log, took } satisfies EventDetail),
+  };
+}
+
+function toStateRow({ id, hook, status, receivedAt }: NewEvent, { actions }: Commit): object {
+  const open = countRuns(actions);
+  // Wakes are done with this commit.
+  return { id, hook, status: status === "accepted" && open === 0 ? "done" : status, received_at: receivedAt, open };
+}
+
+/** A run whose window has closed may still be queued. */
+async function closeWindows({ run }: Sql, runs: NewRun[]): Promise<void> {
+  const opened = runs.flatMap(({ window }) => (window ? [storable(window.key)] : []));
+  if (opened.length === 0) return;
+  await run("UPDATE hookline.runs SET coalesce_key = NULL WHERE coalesce_key = ANY($1::text[])", [opened]);
+}
+
+/** Of a session's unfinished runs the oldest is ready or running, the others are queued: a claim never looks at them. */
+function addRuns(batch: Batch, runs: (NewRun & { event: NewEvent })[], ahead: number): void {
+  const sessions = new Set<string>();
+  const latest = new Map(runs.map(({ runId, window }) => [window?.key, runId]));
+  const rows = runs.map(({ event, runId, action, window }, ord) => {
+    const isFirst = !sessions.has(action.sessionKey);
+    sessions.add(action.sessionKey);
+    return {
+      ord,
+      id: runId,
+      event_id: event.id,
+      hook: event.hook,
+      mapping: event.mapping ?? "",
+      session_key: action.sessionKey,
+      // A window that opened and closed within the batch.
+      coalesce_key: window && latest.get(window.key) === runId ? window.key : undefined,
+      is_first: isFirst,
+      created_at: event.receivedAt,
+      due_at: (window?.closesAt ?? event.receivedAt) + ahead,
+      action: JSON.stringify(action),
+    };
+  });
+  batch.add(
+    "new_runs",
+    rows,
+    `INSERT INTO hookline.runs (id, kind, event_id, hook, mapping, session_key, coalesce_key, state, attempts,
+       created_at, due_at, action)
+     SELECT id, 'hook', event_id, hook, mapping, session_key, coalesce_key,
+       CASE WHEN is_first AND NOT EXISTS (SELECT 1 FROM hookline.runs AS other
+         WHERE other.session_key = row.session_key AND other.finished_at IS NULL) THEN 'ready' ELSE 'queued' END,
+       0, created_at, due_at, action
+     FROM json_to_recordset($rows) AS row (ord integer, id uuid, event_id uuid, hook text, mapping text,
+       session_key text, coalesce_key text, is_first boolean, created_at bigint, due_at bigint, action text)
+     ORDER BY ord`,
+  );
+}
+
+/** How many messages of joined events a run stores; the others are only counted. */
+export const MAX_JOINED_MESSAGES = 100;
+
+function addJoined(batch: Batch, commits: Accepted[]): void {
+  const rows = commits
+    .flatMap(({ event, plan }) =>
+      plan.actions.flatMap((action) => (isRun(action) && action.joins ? [{ event, action }] : [])),
+    )
+    .map(({ event, action: { runId, action } }, ord) => ({
+      ord,
+      run_id: runId,
+      event_id: event.id,
+      message: JSON.stringify(action.message),
+    }));
+  batch.add(
+    "new_joined",
+    rows,
+    `INSERT INTO hookline.joined_events (run_id, place, event_id, message)
+     SELECT run_id, place, event_id, CASE WHEN place <= ${MAX_JOINED_MESSAGES} THEN message END FROM (
+       SELECT *, row_number() OVER (PARTITION BY run_id ORDER BY ord)
+         + (SELECT coalesce(max(place), 0) FROM hookline.joined_events AS old WHERE old.run_id = row.run_id) AS place
+       FROM json_to_recordset($rows) AS row (ord integer, run_id uuid, event_id uuid, message text)) AS placed`,
+  );
+}
+
+/** Stores the answer of each key. Gives how many the batch has. */
+async function addKeys({ run }: Sql, batch: Batch, commits: Accepted[], stored: State["keys"]): Promise<number> {
+  const rows = new Map(
+    commits.flatMap(({ event, plan }) =>
+      [...plan.keys].map(([key, receipt]) => [
+        nameOf(event.idempotency!.scope, key),
+        toKeyRow(event.idempotency!, key, receipt),
+      ]),
+    ),
+  );
+  const replaced = [...rows].filter(([name]) => stored.has(name)).map(([, row]) => row);
+  if (replaced.length > 0) {
+    const values = [replaced.map(({ scope }) => storable(scope)), replaced.map(({ key }) => storable(key))];
+    await run(DELETE_KEYS, values);
+  }
+  const sorted = [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+  batch.add(
+    "new_keys",
+    sorted,
+    `INSERT INTO hookline.idempotency_keys (scope, key, fingerprint, expires_at, event_id, receipt)
+     SELECT * FROM json_to_recordset($rows) AS row (scope text, key text, fingerprint text, expires_at bigint,
+       event_id uuid, receipt text)
+     ON CONFLICT DO NOTHING RETURNING 1`,
+  );
+  return sorted.length;
+}
+
+const DELETE_KEYS = `
+  DELETE FROM hookline.idempotency_keys WHERE (scope, key) IN (SELECT * FROM unnest($1::text[], $2::text[]))`;
+
+interface KeyRow {
+  scope: string;
+  key: string;
+}
+
+function toKeyRow({ scope, fingerprint, expiresAt }: Idempotency, key: string, receipt: FirstReceipt): KeyRow {
+  const { eventId } = receipt;
+  return Object.assign(
+    { scope, key },
+    { fingerprint, expires_at: expiresAt, event_id: eventId, receipt: JSON.stringify(receipt) },
+  );
+}
+
+export async function findReplay(
+  sql: Sql,
+  scope: string,
+  key: string,
+  fingerprint: string,
+): Promise<AcceptResult | undefined> {
+  const row = await sql.get(SELECT_KEYS, [[storable(scope)], [storable(key)]]);
+  const first = row && toStoredKey(row);
+  if (!first || (first.expiresAt <= Date.now() && !first.isUnfinished)) return undefined;
+  return first.fingerprint === fingerprint ? toReplay(first.receipt) : { kind: "conflict" };
+}

@@ -1,0 +1,208 @@
+import { messageOf } from "../../errors.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { Change, NewWork } from "../journal.ts";
+import { text } from "./rows.ts";
+import type { PostgresDatabase, Sql } from "./database.ts";
+
+type WorkListener = (work: ReadonlySet<NewWork>) => void;
+type ChangeListener = (changes: readonly Change[]) => void;
+
+export interface Changes {
+  /** After a commit: tells the listeners here at once, and those of other nodes. */
+  publish(work: ReadonlySet<NewWork>, changes: readonly Change[], options: { areRecorded: boolean }): void;
+  watch(listener: WorkListener): () => void;
+  watchChanges(listener: ChangeListener): () => void;
+  /** Whether this node wants to know of changes. */
+  watches(): boolean;
+  /** Tells nobody here any more. */
+  mute(): void;
+  /** Resolves when the others are told. */
+  close(): Promise<void>;
+}
+
+const CHANNEL = "hookline";
+const RECONNECT_MS = 1000;
+const WORK: readonly NewWork[] = ["run", "delivery", "heartbeat"];
+
+export interface ChangesOptions {
+  database: PostgresDatabase;
+  /** Id of this process. */
+  node: string;
+  /** How often to look for work and changes, in case a notification was lost; behind PgBouncer none arrives. */
+  pollMs: number;
+  log: Log;
+}
+
+/**
+ * Tells the nodes of new work and of changes. Notifications only say that there is something: they are sent after the commit,
+ * at most one at a time, so that no commit waits for them.
+ */
+export function createChanges({ database, node, pollMs, log }: ChangesOptions): Changes {
+  const workListeners = new Set<WorkListener>();
+  const changeListeners = new Set<ChangeListener>();
+  let unsent = new Set<string>();
+  let sending: Promise<void> | undefined;
+  let connection: Awaited<ReturnType<PostgresDatabase["connect"]>> | undefined;
+  let connecting: Promise<void> = Promise.resolve();
+  let reconnect: NodeJS.Timeout | undefined;
+  let poll: NodeJS.Timeout | undefined;
+  /** The first transaction whose changes are not read yet. */
+  let cursor: string | undefined;
+  let reading: Promise<void> | undefined;
+  let closed = false;
+
+  return {
+    publish(work, changes, { areRecorded }) {
+      if (work.size > 0) tell(workListeners, work);
+      if (changes.length > 0) tell(changeListeners, changes);
+      for (const each of work) unsent.add(each);
+      if (areRecorded) unsent.add("change");
+      if (unsent.size > 0) sending ??= send().finally(() => (sending = undefined));
+    },
+    watch(listener) {
+      workListeners.add(listener);
+      start();
+      return () => workListeners.delete(listener);
+    },
+    watchChanges(listener) {
+      changeListeners.add(listener);
+      start();
+      if (changeListeners.size === 1) setWatches(true);
+      return () => {
+        if (changeListeners.delete(listener) && changeListeners.size === 0) setWatches(false);
+      };
+    },
+    watches: () => changeListeners.size > 0,
+    mute() {
+      workListeners.clear();
+      changeListeners.clear();
+    },
+    async close() {
+      closed = true;
+      clearInterval(poll);
+      clearTimeout(reconnect);
+      await Promise.all([sending, connecting, reading]);
+      await connection?.end().catch(() => undefined);
+    },
+  };
+
+  function tell<Message>(listeners: Set<(message: Message) => void>, message: Message): void {
+    for (const listener of listeners) {
+      try {
+        listener(message);
+      } catch (error) {
+        log.error("journal watcher failed", { error: messageOf(error) });
+      }
+    }
+  }
+
+  /** Again while more has come. The others' poll makes up for a notification that cannot be sent. */
+  async function send(): Promise<void> {
+    while (unsent.size > 0) {
+      const payload = [node, ...unsent].join(" ");
+      unsent = new Set();
+      await quietly(({ run }) => run("SELECT pg_notify($1, $2)", [CHANNEL, payload]));
+    }
+  }
+
+  function start(): void {
+    if (poll || closed) return;
+    poll = setInterval(() => void look(), pollMs).unref();
+    connecting = listen();
+  }
+
+  async function listen({ isAgain = false } = {}): Promise<void> {
+    try {
+      const client = await database.connect();
+      client.on("notification", ({ payload = "" }) => receive(payload));
+      client.once("end", () => {
+        if (connection === client) connection = undefined;
+        clearTimeout(reconnect);
+        if (!closed) reconnect = setTimeout(() => (connecting = listen({ isAgain: true })), RECONNECT_MS).unref();
+      });
+      connection = client;
+      await client.query(`LISTEN ${CHANNEL}`);
+      // What was committed meanwhile.
+      if (isAgain) await look();
+    } catch (error) {
+      log.debug("no notifications from the database", { error: messageOf(error) });
+      await connection?.end().catch(() => undefined);
+      clearTimeout(reconnect);
+      if (!closed) reconnect = setTimeout(() => (connecting = listen({ isAgain: true })), RECONNECT_MS).unref();
+    }
+  }
+
+  function receive(payload: string): void {
+    const [sender, ...subjects] = payload.split(" ");
+    if (sender === node || closed) return;
+    const work = WORK.filter((each) => subjects.includes(each));
+    if (work.length > 0) tell(workListeners, new Set(work));
+    if (subjects.includes("change")) void readChanges();
+  }
+
+  async function look(): Promise<void> {
+    if (changeListeners.size > 0) void readChanges();
+    if (workListeners.size === 0) return;
+    const row = await quietly(({ get }) => get(DUE));
+    const due = WORK.filter((each) => row?.[each] === 1);
+    if (due.length > 0 && !closed) tell(workListeners, new Set(due));
+  }
+
+  function setWatches(watches: boolean): void {
+    void quietly(async (sql) => {
+      if (watches) cursor = await readCursor(sql);
+      await sql.run("UPDATE hookline.nodes SET watches = $2 WHERE id = $1", [node, watches]);
+    });
+  }
+
+  function readChanges(): Promise<void> {
+    reading ??= read().finally(() => (reading = undefined));
+    return reading;
+  }
+
+  /** Those of transactions that had all ended: an older one can still be committed after a younger one. */
+  async function read(): Promise<void> {
+    const from = cursor;
+    if (from === undefined) return;
+    const row = await quietly(({ get }) => get(READ_CHANGES, [from, node]));
+    if (!row || closed) return;
+    cursor = text(row.next);
+    const batches: string[] = JSON.parse(text(row.changes));
+    for (const batch of batches) {
+      const changes: Change[] = JSON.parse(batch);
+      tell(changeListeners, changes);
+    }
+  }
+
+  /** Who writes will log why the database cannot be reached. */
+  async function quietly<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result | undefined> {
+    try {
+      return await database.read(work);
+    } catch (error) {
+      log.debug("the database cannot be read", { error: messageOf(error) });
+      return undefined;
+    }
+  }
+}
+
+/** In the transaction that made them. */
+export async function recordChanges({ run }: Sql, node: string, changes: readonly Change[]): Promise<void> {
+  if (changes.length === 0) return;
+  await run("INSERT INTO hookline.changes (node, changes) VALUES ($1, $2)", [node, JSON.stringify(changes)]);
+}
+
+const DUE = `
+  SELECT EXISTS (SELECT 1 FROM hookline.runs WHERE state = 'ready' AND due_at <= hookline.now_ms())::integer AS run,
+    EXISTS (SELECT 1 FROM hookline.deliveries WHERE state = 'pending' AND due_at <= hookline.now_ms())::integer AS delivery,
+    EXISTS (SELECT 1 FROM hookline.entries WHERE pending = 1 AND urgent = 1)::integer AS heartbeat`;
+
+async function readCursor({ get }: Sql): Promise<string> {
+  return text((await get("SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS next"))?.next);
+}
+
+const READ_CHANGES = `
+  WITH ended AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS next)
+  SELECT next::text, (
+    SELECT coalesce(json_agg(changes ORDER BY tx, seq), '[]')::text FROM hookline.changes
+    WHERE tx >= $1::xid8 AND tx < next AND node <> $2) AS changes
+  FROM ended`;

@@ -1,0 +1,94 @@
+import type { DeadLetter, Page } from "../journal.ts";
+import { optional, type Row, text, toDeadLetter } from "./rows.ts";
+import type { Sql } from "./database.ts";
+import { lockOf } from "./deliveries.ts";
+import { updateEventCounts } from "./event-counts.ts";
+import { reportAll } from "./reports.ts";
+import { isId, lock, sessionLock, type Transaction } from "./transaction.ts";
+
+/*
+ * Dead letters are dead runs of hooks and failed deliveries. A failed heartbeat is not one: the next heartbeat gets its
+ * system events.
+ */
+
+export async function listDeadLetters({ all }: Sql, { limit, before }: Page): Promise<DeadLetter[]> {
+  if (before !== undefined && !isId(before)) return [];
+  const rows = await all(`(${DEAD_RUNS}) UNION ALL (${FAILED_DELIVERIES}) ORDER BY id DESC LIMIT $2`, [before, limit]);
+  return rows.map(toDeadLetter);
+}
+
+const DEAD_RUNS = `
+  SELECT id, 'run' AS kind, event_id, hook, error, attempts, finished_at FROM hookline.runs
+  WHERE state = 'dead' AND kind = 'hook' AND ($1::uuid IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`;
+
+const FAILED_DELIVERIES = `
+  SELECT id, 'delivery' AS kind, event_id,
+    (SELECT hook FROM hookline.event_states AS event WHERE event.id = deliveries.event_id) AS hook,
+    error, attempts, finished_at
+  FROM hookline.deliveries WHERE state = 'failed' AND ($1::uuid IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`;
+
+export async function retryDeadLetter(transaction: Transaction, id: string, now: number): Promise<boolean> {
+  const letter = await lockLetter(transaction, id);
+  if (!letter) return false;
+  const requeue = letter.kind === "run" ? REQUEUE_RUN : REQUEUE_DELIVERY;
+  const row = await transaction.get(requeue, [id, now + transaction.ahead]);
+  if (!row) return false;
+  await updateEventCounts(transaction, [{ ...toOrigin(row), open: 1, lost: -1 }]);
+  await reportEnd(transaction, id, row);
+  transaction.announce("run");
+  transaction.announce("delivery");
+  return true;
+}
+
+export async function dropDeadLetter(transaction: Transaction, id: string): Promise<boolean> {
+  const letter = await lockLetter(transaction, id);
+  const row = letter && (await transaction.get(letter.kind === "run" ? DROP_RUN : DROP_DELIVERY, [id]));
+  if (!row) return false;
+  await updateEventCounts(transaction, [{ ...toOrigin(row), open: 0, lost: -1 }]);
+  await reportEnd(transaction, id, row);
+  return true;
+}
+
+/** It is no dead letter any more. */
+function reportEnd(transaction: Transaction, id: string, row: Row): Promise<void> {
+  const { run_id: runId, event_id: eventId } = toOrigin(row);
+  const change = { kind: "dead-letter", id, eventId, isDead: false } as const;
+  return reportAll(transaction, [{ change, run: { id: runId, eventId } }]);
+}
+
+/** Takes the lock of its queue. */
+async function lockLetter(transaction: Transaction, id: string): Promise<{ kind: "run" | "delivery" } | undefined> {
+  if (!isId(id)) return undefined;
+  const run = await transaction.get("SELECT session_key FROM hookline.runs WHERE id = $1", [id]);
+  const delivery =
+    run ?? (await transaction.get("SELECT channel, recipient FROM hookline.deliveries WHERE id = $1", [id]));
+  if (!delivery) return undefined;
+  await lock(transaction, [run ? sessionLock(text(run.session_key)) : lockOf(delivery)]);
+  return { kind: run ? "run" : "delivery" };
+}
+
+function toOrigin(row: Row): { event_id: string | undefined; run_id: string } {
+  return { event_id: optional(text, row.event_id), run_id: text(row.run_id) };
+}
+
+/* Behind what the session or the recipient has in progress. */
+
+const REQUEUE_RUN = `
+  UPDATE hookline.runs SET attempts = 0, due_at = $2, started_at = NULL, finished_at = NULL, error = NULL,
+    state = CASE WHEN EXISTS (SELECT 1 FROM hookline.runs AS other
+      WHERE other.session_key = runs.session_key AND other.finished_at IS NULL) THEN 'queued' ELSE 'ready' END
+  WHERE id = $1 AND state = 'dead' AND kind = 'hook' RETURNING id AS run_id, event_id`;
+
+const REQUEUE_DELIVERY = `
+  UPDATE hookline.deliveries SET attempts = 0, due_at = $2, finished_at = NULL, error = NULL,
+    state = CASE WHEN EXISTS (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = deliveries.channel
+      AND other.recipient IS NOT DISTINCT FROM deliveries.recipient AND other.finished_at IS NULL)
+      THEN 'queued' ELSE 'pending' END
+  WHERE id = $1 AND state = 'failed' RETURNING run_id, event_id`;
+
+const DROP_RUN = `
+  UPDATE hookline.runs SET state = 'dropped' WHERE id = $1 AND state = 'dead' AND kind = 'hook'
+  RETURNING id AS run_id, event_id`;
+
+const DROP_DELIVERY = `
+  UPDATE hookline.deliveries SET state = 'dropped' WHERE id = $1 AND state = 'failed' RETURNING run_id, event_id`;

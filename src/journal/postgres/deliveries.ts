@@ -1,0 +1,198 @@
+import type { ChannelName, DeliveryState } from "../../types.ts";
+import type {
+  Claim,
+  ClaimedDelivery,
+  Delivery,
+  DeliveryEnd,
+  DeliveryProgress,
+  NewDelivery,
+  Route,
+} from "../journal.ts";
+import { integer, optional, type Row, text, toDelivery } from "./rows.ts";
+import type { Sql } from "./database.ts";
+import { updateEventCounts } from "./event-counts.ts";
+import { type Report, reportAll } from "./reports.ts";
+import { type Batch, lock, recipientLock, storable, type Transaction } from "./transaction.ts";
+
+/*
+ * Deliveries to one recipient are sent one after another: the oldest unfinished one is pending or being sent, the others
+ * are queued, so that a claim never looks at them. Whoever adds or ends one holds the recipient's lock.
+ */
+
+export function addDeliveries(batch: Batch, added: { delivery: NewDelivery; at: number }[], ahead: number): void {
+  const recipients = new Set<string>();
+  const rows = added.map(({ delivery, at }, ord) => {
+    const recipient = recipientLock(delivery);
+    const isFirst = !recipients.has(recipient);
+    recipients.add(recipient);
+    const { id, runId, eventId, channel, to } = delivery;
+    const ids = { ord, id, run_id: runId, event_id: eventId, is_first: isFirst };
+    return { ...ids, channel, recipient: to, created_at: at, due_at: at + ahead, text: delivery.text };
+  });
+  batch.add(
+    "new_deliveries",
+    rows,
+    `INSERT INTO hookline.deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at,
+       parts_sent, text)
+     SELECT id, run_id, event_id, channel, recipient,
+       CASE WHEN is_first AND NOT EXISTS (SELECT 1 FROM hookline.deliveries AS other
+         WHERE other.channel = row.channel AND other.recipient IS NOT DISTINCT FROM row.recipient
+           AND other.finished_at IS NULL) THEN 'pending' ELSE 'queued' END,
+       0, created_at, due_at, 0, text
+     FROM json_to_recordset($rows) AS row (ord integer, id uuid, run_id uuid, event_id uuid, is_first boolean,
+       channel text, recipient text, created_at bigint, due_at bigint, text text)
+     ORDER BY ord`,
+  );
+}
+
+export async function claimDeliveries(
+  transaction: Transaction,
+  limit: number,
+  now: number,
+): Promise<ClaimedDelivery[]> {
+  const { all, ahead, node } = transaction;
+  const token = transaction.createToken();
+  const rows = await all(CLAIM_DELIVERIES, [limit, now + ahead, token, node]);
+  const sorted = rows.toSorted((a, b) => integer(a.due_at) - integer(b.due_at) || integer(a.seq) - integer(b.seq));
+  await reportAll(
+    transaction,
+    sorted.map((row) => reportOf(row, "sending")),
+  );
+  return sorted.map((row) => ({ ...toDeliveryHere(row, ahead), token }));
+}
+
+const CLAIM_DELIVERIES = `
+  UPDATE hookline.deliveries SET state = 'sending', attempts = attempts + 1, claims = $3, node = $4
+  WHERE seq IN (SELECT seq FROM hookline.deliveries WHERE state = 'pending' AND due_at <= $2
+    ORDER BY due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING *`;
+
+export async function progressDelivery(
+  transaction: Transaction,
+  { id, token }: Claim,
+  { partsSent, route, messageId }: DeliveryProgress,
+): Promise<boolean> {
+  const values = [id, token, partsSent, route && JSON.stringify(route)];
+  const isClaimed = (await transaction.run(PROGRESS_DELIVERY, values)) > 0;
+  if (isClaimed) await rememberMessage(transaction, messageId, Date.now());
+  return isClaimed;
+}
+
+const PROGRESS_DELIVERY = `
+  UPDATE hookline.deliveries SET parts_sent = $3, route = coalesce($4, route)
+  WHERE id = $1 AND claims = $2 AND state = 'sending'`;
+
+/** It stays the first to its recipient. */
+export async function retryDelivery(
+  transaction: Transaction,
+  { id, token }: Claim,
+  dueAt: number,
+  error: string,
+): Promise<boolean> {
+  transaction.announce("delivery");
+  const values = [id, token, Math.ceil(dueAt) + transaction.ahead, storable(error)];
+  const row = await transaction.get(RETRY_DELIVERY, values);
+  if (row) {
+    await reportAll(transaction, [reportOf(row, "pending")]);
+    return true;
+  }
+  return transaction.isRepeated && (await hasState(transaction, { id, token }, "pending"));
+}
+
+const RETRY_DELIVERY = `
+  UPDATE hookline.deliveries SET state = 'pending', due_at = $3, error = $4
+  WHERE id = $1 AND claims = $2 AND state = 'sending' RETURNING id, run_id, event_id`;
+
+export async function finishDelivery(transaction: Transaction, claim: Claim, end: DeliveryEnd): Promise<boolean> {
+  const { state, at, route, error, partsSent } = { route: undefined, error: undefined, partsSent: undefined, ...end };
+  const own = await transaction.get("SELECT channel, recipient FROM hookline.deliveries WHERE id = $1", [claim.id]);
+  if (!own) return false;
+  await lock(transaction, [lockOf(own)]);
+  const values = [
+    claim.id,
+    claim.token,
+    state,
+    at,
+    route && JSON.stringify(route),
+    error && storable(error),
+    partsSent,
+  ];
+  const row = await transaction.get(FINISH_DELIVERY, values);
+  if (!row) return transaction.isRepeated && hasState(transaction, claim, state);
+  if (end.state === "sent") {
+    await rememberRoute(transaction, end.route);
+    await rememberMessage(transaction, end.messageId, at);
+  }
+  const promoted = await transaction.run(PROMOTE_NEXT, [text(row.channel), optional(text, row.recipient)]);
+  if (promoted > 0) transaction.announce("delivery");
+  const change = { event_id: optional(text, row.event_id), run_id: text(row.run_id) };
+  await updateEventCounts(transaction, [{ ...change, open: -1, lost: state === "failed" ? 1 : 0 }]);
+  const report = reportOf(row, state);
+  const { id, eventId } = report.change;
+  const letter: Report = { change: { kind: "dead-letter", id, eventId, isDead: true }, run: report.run };
+  await reportAll(transaction, state === "failed" ? [report, letter] : [report]);
+  return true;
+}
+
+const FINISH_DELIVERY = `
+  UPDATE hookline.deliveries SET state = $3, finished_at = $4, route = coalesce($5, route), error = $6,
+    parts_sent = coalesce($7, parts_sent)
+  WHERE id = $1 AND claims = $2 AND state = 'sending' RETURNING id, event_id, run_id, channel, recipient`;
+
+const PROMOTE_NEXT = `
+  UPDATE hookline.deliveries SET state = 'pending' WHERE seq = (
+    SELECT seq FROM hookline.deliveries WHERE channel = $1 AND recipient IS NOT DISTINCT FROM $2 AND finished_at IS NULL
+    ORDER BY seq LIMIT 1)`;
+
+function reportOf(row: Row, state: DeliveryState) {
+  const eventId = optional(text, row.event_id);
+  const change = { kind: "delivery", id: text(row.id), eventId, state } as const;
+  return { change, run: { id: text(row.run_id), eventId } } satisfies Report;
+}
+
+export function lockOf(row: Row): string {
+  return recipientLock({ channel: text(row.channel), to: optional(text, row.recipient ?? null) });
+}
+
+/** At a repetition: what the earlier attempt recorded under the claim. */
+async function hasState({ get }: Sql, { id, token }: Claim, state: string): Promise<boolean> {
+  const same = "SELECT 1 FROM hookline.deliveries WHERE id = $1 AND claims = $2 AND state = $3";
+  return (await get(same, [id, token, state])) !== undefined;
+}
+
+export async function wasSent({ get }: Sql, messageId: string, since: number): Promise<boolean | undefined> {
+  const values = [storable(messageId), since];
+  if (await get("SELECT 1 FROM hookline.sent_messages WHERE id = $1 AND sent_at >= $2", values)) return true;
+  return (await get("SELECT 1 FROM hookline.deliveries WHERE state = 'sending' LIMIT 1")) ? undefined : false;
+}
+
+export async function lastRoute({ get }: Sql, channel?: ChannelName): Promise<Route | undefined> {
+  const row = await get(
+    `SELECT channel, recipient FROM hookline.routes WHERE $1::text IS NULL OR channel = $1 ORDER BY seq DESC LIMIT 1`,
+    [channel],
+  );
+  return row && { channel: text(row.channel), to: text(row.recipient) };
+}
+
+async function rememberMessage({ run }: Sql, messageId: string | undefined, at: number): Promise<void> {
+  if (messageId === undefined) return;
+  await run(
+    `INSERT INTO hookline.sent_messages (id, sent_at) VALUES ($1, $2)
+     ON CONFLICT (id) DO UPDATE SET sent_at = excluded.sent_at`,
+    [storable(messageId), at],
+  );
+}
+
+/** The highest `seq` is the route used last. */
+async function rememberRoute({ run }: Sql, { channel, to }: Route): Promise<void> {
+  await run(
+    `INSERT INTO hookline.routes (channel, recipient) VALUES ($1, $2)
+     ON CONFLICT (channel) DO UPDATE SET recipient = excluded.recipient, seq = DEFAULT`,
+    [channel, storable(to)],
+  );
+}
+
+/** With its times by the clock of this process. */
+export function toDeliveryHere(row: Row, ahead: number): Delivery {
+  const delivery = toDelivery(row);
+  return { ...delivery, dueAt: delivery.dueAt - ahead };
+}

@@ -1,0 +1,78 @@
+import type { Lease } from "../journal.ts";
+import { integer } from "./rows.ts";
+import type { Transaction } from "./transaction.ts";
+
+/*
+ * Everything a node holds (claimed runs and deliveries, named leases) lasts as long as its one row in `nodes`, so that
+ * renewing it is one write for all of it. All nodes go by the database's clock. Not PostgreSQL's own session locks: they
+ * vanish silently with a connection, and do not work behind PgBouncer.
+ */
+
+/** How long a node that is gone is still listed, and changes can be read. */
+const FORGET_AFTER_MS = 600_000;
+
+/** `lostTokens`: of this node's claims whose answer never came. */
+export async function renewNode(
+  transaction: Transaction,
+  forMs: number,
+  { info, lostTokens, watches }: { info: string; lostTokens: number[]; watches: boolean },
+): Promise<{ runs: number; deliveries: number }> {
+  const { run, node } = transaction;
+  await run(RENEW_NODE, [node, forMs, info, watches]);
+  const runs = await run(RETURN_RUNS, [node, lostTokens]);
+  const deliveries = await run(RETURN_DELIVERIES, [node, lostTokens]);
+  if (runs > 0) transaction.announce("run");
+  if (deliveries > 0) transaction.announce("delivery");
+  await run("DELETE FROM hookline.changes WHERE at <= hookline.now_ms() - $1", [FORGET_AFTER_MS]);
+  await run("DELETE FROM hookline.nodes WHERE until <= hookline.now_ms() - $1 AND id <> $2", [FORGET_AFTER_MS, node]);
+  return { runs, deliveries };
+}
+
+const RENEW_NODE = `
+  INSERT INTO hookline.nodes (id, until, seen_at, info, watches)
+  VALUES ($1, hookline.now_ms() + $2, hookline.now_ms(), $3, $4)
+  ON CONFLICT (id) DO UPDATE SET until = excluded.until, seen_at = excluded.seen_at, info = excluded.info,
+    watches = excluded.watches`;
+
+/** Claimed by a node that has no valid lease, or by this one without its knowing. */
+const IS_ABANDONED = `(claims = ANY($2::bigint[]) OR node IS DISTINCT FROM $1 AND NOT EXISTS (
+  SELECT 1 FROM hookline.nodes WHERE nodes.id = node AND until > hookline.now_ms()))`;
+
+/* Attempts are kept: one of them may have crashed the process. */
+
+const RETURN_RUNS = `UPDATE hookline.runs SET state = 'ready' WHERE state = 'running' AND ${IS_ABANDONED}`;
+
+const RETURN_DELIVERIES = `
+  UPDATE hookline.deliveries SET state = 'pending' WHERE state = 'sending' AND ${IS_ABANDONED}`;
+
+/** Gives back everything that this node holds. */
+export async function endNode({ run, node, announce }: Transaction): Promise<void> {
+  await run("DELETE FROM hookline.nodes WHERE id = $1", [node]);
+  await run("UPDATE hookline.runs SET state = 'ready' WHERE state = 'running' AND node = $1", [node]);
+  await run("UPDATE hookline.deliveries SET state = 'pending' WHERE state = 'sending' AND node = $1", [node]);
+  await run("UPDATE hookline.leases SET node = '' WHERE node = $1", [node]);
+  for (const work of ["run", "delivery", "heartbeat"] as const) announce(work);
+}
+
+export async function acquireLease({ get, node }: Transaction, name: string): Promise<Lease | undefined> {
+  const row = await get(ACQUIRE_LEASE, [name, node]);
+  return row && { name, token: integer(row.token) };
+}
+
+const ACQUIRE_LEASE = `
+  INSERT INTO hookline.leases AS lease (name, node, token) VALUES ($1, $2, 1)
+  ON CONFLICT (name) DO UPDATE SET token = lease.token + (lease.node <> $2)::integer, node = $2
+  WHERE lease.node = $2 OR NOT EXISTS (
+    SELECT 1 FROM hookline.nodes WHERE nodes.id = lease.node AND until > hookline.now_ms())
+  RETURNING token`;
+
+/** The row stays, so that the token keeps growing. */
+export async function releaseLease({ run, node }: Transaction, { name, token }: Lease): Promise<void> {
+  await run("UPDATE hookline.leases SET node = '' WHERE name = $1 AND token = $2 AND node = $3", [name, token, node]);
+}
+
+/** Holds the row until the commit, so that no other node can acquire the lease before it. */
+export async function isLeaseHeld({ get, node }: Transaction, { name, token }: Lease): Promise<boolean> {
+  const held = "SELECT 1 FROM hookline.leases WHERE name = $1 AND token = $2 AND node = $3 FOR SHARE";
+  return (await get(held, [name, token, node])) !== undefined;
+}

@@ -1,0 +1,132 @@
+import type { Retention } from "../journal.ts";
+import { integer, text } from "./rows.ts";
+import type { Sql } from "./database.ts";
+import { addPartitions, dropPartitions } from "./schema.ts";
+import { sweepSpend } from "./spend.ts";
+import { type Transaction, toJson } from "./transaction.ts";
+
+/** Most rows of a kind that one commit deletes: it holds locks on sessions. */
+const BATCH = 500;
+const HOUR_MS = 3_600_000;
+
+/**
+ * An event disappears from every list with its state, and everything that belongs to it is deleted. The bytes of the
+ * request stay on disk until the partition of their month holds nothing else, and is dropped.
+ */
+export async function sweep(transaction: Transaction, retention: Retention): Promise<boolean> {
+  const { now, keepFrom } = retention;
+  const deleted =
+    (await sweepKeys(transaction, retention)) +
+    (await sweepEvents(transaction, keepFrom)) +
+    (await sweepLoose(transaction, keepFrom)) +
+    (await sweepSentMessages(transaction, now)) +
+    (await sweepSpend(transaction, keepFrom, BATCH));
+  if (deleted > 0) return true;
+  await addPartitions(transaction, Date.now());
+  await dropPartitions(transaction, keepFrom);
+  return false;
+}
+
+/** Each status from its own range of the index, so that a backlog of unfinished events is not scanned. */
+const OLDEST_FINISHED = ["done", "skipped", "rejected", "failed", "dead"]
+  .map(
+    (status) =>
+      `(SELECT id, received_at FROM hookline.event_states WHERE status = '${status}' ORDER BY id LIMIT ${BATCH})`,
+  )
+  .join(" UNION ALL ");
+
+async function sweepEvents(sql: Sql, keepFrom: number): Promise<number> {
+  const rows = await sql.all(
+    `SELECT id, actions FROM (SELECT * FROM (${OLDEST_FINISHED}) AS finished WHERE received_at < $1 ORDER BY id LIMIT ${BATCH})
+       AS oldest JOIN hookline.events USING (id)`,
+    [keepFrom],
+  );
+  if (rows.length === 0) return 0;
+  const ids = rows.map((row) => text(row.id));
+  // A receipt can also name a run of an earlier event with the same idempotency key.
+  const receipts = rows.flatMap((row): { runId?: string }[] => JSON.parse(text(row.actions)));
+  const runs = receipts.flatMap(({ runId }) => runId ?? []);
+  await sql.run(
+    `WITH removed AS (DELETE FROM hookline.runs WHERE id = ANY($1::uuid[]) AND event_id = ANY($2::uuid[]) RETURNING id)
+     DELETE FROM hookline.joined_events WHERE run_id IN (SELECT id FROM removed)`,
+    [runs, ids],
+  );
+  await sql.run("DELETE FROM hookline.deliveries WHERE event_id = ANY($1::uuid[])", [ids]);
+  // Pending system events outlive their event.
+  await sql.run("UPDATE hookline.entries SET event_id = NULL WHERE event_id = ANY($1::uuid[]) AND pending = 1", [ids]);
+  await deleteEntries(sql, "event_id = ANY($1::uuid[])", ids);
+  await sql.run("DELETE FROM hookline.event_states WHERE id = ANY($1::uuid[])", [ids]);
+  // These came before there was a partition for them.
+  await sql.run("DELETE FROM hookline.events_other WHERE id = ANY($1::uuid[])", [ids]);
+  await sql.run("DELETE FROM hookline.bodies_other WHERE event_id = ANY($1::uuid[])", [ids]);
+  return ids.length;
+}
+
+/** What belongs to no event: heartbeats with their entries and deliveries, and system events of deleted events. */
+async function sweepLoose(sql: Sql, keepFrom: number): Promise<number> {
+  const entries = await deleteEntries(
+    sql,
+    `seq IN (SELECT seq FROM hookline.entries WHERE event_id IS NULL AND pending = 0 AND at < $1 ORDER BY at LIMIT ${BATCH})`,
+    keepFrom,
+  );
+  return entries + (await deleteLoose(sql, "runs", keepFrom)) + (await deleteLoose(sql, "deliveries", keepFrom));
+}
+
+function deleteLoose({ run }: Sql, table: "runs" | "deliveries", keepFrom: number): Promise<number> {
+  return run(
+    `DELETE FROM hookline.${table} WHERE seq IN (SELECT seq FROM hookline.${table}
+       WHERE event_id IS NULL AND finished_at < $1 ORDER BY finished_at LIMIT ${BATCH})`,
+    [keepFrom],
+  );
+}
+
+/** Deletes the entries that meet the condition and are not pending, and sessions that become empty. Gives the number of entries. */
+async function deleteEntries({ all, run }: Sql, condition: string, value: number | string[]): Promise<number> {
+  const rows = await all(
+    `WITH removed AS (DELETE FROM hookline.entries WHERE ${condition} AND pending = 0 RETURNING session_key)
+     SELECT session_key AS key, count(*) AS entries FROM removed GROUP BY session_key ORDER BY session_key`,
+    [value],
+  );
+  if (rows.length === 0) return 0;
+  // Sorted, so that two transactions cannot wait for each other in a circle.
+  await run(
+    `WITH removed AS (SELECT * FROM json_to_recordset($1::json) AS row (key text, entries integer)),
+       locked AS (SELECT key FROM hookline.sessions WHERE key IN (SELECT key FROM removed) ORDER BY key FOR UPDATE)
+     UPDATE hookline.sessions AS session SET entries = session.entries - removed.entries
+     FROM removed JOIN locked USING (key) WHERE session.key = removed.key`,
+    [toJson(rows)],
+  );
+  await run("DELETE FROM hookline.sessions WHERE entries = 0 AND key = ANY($1::text[])", [
+    rows.map(({ key }) => text(key)),
+  ]);
+  return rows.reduce((sum, row) => sum + integer(row.entries), 0);
+}
+
+/** Echoes of older messages are not recognised. */
+function sweepSentMessages({ run }: Sql, now: number): Promise<number> {
+  return run(
+    `DELETE FROM hookline.sent_messages WHERE id IN
+       (SELECT id FROM hookline.sent_messages WHERE sent_at < $1 ORDER BY sent_at LIMIT ${BATCH})`,
+    [now - HOUR_MS],
+  );
+}
+
+/** Deletes a batch of keys that have expired or exceed `maxKeys`, except those of unfinished events. Gives how many. */
+async function sweepKeys(sql: Sql, { now, maxKeys = Infinity }: Retention): Promise<number> {
+  return sql.run(
+    `DELETE FROM hookline.idempotency_keys WHERE (scope, key) IN (
+       SELECT scope, key FROM (
+         SELECT * FROM hookline.idempotency_keys WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${BATCH}) AS expired
+       WHERE NOT EXISTS (SELECT 1 FROM hookline.event_states WHERE id = expired.event_id AND status = 'accepted'))`,
+    [Math.max(now, await expiryOfExcess(sql, maxKeys))],
+  );
+}
+
+/** When the newest key beyond `maxKeys` expires; 0 if there is none. */
+async function expiryOfExcess({ get }: Sql, maxKeys: number): Promise<number> {
+  if (maxKeys === Infinity) return 0;
+  const row = await get("SELECT expires_at FROM hookline.idempotency_keys ORDER BY expires_at DESC LIMIT 1 OFFSET $1", [
+    maxKeys,
+  ]);
+  return row ? integer(row.expires_at) : 0;
+}

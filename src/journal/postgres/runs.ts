@@ -1,0 +1,277 @@
+import { MAIN_SESSION } from "../../types.ts";
+import type { Claim, Lease, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal.ts";
+import { integer, optional, type Row, text, toOutcomeText, toRun } from "./rows.ts";
+import { MAX_JOINED_MESSAGES } from "./accept.ts";
+import type { Sql } from "./database.ts";
+import { addDeliveries } from "./deliveries.ts";
+import { addEntries } from "./entries.ts";
+import { updateEventCounts } from "./event-counts.ts";
+import { isLeaseHeld } from "./leases.ts";
+import { type Report, reportAll } from "./reports.ts";
+import { addSpend } from "./spend.ts";
+import { Batch, lock, recipientLock, sessionLock, storable, type Transaction } from "./transaction.ts";
+
+/** The end of a claimed run, with everything that it produced. */
+export interface RunEnd {
+  claim: Claim;
+  state: "done" | "dead";
+  finishedAt: number;
+  error?: string;
+  outcome?: TurnOutcome;
+  entries: NewEntry[];
+  deliveries: NewDelivery[];
+}
+
+export function toCompletion(claim: Claim, outcome: TurnOutcome): RunEnd {
+  const { finishedAt, entries, deliveries } = outcome;
+  return { claim, state: "done", finishedAt, outcome, entries, deliveries };
+}
+
+/** Ends runs, and makes the next of their sessions ready. False for each whose claim is lost. */
+export async function endRuns(transaction: Transaction, ends: RunEnd[]): Promise<boolean[]> {
+  const ids = ends.map(({ claim }) => claim.id);
+  const sessions = await transaction.all("SELECT session_key FROM hookline.runs WHERE id = ANY($1::uuid[])", [ids]);
+  const recipients = ends.flatMap(({ deliveries }) => deliveries.map(recipientLock));
+  await lock(transaction, [...sessions.map((row) => sessionLock(text(row.session_key))), ...recipients]);
+
+  const rows = await transaction.all(
+    "SELECT id, event_id, hook, mapping, session_key, state, claims FROM hookline.runs WHERE id = ANY($1::uuid[]) FOR UPDATE",
+    [ids],
+  );
+  const runs = new Map(rows.map((row) => [text(row.id), row]));
+  const isOurs = ({ claim }: RunEnd): boolean => runs.get(claim.id)?.claims === claim.token;
+  const claimed = ends.filter((end) => isOurs(end) && runs.get(end.claim.id)?.state === "running");
+  await writeEnds(transaction, claimed, runs);
+  // At a repetition the earlier attempt may have ended it.
+  return ends.map((end) => claimed.includes(end) || (transaction.isRepeated && isOurs(end) && isEnded(runs, end)));
+}
+
+function isEnded(runs: Map<string, Row>, { claim, state }: RunEnd): boolean {
+  return runs.get(claim.id)?.state === state;
+}
+
+async function writeEnds(transaction: Transaction, ends: RunEnd[], runs: Map<string, Row>): Promise<void> {
+  const batch = new Batch();
+  const rows = ends.map(({ claim, state, finishedAt, error, outcome }) => ({
+    id: claim.id,
+    session_key: runs.get(claim.id)?.session_key,
+    state,
+    finished_at: finishedAt,
+    error,
+    outcome: outcome && toOutcomeText(outcome),
+  }));
+  const columns = "id uuid, session_key text, state text, finished_at bigint, error text, outcome text";
+  batch.add(
+    "ended",
+    rows,
+    `UPDATE hookline.runs SET state = row.state, finished_at = row.finished_at, error = row.error, outcome = row.outcome
+     FROM json_to_recordset($rows) AS row (${columns}) WHERE runs.id = row.id`,
+  );
+  batch.add(
+    "promoted",
+    rows.map(({ id, session_key }) => ({ id, session_key })),
+    `UPDATE hookline.runs SET state = 'ready'
+     FROM json_to_recordset($rows) AS row (id uuid, session_key text)
+     CROSS JOIN LATERAL (SELECT seq FROM hookline.runs WHERE runs.session_key = row.session_key
+       AND finished_at IS NULL AND runs.id <> row.id ORDER BY seq LIMIT 1) AS next
+     WHERE runs.seq = next.seq RETURNING 1`,
+  );
+  addSpend(
+    batch,
+    ends.flatMap(({ claim, outcome }) => (outcome ? [{ row: runs.get(claim.id), outcome }] : [])),
+  );
+  const entries = ends.flatMap((end) => end.entries);
+  addEntries(batch, entries);
+  const deliveries = ends.flatMap((end) => end.deliveries.map((delivery) => ({ delivery, at: end.finishedAt })));
+  addDeliveries(batch, deliveries, transaction.ahead);
+  const row = await batch.run(transaction, ends.length > 0 ? "(SELECT count(*) FROM promoted) AS promoted" : "0");
+  await updateEventCounts(
+    transaction,
+    ends.map(({ claim, state, deliveries: { length } }) => ({
+      event_id: eventIdOf(runs, { claim }),
+      run_id: claim.id,
+      open: length - 1,
+      lost: state === "dead" ? 1 : 0,
+    })),
+  );
+  await reportAll(
+    transaction,
+    ends.flatMap((end) => reportsOf(end, eventIdOf(runs, end))),
+  );
+  if (row && integer(row.promoted) > 0) transaction.announce("run");
+  if (deliveries.length > 0) transaction.announce("delivery");
+  if (entries.some(({ urgent }) => urgent)) transaction.announce("heartbeat");
+}
+
+function eventIdOf(runs: Map<string, Row>, { claim }: Pick<RunEnd, "claim">): string | undefined {
+  return optional(text, runs.get(claim.id)?.event_id ?? null);
+}
+
+function reportsOf({ claim: { id }, state, entries, deliveries }: RunEnd, eventId: string | undefined): Report[] {
+  const run = { id, eventId };
+  const ended: Report[] = [{ change: { kind: "run", id, eventId, state }, run }];
+  if (state === "dead") ended.push({ change: { kind: "dead-letter", id, eventId, isDead: true }, run });
+  return [...reportsOfEntries(entries), ...reportsOfDeliveries(deliveries), ...ended];
+}
+
+function reportsOfEntries(entries: NewEntry[]): Report[] {
+  return entries.map(({ sessionKey }) => ({ change: { kind: "session", key: sessionKey } }));
+}
+
+function reportsOfDeliveries(deliveries: NewDelivery[]): Report[] {
+  return deliveries.map(({ id, runId, eventId }) => ({
+    change: { kind: "delivery", id, eventId, state: "pending" },
+    run: { id: runId, eventId },
+  }));
+}
+
+export async function retryRun(transaction: Transaction, claim: Claim, dueAt: number, error: string): Promise<boolean> {
+  transaction.announce("run");
+  const set = "due_at = $3, error = $4";
+  return leaveRun(transaction, claim, { state: "ready", set }, [Math.ceil(dueAt) + transaction.ahead, storable(error)]);
+}
+
+export async function releaseRun(transaction: Transaction, claim: Claim): Promise<boolean> {
+  transaction.announce("run");
+  return leaveRun(transaction, claim, { state: "ready", set: "attempts = attempts - 1" }, []);
+}
+
+export async function holdRun(transaction: Transaction, claim: Claim, reason: string): Promise<boolean> {
+  const set = "hold_reason = $3, attempts = attempts - 1";
+  return leaveRun(transaction, claim, { state: "held", set }, [storable(reason)]);
+}
+
+/** Changes a run that stays the first of its session. */
+async function leaveRun(
+  transaction: Transaction,
+  { id, token }: Claim,
+  { state, set }: { state: "ready" | "held"; set: string },
+  values: (string | number)[],
+): Promise<boolean> {
+  const { get, isRepeated } = transaction;
+  const row = await get(
+    `UPDATE hookline.runs SET state = '${state}', ${set} WHERE id = $1 AND claims = $2 AND state = 'running' RETURNING event_id`,
+    [id, token, ...values],
+  );
+  if (row) {
+    const eventId = optional(text, row.event_id);
+    await reportAll(transaction, [{ change: { kind: "run", id, eventId, state }, run: { id, eventId } }]);
+    return true;
+  }
+  // The earlier attempt: nobody has claimed it since.
+  const since = "SELECT 1 FROM hookline.runs WHERE id = $1 AND claims = $2 AND state IN ('ready', 'held')";
+  return isRepeated && (await get(since, [id, token])) !== undefined;
+}
+
+/** Each is the first of its session, and was due when it was claimed. */
+export async function releaseHeld(
+  transaction: Transaction,
+  { reason, forGood = false }: { reason?: string; forGood?: boolean } = {},
+): Promise<number> {
+  const rows = await transaction.all(
+    `UPDATE hookline.runs SET state = 'ready', hold_reason = CASE WHEN $2 THEN hold_reason END
+     WHERE state = 'held' AND ($1::text IS NULL OR hold_reason = $1) RETURNING id, event_id`,
+    [reason === undefined ? null : storable(reason), forGood],
+  );
+  if (rows.length > 0) transaction.announce("run");
+  const released = rows.map((row) => ({ id: text(row.id), eventId: optional(text, row.event_id) }));
+  await reportAll(
+    transaction,
+    released.map((run) => ({ change: { kind: "run", ...run, state: "ready" }, run })),
+  );
+  return rows.length;
+}
+
+/* A heartbeat is never queued: its run is recorded when it has ended. Recording it again changes nothing. */
+
+export async function completeHeartbeat(
+  transaction: Transaction,
+  { id, startedAt, consumedSeqs, lease }: { id: string; startedAt: number; consumedSeqs: number[]; lease: Lease },
+  outcome: TurnOutcome,
+): Promise<boolean> {
+  await lock(transaction, outcome.deliveries.map(recipientLock));
+  if (!(await isLeaseHeld(transaction, lease))) return false;
+  const end = {
+    id,
+    startedAt,
+    state: "done",
+    finishedAt: outcome.finishedAt,
+    outcome: toOutcomeText(outcome),
+  } as const;
+  // At a repetition the earlier attempt has recorded all of it.
+  if (!(await insertHeartbeat(transaction, end))) return transaction.isRepeated;
+  const batch = new Batch();
+  addSpend(batch, [{ outcome }]);
+  addEntries(batch, outcome.entries);
+  const deliveries = outcome.deliveries.map((delivery) => ({ delivery, at: outcome.finishedAt }));
+  addDeliveries(batch, deliveries, transaction.ahead);
+  await batch.run(transaction, "1");
+  const changes = outcome.deliveries.map(({ eventId, runId }) => ({
+    event_id: eventId,
+    run_id: runId,
+    open: 1,
+    lost: 0,
+  }));
+  for (const change of changes) await updateEventCounts(transaction, [change]);
+  await transaction.run("UPDATE hookline.entries SET pending = 0 WHERE seq = ANY($1::bigint[]) AND pending = 1", [
+    consumedSeqs,
+  ]);
+  await reportAll(transaction, [...reportsOfEntries(outcome.entries), ...reportsOfDeliveries(outcome.deliveries)]);
+  if (deliveries.length > 0) transaction.announce("delivery");
+  return true;
+}
+
+export async function failHeartbeat(
+  transaction: Transaction,
+  run: { id: string; startedAt: number; finishedAt: number; error: string },
+): Promise<void> {
+  await insertHeartbeat(transaction, { ...run, state: "dead" });
+}
+
+interface HeartbeatEnd {
+  id: string;
+  startedAt: number;
+  finishedAt: number;
+  state: "done" | "dead";
+  error?: string;
+  outcome?: string;
+}
+
+/** False if the heartbeat was recorded before. */
+async function insertHeartbeat({ run, report }: Transaction, end: HeartbeatEnd): Promise<boolean> {
+  const { id, state, startedAt, finishedAt, error, outcome } = end;
+  const values = [id, state, startedAt, finishedAt, error && storable(error), outcome && storable(outcome)];
+  const isNew = (await run(INSERT_HEARTBEAT, values)) > 0;
+  if (isNew) report({ kind: "run", id, state });
+  return isNew;
+}
+
+const INSERT_HEARTBEAT = `
+  INSERT INTO hookline.runs (id, kind, session_key, state, attempts, created_at, due_at, started_at, finished_at, error, outcome)
+  VALUES ($1, 'heartbeat', '${MAIN_SESSION}', $2, 1, $3, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING`;
+
+/** With its times by the clock of this process. */
+export function toRunHere(row: Row, ahead: number): Run {
+  const run = toRun(row);
+  return { ...run, dueAt: run.dueAt - (run.kind === "hook" ? ahead : 0) };
+}
+
+/** With the messages that joined them. */
+export async function withJoined(sql: Sql, runs: Run[]): Promise<Run[]> {
+  const ids = runs.filter(({ action }) => action?.coalesce).map(({ id }) => id);
+  if (ids.length === 0) return runs;
+  const rows = await sql.all(SELECT_JOINED, [ids]);
+  const joined = new Map(rows.map((row) => [text(row.run_id), toJoined(row)]));
+  return runs.map((run) => ({ ...run, joined: joined.get(run.id) }));
+}
+
+const SELECT_JOINED = `
+  SELECT run_id, max(place) AS count,
+    json_agg(message ORDER BY place) FILTER (WHERE place <= ${MAX_JOINED_MESSAGES})::text AS messages
+  FROM hookline.joined_events WHERE run_id = ANY($1::uuid[]) GROUP BY run_id`;
+
+function toJoined(row: Row): NonNullable<Run["joined"]> {
+  const stored: string[] = JSON.parse(text(row.messages));
+  const messages = stored.map((message): string => JSON.parse(message));
+  return { messages, leftOut: integer(row.count) - messages.length };
+}

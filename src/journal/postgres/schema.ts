@@ -1,0 +1,304 @@
+import { ConfigError } from "../../errors.ts";
+import { integer } from "./rows.ts";
+import type { PostgresDatabase, Sql } from "./database.ts";
+
+/*
+ * Rows that change often are in narrow tables with free space in their pages. Events and bodies never change, and are
+ * partitioned by month, in the order of their ids (UUIDv7, which begin with the time): retention drops whole partitions.
+ * JSON is text, since nothing looks into it and jsonb cannot hold every string. Text sorts by bytes, as in JavaScript.
+ */
+const VERSION_1 = `
+  CREATE FUNCTION hookline.now_ms() RETURNS bigint LANGUAGE sql AS
+    'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+  CREATE TABLE hookline.events (
+    id uuid PRIMARY KEY,
+    hook text NOT NULL,
+    mapping text,
+    event text,                       -- what the sender calls it
+    reason text,                      -- why it was skipped
+    received_at bigint NOT NULL,
+    replay_of text,
+    credential text,
+    traceparent text,
+    actions text NOT NULL,            -- JSON: ActionReceipt[]
+    failure text,                     -- JSON: EventFailure
+    detail text NOT NULL              -- JSON: the request without its body, warnings, log
+  ) PARTITION BY RANGE (id);
+  CREATE TABLE hookline.events_other PARTITION OF hookline.events DEFAULT;
+
+  CREATE TABLE hookline.bodies (      -- none: the body is empty
+    event_id uuid PRIMARY KEY,
+    body bytea NOT NULL
+  ) PARTITION BY RANGE (event_id);
+  CREATE TABLE hookline.bodies_other PARTITION OF hookline.bodies DEFAULT;
+
+  CREATE TABLE hookline.event_states (
+    id uuid PRIMARY KEY,              -- of the event
+    hook text NOT NULL,
+    status text NOT NULL,
+    received_at bigint NOT NULL,
+    open integer NOT NULL,            -- its runs and deliveries that are not finished
+    lost integer NOT NULL             -- its runs and deliveries that failed permanently
+  ) WITH (fillfactor = 70);
+  CREATE INDEX event_states_hook ON hookline.event_states (hook, id);
+  CREATE INDEX event_states_status ON hookline.event_states (status, id);
+
+  CREATE TABLE hookline.runs (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id uuid NOT NULL UNIQUE,
+    kind text NOT NULL,
+    event_id uuid,
+    hook text,
+    mapping text COLLATE "C" NOT NULL DEFAULT '',  -- whose limits hold; empty: the service's own hooks, heartbeats
+    session_key text COLLATE "C" NOT NULL,
+    coalesce_key text COLLATE "C",    -- while later events may join it
+    state text NOT NULL,
+    attempts integer NOT NULL,
+    claims bigint NOT NULL DEFAULT 0, -- the token of the last claim
+    node text,                        -- that made it
+    created_at bigint NOT NULL,
+    due_at bigint NOT NULL,           -- by the database's clock
+    started_at bigint,
+    finished_at bigint,
+    hold_reason text,                 -- of a held run, and of one that was released for good
+    error text,
+    outcome text,                     -- JSON: reply, model, usage, warnings
+    action text                       -- JSON: AgentAction
+  ) WITH (fillfactor = 70);
+  CREATE INDEX runs_due ON hookline.runs (mapping, due_at, seq) WHERE state = 'ready';
+  CREATE INDEX runs_running ON hookline.runs (mapping) WHERE state = 'running';
+  CREATE UNIQUE INDEX runs_window ON hookline.runs (coalesce_key) WHERE coalesce_key IS NOT NULL;
+  CREATE INDEX runs_session ON hookline.runs (session_key, seq) WHERE finished_at IS NULL;
+  CREATE INDEX runs_state ON hookline.runs (state, seq) WHERE state <> 'done';
+  CREATE INDEX runs_loose ON hookline.runs (finished_at) WHERE event_id IS NULL;
+  CREATE INDEX runs_dead ON hookline.runs (id) WHERE state = 'dead' AND kind = 'hook';
+
+  CREATE TABLE hookline.run_starts (  -- of mappings with a rate limit, within its period
+    mapping text COLLATE "C" NOT NULL,
+    started_at bigint NOT NULL,       -- by the database's clock
+    run_seq bigint NOT NULL,
+    PRIMARY KEY (mapping, started_at, run_seq)
+  );
+
+  CREATE TABLE hookline.joined_events (  -- what a coalesced run holds beside its own event
+    run_id uuid NOT NULL,
+    place integer NOT NULL,
+    event_id uuid NOT NULL,
+    message text,                     -- JSON; NULL: left out, there are too many
+    PRIMARY KEY (run_id, place)
+  );
+
+  CREATE TABLE hookline.entries (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    session_key text COLLATE "C" NOT NULL,
+    role text NOT NULL,
+    at bigint NOT NULL,
+    event_id uuid,
+    run_id uuid,
+    pending integer NOT NULL,
+    urgent integer NOT NULL,
+    boundary text,                    -- JSON: the safety boundary around the text
+    text text NOT NULL
+  );
+  CREATE INDEX entries_session ON hookline.entries (session_key, seq);
+  CREATE INDEX entries_turns ON hookline.entries (session_key, seq) WHERE role <> 'system';
+  CREATE INDEX entries_pending ON hookline.entries (seq) WHERE pending = 1;
+  CREATE INDEX entries_loose ON hookline.entries (at) WHERE event_id IS NULL;
+  CREATE INDEX entries_event ON hookline.entries (event_id) WHERE event_id IS NOT NULL;
+
+  CREATE TABLE hookline.sessions (
+    key text COLLATE "C" PRIMARY KEY,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    entries integer NOT NULL
+  ) WITH (fillfactor = 70);
+  CREATE INDEX sessions_updated ON hookline.sessions (updated_at);
+
+  CREATE TABLE hookline.deliveries (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id uuid NOT NULL UNIQUE,
+    run_id uuid NOT NULL,
+    event_id uuid,
+    channel text NOT NULL,
+    recipient text,
+    state text NOT NULL,
+    attempts integer NOT NULL,
+    claims bigint NOT NULL DEFAULT 0,
+    node text,
+    created_at bigint NOT NULL,
+    due_at bigint NOT NULL,           -- by the database's clock
+    finished_at bigint,
+    parts_sent integer NOT NULL,
+    route text,                       -- JSON: Route
+    error text,
+    text text NOT NULL
+  ) WITH (fillfactor = 70);
+  CREATE INDEX deliveries_due ON hookline.deliveries (due_at, seq) WHERE state = 'pending';
+  CREATE INDEX deliveries_recipient ON hookline.deliveries (channel, recipient, seq) WHERE finished_at IS NULL;
+  CREATE INDEX deliveries_state ON hookline.deliveries (state, seq) WHERE state <> 'sent';
+  CREATE INDEX deliveries_loose ON hookline.deliveries (finished_at) WHERE event_id IS NULL;
+  CREATE INDEX deliveries_failed ON hookline.deliveries (id) WHERE state = 'failed';
+  CREATE INDEX deliveries_event ON hookline.deliveries (event_id) WHERE event_id IS NOT NULL;
+
+  CREATE TABLE hookline.routes (
+    channel text PRIMARY KEY,
+    seq bigint GENERATED ALWAYS AS IDENTITY,  -- the highest was used last
+    recipient text NOT NULL
+  );
+
+  CREATE TABLE hookline.sent_messages (  -- of deliveries in the last hour
+    id text COLLATE "C" PRIMARY KEY,  -- that the channel gave
+    sent_at bigint NOT NULL
+  );
+  CREATE INDEX sent_messages_age ON hookline.sent_messages (sent_at);
+
+  CREATE TABLE hookline.idempotency_keys (
+    scope text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    fingerprint text NOT NULL,
+    expires_at bigint NOT NULL,
+    event_id uuid NOT NULL,           -- that the receipt names
+    receipt text NOT NULL,            -- JSON: what the first one was answered
+    PRIMARY KEY (scope, key)
+  );
+  CREATE INDEX idempotency_keys_expiry ON hookline.idempotency_keys (expires_at);
+
+  CREATE TABLE hookline.spend (
+    hour bigint NOT NULL,             -- its start
+    session_key text COLLATE "C" NOT NULL,
+    hook text NOT NULL,
+    mapping text NOT NULL,
+    model text NOT NULL,
+    runs bigint NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    cost double precision NOT NULL,
+    PRIMARY KEY (hour, session_key, hook, mapping, model)
+  ) WITH (fillfactor = 70);
+
+  CREATE TABLE hookline.nodes (
+    id text PRIMARY KEY,
+    until bigint NOT NULL,            -- what it holds is free after this; by the database's clock
+    seen_at bigint NOT NULL,
+    watches boolean NOT NULL DEFAULT false,  -- whether it wants to know of changes
+    probes integer NOT NULL DEFAULT 0,
+    info text                         -- JSON: NodeInfo
+  ) WITH (fillfactor = 50);
+
+  CREATE TABLE hookline.changes (     -- of the last minutes, while a node wants to know of them
+    tx xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    seq bigint GENERATED ALWAYS AS IDENTITY,
+    node text NOT NULL,
+    at bigint NOT NULL DEFAULT hookline.now_ms(),
+    changes text NOT NULL,            -- JSON: Change[]
+    PRIMARY KEY (tx, seq)
+  );
+
+  CREATE TABLE hookline.leases (
+    name text PRIMARY KEY,
+    node text NOT NULL,               -- empty: released
+    token bigint NOT NULL
+  );
+`;
+
+const MIGRATIONS = [VERSION_1];
+
+/** Any number that no other program takes. */
+const MIGRATION_LOCK = 7_402_615;
+
+/**
+ * Brings the tables to the newest version, one node at a time. Earlier programs keep running beside it, since a version
+ * only adds. Throws a `ConfigError` if a newer program needs them otherwise.
+ */
+export async function migrate(database: PostgresDatabase): Promise<void> {
+  await database.transact(async (sql) => {
+    await sql.run("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
+    const version = await readVersion(sql);
+    if (version > MIGRATIONS.length) throw toVersionError(version);
+    if (version < MIGRATIONS.length) {
+      await sql.run("CREATE SCHEMA IF NOT EXISTS hookline");
+      for (const statements of MIGRATIONS.slice(version)) await runAll(sql, statements);
+      await runAll(sql, "CREATE TABLE IF NOT EXISTS hookline.version (version integer NOT NULL)");
+      await runAll(sql, "DELETE FROM hookline.version");
+      await sql.run("INSERT INTO hookline.version VALUES ($1)", [MIGRATIONS.length]);
+    }
+    await addPartitions(sql, Date.now());
+  });
+}
+
+async function readVersion(sql: Sql): Promise<number> {
+  const table = await sql.get("SELECT to_regclass('hookline.version')::text AS name");
+  if (table?.name === null) return 0;
+  const row = await sql.get("SELECT version FROM hookline.version");
+  return integer(row?.version);
+}
+
+/** One statement each: a prepared text can hold only one. */
+async function runAll(sql: Sql, statements: string): Promise<void> {
+  for (const statement of statements.replaceAll(/--.*/g, "").split(";")) {
+    if (statement.trim() !== "") await sql.run(statement);
+  }
+}
+
+function toVersionError(version: number): ConfigError {
+  const message =
+    `the journal has schema version ${version}, but this program supports ${MIGRATIONS.length} at most; ` +
+    "start the newer program, or set another database";
+  return new ConfigError([{ message, key: "store.url" }]);
+}
+
+const PARTITIONED = ["events", "bodies"] as const;
+const MONTHS_AHEAD = 2;
+
+/** Creates the partitions of this month and the next ones, unless they are there. */
+export async function addPartitions(sql: Sql, now: number): Promise<void> {
+  const first = new Date(now);
+  for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
+    const [from, to] = [ahead, ahead + 1].map((months) =>
+      Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + months),
+    );
+    const suffix = new Date(from!).toISOString().slice(0, 7).replace("-", "_");
+    const bounds = [firstIdAt(from!), firstIdAt(to!)];
+    // Events that came before their partition stay where they are.
+    const isLate = await sql.get("SELECT 1 FROM hookline.events_other WHERE id >= $1 AND id < $2 LIMIT 1", bounds);
+    if (isLate || (await isTable(sql, `events_${suffix}`))) continue;
+    for (const table of PARTITIONED) {
+      await sql.run(`CREATE TABLE hookline.${table}_${suffix} PARTITION OF hookline.${table}
+        FOR VALUES FROM ('${bounds[0]}') TO ('${bounds[1]}')`);
+    }
+  }
+}
+
+/** Drops the partitions whose events are all older, once none of them is left in `event_states`. Gives how many. */
+export async function dropPartitions(sql: Sql, keepFrom: number): Promise<number> {
+  const rows = await sql.all(
+    `SELECT right(inhrelid::regclass::text, 7) AS suffix FROM pg_inherits
+     WHERE inhparent = 'hookline.events'::regclass ORDER BY 1`,
+  );
+  let dropped = 0;
+  for (const { suffix } of rows) {
+    const month = /^(\d{4})_(\d{2})$/.exec(String(suffix));
+    if (!month) continue;
+    const [from, to] = [0, 1].map((months) => Date.UTC(Number(month[1]), Number(month[2]) - 1 + months));
+    if (to! > keepFrom) continue;
+    const left = await sql.get("SELECT 1 FROM hookline.event_states WHERE id >= $1 AND id < $2 LIMIT 1", [
+      firstIdAt(from!),
+      firstIdAt(to!),
+    ]);
+    if (left) continue;
+    for (const table of PARTITIONED) await sql.run(`DROP TABLE hookline.${table}_${month[0]}`);
+    dropped++;
+  }
+  return dropped;
+}
+
+async function isTable(sql: Sql, name: string): Promise<boolean> {
+  return (await sql.get("SELECT to_regclass($1)::text AS name", [`hookline.${name}`]))?.name !== null;
+}
+
+/** The lowest UUIDv7 of a millisecond. */
+function firstIdAt(ms: number): string {
+  const hex = ms.toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+}

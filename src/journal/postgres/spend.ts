@@ -1,0 +1,54 @@
+import { MAIN_SESSION } from "../../types.ts";
+import type { Spend, TurnOutcome } from "../journal.ts";
+import { type Row, toSpend } from "./rows.ts";
+import type { Sql } from "./database.ts";
+import { type Batch, storable } from "./transaction.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** Adds what finished runs used whose agents said so. A row has the run's `session_key`, `hook` and `mapping`; a heartbeat has none. */
+export function addSpend(batch: Batch, ended: { row?: Row; outcome: TurnOutcome }[]): void {
+  const rows = ended.flatMap(({ row, outcome: { usage, cost = 0, model = "", finishedAt } }) => {
+    if (!usage) return [];
+    const { session_key = MAIN_SESSION, hook, mapping } = row ?? {};
+    const { inputTokens = 0, outputTokens = 0 } = usage;
+    const hour = finishedAt - (finishedAt % HOUR_MS);
+    const used = { input_tokens: inputTokens, output_tokens: outputTokens, cost };
+    return [{ hour, session_key, hook: hook ?? "", mapping: mapping ?? "", model, ...used }];
+  });
+  // Sorted, so that two transactions cannot wait for each other in a circle.
+  batch.add(
+    "new_spend",
+    rows,
+    `INSERT INTO hookline.spend AS spend (hour, session_key, hook, mapping, model, runs, input_tokens, output_tokens, cost)
+     SELECT hour, session_key, hook, mapping, model, count(*), sum(input_tokens), sum(output_tokens), sum(cost)
+     FROM json_to_recordset($rows) AS row (hour bigint, session_key text, hook text, mapping text, model text,
+       input_tokens bigint, output_tokens bigint, cost double precision)
+     GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+     ON CONFLICT (hour, session_key, hook, mapping, model) DO UPDATE SET runs = spend.runs + excluded.runs,
+       input_tokens = spend.input_tokens + excluded.input_tokens,
+       output_tokens = spend.output_tokens + excluded.output_tokens, cost = spend.cost + excluded.cost`,
+  );
+}
+
+export async function readSpend(
+  { all }: Sql,
+  { since, sessionKey }: { since: number; sessionKey?: string },
+): Promise<Spend[]> {
+  const rows = await all(READ_SPEND, [since, sessionKey === undefined ? null : storable(sessionKey)]);
+  return rows.map(toSpend);
+}
+
+const READ_SPEND = `
+  SELECT hook, mapping, model, sum(runs)::bigint AS runs, sum(input_tokens)::bigint AS input_tokens,
+    sum(output_tokens)::bigint AS output_tokens, sum(cost) AS cost
+  FROM hookline.spend WHERE hour >= $1 AND ($2::text IS NULL OR session_key = $2)
+  GROUP BY hook, mapping, model ORDER BY sum(cost) DESC, sum(input_tokens) + sum(output_tokens) DESC`;
+
+export function sweepSpend({ run }: Sql, keepFrom: number, limit: number): Promise<number> {
+  return run(
+    `DELETE FROM hookline.spend WHERE ctid IN (
+       SELECT ctid FROM hookline.spend WHERE hour < $1 ORDER BY hour LIMIT $2 FOR UPDATE)`,
+    [keepFrom - HOUR_MS, limit],
+  );
+}

@@ -1,0 +1,87 @@
+import type { Change, NewWork } from "../journal.ts";
+import type { Row } from "./rows.ts";
+import type { Sql } from "./database.ts";
+
+/** A transaction as the operations of the journal use it. */
+export interface Transaction extends Sql {
+  /** Id of this process. */
+  node: string;
+  /** By how many milliseconds the database's clock is ahead of this process. */
+  ahead: number;
+  /** An earlier attempt may have been committed. */
+  isRepeated: boolean;
+  /** The token of a claim: a number that no other has. A result under another one changes nothing. */
+  createToken(): number;
+  /** Listeners, also on other nodes, learn of the work after the commit. */
+  announce(work: NewWork): void;
+  /** So do those who watch changes. */
+  report(change: Change): void;
+  /** Whether any node wants to know of changes. */
+  isWatched: boolean;
+}
+
+/* Names of locks that last until the end of the transaction. Whoever changes the order of a queue holds its lock. */
+
+export const sessionLock = (sessionKey: string): string => `session ${sessionKey}`;
+export const windowLock = (windowKey: string): string => `window ${windowKey}`;
+export const mappingLock = (mapping: string): string => `mapping ${mapping}`;
+export const recipientLock = ({ channel, to }: { channel: string; to?: string }): string =>
+  `recipient ${channel} ${to ?? ""}`;
+
+/** In one order in all transactions, so that they cannot wait for each other in a circle. */
+export async function lock({ all }: Sql, names: Iterable<string>): Promise<void> {
+  const unique = [...new Set(names)];
+  if (unique.length === 0) return;
+  await all(
+    `SELECT pg_advisory_xact_lock(hash) FROM (
+       SELECT DISTINCT hashtextextended(name, 0) AS hash FROM unnest($1::text[]) AS name ORDER BY hash OFFSET 0) AS names`,
+    [unique.map(storable)],
+  );
+}
+
+/** A value for `json_to_recordset`. */
+export function toJson(rows: readonly object[]): string {
+  const json = JSON.stringify(rows);
+  return UNSTORABLE_JSON.test(json) ? JSON.stringify(rows, clean) : json;
+}
+
+/** Escapes of NUL and of lone surrogates. Well-formed pairs are not escaped. */
+const UNSTORABLE_JSON = /\\u(?:0000|d[89a-f])/;
+
+function clean(_key: string, value: unknown): unknown {
+  return typeof value === "string" ? storable(value) : value;
+}
+
+/** PostgreSQL's text cannot hold NUL, and UTF-8 no lone surrogate: each becomes a visible sign. */
+export function storable(text: string): string {
+  return text.toWellFormed().replaceAll("\0", "␀");
+}
+
+const ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** Whether it can be compared with an id: nothing else has been given one. */
+export function isId(text: string): boolean {
+  return ID.test(text);
+}
+
+/** What is committed with the rows of `json_to_recordset`: statements of one round trip. */
+export class Batch {
+  #parts: string[] = [];
+  #values: (string | Buffer)[] = [];
+
+  /** Adds a statement over rows, unless there are none. In its text `$rows` is their table function's argument. */
+  add(name: string, rows: readonly object[], sql: string, extra?: Buffer): this {
+    if (rows.length === 0) return this;
+    this.#values.push(toJson(rows));
+    let statement = sql.replaceAll("$rows", `$${this.#values.length}::json`);
+    if (extra) statement = statement.replaceAll("$extra", `$${this.#values.push(extra)}::bytea`);
+    this.#parts.push(`${name} AS (${statement})`);
+    return this;
+  }
+
+  /** Runs all statements at once; they do not see each other's changes. `select` gives the result. */
+  async run({ get }: Sql, select: string): Promise<Row | undefined> {
+    if (this.#parts.length === 0) return undefined;
+    return get(`WITH ${this.#parts.join(",\n")} SELECT ${select}`, this.#values);
+  }
+}

