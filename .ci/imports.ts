@@ -86,7 +86,7 @@ const OWNERS: Record<string, string> = {
   grammy: "src/channels/telegram.ts",
   handlebars: "src/mapping/template/template.ts",
   imapflow: "src/mail/imap/connect.ts",
-  "isolated-vm": "src/transforms/child/isolate.ts",
+  "isolated-vm": "src/transforms/child/shared-isolates.ts",
   jose: "src/shared/google-token.ts",
   leven: "src/config/schema/problems.ts",
   "jest-diff": "src/cli/format.ts",

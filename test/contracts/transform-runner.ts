@@ -292,6 +292,27 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       });
     });
 
+    test.each([
+      ["loops", "for (;;) {}", "timeout"],
+      ["takes all memory", "const all = []; for (;;) all.push(Array(999).fill(1))", "memory"],
+      ["rejects a promise that it does not await", "void Promise.reject('late')", "threw"],
+    ])("a module that %s has no effect on modules beside it", async (_, statement, kind) => {
+      const limits = { timeoutMs: 1000, memoryMb: 16 };
+      const honest = await bundle(`export default ({ payload }: any) => [payload.n, "${kind}"]`, limits);
+      const hostile = await bundle(
+        `export default ({ payload }: any) => { if (payload.bad) { ${statement} } }`,
+        limits,
+      );
+      const [before] = await Promise.all([honest, hostile].map((each) => runner.run(each, toInput({ n: 1 }))));
+      await expect(runner.run(hostile, toInput({ bad: true }))).rejects.toMatchObject({ kind });
+      const after = await runner.run(honest, toInput({ n: 2 }));
+      expect([before?.value, after.value]).toEqual([
+        [1, kind],
+        [2, kind],
+      ]);
+      expect((await runner.run(hostile, toInput({}))).value).toBeUndefined();
+    });
+
     test("no call sees what another one left behind", async () => {
       const shared = await bundle(`let calls = 0;
       export default ({ payload }: any) => {

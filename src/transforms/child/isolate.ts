@@ -1,4 +1,4 @@
-import ivm from "isolated-vm";
+import type ivm from "isolated-vm";
 import { messageOf } from "../../errors.ts";
 import type { LogLine } from "../../types.ts";
 import type { Enter } from "../realm/call.ts";
@@ -7,6 +7,7 @@ import { describeThrown } from "../realm/thrown.ts";
 import type { FailedAnswer } from "../sandbox/answer.ts";
 import { BUNDLE_FILE, type ModuleOptions, TOGETHER_MS } from "../sandbox/protocol.ts";
 import { runHostOperation } from "./host-operations.ts";
+import { createIsolates, type Isolates, type SharedIsolate } from "./shared-isolates.ts";
 
 /** One check, one call, or calls to be made together. */
 interface IsolateJobs {
@@ -32,9 +33,10 @@ const MAX_GARBAGE_LENGTH = 8 * 1024 * 1024;
 
 export function createModules(realmCode: string): Modules {
   const modules = new Map<string, ModuleIsolate>();
+  const isolates = createIsolates(realmCode);
   let garbageLength = 0;
   return {
-    load: (options, code) => void modules.set(options.module, createModuleIsolate(options, code, realmCode)),
+    load: (options, code) => void modules.set(options.module, createModuleIsolate(options, code, isolates)),
     unload(module) {
       modules.get(module)?.dispose();
       modules.delete(module);
@@ -54,7 +56,7 @@ export function createModules(realmCode: string): Modules {
   };
 }
 
-/** One version of a module in its own isolate, which is created at the first job and again after a failure. */
+/** One version of a module in an isolate, which it enters at the first job and again after a failure. */
 export interface ModuleIsolate {
   /** Runs synchronously on this thread. See `Modules`. */
   run(jobs: IsolateJobs): string | undefined;
@@ -63,10 +65,10 @@ export interface ModuleIsolate {
   dispose(): void;
 }
 
-interface OpenIsolate {
-  isolate: ivm.Isolate;
-  realmScript: ivm.Script;
-  bundleScript: ivm.Script;
+/** A module in an isolate. */
+interface OpenModule {
+  home: SharedIsolate;
+  script: ivm.Script;
   /** The realm of all jobs; with strict isolation each job has its own. */
   shared?: RealmContext;
 }
@@ -77,74 +79,78 @@ interface RealmContext {
   enter: ivm.Reference<Enter>;
 }
 
-export function createModuleIsolate(options: ModuleOptions, code: string, realmCode: string): ModuleIsolate {
-  let opened: OpenIsolate | undefined;
-  let isSwept = true;
+export function createModuleIsolate(options: ModuleOptions, code: string, isolates: Isolates): ModuleIsolate {
+  let opened: OpenModule | undefined;
+  let hasFailed = false;
   return { run, sweep, dispose };
 
   function run(jobs: IsolateJobs): string | undefined {
     const isOne = jobs.bodies.length === 1;
-    isSwept = false;
     let realm: RealmContext | undefined;
     try {
-      opened ??= openIsolate(options, code, realmCode);
+      // Another module may have ended the isolate.
+      if (!opened || opened.home.isolate.isDisposed) opened = openModule(options, code, isolates, hasFailed);
       realm = opened.shared ?? createRealm(opened, options);
       if (!options.strict) opened.shared = realm;
+      opened.home.isSwept = false;
       return isOne ? enterRealm(realm, jobs) : enterTogether(realm, jobs);
     } catch (error) {
+      const isEntered = realm !== undefined && opened?.home.isolate.isDisposed === false;
+      const log = isEntered && isOne ? rescueLog(realm!) : [];
+      hasFailed = true;
+      endIsolate();
       // Whichever of several calls failed: each is made again alone.
-      if (!isOne) return dispose();
-      const isEntered = realm !== undefined && opened?.isolate.isDisposed === false;
-      const log = isEntered ? rescueLog(realm!) : [];
-      dispose();
-      return JSON.stringify([toAnswer(error, log, jobs.timeoutMs, isEntered)]);
+      return isOne ? JSON.stringify([toAnswer(error, log, jobs.timeoutMs, isEntered)]) : undefined;
     } finally {
-      if (opened?.isolate.isDisposed) opened = undefined;
       if (options.strict && opened && realm) releaseRealm(realm);
     }
   }
 
   function sweep(): void {
-    if (isSwept) return;
-    isSwept = true;
-    if (!opened?.shared) return dispose();
+    if (!opened || opened.home.isolate.isDisposed || opened.home.isSwept) return;
+    opened.home.isSwept = true;
+    if (!opened.shared) return endIsolate();
     try {
       opened.shared.enter.applySync(undefined, ["collect", ""]);
     } catch {
-      dispose();
+      endIsolate();
     }
   }
 
-  function dispose(): undefined {
-    if (opened && !opened.isolate.isDisposed) opened.isolate.dispose();
+  /** The other modules in it enter another one at their next job. */
+  function endIsolate(): void {
+    if (opened && !opened.home.isolate.isDisposed) opened.home.isolate.dispose();
+    opened = undefined;
+  }
+
+  function dispose(): void {
+    if (!opened || opened.home.isolate.isDisposed) return;
+    if (opened.shared) releaseRealm(opened.shared);
+    if (--opened.home.modules === 0) endIsolate();
     opened = undefined;
   }
 }
 
-function openIsolate(options: ModuleOptions, code: string, realmCode: string): OpenIsolate {
-  const isolate = new ivm.Isolate({ memoryLimit: Math.max(8, options.memoryMb), onCatastrophicError: abort });
-  return {
-    isolate,
-    realmScript: isolate.compileScriptSync(realmCode, { filename: "hookline:realm" }),
-    bundleScript: isolate.compileScriptSync(wrap(code), { filename: BUNDLE_FILE, lineOffset: -1 }),
-  };
+function openModule(options: ModuleOptions, code: string, isolates: Isolates, isAlone: boolean): OpenModule {
+  const home = isolates.enter(options.memoryMb, isAlone || options.strict);
+  const script = home.isolate.compileScriptSync(wrap(code), { filename: BUNDLE_FILE, lineOffset: -1 });
+  return { home, script };
 }
 
-function createRealm({ isolate, realmScript, bundleScript }: OpenIsolate, options: ModuleOptions): RealmContext {
-  const context = isolate.createContextSync();
-  realmScript.runSync(context);
-  bundleScript.runSync(context);
+/** Compacting an isolate takes as long as creating a realm in it. */
+const COMPACT_EVERY = 8;
+
+function createRealm({ home, script }: OpenModule, options: ModuleOptions): RealmContext {
+  const context = home.isolate.createContextSync();
+  home.realmScript.runSync(context);
+  script.runSync(context);
+  const isCompact = ++home.realms % COMPACT_EVERY === 0;
   const enter: ivm.Reference<Enter> = context.evalClosureSync(
-    `return ${REALM_GLOBAL}.seal($0, $1, $2)`,
-    [runHostOperation, options.export, !options.strict],
+    `return ${REALM_GLOBAL}.seal($0, $1, $2, $3)`,
+    [runHostOperation, options.export, !options.strict, isCompact],
     { result: { reference: true } },
   );
   return { context, enter };
-}
-
-/** V8 has lost control of an isolate, so the process must end. The supervisor starts another one. */
-function abort(): never {
-  process.abort();
 }
 
 /** The script's value must not be a function: its context could then never be freed. */

@@ -11,8 +11,8 @@ import { installUrl } from "./url.ts";
 export interface Realm {
   /** Takes the bundle's code. */
   define(factory: Factory): void;
-  /** Adds the globals, freezes the realm if several calls share it, and gives the way in. */
-  seal(bridge: HostBridge, exportName: string | undefined, shared: boolean): Enter;
+  /** Adds the globals, freezes the realm if several calls share it, collects garbage if asked, and gives the way in. */
+  seal(bridge: HostBridge, exportName: string | undefined, shared: boolean, compact: boolean): Enter;
 }
 
 Object.defineProperty(globalThis, REALM_GLOBAL, { value: createRealm(), configurable: true });
@@ -24,7 +24,7 @@ function createRealm(): Realm {
     define(code) {
       factory = code;
     },
-    seal(bridge, exportName, shared) {
+    seal(bridge, exportName, shared, compact) {
       Reflect.deleteProperty(globalThis, REALM_GLOBAL);
       const callHost = createCallHost(bridge);
       const setNow = installClock();
@@ -34,10 +34,8 @@ function createRealm(): Realm {
       installCrypto(callHost);
       installStructuredClone();
       removeLeaks();
-      if (shared) {
-        freezeRealm();
-        collectGarbage();
-      }
+      if (shared) freezeRealm();
+      if (compact) collectGarbage();
       return createEnter({ factory, exportName, setNow, log, collectGarbage });
     },
   };

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import ivm from "isolated-vm";
 import { createModuleIsolate } from "../../../src/transforms/child/isolate.ts";
+import { createIsolates } from "../../../src/transforms/child/shared-isolates.ts";
 import { PAYLOAD, transformPlainly } from "./sample.ts";
 import { timeCalls } from "./time.ts";
 
@@ -9,8 +10,9 @@ const [, , realmFile = "", codeFile = "", text = ""] = process.argv;
 const realm = readFileSync(realmFile, "utf8");
 const code = readFileSync(codeFile, "utf8");
 const body = JSON.stringify(PAYLOAD);
-const kept = createModuleIsolate({ module: "m", memoryMb: 64, strict: false }, code, realm);
-const strict = createModuleIsolate({ module: "m", memoryMb: 64, strict: true }, code, realm);
+const isolates = createIsolates(realm);
+const kept = createModuleIsolate({ module: "m", memoryMb: 64, strict: false }, code, isolates);
+const strict = createModuleIsolate({ module: "m", memoryMb: 64, strict: true }, code, isolates);
 const job = { operation: "call" as const, inputs: `[${text}]`, bodies: [body], timeoutMs: 1000 };
 if (!kept.run(job)?.includes('"value":{"message"')) throw new Error(kept.run(job));
 
