@@ -1,7 +1,7 @@
 import { splitText } from "./channels/split.ts";
 import { type ReadConfig, readConfig } from "./config/load.ts";
 import { packageVersion } from "./config/package.ts";
-import { readBudget } from "./dispatch/budget.ts";
+import { readBudget } from "./dispatch/hold.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { createParsers } from "./ingress/parse-body.ts";
 import type { Hookline, HooklineOptions } from "./embedding.ts";
@@ -84,9 +84,15 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     settings: () => current().config.agents,
     session: () => current().config.session,
     limits: () => current().limits,
+    maxReplies: () => current().config.limits.perSession,
+    channelRules: () => current().config.channelRules,
     telemetry,
   });
-  const sweeper = createSweeper({ journal, retention: () => current().config.store.retention, log });
+  const sweeper = createSweeper({
+    journal,
+    retention: () => ({ ...current().config.store.retention, dedupeWindowMs: current().config.hooks.dedupeWindowMs }),
+    log,
+  });
   const findParser = createParsers({
     async readMail(source) {
       const { readPostedMail } = await import("./mail/message/posted-mail.ts");

@@ -78,7 +78,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
   /** A service may send its event before it answers the delivery, so a delivery that is being sent is waited for. */
   async function isDelivered(messageId: string): Promise<boolean> {
     for (let waitedMs = 0; waitedMs < ECHO_WAIT_MS; waitedMs += ECHO_STEP_MS) {
-      const wasSent = await journal.wasSent(messageId, Date.now() - ECHO_WINDOW_MS);
+      const wasSent = await journal.wasSent(messageId, Date.now() - current().config.hooks.dedupeWindowMs);
       if (wasSent !== undefined) return wasSent;
       await sleep(ECHO_STEP_MS);
     }
@@ -137,7 +137,6 @@ function toAnswer(result: AcceptResult, resolution?: Resolution): HttpResponse {
   return response;
 }
 
-const ECHO_WINDOW_MS = 3_600_000;
 /** Senders wait three seconds for the answer. */
 const ECHO_WAIT_MS = 1000;
 const ECHO_STEP_MS = 50;

@@ -23,6 +23,9 @@ export function toChannelName(name: string): ChannelName {
   return CHANNEL_ALIASES.get(name) ?? name;
 }
 
+/** The channel that stands for the place of the event, as its mapping's `source` names it. */
+export const SOURCE_CHANNEL: ChannelName = "source";
+
 /** What `last` means while no channel has been used yet. */
 export const FALLBACK_CHANNEL: ChannelName = "whatsapp";
 
@@ -108,6 +111,10 @@ export interface AgentAction extends ActionBase {
   deliver: boolean;
   channel: ChannelName;
   to?: string;
+  /** `channel` and `to` are the place of the event. */
+  toSource?: true;
+  /** With `toSource`: the reply replaces the session's earlier one there. */
+  update?: true;
   /** `provider/model`, aliases resolved. Absent: the configured default. */
   model?: string;
   thinking?: string;

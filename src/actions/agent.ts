@@ -45,12 +45,13 @@ function passOn({ id: runId, eventId, sessionKey, action }: HookRun, message: Bo
   };
 }
 
-function toDeliveries({ id: runId, eventId, action }: HookRun, text: string, ack: string): NewDelivery[] {
-  const { deliver, channel, to, agent } = action;
+function toDeliveries({ id: runId, eventId, sessionKey, action }: HookRun, text: string, ack: string): NewDelivery[] {
+  const { deliver, channel, to, agent, toSource, update } = action;
   if (!deliver || text.trim() === "") return [];
   // Only an agent can acknowledge. In a message that was passed on, the same words come from outside.
   if (agent !== "none" && isOnlyAck(text, ack)) return [];
-  return [{ id: createId(), runId, eventId, channel, to, text }];
+  const conversation = toSource && sessionKey;
+  return [{ id: createId(), runId, eventId, channel, to, text, conversation, update }];
 }
 
 /** The summary of a run that succeeded: `Hook <name>: …`. */

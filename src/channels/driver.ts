@@ -7,6 +7,10 @@ export interface OutgoingMessage {
   text: string;
   /** The same for each attempt of this message, so that a service that supports it can ignore a repeat. */
   idempotencyKey: string;
+  /** An earlier attempt may have been accepted: a channel that can tell looks for its message before it sends another. */
+  mayBeSent?: boolean;
+  /** The id of an earlier message whose text this one replaces, if the channel has `canUpdate`. */
+  replaces?: string;
 }
 
 /** Sends messages through one messaging service. */
@@ -16,6 +20,15 @@ export interface ChannelDriver {
   readonly limit: number;
   /** The length of a text as the service counts it. Default: UTF-16 code units. */
   measure?(text: string): number;
+  /** Sends to a recipient that a payload chose only if the block's `allow` lists it, or a verified event is there. */
+  readonly needsAllow?: boolean;
+  /** It replaces the text of an earlier message. */
+  readonly canUpdate?: boolean;
+  /**
+   * Shows at the recipient that an answer is being written: a reaction, a typing notice. Resolves to what takes it away
+   * again. Both may be called again after a crash.
+   */
+  startWorking?(to: string, signal: AbortSignal): Promise<() => Promise<void>>;
   /** Throws a permanent `DriverError` that shows the expected form when `to` cannot be a recipient. */
   checkRecipient(to: string): void;
   /**

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { channels } from "../channels/index.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { findConfigFile, readConfig } from "./load.ts";
 import type { UserConfig } from "./schema/generated.ts";
@@ -71,10 +72,14 @@ test("an empty configuration is all defaults, beside its file", async () => {
       timeoutSeconds: 600,
       maxConcurrent: 4,
       maxAttempts: 3,
+      prices: {},
+      budget: undefined,
       heartbeat: { everyMs: 1_800_000, ack: "HEARTBEAT_OK" },
     },
     channels: {},
-    channelNames: ["whatsapp", "signal", "telegram", "discord", "slack", "mattermost", "imessage", "msteams"],
+    channelRules: new Map(),
+    channelNames: Object.keys(channels),
+    limits: { perSession: 20 },
     session: { maxTurns: 32, maxTokens: 25_000, idleAfterMs: 604_800_000 },
     store: {
       path: path.join(folder, ".webhooks"),

@@ -2,7 +2,7 @@ import path from "node:path";
 import { parseDuration } from "../shared/duration.ts";
 import type { Drivers } from "./plugins.ts";
 import type { ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
-import { DEFAULT_TOKEN, type HookToken, type MailSettings, type ResolvedConfig } from "./types.ts";
+import { type ChannelRules, DEFAULT_TOKEN, type HookToken, type MailSettings, type ResolvedConfig } from "./types.ts";
 
 /** Where a configuration comes from. */
 export interface Origin {
@@ -23,8 +23,9 @@ export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, dri
     gateway: { ...gateway, token: auth?.token?.trim(), publicUrl: gateway.publicUrl?.replace(/\/+$/, "") },
     hooks: resolveHooks(valid.hooks, { file, baseDir }),
     agents: resolveAgents(valid.agents),
-    channels: valid.channels,
+    ...splitChannels(valid.channels),
     channelNames: Object.keys(drivers.channels),
+    limits: valid.limits,
     session: { ...session, idleAfterMs: parseDuration(idleAfter) },
     store: {
       path: path.resolve(baseDir, valid.store.path),
@@ -51,6 +52,17 @@ function withPassword(url: string, password: string | undefined): string {
   const complete = new URL(url);
   complete.password = encodeURIComponent(password);
   return complete.href;
+}
+
+/** The drivers do not see what every block can say. */
+function splitChannels(blocks: ValidConfig["channels"]): Pick<ResolvedConfig, "channels" | "channelRules"> {
+  const channels: ResolvedConfig["channels"] = {};
+  const channelRules = new Map<string, ChannelRules>();
+  for (const [name, { allow, dryRun, ...options }] of Object.entries(blocks)) {
+    channels[name] = options;
+    channelRules.set(name, { allow: Array.isArray(allow) ? allow.map(String) : undefined, dryRun: dryRun === true });
+  }
+  return { channels, channelRules };
 }
 
 function resolveHooks(hooks: ValidConfig["hooks"], { file, baseDir }: Origin): ResolvedConfig["hooks"] {

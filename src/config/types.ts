@@ -75,6 +75,13 @@ interface PostgresSettings {
 }
 
 /** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
+export interface ChannelRules {
+  /** Recipients that a payload may choose, `*` for any characters. */
+  allow?: string[];
+  /** Deliveries are recorded instead of sent. */
+  dryRun: boolean;
+}
+
 export interface ResolvedConfig {
   /** Absolute path of the file it came from; undefined for a program's own object. */
   file: string | undefined;
@@ -118,10 +125,14 @@ export interface ResolvedConfig {
   };
   /** By name, those that are configured. */
   channels: ValidConfig["channels"];
+  /** What every block of a channel can say, by the channel's name. */
+  channelRules: ReadonlyMap<string, ChannelRules>;
   /** Every channel that could be configured. */
   channelNames: string[];
   /** What a turn is given of its session's earlier ones; `maxTokens` estimated as characters / 4. */
   session: { maxTurns: number; maxTokens: number; idleAfterMs: number };
+  /** `perSession`: replies of a session to the source of its events, in an hour. */
+  limits: { perSession: number };
   store: {
     path: string;
     /** Instead of the state folder. */

@@ -5,7 +5,7 @@ import type { Journal, RunLimits } from "../journal/journal.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ChannelName } from "../types.ts";
-import type { BudgetGuard } from "./budget.ts";
+import type { HoldGuard } from "./hold.ts";
 import type { DispatchJournal } from "./retry.ts";
 
 /** What a reload replaces is a function; it is called for each piece of work. */
@@ -18,13 +18,17 @@ export interface DispatcherOptions {
   settings(): ResolvedConfig["agents"];
   session(): ResolvedConfig["session"];
   limits(): RunLimits;
+  /** Of a session to its source in an hour. */
+  maxReplies(): number;
+  /** By channel. */
+  channelRules(): ResolvedConfig["channelRules"];
   telemetry: Telemetry;
 }
 
 export interface DispatchContext extends Omit<DispatcherOptions, "journal"> {
   /** Its calls wait while the journal is unavailable. */
   journal: DispatchJournal;
-  budget: BudgetGuard;
+  hold: HoldGuard;
   log: Log;
   /** Aborts when the shutdown timeout is over. */
   signal: AbortSignal;

@@ -56,6 +56,58 @@ describe("executeDelivery", () => {
     expect(channel.sent.map(({ text }) => text)).toEqual(["bbbbbbbbb"]);
   });
 
+  test("an attempt after an unknown result says that the message may be there already", async () => {
+    let calls = 0;
+    const channel = recorder(() => {
+      calls += 1;
+      if (calls === 2) throw new DriverError("cut off", { retryable: true, retryAfterMs: 1 });
+    });
+    service = await startDispatch({ agent, channel });
+    await service.accept({ ...toC1, message: "aaaaaaaaa bbbbbbbbb ccccccccc" });
+    await settled("sent");
+    expect(channel.sent.map(({ mayBeSent }) => mayBeSent)).toEqual([undefined, true, undefined]);
+  });
+
+  test("with update, a reply replaces the first message of the session's earlier one at the same place", async () => {
+    const ids = ["m1", "m2", "m3", "m4", "m5"];
+    const channel = { ...recorder(), canUpdate: true };
+    const send = channel.send.bind(channel);
+    channel.send = async (message, signal) => {
+      await send(message, signal);
+      return { messageId: ids[channel.sent.length - 1] };
+    };
+    service = await startDispatch({ agent, channel });
+    const inS = { ...toC1, toSource: true, update: true, sessionKey: "s" } as const;
+    await service.accept({ ...inS, message: "aaaaaaaaa bbbbbbbbb" });
+    await settled("sent");
+    await service.accept({ ...inS, message: "c" });
+    await service.accept({ ...inS, message: "d", to: "C2" });
+    await service.accept({ ...inS, message: "e", sessionKey: "t" });
+    await expect.poll(() => channel.sent.length).toBe(5);
+    const replaced = channel.sent.map(({ text, replaces }) => [text, replaces]);
+    expect(Object.fromEntries(replaced)).toMatchObject({ aaaaaaaaa: undefined, bbbbbbbbb: undefined, c: "m1" });
+    expect(Object.fromEntries(replaced)).toMatchObject({ d: undefined, e: undefined });
+  });
+
+  test("while a run for its source is in progress, the channel shows it, whatever becomes of the mark", async () => {
+    const calls: string[] = [];
+    const channel: ReturnType<typeof recorder> = {
+      ...recorder(),
+      async startWorking(to) {
+        calls.push(`start ${to}`);
+        if (to === "C2") throw new Error("no reaction");
+        return async () => void calls.push("stop");
+      },
+    };
+    service = await startDispatch({ agent, channel });
+    await service.accept({ ...toC1, toSource: true });
+    await expect.poll(() => calls).toEqual(["start C1", "stop"]);
+    await service.accept({ ...toC1, to: "C2", toSource: true });
+    await service.accept({ ...toC1, to: "C3" });
+    await expect.poll(async () => (await service.journal.listDeliveries({ limit: 9, state: "sent" })).length).toBe(3);
+    expect(calls).toEqual(["start C1", "stop", "start C2"]);
+  });
+
   test("a Retry-After is respected", async () => {
     const calls: number[] = [];
     const channel = recorder(() => {

@@ -20,7 +20,7 @@ export async function executeDelivery(delivery: ClaimedDelivery, context: Dispat
   try {
     assertAttemptsLeft(delivery.attempts, POLICY.maxAttempts);
     route = await resolveRoute(delivery, context.journal);
-    return await (route ? deliver(delivery, route, context) : skip(delivery, context));
+    return await (route ? deliver(delivery, route, context) : skip(delivery, context, noRoute(context)));
   } catch (error) {
     // After the restart it continues behind the last recorded part.
     context.signal.throwIfAborted();
@@ -32,15 +32,18 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   const { journal, telemetry } = context;
   const { id: deliveryId, runId, eventId, text, partsSent } = delivery;
   const driver = requireDriver(route, context);
+  if (context.channelRules().get(route.channel)?.dryRun) {
+    return skip(delivery, context, `dry run: would have been sent to ${route.to}`);
+  }
   const parts = context.split(text, { limit: driver.limit, measure: driver.measure?.bind(driver) });
   let messageId: string | undefined;
   for (const [index, part] of parts.entries()) {
     if (index < partsSent) continue;
-    messageId = await sendPart(
-      { to: route.to, text: part, idempotencyKey: `${deliveryId}:${index}` },
-      driver,
-      context.signal,
-    );
+    const message: OutgoingMessage = { to: route.to, text: part, idempotencyKey: `${deliveryId}:${index}` };
+    // A part is recorded once it is sent, so only the first that is not may have been.
+    if (index === partsSent && delivery.attempts > 1) message.mayBeSent = true;
+    if (index === 0 && driver.canUpdate) message.replaces = delivery.replaces;
+    messageId = await sendPart(message, driver, context.signal);
     const isLast = index === parts.length - 1;
     if (!isLast && !(await journal.progressDelivery(delivery, { partsSent: index + 1, route, messageId })))
       return false;
@@ -52,15 +55,17 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   return isRecorded;
 }
 
-async function skip(delivery: ClaimedDelivery, context: DispatchContext): Promise<boolean> {
+async function skip(delivery: ClaimedDelivery, context: DispatchContext, error: string): Promise<boolean> {
   const { id: deliveryId, runId, eventId } = delivery;
-  const error =
-    context.channels().size === 0
-      ? "no channel is configured: set channels"
-      : `no channel has been used yet, and no recipient on ${FALLBACK_CHANNEL} is known: set channel and to`;
   const isRecorded = await context.journal.finishDelivery(delivery, { state: "skipped", at: Date.now(), error });
   context.telemetry.step("info", "delivery skipped", { deliveryId, runId, eventId, error });
   return isRecorded;
+}
+
+function noRoute({ channels }: DispatchContext): string {
+  return channels().size === 0
+    ? "no channel is configured: set channels"
+    : `no channel has been used yet, and no recipient on ${FALLBACK_CHANNEL} is known: set channel and to`;
 }
 
 function requireDriver({ channel, to }: Route, context: DispatchContext): ChannelDriver {

@@ -4,7 +4,7 @@ import type { Claim, ClaimedDelivery, ClaimedRun, NewWork } from "../journal/jou
 import { createAlarm, settlesWithin } from "../shared/async.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { DispatchContext, DispatcherOptions } from "./context.ts";
-import { createBudgetGuard } from "./budget.ts";
+import { createHoldGuard } from "./hold.ts";
 import { executeDelivery } from "./delivery.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { executeRun } from "./run.ts";
@@ -43,8 +43,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { signal } = shutdown;
   const { log } = options.telemetry;
   const journal = createRetryingJournal(options.journal, { log, signal });
-  const budget = createBudgetGuard(options.journal, options.settings);
-  const context: DispatchContext = { ...options, journal, budget, log, signal };
+  const hold = createHoldGuard(options.journal, options.settings, () => options.maxReplies());
+  const context: DispatchContext = { ...options, journal, hold, log, signal };
   const dueAlarm = createAlarm(claimWork);
   const lookAhead = createAlarm(() => void setDueAlarm().catch(report));
   let unwatch = (): void => undefined;
@@ -118,7 +118,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     try {
       const recovered = await options.journal.renewNode(NODE_LEASE_MS);
       if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
-      await budget.recheck();
+      await hold.recheck();
     } catch (error) {
       log.warn("lease not renewed, will try again", { error: messageOf(error) });
     }

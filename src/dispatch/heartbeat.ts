@@ -126,7 +126,7 @@ async function runHeartbeat(context: DispatchContext): Promise<HeartbeatResult> 
   if (!lease) return "leased";
   const pending = await journal.pendingSystemEvents(MAX_EVENTS);
   if (pending.length === 0) return "done";
-  if (!(await context.budget.allowsHeartbeat())) {
+  if (!(await context.hold.allowsHeartbeat())) {
     telemetry.log.warn("heartbeat skipped: the budget is spent", { events: pending.length });
     return "done";
   }

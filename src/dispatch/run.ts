@@ -2,6 +2,7 @@ import type { HistoryEntry } from "../agents/driver.ts";
 import { runAgentAction, toErrorSummary } from "../actions/agent.ts";
 import { toPrompt } from "../boundary/boundary.ts";
 import type { ResolvedConfig } from "../config/types.ts";
+import { messageOf } from "../errors.ts";
 import type { ClaimedRun, Entry, Journal, Run } from "../journal/journal.ts";
 import { takeWithin } from "../shared/text.ts";
 import type { DispatchContext } from "./context.ts";
@@ -24,7 +25,7 @@ export async function executeRun(
   const { action, joined } = claimed;
   const run = { ...claimed, action: { ...action, message: joinMessages(action.message, joined) } };
   try {
-    const reason = await context.budget.findHold(claimed);
+    const reason = await context.hold.findHold(claimed);
     if (reason !== undefined) return await hold(claimed, reason, context);
     assertAttemptsLeft(run.attempts, context.settings().maxAttempts);
     return await complete(run, context, freeSlot);
@@ -45,12 +46,34 @@ async function complete(run: ClaimedRun, context: DispatchContext, freeSlot: () 
   const { journal, signal, telemetry } = context;
   const { id: runId, eventId, hook, attempts } = run;
   const history = await readHistory({ journal, budget: context.session() }, run.sessionKey, Date.now());
-  const outcome = await runAgentAction(run, { agent: context.agent(), settings: context.settings(), history, signal });
+  const turn = { agent: context.agent(), settings: context.settings(), history, signal };
+  const outcome = await showWorking(run, context, () => runAgentAction(run, turn));
   const recording = journal.completeRun(run, outcome);
   freeSlot();
   const isRecorded = await recording;
   if (isRecorded) telemetry.step("info", "run done", { runId, eventId, hook, attempts });
   return isRecorded;
+}
+
+const MARK_TIMEOUT_MS = 10_000;
+
+/** Shows at the place of the event that the run is in progress, where its channel can. A failure changes nothing. */
+async function showWorking<Result>(
+  { action: { deliver, toSource, channel, to }, id: runId }: ClaimedRun,
+  { channels, channelRules, log }: DispatchContext,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const driver = channels().get(channel);
+  if (!deliver || !toSource || to === undefined || !driver?.startWorking || channelRules().get(channel)?.dryRun) {
+    return work();
+  }
+  const ignore = (error: unknown): void => log.info("no mark of work", { runId, channel, error: messageOf(error) });
+  const started = driver.startWorking(to, AbortSignal.timeout(MARK_TIMEOUT_MS)).catch(ignore);
+  try {
+    return await work();
+  } finally {
+    void started.then((stop) => stop?.()).catch(ignore);
+  }
 }
 
 /** The attempt is not counted, and the run starts again after the restart. */

@@ -39,6 +39,8 @@ export interface Retention {
   keepFrom: number;
   /** While the journal is larger than this, the oldest may be deleted at any age. */
   maxBytes?: number;
+  /** Ids of messages that were sent before this time may be forgotten. */
+  keepMessagesFrom?: number;
   /** While there are more idempotency keys than this, the oldest may be deleted before they expire. */
   maxKeys?: number;
 }
@@ -106,10 +108,12 @@ export interface Journal {
   /** `sent` makes its route the one used last. */
   finishDelivery(claim: Claim, end: DeliveryEnd): Promise<boolean>;
   /**
-   * Whether a delivery sent the message with this id since a time, at most an hour ago. Undefined if no such id is known,
-   * but a delivery is being sent.
+   * Whether a delivery sent the message with this id since a time. Undefined if no such id is known, but a delivery is
+   * being sent.
    */
   wasSent(messageId: string, since: number): Promise<boolean | undefined>;
+  /** How many deliveries of a conversation were created since a time. */
+  countReplies(conversation: string, since: number): Promise<number>;
   /** The route used last, on any channel or on this one. */
   lastRoute(channel?: ChannelName): Promise<Route | undefined>;
   /** The earliest time at which a claim may find something. Undefined if nothing is waiting for a time. */

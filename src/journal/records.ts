@@ -200,6 +200,10 @@ export interface NewDelivery {
   channel: ChannelName;
   to?: string;
   text: string;
+  /** The session whose reply it is, if it goes to the place of the event. Its route is not the one used last. */
+  conversation?: string;
+  /** It replaces the conversation's earlier message there. */
+  update?: boolean;
 }
 
 export interface Delivery extends NewDelivery {
@@ -215,7 +219,10 @@ export interface Delivery extends NewDelivery {
   error?: string;
 }
 
-export interface ClaimedDelivery extends Delivery, Claim {}
+export interface ClaimedDelivery extends Delivery, Claim {
+  /** With `update`: the message that it replaces, as the channel named it. */
+  replaces?: string;
+}
 
 export interface Route {
   channel: ChannelName;
@@ -225,7 +232,7 @@ export interface Route {
 export interface DeliveryProgress {
   partsSent: number;
   route?: Route;
-  /** Of the last part that was sent, as the channel gave it. */
+  /** Of the last part that was sent, as the channel gave it. The first of a delivery is the one that `update` replaces. */
   messageId?: string;
 }
 

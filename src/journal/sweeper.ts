@@ -10,7 +10,7 @@ const SWEEP_EVERY_MS = 300_000;
 export interface SweeperOptions {
   journal: Pick<Journal, "lease" | "sweep">;
   /** Read at every sweep: a reload may have changed it. */
-  retention(): { maxAgeMs: number; maxBytes: number | undefined; maxKeys: number };
+  retention(): { maxAgeMs: number; dedupeWindowMs: number; maxBytes: number | undefined; maxKeys: number };
   log: Log;
 }
 
@@ -50,8 +50,8 @@ export function createSweeper({ journal, retention, log }: SweeperOptions): Swee
     // Another node may be sweeping.
     if (!(await journal.lease("sweep"))) return;
     const now = Date.now();
-    const { maxAgeMs, ...limits } = retention();
-    const rules = { now, keepFrom: now - maxAgeMs, ...limits };
+    const { maxAgeMs, dedupeWindowMs, ...limits } = retention();
+    const rules = { now, keepFrom: now - maxAgeMs, keepMessagesFrom: now - dedupeWindowMs, ...limits };
     while (!stop.signal.aborted && (await journal.sweep(rules))) await nextTurn();
   }
 }

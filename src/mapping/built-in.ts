@@ -23,6 +23,7 @@ export function resolveBuiltIn(
     ...terms,
     allowsUnsafe: false,
     trustedName: hook,
+    isOwnRecipient: () => false,
     isRequestedKey: () => true,
   });
   return { action, idempotencyKey, warnings: findUnknownFields(hook, payload) };

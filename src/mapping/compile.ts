@@ -39,6 +39,8 @@ export interface CompiledMapping {
   filter: Filter;
   forEach?: ForEach;
   templates: { [Field in TemplateField]?: Template };
+  /** Of `source`: what its channel `source` stands for. */
+  place?: { channel: Template; to: Template };
   coalesce?: Coalesce;
   bundle?: TransformBundle;
 }
@@ -78,6 +80,7 @@ export function compileMapping(
     filter: compileFilter(source.mapping, report),
     forEach: compileForEach(source.mapping, report),
     templates: compileTemplates(source.mapping, report),
+    place: compilePlace(source.mapping, report),
     coalesce: compileCoalesce(source.mapping, report),
     bundle,
   };
@@ -110,6 +113,12 @@ function compileTemplates(mapping: MappingInput, report: Report): CompiledMappin
     if (source !== undefined) templates[field] = compileField(field, source, report);
   }
   return templates;
+}
+
+function compilePlace({ source }: MappingInput, report: Report): CompiledMapping["place"] {
+  const channel = source && compileField("source.channel", source.channel, report);
+  const to = source && compileField("source.to", source.to, report);
+  return channel && to && { channel, to };
 }
 
 function compileCoalesce({ coalesce }: MappingInput, report: Report): Coalesce | undefined {

@@ -13,6 +13,8 @@ export interface Draft extends Settings {
   /** Any text, because a template can render anything. */
   channel?: string;
   mode?: WakeMode;
+  /** The channel was `source`, and stands for this place now. */
+  toSource?: true;
 }
 
 type Settings = { [Field in Exclude<keyof Fields, "channel">]?: NonNullable<Fields[Field]> };

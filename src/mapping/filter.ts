@@ -71,7 +71,7 @@ type IgnoreInput = NonNullable<MappingInput["ignore"]>[number];
 const MAX_SHOWN = 60;
 
 /** Tests a text against patterns in which `*` stands for any characters, without regard to case, in linear time. */
-function compileGlobs(globs: readonly string[]): (text: string) => boolean {
+export function compileGlobs(globs: readonly string[]): (text: string) => boolean {
   const patterns = globs.map((glob) => glob.toLowerCase().split("*"));
   return (text) => {
     const lower = text.toLowerCase();

@@ -2,8 +2,9 @@ import type { ChannelDriver } from "../channels/driver.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError, messageOf } from "../errors.ts";
 import { createId } from "../shared/id.ts";
-import { type AgentAction, type HookAction, MAIN_SESSION } from "../types.ts";
+import { type AgentAction, type HookAction, MAIN_SESSION, SOURCE_CHANNEL } from "../types.ts";
 import { type FilledDraft, textOf } from "./draft.ts";
+import { compileGlobs } from "./filter.ts";
 
 /** What the operator allows and sets for an action. */
 export interface Terms {
@@ -17,6 +18,10 @@ export interface Terms {
   agent?: AgentAction["agent"];
   /** The name that the operator wrote: a static one, or the path of the hook. */
   trustedName?: string;
+  /** A later reply replaces the earlier one, with the channel `source`. */
+  update?: boolean;
+  /** Whether the operator wrote the recipient, or a verified event is its place. Any other one must be allowed. */
+  isOwnRecipient(draft: FilledDraft): boolean;
   /** Whether the request chose the session key, in its payload, through a template or through a transform. */
   isRequestedKey(key: string): boolean;
   /** An action without a session key gets its own session, rather than the default one. */
@@ -55,14 +60,15 @@ export function resolveTurnSettings(
 
 function toAgentFields(
   draft: FilledDraft,
-  { config, channels, isRequestedKey, ownSession, trustedName, agent }: Terms,
+  { config, channels, isOwnRecipient, isRequestedKey, ownSession, trustedName, agent, update }: Terms,
 ): Omit<AgentAction, "allowUnsafeExternalContent"> {
-  const { name, sessionKey, mode: wakeMode, deliver, timeoutSeconds } = draft;
+  const { name, sessionKey, mode: wakeMode, deliver, timeoutSeconds, toSource } = draft;
   const model = requireAllowedModel(requireShort("model", draft.model), config.agents);
   const thinking = requireShort("thinking", draft.thinking);
   const channel = requireChannel(draft.channel, config);
   const to = requireShort("to", draft.to);
   if (deliver) requireDeliverable(channel, to, channels);
+  if (deliver && to !== undefined && !isOwnRecipient(draft)) requireAllowedRecipient(channel, to, { config, channels });
   return {
     kind: "agent",
     message: requireText(draft),
@@ -77,6 +83,8 @@ function toAgentFields(
     deliver,
     channel,
     to,
+    toSource,
+    update: (toSource && update) || undefined,
     ...resolveTurnSettings({ model, thinking, timeoutSeconds }, config.agents),
   };
 }
@@ -91,7 +99,7 @@ function requireText(draft: FilledDraft): string {
 }
 
 function requireChannel(name: string, { channelNames }: ResolvedConfig): AgentAction["channel"] {
-  if (name === "last" || channelNames.includes(name)) return name;
+  if (name === "last" || name === SOURCE_CHANNEL || channelNames.includes(name)) return name;
   throw new HookError("invalid_payload", { message: `channel must be one of last, ${channelNames.join(", ")}.` });
 }
 
@@ -109,6 +117,17 @@ function requireDeliverable(channel: string, to: string | undefined, channels: T
       cause: error,
     });
   }
+}
+
+/** A channel that writes into other services takes a recipient of the payload's choice only if its block allows it. */
+function requireAllowedRecipient(
+  channel: string,
+  to: string,
+  { config, channels }: Pick<Terms, "config" | "channels">,
+): void {
+  const allowed = config.channelRules.get(channel)?.allow;
+  if (allowed ? compileGlobs(allowed)(to) : !channels?.get(channel)?.needsAllow) return;
+  throw new HookError("invalid_payload", { message: `to is not among the recipients of channels.${channel}.allow.` });
 }
 
 const MAX_LENGTHS = { to: 512, model: 256, thinking: 64 } as const;

@@ -1,7 +1,15 @@
 import { HookError } from "../errors.ts";
 import { isObject, type Path, readPath, replaceAt } from "../shared/json.ts";
 import type { TransformCall } from "../transforms/runner.ts";
-import { type HookAction, type HookRequest, isBuiltInHook, type LogLine, type Resolution } from "../types.ts";
+import {
+  type HookAction,
+  type HookRequest,
+  isBuiltInHook,
+  type LogLine,
+  type Resolution,
+  SOURCE_CHANNEL,
+  toChannelName,
+} from "../types.ts";
 import { requireValid, resolveBuiltIn } from "./built-in.ts";
 import type { CompiledMapping, ForEach } from "./compile.ts";
 import { fillDraft, type FilledDraft, renderDraft, toBase } from "./draft.ts";
@@ -23,7 +31,7 @@ import { type RunTransform, shareTimeLimit, transformDraft } from "./transform.t
 export interface ResolveOptions extends Pick<Terms, "config" | "channels"> {
   mappings: MappingIndex;
   run: RunTransform;
-  /** Whether the channel message with this id was sent by a delivery within the last hour. Absent: none was. */
+  /** Whether the channel message with this id was sent by a delivery within hooks.dedupeWindow. Absent: none was. */
   isEcho?(messageId: string): Promise<boolean>;
 }
 
@@ -159,7 +167,10 @@ async function resolveItem(item: Item, job: Job): Promise<ResolvedItem> {
     ? await transformDraft(base, { run, bundle, input: toTransformCall(base, item, request), channelNames, log })
     : undefined;
   const terms = { ...toTerms(base, job), ownSession: keys.session?.incomplete };
-  const filled = drafts?.map((draft) => fillDraft(draft, request.hook)) ?? [base];
+  const place = renderPlace(mapping, context, budget);
+  const filled = (drafts?.map((draft) => fillDraft(draft, request.hook)) ?? [base]).map((draft) =>
+    toPlace(draft, place),
+  );
   const actions = filled.map((draft) => toAction(draft, terms));
   const reason = actions.length > 0 ? undefined : "the transform gave no action";
   const turns = filled.filter(({ kind }) => kind === "agent");
@@ -168,7 +179,28 @@ async function resolveItem(item: Item, job: Job): Promise<ResolvedItem> {
     coalesce: turns.length > 0 ? keys.coalesce : undefined,
     dedupe: request.idempotencyKey === undefined && actions.length > 0 ? keys.dedupe : undefined,
   });
+  if (!place && turns.some(({ channel, deliver }) => channel === SOURCE_CHANNEL && !deliver)) warnings.push(NO_PLACE);
   return { event, actions: coalesceActions(actions, mapping, keys.coalesce), reason, warnings, dedupe: keys.dedupe };
+}
+
+const NO_PLACE = "The event names no place for a reply: it will not be delivered.";
+
+/** Where the event is, if it says so. */
+function renderPlace({ place }: CompiledMapping, context: object, budget: Budget): Place | undefined {
+  const to = place?.to.renderKey(context, budget);
+  const channel = place?.channel.render(context, budget).trim();
+  return to && channel && !to.incomplete ? { channel: toChannelName(channel), to: to.text.trim() } : undefined;
+}
+
+interface Place {
+  channel: string;
+  to: string;
+}
+
+/** Replaces the channel `source` by the place. Without one, nothing is delivered. */
+function toPlace(draft: FilledDraft, place: Place | undefined): FilledDraft {
+  if (draft.channel !== SOURCE_CHANNEL || draft.kind === "wake") return draft;
+  return place ? { ...draft, ...place, toSource: true } : { ...draft, deliver: false };
 }
 
 /**
@@ -209,8 +241,8 @@ function toTransformCall(base: FilledDraft, { payload, each }: Item, request: Ho
 }
 
 /** A name or key from a template with placeholders is the request's choice, also if a transform keeps it. */
-function toTerms({ name, sessionKey }: FilledDraft, { mapping, request, config, channels }: Job): Terms {
-  const { allowUnsafeExternalContent, instructions, agent, transform } = mapping.source.mapping;
+function toTerms({ name, sessionKey, to }: FilledDraft, { mapping, request, config, channels }: Job): Terms {
+  const { allowUnsafeExternalContent, instructions, agent, transform, update } = mapping.source.mapping;
   const { templates, match } = mapping;
   // A blank name becomes the path of the request, which only `match.path` fixes.
   const isOwnName = templates.name?.isStatic && name !== request.hook;
@@ -221,6 +253,9 @@ function toTerms({ name, sessionKey }: FilledDraft, { mapping, request, config, 
     instructions,
     agent,
     trustedName: isOwnName ? name : match.path,
+    update,
+    isOwnRecipient: (draft) =>
+      draft.toSource ? request.credential.startsWith("auth:") : draft.to === to && templates.to?.isStatic !== false,
     isRequestedKey: (key) =>
       key === sessionKey ? templates.sessionKey?.isStatic === false : transform?.sessionKeys !== "trusted",
   };

@@ -1,4 +1,4 @@
-import type { BudgetStatus } from "../dispatch/budget.ts";
+import type { BudgetStatus } from "../dispatch/hold.ts";
 import { toPrompt } from "../boundary/boundary.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import { type ConfigProblem, toSentence } from "../errors.ts";

@@ -18,6 +18,8 @@ export interface DispatchSetup {
   channel?: ChannelDriver;
   settings?: Partial<ResolvedConfig["agents"]>;
   limits?: RunLimits;
+  maxReplies?: number;
+  channelRules?: ResolvedConfig["channelRules"];
   /** The state folder of an earlier service. */
   folder?: string;
 }
@@ -63,6 +65,8 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
     settings: () => ({ ...SETTINGS, ...setup.settings }),
     session: () => ({ maxTurns: 32, maxTokens: 25_000, idleAfterMs: 3_600_000 }),
     limits: () => setup.limits ?? new Map(),
+    maxReplies: () => setup.maxReplies ?? 20,
+    channelRules: () => setup.channelRules ?? new Map(),
     telemetry: silentTelemetry,
   });
   dispatcher.start();

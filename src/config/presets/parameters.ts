@@ -14,6 +14,7 @@ export const SETTINGS = [
   "deliver",
   "channel",
   "to",
+  "update",
   "model",
   "thinking",
   "wakeMode",

@@ -1,11 +1,12 @@
-import { BUILT_IN_HOOKS, MAIN_SESSION, toChannelName } from "../../types.ts";
+import { BUILT_IN_HOOKS, MAIN_SESSION, SOURCE_CHANNEL, toChannelName } from "../../types.ts";
 import { didYouMean } from "../schema/problems.ts";
 import { trimSlashes } from "../resolve.ts";
 import { error, type Finding, warning } from "./finding.ts";
 import type { MappingSource, ResolvedConfig } from "../types.ts";
 
 /** Every mapping can be reached, can make an action, and has a unique id. */
-export function checkMappings({ hooks }: ResolvedConfig): Finding[] {
+export function checkMappings(config: ResolvedConfig): Finding[] {
+  const { hooks } = config;
   return hooks.mappings.flatMap((source, index) =>
     [
       ...checkId(source, hooks.mappings.slice(0, index)),
@@ -13,6 +14,7 @@ export function checkMappings({ hooks }: ResolvedConfig): Finding[] {
       ...checkTemplates(source),
       ...checkRunSettings(source),
       ...checkAgentSettings(source),
+      ...checkSource(source, config),
     ].map((finding) => ({ ...finding, file: source.file })),
   );
 }
@@ -57,6 +59,23 @@ function checkRunSettings({ mapping, key }: MappingSource): Finding[] {
   return (["concurrency", "rateLimit", "coalesce", "agent"] as const)
     .filter((setting) => mapping[setting] !== undefined)
     .map((setting) => warning(`${key}.${setting}`, "has no effect on a wake: it is for agent runs"));
+}
+
+/** The channel of `source` only has to be configured if replies go there. */
+function checkSource({ mapping, key }: MappingSource, { channels, channelNames }: ResolvedConfig): Finding[] {
+  if (staticText(mapping.channel) !== SOURCE_CHANNEL) {
+    return mapping.update && !mapping.transform
+      ? [warning(`${key}.update`, 'has no effect: it is for the channel "source"')]
+      : [];
+  }
+  const at = `${key}.channel`;
+  if (!mapping.source) return [error(at, 'is "source", but no source is set: add source: { channel, to }')];
+  const written = staticText(mapping.source.channel);
+  const name = written && toChannelName(written);
+  if (name === undefined || Object.hasOwn(channels, name)) return [];
+  return channelNames.includes(name)
+    ? [error(at, `is the channel "${name}", which is not configured: add a channels.${name} block`)]
+    : [error(`${key}.source.channel`, `there is no channel "${name}"${didYouMean(name, channelNames)}`)];
 }
 
 function checkAgentSettings({ mapping, key }: MappingSource): Finding[] {
@@ -128,7 +147,7 @@ export function checkChannelNames({ hooks, channels, channelNames }: ResolvedCon
   const checkChannel = (key: string, template: string | undefined): Finding[] => {
     const written = staticText(template);
     const name = written && toChannelName(written);
-    if (name === undefined || name === "last" || Object.hasOwn(channels, name)) return [];
+    if (name === undefined || name === "last" || name === SOURCE_CHANNEL || Object.hasOwn(channels, name)) return [];
     const message = channelNames.includes(name)
       ? `the channel "${name}" is not configured: add a channels.${name} block`
       : `there is no channel "${name}"${didYouMean(name, ["last", ...channelNames])}`;

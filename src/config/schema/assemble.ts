@@ -56,7 +56,10 @@ function toChoice(part: string, description: string, definitions: Definitions, k
 }
 
 function toBlocks(definitions: Definitions): object {
-  const blocks = Object.entries(definitions).map(([name, { schema }]) => [name, withId(schema, `channels/${name}`)]);
+  const blocks = Object.entries(definitions).map(([name, { schema }]) => [
+    name,
+    { ...withId(schema, `channels/${name}`), properties: { ...toObject(schema["properties"]), ...CHANNEL_RULES } },
+  ]);
   return {
     type: "object",
     additionalProperties: false,
@@ -64,6 +67,19 @@ function toBlocks(definitions: Definitions): object {
     properties: Object.fromEntries(blocks),
   };
 }
+
+const CHANNEL_RULES = {
+  allow: {
+    type: "array",
+    items: { type: "string", minLength: 1 },
+    description: "Recipients that a payload may choose; * stands for any characters.",
+  },
+  dryRun: {
+    type: "boolean",
+    default: false,
+    description: "Record deliveries as skipped, with what would have been sent, instead of sending them.",
+  },
+};
 
 /** With an `$id`, a `$ref` within a driver's schema means the driver's own definitions. */
 function withId(schema: OptionsSchema, place: string): OptionsSchema {

@@ -491,6 +491,15 @@ export interface UserConfig {
     idleAfter?: string;
   };
   /**
+   * What protects from loops.
+   */
+  limits?: {
+    /**
+     * Replies to the source of its events that one session may send in an hour. Further runs of it are held.
+     */
+    perSession?: number;
+  };
+  /**
    * Where state is kept.
    */
   store?: {
@@ -665,13 +674,30 @@ export interface MappingInput {
    */
   deliver?: boolean;
   /**
-   * Template. last, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, or that of a plugin. Default: last.
+   * Template. last, source, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, or that of a plugin. Default: last.
    */
   channel?: string;
   /**
    * Template. Recipient on the channel. Default: the last one.
    */
   to?: string;
+  /**
+   * The place that the event is about, for the channel source. If the payload lacks a value of it, the reply is not delivered.
+   */
+  source?: {
+    /**
+     * Template. The channel's name.
+     */
+    channel: string;
+    /**
+     * Template. The recipient, as {{repository.full_name}}#{{issue.number}}.
+     */
+    to: string;
+  };
+  /**
+   * With the channel source: a later reply of the session to the same place replaces the earlier one, where the channel can edit its messages.
+   */
+  update?: boolean;
   /**
    * Template. provider/model or an alias.
    */
@@ -701,7 +727,7 @@ export interface MappingInput {
    */
   forEachNarrows?: boolean;
   /**
-   * Template of the id of the channel message that the event is about, as the channel gives it: of Slack C0123:1767603600.000100, of Telegram -100123:45, of others the message's own. If a delivery sent that message within the last hour, the event is skipped.
+   * Template of the id of the channel message that the event is about, as the channel gives it: of Slack C0123:1767603600.000100, of Telegram -100123:45, of others the message's own. If a delivery sent that message within hooks.dedupeWindow, the event is skipped.
    */
   echo?: string;
   /**
@@ -1146,6 +1172,14 @@ export interface ChannelsWhatsapp {
    * For tests and proxies. Default: https://graph.facebook.com.
    */
   baseUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 /**
  * The daemon of signal-cli, started with `signal-cli daemon --http`.
@@ -1159,6 +1193,14 @@ export interface ChannelsSignal {
    * Where the daemon listens. It asks for no credential, so nobody else should reach it. Default: http://127.0.0.1:8080.
    */
   baseUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 export interface ChannelsTelegram {
   /**
@@ -1169,6 +1211,14 @@ export interface ChannelsTelegram {
    * For tests and a Bot API server of your own. Default: https://api.telegram.org.
    */
   baseUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 export interface ChannelsDiscord {
   /**
@@ -1179,6 +1229,14 @@ export interface ChannelsDiscord {
    * For tests and proxies, without the version. Default: https://discord.com/api.
    */
   baseUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 export interface ChannelsSlack {
   /**
@@ -1189,6 +1247,14 @@ export interface ChannelsSlack {
    * For tests and proxies. Default: https://slack.com/api/.
    */
   baseUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 export interface ChannelsMattermost {
   /**
@@ -1199,6 +1265,14 @@ export interface ChannelsMattermost {
    * The server as people open it: https://chat.example.com.
    */
   baseUrl: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 /**
  * Messages on a Mac, through https://github.com/openclaw/imsg.
@@ -1210,6 +1284,14 @@ export interface ChannelsImessage {
    * @minItems 1
    */
   command?: [string, ...string[]];
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 /**
  * Microsoft Teams, through the Bot Framework's connector.
@@ -1235,6 +1317,14 @@ export interface ChannelsMsteams {
    * For tests and other clouds. Default: the sign-in of the tenant at https://login.microsoftonline.com.
    */
   tokenUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
 }
 
 /**
@@ -1497,6 +1587,15 @@ export interface ValidConfig {
      * A session that nothing was said in for so long starts fresh.
      */
     idleAfter: string;
+  };
+  /**
+   * What protects from loops.
+   */
+  limits: {
+    /**
+     * Replies to the source of its events that one session may send in an hour. Further runs of it are held.
+     */
+    perSession: number;
   };
   /**
    * Where state is kept.

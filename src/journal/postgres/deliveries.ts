@@ -25,22 +25,31 @@ export function addDeliveries(batch: Batch, added: { delivery: NewDelivery; at: 
     const recipient = recipientLock(delivery);
     const isFirst = !recipients.has(recipient);
     recipients.add(recipient);
-    const { id, runId, eventId, channel, to } = delivery;
+    const { id, runId, eventId, channel, to, conversation, update } = delivery;
     const ids = { ord, id, run_id: runId, event_id: eventId, is_first: isFirst };
-    return { ...ids, channel, recipient: to, created_at: at, due_at: at + ahead, text: delivery.text };
+    return {
+      ...ids,
+      channel,
+      recipient: to,
+      created_at: at,
+      due_at: at + ahead,
+      text: delivery.text,
+      conversation,
+      edits: Number(update ?? false),
+    };
   });
   batch.add(
     "new_deliveries",
     rows,
     `INSERT INTO hookline.deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at,
-       parts_sent, text)
+       parts_sent, text, conversation, edits)
      SELECT id, run_id, event_id, channel, recipient,
        CASE WHEN is_first AND NOT EXISTS (SELECT 1 FROM hookline.deliveries AS other
          WHERE other.channel = row.channel AND other.recipient IS NOT DISTINCT FROM row.recipient
            AND other.finished_at IS NULL) THEN 'pending' ELSE 'queued' END,
-       0, created_at, due_at, 0, text
+       0, created_at, due_at, 0, text, conversation, edits
      FROM json_to_recordset($rows) AS row (ord integer, id uuid, run_id uuid, event_id uuid, is_first boolean,
-       channel text, recipient text, created_at bigint, due_at bigint, text text)
+       channel text, recipient text, created_at bigint, due_at bigint, text text, conversation text, edits integer)
      ORDER BY ord`,
   );
 }
@@ -58,7 +67,31 @@ export async function claimDeliveries(
     transaction,
     sorted.map((row) => reportOf(row, "sending")),
   );
-  return sorted.map((row) => ({ ...toDeliveryHere(row, ahead), token }));
+  return Promise.all(
+    sorted.map(async (row) => {
+      const replaces = row.edits === 1 ? await findReplaced(transaction, row) : undefined;
+      return { ...toDeliveryHere(row, ahead), token, replaces };
+    }),
+  );
+}
+
+/** What the conversation sent to the same recipient last. */
+async function findReplaced({ get }: Sql, { conversation = null, channel = null, recipient = null }: Row) {
+  const row = await get(
+    `SELECT message_id FROM hookline.deliveries WHERE conversation = $1 AND channel = $2
+       AND recipient IS NOT DISTINCT FROM $3 AND message_id IS NOT NULL AND state = 'sent'
+     ORDER BY created_at DESC, seq DESC LIMIT 1`,
+    [text(conversation), text(channel), optional(text, recipient)],
+  );
+  return row && text(row.message_id);
+}
+
+export async function countReplies({ get }: Sql, conversation: string, since: number): Promise<number> {
+  const row = await get(
+    "SELECT count(*)::integer AS replies FROM hookline.deliveries WHERE conversation = $1 AND created_at >= $2",
+    [storable(conversation), since],
+  );
+  return integer(row?.replies ?? 0);
 }
 
 const CLAIM_DELIVERIES = `
@@ -71,14 +104,15 @@ export async function progressDelivery(
   { id, token }: Claim,
   { partsSent, route, messageId }: DeliveryProgress,
 ): Promise<boolean> {
-  const values = [id, token, partsSent, route && JSON.stringify(route)];
+  const values = [id, token, partsSent, route && JSON.stringify(route), messageId && storable(messageId)];
   const isClaimed = (await transaction.run(PROGRESS_DELIVERY, values)) > 0;
   if (isClaimed) await rememberMessage(transaction, messageId, Date.now());
   return isClaimed;
 }
 
 const PROGRESS_DELIVERY = `
-  UPDATE hookline.deliveries SET parts_sent = $3, route = coalesce($4, route)
+  UPDATE hookline.deliveries SET parts_sent = $3, route = coalesce($4, route),
+    message_id = CASE WHEN conversation IS NOT NULL THEN coalesce(message_id, $5) END
   WHERE id = $1 AND claims = $2 AND state = 'sending'`;
 
 /** It stays the first to its recipient. */
@@ -103,7 +137,13 @@ const RETRY_DELIVERY = `
   WHERE id = $1 AND claims = $2 AND state = 'sending' RETURNING id, run_id, event_id`;
 
 export async function finishDelivery(transaction: Transaction, claim: Claim, end: DeliveryEnd): Promise<boolean> {
-  const { state, at, route, error, partsSent } = { route: undefined, error: undefined, partsSent: undefined, ...end };
+  const { state, at, route, error, partsSent, messageId } = {
+    route: undefined,
+    error: undefined,
+    partsSent: undefined,
+    messageId: undefined,
+    ...end,
+  };
   const own = await transaction.get("SELECT channel, recipient FROM hookline.deliveries WHERE id = $1", [claim.id]);
   if (!own) return false;
   await lock(transaction, [lockOf(own)]);
@@ -115,11 +155,12 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
     route && JSON.stringify(route),
     error && storable(error),
     partsSent,
+    messageId && storable(messageId),
   ];
   const row = await transaction.get(FINISH_DELIVERY, values);
   if (!row) return transaction.isRepeated && hasState(transaction, claim, state);
   if (end.state === "sent") {
-    await rememberRoute(transaction, end.route);
+    if (row.conversation === null) await rememberRoute(transaction, end.route);
     await rememberMessage(transaction, end.messageId, at);
   }
   const promoted = await transaction.run(PROMOTE_NEXT, [text(row.channel), optional(text, row.recipient)]);
@@ -135,8 +176,10 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
 
 const FINISH_DELIVERY = `
   UPDATE hookline.deliveries SET state = $3, finished_at = $4, route = coalesce($5, route), error = $6,
-    parts_sent = coalesce($7, parts_sent)
-  WHERE id = $1 AND claims = $2 AND state = 'sending' RETURNING id, event_id, run_id, channel, recipient`;
+    parts_sent = coalesce($7, parts_sent),
+    message_id = CASE WHEN conversation IS NOT NULL THEN coalesce(message_id, $8) END
+  WHERE id = $1 AND claims = $2 AND state = 'sending'
+  RETURNING id, event_id, run_id, channel, recipient, conversation`;
 
 const PROMOTE_NEXT = `
   UPDATE hookline.deliveries SET state = 'pending' WHERE seq = (

@@ -9,7 +9,15 @@ import { type Changes, createChanges, recordChanges } from "./changes.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { createDatabase, type PostgresDatabase, type Sql } from "./database.ts";
 import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
-import { claimDeliveries, finishDelivery, lastRoute, progressDelivery, retryDelivery, wasSent } from "./deliveries.ts";
+import {
+  claimDeliveries,
+  countReplies,
+  finishDelivery,
+  lastRoute,
+  progressDelivery,
+  retryDelivery,
+  wasSent,
+} from "./deliveries.ts";
 import { listPendingSystemEvents, listTurns } from "./entries.ts";
 import { createGroup } from "./group.ts";
 import { acquireLease, endNode, releaseLease, renewNode } from "./leases.ts";
@@ -140,6 +148,7 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
     retryDelivery: write(retryDelivery),
     finishDelivery: write(finishDelivery),
     wasSent: read(wasSent),
+    countReplies: read(countReplies),
     lastRoute: read(lastRoute),
     nextDueAt: read((sql, limits) => nextDueAt(sql, node.ahead, limits)),
 

@@ -7,19 +7,18 @@ import { type Transaction, toJson } from "./transaction.ts";
 
 /** Most rows of a kind that one commit deletes: it holds locks on sessions. */
 const BATCH = 500;
-const HOUR_MS = 3_600_000;
 
 /**
  * An event disappears from every list with its state, and everything that belongs to it is deleted. The bytes of the
  * request stay on disk until the partition of their month holds nothing else, and is dropped.
  */
 export async function sweep(transaction: Transaction, retention: Retention): Promise<boolean> {
-  const { now, keepFrom } = retention;
+  const { keepFrom, keepMessagesFrom = keepFrom } = retention;
   const deleted =
     (await sweepKeys(transaction, retention)) +
     (await sweepEvents(transaction, keepFrom)) +
     (await sweepLoose(transaction, keepFrom)) +
-    (await sweepSentMessages(transaction, now)) +
+    (await sweepSentMessages(transaction, keepMessagesFrom)) +
     (await sweepSpend(transaction, keepFrom, BATCH));
   if (deleted > 0) return true;
   await addPartitions(transaction, Date.now());
@@ -103,11 +102,11 @@ async function deleteEntries({ all, run }: Sql, condition: string, value: number
 }
 
 /** Echoes of older messages are not recognised. */
-function sweepSentMessages({ run }: Sql, now: number): Promise<number> {
+function sweepSentMessages({ run }: Sql, keepFrom: number): Promise<number> {
   return run(
     `DELETE FROM hookline.sent_messages WHERE id IN
        (SELECT id FROM hookline.sent_messages WHERE sent_at < $1 ORDER BY sent_at LIMIT ${BATCH})`,
-    [now - HOUR_MS],
+    [keepFrom],
   );
 }
 

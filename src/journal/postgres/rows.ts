@@ -56,6 +56,8 @@ export function toDelivery(row: Row): Delivery {
     channel: text(row.channel),
     to: optional(text, row.recipient),
     text: text(row.text),
+    conversation: optional(text, row.conversation),
+    update: row.edits === 1 ? true : undefined,
     state,
     attempts: integer(row.attempts),
     createdAt: integer(row.created_at),

@@ -132,8 +132,12 @@ const VERSION_1 = `
     parts_sent integer NOT NULL,
     route text,                       -- JSON: Route
     error text,
-    text text NOT NULL
+    text text NOT NULL,
+    conversation text,                -- the session whose reply goes to the place of its event
+    edits integer NOT NULL DEFAULT 0, -- it replaces the conversation's earlier message
+    message_id text                   -- of the first part, in a conversation
   ) WITH (fillfactor = 70);
+  CREATE INDEX deliveries_conversation ON hookline.deliveries (conversation, created_at) WHERE conversation IS NOT NULL;
   CREATE INDEX deliveries_due ON hookline.deliveries (due_at, seq) WHERE state = 'pending';
   CREATE INDEX deliveries_recipient ON hookline.deliveries (channel, recipient, seq) WHERE finished_at IS NULL;
   CREATE INDEX deliveries_state ON hookline.deliveries (state, seq) WHERE state <> 'sent';
@@ -147,7 +151,7 @@ const VERSION_1 = `
     recipient text NOT NULL
   );
 
-  CREATE TABLE hookline.sent_messages (  -- of deliveries in the last hour
+  CREATE TABLE hookline.sent_messages (  -- of deliveries
     id text COLLATE "C" PRIMARY KEY,  -- that the channel gave
     sent_at bigint NOT NULL
   );

@@ -21,8 +21,9 @@ import type { Transaction } from "./group-commit.ts";
 /** The caller adds them to the counts of their event. */
 export function insertDeliveries(transaction: Transaction, deliveries: NewDelivery[], now: number): void {
   for (const delivery of deliveries) {
-    const { id, runId, eventId, channel, to } = delivery;
-    transaction.run(INSERT_DELIVERY, id, runId, eventId, channel, to, now, delivery.text);
+    const { id, runId, eventId, channel, to, conversation, update } = delivery;
+    const edits = update ? 1 : undefined;
+    transaction.run(INSERT_DELIVERY, id, runId, eventId, channel, to, now, delivery.text, conversation, edits);
     transaction.tally.count({ deliveries: 1 });
     transaction.announce("delivery");
     reportDelivery(transaction, { id, run_id: runId, event_id: eventId ?? null }, "pending");
@@ -40,8 +41,30 @@ export function claimDeliveries(transaction: Transaction, limit: number, now: nu
   return due.map(({ seq }) => {
     const row = transaction.get(CLAIM_DELIVERY, transaction.node, integer(seq)) ?? {};
     reportDelivery(transaction, row, "sending");
-    return { ...toDelivery(row), token: integer(row.claims) };
+    const replaces = row.edits === 1 ? findReplaced(transaction, row) : undefined;
+    return { ...toDelivery(row), token: integer(row.claims), replaces };
   });
+}
+
+/** What the conversation sent to the same recipient last. */
+function findReplaced(database: Database, { conversation = null, channel = null, recipient = null }: SqlRow) {
+  const row = database.get(
+    `SELECT message_id FROM deliveries WHERE conversation = ? AND channel = ? AND recipient IS ?
+       AND message_id IS NOT NULL AND state = 'sent' ORDER BY created_at DESC, seq DESC LIMIT 1`,
+    text(conversation),
+    text(channel),
+    optional(text, recipient),
+  );
+  return row && text(row.message_id);
+}
+
+export function countReplies(database: Database, conversation: string, since: number): number {
+  const row = database.get(
+    "SELECT count(*) AS replies FROM deliveries WHERE conversation = ? AND created_at >= ?",
+    conversation,
+    since,
+  );
+  return integer(row?.replies ?? 0);
 }
 
 export function progressDelivery(
@@ -49,7 +72,8 @@ export function progressDelivery(
   { id, token }: Claim,
   { partsSent, route, messageId }: DeliveryProgress,
 ): boolean {
-  const isClaimed = transaction.run(PROGRESS_DELIVERY, partsSent, route && JSON.stringify(route), id, token) > 0;
+  const isClaimed =
+    transaction.run(PROGRESS_DELIVERY, partsSent, route && JSON.stringify(route), messageId, id, token) > 0;
   if (isClaimed) rememberMessage(transaction, messageId, Date.now());
   return isClaimed;
 }
@@ -63,12 +87,18 @@ export function retryDelivery(transaction: Transaction, { id, token }: Claim, du
 }
 
 export function finishDelivery(transaction: Transaction, { id, token }: Claim, end: DeliveryEnd): boolean {
-  const { state, at, route, error, partsSent } = { route: undefined, error: undefined, partsSent: undefined, ...end };
+  const { state, at, route, error, partsSent, messageId } = {
+    route: undefined,
+    error: undefined,
+    partsSent: undefined,
+    messageId: undefined,
+    ...end,
+  };
   const routeText = route && JSON.stringify(route);
-  const row = transaction.get(FINISH_DELIVERY, state, at, routeText, error, partsSent, id, token);
+  const row = transaction.get(FINISH_DELIVERY, state, at, routeText, error, partsSent, messageId, id, token);
   if (!row) return false;
   if (end.state === "sent") {
-    rememberRoute(transaction, end.route);
+    if (row.conversation === null) rememberRoute(transaction, end.route);
     rememberMessage(transaction, end.messageId, at);
   }
   const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
@@ -102,25 +132,28 @@ function rememberRoute({ run }: Transaction, route: Route): void {
 }
 
 const INSERT_DELIVERY = `
-  INSERT OR FAIL INTO deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text)
+  INSERT OR FAIL INTO deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text, conversation, edits)
   VALUES (?1, ?2, ?3, ?4, ?5,
     iif(EXISTS (SELECT 1 FROM deliveries WHERE channel = ?4 AND recipient IS ?5 AND finished_at IS NULL),
-      'queued', 'pending'), 0, ?6, ?6, 0, ?7)`;
+      'queued', 'pending'), 0, ?6, ?6, 0, ?7, ?8, ?9)`;
 
 const CLAIM_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = 'sending', attempts = attempts + 1, claims = claims + 1, node = ?
   WHERE seq = ? RETURNING *`;
 
+const SET_MESSAGE = "message_id = iif(conversation IS NULL, NULL, coalesce(message_id, ?))";
+
 const PROGRESS_DELIVERY = `
-  UPDATE OR FAIL deliveries SET parts_sent = ?, route = coalesce(?, route) WHERE id = ? AND claims = ? AND state = 'sending'`;
+  UPDATE OR FAIL deliveries SET parts_sent = ?, route = coalesce(?, route), ${SET_MESSAGE} WHERE id = ? AND claims = ? AND state = 'sending'`;
 
 const RETRY_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = 'pending', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'sending'
   RETURNING id, run_id, event_id`;
 
 const FINISH_DELIVERY = `
-  UPDATE OR FAIL deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?, parts_sent = coalesce(?, parts_sent)
-  WHERE id = ? AND claims = ? AND state = 'sending' RETURNING id, event_id, run_id, channel, recipient`;
+  UPDATE OR FAIL deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?,
+    parts_sent = coalesce(?, parts_sent), ${SET_MESSAGE}
+  WHERE id = ? AND claims = ? AND state = 'sending' RETURNING id, event_id, run_id, channel, recipient, conversation`;
 
 const PROMOTE_NEXT = `
   UPDATE OR FAIL deliveries SET state = 'pending' WHERE seq =
@@ -140,6 +173,8 @@ export function toDelivery(row: SqlRow): Delivery {
     channel: text(row.channel),
     to: optional(text, row.recipient),
     text: text(row.text),
+    conversation: optional(text, row.conversation),
+    update: row.edits === 1 ? true : undefined,
     state,
     attempts: integer(row.attempts),
     createdAt: integer(row.created_at),

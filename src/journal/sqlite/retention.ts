@@ -10,7 +10,6 @@ import { sweepSpend } from "./spend.ts";
 const BATCH = 100;
 const BATCH_BYTES = 4_000_000;
 const KEY_BATCH = 500;
-const HOUR_MS = 3_600_000;
 
 /** Most pages that one commit returns to the file system: about a megabyte. */
 const BATCH_PAGES = 256;
@@ -20,7 +19,7 @@ export function sweep(transaction: Transaction, retention: Retention): boolean {
     sweepKeys(transaction, retention) +
     sweepEvents(transaction, retention) +
     sweepHeartbeats(transaction, retention.keepFrom) +
-    sweepSentMessages(transaction, retention.now) +
+    sweepSentMessages(transaction, retention.keepMessagesFrom ?? retention.keepFrom) +
     sweepSpend(transaction, retention.keepFrom, KEY_BATCH);
   return deleted > 0 || freesPages(transaction);
 }
@@ -98,11 +97,11 @@ function deleteEntries({ all, tally }: Transaction, condition: string, value: nu
 }
 
 /** Echoes of older messages are not recognised. */
-function sweepSentMessages(database: Database, now: number): number {
+function sweepSentMessages(database: Database, keepFrom: number): number {
   return database.run(
     `DELETE FROM sent_messages WHERE id IN
        (SELECT id FROM sent_messages WHERE sent_at < ? ORDER BY sent_at LIMIT ${KEY_BATCH})`,
-    now - HOUR_MS,
+    keepFrom,
   );
 }
 

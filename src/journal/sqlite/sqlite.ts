@@ -9,7 +9,15 @@ import { acceptEvent, findReplay } from "./accept.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { type Database, isDiskFull, type Lock, openMigrated, takeLock, toUnavailable, transact } from "./database.ts";
 import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
-import { claimDeliveries, finishDelivery, lastRoute, progressDelivery, retryDelivery, wasSent } from "./deliveries.ts";
+import {
+  claimDeliveries,
+  countReplies,
+  finishDelivery,
+  lastRoute,
+  progressDelivery,
+  retryDelivery,
+  wasSent,
+} from "./deliveries.ts";
 import { listPendingSystemEvents } from "./entries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import { acquireLease, endNode, endOtherNodes, releaseLease, renewNode } from "./leases.ts";
@@ -123,6 +131,7 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
     retryDelivery: write(retryDelivery),
     finishDelivery: write(finishDelivery),
     wasSent: read(wasSent),
+    countReplies: read(countReplies),
     lastRoute: read(lastRoute),
     nextDueAt: read(nextDueAt),
 

@@ -85,6 +85,12 @@ const TABLES = `
   ) STRICT;
 `;
 
+const REPLIES = `
+  ALTER TABLE deliveries ADD COLUMN conversation TEXT;  -- the session whose reply goes to the place of its event
+  ALTER TABLE deliveries ADD COLUMN edits INTEGER;      -- 1: it replaces the conversation's earlier message
+  ALTER TABLE deliveries ADD COLUMN message_id TEXT;    -- of the first part, in a conversation
+`;
+
 const INDEXES = `
   CREATE UNIQUE INDEX events_id ON events (id);
   CREATE INDEX events_hook ON events (hook, status);
@@ -101,6 +107,7 @@ const INDEXES = `
   CREATE INDEX entries_pending ON entries (pending) WHERE pending = 1;
   CREATE INDEX entries_event ON entries (event_seq) WHERE event_seq IS NOT NULL;
   CREATE INDEX entries_loose ON entries (at) WHERE event_seq IS NULL;
+  CREATE INDEX deliveries_conversation ON deliveries (conversation, created_at) WHERE conversation IS NOT NULL;
 `;
 
 /** Rows at once, between two reports. */
@@ -123,7 +130,7 @@ export const migrateToVersion4: Migration = (database, report) => {
     lastSeq,
   );
   report("building the indexes");
-  database.exec(`${DROP_OLD} ${INDEXES}`);
+  database.exec(`${DROP_OLD} ${REPLIES} ${INDEXES}`);
 };
 
 interface Copy {

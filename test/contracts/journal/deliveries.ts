@@ -124,8 +124,31 @@ export function describeDeliveries(open: OpenJournal): void {
       await journal.finishDelivery(claimed!, { ...SENT, messageId: "C1:2" });
       expect(await journal.wasSent("C1:2", NOW + 20)).toBe(true);
       expect(await journal.wasSent("C1:2", NOW + 21)).toBe(false);
-      await journal.sweep({ now: NOW + 3_600_021, keepFrom: 0 });
+      await journal.sweep({ now: NOW + 30, keepFrom: 0, keepMessagesFrom: NOW + 21 });
       expect(await journal.wasSent("C1:2", 0)).toBe(false);
+    });
+
+    test("replies to a source are counted, leave the last route, and know the message that they replace", async () => {
+      const journal = await start();
+      const reply = { channel: "slack", to: "C1", conversation: "s", update: true };
+      const finish = async (parts: object, messageId: string) => {
+        const [delivery] = await addDeliveries(journal, [parts]);
+        const [claimed] = await journal.claimDeliveries(10, NOW + 10);
+        await journal.progressDelivery(claimed!, { partsSent: 1, route: ROUTE, messageId });
+        await journal.finishDelivery(claimOf(delivery!.id), { ...SENT, messageId: "its last part" });
+        return claimed?.replaces;
+      };
+      expect(await finish(reply, "m1")).toBeUndefined();
+      expect(await journal.lastRoute()).toBeUndefined();
+      expect(await finish(reply, "m2")).toBe("m1");
+      expect(await finish({ ...reply, update: undefined }, "m3")).toBeUndefined();
+      expect(await finish({ ...reply, to: "C2" }, "m4")).toBeUndefined();
+      expect(await finish({ ...reply, conversation: "t" }, "m5")).toBeUndefined();
+      expect(await finish(reply, "m6")).toBe("m3");
+      const [last] = await journal.listDeliveries({ limit: 1 });
+      expect(await journal.countReplies("s", last!.createdAt)).toBe(5);
+      expect(await journal.countReplies("s", last!.createdAt + 1)).toBe(0);
+      expect(await journal.countReplies("u", 0)).toBe(0);
     });
 
     test("the route used last is known overall and per channel", async () => {

@@ -3,11 +3,13 @@ import type { ClaimedRun, Journal, Spend } from "../journal/journal.ts";
 import { startOfDay } from "../shared/duration.ts";
 import { MAIN_SESSION } from "../types.ts";
 
+const HOUR_MS = 3_600_000;
+
 /** What `webhooks runs release --reason` takes. */
-const HOLD_REASONS = { day: "budget: perDay", session: "budget: perSession" } as const;
+const HOLD_REASONS = { day: "budget: perDay", session: "budget: perSession", loop: "loop: perSession" } as const;
 type HoldReason = (typeof HOLD_REASONS)[keyof typeof HOLD_REASONS];
 
-export interface BudgetGuard {
+export interface HoldGuard {
   /** Why the run must not start; undefined if it may. */
   findHold(run: ClaimedRun): Promise<HoldReason | undefined>;
   /** Whether a heartbeat may run. */
@@ -16,25 +18,33 @@ export interface BudgetGuard {
   recheck(): Promise<void>;
 }
 
-/** Holds runs while `agents.budget` is spent. A run in progress is never stopped. */
-export function createBudgetGuard(
-  journal: Pick<Journal, "spend" | "releaseHeld">,
+/** Holds runs while `agents.budget` is spent, and those of a session that answers its source too often. */
+export function createHoldGuard(
+  journal: Pick<Journal, "spend" | "countReplies" | "releaseHeld">,
   settings: () => Pick<ResolvedConfig["agents"], "budget">,
-): BudgetGuard {
+  maxReplies: () => number,
+): HoldGuard {
   let checkedFor: string | undefined;
 
   return {
     async findHold({ sessionKey, released, action }) {
-      return released || action.agent === "none" ? undefined : findSpent(sessionKey);
+      if (released) return undefined;
+      if (action.toSource && action.deliver && (await loops(sessionKey))) return HOLD_REASONS.loop;
+      return action.agent === "none" ? undefined : findSpent(sessionKey);
     },
     allowsHeartbeat: async () => (await findSpent(MAIN_SESSION)) === undefined,
     async recheck() {
       const now = `${startOfDay()} ${JSON.stringify(settings().budget)}`;
       if (now === checkedFor) return;
-      for (const reason of Object.values(HOLD_REASONS)) await journal.releaseHeld({ reason });
+      for (const reason of [HOLD_REASONS.day, HOLD_REASONS.session]) await journal.releaseHeld({ reason });
       checkedFor = now;
     },
   };
+
+  /** A reply that leads to another event of its session may go on for ever. */
+  async function loops(sessionKey: string): Promise<boolean> {
+    return (await journal.countReplies(sessionKey, Date.now() - HOUR_MS)) >= maxReplies();
+  }
 
   async function findSpent(sessionKey: string): Promise<HoldReason | undefined> {
     const { perDay = Infinity, perSession = Infinity, unit = "cost" } = settings().budget ?? {};

@@ -1,0 +1,109 @@
+/** The reply goes to the place that the event names. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { UserConfig } from "../src/config/schema/generated.ts";
+import { waitFor } from "./support/client.ts";
+import { findProblems } from "./support/config.ts";
+import { type Service, startService } from "./support/service.ts";
+import { type SlackServer, startSlack } from "./support/slack.ts";
+
+let slack: SlackServer;
+let service: Service;
+beforeAll(async () => {
+  slack = await startSlack();
+});
+afterAll(() => slack.close());
+
+const mapping = {
+  id: "m",
+  match: { path: "m" },
+  messageTemplate: "{{text}}",
+  agent: "none",
+  wakeMode: "next-heartbeat",
+  channel: "source",
+  source: { channel: "slack", to: "{{place}}" },
+} as const;
+
+function config(block: object = {}, more: UserConfig = {}): UserConfig {
+  return {
+    hooks: { mappings: [mapping] },
+    channels: { slack: { token: slack.token, baseUrl: slack.baseUrl, ...block } },
+    ...more,
+  };
+}
+
+beforeEach(async () => {
+  service = await startService({ config: config() });
+});
+afterEach(() => service.close());
+
+async function send(payload: object) {
+  const answer = await service.post("m", payload);
+  const event = answer.status === 202 ? await service.settled(answer.body.eventId) : undefined;
+  return { ...answer, event };
+}
+
+test("a reply goes to the place of its event, which does not become the last route", async () => {
+  const { event } = await send({ text: "to the source", place: slack.channel });
+  expect(event.deliveries).toMatchObject([{ state: "sent", route: { channel: "slack", to: slack.channel } }]);
+  expect(await slack.messages()).toContain("to the source");
+  const other = await service.post("agent", { message: "to the last", agent: "none" });
+  expect((await service.settled(other.body.eventId)).deliveries).toMatchObject([{ state: "skipped" }]);
+});
+
+test("an event without a place has no delivery, and the answer says so", async () => {
+  const { body, event } = await send({ text: "nowhere" });
+  expect(body.warnings).toEqual(["The event names no place for a reply: it will not be delivered."]);
+  expect(event).toMatchObject({ status: "done", deliveries: [] });
+});
+
+test("a recipient of the payload's choice must be one that the channel's block allows", async () => {
+  await service.reload(config({ allow: ["C-builds*"] }));
+  const refused = { status: 400, body: { error: "to is not among the recipients of channels.slack.allow." } };
+  expect(await send({ text: "no", place: slack.channel })).toMatchObject(refused);
+  expect(await service.post("agent", { message: "no", channel: "slack", to: "D1" })).toMatchObject(refused);
+  expect((await send({ text: "yes", place: "C-builds-1" })).status).toBe(202);
+});
+
+test("a dry run records what would have been sent", async () => {
+  await service.reload(config({ dryRun: true }));
+  const { event } = await send({ text: "dry", place: slack.channel });
+  const error = `dry run: would have been sent to ${slack.channel}`;
+  expect(event.deliveries).toMatchObject([{ state: "skipped", text: "dry", error }]);
+  expect(await slack.messages()).not.toContain("dry");
+});
+
+test("a session that answers its source too often is held until it is released", async () => {
+  const inOneSession = { ...mapping, sessionKey: "s", source: { channel: "slack", to: slack.channel } };
+  await service.reload(config({ dryRun: true }, { limits: { perSession: 2 }, hooks: { mappings: [inOneSession] } }));
+  for (const text of ["one", "two"]) await send({ text });
+  const { eventId } = (await service.post("m", { text: "three" })).body;
+  await waitFor(async () => {
+    const { runs } = await service.api("/api/runs?state=held");
+    return runs[0]?.eventId === eventId && runs[0].holdReason === "loop: perSession";
+  });
+  await fetch(`${service.url}/api/runs/release`, {
+    method: "POST",
+    headers: { authorization: "Bearer gateway-token-for-tests-0123456789" },
+  });
+  expect((await service.settled(eventId)).deliveries).toHaveLength(1);
+});
+
+describe("a configuration", () => {
+  const errors = async (change: object) =>
+    (await findProblems({ hooks: { mappings: [{ ...mapping, ...change }] }, channels: { slack: { token: "x" } } }))
+      .errors;
+
+  test("names a source whose channel is configured", async () => {
+    expect(await errors({})).toEqual([]);
+    expect(await errors({ source: undefined })).toEqual([
+      'hooks.mappings[0].channel: is "source", but no source is set: add source: { channel, to }',
+    ]);
+    expect(await errors({ source: { channel: "discord", to: "1" } })).toEqual([
+      'hooks.mappings[0].channel: is the channel "discord", which is not configured: add a channels.discord block',
+    ]);
+    expect(await errors({ source: { channel: "slakc", to: "1" } })).toEqual([
+      'hooks.mappings[0].source.channel: there is no channel "slakc"; did you mean "slack"?',
+    ]);
+    expect(await errors({ channel: "last", source: { channel: "discord", to: "1" } })).toEqual([]);
+  });
+});
