@@ -1,6 +1,6 @@
 /**
  * Honest requests to one transform beside bad requests to another, which has answered before: a loop, a slow regular
- * expression and memory without end, many at once. Then bad payloads, one a second, to the honest senders' own hook.
+ * expression and memory without end, many at once, and the same number of harmless ones. Then bad payloads, one a second, to the honest senders' own hook.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent } from "node:http";
@@ -15,6 +15,8 @@ const MEASURE_MS = 6000;
 const HONEST_EVERY_MS = 10;
 const BURSTS = [10, 60, 1100];
 const ATTACKS = {
+  /** What so many connections and requests cost on their own. */
+  "no harm": "",
   loop: "for (;;) {}",
   "regular expression": "/^(a+)+$/.test('a'.repeat(40) + 'b')",
   memory: "const all = []; for (;;) all.push(new Array(1e4).fill(1))",
