@@ -13,6 +13,7 @@ import { addRejections } from "./reading/rejections.ts";
 import { addSend } from "./commands/send.ts";
 import { addDev } from "./live/dev.ts";
 import { addServe } from "./live/serve.ts";
+import { addTail } from "./live/tail.ts";
 import { addSessions } from "./reading/sessions.ts";
 import { addStatus } from "./reading/status.ts";
 import { addSpend } from "./reading/spend.ts";
@@ -54,6 +55,7 @@ export function createProgram(io: CliIo): Command {
   addImport(program, io);
   addChannels(program, io);
   addMail(program, io);
+  addTail(program, io);
   addStatus(program, io);
   addEvents(program, io);
   addSessions(program, io);

@@ -18,7 +18,7 @@ type Query = Record<string, string | number | undefined>;
 /** The operator API of a running service. Calls reject with a `ConfigError` when no such service answers. */
 export interface OperatorClient {
   /** Resolves to the answer, whatever its status. */
-  send(method: string, path: string, query?: Query): Promise<Response>;
+  send(method: string, path: string, query?: Query, signal?: AbortSignal): Promise<Response>;
   /** Calls an endpoint; rejects when it answers with an error. `id` fills in `:id` or `:key`, the rest is the query. */
   call<Endpoint extends keyof OperatorAnswers>(
     endpoint: Endpoint,
@@ -37,12 +37,12 @@ export async function createOperatorClient(flags: ServiceFlags, io: CliIo): Prom
   const authorization = toBearer(token);
   const address = flags.url ?? serviceAddress(config.gateway);
 
-  async function send(method: string, path: string, query: Query = {}): Promise<Response> {
+  async function send(method: string, path: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
     const url = new URL(path, address);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
-    return fetch(url, { method, headers: { authorization } }).catch((error: unknown) => {
+    return fetch(url, { method, headers: { authorization }, signal }).catch((error: unknown) => {
       throw toUnreachable(address, error);
     });
   }

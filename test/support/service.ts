@@ -18,7 +18,7 @@ export interface Service extends Client {
   /** Replaces the configuration, and reloads it. */
   reload(config: UserConfig): Promise<void>;
   /** Stops the service and starts it again on the same folder. */
-  restart(): Promise<Service>;
+  restart(at?: { port: number }): Promise<Service>;
   close(): Promise<void>;
 }
 
@@ -41,9 +41,9 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   return open(folder, watch);
 }
 
-async function open(folder: string, watch: boolean): Promise<Service> {
+async function open(folder: string, watch: boolean, port = 0): Promise<Service> {
   const file = path.join(folder, "webhooks.json5");
-  const hookline = await createHookline({ config: file, port: 0, watch });
+  const hookline = await createHookline({ config: file, port, watch });
   const { url } = await hookline.listen();
   return {
     ...createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN }),
@@ -55,9 +55,9 @@ async function open(folder: string, watch: boolean): Promise<Service> {
       writeBelow(folder, "webhooks.json5", JSON.stringify(withTokens(config), undefined, 2));
       await hookline.reload();
     },
-    async restart() {
+    async restart(at) {
       await hookline.close();
-      return open(folder, watch);
+      return open(folder, watch, at?.port);
     },
     async close() {
       await hookline.close();

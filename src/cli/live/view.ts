@@ -24,18 +24,30 @@ export interface LiveViewOptions {
   read(id: string): Promise<EventTimeline | undefined>;
   /** Prints one JSON object for each change instead of lines. */
   json?: boolean;
+  /** Whether `answered` is called for each request. Default: true. */
+  hasAnswers?: boolean;
   /** Whether to show it. Default: everything. */
-  isWanted?(event: EventTimeline | undefined, answer: AnsweredRequest | undefined): boolean;
+  isWanted?(event: EventTimeline | undefined): boolean;
 }
 
-export interface LiveView extends RequestFollower {
+export interface LiveView extends Omit<RequestFollower, "answered" | "reloaded"> {
+  answered(request: Omit<AnsweredRequest, "durationMs"> & { durationMs?: number }): void;
+  reloaded(reload: Omit<Reload, "ms"> & { ms?: number }): void;
   /** The id of the latest event that was shown. */
   latest(): string | undefined;
 }
 
+type Answer = Parameters<LiveView["answered"]>[0];
+
 /** Prints a line for each request, once it is known what became of it; its reply, errors and transform logs below it. */
-export function createLiveView({ io, read, json = false, isWanted = () => true }: LiveViewOptions): LiveView {
-  const answers = new Map<string, AnsweredRequest>();
+export function createLiveView({
+  io,
+  read,
+  json = false,
+  hasAnswers = true,
+  isWanted = () => true,
+}: LiveViewOptions): LiveView {
+  const answers = new Map<string, Answer>();
   const shown = new Map<string, string>();
   /** By id: whether the request is slow, so that it is shown while it is running. */
   let waiting = new Map<string, boolean>();
@@ -78,9 +90,9 @@ export function createLiveView({ io, read, json = false, isWanted = () => true }
       return;
     }
     // The answer follows its commit. A replay has none here.
-    if (event?.runs.length === 0 && !answer && !event.replayOf) return;
+    if (hasAnswers && event?.runs.length === 0 && !answer && !event.replayOf) return;
     if (!event && !answer) return;
-    if (!isWanted(event, answer)) return;
+    if (!isWanted(event)) return;
     const lines = event ? describeEvent(event) : describeAnswer(answer);
     const [line = ""] = lines;
     if (shown.get(id) === line) return;
@@ -99,7 +111,7 @@ function remember<Value>(map: Map<string, Value>, id: string, value: Value): voi
 }
 
 /** The event without its payload, or the refused request. */
-function toRecord(event: EventTimeline | undefined, answer: AnsweredRequest | undefined): object {
+function toRecord(event: EventTimeline | undefined, answer: Answer | undefined): object {
   if (!event) return { ...answer };
   const { request: _request, entries: _entries, ...record } = event;
   return { ...record, answer: answer && { status: answer.status, durationMs: answer.durationMs } };
@@ -110,7 +122,7 @@ function isInProgress({ status, runs, deliveries }: EventTimeline): boolean {
   return status === "accepted" && [...runs, ...deliveries].every(({ error }) => error === undefined);
 }
 
-function describeAnswer(answer: AnsweredRequest | undefined): string[] {
+function describeAnswer(answer: Answer | undefined): string[] {
   if (!answer) return [];
   const request = `${answer.method} ${toPrintable(answer.path)}`;
   if (answer.error) return [style("yellow", `${request} → ${answer.status}: ${toPrintable(answer.error.message)}`)];
@@ -141,7 +153,11 @@ function formatReply(reply: string): string[] {
   return lines.length > MAX_REPLY_LINES ? [...shown, style("dim", "…")] : shown;
 }
 
-function describeReload({ changed = "the configuration", ms, problems }: Reload): string[] {
+function describeReload({
+  changed = "the configuration",
+  ms,
+  problems,
+}: Parameters<LiveView["reloaded"]>[0]): string[] {
   if (problems.length === 0) return toLines([`${style("green", "reloaded")} ${toPrintable(changed)}`], ms);
   const details = problems.flatMap((problem) => [toSentence(problem), ...(problem.excerpt?.split("\n") ?? [])]);
   const title = `${style("red", "not reloaded")} ${toPrintable(changed)}: what was served before stays in use`;
