@@ -1,8 +1,10 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type CliResult, runWebhooks } from "./support/cli.ts";
+import { exampleOf, leavesOf, nameOf } from "../src/cli/examples.ts";
+import { createProgram } from "../src/cli/main.ts";
+import { type CliResult, createTestIo, runWebhooks } from "./support/cli.ts";
 import { startProcess } from "./support/process.ts";
 import { startSlack } from "./support/slack.ts";
 import { INTERRUPT, spawnTerminal } from "./support/terminal.ts";
@@ -63,6 +65,46 @@ describe("webhooks check", () => {
     });
   });
 
+  test("--strict does not allow warnings", async () => {
+    write("webhooks.json5", JSON.stringify(withTokens({ gateway: { auth: undefined } })));
+    expect(await webhooks("check")).toMatchObject({ code: 0, stderr: expect.stringMatching(/^warning: .*gateway/) });
+    expect(await webhooks("check", "--strict")).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("--strict"),
+    });
+    expect(JSON.parse((await webhooks("check", "--strict", "--json")).stdout)).toMatchObject({
+      ok: false,
+      problems: [],
+    });
+  });
+
+  test("--types checks the transforms with the project's own TypeScript", async () => {
+    write("webhooks.json5", JSON.stringify(withTokens({})));
+    await webhooks("transform", "new", "status");
+    expect(await webhooks("check", "--types")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("npm install"),
+    });
+    mkdirSync(path.join(folder, "node_modules"));
+    symlinkSync(
+      path.join(import.meta.dirname, "../node_modules/typescript"),
+      path.join(folder, "node_modules/typescript"),
+    );
+    expect(await webhooks("check", "--types")).toMatchObject({ code: 0, stderr: "" });
+    write("transforms/wrong.ts", "export const port: number = {\n  a: 1,\n};\n");
+    const { code, stderr } = await webhooks("check", "--types");
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^\S+transforms\/wrong\.ts:1:14: TS2322: Type /),
+    });
+    const json = JSON.parse((await webhooks("check", "--types", "--json")).stdout);
+    expect(json).toMatchObject({
+      ok: false,
+      problems: [{ file: path.join(folder, "transforms/wrong.ts"), line: 1, column: 14 }],
+    });
+  });
+
   test("says where it looked when there is no configuration", async () => {
     expect(await webhooks("check")).toMatchObject({
       code: 1,
@@ -71,15 +113,34 @@ describe("webhooks check", () => {
   });
 });
 
-test("a usage error is one line and the next step, with exit code 1", async () => {
+describe("every command", () => {
+  const { io } = createTestIo("/");
+  const commands = leavesOf(createProgram(io)).map((command) => [nameOf(command), command] as const);
+
+  test.each(commands)("%s has an example and --json", (name, command) => {
+    expect(exampleOf(command)).toMatch(new RegExp(`^webhooks ${name}( |$)`));
+    expect(command.options.map(({ long }) => long)).toContain("--json");
+  });
+
+  test("shows its example in its help, and the exit codes in that of all", async () => {
+    const { code, stdout } = await webhooks("events", "show", "--help");
+    expect({ code, stdout }).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/\nExample:\n {2}webhooks events show --last\n$/),
+    });
+    expect((await webhooks("--help")).stdout).toContain("Exit codes: 0 done");
+  });
+});
+
+test("a usage error is one line and the next step, with exit code 2", async () => {
   expect(await webhooks("serve", "--port", "x")).toEqual({
-    code: 1,
+    code: 2,
     stdout: "",
     stderr:
       "error: option '--port <number>' argument 'x' is invalid. A port is a whole number from 0 to 65535.\nSee --help.\n",
   });
   expect(await webhooks("chekc")).toMatchObject({
-    code: 1,
+    code: 2,
     stderr: "error: unknown command 'chekc'\n(Did you mean check?)\nSee --help.\n",
   });
 });

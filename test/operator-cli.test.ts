@@ -191,7 +191,7 @@ test("webhooks dead-letters lists, retries and drops", async () => {
 
 test("without a service, or without its token, the error names the next step", async () => {
   const gone = await runWebhooks(service.folder, "events", "list", "--url", "http://127.0.0.1:9");
-  expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining("webhooks serve") });
+  expect(gone).toMatchObject({ code: 3, stderr: expect.stringContaining("webhooks serve") });
   const hooks = { enabled: true, token: HOOK_TOKEN };
   writeFileSync(path.join(service.folder, "no-token.json"), JSON.stringify({ hooks }));
   const off = await ask("events", "list", "--config", "no-token.json");

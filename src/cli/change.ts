@@ -5,6 +5,7 @@ import { buildProgram, type Program } from "../program/build.ts";
 import { toPrintable } from "../telemetry/log.ts";
 import { createTelemetry } from "../telemetry/telemetry.ts";
 import { createSandbox } from "../transforms/sandbox/sandbox.ts";
+import { EXIT_CODES } from "./command.ts";
 import { describeError } from "./context.ts";
 import { formatDiff } from "./format.ts";
 import { type CliIo, print, printError } from "./io.ts";
@@ -65,7 +66,7 @@ function toPrintableLines(text: string): string[] {
 
 /** Says why nothing was written. Exit code 2: an answer is missing. */
 export function describeFailure(error: unknown, { json }: { json: boolean }, io: CliIo): void {
-  io.exitCode = error instanceof MissingAnswer ? 2 : 1;
+  io.exitCode = error instanceof MissingAnswer ? EXIT_CODES.usage : EXIT_CODES.failed;
   const { code, sentence } = toFailure(error);
   if (json) print(io, JSON.stringify({ ok: false, error: sentence, code }));
   else printError(io, toPrintable(sentence), "Nothing was written.");

@@ -9,6 +9,10 @@ export function createCommand(io: CliIo): Command {
   return new Command("webhooks")
     .description("Hookline: webhooks in, durable agent actions out.")
     .version(packageVersion())
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done · 1 failed, or found a problem · 2 wrong command line, or an answer is missing · 3 no service answers",
+    )
     .showHelpAfterError("See --help.")
     .exitOverride()
     .configureOutput({
@@ -21,9 +25,22 @@ export function createCommand(io: CliIo): Command {
     });
 }
 
+/** How a command ends. */
+export const EXIT_CODES = {
+  /** It did what it was asked, and found nothing wrong. */
+  done: 0,
+  /** It failed, or found what it looks for: a problem, a refused request, a sample that differs. */
+  failed: 1,
+  /** The command line is wrong, or a question has no answer. */
+  usage: 2,
+  /** No service answers. */
+  unreachable: 3,
+} as const;
+
 /** The exit code of what commander throws after it has written help, the version or a usage error; else undefined. */
 export function exitCodeOf(error: unknown): number | undefined {
-  return error instanceof CommanderError ? error.exitCode : undefined;
+  if (!(error instanceof CommanderError)) return undefined;
+  return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
 }
 
 /** Adds the options that say which running service a command asks. */

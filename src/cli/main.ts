@@ -20,10 +20,12 @@ import { addSpend } from "./reading/spend.ts";
 import { addTest } from "./commands/test.ts";
 import { addTransform } from "./commands/transform.ts";
 import { addTry } from "./commands/try.ts";
-import { createCommand, exitCodeOf } from "./command.ts";
+import { createCommand, EXIT_CODES, exitCodeOf } from "./command.ts";
 import { describeError } from "./context.ts";
+import { addExamples } from "./examples.ts";
 import { type CliIo, printError } from "./io.ts";
 import { addMail } from "./mail/commands.ts";
+import { Unreachable } from "./operator-client.ts";
 
 /** Runs `webhooks` with these arguments. Writes to `io` and resolves to the exit code, also after an error. */
 export async function runCli(args: string[], io: CliIo): Promise<number> {
@@ -34,7 +36,7 @@ export async function runCli(args: string[], io: CliIo): Promise<number> {
     const code = exitCodeOf(error);
     if (code !== undefined) return code;
     printError(io, describeError(error));
-    return 1;
+    return error instanceof Unreachable ? EXIT_CODES.unreachable : EXIT_CODES.failed;
   }
 }
 
@@ -63,5 +65,6 @@ export function createProgram(io: CliIo): Command {
   addRejections(program, io);
   addDeadLetters(program, io);
   addBackup(program, io);
+  addExamples(program);
   return program;
 }

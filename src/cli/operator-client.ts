@@ -57,11 +57,16 @@ export async function createOperatorClient(flags: ServiceFlags, io: CliIo): Prom
   };
 }
 
+/** No service answers. */
+export class Unreachable extends ConfigError {
+  override name = "Unreachable";
+}
+
 /** What a failed `fetch` means for the person. */
 export function toUnreachable(address: string, error: unknown): ConfigError {
   const cause = messageOf(error instanceof Error && error.cause ? error.cause : error);
-  const next = "Start it with `webhooks serve`, or name its address with --url.";
-  return new ConfigError([{ message: `No service answers at ${address} (${cause}). ${next}` }]);
+  const next = "Start it with `webhooks dev` or `webhooks serve`, or name its address with --url.";
+  return new Unreachable([{ message: `No service answers at ${address} (${cause}). ${next}` }]);
 }
 
 /** Throws a `ConfigError` unless this is a successful answer of the operator API. */

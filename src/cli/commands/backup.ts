@@ -6,7 +6,7 @@ import { ConfigError } from "../../errors.ts";
 import { backUpDatabase } from "../../journal/backup.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { locateConfig } from "../context.ts";
-import { type CliIo, print } from "../io.ts";
+import { type CliIo, print, printJson } from "../io.ts";
 
 export function addBackup(program: Command, io: CliIo): void {
   program
@@ -16,15 +16,22 @@ export function addBackup(program: Command, io: CliIo): void {
     )
     .argument("<file>", "a file that does not exist yet")
     .option("--config <file>", CONFIG_HELP)
-    .action((file: string, flags: { config?: string }) => backUp(file, flags, io));
+    .option("--json", "print one JSON object", false)
+    .action((file: string, flags: Flags) => backUp(file, flags, io));
 }
 
-async function backUp(file: string, flags: { config?: string }, io: CliIo): Promise<void> {
+interface Flags {
+  config?: string;
+  json: boolean;
+}
+
+async function backUp(file: string, flags: Flags, io: CliIo): Promise<void> {
   const { config } = await readConfig(locateConfig(flags.config, io), io.env);
   if (config.store.postgres) throw new ConfigError([{ key: "store.url", message: USE_PG_DUMP }]);
-  for (const written of await backUpState(config.store.path, path.resolve(io.cwd, file))) {
-    print(io, `${written}: ${statSync(written).size} bytes, checked.`);
-  }
+  const written = await backUpState(config.store.path, path.resolve(io.cwd, file));
+  const files = written.map((name) => ({ file: name, bytes: statSync(name).size }));
+  if (flags.json) printJson(io, { ok: true, files });
+  else print(io, ...files.map((one) => `${one.file}: ${one.bytes} bytes, checked.`));
 }
 
 const USE_PG_DUMP =

@@ -8,7 +8,7 @@ import { silentLog } from "../../telemetry/log.ts";
 import { toChannelName } from "../../types.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { locateConfig } from "../context.ts";
-import { type CliIo, print, printError } from "../io.ts";
+import { type CliIo, print, printError, printJson } from "../io.ts";
 
 const TIMEOUT_MS = 30_000;
 
@@ -16,6 +16,7 @@ interface TestFlags {
   to: string;
   text: string;
   config?: string;
+  json: boolean;
 }
 
 export function addChannels(program: Command, io: CliIo): void {
@@ -28,23 +29,24 @@ export function addChannels(program: Command, io: CliIo): void {
     .requiredOption("--to <recipient>", "the recipient, in the channel's own form")
     .option("--text <text>", "text of the message", "This is a test from Hookline.")
     .option("--config <file>", CONFIG_HELP)
+    .option("--json", "print one JSON object", false)
     .action((name: string, flags: TestFlags) => testChannel(toChannelName(name), flags, io));
 }
 
-async function testChannel(name: string, { to, text, config }: TestFlags, io: CliIo): Promise<void> {
+async function testChannel(name: string, { to, text, config, json }: TestFlags, io: CliIo): Promise<void> {
   const channel = await openChannel(name, config, io);
   try {
     channel.checkRecipient(to);
     const message = { to, text, idempotencyKey: createId() };
     const { messageId } = await channel.send(message, AbortSignal.timeout(TIMEOUT_MS));
+    if (json) return printJson(io, { ok: true, channel: name, to, messageId });
     print(io, `${name} accepted the message to ${to}${messageId === undefined ? "." : `: ${messageId}`}`);
   } catch (error) {
     if (!(error instanceof DriverError)) throw error;
-    printError(
-      io,
-      `${name}, to ${to}: ${error.message} (${error.retryable ? "a retry may help" : "a retry will not help"})`,
-    );
     io.exitCode = 1;
+    const { message, retryable } = error;
+    if (json) return printJson(io, { ok: false, channel: name, to, error: message, retryable });
+    printError(io, `${name}, to ${to}: ${message} (${retryable ? "a retry may help" : "a retry will not help"})`);
   }
 }
 

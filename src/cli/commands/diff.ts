@@ -34,7 +34,7 @@ export function addDiff(program: Command, io: CliIo): void {
     .summary("Show how stored events would fare under a changed configuration.")
     .description(
       "Run stored events of the running service through today's configuration and a changed one, with its transforms, and " +
-        "show what would change. Nothing is recorded or dispatched. Example: webhooks diff --config new.json5 --since 7d",
+        "show what would change. Nothing is recorded or dispatched.",
     )
     .requiredOption("--config <file>", "the changed configuration; today's is $WEBHOOKS_CONFIG, else the one here")
     .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)")

@@ -3,7 +3,7 @@ import { findPresets, readPreset, requirePreset } from "../../config/presets/fil
 import { writePresetPage } from "../../config/presets/page.ts";
 import { addPair, CONFIG_HELP } from "../command.ts";
 import { formatTable } from "../format.ts";
-import { type CliIo, print } from "../io.ts";
+import { type CliIo, print, printJson } from "../io.ts";
 import type { CopyFlags } from "../presets/copy.ts";
 import type { EnableFlags } from "../presets/enable.ts";
 
@@ -12,7 +12,14 @@ export function addPresets(program: Command, io: CliIo): void {
   presets
     .command("list")
     .description("List the presets.")
-    .action(() => {
+    .option("--json", "print JSON", false)
+    .action(({ json }: { json: boolean }) => {
+      if (json) {
+        return printJson(
+          io,
+          findPresets().map((name) => ({ name, description: readPreset(name).preset.description })),
+        );
+      }
       const rows = findPresets().map((name) => [name, readPreset(name).preset.description]);
       print(io, ...formatTable(["preset", "what it does"], rows));
     });
@@ -20,7 +27,11 @@ export function addPresets(program: Command, io: CliIo): void {
     .command("show")
     .description("Show a preset's page: what to set at the sender, events, options and an example.")
     .argument("<name>", "name of the preset")
-    .action((name: string) => print(io, writePresetPage(requirePreset(name)).trimEnd()));
+    .option("--json", "print the preset itself, as JSON", false)
+    .action((name: string, { json }: { json: boolean }) => {
+      if (json) printJson(io, readPreset(requirePreset(name)).preset);
+      else print(io, writePresetPage(requirePreset(name)).trimEnd());
+    });
   // Imported late: prompts and drivers would slow down the other commands.
   presets
     .command("enable")

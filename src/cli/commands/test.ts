@@ -17,6 +17,7 @@ interface TestFlags {
   /** True, or the names of those to update. */
   update: boolean | string[];
   watch: boolean;
+  json: boolean;
 }
 
 export function addTest(program: Command, io: CliIo): void {
@@ -29,11 +30,12 @@ export function addTest(program: Command, io: CliIo): void {
     .option("--config <file>", CONFIG_HELP)
     .option("--update [names...]", "record the actual actions as the expected ones, of all or of these samples", false)
     .option("--watch", "run again at every save", false)
+    .option("--json", "print one JSON object for each run: ok, passed, updated, failed, samples", false)
     .action((names: string[], flags: TestFlags) => testSamples(names, flags, io));
 }
 
 /** Runs the samples in the sandbox that the service uses. */
-async function testSamples(given: string[], { config, update, watch }: TestFlags, io: CliIo): Promise<void> {
+async function testSamples(given: string[], { config, update, watch, json }: TestFlags, io: CliIo): Promise<void> {
   const dir = given.find((name) => isFolder(path.resolve(io.cwd, name)));
   const names = given.filter((name) => name !== dir).map((name) => name.replace(/\.ts$/, ""));
   const folder = await locateTransforms({ dir, config }, io);
@@ -41,7 +43,8 @@ async function testSamples(given: string[], { config, update, watch }: TestFlags
   const runner = openSandbox(io);
   const updated = Array.isArray(update) ? update : [];
   const file = locateAnyConfig(config, io);
-  const options = { folder, config: file, names, runner, update: update === true ? () => true : isNamed(updated), io };
+  const isUpdated = update === true ? () => true : isNamed(updated);
+  const options = { folder, config: file, names, runner, update: isUpdated, json, io };
   try {
     if (watch) await runAtEverySave(options);
     else if ((await runAllSamples(options)) > 0) io.exitCode = 1;
@@ -72,7 +75,7 @@ function isFolder(file: string): boolean {
 }
 
 async function runAtEverySave(options: SuiteOptions): Promise<void> {
-  const { folder, io } = options;
+  const { folder, json, io } = options;
   const stopped = once(io.stopSignal(), "abort");
   let startedAt = Date.now();
   let running = run(Promise.resolve());
@@ -89,9 +92,9 @@ async function runAtEverySave(options: SuiteOptions): Promise<void> {
   async function run(earlier: Promise<void>): Promise<void> {
     await earlier;
     startedAt = Date.now();
-    if (io.stdout.isTTY) io.stdout.write(CLEAR);
+    if (io.stdout.isTTY && !json) io.stdout.write(CLEAR);
     await runAllSamples(options);
-    print(io, `Watching ${folder}. Press Ctrl+C to stop.`);
+    if (!json) print(io, `Watching ${folder}. Press Ctrl+C to stop.`);
   }
 }
 

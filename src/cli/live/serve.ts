@@ -16,9 +16,9 @@ export interface ServeFlags {
 }
 
 export function addServe(program: Command, io: CliIo): void {
-  addServeOptions(program.command("serve").description("Serve the hooks and execute what they ask for.")).action(
-    (flags: ServeFlags) => serve(flags, io),
-  );
+  addServeOptions(program.command("serve").description("Serve the hooks and execute what they ask for."))
+    .option("--json", "print one JSON object for each request", false)
+    .action(({ json, ...flags }: ServeFlags & { json: boolean }) => serve(flags, io, json ? { show: "json" } : {}));
 }
 
 export function addServeOptions(command: Command): Command {

@@ -10,7 +10,7 @@ import { createOperatorClient, type OperatorClient, readPages, type ServiceFlags
 const NONE = "There are no dead letters.";
 
 type ListFlags = ServiceFlags & { limit: number; json: boolean };
-type ChoiceFlags = ServiceFlags & { all: boolean };
+type ChoiceFlags = ServiceFlags & { all: boolean; json: boolean };
 
 export function addDeadLetters(program: Command, io: CliIo): void {
   const letters = program.command("dead-letters").description("Inspect, retry or drop what failed permanently.");
@@ -19,12 +19,14 @@ export function addDeadLetters(program: Command, io: CliIo): void {
     .option("--json", "print JSON", false)
     .action((flags: ListFlags) => listDeadLetters(flags, io));
   addServiceOptions(letters.command("retry").description("Try them again, with all attempts."))
-    .argument("[ids...]")
+    .argument("[ids...]", "their ids, or the beginnings of them")
     .option("--all", "all dead letters", false)
+    .option("--json", "print JSON", false)
     .action((ids: string[], flags: ChoiceFlags) => retryDeadLetters(ids, flags, io));
   addServiceOptions(letters.command("drop").description("Remove them from the list without another attempt."))
-    .argument("[ids...]")
+    .argument("[ids...]", "their ids, or the beginnings of them")
     .option("--all", "all dead letters", false)
+    .option("--json", "print JSON", false)
     .action((ids: string[], flags: ChoiceFlags) => dropDeadLetters(ids, flags, io));
 }
 
@@ -40,29 +42,46 @@ async function listDeadLetters(flags: ListFlags, io: CliIo): Promise<void> {
 
 async function retryDeadLetters(ids: string[], flags: ChoiceFlags, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
-  for (const id of await chooseIds(client, ids, flags, io)) {
+  const chosen = await chooseIds(client, ids, flags, io);
+  for (const id of chosen) {
     await client.call("POST /api/dead-letters/:id/retry", { id });
-    print(io, `${id}  will be retried`);
+    if (!flags.json) print(io, `${id}  will be retried`);
   }
+  if (flags.json) printJson(io, { retried: chosen });
 }
 
 async function dropDeadLetters(ids: string[], flags: ChoiceFlags, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
-  for (const id of await chooseIds(client, ids, flags, io)) {
+  const chosen = await chooseIds(client, ids, flags, io);
+  for (const id of chosen) {
     await client.call("DELETE /api/dead-letters/:id", { id });
-    print(io, `${id}  dropped`);
+    if (!flags.json) print(io, `${id}  dropped`);
   }
+  if (flags.json) printJson(io, { dropped: chosen });
 }
 
 /** The ids to act on. All are read before the first call: a run that fails again would come back to the list. */
-async function chooseIds(client: OperatorClient, ids: string[], { all }: ChoiceFlags, io: CliIo): Promise<string[]> {
+async function chooseIds(
+  client: OperatorClient,
+  ids: string[],
+  { all, json }: ChoiceFlags,
+  io: CliIo,
+): Promise<string[]> {
   if (ids.length === 0 && !all) {
     throw new ConfigError([{ message: "Name dead letters by their ids, or choose all of them with --all." }]);
   }
-  if (!all) return ids;
   const letters = await Array.fromAsync(readDeadLetters(client));
-  if (letters.length === 0) print(io, NONE);
+  if (!all) return ids.map((start) => findLetter(letters, start));
+  if (letters.length === 0 && !json) print(io, NONE);
   return letters.map(({ id }) => id).toReversed();
+}
+
+/** The id that begins so. */
+function findLetter(letters: DeadLetterView[], start: string): string {
+  const [letter, other] = letters.filter(({ id }) => id.startsWith(start));
+  if (letter && !other) return letter.id;
+  const message = letter ? `Several dead letters begin with ${start}.` : `There is no such dead letter: ${start}.`;
+  throw new ConfigError([{ message: `${message} \`webhooks dead-letters list\` shows them.` }]);
 }
 
 function readDeadLetters(client: OperatorClient): AsyncGenerator<DeadLetterView> {

@@ -54,9 +54,9 @@ export function addEvents(program: Command, io: CliIo): void {
     .option("--json", "print JSON", false)
     .action((ids: string[], flags: ReplayFlags) => replayEvents(ids, flags, io));
 
-  addFilterOptions(
-    events.command("export").description("Write everything about events, one line of JSON each."),
-  ).action((flags: FilterFlags) => exportEvents(flags, io));
+  addFilterOptions(events.command("export").description("Write everything about events, one line of JSON each."))
+    .option("--json", "the only format", true)
+    .action((flags: FilterFlags) => exportEvents(flags, io));
 }
 
 const ID_HELP = "its id, or the beginning of it; last is the newest";

@@ -32,39 +32,52 @@ export interface SuiteOptions {
   config?: string;
   /** Whether to record the actual actions as the expected ones. */
   update(set: SampleSet, sample: Sample): boolean;
+  /** Prints one JSON object instead of lines. */
+  json: boolean;
   io: CliIo;
 }
 
-type Tally = Record<"passed" | "updated" | "failed", number>;
+/** What is counted, and one row for each sample, or for a transform that cannot be loaded. */
+interface Tally extends Record<"passed" | "updated" | "failed", number> {
+  rows: object[];
+}
 
 /** Runs every sample below a folder and prints the results; the last line counts them. Resolves to the number of failures. */
 export async function runAllSamples(options: SuiteOptions): Promise<number> {
-  const { folder, names, io } = options;
-  const tally: Tally = { passed: 0, updated: 0, failed: 0 };
+  const { folder, names, io, json } = options;
+  const show = (...lines: string[]): void => (json ? undefined : print(io, ...lines));
+  const tally: Tally = { passed: 0, updated: 0, failed: 0, rows: [] };
   for (const set of selectSamples(findSamples(folder), names)) {
-    print(io, set.name);
+    show(set.name);
     try {
-      await runSet(set, options, tally);
+      await runSet(set, { ...options, show }, tally);
     } catch (error) {
       tally.failed += Math.max(1, set.samples.length);
-      print(io, ...formatBroken("it cannot be loaded", error));
+      tally.rows.push({ name: set.name, kind: "failed", reason: describeError(error) });
+      show(...formatBroken("it cannot be loaded", error));
     }
   }
-  print(io, "", formatTally(tally));
+  const { rows: samples, ...counts } = tally;
+  if (json) print(io, JSON.stringify({ ok: tally.failed === 0, ...counts, samples }));
+  show("", formatTally(tally));
   return tally.failed;
 }
 
-async function runSet(set: SampleSet, options: SuiteOptions, tally: Tally): Promise<void> {
-  const { runner, update, io } = options;
+type Show = (...lines: string[]) => void;
+
+async function runSet(set: SampleSet, options: SuiteOptions & { show: Show }, tally: Tally): Promise<void> {
+  const { runner, update, io, show } = options;
   const program = await buildSamples(set, { ...options, env: io.env });
   for (const sample of set.samples) {
     try {
       const result = await runSample(sample, { program, runner, update: update(set, sample) });
       tally[result.kind === "unexpected" ? "failed" : result.kind]++;
-      print(io, ...formatResult(sample.name, result));
+      tally.rows.push({ name: `${set.name}/${sample.name}`, ...result });
+      show(...formatResult(sample.name, result));
     } catch (error) {
       tally.failed++;
-      print(io, ...formatBroken(sample.name, error));
+      tally.rows.push({ name: `${set.name}/${sample.name}`, kind: "failed", reason: describeError(error) });
+      show(...formatBroken(sample.name, error));
     }
   }
 }
