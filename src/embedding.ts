@@ -12,6 +12,8 @@ export interface HooklineOptions {
   /** Override `gateway.host` and `gateway.port`. */
   host?: string;
   port?: number;
+  /** Overrides `gateway.role`. */
+  role?: "all" | "ingress" | "worker";
   /** Reload when a file of the configuration changes. Default: true. */
   watch?: boolean;
 }

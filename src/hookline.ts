@@ -1,14 +1,17 @@
 import { splitText } from "./channels/split.ts";
 import { type ReadConfig, readConfig } from "./config/load.ts";
 import { packageVersion } from "./config/package.ts";
+import { describeNode } from "./program/describe-node.ts";
 import { readBudget } from "./dispatch/hold.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
+import { ConfigError } from "./errors.ts";
 import { createParsers } from "./ingress/parse-body.ts";
 import type { Hookline, HooklineOptions } from "./embedding.ts";
 import { createServer } from "./ingress/server.ts";
 import { openJournal } from "./journal/open.ts";
 import { createSweeper } from "./journal/sweeper.ts";
 import { createMailPush } from "./mail/gmail/push.ts";
+import { createMailStores } from "./mail/open-store.ts";
 import { createMailService } from "./mail/watch/service.ts";
 import type { MailStatus } from "./mail/watch/status.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
@@ -21,6 +24,7 @@ import {
   type StatusView,
   toEventTimeline,
   toMailView,
+  toNodesView,
   toProgramView,
   toView,
 } from "./operator/views.ts";
@@ -69,7 +73,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     build,
     watch: options.watch ?? true,
     replaced(program) {
-      if (listening) mail.use(program);
+      if (listening) useMail(program);
       showReload();
     },
     refused: showReload,
@@ -86,6 +90,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     limits: () => current().limits,
     maxReplies: () => current().config.limits.perSession,
     channelRules: () => current().config.channelRules,
+    describeNode: () => describeNode(current().config, startedAt),
     telemetry,
   });
   const sweeper = createSweeper({
@@ -137,7 +142,12 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       "POST /mail/push": createMailPush({ mailboxes: () => mail.mailboxes() }),
     },
   });
-  const mail = createMailService({ store, send: server.handle, telemetry, changed: showMailbox });
+  const mail = createMailService({
+    openStore: createMailStores(store, journal),
+    send: server.handle,
+    telemetry,
+    changed: showMailbox,
+  });
 
   let started = false;
   let listening = false;
@@ -146,7 +156,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       const address = await server.listen();
       start();
       listening = true;
-      mail.use(current());
+      useMail(current());
       return address;
     },
     async handle(request) {
@@ -188,8 +198,13 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   function start(): void {
     if (started) return;
     started = true;
-    dispatcher.start();
-    sweeper.start();
+    const executes = current().config.gateway.role !== "ingress";
+    dispatcher.start({ executes });
+    if (executes) sweeper.start();
+  }
+
+  function useMail(program: Program): void {
+    if (program.config.gateway.role !== "ingress") mail.use(program);
   }
 
   function showReload(): void {
@@ -215,6 +230,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       queue: { ...(await journal.stats()), ...dispatcher.status() },
       budget: await readBudget(journal, current().config.agents),
       mail: mail.status().map(toMailView),
+      ...toNodesView(await journal.nodes()),
     };
   }
 
@@ -234,12 +250,18 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
 }
 
 /** Reads the configuration at each call, and applies `host` and `port` of the options. */
-function createLoad({ config, env = process.env, host, port }: HooklineOptions): () => Promise<ReadConfig> {
+function createLoad({ config, env = process.env, host, port, role }: HooklineOptions): () => Promise<ReadConfig> {
   return async () => {
     const read = await readConfig(config, env);
     const { gateway } = read.config;
     gateway.host = host ?? gateway.host;
     gateway.port = port ?? gateway.port;
+    gateway.role = role ?? gateway.role;
+    if (role !== undefined && role !== "all" && !read.config.store.postgres) {
+      throw new ConfigError([
+        { key: "store.url", message: `is needed for the role ${role}: others must share the store` },
+      ]);
+    }
     return read;
   };
 }

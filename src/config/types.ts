@@ -74,6 +74,9 @@ interface PostgresSettings {
   commitTimeoutMs: number;
 }
 
+/** all: answers and executes · ingress: answers, and executes nothing · worker: executes, and answers no hooks from outside. */
+export type NodeRole = ValidConfig["gateway"]["role"];
+
 /** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
 export interface ChannelRules {
   /** Recipients that a payload may choose, `*` for any characters. */
@@ -90,6 +93,7 @@ export interface ResolvedConfig {
   gateway: {
     host: string;
     port: number;
+    role: NodeRole;
     token: string | undefined;
     trustedProxies: string[];
     /** Without a slash at the end. */

@@ -1,7 +1,7 @@
 import type { AgentDriver } from "../agents/driver.ts";
 import type { ChannelDriver } from "../channels/driver.ts";
 import type { ResolvedConfig } from "../config/types.ts";
-import type { Journal, RunLimits } from "../journal/journal.ts";
+import type { Journal, NodeInfo, RunLimits } from "../journal/journal.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ChannelName } from "../types.ts";
@@ -10,6 +10,8 @@ import type { DispatchJournal } from "./retry.ts";
 
 /** What a reload replaces is a function; it is called for each piece of work. */
 export interface DispatcherOptions {
+  /** What the other nodes are shown. */
+  describeNode?(): NodeInfo;
   journal: Journal;
   agent(): AgentDriver;
   channels(): ReadonlyMap<ChannelName, ChannelDriver>;

@@ -23,12 +23,15 @@ const LOOK_AHEAD_MS = 20;
 const MAX_SLEEP_MS = 60_000;
 
 /** A node that has not renewed its lease for this long is considered dead. */
-const NODE_LEASE_MS = 30_000;
+const NODE_LEASE_MS = 15_000;
 const RENEW_EVERY_MS = NODE_LEASE_MS / 3;
 
 export interface Dispatcher {
-  /** Executes what the journal holds, including what the last stop interrupted, and everything that is added to it. */
-  start(): void;
+  /**
+   * Executes what the journal holds, including what the last stop interrupted, and everything that is added to it. Without
+   * `executes` it only keeps the lease of this node.
+   */
+  start(options?: { executes?: boolean }): void;
   status(): { runningRuns: number; runningDeliveries: number; runningHeartbeat: boolean };
   /**
    * Claims nothing more and waits for what is in progress. Aborts what has not ended after `timeoutMs`; it is executed
@@ -67,10 +70,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const heartbeat = createHeartbeat(context);
 
   return {
-    start() {
-      unwatch = options.journal.watch(onWork);
+    start({ executes = true } = {}) {
       renewal = setInterval(() => void renewLease(), RENEW_EVERY_MS).unref();
       void renewLease();
+      if (!executes) return;
+      unwatch = options.journal.watch(onWork);
       claimWork();
       heartbeat.start();
     },
@@ -116,7 +120,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   async function renewLease(): Promise<void> {
     try {
-      const recovered = await options.journal.renewNode(NODE_LEASE_MS);
+      const recovered = await options.journal.renewNode(NODE_LEASE_MS, options.describeNode?.());
       if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
       await hold.recheck();
     } catch (error) {

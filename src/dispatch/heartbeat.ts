@@ -20,7 +20,7 @@ const BACKOFF = { firstMs: 2000, maxMs: 300_000 };
 const MAX_SLEEP_MS = 60_000;
 
 /** How often to try again while another node holds the lease. */
-const LEASE_RETRY_MS = 30_000;
+const LEASE_RETRY_MS = 1000;
 
 /** Limits of one heartbeat. Further events stay pending for the next, which follows at once. */
 const MAX_EVENTS = 500;

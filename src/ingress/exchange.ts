@@ -27,6 +27,8 @@ export interface Exchange {
   body: Readable;
   /** Asks for the body when the client waits to be asked (RFC 9110, 10.1.1). */
   sendContinue(): void;
+  /** The service's own request, not one from a socket. */
+  isOwn: boolean;
   /** Added to every answer to this request, errors included. */
   answerHeaders: Record<string, string>;
 }

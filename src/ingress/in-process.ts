@@ -38,6 +38,7 @@ function toExchange(request: Request, clientOf: ClientResolver): Exchange {
     client: clientOf("127.0.0.1", request.headers.get("x-forwarded-for") ?? undefined),
     body: request.body ? Readable.fromWeb(request.body) : Readable.from([]),
     sendContinue() {},
+    isOwn: true,
     answerHeaders: {},
   };
 }

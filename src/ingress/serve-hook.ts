@@ -15,7 +15,7 @@ import type { FindParser } from "./parse-body.ts";
 /** The part of the program that the ingress uses. */
 export interface IngressProgram {
   config: {
-    gateway: Pick<ResolvedConfig["gateway"], "host" | "port" | "trustedProxies">;
+    gateway: Pick<ResolvedConfig["gateway"], "host" | "port" | "role" | "trustedProxies">;
     hooks: Pick<ResolvedConfig["hooks"], "enabled" | "path" | "compat" | "maxBodyBytes" | "bodyTimeoutMs">;
   };
   doors: Doors;

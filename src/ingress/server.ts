@@ -101,6 +101,7 @@ export function createServer(options: IngressOptions): IngressServer {
       sendContinue() {
         if (req.headers.expect?.toLowerCase() === "100-continue") res.writeContinue();
       },
+      isOwn: false,
       answerHeaders: {},
     };
     try {
@@ -157,7 +158,8 @@ export function createServer(options: IngressOptions): IngressServer {
   function answerHook(exchange: Exchange): HookError | Promise<HttpResponse> {
     const program = current();
     const { enabled, path } = program.config.hooks;
-    const route = enabled ? matchHook(exchange.path, path) : undefined;
+    const isOpen = enabled && (exchange.isOwn || program.config.gateway.role !== "worker");
+    const route = isOpen ? matchHook(exchange.path, path) : undefined;
     if (!route) throw new HookError("not_found");
     return serveHook(exchange, route.hook, program);
   }

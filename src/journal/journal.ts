@@ -16,6 +16,8 @@ import type {
   NewEntry,
   NewEvent,
   NewWork,
+  NodeInfo,
+  NodeRecord,
   Route,
   Run,
   RunLimits,
@@ -121,9 +123,11 @@ export interface Journal {
 
   /**
    * Extends the lease of this node by `forMs` from now, by the store's own clock. Returns the work of nodes whose lease
-   * has ended to the queue, attempts kept, and says how much that was.
+   * has ended to the queue, attempts kept, and says how much that was. Others are shown the `info`.
    */
-  renewNode(forMs: number): Promise<{ runs: number; deliveries: number }>;
+  renewNode(forMs: number, info?: NodeInfo): Promise<{ runs: number; deliveries: number }>;
+  /** The processes that share the journal, also those that ended a moment ago. Empty if it has a single owner. */
+  nodes(): Promise<NodeRecord[]>;
   /**
    * Acquires a named lease, which lasts as long as this node's own. Gives the same lease again to the node that holds
    * it; undefined while another node does.

@@ -1,4 +1,5 @@
 import type { Bounded } from "../boundary/boundary.ts";
+import type { NodeRole } from "../config/types.ts";
 import type {
   ActionReceipt,
   AgentAction,
@@ -290,6 +291,23 @@ export interface TurnOutcome extends Pick<Run, "model" | "usage" | "cost" | "war
   /** Of the turn itself, and the summary for the main session. */
   entries: NewEntry[];
   deliveries: NewDelivery[];
+}
+
+/** What a node says about itself. */
+export interface NodeInfo {
+  role: NodeRole;
+  host: string;
+  version: string;
+  /** Digest of its configuration: nodes with different ones answer differently. */
+  config: string;
+  startedAt: number;
+}
+
+export interface NodeRecord extends NodeInfo {
+  id: string;
+  /** When it renewed its lease, by the store's clock. */
+  seenAt: number;
+  isAlive: boolean;
 }
 
 /** What a commit may have made due. */

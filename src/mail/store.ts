@@ -30,7 +30,7 @@ export interface MailStore {
   close(): Promise<void>;
 }
 
-interface StoredFolder {
+export interface StoredFolder {
   /** When it was first followed, in milliseconds since the epoch. */
   startedAt: number;
   /** How far it is read; undefined: no batch was processed yet. */
@@ -40,7 +40,7 @@ interface StoredFolder {
 }
 
 /** The results of some mails of a folder. */
-interface Settlement {
+export interface Settlement {
   folder: string;
   /** Ids of the processed mails, including those set aside. */
   ids: string[];
@@ -62,6 +62,9 @@ export interface SetAside {
   at: number;
   tries: number;
 }
+
+/** How many ids are remembered by default. */
+export const MAX_KNOWN = 1_000_000;
 
 interface MailStoreOptions {
   /** The state folder. */
@@ -98,7 +101,7 @@ function lockName(mailbox: string): string {
 
 function createMailStore(
   database: Database,
-  { mailbox, maxKnown = 1_000_000 }: MailStoreOptions,
+  { mailbox, maxKnown = MAX_KNOWN }: MailStoreOptions,
   release: () => void,
 ): MailStore {
   return {
@@ -146,8 +149,13 @@ function findToken({ get }: Database, mailbox: string, configured: string): stri
 function isKnown({ get, run }: Database, mailbox: string, id: string): boolean {
   const known = toDigest(mailbox, id);
   if (get("SELECT 1 FROM known WHERE digest = ?", known)) return true;
-  const earlier = toDigest(mailbox, id.replace(/#[0-9a-f]{16}$/, ""));
+  const earlier = toDigest(mailbox, withoutDigest(id));
   return run("UPDATE known SET digest = ? WHERE digest = ?", known, earlier) > 0;
+}
+
+/** As earlier versions stored it. */
+export function withoutDigest(id: string): string {
+  return id.replace(/#[0-9a-f]{16}$/, "");
 }
 
 function settle(
@@ -169,7 +177,7 @@ const INSERT_SET_ASIDE = `
   VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Half of a SHA-256: enough to exclude collisions, also deliberate ones. */
-function toDigest(mailbox: string, id: string): Buffer {
+export function toDigest(mailbox: string, id: string): Buffer {
   return createHash("sha256").update(`${mailbox}\n${id}`).digest().subarray(0, 16);
 }
 

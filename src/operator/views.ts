@@ -11,6 +11,7 @@ import type {
   EventRecord,
   EventSummary,
   JournalStats,
+  NodeRecord,
   Run,
   SessionSummary,
   Spend,
@@ -99,6 +100,19 @@ export interface StatusView {
   budget?: BudgetStatus;
   /** Each mailbox with its folders. */
   mail: MailView[];
+  /** With `store.url`: those that share it, also those that stopped a moment ago. */
+  nodes?: View<NodeRecord>[];
+  /** What the live nodes differ in: they answer differently until it is the same. */
+  nodesDiffer?: ("version" | "config")[];
+}
+
+export function toNodesView(nodes: NodeRecord[]): Pick<StatusView, "nodes" | "nodesDiffer"> {
+  if (nodes.length === 0) return {};
+  const alive = nodes.filter(({ isAlive }) => isAlive);
+  const nodesDiffer = (["version", "config"] as const).filter(
+    (name) => new Set(alive.map((node) => node[name])).size > 1,
+  );
+  return { nodes: nodes.map(toView), nodesDiffer };
 }
 
 export function toEventView(summary: EventSummary): EventView {

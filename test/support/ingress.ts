@@ -51,7 +51,7 @@ const DEFAULT_HOOKS: Hooks = {
 export async function startIngress(transport: Transport, settings: Settings = {}): Promise<Ingress> {
   const { hooks: ownHooks, doors, trustedProxies = [], ...options } = settings;
   const hooks = { ...DEFAULT_HOOKS, ...ownHooks };
-  const gateway = { host: "127.0.0.1", port: 0, trustedProxies };
+  const gateway = { role: "all" as const, host: "127.0.0.1", port: 0, trustedProxies };
   const records = {
     received: [] as HookRequest[],
     refused: [] as Ingress["refused"],

@@ -2,17 +2,19 @@ import type { Command } from "commander";
 import { once } from "node:events";
 import { packageVersion } from "../../config/package.ts";
 import type { HooklineService } from "../../hookline.ts";
-import { CONFIG_HELP, toPort } from "../command.ts";
+import { CONFIG_HELP, toOneOf, toPort } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print } from "../io.ts";
 import { describeProgram, otherUrls } from "./announce.ts";
+import type { NodeRole } from "../../config/types.ts";
 import { createLiveView, type LiveView } from "./view.ts";
 
 export interface ServeFlags {
   config?: string;
   host?: string;
   port?: number;
+  role?: NodeRole;
 }
 
 export function addServe(program: Command, io: CliIo): void {
@@ -25,7 +27,12 @@ export function addServeOptions(command: Command): Command {
   return command
     .option("--config <file>", CONFIG_HELP)
     .option("--host <address>", "address to listen on (default: gateway.host)")
-    .option("--port <number>", "port to listen on; 0 takes a free one (default: gateway.port)", toPort);
+    .option("--port <number>", "port to listen on; 0 takes a free one (default: gateway.port)", toPort)
+    .option(
+      "--role <role>",
+      "all, ingress or worker: what this node does, with store.url (default: gateway.role)",
+      toOneOf(["all", "ingress", "worker"]),
+    );
 }
 
 export interface ServeOptions {
@@ -36,14 +43,25 @@ export interface ServeOptions {
 }
 
 /** Serves until the stop signal, then finishes what is in flight. */
-export async function serve({ config, host, port }: ServeFlags, io: CliIo, options: ServeOptions = {}): Promise<void> {
+export async function serve(
+  { config, host, port, role }: ServeFlags,
+  io: CliIo,
+  options: ServeOptions = {},
+): Promise<void> {
   // Only these commands need the server and the journal: the others start faster without them.
   const { CLOSE_MS, createHookline } = await import("../../hookline.ts");
   const { show = io.stdout.isTTY ? "lines" : undefined, onListening } = options;
   const json = show === "json";
   const view = show && createLiveView({ io, read: (id) => hookline.event(id), json });
   const file = locateConfig(config, io);
-  const hookline: HooklineService = await createHookline({ config: file, env: io.env, host, port, follower: view });
+  const hookline: HooklineService = await createHookline({
+    config: file,
+    env: io.env,
+    host,
+    port,
+    role,
+    follower: view,
+  });
   let stopListening: (() => void) | undefined;
   try {
     const { url } = await hookline.listen();

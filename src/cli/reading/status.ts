@@ -28,7 +28,7 @@ async function showStatus({ json, ...flags }: Flags, io: CliIo): Promise<void> {
 }
 
 /** What an operator has to fix. */
-function findProblems({ lastReloadError, sandbox, mail }: StatusView): string[] {
+function findProblems({ lastReloadError, sandbox, mail, nodesDiffer = [] }: StatusView): string[] {
   return [
     ...(lastReloadError?.problems ?? []).map((problem) => `not reloaded: ${toSentence(problem)}`),
     ...(sandbox.ready ? [] : ["the sandbox is not ready"]),
@@ -36,11 +36,12 @@ function findProblems({ lastReloadError, sandbox, mail }: StatusView): string[] 
       ({ file, retryAfterMs }) =>
         `calls of ${file} are refused for ${formatDuration(retryAfterMs)}: only failures came from it`,
     ),
+    ...nodesDiffer.map((name) => `the nodes differ in ${name}: give all of them the same`),
     ...mail.flatMap(({ mailbox, error }) => (error === undefined ? [] : [`${mailbox}: ${error}`])),
   ];
 }
 
-function formatStatus({ version, startedAt, config, queue, sandbox, mail, budget }: StatusView): string[] {
+function formatStatus({ version, startedAt, config, queue, sandbox, mail, budget, nodes = [] }: StatusView): string[] {
   const { events, pendingRuns, pendingDeliveries, pendingSystemEvents } = queue;
   const deliveries = formatCount(pendingDeliveries, "delivery", "deliveries");
   const rows: [string, string][] = [
@@ -59,12 +60,20 @@ function formatStatus({ version, startedAt, config, queue, sandbox, mail, budget
     ],
     ...(budget ? [["budget", describeBudget(budget)] satisfies [string, string]] : []),
     ...mail.map(({ mailbox, state }): [string, string] => ["mail", `${mailbox} ${state}`]),
+    ...nodes.map((node): [string, string] => ["node", describeNode(node)]),
   ];
   return [
     ...rows.map(([name, text]) => `${style("dim", name.padEnd(9))}${toPrintable(text)}`),
     ...config.warnings.map((warning) => style("yellow", `warning: ${toPrintable(warning)}`)),
   ];
 }
+
+function describeNode({ id, role, host, version, config, seenAt, isAlive }: Node): string {
+  const state = isAlive ? "" : ", gone";
+  return `${id} ${role} on ${host}, ${version}, config ${config}, last contact ${seenAt}${state}`;
+}
+
+type Node = NonNullable<StatusView["nodes"]>[number];
 
 function describeBudget({ unit, perDay, spentToday, heldRuns }: NonNullable<StatusView["budget"]>): string {
   const limit = perDay === undefined ? "" : ` of ${perDay}`;

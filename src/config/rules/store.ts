@@ -2,9 +2,16 @@ import type { ResolvedConfig } from "../types.ts";
 import { error, type Finding } from "./finding.ts";
 
 /** What a database cannot do, and what it needs. */
-export function checkStore({ store: { postgres, retention } }: ResolvedConfig): Finding[] {
-  if (!postgres) return [];
+export function checkStore({ gateway, store: { postgres, retention } }: ResolvedConfig): Finding[] {
+  if (!postgres) return checkRole(gateway);
   return [...checkUrl(postgres.url), ...checkSize(retention)];
+}
+
+function checkRole({ role }: ResolvedConfig["gateway"]): Finding[] {
+  if (role === "all") return [];
+  return [
+    error("gateway.role", `must be "all" without store.url: a node of another role needs others that share its store`),
+  ];
 }
 
 function checkUrl(url: string): Finding[] {

@@ -254,6 +254,10 @@ export interface UserConfig {
      */
     port?: number;
     /**
+     * With store.url: what this node does. all: answers and executes. ingress: answers, and executes nothing. worker: executes and watches mailboxes, and answers no hooks from outside. serve --role overrides it.
+     */
+    role?: "all" | "ingress" | "worker";
+    /**
      * The operator's own credential.
      */
     auth?: {
@@ -1351,6 +1355,10 @@ export interface ValidConfig {
      * Port to listen on; 0 takes a free one.
      */
     port: number;
+    /**
+     * With store.url: what this node does. all: answers and executes. ingress: answers, and executes nothing. worker: executes and watches mailboxes, and answers no hooks from outside. serve --role overrides it.
+     */
+    role: "all" | "ingress" | "worker";
     /**
      * The operator's own credential.
      */

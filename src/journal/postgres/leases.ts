@@ -1,5 +1,6 @@
-import type { Lease } from "../journal.ts";
-import { integer } from "./rows.ts";
+import type { Lease, NodeInfo, NodeRecord } from "../journal.ts";
+import type { Sql } from "./database.ts";
+import { integer, text } from "./rows.ts";
 import type { Transaction } from "./transaction.ts";
 
 /*
@@ -15,10 +16,10 @@ const FORGET_AFTER_MS = 600_000;
 export async function renewNode(
   transaction: Transaction,
   forMs: number,
-  { info, lostTokens, watches }: { info: string; lostTokens: number[]; watches: boolean },
+  { info, lostTokens, watches }: { info?: NodeInfo; lostTokens: number[]; watches: boolean },
 ): Promise<{ runs: number; deliveries: number }> {
   const { run, node } = transaction;
-  await run(RENEW_NODE, [node, forMs, info, watches]);
+  await run(RENEW_NODE, [node, forMs, info && JSON.stringify(info), watches]);
   const runs = await run(RETURN_RUNS, [node, lostTokens]);
   const deliveries = await run(RETURN_DELIVERIES, [node, lostTokens]);
   if (runs > 0) transaction.announce("run");
@@ -29,9 +30,9 @@ export async function renewNode(
 }
 
 const RENEW_NODE = `
-  INSERT INTO hookline.nodes (id, until, seen_at, info, watches)
+  INSERT INTO hookline.nodes AS node (id, until, seen_at, info, watches)
   VALUES ($1, hookline.now_ms() + $2, hookline.now_ms(), $3, $4)
-  ON CONFLICT (id) DO UPDATE SET until = excluded.until, seen_at = excluded.seen_at, info = excluded.info,
+  ON CONFLICT (id) DO UPDATE SET until = excluded.until, seen_at = excluded.seen_at, info = coalesce(excluded.info, node.info),
     watches = excluded.watches`;
 
 /** Claimed by a node that has no valid lease, or by this one without its knowing. */
@@ -44,6 +45,18 @@ const RETURN_RUNS = `UPDATE hookline.runs SET state = 'ready' WHERE state = 'run
 
 const RETURN_DELIVERIES = `
   UPDATE hookline.deliveries SET state = 'pending' WHERE state = 'sending' AND ${IS_ABANDONED}`;
+
+/** Those that said what they are, also the ones that are gone since a moment. */
+export async function listNodes({ all }: Sql): Promise<NodeRecord[]> {
+  const rows = await all(
+    `SELECT id, info, seen_at, (until > hookline.now_ms())::integer AS alive FROM hookline.nodes
+     WHERE info IS NOT NULL ORDER BY id`,
+  );
+  return rows.map((row) => {
+    const info: NodeInfo = JSON.parse(text(row.info));
+    return { id: text(row.id), ...info, seenAt: integer(row.seen_at), isAlive: row.alive === 1 };
+  });
+}
 
 /** Gives back everything that this node holds. */
 export async function endNode({ run, node, announce }: Transaction): Promise<void> {

@@ -20,7 +20,7 @@ import {
 } from "./deliveries.ts";
 import { listPendingSystemEvents, listTurns } from "./entries.ts";
 import { createGroup } from "./group.ts";
-import { acquireLease, endNode, releaseLease, renewNode } from "./leases.ts";
+import { acquireLease, endNode, listNodes, releaseLease, renewNode } from "./leases.ts";
 import {
   getEvent,
   getRun,
@@ -63,9 +63,8 @@ export interface PostgresJournalOptions {
 
 /** A journal in PostgreSQL, and what else can be stored there. */
 export interface PostgresJournal extends Journal {
-  database: PostgresDatabase;
-  /** Id of this process. */
-  node: string;
+  /** Runs an operation in a transaction, as `PostgresDatabase.transact` does. */
+  commit<Result>(operation: (transaction: Transaction) => Promise<Result>): Promise<Result>;
 }
 
 /**
@@ -124,8 +123,7 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
   let closing: Promise<void> | undefined;
 
   return {
-    database,
-    node: node.id,
+    commit: (operation) => write(operation)(),
 
     accept: (event) => accepts.add(event),
     findReplay: read(findReplay),
@@ -152,11 +150,12 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
     lastRoute: read(lastRoute),
     nextDueAt: read((sql, limits) => nextDueAt(sql, node.ahead, limits)),
 
-    async renewNode(forMs) {
+    async renewNode(forMs, info) {
       await readClock(database, node);
       const lostTokens = takeLostTokens(node);
-      return write(renewNode)(forMs, { info: "{}", lostTokens, watches: changes.watches() });
+      return write(renewNode)(forMs, { info, lostTokens, watches: changes.watches() });
     },
+    nodes: read(listNodes),
     lease: write(acquireLease),
     releaseLease: write(releaseLease),
     watch: changes.watch,

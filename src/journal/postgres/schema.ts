@@ -181,6 +181,37 @@ const VERSION_1 = `
     PRIMARY KEY (hour, session_key, hook, mapping, model)
   ) WITH (fillfactor = 70);
 
+  CREATE TABLE hookline.mail_folders (
+    mailbox text COLLATE "C" NOT NULL,
+    folder text COLLATE "C" NOT NULL,
+    started_at bigint NOT NULL,
+    position text,                    -- NULL: no batch was processed yet
+    PRIMARY KEY (mailbox, folder)
+  );
+
+  CREATE TABLE hookline.mail_known (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,  -- the lowest is the oldest
+    digest text COLLATE "C" NOT NULL UNIQUE  -- of mailbox and id
+  );
+
+  CREATE TABLE hookline.mail_set_aside (
+    mailbox text COLLATE "C" NOT NULL,
+    folder text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    status integer NOT NULL,
+    code text NOT NULL,
+    event_id text,
+    at bigint NOT NULL,
+    tries integer NOT NULL,
+    PRIMARY KEY (mailbox, folder, id)
+  );
+
+  CREATE TABLE hookline.mail_refresh_tokens (
+    mailbox text COLLATE "C" PRIMARY KEY,
+    configured text NOT NULL,         -- digest of the configured token that it replaces
+    token text NOT NULL
+  );
+
   CREATE TABLE hookline.nodes (
     id text PRIMARY KEY,
     until bigint NOT NULL,            -- what it holds is free after this; by the database's clock

@@ -135,7 +135,8 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
     lastRoute: read(lastRoute),
     nextDueAt: read(nextDueAt),
 
-    renewNode: write(renewNode),
+    renewNode: write((target, forMs) => renewNode(target, forMs)),
+    nodes: async () => [],
     lease: write(acquireLease),
     releaseLease: write(releaseLease),
     watch: commits.watch,

@@ -4,13 +4,14 @@ import type { MailSettings, ResolvedConfig } from "../../config/types.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MappingIndex } from "../../mapping/mapping-index.ts";
 import type { MailSource } from "../source.ts";
-import { openMailStore } from "../store.ts";
+import type { MailStore } from "../store.ts";
 import { createMailPost } from "./post.ts";
 import { type MailStatus, needsOperator, toMailStatus } from "./status.ts";
 import { createMailWatch, type MailWatch } from "./watch.ts";
 
 export interface MailServiceOptions {
-  store: ResolvedConfig["store"];
+  /** Opens the store of a mailbox; undefined while another process has it. */
+  openStore(mailbox: string): Promise<MailStore | undefined>;
   /** The service's own entry: a mail is processed like every other hook. */
   send(request: Request): Promise<Response>;
   telemetry: Telemetry;
@@ -52,7 +53,7 @@ interface Watched extends Mailbox {
 }
 
 /** Runs the mail watches of the current configuration, across reloads. */
-export function createMailService({ store, send, telemetry, changed }: MailServiceOptions): MailService {
+export function createMailService({ openStore, send, telemetry, changed }: MailServiceOptions): MailService {
   const { log } = telemetry;
   let current: MailProgram | undefined;
   let watched: Watched[] = [];
@@ -111,7 +112,7 @@ export function createMailService({ store, send, telemetry, changed }: MailServi
     const watch: MailWatch = createMailWatch({
       source,
       settings,
-      openStore: () => openMailStore({ folder: store.path, mailbox: source.mailbox }),
+      openStore: () => openStore(source.mailbox),
       // The request never reaches the network, so the host is only a placeholder.
       post: createMailPost({
         send,

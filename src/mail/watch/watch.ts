@@ -51,7 +51,7 @@ const BACKOFF: ReconnectLimits = {
 };
 
 /** How often to try again to open a locked or broken store. */
-const LOCK_RETRY_MS = 3000;
+const LOCK_RETRY_MS = 1000;
 
 /** How long a request in flight may take to finish at the end, and after that everything that was aborted. */
 const FINISH_MS = 10_000;

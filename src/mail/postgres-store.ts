@@ -1,0 +1,142 @@
+import type { Lease } from "../journal/journal.ts";
+import { isLeaseHeld } from "../journal/postgres/leases.ts";
+import type { PostgresJournal } from "../journal/postgres/postgres.ts";
+import { integer, optional, text } from "../journal/postgres/rows.ts";
+import { storable, toJson, type Transaction } from "../journal/postgres/transaction.ts";
+import { MAX_KNOWN, type MailStore, type Settlement, type StoredFolder, toDigest, withoutDigest } from "./store.ts";
+
+interface PostgresMailStoreOptions {
+  journal: PostgresJournal;
+  /** `MailSource.mailbox` */
+  mailbox: string;
+  maxKnown?: number;
+}
+
+/**
+ * Opens the store of a mailbox in the journal's database, for this node alone; undefined while another node has it. The node
+ * loses it when its lease ends: each call takes it again, or rejects while another node has it.
+ */
+export async function openPostgresMailStore({
+  journal,
+  mailbox,
+  maxKnown = MAX_KNOWN,
+}: PostgresMailStoreOptions): Promise<MailStore | undefined> {
+  const name = `mail:${mailbox}`;
+  let lease = await journal.lease(name);
+  if (!lease) return undefined;
+
+  const call = <Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> =>
+    journal.commit(async (transaction) => {
+      if (!lease || !(await isLeaseHeld(transaction, lease))) lease = await takeAgain();
+      return work(transaction);
+    });
+
+  return {
+    folder: (folder) => call((transaction) => readFolder(transaction, mailbox, folder)),
+    findKnown: (ids) => call((transaction) => findKnown(transaction, mailbox, ids)),
+    settle: (settlement) => call((transaction) => settle(transaction, { mailbox, maxKnown }, settlement)),
+    refreshTokens: {
+      find: (configured) => call((transaction) => findToken(transaction, mailbox, configured)),
+      replace: (configured, token) => call((transaction) => replaceToken(transaction, mailbox, { configured, token })),
+    },
+    async close() {
+      if (lease) await journal.releaseLease(lease);
+    },
+  };
+
+  async function takeAgain(): Promise<Lease> {
+    const next = await journal.lease(name);
+    if (!next) throw new Error("another node watches this mailbox");
+    return next;
+  }
+}
+
+async function readFolder(sql: Transaction, mailbox: string, name: string): Promise<StoredFolder> {
+  const folder = storable(name);
+  await sql.run(
+    "INSERT INTO hookline.mail_folders (mailbox, folder, started_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+    [mailbox, folder, Date.now()],
+  );
+  const row = await sql.get(
+    `SELECT started_at, position,
+       (SELECT count(*) FROM hookline.mail_set_aside AS aside WHERE aside.mailbox = $1 AND aside.folder = $2) AS set_aside
+     FROM hookline.mail_folders WHERE mailbox = $1 AND folder = $2`,
+    [mailbox, folder],
+  );
+  return {
+    startedAt: integer(row?.started_at),
+    position: optional(text, row?.position ?? null),
+    setAside: integer(row?.set_aside),
+  };
+}
+
+/** Ids that earlier versions stored have no digest behind `#`. Such an entry counts once: it then becomes that of this mail. */
+async function findKnown(sql: Transaction, mailbox: string, ids: string[]): Promise<Set<string>> {
+  const digests = new Map(ids.map((id) => [toDigest(mailbox, id).toString("hex"), id]));
+  const rows = await sql.all("SELECT digest FROM hookline.mail_known WHERE digest = ANY($1::text[])", [
+    [...digests.keys()],
+  ]);
+  const known = new Set(rows.map((row) => digests.get(text(row.digest))!));
+  for (const [digest, id] of digests) {
+    if (known.has(id) || withoutDigest(id) === id) continue;
+    const earlier = toDigest(mailbox, withoutDigest(id)).toString("hex");
+    const changed = await sql.run("UPDATE hookline.mail_known SET digest = $1 WHERE digest = $2", [digest, earlier]);
+    if (changed > 0) known.add(id);
+  }
+  return known;
+}
+
+async function settle(
+  sql: Transaction,
+  { mailbox, maxKnown }: { mailbox: string; maxKnown: number },
+  { folder, ids, setAside, position }: Settlement,
+): Promise<void> {
+  const digests = ids.map((id) => toDigest(mailbox, id).toString("hex"));
+  await sql.run(ADD_KNOWN, [digests]);
+  await sql.run("DELETE FROM hookline.mail_known WHERE seq <= (SELECT max(seq) FROM hookline.mail_known) - $1", [
+    maxKnown,
+  ]);
+  const rows = setAside.map(({ id, status, code, eventId, at, tries }) => {
+    return { mailbox, folder, id, status, code, event_id: eventId, at, tries };
+  });
+  if (rows.length > 0) await sql.run(SET_ASIDE, [toJson(rows)]);
+  if (position === undefined) return;
+  await sql.run("UPDATE hookline.mail_folders SET position = $3 WHERE mailbox = $1 AND folder = $2", [
+    mailbox,
+    storable(folder),
+    position,
+  ]);
+}
+
+const ADD_KNOWN = `
+  INSERT INTO hookline.mail_known (digest)
+  SELECT digest FROM unnest($1::text[]) WITH ORDINALITY AS new (digest, place)
+  WHERE NOT EXISTS (SELECT 1 FROM hookline.mail_known AS old WHERE old.digest = new.digest)
+  ORDER BY place ON CONFLICT DO NOTHING`;
+
+const SET_ASIDE = `
+  INSERT INTO hookline.mail_set_aside (mailbox, folder, id, status, code, event_id, at, tries)
+  SELECT * FROM json_to_recordset($1::json) AS row (mailbox text, folder text, id text, status integer, code text,
+    event_id text, at bigint, tries integer)
+  ON CONFLICT (mailbox, folder, id) DO UPDATE SET status = excluded.status, code = excluded.code,
+    event_id = excluded.event_id, at = excluded.at, tries = excluded.tries`;
+
+async function findToken({ get }: Transaction, mailbox: string, configured: string): Promise<string | undefined> {
+  const row = await get("SELECT token FROM hookline.mail_refresh_tokens WHERE mailbox = $1 AND configured = $2", [
+    mailbox,
+    toDigest(mailbox, configured).toString("hex"),
+  ]);
+  return row && text(row.token);
+}
+
+async function replaceToken(
+  { run }: Transaction,
+  mailbox: string,
+  { configured, token }: { configured: string; token: string },
+): Promise<void> {
+  await run(
+    `INSERT INTO hookline.mail_refresh_tokens (mailbox, configured, token) VALUES ($1, $2, $3)
+     ON CONFLICT (mailbox) DO UPDATE SET configured = excluded.configured, token = excluded.token`,
+    [mailbox, toDigest(mailbox, configured).toString("hex"), token],
+  );
+}

@@ -1,0 +1,82 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { UserConfig } from "../src/config/schema/generated.ts";
+import { createPostgresUrl } from "./support/postgres.ts";
+import { type Service, startService } from "./support/service.ts";
+
+const started: Service[] = [];
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((service) => service.close()));
+});
+
+async function startNode(url: string, role: "all" | "ingress" | "worker", config: UserConfig = {}): Promise<Service> {
+  const service = await startService({ config: { ...config, gateway: { ...config.gateway, role }, store: { url } } });
+  started.push(service);
+  return service;
+}
+
+describe("nodes that share a database", () => {
+  test("an ingress answers, a worker executes, and every node shows everything", async () => {
+    const url = await createPostgresUrl();
+    const ingress = await startNode(url, "ingress");
+    const accepted = await ingress.post("agent", { message: "Hello.", sessionKey: "s" });
+    expect(accepted.status).toBe(202);
+    const { eventId } = accepted.body;
+    expect((await ingress.api(`/api/events/${eventId}`)).runs).toMatchObject([{ state: "ready" }]);
+
+    const worker = await startNode(url, "worker");
+    const settled = await worker.settled(eventId);
+    expect(settled).toMatchObject({ status: "done", runs: [{ state: "done" }] });
+    expect(await ingress.api(`/api/events/${eventId}`)).toMatchObject({ status: "done" });
+    expect((await ingress.api("/api/sessions/s")).entries).toHaveLength(2);
+    expect((await worker.post("agent", { message: "Hello." })).status).toBe(404);
+  });
+
+  test("an event that waits for its run is answered by the ingress when the worker has ended it", async () => {
+    const url = await createPostgresUrl();
+    const [ingress] = [await startNode(url, "ingress"), await startNode(url, "worker")];
+    const answer = await ingress.post("agent", { message: "Hello." }, { prefer: "wait=60" });
+    expect(answer).toMatchObject({ status: 200, body: { status: "done" } });
+  });
+
+  test("the status of each lists all of them, and says what they differ in", async () => {
+    const url = await createPostgresUrl();
+    const [a, b] = [await startNode(url, "ingress"), await startNode(url, "worker")];
+    const roles = (nodes: { role: string }[]) => nodes.map(({ role }) => role).toSorted();
+    await expect.poll(async () => roles((await a.api("/api/status")).nodes)).toEqual(["ingress", "worker"]);
+    expect(await b.api("/api/status")).toMatchObject({
+      nodesDiffer: [],
+      nodes: [{ isAlive: true }, { isAlive: true }],
+    });
+
+    await startNode(url, "worker", { agents: { defaults: { maxAttempts: 7 } } });
+    await expect.poll(async () => (await a.api("/api/status")).nodesDiffer).toEqual(["config"]);
+  });
+
+  test("the stream of a node shows the events of all nodes", async () => {
+    const url = await createPostgresUrl();
+    const [a, b] = [await startNode(url, "all"), await startNode(url, "ingress")];
+    const aborter = new AbortController();
+    const response = await fetch(`${b.url}/api/stream`, {
+      headers: { authorization: "Bearer gateway-token-for-tests-0123456789" },
+      signal: aborter.signal,
+    });
+    let text = "";
+    const reading = (async () => {
+      for await (const part of response.body!.pipeThrough(new TextDecoderStream())) text += part;
+    })().catch(() => undefined);
+    // The other node first has to learn that somebody watches.
+    const posted: string[] = [];
+    const post = async (): Promise<boolean> => {
+      posted.push((await a.post("agent", { message: "Hello." })).body.eventId);
+      return posted.some((id) => text.includes(id));
+    };
+    await expect.poll(post, { interval: 200 }).toBe(true);
+    aborter.abort();
+    await reading;
+  });
+});
+
+test("a role needs a database", async () => {
+  const config: UserConfig = { gateway: { role: "ingress" } };
+  await expect(startService({ config })).rejects.toThrow("gateway.role");
+});
