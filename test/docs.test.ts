@@ -4,7 +4,7 @@
  * of only `…` matches any lines. `console` blocks are for people only.
  */
 import { execFile } from "node:child_process";
-import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -20,6 +20,7 @@ import { assembleReferences, assembleSchema } from "../src/config/schema/assembl
 import { compileSchema } from "../src/config/schema/validator.ts";
 import type { JournalStats } from "../src/journal/journal.ts";
 import { isObject } from "../src/shared/json.ts";
+import { plainEnv } from "./support/cli.ts";
 import { startModels } from "./support/models.ts";
 import { startSlack } from "./support/slack.ts";
 
@@ -121,11 +122,11 @@ async function runPage(folder: string, port: number): Promise<{ stderr: string }
   const exports = { ".": "./index.js", "./contracts": "./contracts.js" };
   const manifest = { name: "hookline", type: "module", exports };
   writeFileSync(path.join(folder, "node_modules/hookline/package.json"), JSON.stringify(manifest));
-  const { INIT_CWD: _, WEBHOOKS_CONFIG: __, FORCE_COLOR: ___, ...env } = process.env;
+  const env = plainEnv();
   const PATH = [bin, path.dirname(process.execPath), env.PATH].join(":");
   const run = promisify(execFile)("bash", ["page.sh"], {
     cwd: folder,
-    env: { ...env, PATH, NO_COLOR: "1", SLACK_TOKEN: SLACK_ENV.token },
+    env: { ...env, PATH, SLACK_TOKEN: SLACK_ENV.token },
     timeout: 60_000,
   });
   return run.catch((error: Error) => {
@@ -139,7 +140,7 @@ async function runPage(folder: string, port: number): Promise<{ stderr: string }
 function toShim(url: string): string {
   return `#!/usr/bin/env bash
 # The log of the service does not belong to the output of the block that started it.
-if [ "$1" = serve ]; then exec >> serve.log 2>&1; fi
+if [ "$1" = serve ] || [ "$1" = dev ]; then exec >> serve.log 2>&1; fi
 while IFS= read -r line; do
   case $line in
     1*) printf '%s\\n' "\${line:1}" ;;
@@ -177,7 +178,7 @@ async function runCommand(request: IncomingMessage, response: ServerResponse, se
   const [count, cwd = "", ...rest] = (await readText(request)).split("\0");
   const args = rest.splice(0, Number(count));
   const env = Object.fromEntries(rest.map((entry) => entry.split(/=([^]*)/)));
-  await waitForTurns(service, env);
+  await waitForTurns(service, cwd, env);
   const stop = new AbortController();
   response.on("close", () => stop.abort());
   const toOutput = (stream: number): Writable =>
@@ -190,12 +191,20 @@ async function runCommand(request: IncomingMessage, response: ServerResponse, se
     });
   const io = { cwd, env, stdin: Readable.from([]), stdout: toOutput(1), stderr: toOutput(2), exitCode: 0 };
   const code = await runCli(args, { ...io, stopSignal: () => stop.signal, interrupt: () => stop.abort() });
+  if (args[0] === "init") usePort(path.join(cwd, "webhooks.json5"), new URL(service).port);
   response.end(`=${code}\n`);
 }
 
+/** The usual port may be in use on this machine. */
+function usePort(file: string, port: string): void {
+  writeFileSync(file, readFileSync(file, "utf8").replace("18790", port));
+}
+
 /** A person types the next command after the turn of the last one has ended. */
-async function waitForTurns(service: string, { GATEWAY_TOKEN }: Record<string, string>): Promise<void> {
-  const headers = { authorization: `Bearer ${GATEWAY_TOKEN}` };
+async function waitForTurns(service: string, cwd: string, { GATEWAY_TOKEN }: Record<string, string>): Promise<void> {
+  const tokenFile = path.join(cwd, ".webhooks/gateway-token");
+  const token = GATEWAY_TOKEN ?? (existsSync(tokenFile) ? readFileSync(tokenFile, "utf8").trim() : "");
+  const headers = { authorization: `Bearer ${token}` };
   await expect
     .poll(async () => {
       const response = await fetch(`${service}/api/status`, { headers }).catch(() => undefined);

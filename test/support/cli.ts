@@ -107,7 +107,7 @@ export function run(
 }
 
 /** This process's environment without npm's folder and without colours, as in a plain shell. */
-function plainEnv(): NodeJS.ProcessEnv {
+export function plainEnv(): NodeJS.ProcessEnv {
   const { WEBHOOKS_CONFIG: _, FORCE_COLOR: __, ...env } = process.env;
   const ofNpm = (name: string): boolean => name === "INIT_CWD" || name.startsWith("npm_");
   return { ...Object.fromEntries(Object.entries(env).filter(([name]) => !ofNpm(name))), NO_COLOR: "1" };
