@@ -91,6 +91,7 @@ const OWNERS: Record<string, string> = {
   leven: "src/config/schema/problems.ts",
   "jest-diff": "src/cli/format.ts",
   "node:sqlite": "src/journal/sqlite/database.ts",
+  marked: "src/channels/markdown.ts",
   parse5: "src/mail/message/html.ts",
   pino: "src/telemetry/log.ts",
   pg: "src/journal/postgres/database.ts",

@@ -64,6 +64,17 @@ test("a recipient of the payload's choice must be one that the channel's block a
   expect((await send({ text: "yes", place: "C-builds-1" })).status).toBe(202);
 });
 
+test("a thread is as allowed as its channel, and its session's next reply replaces the first one there", async () => {
+  const ts = await slack.post("A question.");
+  const place = `${slack.channel}:${ts}`;
+  const replacing = { ...mapping, sessionKey: "s", update: true };
+  await service.reload(config({ allow: [slack.channel] }, { hooks: { mappings: [replacing] } }));
+  expect((await send({ text: "It is **here**", place })).event.deliveries).toMatchObject([{ state: "sent" }]);
+  expect(await slack.thread(ts)).toEqual(["A question.", "It is *here*"]);
+  await send({ text: "It was _there_", place });
+  expect(await slack.thread(ts)).toEqual(["A question.", "It was _there_"]);
+});
+
 test("a dry run records what would have been sent", async () => {
   await service.reload(config({ dryRun: true }));
   const { event } = await send({ text: "dry", place: slack.channel });

@@ -35,6 +35,19 @@ describe("discord", () => {
     await discord.close();
   });
 
+  test("answers a message, shows typing, and posts anew if the message to edit is gone", async () => {
+    const discord = await startDiscord();
+    const channel = createDiscord(discord);
+    const to = `${discord.channel}:${discord.question}`;
+    const stop = await channel.startWorking?.(to, never);
+    await channel.send({ to, text: "Hello.", idempotencyKey: "1", replaces: "334384849860007777" }, never);
+    await stop?.();
+    expect(discord.messages()).toEqual(["Hello."]);
+    expect(discord.answered()).toEqual([discord.question]);
+    expect(discord.typingCount()).toBe(1);
+    await discord.close();
+  });
+
   test("does not wait after a rate limit, since the caller does", async () => {
     const discord = await startDiscord();
     const proxy = await startFaultProxy(discord.baseUrl);
@@ -65,6 +78,7 @@ async function open(): Promise<RemoteChannelUnderTest> {
     ...faultable,
     channel: createDiscord({ token: discord.token, baseUrl: url }),
     to: discord.channel,
+    thread: `${discord.channel}:${discord.question}`,
     unknown: "175928847299117999",
     secret: discord.token,
     malformed: ["", " ", "#general", "@ada", "123", "<#175928847299117063>", "175928847299117063/x"],

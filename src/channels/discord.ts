@@ -7,6 +7,8 @@ import { isObject } from "../shared/json.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import { type ChannelDriver, recipientCheck } from "./driver.ts";
 import { toNoAnswer, toRefusal, toUnreadable } from "./http.ts";
+import { MARKDOWN, renderMarkdown } from "./markdown.ts";
+import { keepTyping } from "./typing.ts";
 
 const schema = {
   type: "object",
@@ -29,6 +31,13 @@ export const discord: DriverDefinition<ChannelDriver, DiscordOptions> = { schema
 const SUPPRESS_EMBEDS = 1 << 2;
 
 /** By status or by code: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json. */
+const UNKNOWN_MESSAGE = 10_008;
+
+/** Discord shows a typing notice for ten seconds. */
+const TYPING_MS = 9000;
+
+const LIMIT = 2000;
+
 const ADVICE = new Map<unknown, string>([
   [401, "Check channels.discord.token."],
   [10_003, "Check the recipient: it is a channel's id, not a user's."],
@@ -41,33 +50,68 @@ const ADVICE = new Map<unknown, string>([
 export function createDiscord(options: DiscordOptions): ChannelDriver {
   return {
     name: "discord",
-    limit: 2000,
+    limit: LIMIT,
     checkRecipient: recipientCheck(
       // A snowflake: milliseconds since 2015 and some bits, as a decimal number.
-      /^\d{15,20}$/,
-      "the id of a Discord channel, a number such as 175928847299117063 (Developer Mode: Copy Channel ID)",
+      /^\d{15,20}(?::\d{15,20})?$/,
+      "the id of a Discord channel, a number such as 175928847299117063 (Developer Mode: Copy Channel ID); with : and the " +
+        "id of a message, an answer to it",
     ),
-    async send({ to, text, idempotencyKey }, signal) {
+    addressOf: (to) => toPlace(to).channel,
+    canUpdate: true,
+    async send({ to, text, format, idempotencyKey, replaces }, signal) {
+      const { channel, message: repliedTo } = toPlace(to);
+      const content = {
+        content: format === "markdown" ? await renderMarkdown(text, MARKDOWN, LIMIT) : text,
+        // The text of a reply must not notify anyone.
+        allowed_mentions: { parse: [] },
+        // A preview would fetch an untrusted link and show what it says.
+        flags: SUPPRESS_EMBEDS,
+      };
       try {
         const rest = await openRest(options, signal);
-        const body = {
-          content: text,
-          // Discord's limit for a nonce is 25 characters.
-          nonce: hash("sha256", idempotencyKey, "base64url").slice(0, 25),
-          enforce_nonce: true,
-          // The text of a reply must not notify anyone.
-          allowed_mentions: { parse: [] },
-          // A preview would fetch an untrusted link and show what it says.
-          flags: SUPPRESS_EMBEDS,
-        };
-        const message = await rest.post(`/channels/${to}/messages`, { body });
+        if (replaces && (await edit(rest, `/channels/${channel}/messages/${replaces}`, content))) {
+          return { messageId: replaces };
+        }
+        const message = await rest.post(`/channels/${channel}/messages`, {
+          body: {
+            ...content,
+            // Discord's limit for a nonce is 25 characters.
+            nonce: hash("sha256", idempotencyKey, "base64url").slice(0, 25),
+            enforce_nonce: true,
+            // A message that was deleted meanwhile is answered in the channel.
+            ...(repliedTo && { message_reference: { message_id: repliedTo, fail_if_not_exists: false } }),
+          },
+        });
         if (!isObject(message) || typeof message["id"] !== "string") throw toUnreadable("Discord");
         return { messageId: message["id"] };
       } catch (error) {
         throw toDriverError(error, signal);
       }
     },
+    startWorking: (to, started) =>
+      keepTyping(async (signal) => (await openRest(options, signal)).post(`/channels/${toPlace(to).channel}/typing`), {
+        everyMs: TYPING_MS,
+        signal: started,
+      }),
   };
+}
+
+/** `channel:message` answers a message. */
+function toPlace(to: string): { channel: string; message?: string } {
+  const [channel = "", message] = to.split(":", 2);
+  return { channel, message };
+}
+
+/** False if the message is gone. */
+async function edit(rest: REST, route: `/${string}`, body: object): Promise<boolean> {
+  try {
+    await rest.patch(route, { body });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === UNKNOWN_MESSAGE) return false;
+    throw error;
+  }
 }
 
 /** One client per call, since a client that is kept waits for rate limits by itself. */
@@ -79,21 +123,26 @@ async function openRest({ token, baseUrl }: DiscordOptions, signal: AbortSignal)
     retries: 0,
     hashSweepInterval: 0,
     handlerSweepInterval: 0,
-    makeRequest: (url, { headers, body }) => postJson(url, { headers, body, signal }),
+    makeRequest: (url, { method, headers, body }) => request(url, { method, headers, body, signal }),
   }).setToken(token);
 }
 
 /** Uses Node's `fetch`, whose types differ from those of the client's own. Rejects on a 429. */
-async function postJson(
+async function request(
   url: string,
-  { headers, body, signal }: { headers: object | undefined; body: unknown; signal: AbortSignal },
+  {
+    method,
+    headers,
+    body,
+    signal,
+  }: { method: string | undefined; headers: object | undefined; body: unknown; signal: AbortSignal },
 ): Promise<Response> {
   const response = await fetch(url, {
-    method: "POST",
+    method,
     headers: Object.entries(headers ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
-    body: String(body),
+    body: typeof body === "string" ? body : undefined,
     signal,
-    // A followed redirect would turn the POST into a GET.
+    // A followed redirect would turn a POST into a GET.
     redirect: "manual",
   });
   // The client would wait by itself.

@@ -5,6 +5,8 @@ export interface OutgoingMessage {
   /** The recipient in the channel's own form. It has passed `checkRecipient`. */
   to: string;
   text: string;
+  /** `markdown`: an agent's reply, which the driver writes as its service shows it. Default: the text arrives as it is. */
+  format?: "markdown";
   /** The same for each attempt of this message, so that a service that supports it can ignore a repeat. */
   idempotencyKey: string;
   /** An earlier attempt may have been accepted: a channel that can tell looks for its message before it sends another. */
@@ -22,6 +24,8 @@ export interface ChannelDriver {
   measure?(text: string): number;
   /** Sends to a recipient that a payload chose only if the block's `allow` lists it, or a verified event is there. */
   readonly needsAllow?: boolean;
+  /** The part of a recipient that `allow` is compared with, without a thread. Default: all of it. */
+  addressOf?(to: string): string;
   /** It replaces the text of an earlier message. */
   readonly canUpdate?: boolean;
   /**

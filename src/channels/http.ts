@@ -7,6 +7,8 @@ export interface HttpRequest {
   service: string;
   /** Without a credential, since URLs end up in logs. */
   url: string;
+  /** Default: POST. */
+  method?: "POST" | "PUT";
   headers?: Record<string, string>;
   /** Sent as a form if it is `URLSearchParams`, else as JSON. */
   body: unknown;
@@ -21,11 +23,11 @@ export interface HttpAnswer {
   body: Record<string, unknown>;
 }
 
-/** Sends a POST once. Resolves for any status. Rejects with a `DriverError` when there is no answer. */
-export async function post({ service, url, headers, body, signal }: HttpRequest): Promise<HttpAnswer> {
+/** Sends a request once. Resolves for any status. Rejects with a `DriverError` when there is no answer. */
+export async function post({ service, url, method = "POST", headers, body, signal }: HttpRequest): Promise<HttpAnswer> {
   try {
     const response = await fetch(url, {
-      method: "POST",
+      method,
       ...encode(body, headers),
       signal,
       // A followed redirect would turn the POST into a GET, or leak its credential.

@@ -36,6 +36,19 @@ describe("mattermost", () => {
     await mattermost.close();
   });
 
+  test("posts to a thread, shows typing, and posts anew if the post to edit is gone", async () => {
+    const mattermost = await startMattermost();
+    const channel = createMattermost(mattermost);
+    const to = `${mattermost.channel}:${mattermost.root}`;
+    const stop = await channel.startWorking?.(to, never);
+    await channel.send({ to, text: "Hello.", idempotencyKey: "1", replaces: "gone".padEnd(26, "0") }, never);
+    await stop?.();
+    expect(mattermost.messages()).toEqual(["Hello."]);
+    expect(mattermost.roots()).toEqual([mattermost.root]);
+    expect(mattermost.typingCount()).toBe(1);
+    await mattermost.close();
+  });
+
   test("the error shows what the server says, and not the token", async () => {
     const mattermost = await startMattermost();
     const channel = createMattermost({ ...mattermost, token: "mm-secret" });
@@ -61,6 +74,7 @@ async function open(): Promise<RemoteChannelUnderTest> {
     ...faultable,
     channel: createMattermost({ token: mattermost.token, baseUrl: url }),
     to: mattermost.channel,
+    thread: `${mattermost.channel}:${mattermost.root}`,
     unknown: "w5nk3xgpq9t8mrzc1yb7of4ude",
     malformed: ["", " ", "#general", "@ada", "4yfx3k5b7tgpxq9ncmwz1d8or", "4yfx3k5b7tgpxq9ncmwz1d8or/"],
     received: async () => mattermost.messages(),

@@ -6,6 +6,7 @@ import { isObject } from "../shared/json.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import { type ChannelDriver, recipientCheck } from "./driver.ts";
 import { type HttpAnswer, post, toNoAnswer, toRefusal } from "./http.ts";
+import { HTML, renderMarkdown } from "./markdown.ts";
 
 const schema = {
   type: "object",
@@ -32,6 +33,9 @@ type MsteamsOptions = FromSchema<typeof schema>;
 
 export const msteams: DriverDefinition<ChannelDriver, MsteamsOptions> = { schema, create: createMsteams };
 
+/** Teams accepts about 28 KB of UTF-16 for the whole message. */
+const LIMIT = 14_000;
+
 const ADVICE = new Map([
   [401, "Check channels.msteams.appId and tenantId."],
   [403, "Install the bot where the conversation is."],
@@ -47,26 +51,38 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
   const tokens = createTokenSource(options);
   return {
     name: "msteams",
-    // Teams accepts about 28 KB of UTF-16 for the whole message.
-    limit: 14_000,
+    limit: LIMIT,
     // `19:…` is a channel or group chat, `a:…` a chat with one person, `;messageid=…` at the end a thread.
     checkRecipient: recipientCheck(
       /^(?:19|a):[\w.:;=@+~-]{3,500}$/,
       "the id of a Teams conversation such as 19:…@thread.tacv2 or a:…, as in the bot's activities",
     ),
-    async send({ to, text }, signal) {
-      const token = await tokens.get(signal);
-      const answer = await post({
-        service: "Teams",
-        url: `${baseUrl.replace(/\/$/, "")}/v3/conversations/${encodeURIComponent(to)}/activities`,
-        headers: { authorization: `Bearer ${token}` },
-        body: { type: "message", textFormat: "plain", text },
-        signal,
-      });
+    addressOf: (to) => to.replace(/;messageid=.*$/, ""),
+    canUpdate: true,
+    async send({ to, text, format, replaces }, signal) {
+      const content =
+        format === "markdown"
+          ? { textFormat: "xml", text: await renderMarkdown(text, HTML, LIMIT) }
+          : { textFormat: "plain", text };
+      const write = async (path: string, method: "POST" | "PUT"): Promise<HttpAnswer> => {
+        const token = await tokens.get(signal);
+        const answer = await post({
+          service: "Teams",
+          url: `${baseUrl.replace(/\/$/, "")}/v3/conversations/${encodeURIComponent(to)}/activities${path}`,
+          method,
+          headers: { authorization: `Bearer ${token}` },
+          body: { type: "message", ...content },
+          signal,
+        });
+        if (answer.status === 401) tokens.forget(token);
+        return answer;
+      };
+      const edited = replaces && (await write(`/${encodeURIComponent(replaces)}`, "PUT"));
+      // A message that was deleted meanwhile becomes a new one.
+      const answer = !edited || edited.status === 404 ? await write("", "POST") : edited;
       const { status, body } = answer;
       // Without an id it is another server's answer, a proxy's sign-in page for example.
       if ([200, 201, 202].includes(status) && typeof body["id"] === "string") return { messageId: body["id"] };
-      if (status === 401) tokens.forget(token);
       throw toDriverError(answer);
     },
   };

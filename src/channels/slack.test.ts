@@ -22,6 +22,7 @@ describe("slack", () => {
       "@ada",
       "#general",
       "#ünïcode",
+      "C0123456789:1712345678.000100",
     ])("%s is a recipient", (to) => {
       expect(() => createSlack({ token: "t" }).checkRecipient(to)).not.toThrow();
     });
@@ -39,6 +40,28 @@ describe("slack", () => {
       await slack.close();
     });
 
+    test("marks the first message of a thread while an answer is being written", async () => {
+      const slack = await startSlack();
+      const ts = await slack.post("A question.");
+      const channel = createSlack(slack);
+      const stop = await channel.startWorking?.(`${slack.channel}:${ts}`, never);
+      // After a crash it is there already.
+      await channel.startWorking?.(`${slack.channel}:${ts}`, never);
+      expect(await slack.reactions(ts)).toEqual(["eyes"]);
+      await stop?.();
+      await stop?.();
+      expect(await slack.reactions(ts)).toEqual([]);
+      await slack.close();
+    });
+
+    test("posts anew if the message to edit is gone", async () => {
+      const slack = await startSlack();
+      const message = { to: slack.channel, text: "Hello.", idempotencyKey: "1" };
+      await createSlack(slack).send({ ...message, replaces: `${slack.channel}:1700000000.000001` }, never);
+      expect(await slack.messages()).toEqual(["Hello."]);
+      await slack.close();
+    });
+
     test("measures the escaped text", () => {
       expect(createSlack({ token: "t" }).measure?.("a<b")).toBe("a&lt;b".length);
     });
@@ -46,15 +69,18 @@ describe("slack", () => {
 
   async function open(): Promise<RemoteChannelUnderTest> {
     const slack = await startSlack();
+    const ts = await slack.post("A question.");
     const { url, ...faultable } = await openFaultServer(slack, slack.baseUrl);
     return {
       ...faultable,
       channel: createSlack({ token: slack.token, baseUrl: url }),
       to: slack.channel,
+      thread: `${slack.channel}:${ts}`,
       unknown: "C0UNKNOWN00",
       secret: slack.token,
       malformed: ["", " ", "#", "# general", "two words", "+15551234567", "a/b"],
-      received: async () => (await slack.messages()).map(unescape),
+      // Slack's history of a channel leaves out the answers in threads.
+      received: async () => [...(await slack.messages()).slice(1), ...(await slack.thread(ts)).slice(1)].map(unescape),
       faults: {
         rateLimited: { kind: "answer", status: 429, headers: { "retry-after": "7" } },
         retryAfterMs: 7000,

@@ -4,6 +4,7 @@ import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import { type ChannelDriver, recipientCheck } from "./driver.ts";
+import { renderMarkdown, SLACK } from "./markdown.ts";
 import { toCodeRefusal, toNoAnswer, toRefusal, toUnreadable } from "./http.ts";
 
 const schema = {
@@ -45,29 +46,87 @@ const ADVICE = new Map([
 
 /** Posts to Slack as a bot. Slack has no idempotency keys for apps, so a message whose answer was lost may come twice. */
 export function createSlack(options: SlackOptions): ChannelDriver {
+  /** Calls methods of the API. */
+  async function call(
+    work: (client: WebClient) => Promise<{ messageId?: string }>,
+    signal: AbortSignal,
+  ): Promise<{ messageId?: string }> {
+    try {
+      return await work(await openClient(options, signal));
+    } catch (error) {
+      throw signal.aborted ? toNoAnswer("Slack", error, signal) : toDriverError(error);
+    }
+  }
+
   return {
     name: "slack",
     limit: 4000,
     measure: (text) => escape(text).length,
     checkRecipient: recipientCheck(
-      /^[#@]?[\p{L}\p{N}_.-]{1,80}$/u,
-      "a Slack channel, user or conversation id such as C0123456789, or a #channel-name",
+      /^[#@]?[\p{L}\p{N}_.-]{1,80}(?::\d{1,12}\.\d{1,9})?$/u,
+      "a Slack channel, user or conversation id such as C0123456789, or a #channel-name; with :1712345678.000100 a thread",
     ),
-    async send({ to, text }, signal) {
-      try {
-        const client = await openClient(options, signal);
+    addressOf: (to) => toPlace(to).channel,
+    canUpdate: true,
+    async send({ to, text, format, replaces }, signal) {
+      const content = {
+        text: format === "markdown" ? await renderMarkdown(text, SLACK) : escape(text),
+        // A preview would fetch an untrusted link and show what it says.
+        unfurl_links: false,
+        unfurl_media: false,
+      };
+      return call(async (client) => {
+        const earlier = replaces && toPlace(replaces);
+        const edited = earlier && (await update(client, { channel: earlier.channel, ts: earlier.ts, ...content }));
+        if (edited) return { messageId: replaces };
+        const { channel, ts } = toPlace(to);
         const answer: ChatPostMessageResponse = await client.apiCall("chat.postMessage", {
-          channel: to,
-          text: escape(text),
-          // A preview would fetch an untrusted link and show what it says.
-          unfurl_links: false,
-          unfurl_media: false,
+          channel,
+          thread_ts: ts,
+          ...content,
         });
         return { messageId: `${answer.channel}:${answer.ts}` };
-      } catch (error) {
-        throw signal.aborted ? toNoAnswer("Slack", error, signal) : toDriverError(error);
-      }
+      }, signal);
     },
+    async startWorking(to, signal) {
+      const { channel, ts: timestamp } = toPlace(to);
+      // A channel is no message that could have a reaction.
+      if (timestamp === undefined) return async () => {};
+      const mark = { channel, timestamp, name: "eyes" };
+      await call(async (client) => {
+        await client.apiCall("reactions.add", mark).catch(ignoreCode("already_reacted"));
+        return {};
+      }, signal);
+      return async () => {
+        const timeout = AbortSignal.timeout(MARK_TIMEOUT_MS);
+        await call(async (client) => {
+          await client.apiCall("reactions.remove", mark).catch(ignoreCode("no_reaction"));
+          return {};
+        }, timeout);
+      };
+    },
+  };
+}
+
+const MARK_TIMEOUT_MS = 10_000;
+
+/** `C0123:1712345678.000100` is a thread, or a message. */
+function toPlace(to: string): { channel: string; ts?: string } {
+  const [channel = "", ts] = to.split(":", 2);
+  return { channel, ts };
+}
+
+/** False if the message cannot be edited any more. */
+async function update(client: WebClient, message: Record<string, unknown>): Promise<boolean> {
+  const codes = ["message_not_found", "cant_update_message", "edit_window_closed", "channel_not_found"];
+  const answer = await client.apiCall("chat.update", message).catch(ignoreCode(...codes));
+  return answer !== undefined;
+}
+
+function ignoreCode(...codes: string[]): (error: unknown) => undefined {
+  return (error) => {
+    const { data }: Failure = error instanceof Error ? error : { message: "" };
+    if (typeof data?.error !== "string" || !codes.includes(data.error)) throw error;
   };
 }
 

@@ -10,9 +10,12 @@ describeRemoteChannel({ describe, test }, "telegram", open);
 describe("telegram", () => {
   const never = new AbortController().signal;
 
-  test.each(["123456789", "-1001234567890", "-5", "@hookline_news"])("%s is a recipient", (to) => {
-    expect(() => createTelegram({ token: "t" }).checkRecipient(to)).not.toThrow();
-  });
+  test.each(["123456789", "-1001234567890", "-5", "@hookline_news", "-1001/7", "@news:45", "5/7:45"])(
+    "%s is a recipient",
+    (to) => {
+      expect(() => createTelegram({ token: "t" }).checkRecipient(to)).not.toThrow();
+    },
+  );
 
   test("sends plain text without previews; the base URL may end with a slash", async () => {
     const telegram = await startTelegram();
@@ -28,6 +31,53 @@ describe("telegram", () => {
     await proxy.close();
     await telegram.close();
   });
+
+  test("answers a message in a topic, as HTML", async () => {
+    const telegram = await startTelegram();
+    const proxy = await startFaultProxy(telegram.baseUrl);
+    const channel = createTelegram({ token: telegram.token, baseUrl: proxy.url });
+    const message = {
+      to: `${telegram.chat}/7:45`,
+      text: "**a** <b>",
+      format: "markdown",
+      idempotencyKey: "1",
+    } as const;
+    await channel.send(message, never);
+    expect(JSON.parse(proxy.requests[0]?.body ?? "")).toEqual({
+      chat_id: telegram.chat,
+      text: "<b>a</b> &lt;b&gt;",
+      parse_mode: "HTML",
+      link_preview_options: { is_disabled: true },
+      message_thread_id: 7,
+      reply_parameters: { message_id: 45, allow_sending_without_reply: true },
+    });
+    await proxy.close();
+    await telegram.close();
+  });
+
+  test("shows typing in the topic", async () => {
+    const proxy = await startFaultProxy("http://127.0.0.1/");
+    proxy.inject({ kind: "answer", status: 200, body: '{"ok":true,"result":true}' });
+    const stop = await createTelegram({ token: "t", baseUrl: proxy.url }).startWorking?.("5/7:45", never);
+    await stop?.();
+    expect(proxy.requests).toMatchObject([{ path: "/bott/sendChatAction" }]);
+    expect(JSON.parse(proxy.requests[0]?.body ?? "")).toEqual({ chat_id: "5", action: "typing", message_thread_id: 7 });
+    await proxy.close();
+  });
+
+  test.each([
+    ["Bad Request: message is not modified", "1:2"],
+    ["Bad Request: message to edit not found", "-1001234567890:1"],
+  ])("an edit that is answered with %s", async (description, messageId) => {
+    const telegram = await startTelegram();
+    const proxy = await startFaultProxy(telegram.baseUrl);
+    proxy.inject(refusal(400, description), "message_id");
+    const channel = createTelegram({ token: telegram.token, baseUrl: proxy.url });
+    const message = { to: telegram.chat, text: "Hello.", replaces: "1:2", idempotencyKey: "1" };
+    expect(await channel.send(message, never)).toEqual({ messageId });
+    await proxy.close();
+    await telegram.close();
+  });
 });
 
 async function open(): Promise<RemoteChannelUnderTest> {
@@ -38,8 +88,10 @@ async function open(): Promise<RemoteChannelUnderTest> {
   faultable.inject(refusal(400, "Bad Request: chat not found"), unknown);
   return {
     ...faultable,
-    channel: createTelegram({ token: telegram.token, baseUrl: url }),
+    // The emulator has no typing notices.
+    channel: { ...createTelegram({ token: telegram.token, baseUrl: url }), startWorking: undefined },
     to: telegram.chat,
+    thread: `${telegram.chat}/7:45`,
     unknown,
     secret: telegram.token,
     malformed: ["", " ", "@", "-", "+15551234567", "1 2", "@two words", "name", "https://t.me/name"],

@@ -5,6 +5,8 @@ import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import { type ChannelDriver, recipientCheck } from "./driver.ts";
 import { toNoAnswer, toRefusal, toUnreadable } from "./http.ts";
+import { renderMarkdown, TELEGRAM } from "./markdown.ts";
+import { keepTyping } from "./typing.ts";
 
 const schema = {
   type: "object",
@@ -23,6 +25,11 @@ type TelegramOptions = FromSchema<typeof schema>;
 
 export const telegram: DriverDefinition<ChannelDriver, TelegramOptions> = { schema, create: createTelegram };
 
+const LIMIT = 4096;
+
+/** Telegram shows a typing notice for five seconds. */
+const TYPING_MS = 4500;
+
 const ADVICE = new Map([
   [400, "Check the recipient, and that the bot is in the chat."],
   [401, "Check channels.telegram.token."],
@@ -37,23 +44,73 @@ const ADVICE = new Map([
 export function createTelegram(options: TelegramOptions): ChannelDriver {
   return {
     name: "telegram",
-    limit: 4096,
+    limit: LIMIT,
     // A chat's number, or the public name of a group or channel.
     checkRecipient: recipientCheck(
-      /^(-?\d{1,19}|@\w{2,64})$/,
-      "a Telegram chat id such as 123456789 or -1001234567890, or a public @name",
+      /^(-?\d{1,19}|@\w{2,64})(?:\/\d{1,10})?(?::\d{1,10})?$/,
+      "a Telegram chat id such as 123456789 or -1001234567890, or a public @name; with /7 a topic, and with :45 an answer " +
+        "to a message",
     ),
-    async send({ to, text }, signal) {
+    addressOf: (to) => toPlace(to).chat,
+    canUpdate: true,
+    async send({ to, text, format, replaces }, signal) {
+      const { chat, topic, message } = toPlace(to);
+      const isMarkdown = format === "markdown";
+      const content = isMarkdown ? await renderMarkdown(text, TELEGRAM, LIMIT) : text;
+      const common = {
+        // Without `parse_mode` the text is plain.
+        ...(isMarkdown && { parse_mode: "HTML" as const }),
+        // A preview would fetch an untrusted link and show what it says.
+        link_preview_options: { is_disabled: true },
+      };
       try {
         const api = await openApi(options, signal);
-        // Without `parse_mode` the text is plain. A preview would fetch an untrusted link and show what it says.
-        const sent = await api.sendMessage(to, text, { link_preview_options: { is_disabled: true } });
+        if (replaces && (await edit(() => api.editMessageText(...toIds(replaces), content, common)))) {
+          return { messageId: replaces };
+        }
+        const sent = await api.sendMessage(chat, content, {
+          ...common,
+          ...(topic && { message_thread_id: Number(topic) }),
+          ...(message && { reply_parameters: { message_id: Number(message), allow_sending_without_reply: true } }),
+        });
         return { messageId: `${sent.chat.id}:${sent.message_id}` };
       } catch (error) {
         throw toDriverError(error, signal);
       }
     },
+    startWorking(to, started) {
+      const { chat, topic } = toPlace(to);
+      const more = topic ? { message_thread_id: Number(topic) } : {};
+      return keepTyping(async (signal) => (await openApi(options, signal)).sendChatAction(chat, "typing", more), {
+        everyMs: TYPING_MS,
+        signal: started,
+      });
+    },
   };
+}
+
+/** `chat`, `chat/topic`, `chat:message` or `chat/topic:message`. */
+function toPlace(to: string): { chat: string; topic?: string; message?: string } {
+  const [, chat = to, topic, message] = /^([^/:]+)(?:\/(\d+))?(?::(\d+))?$/.exec(to) ?? [];
+  return { chat, topic, message };
+}
+
+function toIds(messageId: string): [chat: string, message: number] {
+  const { chat, message } = toPlace(messageId);
+  return [chat, Number(message)];
+}
+
+/** False if the message is gone or too old. A text that is there already counts as edited. */
+async function edit(change: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await change();
+    return true;
+  } catch (error) {
+    const { description = "" }: Failure = error instanceof Error ? error : { message: "" };
+    if (description.includes("message is not modified")) return true;
+    if (/message to edit not found|message can't be edited/.test(description)) return false;
+    throw error;
+  }
 }
 
 /** One client per call, since the call's signal is passed through the client's `fetch`. */

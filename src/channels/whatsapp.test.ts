@@ -31,6 +31,14 @@ describe("whatsapp", () => {
       await whatsapp.close();
     });
 
+    test("answers a message", async () => {
+      const whatsapp = await startWhatsapp();
+      const to = `${whatsapp.recipient}:wamid.HBgL+1/2=`;
+      await createWhatsapp(whatsapp).send({ to, text: "Hello.", idempotencyKey: "1" }, never);
+      expect(whatsapp.contexts()).toEqual(["wamid.HBgL+1/2="]);
+      await whatsapp.close();
+    });
+
     test("the error does not show the token, even when the service quotes it", async () => {
       const whatsapp = await startWhatsapp();
       const channel = createWhatsapp({ ...whatsapp, token: "wa-secret" });
@@ -62,6 +70,7 @@ describe("whatsapp", () => {
       ...faultable,
       channel: createWhatsapp({ ...whatsapp, baseUrl: url }),
       to: whatsapp.recipient,
+      thread: `${whatsapp.recipient}:wamid.HBgLMTY1MDU1NTEyMzQVAgASGBQz`,
       unknown: "+15550000000",
       malformed: ["", " ", "+", "123", "+1 555 123", "15551234567890123", "ada@example.org", "../../me"],
       received: async () => whatsapp.messages(),

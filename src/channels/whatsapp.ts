@@ -5,6 +5,7 @@ import { isObject } from "../shared/json.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import { type ChannelDriver, recipientCheck } from "./driver.ts";
 import { type HttpAnswer, post, toRefusal } from "./http.ts";
+import { renderMarkdown, WHATSAPP } from "./markdown.ts";
 
 const schema = {
   type: "object",
@@ -45,6 +46,8 @@ const RETRYABLE_CODES = new Set([
   133_016, // too many attempts to register
 ]);
 
+const LIMIT = 4096;
+
 const CHECK_TOKEN = "Check channels.whatsapp.token.";
 const CHECK_PERMISSION = "Give the token the whatsapp_business_messaging permission.";
 
@@ -75,9 +78,14 @@ export function createWhatsapp({
 }: WhatsappOptions): ChannelDriver {
   return {
     name: "whatsapp",
-    limit: 4096,
-    checkRecipient: recipientCheck(/^\+?\d{5,15}$/, "a phone number with its country code such as +15551234567"),
-    async send({ to, text }, signal) {
+    limit: LIMIT,
+    checkRecipient: recipientCheck(
+      /^\+?\d{5,15}(?::wamid\.[\w=+/-]{1,256})?$/,
+      "a phone number with its country code such as +15551234567; with :wamid.… an answer to that message",
+    ),
+    addressOf: (to) => toPlace(to).number,
+    async send({ to, text, format }, signal) {
+      const { number, message } = toPlace(to);
       const answer = await post({
         service: "WhatsApp",
         url: `${baseUrl.replace(/\/$/, "")}/${version}/${phoneNumberId}/messages`,
@@ -85,10 +93,14 @@ export function createWhatsapp({
         body: {
           messaging_product: "whatsapp",
           recipient_type: "individual",
-          to,
+          to: number,
+          ...(message && { context: { message_id: message } }),
           type: "text",
           // A preview would fetch an untrusted link and show what it says.
-          text: { body: text, preview_url: false },
+          text: {
+            body: format === "markdown" ? await renderMarkdown(text, WHATSAPP, LIMIT) : text,
+            preview_url: false,
+          },
         },
         signal,
       });
@@ -97,6 +109,12 @@ export function createWhatsapp({
       return { messageId };
     },
   };
+}
+
+/** `number:wamid.…` answers a message. */
+function toPlace(to: string): { number: string; message?: string } {
+  const [number = "", message] = to.split(":", 2);
+  return { number, message };
 }
 
 /** Without a message it is another server's answer, a proxy's sign-in page for example. */

@@ -9,6 +9,8 @@ export interface ChannelUnderTest extends UnderTest {
   channel: ChannelDriver;
   /** A recipient that accepts messages. */
   to: string;
+  /** The form of `to` that names a thread or a message there, if the channel has one. */
+  thread?: string;
   /** Texts that cannot be a recipient. */
   malformed: string[];
   /** The texts that the recipient has received, oldest first. */
@@ -36,6 +38,38 @@ const CHECKS: Checks<ChannelUnderTest> = {
   async "rejects malformed recipients with a permanent error"({ channel, to, malformed }) {
     channel.checkRecipient(to);
     for (const text of malformed) assert.throws(() => channel.checkRecipient(text), isPermanent, text);
+  },
+
+  async "delivers to a thread, whose channel is what the block allows"(subject) {
+    const { channel, to, thread } = subject;
+    if (thread === undefined) return;
+    channel.checkRecipient(thread);
+    assert.equal(channel.addressOf?.(thread), channel.addressOf?.(to));
+    await sendTo(subject, { to: thread });
+    assert.deepEqual(await subject.received(), ["Hello."]);
+  },
+
+  async "delivers a reply in Markdown, and nothing of it notifies a group or hides an address"(subject) {
+    const text = "It is **done**: [see](https://x.test/1) <!channel> @everyone ![](https://x.test/2)";
+    await sendTo(subject, { text, format: "markdown" });
+    const [received = "", ...others] = await subject.received();
+    assert.deepEqual(others, []);
+    for (const shown of ["done", "see", "https://x.test/1"]) assert.ok(received.includes(shown), received);
+    // A channel that writes texts as they are has nothing to do.
+    if (received !== text) assert.doesNotMatch(received, /\]\(|!\[|@everyone/);
+  },
+
+  async "replaces an earlier message, if it can"(subject) {
+    if (!subject.channel.canUpdate) return;
+    const { messageId } = await sendTo(subject);
+    const edited = await sendTo(subject, { text: "Edited.", replaces: messageId, idempotencyKey: "delivery-2:0" });
+    assert.equal(edited.messageId, messageId);
+    assert.deepEqual(await subject.received(), ["Edited."]);
+  },
+
+  async "shows that an answer is being written, if it can, and takes it away"({ channel, to, thread = to }) {
+    const stop = await channel.startWorking?.(thread, new AbortController().signal);
+    await stop?.();
   },
 
   async "sends nothing after an abort"(subject) {

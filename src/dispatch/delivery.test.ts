@@ -89,6 +89,20 @@ describe("executeDelivery", () => {
     expect(Object.fromEntries(replaced)).toMatchObject({ d: undefined, e: undefined });
   });
 
+  test("only a reply to its source is Markdown", async () => {
+    const channel = recorder();
+    service = await startDispatch({ agent, channel });
+    await service.accept(toC1);
+    await settled("sent");
+    await service.accept({ ...toC1, to: "C2", toSource: true });
+    await expect
+      .poll(() => channel.sent.map(({ to, format }) => [to, format]))
+      .toEqual([
+        ["C1", undefined],
+        ["C2", "markdown"],
+      ]);
+  });
+
   test("while a run for its source is in progress, the channel shows it, whatever becomes of the mark", async () => {
     const calls: string[] = [];
     const channel: ReturnType<typeof recorder> = {

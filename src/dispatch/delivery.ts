@@ -40,6 +40,8 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   for (const [index, part] of parts.entries()) {
     if (index < partsSent) continue;
     const message: OutgoingMessage = { to: route.to, text: part, idempotencyKey: `${deliveryId}:${index}` };
+    // An ordinary delivery may hold a text that was passed on, which must not become markup.
+    if (delivery.conversation !== undefined) message.format = "markdown";
     // A part is recorded once it is sent, so only the first that is not may have been.
     if (index === partsSent && delivery.attempts > 1) message.mayBeSent = true;
     if (index === 0 && driver.canUpdate) message.replaces = delivery.replaces;

@@ -126,7 +126,8 @@ function requireAllowedRecipient(
   { config, channels }: Pick<Terms, "config" | "channels">,
 ): void {
   const allowed = config.channelRules.get(channel)?.allow;
-  if (allowed ? compileGlobs(allowed)(to) : !channels?.get(channel)?.needsAllow) return;
+  const driver = channels?.get(channel);
+  if (allowed ? compileGlobs(allowed)(driver?.addressOf?.(to) ?? to) : !driver?.needsAllow) return;
   throw new HookError("invalid_payload", { message: `to is not among the recipients of channels.${channel}.allow.` });
 }
 

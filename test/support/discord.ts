@@ -9,6 +9,11 @@ export interface DiscordServer {
   channel: string;
   /** The messages posted to the channel, oldest first. */
   messages(): string[];
+  /** The id of a message that people wrote, and the ids that the messages above answer. */
+  question: string;
+  answered(): unknown[];
+  /** How often a typing notice was shown. */
+  typingCount(): number;
   close(): Promise<void>;
 }
 
@@ -16,24 +21,35 @@ interface Message {
   id: string;
   content: string;
   nonce: unknown;
+  message_reference?: { message_id?: unknown };
+}
+
+interface State {
+  messages: Message[];
+  typing: number;
 }
 
 const TOKEN = "discord-test-token-0000";
 const CHANNEL = "175928847299117063";
+const QUESTION = "334384849860000999";
 
 /**
- * A double of Discord's API, written from its documentation, "Create Message":
+ * A double of Discord's API, written from its documentation, "Create Message", "Edit Message" and "Trigger Typing Indicator":
  * https://docs.discord.com/developers/resources/message#create-message. It was not compared with Discord itself. The driver's
  * request was validated with Prism 5.16 against the OpenAPI file that Discord publishes.
  */
 export async function startDiscord(): Promise<DiscordServer> {
-  const messages: Message[] = [];
-  const server = await startJsonServer((request) => answer(messages, request));
+  const state: State = { messages: [], typing: 0 };
+  const { messages } = state;
+  const server = await startJsonServer((request) => answer(state, request));
   return {
     baseUrl: `${server.url}api`,
     token: TOKEN,
     channel: CHANNEL,
     messages: () => messages.map(({ content }) => content),
+    question: QUESTION,
+    answered: () => messages.map(({ message_reference: reference }) => reference?.message_id),
+    typingCount: () => state.typing,
     close: () => server.close(),
   };
 }
@@ -43,15 +59,29 @@ export function discordError(status: number, code: number, message: string): Jso
   return { status, body: { message, code } };
 }
 
-function answer(messages: Message[], { method, path, headers, body }: JsonRequest): JsonAnswer {
+function answer(state: State, { method, path, headers, body }: JsonRequest): JsonAnswer {
   if (headers.authorization !== `Bot ${TOKEN}`) return discordError(401, 0, "401: Unauthorized");
-  const [, channel] = /^\/api\/v10\/channels\/(\d+)\/messages$/.exec(path ?? "") ?? [];
-  if (method !== "POST" || channel === undefined) return discordError(404, 0, "404: Not Found");
+  const [, channel, part, id] = /^\/api\/v10\/channels\/(\d+)\/(messages|typing)(?:\/(\d+))?$/.exec(path ?? "") ?? [];
+  if (method !== (id ? "PATCH" : "POST") || channel === undefined) return discordError(404, 0, "404: Not Found");
   if (channel !== CHANNEL) return discordError(404, 10_003, "Unknown Channel");
-  return createMessage(messages, body);
+  if (part === "typing") {
+    state.typing += 1;
+    return { status: 204, body: undefined };
+  }
+  return id ? editMessage(state.messages, id, body) : createMessage(state.messages, body);
 }
 
-function createMessage(messages: Message[], { content, nonce, enforce_nonce }: JsonRequest["body"]): JsonAnswer {
+function editMessage(messages: Message[], id: string, { content }: JsonRequest["body"]): JsonAnswer {
+  const message = messages.find((other) => other.id === id);
+  if (!message) return discordError(404, 10_008, "Unknown Message");
+  message.content = String(content);
+  return { status: 200, body: message };
+}
+
+function createMessage(
+  messages: Message[],
+  { content, nonce, enforce_nonce, message_reference }: JsonRequest["body"],
+): JsonAnswer {
   if (typeof content !== "string" || content === "" || Array.from(content).length > 2000) {
     return invalid("content", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 2000 in length.");
   }
@@ -59,7 +89,13 @@ function createMessage(messages: Message[], { content, nonce, enforce_nonce }: J
     return invalid("nonce", "NONCE_TYPE_TOO_LONG", "Must be 25 or fewer in length.");
   }
   const repeated = enforce_nonce ? messages.find((other) => other.nonce === nonce) : undefined;
-  const message = repeated ?? { id: `33438484986000${messages.length}`, content, nonce };
+  const reference = message_reference as Message["message_reference"];
+  const message = repeated ?? {
+    id: `3343848498600${String(messages.length).padStart(5, "0")}`,
+    content,
+    nonce,
+    message_reference: reference,
+  };
   if (!repeated) messages.push(message);
   return { status: 200, body: message };
 }

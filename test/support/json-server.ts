@@ -11,6 +11,7 @@ export interface JsonRequest {
 
 export interface JsonAnswer {
   status: number;
+  /** undefined: there is none. */
   body: unknown;
 }
 
@@ -22,7 +23,8 @@ export async function startJsonServer(
     const { method, url: path, headers } = request;
     const body = parseBody(await text(request), headers["content-type"]);
     const { status, body: said } = answer({ method, path, headers, body });
-    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(said));
+    if (said === undefined) response.writeHead(status).end();
+    else response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(said));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();

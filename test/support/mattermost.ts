@@ -9,6 +9,10 @@ export interface MattermostServer {
   channel: string;
   /** The messages posted to the channel, oldest first. */
   messages(): string[];
+  /** The id of a post that people wrote, and of each message above the post that began its thread. */
+  root: string;
+  roots(): unknown[];
+  typingCount(): number;
   close(): Promise<void>;
 }
 
@@ -17,23 +21,34 @@ interface Post {
   channel_id: string;
   message: string;
   pending_post_id: string;
+  root_id?: unknown;
+}
+
+interface State {
+  posts: Post[];
+  typing: number;
 }
 
 const TOKEN = "mattermost-test-token-0000";
+const ROOT = "root".padEnd(26, "1");
 const CHANNEL = "4yfx3k5b7tgpxq9ncmwz1d8ora";
 
 /**
- * A double of a Mattermost server, written from its API reference, "Create a post" and "Errors":
+ * A double of a Mattermost server, written from its API reference, "Create a post", "Patch a post", "Publish a user typing event" and "Errors":
  * https://developers.mattermost.com/api-documentation/#/operations/CreatePost. It was not compared with a Mattermost server.
  */
 export async function startMattermost(): Promise<MattermostServer> {
-  const posts: Post[] = [];
-  const server = await startJsonServer((request) => answer(posts, request));
+  const state: State = { posts: [], typing: 0 };
+  const { posts } = state;
+  const server = await startJsonServer((request) => answer(state, request));
   return {
     baseUrl: server.url,
     token: TOKEN,
     channel: CHANNEL,
     messages: () => posts.map(({ message }) => message),
+    root: ROOT,
+    roots: () => posts.map(({ root_id }) => root_id),
+    typingCount: () => state.typing,
     close: () => server.close(),
   };
 }
@@ -46,10 +61,17 @@ export function mattermostError(status: number, id: string, message: string): Js
   };
 }
 
-function answer(posts: Post[], { method, path, headers, body }: JsonRequest): JsonAnswer {
+function answer(state: State, { method, path, headers, body }: JsonRequest): JsonAnswer {
   if (headers.authorization !== `Bearer ${TOKEN}`) {
     return mattermostError(401, "api.context.session_expired.app_error", "Invalid or expired session.");
   }
+  const { posts } = state;
+  if (method === "POST" && path === "/api/v4/users/me/typing") {
+    state.typing += 1;
+    return { status: 200, body: { status: "OK" } };
+  }
+  const [, edited] = /^\/api\/v4\/posts\/(\w+)\/patch$/.exec(path ?? "") ?? [];
+  if (method === "PUT" && edited) return patchPost(posts, edited, String(body["message"]));
   if (method !== "POST" || path !== "/api/v4/posts") {
     return mattermostError(404, "api.context.404.app_error", "Sorry, we could not find the page.");
   }
@@ -58,12 +80,23 @@ function answer(posts: Post[], { method, path, headers, body }: JsonRequest): Js
     channel_id: String(body["channel_id"]),
     message: String(body["message"]),
     pending_post_id: String(body["pending_post_id"]),
+    root_id: body["root_id"],
   });
+}
+
+function patchPost(posts: Post[], id: string, message: string): JsonAnswer {
+  const post = posts.find((other) => other.id === id);
+  if (!post) return mattermostError(404, "app.post.get.app_error", "Unable to get the post.");
+  post.message = message;
+  return { status: 200, body: post };
 }
 
 function createPost(posts: Post[], post: Post): JsonAnswer {
   if (post.channel_id !== CHANNEL) {
     return mattermostError(403, "api.context.permissions.app_error", "You do not have the appropriate permissions.");
+  }
+  if (post.root_id !== undefined && post.root_id !== ROOT) {
+    return mattermostError(400, "api.post.create_post.root_id.app_error", "Invalid RootId parameter.");
   }
   if (Array.from(post.message).length > 16_383) {
     return mattermostError(400, "model.post.is_valid.message_length.app_error", "Post message is too long.");

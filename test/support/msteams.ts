@@ -65,11 +65,11 @@ function answer(state: State, { method, path, headers, body }: JsonRequest): Jso
   if (state.tokens.indexOf(token) < state.validFrom) {
     return { status: 401, body: { message: "Authorization has been denied for this request." } };
   }
-  const [, conversation] = /^\/teams\/v3\/conversations\/([^/]+)\/activities$/.exec(path ?? "") ?? [];
-  if (method !== "POST" || decodeURIComponent(conversation ?? "") !== CONVERSATION) {
+  const [, conversation, id] = /^\/teams\/v3\/conversations\/([^/]+)\/activities(?:\/(\d+))?$/.exec(path ?? "") ?? [];
+  if (method !== (id ? "PUT" : "POST") || decodeURIComponent(conversation ?? "") !== CONVERSATION) {
     return msteamsError(404, "ConversationNotFound");
   }
-  return takeActivity(state, body);
+  return takeActivity(state, body, id);
 }
 
 function giveToken(state: State, form: Record<string, unknown>): JsonAnswer {
@@ -84,11 +84,21 @@ function giveToken(state: State, form: Record<string, unknown>): JsonAnswer {
   return { status: 200, body: token };
 }
 
-function takeActivity({ messages }: State, { type, textFormat, text }: Record<string, unknown>): JsonAnswer {
-  if (type !== "message" || textFormat !== "plain" || typeof text !== "string") {
+function takeActivity(
+  { messages }: State,
+  { type, textFormat, text }: Record<string, unknown>,
+  id: string | undefined,
+): JsonAnswer {
+  if (type !== "message" || !["plain", "xml"].includes(String(textFormat)) || typeof text !== "string") {
     return msteamsError(400, "BadSyntax");
   }
   if (text.length * 2 > 28 * 1024) return msteamsError(413, "MessageSizeTooBig");
+  if (id !== undefined) {
+    const index = Number(id.slice("17000000000".length)) - 1;
+    if (messages[index] === undefined) return msteamsError(404, "ActivityNotFoundInConversation");
+    messages[index] = text;
+    return { status: 200, body: { id } };
+  }
   messages.push(text);
   return { status: 201, body: { id: `17000000000${messages.length}` } };
 }

@@ -9,6 +9,12 @@ export interface SlackServer {
   channel: string;
   /** The messages in the channel as Slack stores them, oldest first. */
   messages(channel?: string): Promise<string[]>;
+  /** Posts to the channel, and gives the message's timestamp. */
+  post(text: string): Promise<string>;
+  /** The texts of a thread, its first message included, as Slack stores them. */
+  thread(ts: string): Promise<string[]>;
+  /** The reactions to a message. */
+  reactions(ts: string): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -21,7 +27,12 @@ export async function startSlack(): Promise<SlackServer> {
     service: "slack",
     port: 0,
     seed: {
-      tokens: { [TOKEN]: { login: "admin", scopes: ["chat:write", "channels:read", "channels:history"] } },
+      tokens: {
+        [TOKEN]: {
+          login: "admin",
+          scopes: ["chat:write", "channels:read", "channels:history", "reactions:write", "reactions:read"],
+        },
+      },
       slack: { channels: [{ name: CHANNEL_NAME }] },
     },
   });
@@ -32,6 +43,21 @@ export async function startSlack(): Promise<SlackServer> {
     token: TOKEN,
     channel,
     messages: (id = channel) => readMessages(baseUrl, id),
+    post: async (text) => (await call<{ ts: string }>(baseUrl, "chat.postMessage", { channel, text })).ts,
+    async thread(ts) {
+      const { messages } = await call<{ messages: { text: string }[] }>(baseUrl, "conversations.replies", {
+        channel,
+        ts,
+      });
+      return messages.map(({ text }) => text);
+    },
+    async reactions(timestamp) {
+      const answer = await call<{ message: { reactions?: { name: string }[] } }>(baseUrl, "reactions.get", {
+        channel,
+        timestamp,
+      });
+      return answer.message.reactions?.map(({ name }) => name) ?? [];
+    },
     close: () => emulator.close(),
   };
 }

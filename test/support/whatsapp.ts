@@ -10,6 +10,8 @@ export interface WhatsappServer {
   recipient: string;
   /** The messages to the recipient, oldest first. */
   messages(): string[];
+  /** The ids of the messages that those above answer. */
+  contexts(): unknown[];
   close(): Promise<void>;
 }
 
@@ -24,13 +26,15 @@ const RECIPIENT = "15551234567";
  */
 export async function startWhatsapp(): Promise<WhatsappServer> {
   const messages: string[] = [];
-  const server = await startJsonServer((request) => answer(messages, request));
+  const contexts: unknown[] = [];
+  const server = await startJsonServer((request) => answer({ messages, contexts }, request));
   return {
     baseUrl: server.url,
     token: TOKEN,
     phoneNumberId: PHONE_NUMBER_ID,
     recipient: `+${RECIPIENT}`,
     messages: () => [...messages],
+    contexts: () => [...contexts],
     close: () => server.close(),
   };
 }
@@ -46,17 +50,22 @@ export function whatsappError(status: number, code: number, message: string): Js
   };
 }
 
-function answer(messages: string[], { method, path, headers, body }: JsonRequest): JsonAnswer {
+interface State {
+  messages: string[];
+  contexts: unknown[];
+}
+
+function answer(state: State, { method, path, headers, body }: JsonRequest): JsonAnswer {
   if (headers.authorization !== `Bearer ${TOKEN}`) {
     return whatsappError(401, 190, `Malformed access token ${headers.authorization?.slice("Bearer ".length)}`);
   }
   if (method !== "POST" || !new RegExp(`^/v\\d+\\.\\d/${PHONE_NUMBER_ID}/messages$`).test(path ?? "")) {
     return whatsappError(400, 100, "Unsupported post request.");
   }
-  return takeMessage(messages, body);
+  return takeMessage(state, body);
 }
 
-function takeMessage(messages: string[], body: Record<string, unknown>): JsonAnswer {
+function takeMessage({ messages, contexts }: State, body: Record<string, unknown>): JsonAnswer {
   const { messaging_product: product, type, text, to } = body;
   const said = (text as { body?: unknown } | undefined)?.body;
   if (product !== "whatsapp" || type !== "text" || typeof said !== "string" || said.length > 4096) {
@@ -65,6 +74,7 @@ function takeMessage(messages: string[], body: Record<string, unknown>): JsonAns
   const id = String(to).replace("+", "");
   if (id !== RECIPIENT) return whatsappError(400, 131_026, "(#131026) Message undeliverable");
   messages.push(said);
+  contexts.push((body["context"] as { message_id?: unknown } | undefined)?.message_id);
   return {
     status: 200,
     body: {
