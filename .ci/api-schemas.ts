@@ -37,10 +37,12 @@ const RECORD_OF_TEXTS = { type: "object", additionalProperties: { type: "string"
 
 /** `View<Omit<Entry,"urgent">>` → EntryView, `Omit<Entry,"urgent">` → EntryPart */
 function toName(name: string): string {
-  return name
+  const given = name
     .replace(/^View<(?:Omit<)?(\w+).*$/, "$1View")
     .replace(/^Omit<(\w+).*$/, "$1Part")
     .replace(TEXTS, "Texts");
+  if (!/^\w+$/.test(given)) throw new Error(`The document needs a name for this type of an answer: ${name}`);
+  return given;
 }
 
 function tidy(key: string, value: unknown): unknown {

@@ -14,8 +14,11 @@ import { createMailPush } from "./mail/gmail/push.ts";
 import { createMailStores } from "./mail/open-store.ts";
 import { createMailService } from "./mail/watch/service.ts";
 import type { MailStatus } from "./mail/watch/status.ts";
+import { listShadowed } from "./mapping/mapping-index.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
+import { createActivity } from "./operator/activity.ts";
 import { createOperatorRoutes } from "./operator/api.ts";
+import { toGauges } from "./operator/gauges.ts";
 import { createRejectionLog } from "./operator/rejections.ts";
 import { createLiveStream } from "./operator/stream.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
@@ -33,6 +36,8 @@ import { createDrafts } from "./program/draft.ts";
 import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
 import { createRunResults } from "./run-results.ts";
+import { joinMeters } from "./telemetry/meter.ts";
+import { createMetrics } from "./telemetry/metrics.ts";
 import { createTelemetry, type RequestFollower } from "./telemetry/telemetry.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
 import type { HttpResponse } from "./types.ts";
@@ -59,7 +64,10 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   const startedAt = new Date().toISOString();
   const load = createLoad(options);
   const { log: logSettings, store } = (await load()).config;
-  const telemetry = createTelemetry(logSettings.level, { follower: options.follower });
+  const activity = createActivity();
+  const metrics = createMetrics(async () => toGauges(await status()));
+  const meter = joinMeters(metrics, activity);
+  const telemetry = createTelemetry(logSettings.level, { follower: options.follower, meter });
   const { log } = telemetry;
   const sandbox = createSandbox({ telemetry });
   const build = (generation: number): Promise<Program> =>
@@ -75,8 +83,12 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     replaced(program) {
       if (listening) useMail(program);
       showReload();
+      meter.reloaded(true);
     },
-    refused: showReload,
+    refused() {
+      showReload();
+      meter.reloaded(false);
+    },
     telemetry,
   });
   const current = programs.current;
@@ -104,9 +116,10 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       return readPostedMail(source, current().config.hooks.mail[0]);
     },
   });
-  const rejections = createRejectionLog(telemetry, (rejection) =>
-    stream.publish("rejection", rejection.id, () => toView(rejection)),
-  );
+  const rejections = createRejectionLog(telemetry, (rejection) => {
+    stream.publish("rejection", rejection.id, () => toView(rejection));
+    meter.rejected(rejection.reason);
+  });
   const { receive, replay, record, recordHandshake } = createReceiver({
     current,
     sandbox,
@@ -134,7 +147,13 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
         rejections,
         stream,
         status,
-        place: () => ({ hooksPath: current().config.hooks.path, url: current().config.gateway.publicUrl ?? "/" }),
+        activity,
+        metrics,
+        shadowed: () => new Set(listShadowed(current().mappings.mappings)),
+        place: () => ({
+          hooksPath: current().config.hooks.path,
+          url: current().config.gateway.publicUrl ?? serviceUrl,
+        }),
         tryHook,
         replay,
         requireReady,
@@ -149,11 +168,13 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     changed: showMailbox,
   });
 
+  let serviceUrl = "";
   let started = false;
   let listening = false;
   return {
     async listen() {
       const address = await server.listen();
+      serviceUrl = address.url;
       start();
       listening = true;
       useMail(current());

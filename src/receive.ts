@@ -4,13 +4,13 @@ import { HookError } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/respond.ts";
 import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent } from "./journal/event.ts";
-import type { AcceptResult, EventRecord, Journal } from "./journal/journal.ts";
+import type { AcceptResult, EventRecord, Journal, NewEvent } from "./journal/journal.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { toReplayRequest } from "./operator/replay.ts";
 import type { Program } from "./program/build.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 import type { TransformRunner } from "./transforms/runner.ts";
-import type { HookRequest, HttpResponse, Resolution } from "./types.ts";
+import { type HookRequest, type HttpResponse, isBuiltInHook, type Resolution } from "./types.ts";
 
 export interface ReceiverParts {
   current(): Program;
@@ -92,14 +92,20 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     { program, startedAt }: { program: Program; startedAt: number },
   ): Promise<HttpResponse> {
     const { dedupeWindowMs, redact } = program.config.hooks;
-    const mappingMs = performance.now() - startedAt;
+    const mappedAt = performance.now();
+    const mappingMs = mappedAt - startedAt;
     const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact, mappingMs });
     // Nothing needs the parsed payload any more. Kept until the commit, it would survive a garbage collection, which copies it.
     request.payload = undefined;
     const result = await journal.accept(event);
+    if (result.kind === "committed") measure(event, { mappingMs, commitMs: performance.now() - mappedAt });
     telemetry.follower?.changed(event.id);
     if (result.kind === "committed") backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);
     return toAnswer(result, resolution);
+  }
+
+  function measure({ mapping, hook, status }: NewEvent, times: { mappingMs?: number; commitMs?: number } = {}): void {
+    telemetry.meter.recorded({ mapping: mapping ?? (isBuiltInHook(hook) ? hook : undefined), status, ...times });
   }
 
   async function recordHandshake(request: HookRequest, note: string | undefined): Promise<void> {
@@ -123,6 +129,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     await journal.accept(event).catch((cause: unknown) => {
       log.error("refused request not recorded", { eventId, error: String(cause) });
     });
+    measure(event);
     telemetry.step("warn", "request refused", { eventId, hook, mapping, status: error.status, code: error.code });
     // The error of a transform may quote the payload, so it is only logged at the level debug.
     if (failure?.detail) log.debug("request refused because", { eventId, detail: failure.detail });

@@ -17,6 +17,7 @@ const SEND_TIMEOUT_MS = 30_000;
  */
 export async function executeDelivery(delivery: ClaimedDelivery, context: DispatchContext): Promise<boolean> {
   let route: Route | undefined;
+  const startedAt = Date.now();
   try {
     assertAttemptsLeft(delivery.attempts, POLICY.maxAttempts);
     route = await resolveRoute(delivery, context.journal);
@@ -24,13 +25,14 @@ export async function executeDelivery(delivery: ClaimedDelivery, context: Dispat
   } catch (error) {
     // After the restart it continues behind the last recorded part.
     context.signal.throwIfAborted();
-    return recordDeliveryFailure({ ...delivery, route }, error, context);
+    return recordDeliveryFailure({ ...delivery, route, startedAt }, error, context);
   }
 }
 
 async function deliver(delivery: ClaimedDelivery, route: Route, context: DispatchContext): Promise<boolean> {
   const { journal, telemetry } = context;
   const { id: deliveryId, runId, eventId, text, partsSent } = delivery;
+  const startedAt = Date.now();
   const driver = requireDriver(route, context);
   if (context.channelRules().get(route.channel)?.dryRun) {
     return skip(delivery, context, `dry run: would have been sent to ${route.to}`);
@@ -50,6 +52,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
     if (!isLast && !(await journal.progressDelivery(delivery, { partsSent: index + 1, route, messageId })))
       return false;
   }
+  telemetry.meter.delivered({ channel: route.channel, result: "sent", ms: Date.now() - startedAt });
   const end = { state: "sent", at: Date.now(), route, partsSent: parts.length, messageId } as const;
   const isRecorded = await journal.finishDelivery(delivery, end);
   const fields = { deliveryId, runId, eventId, channel: route.channel, parts: parts.length };
@@ -60,6 +63,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
 async function skip(delivery: ClaimedDelivery, context: DispatchContext, error: string): Promise<boolean> {
   const { id: deliveryId, runId, eventId } = delivery;
   const isRecorded = await context.journal.finishDelivery(delivery, { state: "skipped", at: Date.now(), error });
+  context.telemetry.meter.delivered({ channel: delivery.channel, result: "skipped", ms: 0 });
   context.telemetry.step("info", "delivery skipped", { deliveryId, runId, eventId, error });
   return isRecorded;
 }
@@ -97,7 +101,7 @@ async function sendPart(
 }
 
 async function recordDeliveryFailure(
-  delivery: ClaimedDelivery,
+  { startedAt, ...delivery }: ClaimedDelivery & { startedAt: number },
   cause: unknown,
   context: DispatchContext,
 ): Promise<boolean> {
@@ -107,6 +111,8 @@ async function recordDeliveryFailure(
   const fields = { deliveryId: id, runId, eventId, channel: route?.channel, attempts, error };
   const delayMs = retryDelayMs(cause, attempts, POLICY);
   const at = Date.now();
+  const channel = route?.channel ?? delivery.channel;
+  telemetry.meter.delivered({ channel, result: delayMs === undefined ? "failed" : "retried", ms: at - startedAt });
   if (delayMs !== undefined) {
     const isRecorded = await journal.retryDelivery(delivery, at + delayMs, error);
     telemetry.step("warn", "delivery failed, will try again", fields);

@@ -39,6 +39,7 @@ async function hold(run: ClaimedRun, reason: string, { journal, telemetry }: Dis
   const { id: runId, eventId, hook } = run;
   const isRecorded = await journal.holdRun(run, reason);
   if (isRecorded) telemetry.step("warn", "run held", { runId, eventId, hook, reason });
+  telemetry.meter.turned({ result: "held", ms: 0 });
   return isRecorded;
 }
 
@@ -52,6 +53,7 @@ async function complete(run: ClaimedRun, context: DispatchContext, freeSlot: () 
   freeSlot();
   const isRecorded = await recording;
   if (isRecorded) telemetry.step("info", "run done", { runId, eventId, hook, attempts });
+  telemetry.meter.turned({ result: "done", ms: msSince(run.startedAt), usage: outcome.usage });
   return isRecorded;
 }
 
@@ -76,6 +78,10 @@ async function showWorking<Result>(
   }
 }
 
+function msSince(time: number | undefined): number {
+  return time === undefined ? 0 : Math.max(0, Date.now() - time);
+}
+
 /** The attempt is not counted, and the run starts again after the restart. */
 async function releaseOnShutdown(run: ClaimedRun, { journal, signal }: DispatchContext): Promise<void> {
   if (!signal.aborted) return;
@@ -90,6 +96,8 @@ async function recordRunFailure(run: ClaimedRun, cause: unknown, context: Dispat
   const fields = { runId, eventId, hook, attempts, error: error.message };
   const delayMs = retryDelayMs(cause, attempts, { ...BACKOFF, maxAttempts: context.settings().maxAttempts });
   const finishedAt = Date.now();
+  const ms = msSince(run.startedAt);
+  telemetry.meter.turned({ result: delayMs === undefined ? "dead" : "retried", ms });
   if (delayMs !== undefined) {
     const isRecorded = await journal.retryRun(run, finishedAt + delayMs, error.message);
     telemetry.step("warn", "run failed, will try again", fields);

@@ -19,7 +19,7 @@ export interface IngressProgram {
     hooks: Pick<ResolvedConfig["hooks"], "enabled" | "path" | "compat" | "maxBodyBytes" | "bodyTimeoutMs">;
   };
   doors: Doors;
-  mappings: Pick<MappingIndex, "maxBodyBytes">;
+  mappings: Pick<MappingIndex, "maxBodyBytes" | "names">;
 }
 
 export interface HookOptions {

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError, HookError, messageOf, toHookError } from "../errors.ts";
 import { createId } from "../shared/id.ts";
-import type { AnsweredRequest, RequestFollower } from "../telemetry/telemetry.ts";
+import type { AnsweredRequest } from "../telemetry/telemetry.ts";
 import type { HttpResponse } from "../types.ts";
 import { ClientGone } from "./body.ts";
 import { createClientResolver, type Exchange, splitTarget } from "./exchange.ts";
@@ -136,23 +136,44 @@ export function createServer(options: IngressOptions): IngressServer {
     }
     const routed = router.serve(exchange);
     if (routed) return routed;
-    return telemetry.follower ? showAnswer(exchange, telemetry.follower) : answerHook(exchange);
+    return measureAnswer(exchange);
   }
 
-  async function showAnswer(exchange: Exchange, follower: RequestFollower): Promise<HttpResponse> {
-    const { id, method, path } = exchange;
+  /** A refusal is not thrown: under a flood of them, that would be most of their cost. */
+  function measureAnswer(exchange: Exchange): HookError | Promise<HttpResponse> {
     const startedAt = performance.now();
-    const show = (result: Pick<AnsweredRequest, "status" | "error">): void =>
-      follower.answered({ id, method, path, ...result, durationMs: performance.now() - startedAt });
-    try {
-      const response = await answerHook(exchange);
-      if (response instanceof HookError) throw response;
-      show(response);
-      return response;
-    } catch (error) {
-      if (!(error instanceof ClientGone)) show({ status: toHookError(error).status, error: toHookError(error) });
-      throw error;
+    const answered = answerHook(exchange);
+    if (answered instanceof HookError) {
+      showAnswer(exchange, { error: answered, status: answered.status, startedAt });
+      return answered;
     }
+    return answered.then(
+      (response) => {
+        showAnswer(exchange, { status: response.status, startedAt });
+        return response;
+      },
+      (cause: unknown) => {
+        const error = toHookError(cause);
+        if (!(cause instanceof ClientGone)) showAnswer(exchange, { error, status: error.status, startedAt });
+        throw cause;
+      },
+    );
+  }
+
+  function showAnswer(
+    { id, method, path }: Exchange,
+    { startedAt, ...result }: Pick<AnsweredRequest, "status" | "error"> & { startedAt: number },
+  ): void {
+    const durationMs = performance.now() - startedAt;
+    telemetry.meter.answered({ hook: nameOf(path), status: result.status, ms: durationMs });
+    telemetry.follower?.answered({ id, method, path, ...result, durationMs });
+  }
+
+  /** The hook, if the configuration names it: others are a sender's choice. */
+  function nameOf(path: string): string | undefined {
+    const { config, mappings } = current();
+    const hook = matchHook(path, config.hooks.path)?.hook;
+    return hook !== undefined && mappings.names(hook) ? hook : undefined;
   }
 
   function answerHook(exchange: Exchange): HookError | Promise<HttpResponse> {
@@ -160,7 +181,7 @@ export function createServer(options: IngressOptions): IngressServer {
     const { enabled, path } = program.config.hooks;
     const isOpen = enabled && (exchange.isOwn || program.config.gateway.role !== "worker");
     const route = isOpen ? matchHook(exchange.path, path) : undefined;
-    if (!route) throw new HookError("not_found");
+    if (!route) return new HookError("not_found");
     return serveHook(exchange, route.hook, program);
   }
 

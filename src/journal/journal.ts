@@ -150,6 +150,8 @@ export interface Journal {
   listEvents(
     page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
   ): Promise<EventSummary[]>;
+  /** How many events are in each state. Counting ends at `max`, so that it takes as long in any journal. */
+  countEvents(max: number): Promise<Record<EventStatus, number>>;
   getEvent(id: string): Promise<EventRecord | undefined>;
   listSessions(page: { limit: number }): Promise<SessionSummary[]>;
   /** Entries oldest first, after the cursor. A session whose runs are all unfinished or dead has none. */

@@ -8,6 +8,8 @@ export interface MappingIndex {
   mappings: readonly CompiledMapping[];
   /** The first mapping that takes the request. */
   find(request: HookRequest): CompiledMapping | undefined;
+  /** Whether the hook is the service's own, or a mapping names it. */
+  names(hook: string): boolean;
   /** The largest body that a mapping of the hook takes; `byDefault`: the limit of a mapping without its own. In bytes. */
   maxBodyBytes(hook: string, byDefault: number): number;
   /**
@@ -30,6 +32,7 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
       (byPath.get(request.hook) ?? anyPath).find(
         (mapping) => isVisible(mapping, request) && mapping.match.failing(request) === undefined,
       ),
+    names: (hook) => paths.has(hook) || isBuiltInHook(hook),
     maxBodyBytes(hook, byDefault) {
       const candidates = isBuiltInHook(hook) ? [] : (byPath.get(hook) ?? anyPath);
       if (candidates.length === 0) return byDefault;
@@ -59,9 +62,19 @@ function isVisible(mapping: CompiledMapping, { credential }: HookRequest): boole
 /** A warning for each mapping that no request can reach, because an earlier one takes everything it would match. */
 export function findShadowed(mappings: readonly CompiledMapping[]): ConfigProblem[] {
   return mappings.flatMap((mapping, index) => {
-    const shadow = mappings.slice(0, index).find((earlier) => isImplied(earlier, mapping));
+    const shadow = findShadow(mapping, mappings.slice(0, index));
     return shadow ? [toShadowWarning(mapping.source, shadow.source)] : [];
   });
+}
+
+/** The ids of the mappings that are never reached. */
+export function listShadowed(mappings: readonly CompiledMapping[]): string[] {
+  const shadowed = mappings.filter((mapping, index) => findShadow(mapping, mappings.slice(0, index)));
+  return shadowed.map(({ source }) => source.id);
+}
+
+function findShadow(mapping: CompiledMapping, earlier: readonly CompiledMapping[]): CompiledMapping | undefined {
+  return earlier.find((other) => isImplied(other, mapping));
 }
 
 /** True if `wide` accepts everything that `narrow` accepts: every condition of `wide` is also one of `narrow`. */

@@ -19,7 +19,7 @@ const SIGN_IN = "POST /api/session";
 export function createOperatorRoutes(options: OperatorOptions): Routes {
   const access = createAccess(options);
   const page = createPageFiles();
-  const { [SIGN_IN]: signIn, ...table } = createRoutes({ ...options, access });
+  const { [SIGN_IN]: signIn, "GET /metrics": metrics, ...table } = createRoutes({ ...options, access });
   const api = createRouter(Object.fromEntries(Object.entries(table).map(([route, { handle }]) => [route, handle])));
 
   return {
@@ -29,6 +29,10 @@ export function createOperatorRoutes(options: OperatorOptions): Routes {
         () => json({ ok: true }),
         () => json({ ok: false }, 503),
       ),
+    "GET /metrics": (request) => {
+      access.require(request.exchange);
+      return metrics.handle(request);
+    },
     "GET /": ({ exchange }) => page.page(access.requirePage(exchange)),
     "GET /page/:file": ({ exchange, params: { file = "" } }) => {
       access.requirePage(exchange);

@@ -6,8 +6,11 @@ import type { EventRecord, Journal } from "../journal/journal.ts";
 import { readOwn } from "../shared/json.ts";
 import { startOfDay } from "../shared/duration.ts";
 import { DELIVERY_STATES, EVENT_STATUSES, type HttpResponse, MAIN_SESSION, RUN_STATES } from "../types.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Activity } from "./activity.ts";
 import type { Access } from "./access.ts";
 import { exportEvents } from "./export.ts";
+import { toMappingViews } from "./mapping-list.ts";
 import { toMappingSourceView } from "./mapping-source.ts";
 import { toOpenApi } from "./openapi.ts";
 import { cursor, limit, oneOf, text, time } from "./query.ts";
@@ -30,6 +33,10 @@ export interface OperatorServices {
   /** Of the configuration and its presets, in the order in which they are tried. */
   mappings(): MappingSource[];
   status(): Promise<StatusView>;
+  activity: Pick<Activity, "minutes" | "uses">;
+  metrics: Pick<Metrics, "render">;
+  /** Ids of the mappings that are never reached. */
+  shadowed(): ReadonlySet<string>;
   rejections: Pick<RejectionLog, "list">;
   stream: LiveStream;
   findParser: FindParser;
@@ -47,11 +54,26 @@ const HOOK = text("Only this hook.");
 const STATUS = oneOf("Only events in this state.", EVENT_STATUSES);
 const SESSION = text("Only events with an action in this session.");
 const PAGE = { limit: limit(), before: text("Only what is older than the item with this id.") };
+const MAX_COUNT = 10_000;
+const MAX_REJECTIONS = 500;
 const MAX_SIGN_IN_BYTES = 8 * 1024;
 
 /** The table of the API. A path is tried in this order. */
 export function createRoutes(services: OperatorServices & { access: Access }): RouteTable {
-  const { journal, mappings, findParser, rejections, status, stream, access, tryHook, replay, place } = services;
+  const {
+    journal,
+    mappings,
+    findParser,
+    rejections,
+    status,
+    stream,
+    access,
+    tryHook,
+    replay,
+    place,
+    activity,
+    metrics,
+  } = services;
   const routes: RouteTable = {
     "POST /api/session": responding({
       about: "Gives the page a cookie for the gateway token. It needs no other credential.",
@@ -73,6 +95,22 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
     "GET /api/status": answering({
       about: "Version, configuration, last reload error, and the figures of sandbox, queue and mailboxes.",
       answer: () => status(),
+    }),
+    "GET /api/stats": answering({
+      about: "Events by state, and what happened in each of the last minutes.",
+      answer: async () => ({
+        events: await journal.countEvents(MAX_COUNT),
+        countedTo: MAX_COUNT,
+        minutes: activity.minutes().map(toView),
+      }),
+    }),
+    "GET /metrics": responding({
+      about: "Metrics for Prometheus.",
+      contentType: "text/plain",
+      async respond() {
+        const { contentType, text: body } = await metrics.render();
+        return { status: 200, headers: { "Content-Type": contentType }, body: Buffer.from(body) };
+      },
     }),
     "GET /api/stream": responding({
       about: "Server-sent events of everything that happens, as it is committed.",
@@ -125,6 +163,18 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
         const body = isJson(exchange.headers["content-type"] ?? "") ? await readJson() : undefined;
         return replay(withPayload(requireFound(await journal.getEvent(id), "event"), body));
       },
+    }),
+    "GET /api/mappings": answering({
+      about: "The mappings in the order in which they are tried, with the address for the sender and what they did.",
+      answer: () => ({
+        mappings: toMappingViews({
+          sources: mappings(),
+          shadowed: services.shadowed(),
+          uses: activity.uses(),
+          rejections: rejections.list(MAX_REJECTIONS),
+          hooksUrl: place().url + place().hooksPath,
+        }),
+      }),
     }),
     "GET /api/mappings/:id/source": answering({
       about: "What a mapping is made of: its fields, the code of its transform, its samples. Without secrets.",

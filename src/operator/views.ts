@@ -22,6 +22,8 @@ import type { Program } from "../program/build.ts";
 import type { ReloadFailure } from "../program/reload.ts";
 import type { SandboxStatus } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
+import type { EventCounts, Minute } from "./activity.ts";
+import type { MappingView } from "./mapping-list.ts";
 import type { MappingSourceView } from "./mapping-source.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./outcome.ts";
 import type { Rejection } from "./rejections.ts";
@@ -33,10 +35,13 @@ export interface OperatorAnswers {
   "DELETE /api/session": { ok: true };
   "GET /api/openapi.json": object;
   "GET /api/status": StatusView;
+  "GET /api/stats": StatsView;
+  "GET /metrics": string;
   "GET /api/events": { events: EventView[] };
   "GET /api/stream": string;
   "GET /api/events/export": string;
   "POST /api/events/:id/replay": unknown;
+  "GET /api/mappings": { mappings: MappingView[] };
   "GET /api/mappings/:id/source": MappingSourceView;
   "GET /api/events/:id": EventTimeline;
   "GET /api/sessions": { sessions: View<SessionSummary>[] };
@@ -87,6 +92,14 @@ export type SessionTimeline = { key: string; entries: EntryView[] } & Partial<Wi
 type WithoutCount = Omit<View<SessionSummary>, "key" | "entries">;
 
 type MailView = Omit<MailStatus, "folders"> & { folders: View<FolderStatus>[] };
+
+interface StatsView {
+  /** Of the events in the journal. Counting ends at `countedTo`, so a state may have more. */
+  events: EventCounts;
+  countedTo: number;
+  /** The last three hours of requests to hooks and agent turns, oldest first; minutes without anything are left out. */
+  minutes: View<Minute>[];
+}
 
 export interface StatusView {
   version: string;

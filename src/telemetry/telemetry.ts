@@ -1,4 +1,5 @@
 import { type ConfigProblem, toSentence } from "../errors.ts";
+import { type Meter, silentMeter } from "./meter.ts";
 import { createLog, type Log, type LogFields, type LogLevel, type LogOutput, silentLog } from "./log.ts";
 
 /** Everything the service reports about itself. Names and fields carry ids, names and sizes, never content. */
@@ -9,10 +10,8 @@ export interface Telemetry {
   /** Reports that the service has tried to replace what it serves. It is logged, unless `follower` shows it instead. */
   reloaded(reload: Reload): void;
   follower?: RequestFollower;
-  /** Adds to a counter. */
-  count(name: string, fields?: LogFields, by?: number): void;
-  /** Runs `work` as one step of a trace. */
-  span<Result>(name: string, fields: LogFields, work: () => Promise<Result>): Promise<Result>;
+  /** Counts and times what happens. */
+  meter: Meter;
 }
 
 /** Shows requests as they happen, to a person. It gets ids: the journal has the rest. */
@@ -51,12 +50,13 @@ interface TelemetryOptions {
   follower?: RequestFollower;
   /** Where the log goes. Default: standard error. */
   output?: LogOutput;
+  /** Default: nothing is counted. */
+  meter?: Meter;
 }
 
-/** Counters and spans go nowhere yet. */
 export function createTelemetry(level: LogLevel, options: TelemetryOptions = {}): Telemetry {
-  const { follower, output = process.stderr } = options;
-  const telemetry = withLog(createLog(level, output));
+  const { follower, output = process.stderr, meter } = options;
+  const telemetry = withLog(createLog(level, output), meter);
   if (!follower) return telemetry;
   return {
     ...telemetry,
@@ -74,7 +74,7 @@ export function createTelemetry(level: LogLevel, options: TelemetryOptions = {})
 }
 
 /** Telemetry that only logs. */
-export function withLog(log: Log): Telemetry {
+export function withLog(log: Log, meter: Meter = silentMeter): Telemetry {
   return {
     log,
     step: (level, message, fields) => log[level](message, fields),
@@ -84,8 +84,7 @@ export function withLog(log: Log): Telemetry {
         log.error("reload refused", { problem: toSentence(problem), excerpt: problem.excerpt });
       }
     },
-    count() {},
-    span: (_name, _fields, work) => work(),
+    meter,
   };
 }
 

@@ -22,6 +22,7 @@ import { listPendingSystemEvents, listTurns } from "./entries.ts";
 import { createGroup } from "./group.ts";
 import { acquireLease, endNode, listNodes, releaseLease, renewNode } from "./leases.ts";
 import {
+  countEvents,
   getEvent,
   getRun,
   getSession,
@@ -163,6 +164,7 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
 
     history: read(listTurns),
     listEvents: read((sql, page) => listEvents(sql, node.ahead, page)),
+    countEvents: read(countEvents),
     getEvent: read((sql, id) => getEvent(sql, node.ahead, id)),
     listSessions: read(listSessions),
     getSession: read(getSession),

@@ -1,4 +1,4 @@
-import type { DeliveryState, EventStatus, RunState } from "../../types.ts";
+import { type DeliveryState, EVENT_STATUSES, type EventStatus, type RunState } from "../../types.ts";
 import type {
   Delivery,
   Entry,
@@ -52,6 +52,25 @@ export async function listEvents(
   const select = `SELECT events.*, status, open, lost FROM hookline.event_states AS state JOIN hookline.events USING (id)`;
   const events = (await listPage(sql, { select, conditions, order: "id", limit })).map(toEventSummary);
   return withOutcomes(sql, ahead, events);
+}
+
+export async function countEvents(sql: Sql, max: number): Promise<Record<EventStatus, number>> {
+  const rows = await sql.all(
+    `SELECT status, (SELECT count(*)::int FROM
+       (SELECT 1 FROM hookline.event_states AS state WHERE state.status = wanted.status LIMIT $2) AS counted) AS count
+     FROM unnest($1::text[]) AS wanted (status)`,
+    [[...EVENT_STATUSES], max],
+  );
+  const counts = new Map(rows.map((row) => [text(row["status"]), integer(row["count"])]));
+  const of = (status: EventStatus): number => counts.get(status) ?? 0;
+  return {
+    accepted: of("accepted"),
+    skipped: of("skipped"),
+    rejected: of("rejected"),
+    done: of("done"),
+    failed: of("failed"),
+    dead: of("dead"),
+  };
 }
 
 async function withOutcomes(sql: Sql, ahead: number, events: EventSummary[]): Promise<EventSummary[]> {

@@ -87,6 +87,20 @@ function summarizeDelivery(delivery: Delivery): EventSummary["delivery"] {
   return { id, state, channel, to, route, attempts, sentAt, error };
 }
 
+export function countEvents(database: Database, max: number): Record<EventStatus, number> {
+  const count = (status: EventStatus): [EventStatus, number] => {
+    const row = database.get(
+      "SELECT count(*) AS count FROM (SELECT 1 FROM events WHERE status = ? LIMIT ?)",
+      status,
+      max,
+    );
+    return [status, integer(row?.count)];
+  };
+  const counts: Partial<Record<EventStatus, number>> = Object.fromEntries(EVENT_STATUSES.map(count));
+  const { accepted = 0, skipped = 0, rejected = 0, done = 0, failed = 0, dead = 0 } = counts;
+  return { accepted, skipped, rejected, done, failed, dead };
+}
+
 export function getEvent(database: Database, id: string): EventRecord | undefined {
   const row = database.get(
     `SELECT events.*, bodies.body AS wide_body FROM events LEFT JOIN bodies ON event_seq = seq WHERE id = ?`,

@@ -22,6 +22,7 @@ import { listPendingSystemEvents } from "./entries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import { acquireLease, endNode, endOtherNodes, releaseLease, renewNode } from "./leases.ts";
 import {
+  countEvents,
   getEvent,
   getRun,
   getSession,
@@ -144,6 +145,7 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
 
     history: read(createTurns()),
     listEvents: read(listEvents),
+    countEvents: read(countEvents),
     getEvent: read(getEvent),
     listSessions: read(listSessions),
     getSession: read(getSession),

@@ -1,0 +1,112 @@
+import { afterEach, expect, test } from "vitest";
+import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
+
+let service: Service;
+afterEach(() => service.close());
+
+async function scrape(): Promise<{ type: string | null; value(sample: string): number | undefined; text: string }> {
+  const response = await fetch(`${service.url}/metrics`, { headers: { authorization: `Bearer ${GATEWAY_TOKEN}` } });
+  const text = await response.text();
+  const lines = text.split("\n").map((line) => line.split(/ (?=\S+$)/));
+  return {
+    type: response.headers.get("content-type"),
+    text,
+    value(sample) {
+      const [, value] = lines.find(([name]) => name === sample) ?? [];
+      return value === undefined ? undefined : Number(value);
+    },
+  };
+}
+
+test("metrics count requests, events, turns, refusals and reloads, and show the state", async () => {
+  const mapping = { id: "orders", match: { path: "orders" }, messageTemplate: "{{id}}", deliver: false };
+  service = await startService({ config: { hooks: { mappings: [mapping] } } });
+  const { body } = await service.post("orders", { id: "1" });
+  await service.settled(body.eventId);
+  await service.post("orders", {});
+  await service.post("nothing", {});
+  await fetch(`${service.url}/hooks/wake`, { method: "POST", headers: { authorization: "Bearer wrong" } });
+  await service.reload({ hooks: { mappings: [mapping] } });
+
+  const { type, value, text } = await scrape();
+  expect(type).toMatch(/^text\/plain/);
+  expect(value('hookline_requests_total{hook="orders",status="202"}')).toBe(1);
+  expect(value('hookline_requests_total{hook="orders",status="400"}')).toBe(1);
+  // A name that a sender has chosen is no label.
+  expect(value('hookline_requests_total{hook="other",status="404"}')).toBe(1);
+  expect(text).not.toContain("nothing");
+  expect(value('hookline_requests_total{hook="wake",status="401"}')).toBe(1);
+  expect(value('hookline_events_total{mapping="orders",status="accepted"}')).toBe(1);
+  expect(value('hookline_events_total{mapping="orders",status="rejected"}')).toBe(1);
+  expect(value('hookline_runs_total{result="done"}')).toBeGreaterThanOrEqual(1);
+  expect(value('hookline_rejections_total{reason="wrong"}')).toBe(1);
+  expect(value('hookline_reloads_total{result="ok"}')).toBe(1);
+  for (const step of ["request", "mapping", "commit", "turn"]) {
+    expect(value(`hookline_step_seconds_count{step="${step}"}`)).toBeGreaterThan(0);
+  }
+  expect(value("hookline_config_generation")).toBe(2);
+  expect(value("hookline_config_stale")).toBe(0);
+  expect(value("hookline_pending_runs")).toBe(0);
+});
+
+test("metrics need the gateway token", async () => {
+  service = await startService();
+  for (const token of ["", HOOK_TOKEN]) {
+    const response = await fetch(`${service.url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+    expect(response.status).toBe(401);
+  }
+});
+
+test("the statistics count events by state, and requests and turns by minute", async () => {
+  service = await startService();
+  const { body } = await service.post("agent", { message: "m", deliver: false, wakeMode: "next-heartbeat" });
+  await service.settled(body.eventId);
+  await service.post("agent", {});
+  const { events, minutes } = await service.api("/api/stats");
+  expect(events).toEqual({ accepted: 0, done: 1, skipped: 0, rejected: 1, failed: 0, dead: 0 });
+  const sum = (name: string) =>
+    minutes.reduce((total: number, minute: Record<string, number>) => total + minute[name]!, 0);
+  expect(["requests", "clientErrors", "serverErrors", "turns"].map(sum)).toEqual([2, 1, 0, 1]);
+});
+
+test("the mappings are listed in order, with the sender's address and what they did", async () => {
+  service = await startService({
+    config: {
+      gateway: { auth: { token: GATEWAY_TOKEN }, publicUrl: "https://hooks.example.org/" },
+      hooks: {
+        mappings: [
+          { id: "first", match: { path: "a/b" }, messageTemplate: "{{id}}" },
+          { id: "never", match: { path: "a/b", source: "x" }, action: "wake", textTemplate: "x" },
+          { id: "any", match: { source: "shop" }, messageTemplate: "x" },
+        ],
+        presets: [{ use: "github", with: { secret: "secret-of-a-sender" } }],
+      },
+    },
+  });
+  await service.post("a/b", { id: 1 });
+  await service.post("a/b", {});
+  await fetch(`${service.url}/hooks/github`, {
+    method: "POST",
+    headers: { "x-hub-signature-256": "sha256=00" },
+    body: "{}",
+  });
+  const { mappings } = await service.api("/api/mappings");
+  expect(mappings.slice(0, 3)).toMatchObject([
+    {
+      id: "first",
+      url: "https://hooks.example.org/hooks/a/b",
+      shadowed: false,
+      action: "agent",
+      events: { accepted: 1, rejected: 1 },
+      errorRate: 0.5,
+      lastAt: expect.any(String),
+      lastFailureAt: expect.any(String),
+    },
+    { id: "never", shadowed: true, action: "wake", events: {}, errorRate: 0 },
+    { id: "any", shadowed: false },
+  ]);
+  const rejected = { count: 1, reason: expect.any(String), lastAt: expect.any(String) };
+  expect(mappings.at(-1)).toMatchObject({ preset: "github", auth: "github", rejected });
+  expect(mappings[2].url).toBeUndefined();
+  expect(JSON.stringify(mappings)).not.toContain("secret-of-a-sender");
+});
