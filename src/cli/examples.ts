@@ -16,6 +16,8 @@ const EXAMPLES: Record<string, string> = {
   "presets show": "webhooks presets show github",
   "presets enable": "webhooks presets enable github --generate --events 'pull_request.*'",
   "presets copy": "webhooks presets copy github",
+  "token rotate": "webhooks token rotate default",
+  "token drop": "webhooks token drop default --yes",
   "import openclaw": "webhooks import openclaw --print",
   "channels test": "webhooks channels test slack --to C0123456789",
   "mail setup": "webhooks mail setup --address ann@example.com",
@@ -37,6 +39,7 @@ const EXAMPLES: Record<string, string> = {
   "dead-letters retry": "webhooks dead-letters retry --all",
   "dead-letters drop": "webhooks dead-letters drop 01a203fc-45d5",
   backup: "webhooks backup /var/backups/webhooks.db",
+  completion: "webhooks completion bash > ~/.local/share/bash-completion/completions/webhooks",
 };
 
 /** `presets enable` */

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { addBackup } from "./commands/backup.ts";
 import { addChannels } from "./commands/channels.ts";
 import { addCheck } from "./commands/check.ts";
+import { addCompletion } from "./commands/completion.ts";
 import { addDiff } from "./commands/diff.ts";
 import { addDeadLetters } from "./reading/dead-letters.ts";
 import { addEvents } from "./reading/events.ts";
@@ -18,6 +19,7 @@ import { addSessions } from "./reading/sessions.ts";
 import { addStatus } from "./reading/status.ts";
 import { addSpend } from "./reading/spend.ts";
 import { addTest } from "./commands/test.ts";
+import { addToken } from "./commands/token.ts";
 import { addTransform } from "./commands/transform.ts";
 import { addTry } from "./commands/try.ts";
 import { createCommand, EXIT_CODES, exitCodeOf } from "./command.ts";
@@ -54,6 +56,7 @@ export function createProgram(io: CliIo): Command {
   addTransform(program, io);
   addLearn(program, io);
   addPresets(program, io);
+  addToken(program, io);
   addImport(program, io);
   addChannels(program, io);
   addMail(program, io);
@@ -65,6 +68,7 @@ export function createProgram(io: CliIo): Command {
   addRejections(program, io);
   addDeadLetters(program, io);
   addBackup(program, io);
+  addCompletion(program, io);
   addExamples(program);
   return program;
 }

@@ -100,7 +100,8 @@ export function run(
       const code = typeof error?.code === "number" ? error.code : Number(error !== null);
       resolve({ code, stdout, stderr });
     });
-    child.stdin?.end(input);
+    // A program that reads nothing may have ended.
+    child.stdin?.on("error", () => undefined).end(input);
   });
   onTestFailed(async () => console.error([file, ...args].join(" "), await ended));
   return ended;

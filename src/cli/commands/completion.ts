@@ -1,0 +1,149 @@
+import type { Command } from "commander";
+import { toOneOf } from "../command.ts";
+import { nameOf } from "../examples.ts";
+import { type CliIo, print, printJson } from "../io.ts";
+
+const SHELLS = ["bash", "zsh", "fish"] as const;
+type Shell = (typeof SHELLS)[number];
+
+const INSTALL = `
+Where to put it:
+  bash  webhooks completion bash > ~/.local/share/bash-completion/completions/webhooks
+  zsh   webhooks completion zsh > "\${fpath[1]}/_webhooks"
+  fish  webhooks completion fish > ~/.config/fish/completions/webhooks.fish`;
+
+export function addCompletion(program: Command, io: CliIo): void {
+  program
+    .command("completion")
+    .description("Print a script that completes commands and options in your shell.")
+    .addHelpText("after", INSTALL)
+    .argument("<shell>", SHELLS.join(", "), toOneOf(SHELLS))
+    .option("--json", "print one JSON object: shell, script", false)
+    .action((shell: Shell, { json }: { json: boolean }) => {
+      const script = WRITERS[shell](listPlaces(program));
+      if (json) printJson(io, { shell, script });
+      else print(io, script.trimEnd());
+    });
+}
+
+const WRITERS: Record<Shell, (places: Place[]) => string> = { bash: writeBash, zsh: writeZsh, fish: writeFish };
+
+interface Word {
+  text: string;
+  about: string;
+}
+
+/** What can follow the words of a command. */
+interface Place {
+  /** `events list`; empty for `webhooks` itself. */
+  name: string;
+  words: Word[];
+  /** The options that take a value: a file name may follow. */
+  valued: string[];
+}
+
+function listPlaces(command: Command): Place[] {
+  const options = command.options.filter(({ hidden }) => !hidden);
+  const words = [
+    ...command.commands.map((child) => ({ text: child.name(), about: aboutOf(child) })),
+    ...options.map(({ long, description }) => ({ text: long ?? "", about: description })),
+    { text: "--help", about: "display help for command" },
+  ];
+  const valued = options.filter((option) => !option.isBoolean()).map(({ long }) => long ?? "");
+  const name = command.parent ? nameOf(command) : "";
+  return [{ name, words, valued }, ...command.commands.flatMap(listPlaces)];
+}
+
+function aboutOf(command: Command): string {
+  return (command.summary() || command.description()).split(/\. |\n/)[0]!.replace(/\.$/, "");
+}
+
+/** The words of a command line that lead to a place, as patterns of a shell's `case`. */
+function toPattern(places: Place[]): string {
+  return places
+    .filter(({ name }) => name !== "")
+    .map(({ name }) => quote(` ${name}`))
+    .join(" | ");
+}
+
+function writeBash(places: Place[]): string {
+  const cases = places.map(({ name, words, valued }) => {
+    const texts = words.map(({ text }) => text).join(" ");
+    return `    ${quote(name && ` ${name}`)}) words=${quote(texts)} valued=${quote(` ${valued.join(" ")} `)} ;;`;
+  });
+  return `# bash completion for webhooks
+_webhooks() {
+  local at="" words="" valued="" index
+  for ((index = 1; index < COMP_CWORD; index++)); do
+    case "$at \${COMP_WORDS[index]}" in
+    ${toPattern(places)}) at+=" \${COMP_WORDS[index]}" ;;
+    esac
+  done
+  case "$at" in
+${cases.join("\n")}
+  esac
+  COMPREPLY=()
+  # Without a word here, bash completes file names.
+  if [[ $valued == *" \${COMP_WORDS[COMP_CWORD - 1]} "* ]]; then return; fi
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o bashdefault -o default -F _webhooks webhooks
+`;
+}
+
+function writeZsh(places: Place[]): string {
+  const cases = places.map(({ name, words, valued }) => {
+    const described = words.map(({ text, about }) => quote(`${text}:${about}`)).join(" ");
+    return `    ${quote(name && ` ${name}`)}) known=(${described}); valued=(${valued.join(" ")}) ;;`;
+  });
+  return `#compdef webhooks
+_webhooks() {
+  local at="" index
+  local -a known valued
+  for ((index = 2; index < CURRENT; index++)); do
+    case "$at \${words[index]}" in
+    ${toPattern(places)}) at+=" \${words[index]}" ;;
+    esac
+  done
+  case "$at" in
+${cases.join("\n")}
+  esac
+  if ((\${valued[(Ie)\${words[CURRENT-1]}]})); then _files; return; fi
+  _describe 'webhooks' known || _files
+}
+if [ "$funcstack[1]" = _webhooks ]; then _webhooks "$@"; else compdef _webhooks webhooks; fi
+`;
+}
+
+function writeFish(places: Place[]): string {
+  const lines = places.flatMap(({ name, words, valued }) =>
+    words.map(({ text, about }) => {
+      const word = text.startsWith("--") ? `-l ${text.slice(2)}` : `-f -a ${text}`;
+      const value = valued.includes(text) ? " -r" : "";
+      return `complete -c webhooks -n ${quoteFish(`__webhooks_at ${quoteFish(name)}`)} ${word}${value} -d ${quoteFish(about)}`;
+    }),
+  );
+  const names = places.filter(({ name }) => name !== "").map(({ name }) => quoteFish(name));
+  return `# fish completion for webhooks
+function __webhooks_at
+  set -l at ""
+  for word in (commandline -opc)[2..]
+    set -l next (string trim "$at $word")
+    if contains -- $next ${names.join(" ")}
+      set at $next
+    end
+  end
+  test "$at" = "$argv[1]"
+end
+${lines.join("\n")}
+`;
+}
+
+/** For bash and zsh. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function quoteFish(text: string): string {
+  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+}
