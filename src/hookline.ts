@@ -1,3 +1,4 @@
+import { HookError } from "./errors.ts";
 import { splitText } from "./channels/split.ts";
 import { type ReadConfig, readConfig } from "./config/load.ts";
 import { packageVersion } from "./config/package.ts";
@@ -21,6 +22,7 @@ import { createOperatorRoutes } from "./operator/api.ts";
 import { toGauges } from "./operator/gauges.ts";
 import { createRejectionLog } from "./operator/rejections.ts";
 import { createLiveStream } from "./operator/stream.ts";
+import { type Diff, runDiff } from "./operator/diff.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
 import {
   type EventTimeline,
@@ -155,6 +157,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
           url: current().config.gateway.publicUrl ?? serviceUrl,
         }),
         tryHook,
+        diff,
         replay,
         requireReady,
       }),
@@ -171,6 +174,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   let serviceUrl = "";
   let started = false;
   let listening = false;
+  let diffing = false;
   return {
     async listen() {
       const address = await server.listen();
@@ -261,6 +265,20 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       resolve: (request, mappings) => resolveRequest(request, { ...program, mappings, run: sandbox.run }),
       buildDraft: (draft) => drafts.build(program, draft),
     });
+  }
+
+  /** One at a time: it resolves every stored event twice. */
+  async function diff(body: unknown): Promise<Diff> {
+    if (diffing) throw new HookError("overloaded", { message: "Another diff is running." });
+    const program = current();
+    diffing = true;
+    return runDiff(body, {
+      journal,
+      findParser,
+      resolve: (request, mappings = program.mappings) =>
+        resolveRequest(request, { ...program, mappings, run: sandbox.run }),
+      buildAll: (change) => drafts.buildAll(program, change),
+    }).finally(() => (diffing = false));
   }
 
   async function requireReady(): Promise<void> {

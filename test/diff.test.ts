@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
-import { type Service, startService, withTokens } from "./support/service.ts";
+import { GATEWAY_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
 
 const mappings = [
   { id: "ci", match: { path: "ci" }, sessionKey: "ci:{{branch}}", messageTemplate: "{{text}}", deliver: false },
@@ -94,5 +94,47 @@ test("today's configuration cannot be its own change, and an invalid one is expl
   expect(await diff(change("ci", { sessionKy: "x" }))).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("did you mean"),
+  });
+});
+
+describe("POST /api/diff", () => {
+  async function post(body: object) {
+    const response = await fetch(`${service.url}/api/diff`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${GATEWAY_TOKEN}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, body: await response.json() };
+  }
+
+  test("compares with the mappings of another configuration, whose references stay text", async () => {
+    const secret = { auth: { scheme: "github", secret: "${NO_SUCH_VARIABLE}" } };
+    const changed = mappings.map((mapping) => ({ ...mapping, ...(mapping.id === "own" && { name: "${HOME}" }) }));
+    const config = { hooks: { mappings: [{ ...changed[0], ...secret }, ...changed.slice(1)] } };
+    const { status, body } = await post({ config });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ events: 6, equal: 5, changed: 1, groups: [{ label: "with another name" }] });
+    expect(JSON.stringify(body)).toContain("${HOME}");
+    expect(await post({ config: { hooks: { presets: ["github"] } }, hook: "own" })).toMatchObject({
+      body: { events: 1, failing: 1 },
+    });
+  });
+
+  test("compares with a draft of one mapping and its code", async () => {
+    const code = "export default ({ payload }) => (payload.text === 'draft' ? null : { message: payload.text });";
+    const { body } = await post({ since: "1h", hook: "code", mapping: { id: "code" }, code });
+    expect(body).toMatchObject({ events: 2, equal: 1, skipped: 1 });
+  });
+
+  test("refuses what it cannot use", async () => {
+    for (const [body, sentence] of [
+      [{}, /config|mapping/],
+      [{ config: { hooks: { mappings: [{ mesageTemplate: "x" }] } } }, /hooks\.mappings\[0\]/],
+      [{ mapping: { id: "ci" }, since: "yesterday" }, /since must be/],
+    ] as const) {
+      const answer = await post(body);
+      expect(answer).toMatchObject({ status: 400, body: { error: expect.stringMatching(sentence) } });
+    }
+    expect((await service.api("/api/events?limit=10")).events).toHaveLength(6);
   });
 });

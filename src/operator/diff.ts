@@ -1,8 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
-import { HookError } from "../errors.ts";
+import { createCheck } from "../config/schema/validator.ts";
+import { ConfigError, HookError, toSentence } from "../errors.ts";
+import type { FindParser } from "../ingress/parse-body.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { MappingIndex } from "../mapping/mapping-index.ts";
+import type { DraftChange } from "../program/draft.ts";
+import { parseDuration } from "../shared/duration.ts";
 import { REDACTED } from "../shared/secret.ts";
 import { cutText } from "../shared/text.ts";
-import type { HookAction, HookRequest, Resolution } from "../types.ts";
+import { ANY_CREDENTIAL, type HookAction, type HookRequest, type Resolution } from "../types.ts";
+import { listSince, toReplayRequest } from "./replay.ts";
 
 /** A stored request, and what one configuration makes of it. Rejects with a `HookError` if it refuses the request. */
 export type Resolve = (request: HookRequest) => Promise<Resolution>;
@@ -44,7 +51,7 @@ export interface DiffExample {
 /** What becomes of a request: actions, or why there are none. */
 export interface Outcome {
   mapping?: string;
-  actions: Partial<HookAction>[];
+  actions: HookAction[];
   /** Of a skip. */
   reason?: string;
   /** The code and the sentence of a refusal. */
@@ -127,7 +134,7 @@ async function toOutcome(resolve: Resolve, request: HookRequest): Promise<Outcom
 /** A session of the action's own has another random key each time. */
 const OWN_SESSION = /^hook:[0-9a-f]{8}-[0-9a-f-]{27}$/;
 
-function toComparable(action: HookAction): Partial<HookAction> {
+function toComparable(action: HookAction): HookAction {
   if (action.kind === "wake" || !OWN_SESSION.test(action.sessionKey)) return action;
   return { ...action, sessionKey: "(its own)" };
 }
@@ -192,4 +199,82 @@ function withOtherValues(request: HookRequest): HookRequest | undefined {
   );
   const rawBody = Buffer.from(request.rawBody.toString("utf8").replaceAll(REDACTED, OTHER_VALUE));
   return { ...request, ...changed, rawBody };
+}
+
+interface DiffInput {
+  since?: string;
+  hook?: string;
+  config?: { hooks?: { mappings?: unknown[]; presets?: unknown[] } };
+  mapping?: { id: string; [field: string]: unknown };
+  code?: string;
+}
+
+/** JSON Schema of the body of `POST /api/diff`. */
+export const DIFF_SCHEMA = {
+  type: "object",
+  properties: {
+    since: { type: "string", description: "A time in ISO 8601, or a duration before now, as 7d (the default)." },
+    hook: { type: "string", description: "Only events of this hook." },
+    config: {
+      type: "object",
+      description: "Another configuration: its hooks.mappings and hooks.presets count, the rest is the loaded one's.",
+      properties: {
+        hooks: { type: "object", properties: { mappings: { type: "array" }, presets: { type: "array" } } },
+      },
+    },
+    mapping: {
+      type: "object",
+      required: ["id"],
+      properties: { id: { type: "string" } },
+      description: "Instead of config: a mapping's id, and the fields that differ from the loaded one.",
+    },
+    code: { type: "string", description: "Of its transform." },
+  },
+  oneOf: [{ required: ["config"] }, { required: ["mapping"] }],
+  dependencies: { code: ["mapping"] },
+};
+
+const checkDiff = createCheck(() => DIFF_SCHEMA, { subject: "the body" });
+
+function requireDiff(body: unknown): asserts body is DiffInput {
+  const [problem] = checkDiff(body);
+  if (problem) throw new HookError("invalid_payload", { message: `Invalid diff: ${problem.message}.` });
+}
+
+export interface DiffSteps {
+  journal: Pick<Journal, "listEvents" | "getEvent">;
+  findParser: FindParser;
+  /** By the loaded mappings unless others are given. */
+  resolve(request: HookRequest, mappings?: MappingIndex): Promise<Resolution>;
+  /** Throws a `ConfigError`. */
+  buildAll(change: DraftChange): Promise<MappingIndex>;
+}
+
+/** Compares the stored events under the loaded and other mappings, in the service. Throws a 400 `HookError`. */
+export async function runDiff(body: unknown, { journal, findParser, resolve, buildAll }: DiffSteps): Promise<Diff> {
+  requireDiff(body);
+  const { since = "7d", hook, config, mapping, code } = body;
+  const change = mapping ? { mapping, code } : { hooks: config?.hooks ?? {} };
+  const mappings = await buildAll(change).catch((error: unknown) => {
+    if (!(error instanceof ConfigError)) throw error;
+    throw new HookError("invalid_mapping", { message: error.problems.map(toSentence).join(" ") });
+  });
+  const requests = readRequests();
+  return diffEvents(requests, resolve, (request) => resolve(request, mappings));
+
+  async function* readRequests(): AsyncGenerator<HookRequest> {
+    for await (const event of listSince(journal, { hook, since: toTime(since) })) {
+      // Its body was not stored.
+      if (event.request.body.length === 0) continue;
+      const request = await toReplayRequest(event, findParser).catch(() => undefined);
+      // The secrets of another configuration are not known, but who sent the event is.
+      if (request) yield { ...request, id: event.id, receivedAt: event.receivedAt, credential: ANY_CREDENTIAL };
+    }
+  }
+}
+
+function toTime(since: string): number {
+  const time = /^\d+(?:ms|s|m|h|d)$/.test(since) ? Date.now() - parseDuration(since) : Date.parse(since);
+  if (!Number.isNaN(time)) return time;
+  throw new HookError("invalid_payload", { message: "since must be a time in ISO 8601 or a duration, as 7d." });
 }

@@ -9,6 +9,7 @@ import { DELIVERY_STATES, EVENT_STATUSES, type HttpResponse, MAIN_SESSION, RUN_S
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Activity } from "./activity.ts";
 import type { Access } from "./access.ts";
+import { type Diff, DIFF_SCHEMA } from "./diff.ts";
 import { exportEvents } from "./export.ts";
 import { toMappingViews } from "./mapping-list.ts";
 import { toMappingSourceView } from "./mapping-source.ts";
@@ -44,6 +45,8 @@ export interface OperatorServices {
   place(): { hooksPath: string; url: string };
   /** Runs one payload through mapping and transform, and dispatches nothing. */
   tryHook(trial: unknown): Promise<Trial>;
+  /** Compares stored events under the loaded and other mappings. */
+  diff(body: unknown): Promise<Diff>;
   /** Runs the event's request again as a new one, and gives the answer that its sender would get. */
   replay(event: EventRecord): Promise<HttpResponse>;
 }
@@ -56,6 +59,7 @@ const SESSION = text("Only events with an action in this session.");
 const PAGE = { limit: limit(), before: text("Only what is older than the item with this id.") };
 const MAX_COUNT = 10_000;
 const MAX_REJECTIONS = 500;
+const MAX_DIFF_BYTES = 4 * 1024 * 1024;
 const MAX_SIGN_IN_BYTES = 8 * 1024;
 
 /** The table of the API. A path is tried in this order. */
@@ -69,6 +73,7 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
     stream,
     access,
     tryHook,
+    diff,
     replay,
     place,
     activity,
@@ -256,6 +261,12 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
         const trial = await tryHook(await readJson());
         return json(trial, trial.ok ? 200 : trial.status);
       },
+    }),
+    "POST /api/diff": answering({
+      about: "How stored events would fare under other mappings. Nothing is recorded or executed.",
+      body: DIFF_SCHEMA,
+      example: { since: "1h", config: { hooks: { mappings: [], presets: [] } } },
+      answer: async ({ readJson }) => diff(await readJson(MAX_DIFF_BYTES)),
     }),
   };
   return routes;

@@ -26,6 +26,7 @@ import type { EventCounts, Minute } from "./activity.ts";
 import type { MappingView } from "./mapping-list.ts";
 import type { MappingSourceView } from "./mapping-source.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./outcome.ts";
+import type { Diff } from "./diff.ts";
 import type { Rejection } from "./rejections.ts";
 import type { Trial } from "./trial.ts";
 
@@ -55,6 +56,7 @@ export interface OperatorAnswers {
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
   "DELETE /api/dead-letters/:id": { ok: true; id: string };
   "POST /api/try": Trial;
+  "POST /api/diff": Diff;
 }
 
 /** A record with its times, all fields named `…At`, `at` or `since`, in ISO 8601. */

@@ -1,10 +1,13 @@
 import { createCheck, readSchema } from "../config/schema/validator.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import { toConfigProblem } from "../config/schema/problems.ts";
-import type { MappingSource } from "../config/types.ts";
-import { ConfigError, HookError } from "../errors.ts";
+import { PRESETS_FOLDER } from "../config/presets/file.ts";
+import { loadPresets } from "../config/presets/load.ts";
+import type { MappingSource, PresetUse } from "../config/types.ts";
+import { ConfigError, type ConfigProblem, HookError } from "../errors.ts";
+import type { CompiledMapping } from "../mapping/compile.ts";
 import { createMappingIndex, type MappingIndex } from "../mapping/mapping-index.ts";
-import { toObject } from "../shared/json.ts";
+import { toObject, toText } from "../shared/json.ts";
 import type { TransformRunner } from "../transforms/runner.ts";
 import { buildMapping, type Program } from "./build.ts";
 
@@ -16,37 +19,101 @@ export interface Draft {
   code?: string;
 }
 
+/** Changes to the loaded mappings: one draft, or all mappings and presets of another configuration. */
+export type DraftChange = Draft | { hooks: { mappings?: unknown[]; presets?: unknown[] } };
+
 /** How many are compiled at once: a trial must not slow down what the service is for. */
 const MAX_IN_FLIGHT = 4;
 export interface Drafts {
   /** The mapping alone. Throws a `ConfigError` with all its problems, or a 503 when there are too many drafts. */
   build(program: Pick<Program, "config" | "mappings">, draft: Draft): Promise<MappingIndex>;
+  /** All mappings of the program with the change. */
+  buildAll(program: Pick<Program, "config" | "mappings" | "drivers">, change: DraftChange): Promise<MappingIndex>;
 }
 
 export function createDrafts(runner: TransformRunner): Drafts {
   let inFlight = 0;
   return {
-    async build(program, draft) {
-      if (inFlight >= MAX_IN_FLIGHT)
-        throw new HookError("overloaded", { message: "Too many drafts are tried at once." });
-      inFlight++;
-      try {
-        const source = toSource(program, draft);
-        const { mapping, problems } = await buildMapping(source, undefined, { runner, code: draft.code });
-        if (!mapping || problems.length > 0) throw new ConfigError(problems);
-        return createMappingIndex([mapping]);
-      } finally {
-        inFlight--;
-      }
+    build: (program, draft) => limited(async () => createMappingIndex([await compile(program, draft)])),
+    buildAll(program, change) {
+      return limited(async () => {
+        if ("hooks" in change) return createMappingIndex(await compileAll(toSources(program, change.hooks)));
+        const changed = await compile(program, change);
+        const loaded = program.mappings.mappings;
+        const isKnown = loaded.some(({ source }) => source.id === changed.source.id);
+        const replaced = loaded.map((mapping) =>
+          mapping.source.id === changed.source.id ? { ...changed, credential: mapping.credential } : mapping,
+        );
+        return createMappingIndex(isKnown ? replaced : [...loaded, changed]);
+      });
     },
   };
+
+  async function limited(build: () => Promise<MappingIndex>): Promise<MappingIndex> {
+    if (inFlight >= MAX_IN_FLIGHT) throw new HookError("overloaded", { message: "Too many drafts are tried at once." });
+    inFlight++;
+    try {
+      return await build();
+    } finally {
+      inFlight--;
+    }
+  }
+
+  async function compile(program: Pick<Program, "config" | "mappings">, draft: Draft): Promise<CompiledMapping> {
+    const { mapping, problems } = await buildMapping(toSource(program, draft), undefined, { runner, code: draft.code });
+    if (!mapping || problems.length > 0) throw new ConfigError(problems);
+    return mapping;
+  }
+
+  async function compileAll(sources: MappingSource[]): Promise<CompiledMapping[]> {
+    const built = await Promise.all(sources.map((source) => buildMapping(source, undefined, { runner })));
+    const problems = built.flatMap((mapping) => mapping.problems);
+    if (problems.length > 0) throw new ConfigError(problems);
+    return built.flatMap(({ mapping }) => mapping ?? []);
+  }
+}
+
+/**
+ * The mappings and presets of another configuration; everything else is the loaded one's. References to variables and files
+ * stay text, and secrets are not needed: the senders of stored events are known.
+ */
+function toSources(
+  { config, drivers }: Pick<Program, "config" | "drivers">,
+  { mappings = [], presets = [] }: { mappings?: unknown[]; presets?: unknown[] },
+): MappingSource[] {
+  const { transformsDir } = config.hooks;
+  const place = { file: config.file, transformsDir, baseDir: config.baseDir };
+  const problems: ConfigProblem[] = [];
+  const own = mappings.flatMap((written, index): MappingSource[] => {
+    const { auth: _auth, ...fields } = toObject(written);
+    const key = `hooks.mappings[${index}]`;
+    const found = checkMapping(fields).map(toConfigProblem);
+    problems.push(...found.map((problem) => ({ ...problem, key: `${key}.${problem.key ?? ""}` })));
+    if (!areValid(fields, found)) return [];
+    return [{ ...place, id: typeof fields.id === "string" ? fields.id : `mapping-${index}`, key, mapping: fields }];
+  });
+  const uses = presets.map((entry, index): PresetUse => {
+    const { use, with: values } = toObject(typeof entry === "string" ? { use: entry } : entry);
+    return { name: toText(use), with: toObject(values), key: `hooks.presets[${index}]` };
+  });
+  const loaded = loadPresets({ ...config.hooks, presets: uses }, PRESETS_FOLDER, drivers);
+  problems.push(...loaded.findings.filter(({ level }) => level === "error"));
+  if (problems.length > 0) throw new ConfigError(problems);
+  return [...own, ...loaded.mappings];
+}
+
+const checkMapping = createCheck(() => withoutAuth(readSchema("mapping")), { all: true, subject: "the mapping" });
+
+function withoutAuth(schema: Record<string, unknown>): Record<string, unknown> {
+  const { auth: _auth, ...properties } = toObject(schema["properties"]);
+  return { ...schema, properties };
 }
 
 /** Without what holds secrets: `auth`, which a trial does not need, and `transform`, which stays as it is loaded. */
 const checkFields = createCheck(
   () => {
-    const schema = readSchema("mapping");
-    const { auth: _auth, transform: _transform, ...properties } = toObject(schema["properties"]);
+    const schema = withoutAuth(readSchema("mapping"));
+    const { transform: _transform, ...properties } = toObject(schema["properties"]);
     return { ...schema, properties };
   },
   { all: true, subject: "the mapping" },
