@@ -84,7 +84,7 @@ describe("a plugin that cannot be used is a problem of its entry", () => {
     [
       "has a broken schema",
       'export default { name: "a", agents: { x: { schema: { type: "object", required: 1 }, create() {} } } };',
-      "agents.x.schema: schema/required",
+      "agents.x.schema: required must be an array, not a number",
     ],
   ])("that %s", async (_, text, message) => {
     const [problem, ...rest] = await problemsOf('{\n plugins: ["./p.mjs"] }', text ?? "", text === undefined);

@@ -104,7 +104,10 @@ export function createReloader({ first, build, watch, replaced, refused, telemet
   }
 
   /** A change during a build asks for another build after it. */
-  function onChange(files: string[]): void {
+  function onChange(changedFiles: string[]): void {
+    // Samples stand beside the transforms, and are not served.
+    const files = changedFiles.filter((file) => !/\.samples(\/|$)/.test(file));
+    if (files.length === 0) return;
     const { baseDir } = program.config;
     const named = files.slice(0, MAX_NAMED).map((file) => path.relative(baseDir, file));
     const changed = [...named, ...(files.length > MAX_NAMED ? ["…"] : [])].join(", ");

@@ -1,5 +1,13 @@
 import type { SignatureDefinition, SignatureSummary } from "../plugin.ts";
-import { type Algorithm, type RowOptions, SECRET, type SignatureRow, TOLERANCE, URL_OPTION } from "./row.ts";
+import {
+  type Algorithm,
+  type RowOptions,
+  SECRET,
+  SECRET_ITSELF,
+  type SignatureRow,
+  TOLERANCE,
+  URL_OPTION,
+} from "./row.ts";
 import { checkSecrets, createVerifier } from "./verifier.ts";
 
 /** A scheme from a row. */
@@ -31,7 +39,7 @@ function summarize(row: SignatureRow): SignatureSummary {
   const parts = signed.map((part) => (typeof part === "function" ? part.name : PARTS.has(part) ? part : `\`${part}\``));
   return {
     header: `${names.join(" or ")}${prefix === undefined ? "" : `: \`${prefix.trim()}\``}`,
-    signed: algorithm === "secret" ? "the secret itself" : `${toTitle(algorithm)}, ${encoding}: ${parts.join(" ")}`,
+    signed: algorithm === "secret" ? SECRET_ITSELF : `${toTitle(algorithm)}, ${encoding}: ${parts.join(" ")}`,
     tolerance: timestamp && (row.tolerance ?? "5m"),
     handshake: row.handshake?.about,
   };

@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { OptionProblem, SignatureDefinition } from "../plugin.ts";
-import { SECRET, type SignatureRow, TOLERANCE, URL_OPTION } from "./row.ts";
+import { SECRET, SECRET_ITSELF, type SignatureRow, TOLERANCE, URL_OPTION } from "./row.ts";
 import { checkSecrets, createVerifier } from "./verifier.ts";
 
 const HEADER = { type: "string", pattern: "^[\\w!#$%&'*+.^`|~-]+$" } as const;
@@ -82,7 +82,7 @@ const headerSchema = {
 /** A secret in any header. */
 export const header: SignatureDefinition<FromSchema<typeof headerSchema>> = {
   schema: headerSchema,
-  about: { header: "`name`", signed: "the secret itself" },
+  about: { header: "`name`", signed: SECRET_ITSELF },
   create: ({ name, secret }) =>
     createVerifier({ header: name.toLowerCase(), algorithm: "secret", encoding: "latin1" }, { secret }),
 };

@@ -8,7 +8,7 @@ import { graph as graphHandshake } from "./handshakes.ts";
 import { decodeStrictly, formatTimestamp, parseTimestamp } from "./header.ts";
 import { createHmacKey } from "./keys.ts";
 import type { SignatureRefusal, SignatureResult, SignedRequest } from "./provider.ts";
-import { SECRET, TOLERANCE } from "./row.ts";
+import { SECRET, SECRET_ITSELF, TOLERANCE } from "./row.ts";
 import { checkTime } from "./verifier.ts";
 
 const WRONG: SignatureRefusal = { reason: "wrong", message: "The signature is wrong." };
@@ -85,7 +85,7 @@ export const graph: SignatureDefinition<FromSchema<typeof graphSchema>> = {
   schema: graphSchema,
   docs: "https://learn.microsoft.com/en-us/graph/change-notifications-delivery-webhooks",
   deliveryId: "{{item.subscriptionId}}:{{item.resource}}:{{item.changeType}}:{{item.resourceData.[@odata.etag]}}",
-  about: { header: "body: `clientState`", signed: "the secret itself", handshake: graphHandshake.about },
+  about: { header: "body: `clientState`", signed: SECRET_ITSELF, handshake: graphHandshake.about },
   create({ secret }) {
     const secrets = [secret].flat().map((text) => text.trim());
     return {

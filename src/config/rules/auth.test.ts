@@ -20,8 +20,24 @@ function withAuth(
 
 test("one secret and a list of them are valid", async () => {
   const none = { errors: [], warnings: [] };
-  expect(await findProblems(withAuth({ scheme: "github", secret: SECRET }))).toEqual(none);
-  expect(await findProblems(withAuth({ scheme: "github", secret: [SECRET, `${SECRET}-2`] }))).toEqual(none);
+  expect(await findProblems(withAuth({ scheme: "stripe", secret: SECRET }))).toEqual(none);
+  expect(await findProblems(withAuth({ scheme: "stripe", secret: [SECRET, `${SECRET}-2`] }))).toEqual(none);
+});
+
+test("a signature without a time needs dedupe, or there is a warning that names the delivery's id", async () => {
+  const auth = { scheme: "github", secret: SECRET };
+  const { warnings } = await findProblems(withAuth(auth));
+  expect(warnings).toEqual([
+    expect.stringMatching(/^hooks\.mappings\[0\]\.auth: .* set dedupe to "\{\{headers\.x-github-delivery\}\}"$/),
+  ]);
+  expect((await findProblems(withAuth(auth, { dedupe: "{{headers.x-github-delivery}}" }))).warnings).toEqual([]);
+  // It shows the secret itself: a recorded request is no better than that.
+  expect((await findProblems(withAuth({ scheme: "telegram", secret: SECRET }))).warnings).toEqual([]);
+});
+
+test("a secret that is a hook token is warned of", async () => {
+  const { warnings } = await findProblems(withAuth({ scheme: "stripe", secret: "a-hook-token-of-good-length" }));
+  expect(warnings).toEqual([expect.stringContaining(`${AUTH}.secret: is the same as a hook token`)]);
 });
 
 test.each<[MappingInput["auth"], string]>([
@@ -47,7 +63,7 @@ test("it needs a path", async () => {
 });
 
 test("a short secret is warned of, and is not printed", async () => {
-  const { warnings } = await findProblems(withAuth({ scheme: "github", secret: "hunter2" }));
+  const { warnings } = await findProblems(withAuth({ scheme: "stripe", secret: "hunter2" }));
   expect(warnings).toEqual([`${AUTH}.secret: is shorter than 16 characters and could be guessed`]);
 });
 

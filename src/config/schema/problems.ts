@@ -152,11 +152,22 @@ function branchesOf({ params, parentSchema }: Violation): unknown[] {
   return [parentSchema?.["oneOf"]].flat().map((branch) => readPath(branch, ["properties", tag, "const"]));
 }
 
+const DURATION = "must be a number and its unit, such as 500ms, 30s, 5m, 24h or 7d";
+
+/** In words, for people who do not read expressions. */
+const PATTERNS: Record<string, string> = {
+  "\\S": "must not be blank",
+  "^https?://": "must begin with http:// or https://",
+  "^https?://[^\\s/?#]+(/[^\\s?#]*)?$": "must be an address such as https://hooks.example.com, without ? and #",
+  "^\\d+(ms|s|m|h|d)$": DURATION,
+  "^[1-9]\\d*(ms|s|m|h|d)$": DURATION,
+};
+
 function toPatternRule(pattern: string, description: unknown): string {
-  if (pattern === "\\S") return "must not be blank";
-  if (pattern === "^https?://") return "must begin with http:// or https://";
-  const hint = typeof description === "string" ? ` (${description.replace(/\.$/, "")})` : "";
-  return `must match ${pattern}${hint}`;
+  const known = Object.hasOwn(PATTERNS, pattern) ? PATTERNS[pattern] : undefined;
+  if (known !== undefined) return known;
+  if (typeof description !== "string") return `must match ${pattern}`;
+  return `does not have the expected form (${description.replace(/\.$/, "")})`;
 }
 
 function listTypes(types: unknown): string {

@@ -94,7 +94,7 @@ describe("compileSchema", () => {
 
   test.each([
     ["text", "must be an object"],
-    [{ type: "strnig" }, "schema/type"],
+    [{ type: "strnig" }, 'type must be one of "array", "boolean"'],
     [{ $ref: "#/definitions/absent" }, "can't resolve reference"],
     [{ $async: true }, "$async"],
     [{ $schema: "http://json-schema.org/draft-04/schema#" }, "draft-04"],

@@ -111,7 +111,9 @@ function requireValid(schema: AnySchemaObject | boolean): void {
   const dialect = dialectOf(schema);
   const meta = metaValidators.get(dialect) ?? new dialect(BASE_OPTIONS);
   metaValidators.set(dialect, meta);
-  if (meta.validateSchema(schema) !== true) throw new Error(meta.errorsText(meta.errors, { dataVar: "schema" }));
+  if (meta.validateSchema(schema) === true) return;
+  const violations = selectErrors(meta.errors ?? []);
+  throw new Error(violations.map((violation) => toSchemaProblem(violation, schema, "the schema").message).join(", "));
 }
 
 /**
