@@ -93,6 +93,7 @@ const OWNERS: Record<string, string> = {
   "jest-diff": "src/cli/format.ts",
   "node:sqlite": "src/journal/sqlite/database.ts",
   marked: "src/channels/markdown.ts",
+  nodemailer: "src/channels/email.ts",
   parse5: "src/mail/message/html.ts",
   pino: "src/telemetry/log.ts",
   pg: "src/journal/postgres/database.ts",

@@ -1,6 +1,7 @@
 import type { DriverDefinition } from "../plugin.ts";
 import { discord } from "./discord.ts";
 import type { ChannelDriver } from "./driver.ts";
+import { email } from "./email.ts";
 import { imessage } from "./imessage.ts";
 import { mattermost } from "./mattermost.ts";
 import { msteams } from "./msteams.ts";
@@ -19,4 +20,5 @@ export const channels: Record<string, DriverDefinition<ChannelDriver>> = {
   mattermost,
   imessage,
   msteams,
+  email,
 };

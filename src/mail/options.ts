@@ -1,6 +1,6 @@
-import { isIPv4 } from "node:net";
 import type { OptionProblem } from "../plugin.ts";
 import { HTTP_URL } from "../shared/schema.ts";
+import { isLoopback } from "../shared/loopback.ts";
 
 export const TEXT = { type: "string", minLength: 1 } as const;
 
@@ -28,10 +28,4 @@ export function checkHttps(urls: Record<string, string | undefined>): OptionProb
 function isSecure(url: string): boolean {
   const { protocol, hostname } = URL.parse(url) ?? {};
   return protocol === "https:" || (hostname !== undefined && isLoopback(hostname));
-}
-
-/** Whether a host as a configuration names it can only be this machine. */
-export function isLoopback(host: string): boolean {
-  const name = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
-  return name === "localhost" || name === "::1" || (isIPv4(name) && name.startsWith("127."));
 }

@@ -1155,6 +1155,7 @@ export interface Channels {
   mattermost?: ChannelsMattermost;
   imessage?: ChannelsImessage;
   msteams?: ChannelsMsteams;
+  email?: ChannelsEmail;
 }
 /**
  * WhatsApp's Cloud API.
@@ -1321,6 +1322,47 @@ export interface ChannelsMsteams {
    * For tests and other clouds. Default: the sign-in of the tenant at https://login.microsoftonline.com.
    */
   tokenUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Mail, through an SMTP server.
+ */
+export interface ChannelsEmail {
+  /**
+   * The server's name.
+   */
+  host: string;
+  /**
+   * Default: 465, without implicit TLS 587.
+   */
+  port?: number;
+  /**
+   * none is for a server on this machine only.
+   */
+  tls?: "implicit" | "starttls" | "none";
+  /**
+   * The login name. Without it, there is no login.
+   */
+  user?: string;
+  /**
+   * As ${ENV} or ${file:PATH}.
+   */
+  password?: string;
+  /**
+   * The address that mails come from.
+   */
+  from: string;
+  /**
+   * The name beside it.
+   */
+  fromName?: string;
   /**
    * Recipients that a payload may choose; * stands for any characters.
    */

@@ -1,7 +1,8 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { MailError } from "../../errors.ts";
 import type { OptionProblem } from "../../plugin.ts";
-import { checkHttps, isLoopback, oauthSchema, TEXT } from "../options.ts";
+import { isLoopback } from "../../shared/loopback.ts";
+import { checkHttps, oauthSchema, TEXT } from "../options.ts";
 
 export const imapSchema = {
   type: "object",
