@@ -38,8 +38,7 @@ import { createDrafts } from "./program/draft.ts";
 import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
 import { createRunResults } from "./run-results.ts";
-import { joinMeters } from "./telemetry/meter.ts";
-import { createMetrics } from "./telemetry/metrics.ts";
+import { createLazyMeter, joinMeters } from "./telemetry/meter.ts";
 import { createTelemetry, type RequestFollower } from "./telemetry/telemetry.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
 import type { HttpResponse } from "./types.ts";
@@ -67,7 +66,10 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   const load = createLoad(options);
   const { log: logSettings, store } = (await load()).config;
   const activity = createActivity();
-  const metrics = createMetrics(async () => toGauges(await status()));
+  const metrics = createLazyMeter(async () => {
+    const { createMetrics } = await import("./telemetry/metrics.ts");
+    return createMetrics(async () => toGauges(await status()));
+  });
   const meter = joinMeters(metrics, activity);
   const telemetry = createTelemetry(logSettings.level, { follower: options.follower, meter });
   const { log } = telemetry;
@@ -150,7 +152,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
         stream,
         status,
         activity,
-        metrics,
+        metrics: () => metrics.loaded(),
         shadowed: () => new Set(listShadowed(current().mappings.mappings)),
         place: () => ({
           hooksPath: current().config.hooks.path,

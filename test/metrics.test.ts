@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
@@ -47,6 +49,18 @@ test("metrics count requests, events, turns, refusals and reloads, and show the 
   expect(value("hookline_config_generation")).toBe(2);
   expect(value("hookline_config_stale")).toBe(0);
   expect(value("hookline_pending_runs")).toBe(0);
+});
+
+test.each(["alerts.yaml", "grafana.json"])("docs/monitoring/%s uses metrics that exist", async (name) => {
+  service = await startService();
+  const { text } = await scrape();
+  const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, metric]) => metric));
+  const used = readFileSync(path.join(import.meta.dirname, "../docs/monitoring", name), "utf8").matchAll(
+    /\b(?:hookline|process|nodejs)_\w+/g,
+  );
+  const metrics = new Set([...used].map(([metric]) => metric.replace(/_bucket$/, "")));
+  expect(metrics.size).toBeGreaterThan(5);
+  expect([...metrics].filter((metric) => !known.has(metric))).toEqual([]);
 });
 
 test("metrics need the gateway token", async () => {

@@ -109,6 +109,37 @@ test("the timeline of an event contains no secret", async () => {
   for (const secret of [HOOK_TOKEN, "in-the-query", "s3cret", "c=1"]) expect(text).not.toContain(secret);
 });
 
+test("events are found by mapping, by session and by a text of the row or the body, page by page", async () => {
+  const mappings = ["a", "b"].map((path) => ({
+    id: `of-${path}`,
+    match: { path },
+    messageTemplate: "{{t}}",
+    deliver: false,
+  }));
+  service = await startService({ config: { hooks: { mappings } } });
+  const posted: Answer["body"][] = [];
+  for (const [path, t] of [
+    ["a", "Apple"],
+    ["b", "pear"],
+    ["a", "Quince"],
+  ] as const) {
+    posted.push((await service.post(path, { t })).body);
+  }
+  for (const { eventId } of posted) await service.settled(eventId);
+  const [apple, pear, quince] = posted.map(({ eventId }) => eventId);
+  const find = async (query: string): Promise<string[]> =>
+    (await service.api(`/api/events?${query}`)).events.map(({ id }: { id: string }) => id);
+  expect(await find("mapping=of-a")).toEqual([quince, apple]);
+  expect(await find("q=APPLE")).toEqual([apple]);
+  expect(await find("q=of-b")).toEqual([pear]);
+  expect(await find("q=nothing")).toEqual([]);
+  expect(await find("mapping=of-a&q=pear")).toEqual([]);
+  expect(await find(`session=${encodeURIComponent(posted[1].sessionKey)}`)).toEqual([pear]);
+  const first = await service.api("/api/events?mapping=of-a&limit=1");
+  expect(first).toMatchObject({ events: [{ id: quince }], more: quince });
+  expect(await find(`mapping=of-a&limit=1&before=${first.more}`)).toEqual([apple]);
+});
+
 test("events are listed newest first, in pages, by hook and by status", async () => {
   service = await startService({
     config: { hooks: { mappings: [{ match: { path: "m" }, messageTemplate: "{{t}}" }] } },

@@ -17,6 +17,7 @@ import { toOpenApi } from "./openapi.ts";
 import { cursor, limit, oneOf, text, time } from "./query.ts";
 import type { RejectionLog } from "./rejections.ts";
 import { answering, type ApiRoute, requireFound, responding } from "./route.ts";
+import { findEvents } from "./search.ts";
 import type { LiveStream } from "./stream.ts";
 import { type Trial, TRIAL_SCHEMA } from "./trial.ts";
 import {
@@ -35,7 +36,7 @@ export interface OperatorServices {
   mappings(): MappingSource[];
   status(): Promise<StatusView>;
   activity: Pick<Activity, "minutes" | "uses">;
-  metrics: Pick<Metrics, "render">;
+  metrics(): Promise<Pick<Metrics, "render">>;
   /** Ids of the mappings that are never reached. */
   shadowed(): ReadonlySet<string>;
   rejections: Pick<RejectionLog, "list">;
@@ -113,7 +114,7 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
       about: "Metrics for Prometheus.",
       contentType: "text/plain",
       async respond() {
-        const { contentType, text: body } = await metrics.render();
+        const { contentType, text: body } = await (await metrics()).render();
         return { status: 200, headers: { "Content-Type": contentType }, body: Buffer.from(body) };
       },
     }),
@@ -136,9 +137,20 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
       },
     }),
     "GET /api/events": answering({
-      about: "Events, newest first.",
-      query: { ...PAGE, prefix: text("Only events whose ids begin with it."), hook: HOOK, status: STATUS },
-      answer: async ({ query }) => ({ events: (await journal.listEvents(query)).map(toEventView) }),
+      about: "Events, newest first. With `more`, a search continues with it as `before`.",
+      query: {
+        ...PAGE,
+        prefix: text("Only events whose ids begin with it."),
+        hook: HOOK,
+        status: STATUS,
+        mapping: text("Only events of this mapping."),
+        session: SESSION,
+        q: text("Only events whose row or body contains this text, in any case."),
+      },
+      async answer({ query }) {
+        const { events, more } = await findEvents(journal, query);
+        return { events: events.map(toEventView), more };
+      },
     }),
     "GET /api/events/export": responding({
       about: "Events as NDJSON, one timeline a line, newest first.",

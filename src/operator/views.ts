@@ -38,7 +38,7 @@ export interface OperatorAnswers {
   "GET /api/status": StatusView;
   "GET /api/stats": StatsView;
   "GET /metrics": string;
-  "GET /api/events": { events: EventView[] };
+  "GET /api/events": { events: EventView[]; more?: string };
   "GET /api/stream": string;
   "GET /api/events/export": string;
   "POST /api/events/:id/replay": unknown;

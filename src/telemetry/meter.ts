@@ -40,3 +40,39 @@ export function joinMeters(...meters: Meter[]): Meter {
     reloaded: (isGood) => meters.forEach((meter) => meter.reloaded(isGood)),
   };
 }
+
+/** What happened before the library is there; at its first use it takes longer to load than many requests take. */
+const MAX_WAITING = 10_000;
+
+/** A meter that is loaded when something is measured for the first time, and is then told everything from the start. */
+export function createLazyMeter<Loaded extends Meter>(
+  load: () => Promise<Loaded>,
+): Meter & { loaded(): Promise<Loaded> } {
+  let meter: Meter | undefined;
+  let loading: Promise<Loaded> | undefined;
+  const waiting: ((meter: Meter) => void)[] = [];
+
+  return {
+    answered: (answer) => (meter ? meter.answered(answer) : wait((later) => later.answered(answer))),
+    recorded: (event) => (meter ? meter.recorded(event) : wait((later) => later.recorded(event))),
+    turned: (turn) => (meter ? meter.turned(turn) : wait((later) => later.turned(turn))),
+    delivered: (delivery) => (meter ? meter.delivered(delivery) : wait((later) => later.delivered(delivery))),
+    rejected: (reason) => (meter ? meter.rejected(reason) : wait((later) => later.rejected(reason))),
+    reloaded: (isGood) => (meter ? meter.reloaded(isGood) : wait((later) => later.reloaded(isGood))),
+    loaded,
+  };
+
+  function wait(report: (meter: Meter) => void): void {
+    if (waiting.length < MAX_WAITING) waiting.push(report);
+    void loaded();
+  }
+
+  function loaded(): Promise<Loaded> {
+    loading ??= load().then((ready) => {
+      meter = ready;
+      for (const report of waiting.splice(0)) report(ready);
+      return ready;
+    });
+    return loading;
+  }
+}
