@@ -77,7 +77,7 @@ test.each(["127.0.0.1:9999", "localhost:9999", "ftp://localhost", "http://ann:se
   "%s is not an address of a service",
   async (address) => {
     configure(toMailConfig(server));
-    const refusal = { code: 1, stderr: expect.stringContaining("Expected an address such as http://") };
+    const refusal = { code: 2, stderr: expect.stringContaining("Expected an address such as http://") };
     expect(await runWebhooks(folder, "mail", "run", "--url", address)).toMatchObject(refusal);
   },
 );
