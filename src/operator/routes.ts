@@ -183,15 +183,20 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
     }),
     "GET /api/mappings": answering({
       about: "The mappings in the order in which they are tried, with the address for the sender and what they did.",
-      answer: () => ({
-        mappings: toMappingViews({
-          sources: mappings(),
-          shadowed: services.shadowed(),
-          uses: activity.uses(),
-          rejections: rejections.list(MAX_REJECTIONS),
-          hooksUrl: place().url + place().hooksPath,
-        }),
-      }),
+      answer() {
+        const { url, hooksPath } = place();
+        const hooksUrl = url + hooksPath;
+        return {
+          hooksUrl,
+          mappings: toMappingViews({
+            sources: mappings(),
+            shadowed: services.shadowed(),
+            uses: activity.uses(),
+            rejections: rejections.list(MAX_REJECTIONS),
+            hooksUrl,
+          }),
+        };
+      },
     }),
     "GET /api/mappings/:id/source": answering({
       about: "What a mapping is made of: its fields, the code of its transform, its samples. Without secrets.",

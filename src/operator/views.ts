@@ -42,7 +42,7 @@ export interface OperatorAnswers {
   "GET /api/stream": string;
   "GET /api/events/export": string;
   "POST /api/events/:id/replay": unknown;
-  "GET /api/mappings": { mappings: MappingView[] };
+  "GET /api/mappings": { hooksUrl: string; mappings: MappingView[] };
   "GET /api/mappings/:id/source": MappingSourceView;
   "GET /api/events/:id": EventTimeline;
   "GET /api/sessions": { sessions: View<SessionSummary>[] };

@@ -106,11 +106,11 @@ interface BuiltMapping {
   files: string[];
 }
 
-/** `code`: the text of the transform's module, if it is not that of its file. */
+/** `runner`: evaluates the transform's module once. `code`: the module's text, if it is not that of its file. */
 export async function buildMapping(
   source: MappingSource,
   credential: string | undefined,
-  { runner, code }: { runner: TransformRunner; code?: string },
+  { runner, code }: { runner?: TransformRunner; code?: string },
 ): Promise<BuiltMapping> {
   const files: string[] = [];
   const problems: ConfigProblem[] = [];
@@ -122,7 +122,7 @@ export async function buildMapping(
   const spec = toTransformSpec(source);
   const compiled = spec && (await compileTransform(spec, code));
   problems.push(...(compiled?.problems ?? []));
-  if (compiled?.bundle) problems.push(...(await runner.check(compiled.bundle)));
+  if (compiled?.bundle && runner) problems.push(...(await runner.check(compiled.bundle)));
   if (spec) files.push(spec.root);
 
   const mapping = compileMapping(source, { bundle: compiled?.bundle, credential, readFile });

@@ -60,7 +60,8 @@ export function createDrafts(runner: TransformRunner): Drafts {
   }
 
   async function compile(program: Pick<Program, "config" | "mappings">, draft: Draft): Promise<CompiledMapping> {
-    const { mapping, problems } = await buildMapping(toSource(program, draft), undefined, { runner, code: draft.code });
+    // Its first call evaluates the module, and shows the same errors as a check.
+    const { mapping, problems } = await buildMapping(toSource(program, draft), undefined, { code: draft.code });
     if (!mapping || problems.length > 0) throw new ConfigError(problems);
     return mapping;
   }

@@ -1,4 +1,5 @@
 /** The page in a real browser. */
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startBrowser, type Tab, type TestBrowser } from "../support/browser.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "../support/service.ts";
@@ -9,6 +10,8 @@ const CODE = `export default ({ payload }) => {
   return payload.job === "skip" ? null : { message: "The job " + payload.job + " failed" };
 };
 `;
+const SCREENS =
+  "playground mappings sessions sessions/main runs deliveries dead-letters rejections mailboxes spend".split(" ");
 
 let service: Service;
 let browser: TestBrowser;
@@ -17,8 +20,18 @@ beforeAll(async () => {
   const mappings = [
     { id: "builds", match: { path: "ci" }, transform: { module: "ci.ts" }, deliver: false },
     { id: "alerts", match: { path: "alerts" }, messageTemplate: "Alert {{name}}", sessionKey: "alert", deliver: false },
+    { id: "broken", match: { path: "broken" }, messageTemplate: "{{name}}", model: "broken/x", deliver: false },
   ];
-  service = await startService({ config: { hooks: { mappings } }, files: { "transforms/ci.ts": CODE } });
+  service = await startService({
+    config: {
+      hooks: { mappings },
+      agents: {
+        providers: { broken: { kind: "command", command: ["false"] }, cat: { kind: "command", command: ["cat"] } },
+        defaults: { maxAttempts: 1, model: "cat/x" },
+      },
+    },
+    files: { "transforms/ci.ts": CODE },
+  });
   browser = await startBrowser();
   tab = await browser.open(service.url);
 });
@@ -43,4 +56,229 @@ test("a wrong token is refused in words, and the right one signs in", async () =
   expect(await page.evaluate("document.cookie")).toBe("");
   expect(await tab.findBarriers()).toEqual([]);
   expect(problems).toEqual([]);
+});
+
+test("every request is a line that ends in what happened, also refused ones, and can be filtered", async () => {
+  const { page } = tab;
+  const refused = { authorization: "Bearer wrong" };
+  await service.post("ci", { job: "lint" });
+  await service.post("ci", { job: "skip" });
+  await service.post("ci", {});
+  await service.post("alerts", { name: "DiskFull" });
+  await service.post("wake", {});
+  await service.post("alerts", { name: "x" }, refused);
+  const lines = page.locator(".scroller li");
+  const show = async (): Promise<string[]> =>
+    (await lines.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").slice(13));
+  await expect
+    .poll(show)
+    .toEqual([
+      expect.stringMatching(/^refused alerts wrong: The token is wrong/),
+      "rejected wake 400: Invalid payload: text is required.",
+      expect.stringMatching(/^done alerts turn \d+ ms/),
+      "failed ci builds 500: The transform of this hook failed.",
+      "skipped ci builds skipped: the transform gave no action",
+      expect.stringMatching(/^done ci builds turn \d+ ms/),
+    ]);
+  await page.getByLabel("status").selectOption("skipped");
+  await expect.poll(show).toEqual([expect.stringMatching(/^skipped/)]);
+  expect(page.url()).toContain("status=skipped");
+  await page.getByRole("button", { name: "Clear" }).click();
+  await page.getByLabel("Search requests").fill("text is required");
+  await expect.poll(show).toEqual([expect.stringMatching(/^rejected wake/)]);
+  await page.reload();
+  await expect.poll(show).toEqual([expect.stringMatching(/^rejected wake/)]);
+  expect(await tab.findBarriers()).toEqual([]);
+  expect(tab.problems).toEqual([]);
+});
+
+test("tabs share one stream, and another one takes it over", async () => {
+  const { page } = tab;
+  await page.getByRole("button", { name: "Clear" }).click();
+  const second = await page.context().newPage();
+  const streams: string[] = [];
+  second.on("request", (request) => void (request.url().includes("/api/stream") && streams.push(request.url())));
+  await second.goto(service.url);
+  await second.getByRole("status").getByText("live").waitFor();
+  const lines = second.locator(".scroller li");
+  await service.post("alerts", { name: "for both" });
+  await expect.poll(() => lines.count()).toBe(7);
+  expect(streams).toEqual([]);
+
+  await page.reload();
+  await expect.poll(() => streams.length).toBe(1);
+  await page.getByRole("status").getByText("live").waitFor();
+  await service.post("alerts", { name: "after that" });
+  await expect.poll(() => page.locator(".scroller li").count()).toBe(8);
+  await expect.poll(() => lines.count()).toBe(8);
+  await second.close();
+  await service.post("alerts", { name: "alone again" });
+  await expect.poll(() => page.locator(".scroller li").count()).toBe(9);
+  expect(tab.problems).toEqual([]);
+});
+
+test("keys show help, go through the lines and open one", async () => {
+  const { page } = tab;
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Escape");
+  for (const key of ["j", "j", "k", "Enter"]) await page.keyboard.press(key);
+  await page.getByRole("heading", { name: "What happened" }).waitFor();
+  await page.getByText("Alert alone again").first().waitFor();
+  await page.keyboard.press("g");
+  await expect.poll(() => page.locator(".scroller li").count()).toBe(9);
+});
+
+test("an event shows its timeline, payload, boundary and reply, and runs again", async () => {
+  const { page } = tab;
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin: service.url });
+  const { body } = await service.post("ci", { job: "lint", list: [{ "a-b": 1 }] }, { "x-api-key": "hush" });
+  await service.settled(body.eventId);
+  await tab.go(`events/${body.eventId}`);
+  await page.getByText("The job lint failed").first().waitFor();
+  const steps = await page.locator(".timeline h3").allInnerTexts();
+  expect(steps).toEqual(["Received", "Verified", "Mapped", "Transform", "Committed", "Waited", "Turn", "Summary"]);
+  expect(await page.locator(".timeline").innerText()).toContain("log job lint");
+  expect(await page.locator(".boundary").first().innerText()).toContain("EXTERNAL_UNTRUSTED_CONTENT");
+  expect(await page.locator("body").innerText()).not.toContain("hush");
+  await page.locator(".node", { hasText: /^a-b/ }).getByRole("button", { name: "path" }).click();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe("{{payload.list.[0].a-b}}");
+  expect(await tab.findBarriers()).toEqual([]);
+
+  const saved = page.waitForEvent("download", { predicate: (file) => file.suggestedFilename() === "ci.json" });
+  await page.getByRole("button", { name: "Save as sample" }).click();
+  expect(JSON.parse(readFileSync(await (await saved).path(), "utf8"))).toEqual({ job: "lint", list: [{ "a-b": 1 }] });
+
+  await page.keyboard.press("r");
+  await page.getByText("replay of an earlier event").waitFor();
+  await page.getByRole("button", { name: "Edit and replay" }).click();
+  await page.getByRole("textbox", { name: "Payload" }).fill('{"job":"edited"}');
+  await page.getByRole("button", { name: "Replay with this payload" }).click();
+  await page.getByText("The job edited failed").first().waitFor();
+  expect(tab.problems).toEqual([]);
+});
+
+test("the playground tries what one types in the sandbox, and shows where it fails", async () => {
+  const { page } = tab;
+  const recorded = (await service.api("/api/events?limit=1000")).events.length;
+  await tab.go("playground?mapping=alerts");
+  const result = page.locator(".result");
+  /** As a person: Chromium itself adds styles when text replaces several lines. */
+  const write = async (name: string, text: string): Promise<void> => {
+    await page.getByRole("textbox", { name }).press("ControlOrMeta+a");
+    await page.keyboard.press("Delete");
+    await page.keyboard.insertText(text);
+  };
+  const template = page.getByRole("textbox", { name: "messageTemplate" });
+  await template.waitFor();
+  await write("Payload", '{"name":"DiskFull","labels":{"severity":"high"}}');
+  await result.getByText("Alert DiskFull").waitFor();
+  await write("messageTemplate", "Draft {{name}} is {{labels.severity}}");
+  await result.getByText("Draft DiskFull is high").waitFor();
+  await page.getByRole("button", { name: "The last week" }).click();
+  await page.getByRole("button", { name: "Compare with what is loaded" }).click();
+  await result.getByText(/\d+ events/).waitFor();
+  await result
+    .getByText(/with another message|changed|in another/)
+    .first()
+    .waitFor();
+  await page.getByRole("button", { name: "This payload" }).click();
+  await template.press("End");
+  await template.pressSequentially(" {{pay");
+  await page.getByRole("option", { name: "payload.labels.severity" }).waitFor();
+  await page.keyboard.press("Escape");
+  await result.getByText("invalid_mapping").waitFor();
+  await page.locator(".field .problem").waitFor();
+
+  await tab.go("playground?mapping=builds");
+  const code = page.getByRole("textbox", { name: "transform" });
+  await code.waitFor();
+  await write("Payload", '{"job":"lint"}');
+  await result.getByText("The job lint failed").waitFor();
+  await write("transform", CODE.replace('" failed"', '" is red"'));
+  await result.getByText("The job lint is red").waitFor();
+  await write("transform", "export default () => {\n  for (;;);\n};");
+  await result.getByText("transform_failed").waitFor();
+  await write("transform", "export default () => {\n  return {{;\n};");
+  await page.locator(".cm-lint-marker-error").waitFor();
+  await result.getByText("line 2, column 11").waitFor();
+  expect(await tab.findBarriers()).toEqual([]);
+  expect((await service.api("/api/events?limit=1000")).events.length).toBe(recorded);
+  expect(await service.try("alerts", { name: "x" })).toMatchObject({ actions: [{ message: "Alert x" }] });
+  // The service answers a trial that fails with a 4xx or 5xx, which the browser reports.
+  expect(tab.problems.filter((problem) => !problem.includes("Failed to load resource"))).toEqual([]);
+});
+
+test("dead letters are retried and dropped, many at once", async () => {
+  const { page } = tab;
+  for (const name of ["a", "b", "c"]) await service.settled((await service.post("broken", { name })).body.eventId);
+  await tab.go("dead-letters");
+  const rows = page.getByRole("row");
+  await expect.poll(() => rows.count()).toBe(4);
+  await page.getByRole("checkbox").nth(1).check();
+  await page.getByRole("button", { name: "Drop 1" }).click();
+  await page.getByText("1 dropped.").waitFor();
+  await expect.poll(() => rows.count()).toBe(3);
+  await page.getByLabel("Select all").check();
+  expect(await tab.findBarriers()).toEqual([]);
+  await page.getByRole("button", { name: "Retry 2" }).click();
+  await page.getByText("2 will run again.").waitFor();
+  // They fail again.
+  await expect.poll(async () => (await service.api("/api/dead-letters")).deadLetters.length).toBe(2);
+  const runs: { attempts: number }[] = (await service.api("/api/runs?state=dropped")).runs;
+  expect(runs.length).toBe(1);
+  expect(tab.problems).toEqual([]);
+});
+
+test("a hostile payload is text, and does not slow the page down", async () => {
+  const { page } = tab;
+  const script = '<img src=x onerror="globalThis.pwned=1"><script>globalThis.pwned=1</script>';
+  const keys = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`key-${index}`, index]));
+  const hostile = { job: `${script}\u202egnp.exe\u0007`, [script]: script };
+  const posted = [hostile, { job: "keys", ...keys }, { job: "line", text: "x".repeat(200_000) }];
+  for (const payload of posted) {
+    const { body } = await service.post("ci", payload);
+    await service.settled(body.eventId);
+    await tab.go(`events/${body.eventId}`);
+    await page.locator(`section[data-event="${body.eventId}"] .timeline`).waitFor();
+    expect(Number(await page.evaluate("document.querySelectorAll('*').length"))).toBeLessThan(1500);
+    expect((await page.locator("body").innerText()).length).toBeLessThan(50_000);
+    if (payload !== hostile) continue;
+    const text = await page.locator(".tree").innerText();
+    expect(text).toContain(script);
+    expect(text).toContain(String.raw`\u{202e}gnp.exe\u{7}`);
+    expect(await page.locator("body").innerText()).not.toContain("\u202e");
+  }
+  await tab.go("");
+  await page.locator(".scroller li").first().waitFor();
+  expect(await page.evaluate("globalThis.pwned")).toBeUndefined();
+  expect(tab.problems).toEqual([]);
+});
+
+test.each([
+  { width: 360, colorScheme: "light" as const },
+  { width: 1280, colorScheme: "dark" as const },
+])("every screen is readable, also for screen readers: $width px, $colorScheme", async ({ width, colorScheme }) => {
+  const { page } = tab;
+  await page.emulateMedia({ colorScheme });
+  await page.setViewportSize({ width, height: 720 });
+  const { eventId } = (await service.post("alerts", { name: "narrow" })).body;
+  for (const screen of ["", `events/${eventId}`, ...SCREENS]) {
+    await tab.go(screen);
+    await page.locator("main > section").waitFor();
+    await expect.poll(() => page.locator(".loading").count()).toBe(0);
+    const overflow = Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"));
+    expect([screen, overflow]).toEqual([screen, Math.min(0, overflow)]);
+    expect([screen, await tab.findBarriers()]).toEqual([screen, []]);
+  }
+  expect(tab.problems).toEqual([]);
+});
+
+test("signing out ends it", async () => {
+  const { page } = tab;
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Gateway token").waitFor();
+  await page.reload();
+  await page.getByLabel("Gateway token").waitFor();
+  expect(tab.problems).toEqual([]);
 });

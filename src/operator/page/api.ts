@@ -100,3 +100,6 @@ export type StatusView = Routes<"GET">["/api/status"];
 export type EntryView = Timeline["entries"][number];
 export type MappingSource = Routes<"GET">["/api/mappings/:id/source"];
 export type Trial = Routes<"POST">["/api/try"];
+export type StatsView = Routes<"GET">["/api/stats"];
+export type MappingView = Routes<"GET">["/api/mappings"]["mappings"][number];
+export type Diff = Routes<"POST">["/api/diff"];

@@ -69,12 +69,13 @@ function toOptions(element: HTMLElement, series: readonly Series[], format: (val
     ],
     series: [
       {},
-      ...series.map(({ label, color: name, isArea }) => ({
+      ...series.map(({ label, color: name, isArea, values }) => ({
         label,
         stroke: color(name),
         width: 1.5,
         fill: isArea ? `color-mix(in srgb, ${color(name)} 14%, transparent)` : undefined,
-        points: { size: 4 },
+        spanGaps: true,
+        points: { show: !isArea && values.filter((value) => value !== null).length < 20, size: 4 },
       })),
     ],
   };

@@ -31,6 +31,7 @@ export interface Name {
 export interface EditorOptions {
   label: string;
   language: Language;
+  /** What it starts with. */
   text: string;
   hint?: string;
   /** What can be written at this place. */
@@ -39,7 +40,6 @@ export interface EditorOptions {
 }
 
 export interface Editor {
-  setText(text: string): void;
   setProblems(problems: readonly Problem[]): void;
   destroy(): void;
 }
@@ -54,10 +54,6 @@ export function createEditor(host: HTMLElement, options: EditorOptions): Editor 
     state: EditorState.create({ doc: text, extensions: extensions() }),
   });
   return {
-    setText(next) {
-      const current = view.state.doc.toString();
-      if (next !== current) view.dispatch({ changes: { from: 0, to: current.length, insert: next } });
-    },
     setProblems(problems) {
       const { doc } = view.state;
       const diagnostics = problems.map(({ message, line, column = 1 }) => {

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { type DeliveryView, get, post, type RunView, type Timeline } from "./api.ts";
-import { findRow } from "./live.ts";
+import { changes, findRow } from "./live.ts";
 import { notify } from "./notice.tsx";
 import {
   Copy,
@@ -19,11 +19,12 @@ import {
 } from "./parts.tsx";
 import { Tree } from "./payload.tsx";
 import { goTo, hrefTo } from "./router.ts";
-import { Entry } from "./sessions.tsx";
+import { Entry, Prompt } from "./sessions.tsx";
 
 /** One request: what came, what was made of it, and what became of that. */
 export function Event({ id }: { id: string }): JSX.Element {
-  const loaded = useLoad(`event ${id}`, () => get("/api/events/:id", { id }), findRow(id)?.revision ?? 0);
+  void changes.value;
+  const loaded = useLoad(`event ${id}`, () => get("/api/events/:id", { id }), findRow(id)?.revision ?? -1);
   return (
     <section class="page event" data-event={id}>
       <Loading from={loaded}>{(event) => <Details event={event} />}</Loading>
@@ -193,7 +194,11 @@ function Steps({ event }: { event: Timeline }): JSX.Element {
       {error !== undefined && (
         <Step name={status === "rejected" ? "Refused" : "Failed"} tone={status === "rejected" ? "warn" : "bad"}>
           <b>{error.code}</b> {toVisible(error.message)}
-          {error.detail !== undefined && <pre class="detail">{toVisible(error.detail)}</pre>}
+          {error.detail !== undefined && (
+            <pre class="detail" tabIndex={0}>
+              {toVisible(error.detail)}
+            </pre>
+          )}
         </Step>
       )}
       {status === "skipped" && <Step name="Skipped">{toVisible(reason ?? "There was no action.")}</Step>}
@@ -212,7 +217,8 @@ function Steps({ event }: { event: Timeline }): JSX.Element {
       ))}
       {summary !== undefined && (
         <Step name="Summary" tone="good">
-          <Text max={2000}>{summary}</Text> <SessionLink sessionKey="main" />
+          <Prompt text={summary} />
+          <SessionLink sessionKey="main" />
         </Step>
       )}
       {deliveries.map((delivery) => (
@@ -274,7 +280,11 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         {attempts > 1 && <span> {attempts} attempts</span>}
         {model !== undefined && <span> {toLine(model, 60)}</span>}
         <Usage run={run} />
-        {error !== undefined && <pre class="detail">{toVisible(error)}</pre>}
+        {error !== undefined && (
+          <pre class="detail" tabIndex={0}>
+            {toVisible(error)}
+          </pre>
+        )}
         {holdReason !== undefined && <p class="warn">{toVisible(holdReason)}</p>}
         {warnings.map((warning) => (
           <p key={warning} class="quiet">
@@ -310,7 +320,11 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
       <State state={state} /> {route?.channel ?? channel} <Text>{route?.to ?? to}</Text>
       {partsSent > 1 && <span> in {partsSent} parts</span>}
       {attempts > 1 && <span> {attempts} attempts</span>}
-      {error !== undefined && <pre class="detail">{toVisible(error)}</pre>}
+      {error !== undefined && (
+        <pre class="detail" tabIndex={0}>
+          {toVisible(error)}
+        </pre>
+      )}
     </Step>
   );
 }

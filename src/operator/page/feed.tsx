@@ -57,7 +57,7 @@ function FilterBar({ filter }: { filter: Filter }): JSX.Element {
         type="search"
         name="search"
         aria-label="Search requests"
-        placeholder="Search: text, id, event, reply ( / )"
+        placeholder="Search: id, hook, event, outcome ( / )"
         value={filter.text ?? ""}
         onInput={(event) => setQuery({ text: event.currentTarget.value })}
       />
@@ -102,9 +102,10 @@ function List({ filter }: { filter: Filter }): JSX.Element {
   const first = Math.max(0, Math.floor(view.top / rowHeight) - OVERSCAN);
   const last = Math.min(shown.length, Math.ceil((view.top + view.height) / rowHeight) + OVERSCAN);
   const isNearEnd = last > shown.length - OVERSCAN;
+  // Each answer changes the state of `older`, so that this goes on until there are enough, or no more.
   useEffect(() => {
-    if (isNearEnd) older.load(shown.findLast(({ refusal }) => !refusal)?.id);
-  }, [isNearEnd, shown.length]);
+    if (isNearEnd) older.load();
+  });
   useEffect(() => {
     const element = scroller.current;
     if (!element) return undefined;
@@ -136,7 +137,7 @@ function List({ filter }: { filter: Filter }): JSX.Element {
       <div
         class="scroller"
         ref={scroller}
-        onPointerEnter={(event) => event.pointerType === "mouse" && setHeld(true)}
+        onPointerMove={(event) => event.pointerType === "mouse" && setHeld(true)}
         onPointerLeave={() => setHeld(scroller.current?.contains(document.activeElement) ?? false)}
         onFocusIn={() => setHeld(true)}
         onFocusOut={() => setHeld(scroller.current?.matches(":hover") ?? false)}
@@ -221,23 +222,25 @@ function Nothing({ filter }: { filter: Filter }): JSX.Element {
 function select(filter: Filter): Row[] {
   const all = allRows();
   const isAll = Object.keys(filter).length === 0;
-  const words = filter.text?.toLowerCase().split(/\s+/).filter(Boolean) ?? [];
   const selected: Row[] = [];
   for (let index = all.length - 1; index >= 0; index--) {
     const row = all[index]!;
-    if (isAll || matches(row, filter, words)) selected.push(row);
+    if (isAll || matches(row, filter)) selected.push(row);
   }
   return selected;
 }
 
-function matches(row: Row, { hook, mapping, status, session }: Filter, words: readonly string[]): boolean {
+function matches(row: Row, { hook, mapping, status, session, text = "" }: Filter): boolean {
   if (hook !== undefined && row.hook !== hook) return false;
   if (mapping !== undefined && row.mapping !== mapping) return false;
   if (status !== undefined && row.status !== status) return false;
   if (session !== undefined && !row.actions.some(({ sessionKey }) => sessionKey === session)) return false;
-  if (words.length === 0) return true;
-  const text = (row.words ??= textOf(row));
-  return words.every((word) => text.includes(word));
+  if (text === "") return true;
+  const words = (row.words ??= textOf(row));
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => words.includes(word));
 }
 
 function textOf({ id, hook, mapping = "", event = "", actions, outcome, refusal }: Row): string {
@@ -253,28 +256,25 @@ function countNewer(live: readonly Row[], held: Row | undefined): number {
 }
 
 /** Requests that this page does not hold, read from the service as one scrolls to the end. */
-function useOlder({ hook, status, mapping, session, text }: Filter): {
-  rows: Row[];
-  isComplete: boolean;
-  load(before: string | undefined): void;
-} {
+function useOlder(filter: Filter): { rows: Row[]; isComplete: boolean; load(): void } {
   const [state, setState] = useState<{ rows: Row[]; isComplete: boolean }>({ rows: [], isComplete: false });
-  const asked = useRef<string | undefined>(undefined);
+  const cursor = useRef<string | undefined>(undefined);
+  const isBusy = useRef(false);
   return {
     ...state,
-    load(before) {
-      const key = before ?? "newest";
-      if (state.isComplete || asked.current === key) return;
-      asked.current = key;
-      const query = { hook, status, mapping, session, text, before, limit: OLDER_AT_ONCE };
-      get("/api/events", query).then(
-        ({ events }) =>
-          setState(({ rows }) => ({
-            rows: [...rows, ...events.map(toRow)],
-            isComplete: events.length < OLDER_AT_ONCE,
-          })),
-        () => setState((known) => ({ ...known, isComplete: true })),
-      );
+    load() {
+      if (state.isComplete || isBusy.current) return;
+      isBusy.current = true;
+      const { hook, status } = filter;
+      const before = cursor.current ?? allRows().find(({ refusal }) => !refusal)?.id;
+      get("/api/events", { hook, status, before, limit: OLDER_AT_ONCE })
+        .then(({ events }) => {
+          cursor.current = events.at(-1)?.id;
+          const found = events.map(toRow).filter((row) => matches(row, filter));
+          isBusy.current = false;
+          return setState(({ rows }) => ({ rows: [...rows, ...found], isComplete: events.length < OLDER_AT_ONCE }));
+        })
+        .catch(() => setState((known) => ({ ...known, isComplete: true })));
     },
   };
 }

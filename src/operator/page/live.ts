@@ -165,6 +165,7 @@ function receive(news: News): void {
 function take(name: string, data: string): void {
   if (name === "event") put(toRow(JSON.parse(data)));
   else if (name === "rejection") put(refusalToRow(JSON.parse(data)));
-  else if (name === "gap") loadNewest().catch(() => undefined);
+  // What happened before the stream began, or while nobody listened, is read.
+  else if (name === "gap" || name === "ready") loadNewest().catch(() => undefined);
   changed();
 }

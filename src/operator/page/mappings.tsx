@@ -1,9 +1,186 @@
 import type { JSX } from "preact";
+import { get, type MappingView, type StatusView } from "./api.ts";
+import { Copy, formatNumber, Loading, State, Table, Text, Time, toLine, toVisible, useLoad } from "./parts.tsx";
+import { hrefTo } from "./router.ts";
 
+/** What the service is configured to do: mappings in the order in which they are tried, and the last reload. */
 export function Mappings({ id }: { id?: string }): JSX.Element {
+  const status = useLoad("status", () => get("/api/status"));
+  const loaded = useLoad("mappings", () => get("/api/mappings"));
   return (
     <section class="page">
-      <h1>Mappings {id}</h1>
+      <h1>Mappings</h1>
+      <Loading from={status}>{(data) => <Configuration status={data} />}</Loading>
+      <Loading from={loaded}>
+        {({ mappings }) => {
+          const chosen = mappings.find((mapping) => mapping.id === id);
+          return (
+            <>
+              {chosen && <Details mapping={chosen} />}
+              <Table
+                label="Mappings in the order in which they are tried"
+                items={mappings}
+                keyOf={(mapping) => mapping.id}
+                empty={<Empty />}
+                columns={[
+                  { name: "Mapping", show: (mapping) => <MappingLink mapping={mapping} /> },
+                  { name: "Takes", kind: "wide", show: (mapping) => <Conditions mapping={mapping} /> },
+                  { name: "Makes", show: ({ action }) => action },
+                  { name: "Proof", show: ({ auth }) => auth ?? "hook token" },
+                  { name: "Events", kind: "number", show: ({ events }) => formatNumber(sum(events)) },
+                  { name: "Errors", kind: "number", show: ({ errorRate }) => <Rate share={errorRate} /> },
+                  { name: "Refused", kind: "number", show: (mapping) => <Refused mapping={mapping} /> },
+                  { name: "Last", show: ({ lastAt }) => <Time at={lastAt} /> },
+                ]}
+              />
+              <p class="quiet">Counts since the start of the service.</p>
+            </>
+          );
+        }}
+      </Loading>
     </section>
   );
+}
+
+function Configuration({
+  status: { config, lastReloadError, version, startedAt },
+}: {
+  status: StatusView;
+}): JSX.Element {
+  return (
+    <>
+      <p class="facts">
+        <span>
+          Generation {config.generation}, loaded <Time at={config.at} />
+        </span>
+        {config.file !== undefined && <code>{config.file}</code>}
+        <span class="quiet">
+          Hookline {version}, started <Time at={startedAt} />
+        </span>
+      </p>
+      {lastReloadError && (
+        <div class="panel" role="alert">
+          <p class="problem">
+            <b>The last reload failed</b> <Time at={lastReloadError.at} />. The service runs on the generation above.
+          </p>
+          {lastReloadError.problems.map(({ file, line, column, key, message, excerpt }, index) => (
+            <pre key={index} class="detail" tabIndex={0}>
+              {[file, line, column].filter((part) => part !== undefined).join(":")} {key} {toVisible(message)}
+              {excerpt !== undefined && `\n${toVisible(excerpt)}`}
+            </pre>
+          ))}
+        </div>
+      )}
+      {config.warnings.map((warning) => (
+        <p key={warning} class="problem mild">
+          {toVisible(warning)}
+        </p>
+      ))}
+    </>
+  );
+}
+
+function MappingLink({ mapping: { id, preset, shadowed } }: { mapping: MappingView }): JSX.Element {
+  return (
+    <>
+      <a data-row={id} href={hrefTo(["mappings", id])}>
+        {toLine(id, 60)}
+      </a>
+      {preset !== undefined && preset !== id && <span class="quiet"> {preset}</span>}
+      {shadowed && (
+        <>
+          {" "}
+          <State state="shadowed" />
+        </>
+      )}
+    </>
+  );
+}
+
+function Conditions({ mapping: { match } }: { mapping: MappingView }): JSX.Element {
+  const conditions = Object.entries(match).flatMap(([name, value]) =>
+    name === "headers" ? Object.entries<unknown>(value) : [[name, value] as const],
+  );
+  if (conditions.length === 0) return <span>everything</span>;
+  return (
+    <>
+      {conditions.map(([name, value]) => (
+        <span key={name} class="condition">
+          <span class="quiet">{name}</span> {toLine(typeof value === "string" ? value : JSON.stringify(value), 200)}
+        </span>
+      ))}
+    </>
+  );
+}
+
+function Rate({ share }: { share: number }): JSX.Element {
+  return <span class={share > 0 ? "bad" : "quiet"}>{`${Math.round(share * 1000) / 10} %`}</span>;
+}
+
+function Refused({ mapping: { rejected } }: { mapping: MappingView }): JSX.Element {
+  if (rejected.count === 0) return <span class="quiet">0</span>;
+  return (
+    <a class="warn" href={hrefTo(["rejections"])} title={rejected.reason}>
+      {rejected.count}
+    </a>
+  );
+}
+
+function Details({ mapping }: { mapping: MappingView }): JSX.Element {
+  const { id, url, file, key, auth, events, lastAt, lastFailureAt, rejected } = mapping;
+  const counts = Object.entries(events).map(([state, count]) => `${formatNumber(count)} ${state}`);
+  return (
+    <div class="panel">
+      <h2>
+        {toLine(id, 80)} <span class="quiet">{file === undefined ? key : `${file} › ${key}`}</span>
+      </h2>
+      {url !== undefined && (
+        <p class="facts">
+          <span>Address for the sender</span> <code>{url}</code> <Copy text={url} />
+        </p>
+      )}
+      <p class="facts">
+        <span>Proof: {auth === undefined ? "the hook token" : `signature ${auth}`}</span>
+        <span>{counts.length > 0 ? counts.join(", ") : "no event since the start"}</span>
+        <span>
+          last event <Time at={lastAt} />
+        </span>
+        {lastFailureAt !== undefined && (
+          <span class="bad">
+            last failure <Time at={lastFailureAt} />
+          </span>
+        )}
+        {rejected.count > 0 && (
+          <span class="warn">
+            {rejected.count} refused, the last <Time at={rejected.lastAt} />:{" "}
+            <Text>{rejected.reason?.replaceAll("_", " ")}</Text>
+          </span>
+        )}
+      </p>
+      <p class="actions">
+        <a class="button" href={hrefTo(["playground"], { mapping: id })}>
+          Open in playground
+        </a>
+        <a class="button" href={hrefTo([], { mapping: id })}>
+          Its requests
+        </a>
+      </p>
+    </div>
+  );
+}
+
+function Empty(): JSX.Element {
+  return (
+    <>
+      <p>
+        No mapping and no preset is configured. The hooks <code>wake</code> and <code>agent</code> need none. To add a
+        preset:
+      </p>
+      <pre>webhooks presets enable github</pre>
+    </>
+  );
+}
+
+function sum(counts: Record<string, number>): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0);
 }

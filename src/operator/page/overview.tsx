@@ -1,93 +1,90 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { get } from "./api.ts";
+import type { EventStatus } from "../../types.ts";
+import { get, type StatsView } from "./api.ts";
 import type { Chart, Series } from "./charts.ts";
-import { allRows } from "./live.ts";
 import { Copy, formatMs, formatNumber, useLoad } from "./parts.tsx";
 import { hrefTo } from "./router.ts";
 
-/** How it goes: counts by state, and rate and latency over time. */
+const SHOWN: readonly EventStatus[] = ["accepted", "done", "skipped", "rejected", "failed", "dead"];
+const MINUTE_MS = 60_000;
+const MINUTES = 60;
+
+/** How it goes: events by state, and rate and latency over time. */
 export function Overview(): JSX.Element {
-  const { data } = useLoad("status", () => get("/api/status"));
-  const buckets = toBuckets();
-  const times = buckets.map(({ at }) => at / 1000);
+  const { data: stats } = useLoad("stats", () => get("/api/stats"));
+  const { data: status } = useLoad("status", () => get("/api/status"));
+  const minutes = toMinutes(stats?.minutes ?? []);
+  const times = minutes.map(({ at }) => at / 1000);
   return (
     <div class="overview">
       <div class="counts">
-        {data && (
-          <>
-            <Count name="recorded" value={data.queue.events} href={hrefTo([])} />
-            <Count name="running" value={data.queue.runningRuns} href={hrefTo(["runs"], { state: "running" })} />
-            <Count name="waiting" value={data.queue.pendingRuns} href={hrefTo(["runs"], { state: "ready" })} />
-            <Count
-              name="to deliver"
-              value={data.queue.pendingDeliveries}
-              href={hrefTo(["deliveries"], { state: "pending" })}
-            />
-          </>
-        )}
+        {SHOWN.map((name) => {
+          const count = stats?.events[name] ?? 0;
+          const text = count >= (stats?.countedTo ?? Infinity) ? `${formatNumber(count)}+` : formatNumber(count);
+          return <Count key={name} name={name} value={text} href={hrefTo([], { status: name })} />;
+        })}
+        <Count
+          name="running"
+          value={formatNumber(status?.queue.runningRuns ?? 0)}
+          href={hrefTo(["runs"], { state: "running" })}
+        />
+        <Count
+          name="waiting"
+          value={formatNumber(status?.queue.pendingRuns ?? 0)}
+          href={hrefTo(["runs"], { state: "ready" })}
+        />
       </div>
       <ChartBox
         label="Requests a minute"
         format={formatNumber}
         times={times}
         series={[
-          { label: "all", color: "--accent", isArea: true, values: buckets.map(({ count }) => count) },
-          { label: "failed or refused", color: "--bad", values: buckets.map(({ bad }) => bad) },
+          { label: "all", color: "--accent", isArea: true, values: minutes.map(({ requests }) => requests) },
+          { label: "4xx", color: "--warn", values: minutes.map(({ clientErrors }) => clientErrors) },
+          { label: "5xx", color: "--bad", values: minutes.map(({ serverErrors }) => serverErrors) },
         ]}
       />
       <ChartBox
-        label="Time to the end"
+        label="Time to the answer"
         format={formatMs}
         times={times}
         series={[
-          { label: "median", color: "--accent", values: buckets.map(({ took }) => quantile(took, 0.5)) },
-          { label: "95 %", color: "--quiet", values: buckets.map(({ took }) => quantile(took, 0.95)) },
+          {
+            label: "mean",
+            color: "--accent",
+            values: minutes.map(({ requests, totalMs }) => (requests ? totalMs / requests : null)),
+          },
+          {
+            label: "slowest",
+            color: "--quiet",
+            values: minutes.map(({ requests, maxMs }) => (requests ? maxMs : null)),
+          },
         ]}
       />
     </div>
   );
 }
 
-function Count({ name, value, href }: { name: string; value: number; href: string }): JSX.Element {
+function Count({ name, value, href }: { name: string; value: string; href: string }): JSX.Element {
   return (
     <a href={href}>
-      <b>{formatNumber(value)}</b> {name}
+      <b>{value}</b> {name}
     </a>
   );
 }
 
-interface Bucket {
-  at: number;
-  count: number;
-  bad: number;
-  took: number[];
-}
+type Minute = Omit<StatsView["minutes"][number], "at"> & { at: number };
+const NOTHING = { requests: 0, clientErrors: 0, serverErrors: 0, totalMs: 0, maxMs: 0, turns: 0, failedTurns: 0 };
 
-const MINUTE = 60_000;
-const MINUTES = 30;
-
-function toBuckets(): Bucket[] {
-  const end = Math.floor(Date.now() / MINUTE) * MINUTE;
-  const buckets = Array.from({ length: MINUTES }, (_, index): Bucket => ({
-    at: end - (MINUTES - 1 - index) * MINUTE,
-    count: 0,
-    bad: 0,
-    took: [],
-  }));
-  for (const { at, status, durationMs } of allRows()) {
-    const bucket = buckets[MINUTES - 1 - (end - Math.floor(at / MINUTE) * MINUTE) / MINUTE];
-    if (!bucket) continue;
-    bucket.count++;
-    if (status === "rejected" || status === "failed" || status === "dead") bucket.bad++;
-    if (durationMs !== undefined) bucket.took.push(durationMs);
-  }
-  return buckets;
-}
-
-function quantile(values: number[], share: number): number | null {
-  if (values.length === 0) return null;
-  return values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? null;
+/** The last hour without gaps. */
+function toMinutes(known: StatsView["minutes"]): Minute[] {
+  const byTime = new Map(known.map((minute) => [Date.parse(minute.at), minute]));
+  const end = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
+  return Array.from({ length: MINUTES }, (_, index) => {
+    const at = end - (MINUTES - 1 - index) * MINUTE_MS;
+    return { ...NOTHING, ...byTime.get(at), at };
+  });
 }
 
 interface ChartBoxProps {
@@ -134,13 +131,16 @@ function ChartBox({ label, times, series, format }: ChartBoxProps): JSX.Element 
   );
 }
 
-/** Before the first request: the command that sends one. */
+/** Before the first request: the command that sends one to a hook of this configuration. */
 export function FirstHook(): JSX.Element {
+  const { data } = useLoad("mappings", () => get("/api/mappings"));
+  const open = data?.mappings.find(({ url, auth }) => url !== undefined && auth === undefined);
+  const address = open?.url ?? `${data?.hooksUrl ?? ""}/wake`;
   const command = [
-    `curl ${location.origin}/hooks/wake`,
+    `curl ${address}`,
     `-H "Authorization: Bearer $HOOK_TOKEN"`,
     `-H "Content-Type: application/json"`,
-    `-d '{"text":"Hello"}'`,
+    `-d '${open ? "{}" : '{"text":"Hello"}'}'`,
   ].join(" \\\n  ");
   return (
     <div class="empty">

@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, type MappingSource, post, type Trial } from "./api.ts";
+import { type Diff, get, type MappingSource, post, type Trial } from "./api.ts";
 import type { Editor as EditorHandle, EditorOptions, Name, Problem } from "./editor.ts";
 import { parse } from "./event.tsx";
-import { Copy, formatMs, Loading, toLine, toVisible, useLoad } from "./parts.tsx";
+import { Copy, formatMs, formatNumber, Loading, toLine, toVisible, useLoad } from "./parts.tsx";
 import { listPaths } from "./payload.tsx";
-import { route, setQuery } from "./router.ts";
+import { hrefTo, route, setQuery } from "./router.ts";
 import { Prompt } from "./sessions.tsx";
 
 /** Long enough that a word is not tried letter by letter, short enough to feel at once. */
@@ -62,11 +62,18 @@ function Workbench({ id }: { id: string }): JSX.Element {
       const found = event === "" ? undefined : await get("/api/events/:id", { id: event });
       const known = id || found?.mapping;
       const source = known === undefined ? NEW : await get("/api/mappings/:id/source", { id: known });
-      return { source, event: found };
+      return { source, event: found ?? (await findLatest(source)) };
     },
     0,
   );
   return <Loading from={loaded}>{(start) => <Bench source={start.source} event={start.event} />}</Loading>;
+}
+
+/** Without a sample, the newest event of the mapping is what one most likely has in mind. */
+async function findLatest({ fields, samples }: MappingSource): Promise<BenchProps["event"]> {
+  if (samples.length > 0 || fields.match?.path === undefined) return undefined;
+  const { events } = await get("/api/events", { hook: fields.match.path, limit: 1 });
+  return events[0] && get("/api/events/:id", { id: events[0].id });
 }
 
 interface Request {
@@ -85,7 +92,7 @@ interface BenchProps {
 }
 
 function Bench({ source, event }: BenchProps): JSX.Element {
-  const { sample = "" } = route.value.query;
+  const { sample = event ? "" : (source.samples[0]?.name ?? ""), view } = route.value.query;
   const [request, setRequest] = useState<Request>(() => toRequest(source, event, sample));
   const [fields, setFields] = useState<Record<string, string>>(() => textFieldsOf(source));
   const [code, setCode] = useState(source.transform?.code);
@@ -103,7 +110,7 @@ function Bench({ source, event }: BenchProps): JSX.Element {
         <Field label="Payload">
           {(source.samples.length > 0 || event) && (
             <select aria-label="Sample" value={sample} onChange={(changed) => choose(changed.currentTarget.value)}>
-              <option value="">{event ? "of the event" : "pasted"}</option>
+              {event && <option value="">of the event</option>}
               {source.samples.map(({ name }) => (
                 <option key={name} value={name}>
                   sample {name}
@@ -112,6 +119,7 @@ function Bench({ source, event }: BenchProps): JSX.Element {
             </select>
           )}
           <Editor
+            key={sample}
             label="Payload"
             language="text"
             text={request.payload}
@@ -149,18 +157,25 @@ function Bench({ source, event }: BenchProps): JSX.Element {
         <CopyToFile source={source} fields={fields} code={code} />
       </div>
       <div class="result" aria-live="polite">
-        <h2>
-          What it makes of it{" "}
-          {tried.trial && <span class="quiet">{formatMs(tried.trial.durationMs)} in the service</span>}
-        </h2>
-        <Result {...tried} />
+        <p class="choices" role="group" aria-label="View">
+          <button type="button" aria-pressed={view !== "week"} onClick={() => setQuery({ view: "" })}>
+            This payload
+          </button>
+          <button type="button" aria-pressed={view === "week"} onClick={() => setQuery({ view: "week" })}>
+            The last week
+          </button>
+          {view !== "week" && tried.trial && (
+            <span class="quiet">{formatMs(tried.trial.durationMs)} in the service</span>
+          )}
+        </p>
+        {view === "week" ? <Week draft={{ mapping: toDraft(source, fields), code }} /> : <Result {...tried} />}
       </div>
     </div>
   );
 }
 
 function toRequest({ fields, samples }: MappingSource, event: BenchProps["event"], sample: string): Request {
-  const chosen = samples.find(({ name }) => name === sample) ?? (event ? undefined : samples[0]);
+  const chosen = samples.find(({ name }) => name === sample);
   const { payload, headers, query } = chosen ?? event?.request ?? { payload: { example: "value" } };
   return {
     hook: event?.hook ?? fields.match?.path ?? "new",
@@ -279,9 +294,13 @@ function Refusal({ trial }: { trial: Trial & { ok: false } }): JSX.Element {
         </b>{" "}
         {toVisible(error)}
       </p>
-      {detail !== undefined && <pre class="detail">{toVisible(detail)}</pre>}
+      {detail !== undefined && (
+        <pre class="detail" tabIndex={0}>
+          {toVisible(detail)}
+        </pre>
+      )}
       {problems.map(({ key, message, line, column, excerpt }, index) => (
-        <pre key={index} class="detail">
+        <pre key={index} class="detail" tabIndex={0}>
           {key ?? ""} {line !== undefined && `line ${line}, column ${column ?? 1}`} {toVisible(message)}
           {excerpt !== undefined && `\n${toVisible(excerpt)}`}
         </pre>
@@ -344,6 +363,67 @@ function findProblems(trial: Trial | undefined, name: string, { transform }: Map
   return [...inModule, { message: detail.split("\n")[0] ?? "", line: Number(place[1]), column: Number(place[2]) }];
 }
 
+/** How the stored events of the last week would fare under the draft, beside what is loaded. */
+function Week({ draft }: { draft: { mapping: object; code?: string } }): JSX.Element {
+  const [state, setState] = useState<{ diff?: Diff; error?: string; isBusy?: boolean }>({});
+  const compare = (): void => {
+    setState({ isBusy: true });
+    post("/api/diff", {}, { body: draft }).then(
+      (diff) => setState({ diff }),
+      (error: unknown) => setState({ error: error instanceof Error ? error.message : String(error) }),
+    );
+  };
+  return (
+    <>
+      <p>
+        <button type="button" class="main" disabled={state.isBusy} onClick={compare}>
+          {state.isBusy ? "Comparing…" : "Compare with what is loaded"}
+        </button>
+      </p>
+      {state.error !== undefined && <p class="problem">{toVisible(state.error)}</p>}
+      {state.diff && <DiffResult diff={state.diff} />}
+    </>
+  );
+}
+
+function DiffResult({ diff: { events, equal, unknown, groups } }: { diff: Diff }): JSX.Element {
+  return (
+    <>
+      <p class="facts">
+        <span>{formatNumber(events)} events</span> <span class="good">{formatNumber(equal)} equal</span>
+        {unknown > 0 && <span class="quiet">{formatNumber(unknown)} depend on redacted values</span>}
+      </p>
+      {groups.map(({ kind, label, count, examples }) => (
+        <div key={label} class="panel">
+          <h3 class={kind === "failing" ? "bad" : "warn"}>
+            {formatNumber(count)} {toLine(label, 200)}
+          </h3>
+          {examples.map(({ eventId, hook, before, after }) => (
+            <dl key={eventId} class="pairs">
+              <div>
+                <dt>
+                  <a href={hrefTo(["events", eventId])}>{toLine(hook, 60)}</a> now
+                </dt>
+                <dd>{describe(before)}</dd>
+              </div>
+              <div>
+                <dt>draft</dt>
+                <dd>{describe(after)}</dd>
+              </div>
+            </dl>
+          ))}
+        </div>
+      ))}
+    </>
+  );
+}
+
+function describe({ actions, reason, error }: Diff["groups"][number]["examples"][number]["before"]): string {
+  if (error !== undefined) return toLine(`refused: ${error}`, 300);
+  if (actions.length === 0) return toLine(`skipped: ${reason ?? "no action"}`, 300);
+  return toLine(actions.map((action) => JSON.stringify(action)).join(" "), 600);
+}
+
 /** The text for the file: the page never writes it itself. */
 function CopyToFile({
   source,
@@ -393,7 +473,7 @@ function Field({
   );
 }
 
-/** Loads the editor when it is first shown. */
+/** Loads the editor when it is first shown. It starts with `text`, and keeps its own from then on. */
 function Editor({ problems, ...options }: EditorOptions & { problems: readonly Problem[] }): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const editor = useRef<EditorHandle>(undefined);
@@ -418,7 +498,6 @@ function Editor({ problems, ...options }: EditorOptions & { problems: readonly P
       editor.current?.destroy();
     };
   }, []);
-  useEffect(() => editor.current?.setText(options.text), [options.text]);
   useEffect(() => editor.current?.setProblems(problems), [problemsKey]);
   return (
     <>
