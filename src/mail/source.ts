@@ -30,6 +30,8 @@ export interface Mail {
   threadId: string;
   /** The mailing list: the List-Id without angle brackets. */
   listId: string;
+  /** Why no program should answer it, such as `Auto-Submitted: auto-replied`. Absent: there is no reason. */
+  automatic?: string;
   /** Empty if the provider has only labels. */
   folder: string;
   /** Names of keywords or labels. */

@@ -189,8 +189,13 @@ const NO_PLACE = "The event names no place for a reply: it will not be delivered
 function renderPlace({ place }: CompiledMapping, context: object, budget: Budget): Place | undefined {
   const to = place?.to.renderKey(context, budget);
   const channel = place?.channel.render(context, budget).trim();
-  return to && channel && !to.incomplete ? { channel: toChannelName(channel), to: to.text.trim() } : undefined;
+  const recipient = to?.incomplete ? "" : (to?.text.trim() ?? "");
+  // One that is too long would refuse an event that its sender cannot change.
+  if (!channel || recipient === "" || recipient.length > MAX_RECIPIENT) return undefined;
+  return { channel: toChannelName(channel), to: recipient };
 }
+
+const MAX_RECIPIENT = 512;
 
 interface Place {
   channel: string;

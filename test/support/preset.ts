@@ -1,3 +1,4 @@
+import type { UserConfig } from "../../src/config/schema/generated.ts";
 import { readConfig } from "../../src/config/load.ts";
 import { createMappingIndex } from "../../src/mapping/mapping-index.ts";
 import { resolveRequest } from "../../src/mapping/resolve.ts";
@@ -8,9 +9,10 @@ import { toCompiled, toRequest } from "./mapping.ts";
 export async function usePreset(
   name: string,
   options: object = {},
+  channels: UserConfig["channels"] = {},
 ): Promise<(payload: unknown, headers?: Record<string, string>) => Promise<Resolution>> {
   const presets = [{ use: name, with: { ...options } }];
-  const { config, problems } = await readConfig({ hooks: { presets } }, {});
+  const { config, problems } = await readConfig({ hooks: { presets }, channels }, {});
   if (problems.length > 0) throw new Error(JSON.stringify(problems));
   const mappings = createMappingIndex(config.hooks.mappings.map((source) => toCompiled(source)));
   const hook = mappings.mappings[0]?.match.path ?? "";

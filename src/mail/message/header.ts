@@ -19,6 +19,7 @@ const MAX_VALUES = 50;
 const MAX_FIELD_BYTES = 65_536;
 
 const NEEDED = new Set([
+  "auto-submitted",
   "authentication-results",
   "cc",
   "date",
@@ -26,12 +27,15 @@ const NEEDED = new Set([
   "in-reply-to",
   "list-id",
   "message-id",
+  "precedence",
   "received-spf",
   "references",
   "reply-to",
+  "return-path",
   "sender",
   "subject",
   "to",
+  "x-auto-response-suppress",
 ]);
 const CONTENT = /^(?:content-|mime-version$)/;
 

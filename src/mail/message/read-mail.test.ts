@@ -13,6 +13,21 @@ describe("readMail", () => {
     expect(await readSource(source)).toEqual(sample.messages[0]);
   });
 
+  test.each([
+    ["Auto-Submitted: auto-replied", "Auto-Submitted: auto-replied"],
+    ["auto-submitted: no", undefined],
+    ["Precedence: bulk", "Precedence: bulk"],
+    ["Precedence: first-class", undefined],
+    ["List-Id: <news.example.com>", "List-Id: <news.example.com>"],
+    ["Return-Path: <>", "Return-Path: <>"],
+    ["Return-Path: <ann@example.com>", undefined],
+    ["X-Auto-Response-Suppress: DR, AutoReply", "X-Auto-Response-Suppress: DR, AutoReply"],
+    ["From: Mailer <MAILER-DAEMON@example.com>", "From: Mailer <MAILER-DAEMON@example.com>"],
+    ["X-Other: x", undefined],
+  ])("%s: automatic is %s", async (line, automatic) => {
+    expect((await readSource(`${line}\r\n\r\nHello`)).automatic).toBe(automatic);
+  });
+
   test("mails of another library are read correctly", async () => {
     for await (const { source, kind, token, expected } of createMails({ count: 300, seed: 11 })) {
       const mail = await readSource(source);

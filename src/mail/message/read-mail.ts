@@ -62,6 +62,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     attachments: (facts.attachments ?? parts.attachments).map(cleanAttachment),
     threadId: facts.threadId ?? threadIdOf(header) ?? (messageId || id),
     listId: toListId(header.value("list-id")),
+    ...findAutomatic(header),
     folder: facts.folder,
     labels: facts.labels,
     authentication: readAuthentication(
@@ -139,6 +140,26 @@ function toPerson(mailbox: { name: string; address: string }): Person {
     address: address.toLowerCase(),
   };
 }
+
+/** See RFC 3834, section 2: what may not be answered by a program. */
+function findAutomatic(header: MailHeader): Pick<Mail, "automatic"> {
+  const reasons: [name: string, isReason: (value: string) => boolean][] = [
+    ["Auto-Submitted", (value) => !/^no\b/i.test(value)],
+    ["Precedence", (value) => /^(?:bulk|junk|list)\b/i.test(value)],
+    ["List-Id", () => true],
+    // A mail that says where no bounce may go is a bounce.
+    ["Return-Path", (value) => /^<\s*>$/.test(value)],
+    ["X-Auto-Response-Suppress", (value) => /\b(?:all|autoreply)\b/i.test(value)],
+    ["From", (value) => /\b(?:mailer-daemon|postmaster)@/i.test(value)],
+  ];
+  for (const [name, isReason] of reasons) {
+    const value = header.value(name.toLowerCase()).trim();
+    if (value && isReason(value)) return { automatic: cleanLine(`${name}: ${value}`, MAX_REASON) };
+  }
+  return {};
+}
+
+const MAX_REASON = 100;
 
 /** The id of the mail that began the thread. */
 function threadIdOf({ value }: MailHeader): string | undefined {

@@ -1,0 +1,111 @@
+/** Where a reply to an event of a preset goes, and that what follows there is the same session. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { channels } from "../../src/channels/index.ts";
+import type { ChannelDriver } from "../../src/channels/driver.ts";
+import type { UserConfig } from "../../src/config/schema/generated.ts";
+import { usePreset } from "../support/preset.ts";
+
+const SETTINGS: NonNullable<UserConfig["channels"]> = {
+  slack: { token: "t" },
+  discord: { token: "t" },
+  telegram: { token: "t" },
+  whatsapp: { token: "t", phoneNumberId: "1" },
+  email: { host: "mail.example.com", from: "agent@example.com" },
+};
+
+async function answerTo(preset: string, payload: unknown, options: object = {}) {
+  const send = await usePreset(preset, { channel: "source", ...options }, SETTINGS);
+  return (await send(payload)).actions.map((action) => {
+    if (action.kind !== "agent") throw new Error("It has no reply.");
+    return { channel: action.channel, to: action.deliver ? action.to : undefined, sessionKey: action.sessionKey };
+  });
+}
+
+function sample(preset: string, name: string) {
+  return JSON.parse(readFileSync(new URL(`../../presets/${preset}/samples/${name}.json`, import.meta.url), "utf8"));
+}
+
+test.each([
+  ["slack", "thread-reply", "slack", "C0SHOP001:1767603600.000100"],
+  ["slack", "direct-message", "slack", expect.stringMatching(/^D\w+$/)],
+  ["slack", "mention", "slack", expect.stringMatching(/^C\w+:\d+\.\d+$/)],
+  ["slack", "slash-command", "slack", expect.stringMatching(/^C\w+$/)],
+  ["slack", "button", "slack", expect.stringMatching(/^C\w+:\d+\.\d+$/)],
+  ["discord", "direct-message", "discord", expect.stringMatching(/^\d+:\d+$/)],
+  ["discord", "command", "discord", expect.stringMatching(/^\d+$/)],
+  ["discord", "button", "discord", expect.stringMatching(/^\d+:\d+$/)],
+  ["telegram", "group-message", "telegram", "-1001234567890/5:12"],
+  ["telegram", "direct-message", "telegram", expect.stringMatching(/^\d+$/)],
+  ["telegram", "button", "telegram", expect.stringMatching(/^-?\d+(?:\/\d+)?(?::\d+)?$/)],
+  ["whatsapp", "text", "whatsapp", "491510000001:wamid.HBg001"],
+])("%s, %s", async (preset, name, channel, to) => {
+  const answers = await answerTo(preset, sample(preset, name), { events: ["*"] });
+  expect(answers).toMatchObject([{ channel, to }]);
+  const driver = (await channels[channel]?.create(SETTINGS[channel as "slack"] ?? {}, {} as never)) as ChannelDriver;
+  for (const answer of answers) driver.checkRecipient(answer.to ?? "");
+});
+
+test.each([
+  ["postmark", "mail"],
+  ["mailgun", "mail"],
+  ["sendgrid", "mail"],
+])("%s, a mail", async (preset, name) => {
+  expect(await answerTo(preset, sample(preset, name))).toMatchObject([
+    { channel: "email", to: expect.stringMatching(/^\S+@\S+ <\S+@\S+> .+/) },
+  ]);
+});
+
+test.each([
+  ["postmark", "bounce-hard"],
+  ["mailgun", "failed-permanently"],
+])("%s, %s, names no place", async (preset, name) => {
+  expect(await answerTo(preset, sample(preset, name))).toMatchObject([{ to: undefined }]);
+});
+
+test("what is said in the thread of a reply is in the same session", async () => {
+  const mention = sample("slack", "mention");
+  const [first] = await answerTo("slack", mention);
+  const ts = first?.to?.split(":")[1];
+  const event = { ...mention.event, type: "message", channel_type: "channel", ts: "1800000000.000100", thread_ts: ts };
+  const [second] = await answerTo("slack", { ...mention, event_id: "Ev2", event });
+  expect(second).toEqual(first);
+});
+
+test("a Telegram message of a business connection names no place, since the bot's own chat is another one", async () => {
+  const { message } = sample("telegram", "direct-message");
+  const payload = { update_id: 7, business_message: { ...message, business_connection_id: "b" } };
+  const answers = await answerTo("telegram", payload, { events: ["*"] });
+  expect(answers).toMatchObject([{ to: undefined }]);
+});
+
+const MAIL = {
+  id: "b@x#1",
+  messageId: "b@example.com",
+  threadId: "a@example.com",
+  from: "Ann <ann@example.com>",
+  sender: "ann@example.com",
+  subject: "The report",
+};
+
+test.each([
+  ["an answer in the thread", {}, "ann@example.com <a@example.com> <b@example.com> The report"],
+  ["no subject", { subject: "" }, "ann@example.com <a@example.com> <b@example.com>"],
+  ["no ids", { messageId: "", threadId: "" }, "ann@example.com The report"],
+  ["no answer to a program", { automatic: "Precedence: bulk" }, undefined],
+  ["no answer to a forged sender", { authentication: { dmarc: "fail" } }, undefined],
+  ["no answer without a sender", { sender: "" }, undefined],
+  ["no answer if all of it is too long", { sender: `${"x".repeat(500)}@example.com` }, undefined],
+])("mail: %s", async (_, change, to) => {
+  const send = await usePreset("mail", { channel: "source", session: "thread" }, SETTINGS);
+  const { actions } = await send({ source: "imap", messages: [{ ...MAIL, ...change }] });
+  expect(actions).toMatchObject([to === undefined ? { deliver: false } : { deliver: true, channel: "email", to }]);
+});
+
+test("the answer to our answer is in the session of the first mail", async () => {
+  const send = await usePreset("mail", { channel: "source", session: "thread" }, SETTINGS);
+  // A mail program takes over our References, which begin with the thread, and adds our Message-ID.
+  const messages = [MAIL, { ...MAIL, id: "c#2", messageId: "c@example.com", threadId: "a@example.com" }];
+  const { actions } = await send({ source: "imap", messages });
+  expect(new Set(actions.map((action) => action.kind === "agent" && action.sessionKey)).size).toBe(1);
+});
