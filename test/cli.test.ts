@@ -155,6 +155,7 @@ test("webhooks try prints the action that a payload would give", async () => {
     mapping: "order",
     actions: [{ kind: "agent", message: "7 north" }],
   });
+  expect(stdout).not.toContain("trustedName");
   expect(await webhooks("try", "order/new", "payload.json")).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('did you mean "orders/new"?'),

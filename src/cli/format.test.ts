@@ -29,7 +29,6 @@ test("a field a line, a text of several lines below its name", () => {
   const action = {
     kind: "agent",
     message: "one\n\ntwo",
-    trustedName: true,
     deliver: false,
     to: undefined,
     channel: "slack",

@@ -62,8 +62,7 @@ export function formatActions(actions: object[], skipped = "no action"): string[
 }
 
 function formatField(name: string, value: unknown): string[] {
-  // It concerns only how an agent's summary is written.
-  if (value === undefined || name === "trustedName") return [];
+  if (value === undefined) return [];
   if (typeof value !== "string") return [`  ${name}: ${JSON.stringify(value)}`];
   if (name === "kind") return [value];
   const text = toPrintable(value);

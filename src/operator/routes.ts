@@ -26,6 +26,7 @@ import {
   toEventTimeline,
   toEventView,
   toSessionTimeline,
+  toRunView,
   toView,
 } from "./views.ts";
 
@@ -223,7 +224,7 @@ export function createRoutes(services: OperatorServices & { access: Access }): R
     "GET /api/runs": answering({
       about: "Agent turns, newest first.",
       query: { ...PAGE, state: oneOf("Only runs in this state.", RUN_STATES) },
-      answer: async ({ query }) => ({ runs: (await journal.listRuns(query)).map(toView) }),
+      answer: async ({ query }) => ({ runs: (await journal.listRuns(query)).map(toRunView) }),
     }),
     "POST /api/runs/release": answering({
       about: "Lets held runs start.",

@@ -7,11 +7,19 @@ import type { Program } from "../program/build.ts";
 import type { Draft } from "../program/draft.ts";
 import { createId } from "../shared/id.ts";
 import { TOKEN_PARAMETER } from "../shared/secret.ts";
-import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type HookRequest, type LogLine, type Resolution } from "../types.ts";
+import {
+  type AgentAction,
+  ANY_CREDENTIAL,
+  BUILT_IN_HOOKS,
+  type HookAction,
+  type HookRequest,
+  type LogLine,
+  type Resolution,
+} from "../types.ts";
 
 /** The result of a request that was only tried, with everything that its sender would not be told. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
-  | ({ ok: true } & Pick<Resolution, "mapping" | "event" | "actions" | "reason" | "warnings">)
+  | ({ ok: true } & Pick<Resolution, "mapping" | "event" | "reason" | "warnings"> & { actions: ActionView[] })
   | {
       ok: false;
       mapping?: string;
@@ -22,6 +30,18 @@ export type Trial = { log: LogLine[]; durationMs: number } & (
       problems?: ConfigProblem[];
     }
 );
+
+export type AgentActionView = Omit<AgentAction, "trustedName">;
+/** An action without what concerns only how its summary is written. */
+export type ActionView = Exclude<HookAction, AgentAction> | AgentActionView;
+
+export function toActionView(action: AgentAction): AgentActionView;
+export function toActionView(action: HookAction): ActionView;
+export function toActionView(action: HookAction): ActionView {
+  if (action.kind === "wake") return action;
+  const { trustedName: _, ...shown } = action;
+  return shown;
+}
 
 /**
  * Runs one payload through mapping and transform; nothing is recorded or dispatched. `body` is `{ hook, payload, headers?,
@@ -40,7 +60,16 @@ export async function runTrial(
   try {
     const used = draft && buildDraft ? await buildDraft({ mapping: draft, code: body.code }) : mappings;
     const { mapping, event, actions, reason, log, warnings } = await resolve(request, used);
-    return { ok: true, mapping, event, actions, reason, warnings, log, durationMs: elapsed() };
+    return {
+      ok: true,
+      mapping,
+      event,
+      actions: actions.map(toActionView),
+      reason,
+      warnings,
+      log,
+      durationMs: elapsed(),
+    };
   } catch (error) {
     if (error instanceof ConfigError)
       return { ...toRefusal(error), mapping: draft?.id, log: [], durationMs: elapsed() };

@@ -28,7 +28,7 @@ import type { MappingSourceView } from "./mapping-source.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./outcome.ts";
 import type { Diff } from "./diff.ts";
 import type { Rejection } from "./rejections.ts";
-import type { Trial } from "./trial.ts";
+import { type AgentActionView, toActionView, type Trial } from "./trial.ts";
 
 /** What the operator API answers: the journal's records, with times in ISO 8601. */
 export interface OperatorAnswers {
@@ -47,7 +47,7 @@ export interface OperatorAnswers {
   "GET /api/events/:id": EventTimeline;
   "GET /api/sessions": { sessions: View<SessionSummary>[] };
   "GET /api/sessions/:key*": SessionTimeline;
-  "GET /api/runs": { runs: View<Run>[] };
+  "GET /api/runs": { runs: RunView[] };
   "POST /api/runs/release": { ok: true; released: number };
   "GET /api/spend": { since: string; spend: Spend[] };
   "GET /api/deliveries": { deliveries: View<Delivery>[] };
@@ -82,7 +82,7 @@ export interface EventTimeline extends EventView {
   /** How long the mapping took as a whole, and of that its transform, in milliseconds. */
   took?: { mappingMs: number; transformMs?: number };
   error?: EventFailure;
-  runs: View<Run>[];
+  runs: RunView[];
   /** What the event's turns added to the main session, one line each. */
   summary?: string;
   entries: EntryView[];
@@ -130,6 +130,12 @@ export function toNodesView(nodes: NodeRecord[]): Pick<StatusView, "nodes" | "no
   return { nodes: nodes.map(toView), nodesDiffer };
 }
 
+export type RunView = Omit<View<Run>, "action"> & { action?: AgentActionView };
+
+export function toRunView({ action, ...run }: Run): RunView {
+  return { ...toView(run), ...(action && { action: toActionView(action) }) };
+}
+
 export function toEventView(summary: EventSummary): EventView {
   const { id, hook, mapping, event, receivedAt, replayOf, status, reason, actions } = summary;
   return {
@@ -147,7 +153,7 @@ export async function toEventTimeline(event: EventRecord, findParser: FindParser
     log: event.log,
     took: event.took,
     error: event.failure,
-    runs: event.runs.map(toView),
+    runs: event.runs.map(toRunView),
     summary: toSummary(event.entries),
     entries: event.entries.map(toEntryView),
     deliveries: event.deliveries.map(toView),

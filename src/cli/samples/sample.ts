@@ -182,7 +182,6 @@ const toDefaults = (): Record<string, unknown> => ({
   deliver: true,
   channel: "last",
   sessionKey: "hook:<uuid>",
-  trustedName: true,
   allowUnsafeExternalContent: false,
   timeoutSeconds: resolveUserConfig({}, { baseDir: "/" }).agents.timeoutSeconds,
 });
