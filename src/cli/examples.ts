@@ -6,6 +6,7 @@ const EXAMPLES: Record<string, string> = {
   dev: "webhooks dev --port 8080",
   serve: "webhooks serve --config /etc/webhooks.json5",
   check: "webhooks check --strict --types",
+  doctor: "webhooks doctor --json",
   try: "webhooks try status payload.json --header 'X-Event: push'",
   send: "webhooks send status transforms/status.samples/problem.json --wait",
   diff: "webhooks diff --config new.json5 --since 7d --fail-on failing",

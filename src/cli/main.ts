@@ -24,6 +24,7 @@ import { addTransform } from "./commands/transform.ts";
 import { addTry } from "./commands/try.ts";
 import { createCommand, EXIT_CODES, exitCodeOf } from "./command.ts";
 import { describeError } from "./context.ts";
+import { addDoctor } from "./doctor/doctor.ts";
 import { addExamples } from "./examples.ts";
 import { type CliIo, printError } from "./io.ts";
 import { addMail } from "./mail/commands.ts";
@@ -49,6 +50,7 @@ export function createProgram(io: CliIo): Command {
   addDev(program, io);
   addServe(program, io);
   addCheck(program, io);
+  addDoctor(program, io);
   addTry(program, io);
   addSend(program, io);
   addDiff(program, io);

@@ -1,0 +1,175 @@
+/** `webhooks doctor` finds what keeps a configuration from being deployed, each with the next step. */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { judgeSpace } from "../src/cli/doctor/machine.ts";
+import { judgeClock } from "../src/cli/doctor/remote.ts";
+import type { UserConfig } from "../src/config/schema/generated.ts";
+import { runWebhooks } from "./support/cli.ts";
+import { withTokens } from "./support/service.ts";
+
+const SECRET = "a-secret-that-is-long-enough-0123456789";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-doctor-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test("a configuration as `webhooks init` writes it has no problem that is its own", async () => {
+  await runWebhooks(folder, "init", "--yes");
+  const { problems, checks } = await diagnose(undefined);
+  // Containers often have no network namespace for the sandbox.
+  expect(problems.filter(({ name }) => name !== "sandbox")).toEqual([]);
+  const names = checks.map(({ name }) => name);
+  expect(names).toEqual(
+    expect.arrayContaining(["node", "configuration", "secrets", "state folder", "disk", "watcher"]),
+  );
+  expect(checks).toContainEqual({ name: "clock", level: "note", message: expect.stringMatching(/^not compared: /) });
+});
+
+test("each problem is printed once, with the next step", async () => {
+  write({ gateway: { host: "0.0.0.0" } });
+  const { code, stdout } = await runWebhooks(folder, "doctor");
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^✗ gateway\.host: 0\.0\.0\.0 is open .*\n {2}→ set gateway\.host to "127\.0\.0\.1"/m);
+  expect(stdout.match(/is open to other machines/g)).toHaveLength(1);
+  expect(stdout).toMatch(/\n\d problems?\.\n$/);
+});
+
+const mapping = (path: string, more: object = {}) => ({ match: { path }, messageTemplate: "x", ...more });
+const signed = { scheme: "github", secret: SECRET };
+
+describe("finds", () => {
+  test.each<[string, UserConfig, Record<"name" | "message" | "next", RegExp>]>([
+    [
+      "a token that is too short",
+      { hooks: { token: "short-token-1234" } },
+      { name: /^hooks\.token$/, message: /shorter than 24/, next: /^webhooks token rotate default$/ },
+    ],
+    [
+      "a named token that is too short",
+      { hooks: { tokens: { shop: { secret: "short-token-1234" } } } },
+      { name: /^hooks\.tokens\.shop\.secret$/, message: /shorter than 24/, next: /^webhooks token rotate shop$/ },
+    ],
+    [
+      "a signature secret that is the hook token",
+      { hooks: { token: SECRET, mappings: [mapping("a", { id: "a", auth: signed })] } },
+      {
+        name: /^hooks\.mappings\[0\]\.auth\.secret$/,
+        message: /the mapping a has the same secret as hooks\.token/,
+        next: /./,
+      },
+    ],
+    [
+      "two senders with one secret",
+      {
+        hooks: {
+          mappings: [mapping("a", { id: "a", auth: signed })],
+          presets: [{ use: "github", with: { secret: SECRET } }],
+        },
+      },
+      {
+        name: /^preset github$/,
+        message: /the preset github at \/github has the same secret as the mapping a/,
+        next: /./,
+      },
+    ],
+    [
+      "unsafe content",
+      { hooks: { mappings: [mapping("a", { allowUnsafeExternalContent: true })] } },
+      { name: /allowUnsafeExternalContent$/, message: /instructions/, next: /remove it/ },
+    ],
+    [
+      "a credential that is missing",
+      {
+        agents: {
+          providers: { openai: { kind: "openai", apiKey: "${NO_SUCH_KEY}" } },
+          defaults: { model: "openai/x" },
+        },
+      },
+      { name: /^agents\.providers\.openai\.apiKey$/, message: /NO_SUCH_KEY is not set/, next: /export NO_SUCH_KEY=/ },
+    ],
+    [
+      "a public address without TLS, at which nobody answers",
+      { gateway: { publicUrl: "http://hooks.invalid" } },
+      { name: /^gateway\.publicUrl$/, message: /not encrypted/, next: /https:/ },
+    ],
+    [
+      "a database that does not answer",
+      { store: { url: "postgres://hookline@127.0.0.1:9/hookline" } },
+      { name: /^store\.url$/, message: /ECONNREFUSED/, next: /check store\.url/ },
+    ],
+  ])("%s", async (_what, config, expected) => {
+    write(config);
+    const { problems } = await diagnose(1);
+    const found = problems.filter(({ name, message }) => expected.name.test(name) && expected.message.test(message));
+    expect(found).toHaveLength(1);
+    expect(found[0]?.next).toMatch(expected.next);
+  });
+
+  test("a state folder that others can read", async () => {
+    write({ store: { path: "state" } });
+    mkdirSync(path.join(folder, "state"));
+    chmodSync(path.join(folder, "state"), 0o755);
+    const { problems } = await diagnose(1);
+    expect(problems).toContainEqual(
+      expect.objectContaining({ name: "state folder", next: `chmod 700 ${path.join(folder, "state")}` }),
+    );
+  });
+
+  test("a clock that differs from the public address's, and a full disk", async () => {
+    const server = createServer((_, response) => {
+      response.writeHead(200, { date: new Date(Date.now() + 600_000).toUTCString() }).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    const port = typeof address === "object" ? address?.port : 0;
+    write({ gateway: { publicUrl: `http://127.0.0.1:${port}` } });
+    const { problems } = await diagnose(1);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    expect(problems).toContainEqual(
+      expect.objectContaining({
+        name: "clock",
+        message: expect.stringMatching(/^(599|600|601) s behind that of http/),
+      }),
+    );
+    expect(judgeClock(-59_000, "x").level).toBe("ok");
+    expect(judgeClock(-61_000, "x")).toMatchObject({ level: "problem", message: "61 s ahead of that of x" });
+    expect(judgeSpace(499 * 1024 ** 2, "/state")).toMatchObject({
+      level: "problem",
+      next: expect.stringContaining("503"),
+    });
+  });
+});
+
+test("a configuration that cannot be parsed is one problem among the machine's checks", async () => {
+  writeFileSync(path.join(folder, "webhooks.json5"), "{ hooks: ");
+  const { problems, checks } = await diagnose(1);
+  expect(problems).toContainEqual(expect.objectContaining({ name: "configuration" }));
+  expect(checks.map(({ name }) => name)).toContain("watcher");
+});
+
+interface Check {
+  name: string;
+  level: string;
+  message: string;
+  next?: string;
+}
+
+function write(config: UserConfig): void {
+  writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens(config)));
+}
+
+async function diagnose(expectedCode: number | undefined): Promise<{ checks: Check[]; problems: Check[] }> {
+  const { code, stdout } = await runWebhooks(folder, "doctor", "--json");
+  const { ok, checks }: { ok: boolean; checks: Check[] } = JSON.parse(stdout);
+  const problems = checks.filter(({ level }) => level === "problem");
+  expect(code).toBe(expectedCode ?? (problems.length > 0 ? 1 : 0));
+  expect(ok).toBe(problems.length === 0);
+  expect(problems.filter(({ next }) => !next)).toEqual([]);
+  return { checks, problems };
+}
