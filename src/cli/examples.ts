@@ -29,6 +29,7 @@ const EXAMPLES: Record<string, string> = {
   "events show": "webhooks events show --last",
   "events save": "webhooks events save last --to transforms/ci --name failed",
   "events replay": "webhooks events replay --hook ci --status failed --since 1h",
+  "events catch-up": "webhooks events catch-up github --repo acme/shop --since 6h",
   "events export": "webhooks events export --since 7d > events.ndjson",
   "sessions list": "webhooks sessions list --limit 10",
   "sessions show": "webhooks sessions show main",

@@ -1,29 +1,26 @@
 /**
  * `npm run demo`: the main job on real input, for a person to read. The service runs as a separate process. The demo posts
- * GitHub's example payloads and two mails, prints what each led to, and leaves a folder to continue in.
+ * GitHub's example payloads and two mails, prints what each led to, edits a transform, kills the service with work in it, and
+ * leaves a folder to continue in.
  */
 import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createClient, waitFor } from "../support/client.ts";
 import { githubPayload } from "../support/github.ts";
-import { startProcess } from "../support/process.ts";
+import { type ServiceProcess, startProcess } from "../support/process.ts";
 import { startSlack } from "../support/slack.ts";
-import { print, printField, printTitle } from "./print.ts";
+import { print, printChange, printField, printTitle } from "./print.ts";
 
 const tokens = { hookToken: "demo-hook-token-0123456789", gatewayToken: "demo-gateway-token-0123456789" };
+/** How many issues are opened at once before the service is killed. */
+const BURST = 20;
 const folder = mkdtempSync(path.join(tmpdir(), "hookline-demo-"));
 const transformFile = path.join(folder, "transforms/check-run.ts");
 cpSync(path.join(import.meta.dirname, "setup"), folder, { recursive: true });
 
 const slack = await startSlack();
-const service = await startProcess(path.join(folder, "webhooks.json5"), {
-  HOOK_TOKEN: tokens.hookToken,
-  GATEWAY_TOKEN: tokens.gatewayToken,
-  SLACK_TOKEN: slack.token,
-  SLACK_CHANNEL: slack.channel,
-  SLACK_URL: slack.baseUrl,
-});
+let service = await start();
 const hookline = createClient(service.url, tokens);
 try {
   await runDemo();
@@ -33,6 +30,17 @@ try {
 }
 printNextSteps();
 
+function start(port = 0): Promise<ServiceProcess> {
+  const env = {
+    HOOK_TOKEN: tokens.hookToken,
+    GATEWAY_TOKEN: tokens.gatewayToken,
+    SLACK_TOKEN: slack.token,
+    SLACK_CHANNEL: slack.channel,
+    SLACK_URL: slack.baseUrl,
+  };
+  return startProcess(path.join(folder, "webhooks.json5"), env, port);
+}
+
 async function runDemo(): Promise<void> {
   print(`Hookline listens on ${service.url}. Its configuration and state are in ${folder}.`);
   print("The agent is the built-in echo, and Slack is an emulator on this machine: no key and no network are needed.");
@@ -41,12 +49,15 @@ async function runDemo(): Promise<void> {
   await show("Template: an issue was opened on GitHub", "github/issues", githubPayload("issues", { action: "opened" }));
   await show("Preset: two mails, one agent turn each", "mail", readMails());
   printTitle("The transform of the next request: transforms/check-run.ts");
-  print(readFileSync(transformFile, "utf8").trimEnd().replace(/^/gm, "  "));
+  const before = readFileSync(transformFile, "utf8");
+  print(before.trimEnd().replace(/^/gm, "  "));
   await show("Sandboxed TypeScript: a check failed on GitHub", "github/checks", failedCheck);
 
   const tookMs = await editTransform();
-  print(`\ntransforms/check-run.ts was edited. The service used the new code after ${tookMs} ms, without a restart.`);
+  printTitle(`The transform is edited. The service uses the new code after ${tookMs} ms, without a restart`);
+  printChange(before, readFileSync(transformFile, "utf8"));
   await show("The same check again, with the new code", "github/checks", failedCheck);
+  await killAndRestart();
 }
 
 /** The emulator has ended, so the configuration that is left does without Slack. */
@@ -75,16 +86,44 @@ async function show(title: string, hook: string, payload: unknown): Promise<void
   for (const run of event.runs) {
     printField("action", `agent turn in session ${run.sessionKey}: ${run.action.message}`);
     printField("reply", run.reply);
-    printField("summary", `${summaryOf(run, event.entries)}\n(in the main session, inside a safety boundary)`);
+    printField("summary", summaryOf(run, event.entries));
     const delivery = event.deliveries.find((candidate: { runId: string }) => candidate.runId === run.id);
     printField("delivery", `${delivery.state} to ${delivery.route.channel} ${delivery.route.to}`);
   }
 }
 
-/** Without the safety boundary that surrounds the reply in it. */
+/** Its beginning, without the safety boundary that surrounds the reply in it. */
 function summaryOf(run: { id: string }, entries: { role: string; runId?: string; text: string }[]): string {
   const text = entries.find(({ role, runId }) => role === "system" && runId === run.id)?.text ?? "";
-  return text.replace(/SECURITY NOTICE[^]*?\n---\n/, "").replace(/\n<<<END[^]*/, "");
+  const [first = ""] = text.replace(/SECURITY NOTICE[^]*?\n---\n/, "").split("\n");
+  return `${first} … (in the main session, inside a safety boundary)`;
+}
+
+/** Kills the service as soon as it has answered 202, before all turns have run, and starts it again. */
+async function killAndRestart(): Promise<void> {
+  printTitle(`A crash: ${BURST} issues are opened at once, and the service is killed when the last is answered`);
+  const issue = githubPayload("issues", { action: "opened" });
+  const posts = Array.from({ length: BURST }, () => hookline.post("github/issues", issue));
+  const answers = await Promise.all(posts);
+  await service.end("SIGKILL");
+  const killedAt = new Date().toISOString();
+  printField("answers", `${answers.filter(({ status }) => status === 202).length} × 202, then SIGKILL`);
+
+  const restartedAt = performance.now();
+  service = await start(Number(new URL(service.url).port));
+  printField("restart", `on the same folder, listening after ${Math.round(performance.now() - restartedAt)} ms`);
+  const events = await Promise.all(answers.map(({ body }) => hookline.settled(body.eventId)));
+  const runs = events.flatMap((event) => event.runs);
+  const deliveries = events.flatMap((event) => event.deliveries);
+  const count = (items: { state: string }[], state: string): number =>
+    items.filter((item) => item.state === state).length;
+  const later = runs.filter(({ finishedAt }: { finishedAt: string }) => finishedAt > killedAt).length;
+  printField("runs", `${BURST - later} had ended before the kill, ${later} ran after the restart`);
+  printField(
+    "result",
+    `${count(runs, "done")} of ${BURST} runs done, ${count(deliveries, "sent")} of ${BURST} replies sent`,
+  );
+  if (count(runs, "done") < BURST || count(deliveries, "sent") < BURST) throw new Error("work was lost");
 }
 
 /** Changes the message of the transform. Resolves to the milliseconds until the service uses it. */

@@ -14,3 +14,13 @@ export function printField(label: string, text: string): void {
   print(`  ${styleText("dim", label.padEnd(9))} ${first}`);
   for (const line of rest) print(`  ${" ".repeat(9)} ${line}`);
 }
+
+/** The lines in which two texts of the same length differ. */
+export function printChange(before: string, after: string): void {
+  const changed = after.split("\n");
+  for (const [index, line] of before.split("\n").entries()) {
+    if (line === changed[index]) continue;
+    print(styleText("red", `  - ${line}`));
+    print(styleText("green", `  + ${changed[index]}`));
+  }
+}

@@ -1,6 +1,7 @@
 import { readConfig } from "../../config/load.ts";
-import { DEFAULT_TOKEN, type HookToken, type MappingSource, type ResolvedConfig } from "../../config/types.ts";
+import { DEFAULT_TOKEN, type MappingSource, type ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
+import { toText } from "../../shared/json.ts";
 import { withProgram } from "../context.ts";
 import { formatCount } from "../format.ts";
 import type { CliIo } from "../io.ts";
@@ -76,32 +77,23 @@ function isLoopback(host: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|\[?::1\]?)$/.test(host);
 }
 
-interface Secret {
-  key: string;
-  /** Who proves itself with it. */
-  owner: string;
-  text: string;
-}
-
-/** Who knows one sender's secret must not be able to send as another. Tokens among each other are checked at every load. */
-function checkSecrets({ hooks: { tokens, mappings } }: ResolvedConfig): CheckResult[] {
-  const ofTokens = tokens.flatMap(listTokenSecrets);
-  const ofSenders = mappings.flatMap((source): Secret[] =>
-    [source.mapping.auth?.["secret"] ?? []].flat().map((text) => ({
-      key: keyOf(source, "auth.secret"),
-      owner: ownerOf(source),
-      text: String(text).trim(),
-    })),
-  );
-  const next = "give each sender a secret that nobody else has";
-  const shared = ofSenders.flatMap((secret, index): CheckResult[] => {
-    const others = [...ofTokens, ...ofSenders.slice(0, index)];
-    const other = others.find(({ text, owner }) => text === secret.text && owner !== secret.owner);
-    return other ? [problem(secret.key, `${secret.owner} has the same secret as ${other.owner}`, next)] : [];
-  });
-  // Each mapping of a preset brings the preset's.
-  const distinct = [...new Map(shared.map((result) => [result.message, result])).values()];
-  return distinct.length > 0 ? distinct : [ok("secrets", "no two senders share one")];
+/** Who knows one sender's secret must not be able to sign as another. Loading compares them with the tokens. */
+function checkSecrets({ hooks: { mappings } }: ResolvedConfig): CheckResult[] {
+  const owners = new Map<string, string>();
+  // By what is said: each mapping of a preset brings the preset's secret.
+  const shared = new Map<string, CheckResult>();
+  for (const source of mappings) {
+    for (const secret of [source.mapping.auth?.["secret"] ?? []].flat()) {
+      const text = toText(secret).trim();
+      const owner = owners.get(text) ?? ownerOf(source);
+      owners.set(text, owner);
+      if (owner === ownerOf(source)) continue;
+      const message = `${ownerOf(source)} has the same secret as ${owner}`;
+      const next = "give each sender a secret that nobody else has";
+      shared.set(message, problem(keyOf(source, "auth.secret"), message, next));
+    }
+  }
+  return shared.size > 0 ? [...shared.values()] : [ok("secrets", "no two senders share one")];
 }
 
 /** The mappings of one use of a preset have one sender. */
@@ -112,11 +104,6 @@ function ownerOf({ id, preset, mapping: { match } }: MappingSource): string {
 /** The mappings of a preset are not in the configuration. */
 function keyOf({ key, preset }: MappingSource, field: string): string {
   return preset === undefined ? `${key}.${field}` : `preset ${preset}`;
-}
-
-function listTokenSecrets({ name, secrets }: HookToken): Secret[] {
-  const key = name === DEFAULT_TOKEN ? "hooks.token" : `hooks.tokens.${name}`;
-  return secrets.filter((text) => text !== "").map((text) => ({ key, owner: key, text }));
 }
 
 function checkContent({ hooks: { mappings } }: ResolvedConfig): CheckResult[] {

@@ -3,10 +3,11 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { ConfigError } from "../../errors.ts";
 import type { EventView } from "../../operator/views.ts";
-import { addServiceOptions, toCount } from "../command.ts";
+import { addServiceOptions, CONFIG_HELP, toCount, toOneOf } from "../command.ts";
 import path from "node:path";
 import { type CliIo, print, printError, printJson } from "../io.ts";
 import { createOperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
+import { type CatchUpFlags, catchUpGithub } from "./catch-up.ts";
 import { type SaveOptions, saveSample } from "../samples/save.ts";
 import { formatEvent, formatEvents } from "./event-text.ts";
 import { type FilterFlags, findId, LAST, readEvents, toFilter } from "./find-events.ts";
@@ -54,9 +55,35 @@ export function addEvents(program: Command, io: CliIo): void {
     .option("--json", "print JSON", false)
     .action((ids: string[], flags: ReplayFlags) => replayEvents(ids, flags, io));
 
+  events
+    .command("catch-up")
+    .summary("Have a sender send again what did not arrive.")
+    .description(
+      "Have GitHub send again the events of a repository's or an organization's webhook that did not arrive, because no " +
+        "attempt was answered 2xx. GitHub keeps them for three days.",
+    )
+    .argument("<sender>", "github", toOneOf(["github"]))
+    .option("--repo <owner/name>", "whose webhook")
+    .option("--org <name>", "or the organization's")
+    .option("--hook-id <id>", "which webhook, if several could be this service's", toDigits)
+    .option("--since <time>", "only events sent since then: a duration before now, or a date", "3d")
+    .option("--token <token>", "GitHub's token (default: $GITHUB_TOKEN, $GH_TOKEN, else that of channels.github)")
+    .option("--api <address>", "of GitHub Enterprise Server (default: $GITHUB_API_URL, else https://api.github.com)")
+    .option("--dry-run", "only list the events", false)
+    .option("--config <file>", CONFIG_HELP)
+    .option("--json", "print one JSON object: ok, missed, redelivered, failures", false)
+    .action((_sender: string, flags: CatchUpFlags) => catchUpGithub(flags, io));
+
   addFilterOptions(events.command("export").description("Write everything about events, one line of JSON each."))
     .option("--json", "the only format", true)
     .action((flags: FilterFlags) => exportEvents(flags, io));
+}
+
+function toDigits(text: string): string {
+  if (/^\d+$/.test(text)) return text;
+  throw new ConfigError([
+    { message: `--hook-id: expected a number, as in the webhook's address at GitHub, not "${text}"` },
+  ]);
 }
 
 const ID_HELP = "its id, or the beginning of it; last is the newest";
