@@ -19,7 +19,7 @@ export interface Delivery {
 }
 
 /** A webhook of a repository or an organization. */
-export interface GithubHook {
+interface GithubHook {
   id: string;
   url: string;
 }

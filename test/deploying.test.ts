@@ -1,0 +1,183 @@
+/** The files of docs/deploy fit each other and the program. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { createProgram } from "../src/cli/main.ts";
+import { createTestIo, run, runWebhooks } from "./support/cli.ts";
+
+const root = path.join(import.meta.dirname, "..");
+const files = path.join(root, "docs/deploy");
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-deploy-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Loosely typed, so that tests can read any field. */
+type Loose = ReturnType<typeof JSON.parse>;
+
+describe("Dockerfile", () => {
+  const text = read("Dockerfile").replaceAll("\\\n", "");
+
+  test("copies what exists, and what an earlier stage has made", () => {
+    const copies = [...text.matchAll(/^COPY (?:--from=(\w+) )?(\S+)/gm)];
+    expect(copies).toHaveLength(2);
+    for (const [, stage, source] of copies) {
+      if (stage === undefined) expect(existsSync(path.join(root, source!))).toBe(true);
+      else expect(text).toContain(`--pack-destination ${source!.replace(/\/$/, "")}`);
+    }
+  });
+
+  test("ignores nothing that is packed", () => {
+    const ignored = read("Dockerfile.dockerignore").trim().split("\n");
+    const { files: packed, scripts }: Loose = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+    // The build makes it.
+    expect(scripts.prepack).toBe("npm run build");
+    expect(packed.filter((name: string) => name !== "dist" && ignored.includes(name))).toEqual([]);
+    expect(ignored).not.toContain(".ci");
+  });
+
+  test("starts a command that exists, with its options", () => {
+    const command: string[] = JSON.parse(/^CMD (.*)$/m.exec(text)?.[1] ?? "");
+    requireCommand(command);
+    const [program, ...args]: string[] = JSON.parse(/^HEALTHCHECK CMD (.*)$/m.exec(text)?.[1] ?? "");
+    expect(program).toBe("node");
+    expect(() => execFileSync(process.execPath, ["--check", "-"], { input: args[1] })).not.toThrow();
+  });
+});
+
+describe("seccomp.json", () => {
+  const { defaultAction, syscalls }: Loose = JSON.parse(read("seccomp.json"));
+  const NEW_USER = 0x10000000;
+  const NEW_NET = 0x40000000;
+
+  /** As the kernel would decide, for a first argument. */
+  function decide(name: string, flags = 0): string {
+    const rule = syscalls.find(
+      ({ names, args = [] }: Loose) =>
+        names.includes(name) && args.every(({ value, valueTwo }: Loose) => (flags & value) === valueTwo),
+    );
+    return rule?.action ?? defaultAction;
+  }
+
+  test.each([
+    ["unshare", NEW_USER | NEW_NET, "ALLOW"],
+    ["clone", NEW_USER | NEW_NET, "ALLOW"],
+    // How V8 starts a thread.
+    ["clone", 0x3d0f00, "ALLOW"],
+    ["unshare", NEW_USER | 0x20000, "ERRNO"],
+    ["unshare", 0x20000000, "ERRNO"],
+    ["clone", 0x2000000, "ERRNO"],
+    ["mount", 0, "ERRNO"],
+    ["ptrace", 0, "ERRNO"],
+    ["io_uring_setup", 0, "ERRNO"],
+    ["openat", 0, "ALLOW"],
+  ])("%s with %i: %s", (name, flags, expected) => {
+    expect(decide(name, flags)).toBe(`SCMP_ACT_${expected}`);
+  });
+});
+
+test.runIf(has("systemd-analyze"))("systemd accepts the unit", async () => {
+  // It checks that the program exists.
+  const unit = read("hookline.service").replace("/usr/local/bin/webhooks", process.execPath);
+  writeFileSync(path.join(folder, "hookline.service"), unit);
+  const { stderr } = await run(folder, "systemd-analyze", ["verify", path.join(folder, "hookline.service")]);
+  expect(stderr.split("\n").filter((line) => line.includes("hookline.service"))).toEqual([]);
+});
+
+test("the unit starts a command that exists, and leaves the sandbox its namespaces", () => {
+  const unit = read("hookline.service");
+  requireCommand(/^ExecStart=(.*)$/m.exec(unit)![1]!.replace("/usr/local/bin/", "").split(" "));
+  expect(unit).toMatch(/^RestrictNamespaces=user net$/m);
+  expect(unit).not.toMatch(/^MemoryDenyWriteExecute/m);
+});
+
+test("compose: files and volumes exist, and the configuration is valid", async () => {
+  const [document] = readYaml("compose.yaml");
+  const { build, volumes, security_opt: security } = document.services.hookline;
+  expect(existsSync(path.join(files, build.context, build.dockerfile))).toBe(true);
+  const [profile] = security.flatMap((option: string) => /^seccomp:(.*)/.exec(option)?.[1] ?? []);
+  expect(existsSync(path.join(files, profile))).toBe(true);
+  for (const volume of volumes) {
+    const [source] = volume.split(":");
+    if (source.startsWith(".")) expect(existsSync(path.join(files, source))).toBe(true);
+    else expect(document.volumes).toHaveProperty(source);
+  }
+  writeFileSync(path.join(folder, "webhooks.json5"), read("config/webhooks.json5"));
+  expect(await check({ HOOK_TOKEN: "h".repeat(24), GATEWAY_TOKEN: "g".repeat(24) })).toEqual({ code: 0, stderr: "" });
+});
+
+describe("kubernetes.yaml", () => {
+  const documents = readYaml("kubernetes.yaml");
+  const find = (kind: string): Loose => documents.find((document) => document.kind === kind);
+
+  test("its parts refer to each other", () => {
+    for (const { apiVersion, kind, metadata } of documents)
+      expect([apiVersion, kind, metadata.name]).not.toContain(undefined);
+    const { spec } = find("Deployment");
+    const { containers, volumes } = spec.template.spec;
+    expect(spec).toMatchObject({ replicas: 1, strategy: { type: "Recreate" } });
+    expect(spec.template.metadata.labels).toMatchObject(spec.selector.matchLabels);
+    expect(spec.template.metadata.labels).toMatchObject(find("Service").spec.selector);
+    const names = volumes.map(({ name }: Loose) => name);
+    expect(containers[0].volumeMounts.map(({ name }: Loose) => name)).toEqual(names);
+    expect(volumes[0].configMap.name).toBe(find("ConfigMap").metadata.name);
+    expect(volumes[2].persistentVolumeClaim.claimName).toBe(find("PersistentVolumeClaim").metadata.name);
+    expect(find("Service").spec.ports[0].targetPort).toBe(containers[0].ports[0].name);
+    expect(JSON.stringify(containers[0].volumeMounts)).not.toContain("subPath");
+  });
+
+  test("its configuration and its transform are valid", async () => {
+    for (const [name, text] of Object.entries<string>(find("ConfigMap").data)) {
+      const moved = text.replaceAll("/run/secrets/hookline/", `${folder}/`);
+      writeFileSync(path.join(folder, name), moved);
+    }
+    for (const name of ["hook-token", "gateway-token"]) writeFileSync(path.join(folder, name), name.repeat(3));
+    expect(await check({})).toEqual({ code: 0, stderr: "" });
+    writeFileSync(path.join(folder, "payload.json"), '{"service":"shop","state":"down"}');
+    const { stdout } = await runWebhooks(folder, "try", "status", "payload.json");
+    expect(JSON.parse(stdout)).toMatchObject({ actions: [{ message: "shop is down" }] });
+  });
+});
+
+async function check(env: Record<string, string>): Promise<{ code: number; stderr: string }> {
+  const file = path.join(folder, "webhooks.json5");
+  const text = Object.entries(env).reduce(
+    (now, [name, value]) => now.replaceAll(`\${${name}}`, value),
+    readFileSync(file, "utf8"),
+  );
+  writeFileSync(file, text);
+  const { code, stderr } = await runWebhooks(folder, "check", "--strict");
+  return { code, stderr };
+}
+
+function requireCommand([program, name, ...args]: string[]): void {
+  expect(program).toBe("webhooks");
+  const command = createProgram(createTestIo(folder).io).commands.find((known) => known.name() === name);
+  const known = command?.options.map(({ long }) => long);
+  expect(known).toEqual(expect.arrayContaining(args.filter((word) => word.startsWith("--"))));
+}
+
+function read(name: string): string {
+  return readFileSync(path.join(files, name), "utf8");
+}
+
+function readYaml(name: string): Loose[] {
+  return parseAllDocuments(read(name)).map((document) => {
+    if ("errors" in document) expect(document.errors).toEqual([]);
+    return document.toJS();
+  });
+}
+
+function has(program: string): boolean {
+  try {
+    execFileSync(program, ["--version"]);
+    return true;
+  } catch {
+    return false;
+  }
+}
