@@ -8,7 +8,7 @@ import { NOW, sampleEvent, sampleKeys, sampleOutcome } from "../../../test/contr
 import { readObjects } from "../../../test/journal-versions/dump.ts";
 import { migrate, openDatabase } from "./database.ts";
 
-describe.each([1, 2, 3])("a file of version %i", (version) => {
+describe.each([1, 2, 3, 4])("a file of version %i", (version) => {
   const { start, folder } = useJournals(open);
 
   test("is migrated to the same schema as a new file", async () => {
