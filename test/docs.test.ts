@@ -22,6 +22,7 @@ import type { JournalStats } from "../src/journal/journal.ts";
 import { isObject } from "../src/shared/json.ts";
 import { plainEnv } from "./support/cli.ts";
 import { startModels } from "./support/models.ts";
+import { startSmtp } from "./support/smtp.ts";
 import { startSlack } from "./support/slack.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -230,17 +231,44 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
     [/^\{\n(?=[^]*^ {2}hooks: )(?![^]*^ {2}gateway: )/gm, `{\n  gateway: { port: ${port} },\n`],
     [/^ {2}gateway: \{(?! port)/gm, `  gateway: { port: ${port},`],
   ];
-  if (page.endsWith("agents.md")) {
+  if (/(?:agents|answer-mails|triage-alerts)\.md$/.test(page)) {
     const models = await startModels();
     models.reply("Hello");
     cleanUp.push(models.close);
     replacements.push([/http:\/\/127\.0\.0\.1:11434\/v1/g, models.baseUrl]);
   }
-  if (page.endsWith("channels.md")) {
+  if (page.endsWith("answer-mails.md")) {
+    const smtp = await startSmtp();
+    const { port: smtpPort, user } = smtp;
+    cleanUp.push(smtp.close, async () => {
+      const mails = await smtp.mails();
+      expect(mails.map(({ subject, inReplyTo }) => [subject, inReplyTo])).toEqual([
+        ["Hello", undefined],
+        ["Re: The report", "<question-1@example.com>"],
+      ]);
+    });
+    replacements.push(
+      [
+        /host: "smtp.example.com",\n *user: "agent@example.com"/,
+        `host: "127.0.0.1", port: ${smtpPort}, tls: "none", user: "${user}"`,
+      ],
+      [/app password/g, smtp.password],
+    );
+  }
+  if (/(?:channels|triage-alerts)\.md$/.test(page)) {
     const slack = await startSlack();
     cleanUp.push(slack.close);
     SLACK_ENV.token = slack.token;
+    const ts = await slack.post("Alerts of today");
+    if (page.endsWith("triage-alerts.md")) {
+      cleanUp.push(async () =>
+        expect(await slack.thread(ts)).toMatchObject(
+          ["Alerts of today", /test/, "Hello"].map((text) => expect.stringMatching(text)),
+        ),
+      );
+    }
     replacements.push(
+      [/1712345678\.000100/g, ts],
       [/C0123456789/g, slack.channel],
       [/"\$\{SLACK_TOKEN\}" \}/g, `"\${SLACK_TOKEN}", baseUrl: "${slack.baseUrl}" }`],
     );

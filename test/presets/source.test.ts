@@ -90,6 +90,7 @@ const MAIL = {
 
 test.each([
   ["an answer in the thread", {}, "ann@example.com <a@example.com> <b@example.com> The report"],
+  ["the first of a thread", { threadId: "b@example.com" }, "ann@example.com <b@example.com> The report"],
   ["no subject", { subject: "" }, "ann@example.com <a@example.com> <b@example.com>"],
   ["no ids", { messageId: "", threadId: "" }, "ann@example.com The report"],
   ["no answer to a program", { automatic: "Precedence: bulk" }, undefined],
