@@ -3,8 +3,10 @@
  * and out-of-order effects, and exits 1 if there are any.
  *
  *     npm run faults -- --seed 7 --hooks 20000 --kills 50
+ *     npm run faults -- --store postgres --hooks 20000 --faults kill,stop,pause,cut,fast,immediate,away
  */
 import { parseArgs } from "node:util";
+import { NODE_FAULTS, runNodesCampaign } from "./campaign/nodes.ts";
 import { type CampaignOptions, type CampaignReport, runCampaign } from "./campaign/campaign.ts";
 
 const { values } = parseArgs({
@@ -12,6 +14,8 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     hooks: { type: "string", default: "20000" },
     kills: { type: "string", default: "50" },
+    store: { type: "string", default: "sqlite" },
+    faults: { type: "string", default: NODE_FAULTS.join(",") },
   },
 });
 const seed = Number(values.seed);
@@ -19,8 +23,18 @@ const hooks = Number(values.hooks);
 const kills = Number(values.kills);
 
 console.log(`Seed ${seed}: repeat these kills with --seed ${seed}.`);
-await run({ signal: "SIGKILL", hooks, kills, seed });
-await run({ signal: "SIGTERM", hooks: Math.ceil(hooks / 3), kills: Math.ceil(kills / 3), seed });
+if (values.store === "postgres") await runNodes();
+else {
+  await run({ signal: "SIGKILL", hooks, kills, seed });
+  await run({ signal: "SIGTERM", hooks: Math.ceil(hooks / 3), kills: Math.ceil(kills / 3), seed });
+}
+
+async function runNodes(): Promise<void> {
+  const faults = NODE_FAULTS.filter((fault) => values.faults.split(",").includes(fault));
+  const report = await runNodesCampaign({ hooks, faults, seed, awayMs: 30_000 });
+  console.log(report);
+  if (report.lost + report.duplicated + report.outOfOrder > 0) process.exitCode = 1;
+}
 
 async function run(options: CampaignOptions): Promise<void> {
   const report = await runCampaign(options);

@@ -55,6 +55,8 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
   const settings = toSettings(options.url);
   const pool = new Pool({ ...settings, max: maxConnections });
   // A connection that breaks while it is idle leaves the pool.
+  // One that breaks while it is used fails its statement; the event alone would end the process.
+  pool.on("connect", (client) => client.on("error", () => undefined));
   pool.on("error", (error) => log.debug("database connection lost", { error: error.message }));
   const outage = createOutage(log);
   let closed = false;

@@ -1,5 +1,184 @@
+import { afterEach, describe, expect, test } from "vitest";
 import { describeJournal } from "../../../test/contracts/journal.ts";
 import { open } from "../../../test/contracts/journal/openers/postgres.ts";
+import {
+  NOW,
+  nextId,
+  receiptOf,
+  sampleEvent,
+  sampleKeys,
+  sampleOutcome,
+  sampleRun,
+} from "../../../test/contracts/journal/samples.ts";
+import { createPostgresUrl } from "../../../test/support/postgres.ts";
+import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
+import type { ClaimedRun } from "../journal.ts";
+import { silentTelemetry } from "../../telemetry/telemetry.ts";
+import { createPostgresJournal, type PostgresJournal, type PostgresJournalOptions } from "./postgres.ts";
 
 const opener = new URL("../../../test/contracts/journal/openers/postgres.ts", import.meta.url);
 describeJournal("PostgreSQL", { open, opener, hasSizeLimit: false, isSlow: true });
+
+const opened: PostgresJournal[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((journal) => journal.close()));
+});
+
+async function openNode(url: string, options: Partial<PostgresJournalOptions> = {}): Promise<PostgresJournal> {
+  const journal = await createPostgresJournal({
+    url,
+    maxConnections: 6,
+    commitTimeoutMs: 5000,
+    telemetry: silentTelemetry,
+    firstLeaseMs: 60_000,
+    pollMs: 3_600_000,
+    ...options,
+  });
+  opened.push(journal);
+  return journal;
+}
+
+async function openTwo(): Promise<[PostgresJournal, PostgresJournal]> {
+  const url = await createPostgresUrl();
+  return [await openNode(url), await openNode(url)];
+}
+
+const TIMES = Array.from({ length: 1000 }, (_, index) => index);
+
+describe("two nodes at the same moment, a thousand times", () => {
+  test("one key is committed once, and both answer the same", async () => {
+    const [a, b] = await openTwo();
+    const answers = await Promise.all(
+      TIMES.map(async (index) => {
+        const event = () => sampleEvent({ actions: [sampleRun(nextId())], idempotency: sampleKeys([`key ${index}`]) });
+        return Promise.all([a.accept(event()), b.accept(event())]);
+      }),
+    );
+    for (const both of answers) {
+      expect(both.map(({ kind }) => kind).toSorted()).toEqual(["committed", "replayed"]);
+      expect(new Set(both.map((answer) => receiptOf(answer).eventId)).size).toBe(1);
+    }
+    expect(await a.stats()).toMatchObject({ events: 1000, pendingRuns: 1000 });
+  });
+
+  test("one session has one head, and runs in the order of the commits", async () => {
+    const [a, b] = await openTwo();
+    const accept = (node: PostgresJournal, session: string) =>
+      node.accept(sampleEvent({ actions: [sampleRun(session)] }));
+    await Promise.all(TIMES.flatMap((index) => [a, b].map((node) => accept(node, `s${index % 50}`))));
+    const order = new Map<string, string[]>();
+    const drain = async (node: PostgresJournal): Promise<void> => {
+      for (;;) {
+        const claimed = await node.claimRuns(16, NOW);
+        if (claimed.length === 0 && (await node.stats()).pendingRuns === 0) return;
+        await Promise.all(
+          claimed.map(async (run) => {
+            order.set(run.sessionKey, [...(order.get(run.sessionKey) ?? []), run.id]);
+            expect(await node.completeRun(run, sampleOutcome())).toBe(true);
+          }),
+        );
+      }
+    };
+    await Promise.all([drain(a), drain(b)]);
+    const runs = (await a.listRuns({ limit: 2000 })).toReversed();
+    expect(runs).toHaveLength(2000);
+    for (const [session, ids] of order) {
+      expect(ids).toEqual(runs.filter(({ sessionKey }) => sessionKey === session).map(({ id }) => id));
+    }
+  });
+
+  test("one coalescing window has one run", async () => {
+    const [a, b] = await openTwo();
+    const accept = (node: PostgresJournal, index: number) => {
+      const window = { key: `window ${index}`, closesAt: NOW + 1000 };
+      const coalesce = { key: window.key, windowMs: 1000 };
+      return node.accept(sampleEvent({ actions: [{ ...sampleRun(nextId(), { coalesce }), window }] }));
+    };
+    const answers = await Promise.all(TIMES.map((index) => Promise.all([a, b].map((node) => accept(node, index)))));
+    for (const both of answers) {
+      const actions = both.flatMap((answer) => receiptOf(answer).actions);
+      expect(new Set(actions.map(({ runId }) => runId)).size).toBe(1);
+      expect(actions.filter(({ coalesced }) => coalesced)).toHaveLength(1);
+    }
+    expect(await a.stats()).toMatchObject({ events: 2000, pendingRuns: 1000 });
+  });
+});
+
+test("nodes whose clocks differ by a minute claim a run at the same moment", async () => {
+  const url = await createPostgresUrl();
+  const [right, ahead] = [await openNode(url), await openNode(url, { now: () => Date.now() + 60_000 })];
+  const now = Date.now();
+  await ahead.accept(sampleEvent({ receivedAt: now + 60_000, actions: [sampleRun("a")] }));
+  const [run] = await right.claimRuns(1, Date.now());
+  expect(run).toMatchObject({ sessionKey: "a" });
+  await right.retryRun(run!, now + 30_000, "busy");
+  expect(await ahead.claimRuns(1, Date.now() + 60_000)).toEqual([]);
+  expect(Math.abs((await ahead.nextDueAt())! - (now + 90_000))).toBeLessThan(2000);
+  expect(await ahead.renewNode(60_000)).toEqual({ runs: 0, deliveries: 0 });
+  expect(await right.claimRuns(1, now + 30_000)).toMatchObject([{ sessionKey: "a", attempts: 2 }]);
+});
+
+test("connections that break in the middle of commits lose nothing and repeat nothing", async () => {
+  const url = new URL(await createPostgresUrl());
+  const proxy = await startTcpProxy(Number(url.port));
+  url.port = String(proxy.port);
+  const journal = await openNode(url.href);
+  const ids: string[] = [];
+  const state = { cutting: true };
+  const write = async (): Promise<void> => {
+    while (state.cutting) {
+      const event = sampleEvent({ actions: [sampleRun(nextId())] });
+      const result = await journal.accept(event);
+      expect(result).toMatchObject({ kind: "committed", receipt: { eventId: event.id } });
+      ids.push(event.id);
+    }
+  };
+  const writers = Array.from({ length: 16 }, write);
+  proxy.cutAfter(() => 800 + Math.random() * 4000);
+  proxy.cut();
+  await expect.poll(() => proxy.cuts(), { interval: 20 }).toBeGreaterThan(60);
+  state.cutting = false;
+  proxy.cutAfter(undefined);
+  await Promise.all(writers);
+  expect(await journal.stats()).toMatchObject({ events: ids.length, pendingRuns: ids.length });
+  await journal.close();
+  await proxy.close();
+});
+
+test("a claim whose answer was lost is returned to the queue", async () => {
+  const url = new URL(await createPostgresUrl());
+  const proxy = await startTcpProxy(Number(url.port));
+  const direct = url.href;
+  url.port = String(proxy.port);
+  const [node, other] = [await openNode(url.href, { commitTimeoutMs: 1 }), await openNode(direct)];
+  let lost = 0;
+  for (let round = 0; lost === 0 && round < 300; round++) {
+    await other.accept(sampleEvent({ actions: [sampleRun(nextId())] }));
+    proxy.cutAfter(() => 300 + Math.random() * 3000);
+    proxy.cut();
+    const claimed = await node.claimRuns(1, NOW).catch(() => undefined);
+    const running = await other.listRuns({ limit: 1, state: "running" });
+    if (claimed === undefined && running.length > 0) lost++;
+    proxy.cutAfter(undefined);
+    proxy.cut();
+    const complete = (run: ClaimedRun) =>
+      node.completeRun(run, sampleOutcome()).then(
+        () => true,
+        () => false,
+      );
+    for (const run of claimed ?? []) await expect.poll(() => complete(run), { interval: 5 }).toBe(true);
+  }
+  proxy.cut();
+  await expect
+    .poll(() =>
+      node.renewNode(60_000).then(
+        () => true,
+        () => false,
+      ),
+    )
+    .toBe(true);
+  const left = await other.listRuns({ limit: 10, state: "running" });
+  expect(left).toEqual([]);
+  await node.close();
+  await proxy.close();
+});

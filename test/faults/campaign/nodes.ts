@@ -1,0 +1,269 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createDatabase, type PostgresDatabase } from "../../../src/journal/postgres/database.ts";
+import { silentTelemetry } from "../../../src/telemetry/telemetry.ts";
+import { type Answer, type Client, createClient } from "../../support/client.ts";
+import { type ExternalServices, startExternalServices } from "../../support/external-services.ts";
+import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { type ServiceProcess, startProcess } from "../../support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../../support/service.ts";
+import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
+import { type Audit, sumAudits } from "./audit.ts";
+import { auditSenders } from "./effects.ts";
+import { createRandom, type Random } from "./random.ts";
+import { JOBS_MAPPING, toReply, toSenders } from "./sender.ts";
+import { startTraffic, type Traffic } from "./traffic.ts";
+import { waitUntilIdle } from "./wait-until-idle.ts";
+
+/**
+ * kill: SIGKILL of a node · stop: SIGTERM of one node after another · pause: SIGSTOP beyond the lease · cut: connections to the
+ * database break, also in the middle of a commit · fast, immediate: the database restarts · away: it is gone for a while
+ */
+export const NODE_FAULTS = ["kill", "stop", "pause", "cut", "fast", "immediate", "away"] as const;
+export type NodeFault = (typeof NODE_FAULTS)[number];
+
+export interface NodesOptions {
+  hooks: number;
+  faults: NodeFault[];
+  seed: number;
+  /** How long the database is away, in milliseconds. */
+  awayMs: number;
+}
+
+export interface NodesReport extends Omit<Audit, "again"> {
+  hooks: number;
+  requests: number;
+  turnsAgain: number;
+  messagesAgain: number;
+  /** Requests that no node took, by fault. */
+  refused: Partial<Record<NodeFault, number>>;
+  /** The slowest, in milliseconds, until the others had the work of a node that was killed or stopped. */
+  takeoverMs: { kill: number; stop: number };
+  seconds: number;
+}
+
+const NODES = 2;
+const SENDERS = 24;
+const SLOWEST_ANSWER_MS = 20;
+/** Longer than a node's lease. */
+const PAUSE_MS = 20_000;
+
+interface TestBed {
+  file: string;
+  external: ExternalServices;
+  postgres: PostgresServer;
+  proxy: TcpProxy;
+  /** Past the proxy. */
+  database: PostgresDatabase;
+  nodes: (Node | undefined)[];
+  random: Random;
+  fault: NodeFault;
+  report: Pick<NodesReport, "refused" | "takeoverMs">;
+}
+
+interface Node {
+  service: ServiceProcess;
+  client: Client;
+}
+
+/** Sends hooks to two nodes while they and their database fail, until each was answered 2xx; then counts the effects. */
+export async function runNodesCampaign(options: NodesOptions): Promise<NodesReport> {
+  const startedAt = Date.now();
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-nodes-"));
+  const bed = await createTestBed(folder, options);
+  const senders = toSenders(options.hooks, SENDERS);
+  const traffic = startTraffic(senders, options.seed);
+  try {
+    for (let index = 0; index < NODES; index++) await startNode(bed, index);
+    traffic.sendTo({ ...bed.nodes[0]!.client, post: (...args) => postToAny(bed, args) });
+    for (const [index, fault] of options.faults.entries()) {
+      const isLast = index === options.faults.length - 1;
+      await Promise.race([
+        traffic.answered(Math.floor((options.hooks * index) / options.faults.length) + 1),
+        traffic.done,
+      ]);
+      bed.fault = fault;
+      await FAULTS[fault](bed, options);
+      if (isLast) await settle(bed);
+    }
+    await traffic.done;
+    const { client } = bed.nodes.find((node) => node !== undefined)!;
+    await waitUntilIdle(client);
+    return {
+      ...toReport(options, traffic, await auditSenders(senders, client, bed.external)),
+      ...bed.report,
+      seconds: secondsSince(startedAt),
+    };
+  } finally {
+    for (const node of bed.nodes) await node?.service.end("SIGKILL");
+    await bed.database.close();
+    await bed.proxy.close();
+    await bed.postgres.remove();
+    await bed.external.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function toReport({ hooks }: NodesOptions, traffic: Traffic, audits: Awaited<ReturnType<typeof auditSenders>>) {
+  const { again: _, ...audit } = sumAudits(Object.values(audits));
+  return {
+    hooks,
+    ...audit,
+    requests: traffic.requests(),
+    turnsAgain: audits.turns.again,
+    messagesAgain: audits.messages.again,
+  };
+}
+
+function secondsSince(startedAt: number): number {
+  return Math.round((Date.now() - startedAt) / 1000);
+}
+
+const FAULTS: Record<NodeFault, (bed: TestBed, options: NodesOptions) => Promise<void>> = {
+  async kill(bed) {
+    for (const index of bed.nodes.keys()) {
+      await measureTakeover(bed, index, "SIGKILL");
+      await startNode(bed, index);
+    }
+  },
+  async stop(bed) {
+    for (const index of bed.nodes.keys()) {
+      await measureTakeover(bed, index, "SIGTERM");
+      await startNode(bed, index);
+    }
+  },
+  async pause(bed) {
+    const { child } = bed.nodes[0]!.service;
+    const paused = bed.nodes[0];
+    bed.nodes[0] = undefined;
+    child.kill("SIGSTOP");
+    // What it had in progress may be repeated by the others, once its lease has ended.
+    bed.external.countProcess();
+    await sleep(PAUSE_MS);
+    child.kill("SIGCONT");
+    bed.nodes[0] = paused;
+    await settle(bed);
+  },
+  async cut({ proxy, random, external }) {
+    proxy.cutAfter(() => 2000 + random.below(60_000));
+    proxy.cut();
+    for (let count = 0; count < 20; count++) {
+      await sleep(random.below(200));
+      external.countProcess();
+      proxy.cut();
+    }
+    proxy.cutAfter(undefined);
+    proxy.cut();
+  },
+  async fast(bed) {
+    await restartDatabase(bed, "fast", 0);
+  },
+  async immediate(bed) {
+    await restartDatabase(bed, "immediate", 0);
+  },
+  async away(bed, { awayMs }) {
+    await restartDatabase(bed, "fast", awayMs);
+  },
+};
+
+async function restartDatabase(
+  { postgres, external }: TestBed,
+  mode: "fast" | "immediate",
+  awayMs: number,
+): Promise<void> {
+  await postgres.stop(mode);
+  await sleep(awayMs);
+  external.countProcess();
+  await postgres.start();
+}
+
+/** Ends a node and waits until nothing of what it had is in progress under its claims. */
+async function measureTakeover(bed: TestBed, index: number, signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+  const node = bed.nodes[index]!;
+  bed.external.countProcess();
+  // A balancer that notices the end of a node by itself: no request is lost on purpose.
+  bed.nodes[index] = undefined;
+  const ended = await node.service.end(signal);
+  if (ended !== "SIGKILL" && ended !== 0) throw new Error(`ended with ${ended}: ${node.service.errors()}`);
+  const before = Date.now();
+  const held = await bed.database.read(({ all }) => all(`${HELD} AND node NOT IN (${ALIVE})`));
+  const orphans = held.length > 0 ? held : await bed.database.read(({ all }) => all(HELD));
+  const isHeld = "SELECT 1 FROM hookline.runs WHERE state = 'running' AND claims = ANY($1::bigint[]) LIMIT 1";
+  const claims = orphans.map(({ claims: token }) => Number(token));
+  while (await bed.database.read(({ get }) => get(isHeld, [claims]))) await sleep(20);
+  const { takeoverMs } = bed.report;
+  const kind = signal === "SIGKILL" ? "kill" : "stop";
+  takeoverMs[kind] = Math.max(takeoverMs[kind], Date.now() - before);
+}
+
+const HELD = "SELECT claims FROM hookline.runs WHERE state = 'running'";
+const ALIVE = "SELECT id FROM hookline.nodes WHERE until > hookline.now_ms()";
+
+/** Until all nodes work with the database again. */
+async function settle(bed: TestBed): Promise<void> {
+  for (const node of bed.nodes) {
+    for (;;) {
+      const ready = await fetch(`${node!.service.url}/readyz`).catch(() => undefined);
+      if (ready?.ok) break;
+      await sleep(100);
+    }
+  }
+}
+
+async function startNode(bed: TestBed, index: number): Promise<void> {
+  const service = await startProcess(bed.file);
+  const client = createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+  bed.nodes[index] = { service, client };
+}
+
+/** As a balancer does: the next node if one does not answer, or answers 503. */
+async function postToAny(bed: TestBed, args: Parameters<Client["post"]>): Promise<Answer> {
+  const nodes = bed.nodes.filter((node) => node !== undefined);
+  const first = Math.floor(Math.random() * nodes.length);
+  let last: Answer | undefined;
+  for (const node of [...nodes.slice(first), ...nodes.slice(0, first)]) {
+    last = await node.client.post(...args).catch(() => undefined);
+    if (last && last.status !== 503) return last;
+  }
+  bed.report.refused[bed.fault] = (bed.report.refused[bed.fault] ?? 0) + 1;
+  if (!last) throw new Error("no node answered");
+  return last;
+}
+
+async function createTestBed(folder: string, { seed, faults }: NodesOptions): Promise<TestBed> {
+  const external = await startExternalServices({
+    hold: () => sleep(Math.random() * SLOWEST_ANSWER_MS),
+    reply: toReply,
+  });
+  const postgres = await startPostgres();
+  const url = new URL(await postgres.createUrl());
+  const { log } = silentTelemetry;
+  const database = createDatabase({ url: url.href, maxConnections: 3, commitTimeoutMs: 60_000, log });
+  const proxy = await startTcpProxy(postgres.port);
+  url.port = String(proxy.port);
+  const file = path.join(folder, "webhooks.json5");
+  const config = withTokens({
+    hooks: { mappings: [JOBS_MAPPING] },
+    agents: {
+      providers: { local: { kind: "openai-compatible", baseUrl: external.modelUrl } },
+      defaults: { model: "local/double", maxConcurrent: 8, maxAttempts: 100 },
+    },
+    channels: { slack: { token: "xoxb-000000000000-test", baseUrl: external.slackUrl } },
+    store: { url: url.href },
+  });
+  writeFileSync(file, JSON.stringify(config));
+  const report = { refused: {}, takeoverMs: { kill: 0, stop: 0 } };
+  return {
+    file,
+    external,
+    postgres,
+    proxy,
+    database,
+    nodes: [],
+    random: createRandom(seed),
+    fault: faults[0]!,
+    report,
+  };
+}
