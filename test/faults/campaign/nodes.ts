@@ -22,7 +22,7 @@ import { waitUntilIdle } from "./wait-until-idle.ts";
  * database break, also in the middle of a commit · fast, immediate: the database restarts · away: it is gone for a while
  */
 export const NODE_FAULTS = ["kill", "stop", "pause", "cut", "fast", "immediate", "away"] as const;
-export type NodeFault = (typeof NODE_FAULTS)[number];
+type NodeFault = (typeof NODE_FAULTS)[number];
 
 export interface NodesOptions {
   hooks: number;
@@ -35,6 +35,8 @@ export interface NodesOptions {
 export interface NodesReport extends Omit<Audit, "again"> {
   hooks: number;
   requests: number;
+  /** Of `duplicated`: what is recorded twice, and not only sent twice. */
+  recordedTwice: number;
   turnsAgain: number;
   messagesAgain: number;
   /** Requests that no node took, by fault. */
@@ -112,6 +114,7 @@ function toReport({ hooks }: NodesOptions, traffic: Traffic, audits: Awaited<Ret
     hooks,
     ...audit,
     requests: traffic.requests(),
+    recordedTwice: audits.entries.duplicated,
     turnsAgain: audits.turns.again,
     messagesAgain: audits.messages.again,
   };
