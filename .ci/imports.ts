@@ -71,6 +71,7 @@ const OWNERS: Record<string, string> = {
   "@googleapis/gmail": "src/mail/gmail/api.ts",
   "@humanwhocodes/momoa": "src/config/parse/json5.ts",
   "@lezer/highlight": "src/operator/page/editor.ts",
+  "@lezer/markdown": "src/channels/comments/neutralize.ts",
   "@preact/signals": "src/operator/page",
   "@slack/web-api": "src/channels/slack.ts",
   ai: "src/agents/ai-sdk.ts",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
-import { type HttpAnswer, post, toLine, toRefusal } from "./http.ts";
+import { type HttpAnswer, request, toLine, toRefusal } from "./http.ts";
 
 const { signal } = new AbortController();
 
@@ -9,8 +9,8 @@ test("posts JSON or a form with the headers", async () => {
   const proxy = await startFaultProxy("http://127.0.0.1/");
   proxy.inject({ kind: "answer", status: 200, body: '{"a":1}' });
   const request = { service: "Test", url: proxy.url, headers: { authorization: "Bearer x" }, signal };
-  expect(await post({ ...request, body: { text: "ü" } })).toMatchObject({ status: 200, body: { a: 1 } });
-  await post({ ...request, body: new URLSearchParams({ text: "ü" }) });
+  expect(await request({ ...request, body: { text: "ü" } })).toMatchObject({ status: 200, body: { a: 1 } });
+  await request({ ...request, body: new URLSearchParams({ text: "ü" }) });
   expect(proxy.requests).toMatchObject([
     { headers: { authorization: "Bearer x", "content-type": "application/json" }, body: '{"text":"ü"}' },
     { headers: { authorization: "Bearer x" }, body: "text=%C3%BC" },
@@ -21,7 +21,7 @@ test("posts JSON or a form with the headers", async () => {
 test("does not follow redirects", async () => {
   const proxy = await startFaultProxy("http://127.0.0.1/");
   proxy.inject({ kind: "answer", status: 302, headers: { location: "/elsewhere" } });
-  const answer = await post({ service: "Test", url: proxy.url, body: {}, signal });
+  const answer = await request({ service: "Test", url: proxy.url, body: {}, signal });
   expect(answer).toMatchObject({ status: 302, body: {} });
   expect(proxy.requests.length).toBe(1);
   await proxy.close();
@@ -29,7 +29,7 @@ test("does not follow redirects", async () => {
 
 test("an invalid header is a permanent error that does not show it", async () => {
   const headers = { authorization: "Bearer sec\nret" };
-  const error = await failureOf(post({ service: "Test", url: "http://127.0.0.1:1/", headers, body: {}, signal }));
+  const error = await failureOf(request({ service: "Test", url: "http://127.0.0.1:1/", headers, body: {}, signal }));
   expect(error).toMatchObject({
     retryable: false,
     message: "The request to Test could not be sent. Check its token and baseUrl.",

@@ -1,6 +1,6 @@
 import { DriverError } from "../errors.ts";
 import { isRetryableStatus, parseRetryAfter } from "../shared/http-status.ts";
-import { parseObject } from "../shared/json.ts";
+import { parseObject, parseObjects } from "../shared/json.ts";
 
 export interface HttpRequest {
   /** The name of the service in error messages. */
@@ -8,10 +8,10 @@ export interface HttpRequest {
   /** Without a credential, since URLs end up in logs. */
   url: string;
   /** Default: POST. */
-  method?: "POST" | "PUT";
+  method?: "DELETE" | "GET" | "PATCH" | "POST" | "PUT";
   headers?: Record<string, string>;
-  /** Sent as a form if it is `URLSearchParams`, else as JSON. */
-  body: unknown;
+  /** Sent as a form if it is `URLSearchParams`, else as JSON. Absent: none. */
+  body?: unknown;
   signal: AbortSignal;
 }
 
@@ -21,10 +21,19 @@ export interface HttpAnswer {
   headers: Headers;
   /** Empty if the body is not a JSON object. */
   body: Record<string, unknown>;
+  /** The objects in the body if it is a JSON array. */
+  items?: Record<string, unknown>[];
 }
 
 /** Sends a request once. Resolves for any status. Rejects with a `DriverError` when there is no answer. */
-export async function post({ service, url, method = "POST", headers, body, signal }: HttpRequest): Promise<HttpAnswer> {
+export async function request({
+  service,
+  url,
+  method = "POST",
+  headers,
+  body,
+  signal,
+}: HttpRequest): Promise<HttpAnswer> {
   try {
     const response = await fetch(url, {
       method,
@@ -33,13 +42,15 @@ export async function post({ service, url, method = "POST", headers, body, signa
       // A followed redirect would turn the POST into a GET, or leak its credential.
       redirect: "manual",
     });
-    return { status: response.status, headers: response.headers, body: parseObject(await response.text()) };
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: parseObject(text), items: parseObjects(text) };
   } catch (error) {
     throw toNoAnswer(service, error, signal);
   }
 }
 
 function encode(body: unknown, headers: Record<string, string> = {}): Pick<RequestInit, "headers" | "body"> {
+  if (body === undefined) return { headers };
   if (body instanceof URLSearchParams) return { headers, body };
   return { headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
 }

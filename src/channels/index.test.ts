@@ -11,6 +11,7 @@ const OPTIONS: Record<string, object> = {
   mattermost: { token: "a", baseUrl: "https://chat.test" },
   imessage: {},
   msteams: { appId: "1", appPassword: "a" },
+  github: { token: "a" },
 };
 
 test("each built-in channel has the name that it is configured under", async () => {

@@ -1,4 +1,5 @@
 import type { DriverDefinition } from "../plugin.ts";
+import { github } from "./comments/github.ts";
 import { discord } from "./discord.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { email } from "./email.ts";
@@ -21,4 +22,5 @@ export const channels: Record<string, DriverDefinition<ChannelDriver>> = {
   imessage,
   msteams,
   email,
+  github,
 };

@@ -3,7 +3,7 @@ import type { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import { type ChannelDriver, recipientCheck } from "./driver.ts";
-import { type HttpAnswer, post, toRefusal } from "./http.ts";
+import { type HttpAnswer, request, toRefusal } from "./http.ts";
 import { MARKDOWN, renderMarkdown } from "./markdown.ts";
 import { keepTyping } from "./typing.ts";
 
@@ -46,7 +46,7 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
     body: object,
     { signal, method }: { signal: AbortSignal; method?: "PUT" },
   ): Promise<HttpAnswer> =>
-    post({
+    request({
       service: "Mattermost",
       url: `${baseUrl.replace(/\/$/, "")}/api/v4/${path}`,
       method,

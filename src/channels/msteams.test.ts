@@ -6,7 +6,7 @@ import { openFaultServer } from "../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import { type Fault, type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
-import { createMsteams, createTokenSource } from "./msteams.ts";
+import { createMsteams, createSignIn } from "./msteams.ts";
 
 describe("msteams", () => {
   describeRemoteChannel({ describe, test }, "msteams", open);
@@ -121,7 +121,7 @@ describe("msteams token", () => {
     await teams.close();
   });
 
-  const open = () => createTokenSource({ ...teams, tokenUrl: proxy.url });
+  const open = () => createSignIn({ ...teams, tokenUrl: proxy.url });
 
   test("parallel and later callers get the same token", async () => {
     const tokens = open();

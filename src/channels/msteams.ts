@@ -1,12 +1,12 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { untilAborted } from "../shared/async.ts";
 import { isObject } from "../shared/json.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import { type ChannelDriver, recipientCheck } from "./driver.ts";
-import { type HttpAnswer, post, toNoAnswer, toRefusal } from "./http.ts";
+import { type HttpAnswer, request, toRefusal } from "./http.ts";
 import { HTML, renderMarkdown } from "./markdown.ts";
+import { createTokenSource, type Token, type TokenSource } from "./token-source.ts";
 
 const schema = {
   type: "object",
@@ -48,7 +48,7 @@ const ADVICE = new Map([
  */
 export function createMsteams(options: MsteamsOptions): ChannelDriver {
   const { baseUrl = "https://smba.trafficmanager.net/teams" } = options;
-  const tokens = createTokenSource(options);
+  const tokens = createSignIn(options);
   return {
     name: "msteams",
     limit: LIMIT,
@@ -66,7 +66,7 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
           : { textFormat: "plain", text };
       const write = async (path: string, method: "POST" | "PUT"): Promise<HttpAnswer> => {
         const token = await tokens.get(signal);
-        const answer = await post({
+        const answer = await request({
           service: "Teams",
           url: `${baseUrl.replace(/\/$/, "")}/v3/conversations/${encodeURIComponent(to)}/activities${path}`,
           method,
@@ -98,53 +98,23 @@ function toDriverError(answer: HttpAnswer): DriverError {
   });
 }
 
-export interface TokenSource {
-  /** A token that is valid for a while. Parallel callers share one request. */
-  get(signal: AbortSignal): Promise<string>;
-  /** Does not return this token again. */
-  forget(token: string): void;
-}
-
-interface Token {
-  token: string;
-  /** Milliseconds since the epoch. */
-  expiresAt: number;
-}
-
-/** A token that expires sooner is not used. */
-const MARGIN_MS = 300_000;
-const FETCH_TIMEOUT_MS = 15_000;
 const SIGN_IN = "Microsoft's sign-in";
 
-/** Gets the bot's access tokens with its client credentials, and keeps each until shortly before it expires. */
-export function createTokenSource(options: MsteamsOptions): TokenSource {
-  let kept: Token | undefined;
-  let fetching: Promise<Token> | undefined;
-  return {
-    async get(signal) {
-      if (kept && kept.expiresAt - MARGIN_MS > Date.now()) return kept.token;
-      fetching ??= fetchToken(options).finally(() => (fetching = undefined));
-      try {
-        kept = await untilAborted(fetching, signal);
-      } catch (error) {
-        throw signal.aborted ? toNoAnswer(SIGN_IN, error, signal) : error;
-      }
-      return kept.token;
-    },
-    forget(token) {
-      if (kept?.token === token) kept = undefined;
-    },
-  };
+/** Gets the bot's access tokens with its client credentials. */
+export function createSignIn(options: MsteamsOptions): TokenSource {
+  return createTokenSource(SIGN_IN, (signal) => fetchToken(options, signal));
 }
 
-/** Has its own timeout: the caller that started it may give up while others wait. */
-async function fetchToken({
-  appId,
-  appPassword,
-  tenantId = "botframework.com",
-  tokenUrl = `https://login.microsoftonline.com/${tenantId}/oauth2/v2.0/token`,
-}: MsteamsOptions): Promise<Token> {
-  const answer = await post({
+async function fetchToken(
+  {
+    appId,
+    appPassword,
+    tenantId = "botframework.com",
+    tokenUrl = `https://login.microsoftonline.com/${tenantId}/oauth2/v2.0/token`,
+  }: MsteamsOptions,
+  signal: AbortSignal,
+): Promise<Token> {
+  const answer = await request({
     service: SIGN_IN,
     url: tokenUrl,
     body: new URLSearchParams({
@@ -153,7 +123,7 @@ async function fetchToken({
       client_secret: appPassword,
       scope: "https://api.botframework.com/.default",
     }),
-    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
+    signal,
   });
   const { access_token: token, expires_in: seconds, error } = answer.body;
   if (answer.status === 200 && typeof token === "string") {

@@ -4,7 +4,7 @@ import type { DriverDefinition } from "../plugin.ts";
 import { isObject } from "../shared/json.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import type { ChannelDriver } from "./driver.ts";
-import { type HttpAnswer, post, toCodeRefusal, toRefusal, toUnreadable } from "./http.ts";
+import { type HttpAnswer, request, toCodeRefusal, toRefusal, toUnreadable } from "./http.ts";
 
 const schema = {
   type: "object",
@@ -56,7 +56,7 @@ export function createSignal({ baseUrl = "http://127.0.0.1:8080", account }: Sig
     checkRecipient: (to) => void toRecipient(to),
     async send({ to, text, idempotencyKey }, signal) {
       const params = { account, ...toRecipient(to), message: text };
-      const answer = await post({
+      const answer = await request({
         service: "signal-cli",
         url: `${baseUrl.replace(/\/$/, "")}/api/v1/rpc`,
         body: { jsonrpc: "2.0", id: idempotencyKey, method: "send", params },

@@ -4,7 +4,7 @@ import type { DriverDefinition } from "../plugin.ts";
 import { isObject } from "../shared/json.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
 import { type ChannelDriver, recipientCheck } from "./driver.ts";
-import { type HttpAnswer, post, toRefusal } from "./http.ts";
+import { type HttpAnswer, request, toRefusal } from "./http.ts";
 import { renderMarkdown, WHATSAPP } from "./markdown.ts";
 
 const schema = {
@@ -86,7 +86,7 @@ export function createWhatsapp({
     addressOf: (to) => toPlace(to).number,
     async send({ to, text, format }, signal) {
       const { number, message } = toPlace(to);
-      const answer = await post({
+      const answer = await request({
         service: "WhatsApp",
         url: `${baseUrl.replace(/\/$/, "")}/${version}/${phoneNumberId}/messages`,
         headers: { authorization: `Bearer ${token}` },

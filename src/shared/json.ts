@@ -17,6 +17,17 @@ export function parseObject(text: string): Record<string, unknown> {
   }
 }
 
+/** Parses a JSON array and returns its objects. Returns none for any other text. */
+export function parseObjects(text: string): Record<string, unknown>[] {
+  if (!text.trimStart().startsWith("[")) return [];
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value.filter(isObject) : [];
+  } catch {
+    return [];
+  }
+}
+
 /** A value as text: nothing if it is missing or null, JSON if it is not text already. */
 export function toText(value: unknown): string {
   if (typeof value === "string") return value;

@@ -11,7 +11,7 @@ const examples = githubExamples.flatMap(({ name, examples: payloads }) =>
 type Post = (event: string, payload: unknown) => Promise<Resolution>;
 
 async function open(options: object = {}): Promise<Post> {
-  const post = await usePreset("github", options);
+  const post = await usePreset("github", options, { github: { token: "t" } });
   return (event, payload) => post(payload, { "x-github-event": event, "x-github-delivery": "d1" });
 }
 
@@ -99,6 +99,36 @@ test("a pull request, its comments and its failed runs are one conversation", as
   ];
   for (const [event, payload] of events) {
     expect((await post(event, payload)).actions).toMatchObject([{ sessionKey: "hook:github:acme/shop#4" }]);
+  }
+});
+
+test("with the channel source a reply goes to where the event is", async () => {
+  const post = await open({ channel: "source" });
+  const issue = { number: 4 };
+  const comment = {
+    id: 9,
+    body: "Why?",
+    user: person,
+    html_url: "https://github.com/acme/shop/issues/4#issuecomment-9",
+  };
+  const inReview = { ...comment, pull_request_review_id: 3 };
+  const run = { conclusion: "failure", head_branch: "fix", pull_requests: [{ number: 5 }] };
+  const common = { repository, sender: person };
+  const places: [string, object, string | undefined][] = [
+    ["pull_request", opened, "acme/shop#4"],
+    ["issue_comment", { ...common, action: "created", issue, comment }, "acme/shop#4"],
+    ["pull_request_review_comment", { ...opened, action: "created", comment: inReview }, "acme/shop#4/r9"],
+    [
+      "pull_request_review_comment",
+      { ...opened, action: "created", comment: { ...inReview, in_reply_to_id: 7 } },
+      "acme/shop#4/r7",
+    ],
+    ["workflow_run", { ...common, action: "completed", workflow_run: run }, "acme/shop#5"],
+    ["push", { ...common, ref: "refs/heads/main", commits: [{}] }, undefined],
+  ];
+  for (const [event, payload, to] of places) {
+    const expected = to ? { channel: "github", to, deliver: true, toSource: true } : { deliver: false };
+    expect((await post(event, payload)).actions, event).toMatchObject([expected]);
   }
 });
 

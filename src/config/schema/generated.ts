@@ -678,7 +678,7 @@ export interface MappingInput {
    */
   deliver?: boolean;
   /**
-   * Template. last, source, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, or that of a plugin. Default: last.
+   * Template. last, source, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, github, or that of a plugin. Default: last.
    */
   channel?: string;
   /**
@@ -1156,6 +1156,7 @@ export interface Channels {
   imessage?: ChannelsImessage;
   msteams?: ChannelsMsteams;
   email?: ChannelsEmail;
+  github?: ChannelsGithub;
 }
 /**
  * WhatsApp's Cloud API.
@@ -1363,6 +1364,56 @@ export interface ChannelsEmail {
    * The name beside it.
    */
   fromName?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Comments on GitHub. A fine-grained token needs Issues and Pull requests: Read and write; so does a GitHub App.
+ */
+export interface ChannelsGithub {
+  /**
+   * Personal access token, of an account of the agent's own.
+   */
+  token?: string;
+  /**
+   * A GitHub App instead of a token.
+   */
+  app?: {
+    /**
+     * The app's client id or id.
+     */
+    id: string;
+    /**
+     * The number at the end of the installation's URL.
+     */
+    installation: string;
+    /**
+     * Its private key, PEM. \n may stand for line ends.
+     */
+    key: string;
+  };
+  /**
+   * `@name` in a reply notifies people and teams.
+   */
+  allowMentions?: boolean;
+  /**
+   * `fixes #1` in a reply can close an issue.
+   */
+  allowClosing?: boolean;
+  /**
+   * A reply shows images of other hosts, whose servers learn who looks at it.
+   */
+  allowImages?: boolean;
+  /**
+   * Of GitHub Enterprise Server: https://<host>/api/v3. Default: https://api.github.com.
+   */
+  baseUrl?: string;
   /**
    * Recipients that a payload may choose; * stands for any characters.
    */

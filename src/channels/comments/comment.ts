@@ -1,0 +1,94 @@
+import type { DriverError } from "../../errors.ts";
+import type { ChannelDriver, OutgoingMessage } from "../driver.ts";
+import { type HttpAnswer, type HttpRequest, request, toUnreadable } from "../http.ts";
+
+/** How one service takes comments. `Body` is a comment's text as the service takes it. */
+export interface CommentPlace<Body> extends Pick<
+  ChannelDriver,
+  "addressOf" | "checkRecipient" | "limit" | "measure" | "name" | "startWorking"
+> {
+  /** The text for the place, with a hidden mark if the place can hide one. */
+  render(message: Pick<OutgoingMessage, "format" | "text">, mark: string): Body | Promise<Body>;
+  /** Adds a comment. Resolves to the id that events about it name. */
+  add(to: string, body: Body, call: Call): Promise<string>;
+  /** Replaces the text of a comment. Resolves to false if it is gone. Absent: the place cannot. */
+  edit?(to: string, messageId: string, body: Body, call: Call): Promise<boolean>;
+  /** Looks for the mark in the newest comments. Resolves to the id. Absent: the place hides no mark. */
+  find?(to: string, mark: string, call: Call): Promise<string | undefined>;
+}
+
+/**
+ * A request to the service's API, its path encoded. Rejects with a `DriverError` unless it succeeds. `"edit"`: it resolves
+ * also for a 404 or 410, which say that the comment does not exist any more.
+ */
+export type Call = (
+  method: NonNullable<HttpRequest["method"]>,
+  path: string,
+  body?: unknown,
+  kind?: "edit",
+) => Promise<HttpAnswer>;
+
+/** A channel that writes comments into another service. */
+export function createCommentChannel<Body>(
+  { render, add, edit, find, ...place }: CommentPlace<Body>,
+  open: (signal: AbortSignal) => Promise<Call>,
+): ChannelDriver {
+  return {
+    ...place,
+    needsAllow: true,
+    canUpdate: edit !== undefined,
+    async send({ to, text, format, idempotencyKey, replaces, mayBeSent }, signal) {
+      const mark = toMark(idempotencyKey);
+      const body = await render({ text, format }, mark);
+      const call = await open(signal);
+      if (replaces !== undefined && (await edit?.(to, replaces, body, call))) return { messageId: replaces };
+      const found = mayBeSent ? await find?.(to, mark, call) : undefined;
+      return { messageId: found ?? (await add(to, body, call)) };
+    },
+  };
+}
+
+export interface Api {
+  /** In error messages. */
+  service: string;
+  /** With or without a final slash. */
+  baseUrl: string;
+  headers(signal: AbortSignal): Promise<Record<string, string>> | Record<string, string>;
+  toError(answer: HttpAnswer): DriverError;
+}
+
+/** Opens an API for the calls of one delivery. */
+export function createApi({ service, baseUrl, headers, toError }: Api): (signal: AbortSignal) => Promise<Call> {
+  return async (signal) => {
+    const credential = await headers(signal);
+    return async (method, path, body, kind) => {
+      const url = `${baseUrl.replace(/\/$/, "")}${path}`;
+      const answer = await request({ service, url, method, headers: credential, body, signal });
+      if (isSuccess(answer) || (kind === "edit" && GONE.has(answer.status))) return answer;
+      throw toError(answer);
+    };
+  };
+}
+
+const GONE = new Set([404, 410]);
+
+export function isSuccess({ status }: Pick<HttpAnswer, "status">): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** In HTML and Markdown nobody sees it. The presets skip events about texts with such a line. */
+function toMark(idempotencyKey: string): string {
+  return `<!-- hookline:${idempotencyKey.replaceAll(/[^\w:.-]|--+/g, "_")} -->`;
+}
+
+/** A text with its mark on a line of its own. */
+export function withMark(text: string, mark: string): string {
+  return `${text}\n\n${mark}`;
+}
+
+/** The id that a service has given a comment. Without one, another server has answered, a proxy's sign-in page for example. */
+export function requireId(id: unknown, service: string): string {
+  if (typeof id === "number" && Number.isSafeInteger(id)) return String(id);
+  if (typeof id === "string" && id !== "") return id;
+  throw toUnreadable(service);
+}
