@@ -21,6 +21,7 @@ import { compileSchema } from "../src/config/schema/validator.ts";
 import type { JournalStats } from "../src/journal/journal.ts";
 import { isObject } from "../src/shared/json.ts";
 import { plainEnv } from "./support/cli.ts";
+import { startGithub } from "./support/github-server.ts";
 import { startModels } from "./support/models.ts";
 import { startSmtp } from "./support/smtp.ts";
 import { startSlack } from "./support/slack.ts";
@@ -127,7 +128,7 @@ async function runPage(folder: string, port: number): Promise<{ stderr: string }
   const PATH = [bin, path.dirname(process.execPath), env.PATH].join(":");
   const run = promisify(execFile)("bash", ["page.sh"], {
     cwd: folder,
-    env: { ...env, PATH, SLACK_TOKEN: SLACK_ENV.token },
+    env: { ...env, PATH, ...PAGE_ENV },
     timeout: 60_000,
   });
   return run.catch((error: Error) => {
@@ -222,7 +223,7 @@ async function listen(server: Server): Promise<number> {
   return typeof address === "object" && address ? address.port : 0;
 }
 
-const SLACK_ENV = { token: "" };
+const PAGE_ENV: Record<string, string> = {};
 
 /** Replaces the port and the servers that a page names with a free port and local servers. */
 async function adaptToMachine(page: string, port: number): Promise<(text: string) => string> {
@@ -258,7 +259,7 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
   if (/(?:channels|triage-alerts)\.md$/.test(page)) {
     const slack = await startSlack();
     cleanUp.push(slack.close);
-    SLACK_ENV.token = slack.token;
+    PAGE_ENV["SLACK_TOKEN"] = slack.token;
     const ts = await slack.post("Alerts of today");
     if (page.endsWith("triage-alerts.md")) {
       cleanUp.push(async () =>
@@ -271,6 +272,17 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
       [/1712345678\.000100/g, ts],
       [/C0123456789/g, slack.channel],
       [/"\$\{SLACK_TOKEN\}" \}/g, `"\${SLACK_TOKEN}", baseUrl: "${slack.baseUrl}" }`],
+    );
+  }
+  if (page.endsWith("reviews.md")) {
+    const models = await startModels();
+    models.reply("The cart is emptied twice.");
+    const github = await startGithub();
+    cleanUp.push(models.close, github.close);
+    PAGE_ENV["GITHUB_TOKEN"] = github.token;
+    replacements.push(
+      [/http:\/\/127\.0\.0\.1:11434\/v1/g, models.baseUrl],
+      [/"\$\{GITHUB_TOKEN\}" \}/g, `"\${GITHUB_TOKEN}", baseUrl: "${github.baseUrl}" }`],
     );
   }
   return (text) => replacements.reduce((adapted, [pattern, value]) => adapted.replace(pattern, value), text);

@@ -8,9 +8,9 @@ const { signal } = new AbortController();
 test("posts JSON or a form with the headers", async () => {
   const proxy = await startFaultProxy("http://127.0.0.1/");
   proxy.inject({ kind: "answer", status: 200, body: '{"a":1}' });
-  const request = { service: "Test", url: proxy.url, headers: { authorization: "Bearer x" }, signal };
-  expect(await request({ ...request, body: { text: "ü" } })).toMatchObject({ status: 200, body: { a: 1 } });
-  await request({ ...request, body: new URLSearchParams({ text: "ü" }) });
+  const options = { service: "Test", url: proxy.url, headers: { authorization: "Bearer x" }, signal };
+  expect(await request({ ...options, body: { text: "ü" } })).toMatchObject({ status: 200, body: { a: 1 } });
+  await request({ ...options, body: new URLSearchParams({ text: "ü" }) });
   expect(proxy.requests).toMatchObject([
     { headers: { authorization: "Bearer x", "content-type": "application/json" }, body: '{"text":"ü"}' },
     { headers: { authorization: "Bearer x" }, body: "text=%C3%BC" },
