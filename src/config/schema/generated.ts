@@ -678,7 +678,7 @@ export interface MappingInput {
    */
   deliver?: boolean;
   /**
-   * Template. last, source, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, github, or that of a plugin. Default: last.
+   * Template. last, source, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, email, github, or that of a plugin. Default: last.
    */
   channel?: string;
   /**
