@@ -128,7 +128,7 @@ test("with the channel source a reply goes to where the event is", async () => {
   ];
   for (const [event, payload, to] of places) {
     const expected = to ? { channel: "github", to, deliver: true, toSource: true } : { deliver: false };
-    expect((await post(event, payload)).actions, event).toMatchObject([expected]);
+    expect((await post(event, payload)).actions).toMatchObject([expected]);
   }
 });
 
