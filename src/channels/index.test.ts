@@ -11,7 +11,11 @@ const OPTIONS: Record<string, object> = {
   mattermost: { token: "a", baseUrl: "https://chat.test" },
   imessage: {},
   msteams: { appId: "1", appPassword: "a" },
+  email: { from: "a@b.test", smtp: { host: "b.test" } },
   github: { token: "a" },
+  gitlab: { token: "a" },
+  gitea: { token: "a", baseUrl: "https://git.test" },
+  pagerduty: { token: "a", from: "a@b.test" },
 };
 
 test("each built-in channel has the name that it is configured under", async () => {

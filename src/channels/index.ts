@@ -1,5 +1,8 @@
 import type { DriverDefinition } from "../plugin.ts";
+import { gitea } from "./comments/gitea.ts";
 import { github } from "./comments/github.ts";
+import { gitlab } from "./comments/gitlab.ts";
+import { pagerduty } from "./comments/pagerduty.ts";
 import { discord } from "./discord.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { email } from "./email.ts";
@@ -23,4 +26,7 @@ export const channels: Record<string, DriverDefinition<ChannelDriver>> = {
   msteams,
   email,
   github,
+  gitlab,
+  gitea,
+  pagerduty,
 };

@@ -1,0 +1,101 @@
+import type { FromSchema } from "json-schema-to-ts";
+import type { DriverDefinition } from "../../plugin.ts";
+import { HTTP_URL, NON_BLANK } from "../../shared/schema.ts";
+import { type ChannelDriver, recipientCheck } from "../driver.ts";
+import { toRefusal } from "../http.ts";
+import { createApi, createCommentChannel, isSuccess, requireId, withMark } from "./comment.ts";
+import { ALLOWANCES, neutralize } from "./neutralize.ts";
+
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  description: "Notes on GitLab. A project or group access token needs the scope api and the role Reporter.",
+  required: ["token"],
+  properties: {
+    token: { ...NON_BLANK, description: "Access token of a project, a group or an account of the agent's own." },
+    ...ALLOWANCES,
+    baseUrl: { ...HTTP_URL, description: "The server as people open it. Default: https://gitlab.com." },
+  },
+} as const;
+
+type GitlabOptions = Pick<FromSchema<typeof schema>, "token"> & Partial<FromSchema<typeof schema>>;
+
+export const gitlab: DriverDefinition<ChannelDriver, GitlabOptions> = { schema, create: createGitlab };
+
+const ADVICE = new Map([
+  [401, "Check channels.gitlab.token."],
+  [403, "Give the token the scope api and the role Reporter."],
+  [404, "Check the recipient, and that the token can see the project."],
+]);
+
+const PLACE =
+  /^(?<project>[A-Za-z0-9_][\w.-]*(?:\/[A-Za-z0-9_][\w.-]*){1,20})(?<kind>[#!])(?<number>[1-9]\d{0,15})(?:\/d(?<thread>[0-9a-f]{40}))?$/;
+
+/** Notes on issues and merge requests, and replies in their discussions. */
+export function createGitlab(options: GitlabOptions): ChannelDriver {
+  const { token, baseUrl = "https://gitlab.com" } = options;
+  const { host } = new URL(baseUrl);
+  const open = createApi({
+    service: "GitLab",
+    baseUrl: `${baseUrl.replace(/\/$/, "")}/api/v4`,
+    headers: () => ({ "private-token": token }),
+    toError: (answer) =>
+      toRefusal("GitLab", answer, {
+        reason: answer.body["message"] ?? answer.body["error"],
+        advice: ADVICE.get(answer.status),
+      }),
+  });
+  return createCommentChannel(
+    {
+      name: "gitlab",
+      // GitLab accepts a million characters.
+      limit: 20_000,
+      addressOf: (to) => to.replace(/\/d[0-9a-f]+$/, ""),
+      checkRecipient: recipientCheck(
+        PLACE,
+        "an issue such as acme/app#12, a merge request such as acme/app!12, or one with /d and a discussion's id",
+      ),
+      render: async ({ text }, mark) => ({ body: withMark(await neutralize(text, { ...options, host }), mark) }),
+      async add(to, body, call) {
+        const { path, thread } = parsePlace(to);
+        const answer = await call("POST", `${path}${thread ? `/discussions/${thread}` : ""}/notes`, body);
+        return toMessageId(answer.body["id"]);
+      },
+      async edit(to, messageId, body, call) {
+        const id = messageId.replace(/^note_/, "");
+        return /^\d+$/.test(id) && isSuccess(await call("PUT", `${parsePlace(to).path}/notes/${id}`, body, "edit"));
+      },
+      async find(to, mark, call) {
+        const { items = [] } = await call(
+          "GET",
+          `${parsePlace(to).path}/notes?sort=desc&order_by=created_at&per_page=100`,
+        );
+        const found = items.find(({ body }) => typeof body === "string" && body.endsWith(mark));
+        return found && toMessageId(found["id"]);
+      },
+      async startWorking(to, signal) {
+        const emoji = `${parsePlace(to).path}/award_emoji`;
+        const { body } = await (await open(signal))("POST", emoji, { name: "eyes" });
+        const id = requireId(body["id"], "GitLab");
+        return async () => {
+          const call = await open(AbortSignal.timeout(REACTION_TIMEOUT_MS));
+          await call("DELETE", `${emoji}/${id}`, undefined, "edit");
+        };
+      },
+    },
+    open,
+  );
+}
+
+const REACTION_TIMEOUT_MS = 10_000;
+
+/** A note's id is unique on the server: its events have it at the end of their URL. */
+function toMessageId(id: unknown): string {
+  return `note_${requireId(id, "GitLab")}`;
+}
+
+function parsePlace(to: string): { path: string; thread: string | undefined } {
+  const { project = "", kind, number, thread } = PLACE.exec(to)?.groups ?? {};
+  const path = `/projects/${encodeURIComponent(project)}/${kind === "!" ? "merge_requests" : "issues"}/${number}`;
+  return { path, thread };
+}

@@ -1,0 +1,68 @@
+import type { FromSchema } from "json-schema-to-ts";
+import type { DriverDefinition } from "../../plugin.ts";
+import { toObject } from "../../shared/json.ts";
+import { HTTP_URL, NON_BLANK } from "../../shared/schema.ts";
+import { type ChannelDriver, recipientCheck } from "../driver.ts";
+import { toRefusal } from "../http.ts";
+import { createApi, createCommentChannel, requireId } from "./comment.ts";
+
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  description: "Notes on PagerDuty's incidents. An API key that can write; of a scoped OAuth token incidents.write.",
+  required: ["token", "from"],
+  properties: {
+    token: { ...NON_BLANK, description: "REST API key." },
+    from: { type: "string", pattern: "^\\S+@\\S+$", description: "The mail address of the user who writes the notes." },
+    baseUrl: {
+      ...HTTP_URL,
+      description: "https://api.eu.pagerduty.com in Europe. Default: https://api.pagerduty.com.",
+    },
+  },
+} as const;
+
+type PagerdutyOptions = FromSchema<typeof schema>;
+
+export const pagerduty: DriverDefinition<ChannelDriver, PagerdutyOptions> = { schema, create: createPagerduty };
+
+const ADVICE = new Map([
+  [400, "Check channels.pagerduty.from: it is the address of a user of the account."],
+  [401, "Check channels.pagerduty.token."],
+  [403, "Give the API key permission to write."],
+  [404, "Check the recipient."],
+]);
+
+/** Notes on incidents, as plain text. PagerDuty hides no mark, so a note whose answer was lost may come twice. */
+export function createPagerduty({
+  token,
+  from,
+  baseUrl = "https://api.pagerduty.com",
+}: PagerdutyOptions): ChannelDriver {
+  const open = createApi({
+    service: "PagerDuty",
+    baseUrl,
+    headers: () => ({
+      authorization: `Token token=${token}`,
+      from,
+      accept: "application/vnd.pagerduty+json;version=2",
+    }),
+    toError: (answer) =>
+      toRefusal("PagerDuty", answer, {
+        reason: toObject(answer.body["error"])["message"],
+        advice: ADVICE.get(answer.status),
+      }),
+  });
+  return createCommentChannel(
+    {
+      name: "pagerduty",
+      limit: 20_000,
+      checkRecipient: recipientCheck(/^[A-Z0-9]{7,20}$/, "the id of an incident such as Q02JTSNZWHSEKV"),
+      render: ({ text }) => ({ note: { content: text } }),
+      async add(to, body, call) {
+        const answer = await call("POST", `/incidents/${to}/notes`, body);
+        return requireId(toObject(answer.body["note"])["id"], "PagerDuty");
+      },
+    },
+    open,
+  );
+}

@@ -1,0 +1,36 @@
+/** With the channel source, the reply goes to the issue, merge request or incident that the sample is about. */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { usePreset } from "../support/preset.ts";
+
+const presets = path.join(import.meta.dirname, "../../presets");
+
+test.each([
+  ["gitlab", "merge-request-open", "acme/shop!42"],
+  ["gitlab", "merge-request-comment", "acme/shop!42"],
+  ["gitlab", "issue-open", "acme/shop#37"],
+  ["gitlab", "issue-comment", "acme/shop#37"],
+  ["gitlab", "push-to-main", undefined],
+  ["gitea", "issue-comment", "acme/shop#37"],
+  ["gitea", "pull-request-opened", "acme/shop#42"],
+  ["gitea", "release-published", undefined],
+  ["pagerduty", "incident-triggered", "Q1CHECKOUT"],
+  ["pagerduty", "note", "Q1CHECKOUT"],
+])("%s %s", async (preset, sample, to) => {
+  const token = "t";
+  const channels = {
+    gitlab: { token },
+    gitea: { token, baseUrl: "https://git.example.com" },
+    pagerduty: { token, from: "agent@acme.test" },
+  };
+  const read = (name: string): unknown => JSON.parse(readFileSync(path.join(presets, preset, "samples", name), "utf8"));
+  const post = await usePreset(preset, { channel: "source" }, channels);
+  const request = read(`${sample}.request.json`) as { headers: Record<string, string> };
+  const { actions } = await post(read(`${sample}.json`), lowerKeys(request.headers));
+  expect(actions).toMatchObject([to ? { channel: preset, to, deliver: true } : { deliver: false }]);
+});
+
+function lowerKeys(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}

@@ -1,0 +1,62 @@
+import { type JsonAnswer, type JsonRequest, startJsonServer } from "./json-server.ts";
+
+export interface CommentServer {
+  baseUrl: string;
+  /** The raw texts of the comments, oldest first. */
+  texts(): string[];
+  /** The requests so far: method and path. */
+  requests: string[];
+  close(): Promise<void>;
+}
+
+interface Comment {
+  id: string;
+  text: string;
+}
+
+/** One service's routes, tried in order. The first group of `path` is a comment's id. Written from the vendor's reference. */
+export interface CommentRoute {
+  method: string;
+  path: RegExp;
+  /** What the route does with the comments. Default: nothing. */
+  kind: "add" | "edit" | "list" | "react";
+  textOf(body: Record<string, unknown>): unknown;
+  toAnswer(comments: Comment[], url: string): JsonAnswer;
+}
+
+export interface CommentService {
+  isAuthorized(headers: JsonRequest["headers"]): boolean;
+  routes: CommentRoute[];
+  refuse(status: number): JsonAnswer;
+}
+
+/** A double of a service that takes comments. It was not compared with the service itself. */
+export async function startComments({ isAuthorized, routes, refuse }: CommentService): Promise<CommentServer> {
+  const comments: Comment[] = [];
+  const requests: string[] = [];
+  const server = await startJsonServer((request) => {
+    const { method = "", path = "", headers, body } = request;
+    requests.push(`${method} ${path}`);
+    if (!isAuthorized(headers)) return refuse(401);
+    for (const { kind, textOf, toAnswer, ...route } of routes) {
+      const found = method === route.method ? route.path.exec(path) : null;
+      if (!found) continue;
+      const text = String(textOf(body));
+      const edited = comments.find(({ id }) => id === found[1]);
+      if (kind === "edit" && !edited) return refuse(404);
+      if (kind === "edit" && edited) edited.text = text;
+      if (kind === "add") comments.push({ id: String(comments.length + 1), text });
+      return toAnswer(
+        kind === "edit" && edited ? [edited] : kind === "add" ? comments.slice(-1) : comments,
+        server.url,
+      );
+    }
+    return refuse(404);
+  });
+  return {
+    baseUrl: server.url,
+    texts: () => comments.map(({ text }) => text),
+    requests,
+    close: () => server.close(),
+  };
+}
