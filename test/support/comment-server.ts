@@ -15,7 +15,7 @@ interface Comment {
 }
 
 /** One service's routes, tried in order. The first group of `path` is a comment's id. Written from the vendor's reference. */
-export interface CommentRoute {
+interface CommentRoute {
   method: string;
   path: RegExp;
   /** What the route does with the comments. Default: nothing. */

@@ -678,7 +678,7 @@ export interface MappingInput {
    */
   deliver?: boolean;
   /**
-   * Template. last, source, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, email, github, or that of a plugin. Default: last.
+   * Template. last, source, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, email, github, gitlab, gitea, pagerduty, or that of a plugin. Default: last.
    */
   channel?: string;
   /**
@@ -1157,6 +1157,9 @@ export interface Channels {
   msteams?: ChannelsMsteams;
   email?: ChannelsEmail;
   github?: ChannelsGithub;
+  gitlab?: ChannelsGitlab;
+  gitea?: ChannelsGitea;
+  pagerduty?: ChannelsPagerduty;
 }
 /**
  * WhatsApp's Cloud API.
@@ -1412,6 +1415,97 @@ export interface ChannelsGithub {
   allowImages?: boolean;
   /**
    * Of GitHub Enterprise Server: https://<host>/api/v3. Default: https://api.github.com.
+   */
+  baseUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Notes on GitLab. A project or group access token needs the scope api and the role Reporter.
+ */
+export interface ChannelsGitlab {
+  /**
+   * Access token of a project, a group or an account of the agent's own.
+   */
+  token: string;
+  /**
+   * `@name` in a reply notifies people and teams.
+   */
+  allowMentions?: boolean;
+  /**
+   * `fixes #1` in a reply can close an issue.
+   */
+  allowClosing?: boolean;
+  /**
+   * A reply shows images of other hosts, whose servers learn who looks at it.
+   */
+  allowImages?: boolean;
+  /**
+   * The server as people open it. Default: https://gitlab.com.
+   */
+  baseUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Comments on Gitea and Forgejo. The access token needs the permission issue: Read and Write.
+ */
+export interface ChannelsGitea {
+  /**
+   * Access token, of an account of the agent's own.
+   */
+  token: string;
+  /**
+   * `@name` in a reply notifies people and teams.
+   */
+  allowMentions?: boolean;
+  /**
+   * `fixes #1` in a reply can close an issue.
+   */
+  allowClosing?: boolean;
+  /**
+   * A reply shows images of other hosts, whose servers learn who looks at it.
+   */
+  allowImages?: boolean;
+  /**
+   * The server as people open it: https://git.example.com.
+   */
+  baseUrl: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Notes on PagerDuty's incidents. An API key that can write; of a scoped OAuth token incidents.write.
+ */
+export interface ChannelsPagerduty {
+  /**
+   * REST API key.
+   */
+  token: string;
+  /**
+   * The mail address of the user who writes the notes.
+   */
+  from: string;
+  /**
+   * https://api.eu.pagerduty.com in Europe. Default: https://api.pagerduty.com.
    */
   baseUrl?: string;
   /**
