@@ -274,7 +274,7 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
       [/"\$\{SLACK_TOKEN\}" \}/g, `"\${SLACK_TOKEN}", baseUrl: "${slack.baseUrl}" }`],
     );
   }
-  if (page.endsWith("reviews.md")) {
+  if (page.endsWith("review-pull-requests.md")) {
     const models = await startModels();
     models.reply("The cart is emptied twice.");
     const github = await startGithub();
