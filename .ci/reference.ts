@@ -63,6 +63,9 @@ function writeSection(name: string, schema: Schema, definitions: Record<string, 
 function rowsOf(key: string, schema: Schema, definitions: Record<string, Schema>): string[][] {
   const resolved = resolve(schema, definitions);
   const properties = Object.entries(resolved.properties ?? {});
+  if (resolved.type === "array" && resolved.items?.properties) {
+    return [toRow(key, resolved), ...rowsOf(`${key}[]`, resolved.items, definitions)];
+  }
   if (properties.length === 0) return [toRow(key, resolved)];
   if (properties.every(([, child]) => resolve(child, definitions).properties)) {
     return properties.flatMap(([name, child]) => rowsOf(`${key}.${name}`, child, definitions));

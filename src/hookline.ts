@@ -1,11 +1,11 @@
-import { HookError } from "./errors.ts";
+import { ConfigError, HookError } from "./errors.ts";
 import { splitText } from "./channels/split.ts";
 import { type ReadConfig, readConfig } from "./config/load.ts";
 import { packageVersion } from "./config/package.ts";
 import { describeNode } from "./program/describe-node.ts";
 import { readBudget } from "./dispatch/hold.ts";
+import { createAlerts, describeDown, describeRefusal } from "./dispatch/alerts.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
-import { ConfigError } from "./errors.ts";
 import { createParsers } from "./ingress/parse-body.ts";
 import type { Hookline, HooklineOptions } from "./embedding.ts";
 import { createServer } from "./ingress/server.ts";
@@ -14,7 +14,7 @@ import { createSweeper } from "./journal/sweeper.ts";
 import { createMailPush } from "./mail/gmail/push.ts";
 import { createMailStores } from "./mail/open-store.ts";
 import { createMailService } from "./mail/watch/service.ts";
-import type { MailStatus } from "./mail/watch/status.ts";
+import { isDown, type MailStatus } from "./mail/watch/status.ts";
 import { listShadowed } from "./mapping/mapping-index.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { createActivity } from "./operator/activity.ts";
@@ -86,11 +86,13 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     watch: options.watch ?? true,
     replaced(program) {
       if (listening) useMail(program);
+      if (started) useAlerts(program);
       showReload();
       meter.reloaded(true);
     },
-    refused() {
+    refused({ problems }) {
       showReload();
+      alerts.tell({ kind: "reload-failed", text: describeRefusal(problems) });
       meter.reloaded(false);
     },
     telemetry,
@@ -108,6 +110,13 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     channelRules: () => current().config.channelRules,
     describeNode: () => describeNode(current().config, startedAt),
     telemetry,
+  });
+  const alerts = createAlerts({
+    journal,
+    channels: () => current().channels,
+    channelRules: () => current().config.channelRules,
+    split: splitText,
+    log,
   });
   const sweeper = createSweeper({
     journal,
@@ -212,6 +221,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       await server.drain();
       await programs.close();
       await dispatcher.close(CLOSE_MS);
+      await alerts.close();
       // Only now: until the last turn has ended, senders get a 503 and try again.
       await server.close();
       current().agent.close?.();
@@ -228,6 +238,11 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     const executes = current().config.gateway.role !== "ingress";
     dispatcher.start({ executes });
     if (executes) sweeper.start();
+    useAlerts(current());
+  }
+
+  function useAlerts({ config }: Program): void {
+    if (config.gateway.role !== "ingress") alerts.use(config.alerts);
   }
 
   function useMail(program: Program): void {
@@ -240,6 +255,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
 
   function showMailbox(mailbox: MailStatus): void {
     stream.publish("mailbox", mailbox.name, () => toMailView(mailbox));
+    if (isDown(mailbox)) alerts.tell({ kind: "mailbox-down", subject: mailbox.name, text: describeDown(mailbox) });
   }
 
   /** A failed start must not leave a sandbox process behind. */

@@ -79,6 +79,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
     channels: {},
     channelRules: new Map(),
     channelNames: Object.keys(channels),
+    alerts: [],
     limits: { perSession: 20 },
     session: { maxTurns: 32, maxTokens: 25_000, idleAfterMs: 604_800_000 },
     store: {

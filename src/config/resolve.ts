@@ -2,7 +2,15 @@ import path from "node:path";
 import { parseDuration } from "../shared/duration.ts";
 import type { Drivers } from "./plugins.ts";
 import type { ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
-import { type ChannelRules, DEFAULT_TOKEN, type HookToken, type MailSettings, type ResolvedConfig } from "./types.ts";
+import { toChannelName } from "../types.ts";
+import {
+  type AlertRule,
+  type ChannelRules,
+  DEFAULT_TOKEN,
+  type HookToken,
+  type MailSettings,
+  type ResolvedConfig,
+} from "./types.ts";
 
 /** Where a configuration comes from. */
 export interface Origin {
@@ -25,6 +33,7 @@ export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, dri
     agents: resolveAgents(valid.agents),
     ...splitChannels(valid.channels),
     channelNames: Object.keys(drivers.channels),
+    alerts: valid.alerts.map(resolveAlert),
     limits: valid.limits,
     session: { ...session, idleAfterMs: parseDuration(idleAfter) },
     store: {
@@ -33,6 +42,21 @@ export function resolveConfig(valid: ValidConfig, { file, baseDir }: Origin, dri
       retention: { maxAgeMs: parseDuration(maxAge), maxBytes, maxKeys },
     },
     log: valid.log,
+  };
+}
+
+function resolveAlert(
+  { on, channel, to, hook, every, after }: ValidConfig["alerts"][number],
+  index: number,
+): AlertRule {
+  return {
+    key: `alerts[${index}]`,
+    on,
+    channel: toChannelName(channel),
+    to: to.trim(),
+    hook: hook && trimSlashes(hook),
+    everyMs: parseDuration(every),
+    afterMs: after === undefined ? undefined : parseDuration(after),
   };
 }
 

@@ -77,6 +77,19 @@ interface PostgresSettings {
 /** all: answers and executes · ingress: answers, and executes nothing · worker: executes, and answers no hooks from outside. */
 export type NodeRole = ValidConfig["gateway"]["role"];
 
+type ValidAlert = ValidConfig["alerts"][number];
+
+/** What a person can be told of. */
+export type AlertKind = ValidAlert["on"][number];
+
+export interface AlertRule extends Pick<ValidAlert, "on" | "channel" | "to" | "hook"> {
+  /** `alerts[0]` */
+  key: string;
+  everyMs: number;
+  /** For `no-event-for`. */
+  afterMs: number | undefined;
+}
+
 /** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
 export interface ChannelRules {
   /** Recipients that a payload may choose, `*` for any characters. */
@@ -133,6 +146,7 @@ export interface ResolvedConfig {
   channelRules: ReadonlyMap<string, ChannelRules>;
   /** Every channel that could be configured. */
   channelNames: string[];
+  alerts: AlertRule[];
   /** What a turn is given of its session's earlier ones; `maxTokens` estimated as characters / 4. */
   session: { maxTurns: number; maxTokens: number; idleAfterMs: number };
   /** `perSession`: replies of a session to the source of its events, in an hour. */

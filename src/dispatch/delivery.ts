@@ -7,7 +7,7 @@ import type { DispatchContext } from "./context.ts";
 import { assertAttemptsLeft, retryDelayMs, toFailure } from "./retry.ts";
 
 /** Chat services have longer outages than models: eight attempts cover about four minutes. */
-const POLICY = { maxAttempts: 8, firstMs: 2000, maxMs: 300_000 };
+export const DELIVERY_POLICY = { maxAttempts: 8, firstMs: 2000, maxMs: 300_000 };
 
 const SEND_TIMEOUT_MS = 30_000;
 
@@ -19,7 +19,7 @@ export async function executeDelivery(delivery: ClaimedDelivery, context: Dispat
   let route: Route | undefined;
   const startedAt = Date.now();
   try {
-    assertAttemptsLeft(delivery.attempts, POLICY.maxAttempts);
+    assertAttemptsLeft(delivery.attempts, DELIVERY_POLICY.maxAttempts);
     route = await resolveRoute(delivery, context.journal);
     return await (route ? deliver(delivery, route, context) : skip(delivery, context, noRoute(context)));
   } catch (error) {
@@ -86,7 +86,7 @@ function requireDriver({ channel, to }: Route, context: DispatchContext): Channe
 }
 
 /** Gives the id of the message, if the channel has one. */
-async function sendPart(
+export async function sendPart(
   message: OutgoingMessage,
   driver: ChannelDriver,
   signal: AbortSignal,
@@ -109,7 +109,7 @@ async function recordDeliveryFailure(
   const { id, runId, eventId, route, attempts } = delivery;
   const error = toFailure(cause).message;
   const fields = { deliveryId: id, runId, eventId, channel: route?.channel, attempts, error };
-  const delayMs = retryDelayMs(cause, attempts, POLICY);
+  const delayMs = retryDelayMs(cause, attempts, DELIVERY_POLICY);
   const at = Date.now();
   const channel = route?.channel ?? delivery.channel;
   telemetry.meter.delivered({ channel, result: delayMs === undefined ? "failed" : "retried", ms: at - startedAt });

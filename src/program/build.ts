@@ -59,7 +59,13 @@ export async function buildProgram({ generation, load, runner, log = silentLog }
   const built = await Promise.all(
     config.hooks.mappings.map((source) => buildMapping(source, credentials.get(source), { runner })),
   );
-  const recipients = checkRecipients(config.hooks.mappings, opened.channels);
+  const recipients = checkRecipients(
+    [
+      ...config.hooks.mappings.map(({ mapping, key, file }) => ({ ...mapping, key, file })),
+      ...config.alerts.map((rule) => ({ ...rule, file: config.file })),
+    ],
+    opened.channels,
+  );
   const found = [...built.flatMap((mapping) => mapping.problems), ...recipients].map(place);
   // What the rules found wrong in a block is why its driver refuses it.
   const others = refused
@@ -151,11 +157,18 @@ function named({ file, key }: MappingSource) {
   });
 }
 
-/** A recipient that is written in a mapping must have the form that its channel expects. */
-function checkRecipients(mappings: MappingSource[], channels: ReadonlyMap<string, ChannelDriver>): ConfigProblem[] {
-  return mappings.flatMap(({ mapping, key, file }) => {
-    const channel = channels.get(toChannelName(staticText(mapping.channel) ?? ""));
-    const to = staticText(mapping.to)?.trim();
+interface Place {
+  channel?: string;
+  to?: string;
+  key: string;
+  file: string | undefined;
+}
+
+/** A recipient that is written in the configuration must have the form that its channel expects. */
+function checkRecipients(places: Place[], channels: ReadonlyMap<string, ChannelDriver>): ConfigProblem[] {
+  return places.flatMap(({ key, file, ...place }) => {
+    const channel = channels.get(toChannelName(staticText(place.channel) ?? ""));
+    const to = staticText(place.to)?.trim();
     if (!channel || !to) return [];
     try {
       channel.checkRecipient(to);

@@ -3,6 +3,7 @@ import { appendSegment } from "../../shared/json.ts";
 import type { Drivers } from "../plugins.ts";
 import type { ResolvedConfig } from "../types.ts";
 import { checkAgents } from "./agents.ts";
+import { checkAlerts } from "./alerts.ts";
 import { checkAuth } from "./auth.ts";
 import type { Finding } from "./finding.ts";
 import { checkEnabled, checkGateway, checkHooksPath } from "./gateway.ts";
@@ -29,6 +30,7 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkMappingModels,
   checkAgents,
   checkStore,
+  checkAlerts,
 ];
 
 /** Each driver checks its own block. */

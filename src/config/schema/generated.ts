@@ -478,6 +478,40 @@ export interface UserConfig {
   };
   channels?: Channels;
   /**
+   * Who is told through a channel when something needs a person.
+   */
+  alerts?: {
+    /**
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event for the time in after. budget: a run is held by agents.budget or limits.perSession.
+     *
+     * @minItems 1
+     */
+    on: [
+      "dead-letter" | "reload-failed" | "mailbox-down" | "no-event-for" | "budget",
+      ...("dead-letter" | "reload-failed" | "mailbox-down" | "no-event-for" | "budget")[]
+    ];
+    /**
+     * A channel that is configured.
+     */
+    channel: string;
+    /**
+     * Recipient on it.
+     */
+    to: string;
+    /**
+     * At most one message of each kind, and of each mailbox, in this time.
+     */
+    every?: string;
+    /**
+     * For no-event-for: the time without an event.
+     */
+    after?: string;
+    /**
+     * For no-event-for: the hook whose events count. Default: all.
+     */
+    hook?: string;
+  }[];
+  /**
    * What a turn is given of its session's earlier ones: the latest that fit, the oldest left out first. All stay readable until store.retention ends them.
    */
   session?: {
@@ -1766,6 +1800,40 @@ export interface ValidConfig {
     };
   };
   channels: Record<string, Record<string, unknown>>;
+  /**
+   * Who is told through a channel when something needs a person.
+   */
+  alerts: {
+    /**
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event for the time in after. budget: a run is held by agents.budget or limits.perSession.
+     *
+     * @minItems 1
+     */
+    on: [
+      "dead-letter" | "reload-failed" | "mailbox-down" | "no-event-for" | "budget",
+      ...("dead-letter" | "reload-failed" | "mailbox-down" | "no-event-for" | "budget")[]
+    ];
+    /**
+     * A channel that is configured.
+     */
+    channel: string;
+    /**
+     * Recipient on it.
+     */
+    to: string;
+    /**
+     * At most one message of each kind, and of each mailbox, in this time.
+     */
+    every: string;
+    /**
+     * For no-event-for: the time without an event.
+     */
+    after?: string;
+    /**
+     * For no-event-for: the hook whose events count. Default: all.
+     */
+    hook?: string;
+  }[];
   /**
    * What a turn is given of its session's earlier ones: the latest that fit, the oldest left out first. All stay readable until store.retention ends them.
    */

@@ -29,6 +29,18 @@ export function needsOperator(state: MailState): boolean {
   return state === "mailbox-gone" || state === "tls-failed" || state === "login-refused";
 }
 
+/** How long a problem that may pass by itself has to last. */
+const DOWN_MS = 300_000;
+
+/** Whether a person should know that no mail arrives. */
+export function isDown({ folders }: Pick<MailStatus, "folders">, now = Date.now()): boolean {
+  return folders.some(
+    ({ state, since }) =>
+      needsOperator(state) ||
+      ((state === "network" || state === "store-failed" || state === "rejected") && now - since >= DOWN_MS),
+  );
+}
+
 /** How one folder is doing. Times in milliseconds since the epoch. */
 export interface FolderStatus {
   folder: string;

@@ -1,0 +1,208 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { AlertKind, AlertRule } from "../config/types.ts";
+import { type ConfigProblem, DriverError } from "../errors.ts";
+import type { Change, Journal } from "../journal/journal.ts";
+import type { MailStatus } from "../mail/watch/status.ts";
+import { type Alarm, createAlarm } from "../shared/async.ts";
+import { createId } from "../shared/id.ts";
+import { toOneLine } from "../shared/text.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { DispatcherOptions } from "./context.ts";
+import { DELIVERY_POLICY, sendPart } from "./delivery.ts";
+import { retryDelayMs, retryWhileUnavailable, toFailure } from "./retry.ts";
+
+interface Alert {
+  kind: AlertKind;
+  /** Has a cooldown of its own. */
+  subject?: string;
+  /** One line. Holds nothing of a payload. Undefined if there is nothing to tell after all. */
+  text: string | (() => Promise<string | undefined>);
+}
+
+export interface Alerts {
+  /** Watches for what these rules name, and only that. The cooldown of a rule that stays the same continues. */
+  use(rules: AlertRule[]): void;
+  /** Tells everyone who wants to know, unless they were told a moment ago. */
+  tell(alert: Alert): void;
+  /** Drops what was not sent. */
+  close(): Promise<void>;
+}
+
+export interface AlertsOptions extends Pick<DispatcherOptions, "channels" | "channelRules" | "split"> {
+  journal: Pick<Journal, "watchChanges" | "lease" | "listEvents" | "getRun">;
+  log: Log;
+}
+
+/** What all nodes see in the journal: one of them tells it. */
+const SHARED: ReadonlySet<AlertKind> = new Set(["dead-letter", "budget", "no-event-for"]);
+
+/** How often at most the journal is asked whether an event has come. */
+const MIN_CHECK_MS = 1000;
+
+/** Tells a person through a channel that something needs them. Keeps its state in memory. */
+export function createAlerts({ journal, channels, channelRules, split, log }: AlertsOptions): Alerts {
+  const startedAt = Date.now();
+  const shutdown = new AbortController();
+  const { signal } = shutdown;
+  const sending = new Set<Promise<boolean>>();
+  /** Until when nothing is sent, by rule, kind and subject. */
+  const quietUntil = new Map<string, number>();
+  let rules: AlertRule[] = [];
+  let alarms: Alarm[] = [];
+  let unwatch: (() => void) | undefined;
+
+  return {
+    use(next) {
+      rules = next;
+      for (const alarm of alarms) alarm.stop();
+      alarms = rules.flatMap(watchSilence);
+      const needsChanges = isWanted("dead-letter") || isWanted("budget");
+      if (needsChanges) unwatch ??= journal.watchChanges(onChanges);
+      else stopWatching();
+    },
+    tell: (alert) => rules.forEach((rule) => void tell(rule, alert)),
+    async close() {
+      stopWatching();
+      for (const alarm of alarms) alarm.stop();
+      shutdown.abort(new Error("the service is shutting down"));
+      await Promise.all(sending);
+    },
+  };
+
+  function stopWatching(): void {
+    unwatch?.();
+    unwatch = undefined;
+  }
+
+  function isWanted(kind: AlertKind): boolean {
+    return rules.some(({ on }) => on.includes(kind));
+  }
+
+  function onChanges(changes: readonly Change[]): void {
+    for (const change of changes) {
+      const alert = toAlert(change);
+      if (alert) for (const rule of rules) void tell(rule, alert);
+    }
+  }
+
+  function toAlert(change: Change): Alert | undefined {
+    if (change.kind === "dead-letter" && change.isDead) {
+      return { kind: "dead-letter", text: () => describeDeadLetter(change) };
+    }
+    if (change.kind === "run" && change.state === "held")
+      return { kind: "budget", text: () => describeHeld(change.id) };
+    return undefined;
+  }
+
+  async function describeDeadLetter({ id, eventId }: { id: string; eventId?: string }): Promise<string> {
+    const [event] = eventId === undefined ? [] : await journal.listEvents({ ids: [eventId], limit: 1 });
+    const about = event ? `of the hook ${toOneLine(event.hook)} (event ${event.id})` : `(${id})`;
+    return `A run or delivery ${about} failed permanently. See: webhooks dead-letters list`;
+  }
+
+  async function describeHeld(id: string): Promise<string | undefined> {
+    const run = await journal.getRun(id);
+    // Somebody may have released it since.
+    if (run?.state !== "held") return undefined;
+    const about = `of the hook ${toOneLine(run.hook ?? "")} (event ${run.eventId})`;
+    return `A run ${about} is held: ${run.holdReason}. See: webhooks runs list --state held`;
+  }
+
+  async function tell(rule: AlertRule, { kind, subject = "", text }: Alert): Promise<void> {
+    const key = JSON.stringify([rule.on, rule.channel, rule.to, rule.hook, rule.everyMs, rule.afterMs, kind, subject]);
+    const now = Date.now();
+    if (signal.aborted || !rule.on.includes(kind) || now < (quietUntil.get(key) ?? 0)) return;
+    quietUntil.set(key, Infinity);
+    const work = attempt(rule, kind, text);
+    sending.add(work);
+    const isTold = await work;
+    sending.delete(work);
+    quietUntil.set(key, isTold ? now + rule.everyMs : 0);
+  }
+
+  /** True if it was sent, or cannot be. Never rejects. */
+  async function attempt(rule: AlertRule, kind: AlertKind, text: Alert["text"]): Promise<boolean> {
+    const fields = { kind, rule: rule.key, channel: rule.channel };
+    try {
+      const line = await retryWhileUnavailable(
+        async () => {
+          if (SHARED.has(kind) && !(await journal.lease("alerts"))) return undefined;
+          return typeof text === "string" ? text : text();
+        },
+        { log, signal },
+      );
+      if (line === undefined) return false;
+      if (channelRules().get(rule.channel)?.dryRun) log.info("alert not sent: dry run", fields);
+      else {
+        await send(rule, line);
+        log.info("alert sent", fields);
+      }
+    } catch (error) {
+      if (!signal.aborted) log.error("alert not sent", { ...fields, error: toFailure(error).message });
+    }
+    return true;
+  }
+
+  async function send({ channel, to }: AlertRule, text: string): Promise<void> {
+    const id = createId();
+    const driver = channels().get(channel);
+    if (!driver) throw new DriverError(`the channel ${channel} is not configured`, { retryable: false });
+    const parts = split(text, { limit: driver.limit, measure: driver.measure?.bind(driver) });
+    for (const [index, part] of parts.entries()) {
+      const message = { to, text: part, idempotencyKey: `${id}:${index}` };
+      // A reload may have replaced the driver.
+      await retry((attempts) =>
+        sendPart({ ...message, mayBeSent: attempts > 1 }, channels().get(channel) ?? driver, signal),
+      );
+    }
+  }
+
+  async function retry(work: (attempts: number) => Promise<unknown>): Promise<void> {
+    for (let attempts = 1; ; attempts += 1) {
+      try {
+        await work(attempts);
+        return;
+      } catch (error) {
+        const waitMs = retryDelayMs(error, attempts, DELIVERY_POLICY);
+        if (waitMs === undefined || signal.aborted) throw error;
+        await delay(waitMs, undefined, { signal });
+      }
+    }
+  }
+
+  /** Checks whether an event has come each time when one is overdue. */
+  function watchSilence(rule: AlertRule): Alarm[] {
+    const { on, hook, afterMs = Infinity } = rule;
+    if (!on.includes("no-event-for")) return [];
+    const alarm = createAlarm(() => void check().catch(() => alarm.set(Date.now() + MIN_CHECK_MS)));
+    alarm.set(Date.now() + Math.min(afterMs, MIN_CHECK_MS));
+    return [alarm];
+
+    async function check(): Promise<void> {
+      const [last] = await journal.listEvents({ hook, limit: 1 });
+      // What was missed while the service was stopped does not count.
+      const overdueAt = Math.max(last?.receivedAt ?? 0, startedAt) + afterMs;
+      if (Date.now() < overdueAt) return alarm.set(overdueAt);
+      await tell(rule, { kind: "no-event-for", text: describeSilence(rule, last?.receivedAt) });
+      alarm.set(Date.now() + Math.max(Math.min(afterMs, rule.everyMs), MIN_CHECK_MS));
+    }
+  }
+}
+
+function describeSilence({ hook }: AlertRule, last: number | undefined): string {
+  const about = hook === undefined ? "No event" : `No event of the hook ${toOneLine(hook)}`;
+  const since = last === undefined ? "has come yet" : `since ${new Date(last).toISOString()}`;
+  return `${about} ${since}. See: webhooks rejections`;
+}
+
+export function describeRefusal(problems: ConfigProblem[]): string {
+  const { file, line, key } = problems[0] ?? {};
+  const place = [file?.split(/[\\/]/).at(-1), line, key].filter((part) => part !== undefined).join(":");
+  const more = problems.length > 1 ? ` and ${problems.length - 1} more` : "";
+  const about = place ? `: a problem at ${toOneLine(place)}${more}` : "";
+  return `The changed configuration was refused${about}. The earlier one stays in use. See: webhooks status`;
+}
+
+export function describeDown({ name, state }: MailStatus): string {
+  return `The mailbox ${toOneLine(name)} is down (${state}): no mail arrives. See: webhooks status`;
+}

@@ -1,0 +1,117 @@
+/** A person is told through a channel when something needs one. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { UserConfig } from "../src/config/schema/generated.ts";
+import { waitFor } from "./support/client.ts";
+import { type ModelServer, startModels } from "./support/models.ts";
+import { type Service, startService } from "./support/service.ts";
+import { findProblems } from "./support/config.ts";
+import { type SlackServer, startSlack } from "./support/slack.ts";
+
+type AlertInput = NonNullable<UserConfig["alerts"]>[number];
+
+let slack: SlackServer;
+let service: Service | undefined;
+let models: ModelServer | undefined;
+
+beforeEach(async () => {
+  slack = await startSlack();
+});
+afterEach(async () => {
+  await service?.close();
+  await models?.close();
+  await slack.close();
+  service = undefined;
+  models = undefined;
+});
+
+test("a dead letter is told once, without its text, and again after the cooldown", async () => {
+  const node = await start({ on: ["dead-letter"], every: "1h" });
+  const first = await failDelivery(node);
+  expect(await toldAfter(0)).toEqual([
+    `A run or delivery of the hook agent (event ${first}) failed permanently. See: webhooks dead-letters list`,
+  ]);
+  await failDelivery(node);
+  // Another rule has a cooldown of its own: once its message is there, the first rule has let this one pass.
+  await node.reload(toConfig({ on: ["dead-letter"], every: "1h" }, { on: ["dead-letter"], every: "1ms" }));
+  const third = await failDelivery(node);
+  expect(await toldAfter(1)).toEqual([expect.stringContaining(third)]);
+  await waitFor(async () => {
+    const later = await failDelivery(node);
+    return (await slack.messages()).slice(2).some((text) => text.includes(later));
+  });
+});
+
+test("a refused reload is told, with the place and not the value", async () => {
+  const node = await start({ on: ["reload-failed"] });
+  const broken = { ...toConfig({ on: ["reload-failed"] }), gateway: { port: "secret-value" } } as unknown as UserConfig;
+  await expect(node.reload(broken)).rejects.toThrow("gateway.port");
+  const [text] = await toldAfter(0);
+  expect(text).toMatch(/^The changed configuration was refused: a problem at webhooks\.json5:\d+:gateway\.port\b/);
+  expect(text).not.toContain("secret-value");
+});
+
+test("silence is told of the hook that is silent, not of one whose events come", async () => {
+  const rule: AlertInput = { on: ["no-event-for"], hook: "wake", after: "300ms", channel: "slack", to: slack.channel };
+  const node = await start({ ...rule, hook: "agent", after: "1h" }, rule);
+  await node.post("agent", { message: "x", deliver: false });
+  expect(await toldAfter(0)).toEqual(["No event of the hook wake has come yet. See: webhooks rejections"]);
+});
+
+test("a run that a budget holds is told", async () => {
+  models = await startModels();
+  models.reply("Done.");
+  const node = await start({ on: ["budget"] });
+  await node.reload({
+    ...toConfig({ on: ["budget"] }),
+    agents: {
+      providers: { local: { kind: "openai-compatible", baseUrl: models.baseUrl } },
+      defaults: { model: "local/small" },
+      budget: { perDay: 1, unit: "tokens" },
+    },
+  });
+  const message = { message: "a text of the sender", deliver: false };
+  await node.settled((await node.post("agent", message)).body.eventId);
+  const { eventId } = (await node.post("agent", message)).body;
+  expect(await toldAfter(0)).toEqual([
+    `A run of the hook agent (event ${eventId}) is held: budget: perDay. See: webhooks runs list --state held`,
+  ]);
+});
+
+test("a channel that cannot tell anybody, or a rule without its time, keeps the service from starting", async () => {
+  const alerts: AlertInput[] = [
+    { on: ["dead-letter"], channel: "discord", to: "1" },
+    { on: ["no-event-for"], channel: "slakc", to: "C1", hook: "ci" },
+  ];
+  expect((await findProblems({ alerts })).errors).toEqual([
+    'alerts[0].channel: the channel "discord" is not configured: add a channels.discord block',
+    'alerts[1].channel: there is no channel "slakc"; did you mean "slack"?',
+    'alerts[1].after: is needed for "no-event-for": after: "24h"',
+  ]);
+  await expect(start({ on: ["dead-letter"], to: "#general!" })).rejects.toThrow("alerts[0].to");
+});
+
+async function start(...rules: Partial<AlertInput>[]): Promise<Service> {
+  service = await startService({ config: toConfig(...rules) });
+  return service;
+}
+
+function toConfig(...rules: Partial<AlertInput>[]): UserConfig {
+  return {
+    channels: { slack: { token: slack.token, baseUrl: slack.baseUrl }, imessage: { command: ["no-imsg"] } },
+    alerts: rules.map((rule) => ({ on: [], channel: "slack", to: slack.channel, ...rule })) as AlertInput[],
+  };
+}
+
+/** The messages after the first `count`, once there is one. */
+async function toldAfter(count: number): Promise<string[]> {
+  await waitFor(async () => (await slack.messages()).length > count);
+  return (await slack.messages()).slice(count);
+}
+
+/** The program of the channel does not exist. Gives the event's id. */
+async function failDelivery(node: Service): Promise<string> {
+  const message = { message: "a text of the sender", channel: "imessage", to: "ann@example.com" };
+  const { eventId } = (await node.post("agent", message)).body;
+  expect((await node.settled(eventId)).status).toBe("dead");
+  return eventId;
+}
