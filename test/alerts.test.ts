@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
+import { startImapServer } from "./support/imap-server.ts";
+import { toMailbox } from "./support/mail-service.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
 import { findProblems } from "./support/config.ts";
@@ -74,6 +76,17 @@ test("a run that a budget holds is told", async () => {
   const { eventId } = (await node.post("agent", message)).body;
   expect(await toldAfter(0)).toEqual([
     `A run of the hook agent (event ${eventId}) is held: budget: perDay. See: webhooks runs list --state held`,
+  ]);
+});
+
+test("a mailbox that refuses the login is told", async () => {
+  const imap = await startImapServer();
+  const mail = toMailbox(imap, { name: "support", source: { password: "wrong" } });
+  service = await startService({
+    config: { ...toConfig({ on: ["mailbox-down"] }), hooks: { presets: ["mail"], mail } },
+  });
+  expect(await toldAfter(0).finally(() => imap.close())).toEqual([
+    "The mailbox support is down (login-refused): no mail arrives. See: webhooks status",
   ]);
 });
 
