@@ -75,10 +75,10 @@ test("every request is a line that ends in what happened, also refused ones, and
     .toEqual([
       expect.stringMatching(/^refused alerts wrong: The token is wrong/),
       "rejected wake 400: Invalid payload: text is required.",
-      expect.stringMatching(/^done alerts turn \d+ ms/),
+      expect.stringMatching(/^done alerts turn [\d.]+ m?s/),
       "failed ci builds 500: The transform of this hook failed.",
       "skipped ci builds skipped: the transform gave no action",
-      expect.stringMatching(/^done ci builds turn \d+ ms/),
+      expect.stringMatching(/^done ci builds turn [\d.]+ m?s/),
     ]);
   await page.getByLabel("status").selectOption("skipped");
   await expect.poll(show).toEqual([expect.stringMatching(/^skipped/)]);

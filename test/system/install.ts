@@ -1,5 +1,5 @@
 /**
- * Installs Debian's Dovecot for `npm run test:system`. Only the programs: its services are not started, and its
+ * Installs Debian's Dovecot, fish and zsh for `npm run test:system`. Only the programs: its services are not started, and its
  * configuration in /etc is not used.
  */
 import { execFileSync } from "node:child_process";
@@ -7,7 +7,8 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { messageOf } from "../../src/errors.ts";
 
-const PROGRAMS = ["/usr/sbin/dovecot", "/usr/bin/doveadm", "/usr/lib/dovecot/imap"];
+const PROGRAMS = ["/usr/sbin/dovecot", "/usr/bin/doveadm", "/usr/lib/dovecot/imap", "/usr/bin/fish", "/usr/bin/zsh"];
+const PACKAGES = ["dovecot-imapd", "fish", "zsh"];
 /** Debian's packages run it before they start a service; exit code 101 forbids it. */
 const POLICY = "/usr/sbin/policy-rc.d";
 /** Another apt may be running, and a mirror may fail for a moment. */
@@ -16,7 +17,7 @@ const APT_OPTIONS = ["-o", "DPkg::Lock::Timeout=120", "-o", "Acquire::Retries=3"
 try {
   if (isMissing()) install();
 } catch (error) {
-  console.error(`The system tests need Debian's Dovecot: ${messageOf(error)}`);
+  console.error(`The system tests need programs of Debian: ${messageOf(error)}`);
   process.exitCode = 1;
 }
 
@@ -27,24 +28,25 @@ function isMissing(): boolean {
 function install(): void {
   if (process.getuid?.() === 0) installPackage();
   else installAsRoot();
-  if (isMissing()) throw new Error("dovecot-imapd is installed, and yet some of its programs are missing.");
+  if (isMissing()) throw new Error(`${PACKAGES.join(", ")} are installed, and yet some of their programs are missing.`);
 }
 
 function installAsRoot(): void {
   try {
     execFileSync("sudo", ["-n", process.execPath, path.resolve(import.meta.filename)], { stdio: "inherit" });
   } catch {
-    throw new Error("install dovecot-imapd, or run this as root, or with a sudo that asks for no password.");
+    throw new Error(`install ${PACKAGES.join(", ")}, or run this as root, or with a sudo that asks for no password.`);
   }
 }
 
 function installPackage(): void {
-  if (!existsSync("/usr/bin/apt-get")) throw new Error("there is no apt-get here: install Dovecot 2.3 with IMAP.");
+  if (!existsSync("/usr/bin/apt-get"))
+    throw new Error("there is no apt-get here: install Dovecot 2.3 with IMAP, fish and zsh.");
   const isOurs = !existsSync(POLICY);
   if (isOurs) writeFileSync(POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   try {
     run("apt-get", "-qq", ...APT_OPTIONS, "update");
-    run("apt-get", "-qq", ...APT_OPTIONS, "install", "--yes", "--no-install-recommends", "dovecot-imapd");
+    run("apt-get", "-qq", ...APT_OPTIONS, "install", "--yes", "--no-install-recommends", ...PACKAGES);
     run("update-rc.d", "dovecot", "disable");
   } finally {
     if (isOurs) rmSync(POLICY);

@@ -1,3 +1,4 @@
+import { channels } from "../../channels/index.ts";
 import { describe, expect, test } from "vitest";
 import { isObject } from "../../shared/json.ts";
 import { findProblems } from "../../../test/support/config.ts";
@@ -78,10 +79,7 @@ describe("problems", () => {
       'hooks.mappings[0].auth.signed: must contain "body"',
     ],
     [{ hooks: { mail: { source: { kind: "pop3" } } } }, 'hooks.mail.source.kind: must be one of "imap", "gmail"'],
-    [
-      { channels: { irc: {} } },
-      'channels.irc: unknown key "irc"; known here: whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams',
-    ],
+    [{ channels: { irc: {} } }, `channels.irc: unknown key "irc"; known here: ${Object.keys(channels).join(", ")}`],
     [{ channels: { slack: { token: " " } } }, "channels.slack.token: must not be blank"],
     [{ channels: { mattermost: { token: "x" } } }, "channels.mattermost.baseUrl: is required"],
     [
