@@ -9,6 +9,7 @@ import { resolveRequest } from "./mapping/resolve.ts";
 import { toReplayRequest } from "./operator/replay.ts";
 import type { Program } from "./program/build.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
+import { inSpan } from "./telemetry/traces.ts";
 import type { TransformRunner } from "./transforms/runner.ts";
 import { type HookRequest, type HttpResponse, isBuiltInHook, type Resolution } from "./types.ts";
 
@@ -35,6 +36,7 @@ export interface Receiver {
 export function createReceiver({ current, sandbox, journal, telemetry, findParser }: ReceiverParts): Receiver {
   const { log } = telemetry;
   const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
+  const run: TransformRunner["run"] = (bundle, call) => inSpan("transform", () => sandbox.run(bundle, call));
   return { receive, replay, record, recordHandshake };
 
   async function receive(request: HookRequest): Promise<HttpResponse> {
@@ -47,7 +49,11 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     return commit(request, resolution, { program, startedAt });
   }
 
-  async function replay(event: EventRecord): Promise<HttpResponse> {
+  function replay(event: EventRecord): Promise<HttpResponse> {
+    return inSpan("replay", () => replayNow(event));
+  }
+
+  async function replayNow(event: EventRecord): Promise<HttpResponse> {
     backlog.requireRoom();
     const program = current();
     const request = await toReplayRequest(event, findParser);
@@ -67,7 +73,11 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     isEcho = isDelivered,
   ): Promise<Resolution> {
     try {
-      return await resolveRequest(request, { mappings, config, channels, run: sandbox.run, isEcho });
+      return await inSpan("mapping", async (describe) => {
+        const resolution = await resolveRequest(request, { mappings, config, channels, run, isEcho });
+        describe?.({ "hookline.mapping": resolution.mapping, "hookline.actions": resolution.actions.length });
+        return resolution;
+      });
     } catch (error) {
       // A hook that does not exist is kept with the other rejections: a sender's typing error must not fill the journal.
       if (error instanceof HookError && error.code !== "not_found") await record(request, error);
@@ -97,7 +107,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     const event = toEvent(request, resolution, { toSystemEvent, dedupeWindowMs, redact, mappingMs });
     // Nothing needs the parsed payload any more. Kept until the commit, it would survive a garbage collection, which copies it.
     request.payload = undefined;
-    const result = await journal.accept(event);
+    const result = await inSpan("commit", () => journal.accept(event));
     if (result.kind === "committed") measure(event, { mappingMs, commitMs: performance.now() - mappedAt });
     telemetry.follower?.changed(event.id);
     if (result.kind === "committed") backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);

@@ -5,6 +5,7 @@ import { DriverError } from "../errors.ts";
 import type { NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { resolveTurnSettings, type TurnSettings } from "../mapping/policy.ts";
 import { withTimeout } from "../shared/async.ts";
+import { inSpan } from "../telemetry/traces.ts";
 
 /** What a turn runs with, read when the turn starts. */
 export interface TurnContext {
@@ -41,10 +42,18 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     ack: settings.heartbeat.ack,
   };
   const asked: NewEntry = { sessionKey, role: "user", ...message, at: Date.now(), eventId, runId };
-  const { text, model, usage, warnings } = await withTimeout((ended) => agent.run(turn, ended), {
-    timeoutMs: turnSettings.timeoutSeconds * 1000,
-    timeoutError: () => new TurnTimeout(turnSettings.timeoutSeconds),
-    signal,
+  const { text, model, usage, warnings } = await inSpan("turn", async (describe) => {
+    const reply = await withTimeout((ended) => agent.run(turn, ended), {
+      timeoutMs: turnSettings.timeoutSeconds * 1000,
+      timeoutError: () => new TurnTimeout(turnSettings.timeoutSeconds),
+      signal,
+    });
+    describe?.({
+      "gen_ai.response.model": reply.model,
+      "gen_ai.usage.input_tokens": reply.usage?.inputTokens,
+      "gen_ai.usage.output_tokens": reply.usage?.outputTokens,
+    });
+    return reply;
   });
   const finishedAt = Date.now();
   const answered: NewEntry = { sessionKey, role: "assistant", text, at: finishedAt, eventId, runId };

@@ -5,6 +5,7 @@ import type { Agent } from "undici";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition } from "../plugin.ts";
 import { HTTP_URL } from "../shared/schema.ts";
+import { traceHeaders } from "../telemetry/traces.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
 import { assertNotAborted, toDriverError } from "./errors.ts";
 import { requireModelId, toReasoning } from "./model.ts";
@@ -109,7 +110,9 @@ let dispatcher: Promise<Agent> | undefined;
 /** Node's `fetch` gives up after five minutes, but a turn's `timeoutSeconds` may be longer. */
 async function fetchWithoutTimeout(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
   dispatcher ??= import("undici").then((undici) => new undici.Agent({ headersTimeout: 0, bodyTimeout: 0 }));
-  const options: RequestInit & { dispatcher: Agent } = { ...init, dispatcher: await dispatcher };
+  const headers = new Headers(init?.headers);
+  for (const [name, value] of Object.entries(traceHeaders() ?? {})) headers.set(name, value);
+  const options: RequestInit & { dispatcher: Agent } = { ...init, headers, dispatcher: await dispatcher };
   return fetch(input, options);
 }
 

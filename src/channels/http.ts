@@ -1,6 +1,7 @@
 import { DriverError } from "../errors.ts";
 import { isRetryableStatus, parseRetryAfter } from "../shared/http-status.ts";
 import { parseObject, parseObjects } from "../shared/json.ts";
+import { traceHeaders } from "../telemetry/traces.ts";
 
 export interface HttpRequest {
   /** The name of the service in error messages. */
@@ -37,7 +38,7 @@ export async function request({
   try {
     const response = await fetch(url, {
       method,
-      ...encode(body, headers),
+      ...encode(body, { ...headers, ...traceHeaders() }),
       signal,
       // A followed redirect would turn the POST into a GET, or leak its credential.
       redirect: "manual",

@@ -2,6 +2,7 @@ import type { ChannelDriver, OutgoingMessage } from "../channels/driver.ts";
 import { DriverError } from "../errors.ts";
 import type { ClaimedDelivery, Delivery, Journal, Route } from "../journal/journal.ts";
 import { withTimeout } from "../shared/async.ts";
+import { failSpan } from "../telemetry/traces.ts";
 import { FALLBACK_CHANNEL } from "../types.ts";
 import type { DispatchContext } from "./context.ts";
 import { assertAttemptsLeft, retryDelayMs, toFailure } from "./retry.ts";
@@ -113,6 +114,7 @@ async function recordDeliveryFailure(
   const at = Date.now();
   const channel = route?.channel ?? delivery.channel;
   telemetry.meter.delivered({ channel, result: delayMs === undefined ? "failed" : "retried", ms: at - startedAt });
+  failSpan();
   if (delayMs !== undefined) {
     const isRecorded = await journal.retryDelivery(delivery, at + delayMs, error);
     telemetry.step("warn", "delivery failed, will try again", fields);

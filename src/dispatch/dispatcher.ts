@@ -3,6 +3,7 @@ import { messageOf } from "../errors.ts";
 import type { Claim, ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
 import { createAlarm, settlesWithin } from "../shared/async.ts";
 import type { Log } from "../telemetry/log.ts";
+import { inStoredSpan } from "../telemetry/traces.ts";
 import type { DispatchContext, DispatcherOptions } from "./context.ts";
 import { createHoldGuard } from "./hold.ts";
 import { executeDelivery } from "./delivery.ts";
@@ -56,14 +57,34 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const runs = createPool<ClaimedRun>({
     size: () => context.settings().maxConcurrent,
     claim: (limit) => journal.claimRuns(limit, Date.now(), context.limits()),
-    execute: (run, freeSlot) => executeRun(run, context, freeSlot),
+    execute: (run, freeSlot) =>
+      inStoredSpan("run", readTraceparent(run), (describe) => {
+        const { id, eventId, hook, attempts } = run;
+        describe?.({
+          "hookline.run_id": id,
+          "hookline.event_id": eventId,
+          "hookline.hook": hook,
+          "hookline.attempts": attempts,
+        });
+        return executeRun(run, context, freeSlot);
+      }),
     onDrained: () => lookAhead.set(Date.now() + LOOK_AHEAD_MS),
     log,
   });
   const deliveries = createPool<ClaimedDelivery>({
     size: () => MAX_SENDS,
     claim: (limit) => journal.claimDeliveries(limit, Date.now()),
-    execute: (delivery) => executeDelivery(delivery, context),
+    execute: (delivery) =>
+      inStoredSpan("delivery", readTraceparent(delivery), (describe) => {
+        const { runId, eventId, channel, attempts } = delivery;
+        describe?.({
+          "hookline.run_id": runId,
+          "hookline.event_id": eventId,
+          "hookline.channel": channel,
+          "hookline.attempts": attempts,
+        });
+        return executeDelivery(delivery, context);
+      }),
     onDrained: () => lookAhead.set(Date.now() + LOOK_AHEAD_MS),
     log,
   });
@@ -100,6 +121,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (work.has("run")) runs.notify();
     if (work.has("delivery")) deliveries.notify();
     if (work.has("heartbeat")) heartbeat.request();
+  }
+
+  function readTraceparent({ eventId }: { eventId?: string }): () => Promise<string | undefined> {
+    return async () => (eventId === undefined ? undefined : (await journal.getEvent(eventId))?.traceparent);
   }
 
   function claimWork(): void {

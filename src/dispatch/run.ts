@@ -5,6 +5,7 @@ import type { ResolvedConfig } from "../config/types.ts";
 import { messageOf } from "../errors.ts";
 import type { ClaimedRun, Entry, Journal, Run } from "../journal/journal.ts";
 import { takeWithin } from "../shared/text.ts";
+import { failSpan } from "../telemetry/traces.ts";
 import type { DispatchContext } from "./context.ts";
 import { assertAttemptsLeft, retryDelayMs, toFailure } from "./retry.ts";
 
@@ -98,6 +99,7 @@ async function recordRunFailure(run: ClaimedRun, cause: unknown, context: Dispat
   const finishedAt = Date.now();
   const ms = msSince(run.startedAt);
   telemetry.meter.turned({ result: delayMs === undefined ? "dead" : "retried", ms });
+  failSpan();
   if (delayMs !== undefined) {
     const isRecorded = await journal.retryRun(run, finishedAt + delayMs, error.message);
     telemetry.step("warn", "run failed, will try again", fields);

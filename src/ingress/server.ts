@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError, HookError, messageOf, toHookError } from "../errors.ts";
 import { createId } from "../shared/id.ts";
 import type { AnsweredRequest } from "../telemetry/telemetry.ts";
+import { type Describe, inRequestSpan } from "../telemetry/traces.ts";
 import type { HttpResponse } from "../types.ts";
 import { ClientGone } from "./body.ts";
 import { createClientResolver, type Exchange, splitTarget } from "./exchange.ts";
@@ -136,25 +137,25 @@ export function createServer(options: IngressOptions): IngressServer {
     }
     const routed = router.serve(exchange);
     if (routed) return routed;
-    return measureAnswer(exchange);
+    return inRequestSpan(exchange.method, exchange.headers, (describe) => measureAnswer(exchange, describe));
   }
 
   /** A refusal is not thrown: under a flood of them, that would be most of their cost. */
-  function measureAnswer(exchange: Exchange): HookError | Promise<HttpResponse> {
+  function measureAnswer(exchange: Exchange, describe: Describe): HookError | Promise<HttpResponse> {
     const startedAt = performance.now();
     const answered = answerHook(exchange);
     if (answered instanceof HookError) {
-      showAnswer(exchange, { error: answered, status: answered.status, startedAt });
+      showAnswer(exchange, { error: answered, status: answered.status, startedAt }, describe);
       return answered;
     }
     return answered.then(
       (response) => {
-        showAnswer(exchange, { status: response.status, startedAt });
+        showAnswer(exchange, { status: response.status, startedAt }, describe);
         return response;
       },
       (cause: unknown) => {
         const error = toHookError(cause);
-        if (!(cause instanceof ClientGone)) showAnswer(exchange, { error, status: error.status, startedAt });
+        if (!(cause instanceof ClientGone)) showAnswer(exchange, { error, status: error.status, startedAt }, describe);
         throw cause;
       },
     );
@@ -163,9 +164,12 @@ export function createServer(options: IngressOptions): IngressServer {
   function showAnswer(
     { id, method, path }: Exchange,
     { startedAt, ...result }: Pick<AnsweredRequest, "status" | "error"> & { startedAt: number },
+    describe: Describe,
   ): void {
     const durationMs = performance.now() - startedAt;
-    telemetry.meter.answered({ hook: nameOf(path), status: result.status, ms: durationMs });
+    const hook = nameOf(path);
+    telemetry.meter.answered({ hook, status: result.status, ms: durationMs });
+    describe?.({ "hookline.hook": hook, "hookline.event_id": id, "http.response.status_code": result.status });
     telemetry.follower?.answered({ id, method, path, ...result, durationMs });
   }
 

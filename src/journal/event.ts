@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { HookError } from "../errors.ts";
 import { createId } from "../shared/id.ts";
 import { type PayloadPath, redact, redactPayload } from "../shared/secret.ts";
+import { currentTraceparent } from "../telemetry/traces.ts";
 import type { AgentAction, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
 import type { CoalesceWindow, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest } from "./journal.ts";
 
@@ -120,7 +121,7 @@ function toOrigin(request: HookRequest, secrets: readonly PayloadPath[]): Origin
     receivedAt,
     replayOf,
     credential,
-    traceparent: toTraceparent(request.headers),
+    traceparent: currentTraceparent() ?? toTraceparent(request.headers),
     request: { method, path, query, headers, ...toStoredBody(request, secrets), client },
   };
 }

@@ -1,0 +1,116 @@
+import type * as OpenTelemetry from "@opentelemetry/api";
+import type { Attributes, Context, Span, SpanContext, SpanOptions } from "@opentelemetry/api";
+import { HookError } from "../errors.ts";
+import { loadAtFirstUse } from "../shared/load-at-first-use.ts";
+
+const loadApi = loadAtFirstUse<typeof OpenTelemetry>("@opentelemetry/api");
+
+/** Where every copy of the library keeps what an SDK has registered. */
+const REGISTERED = Symbol.for("opentelemetry.js.api.1");
+
+/** The library; undefined without an SDK. Then it is not even loaded, and no span costs more than this look. */
+function findApi(): typeof OpenTelemetry | undefined {
+  const registered: { trace?: object } | undefined = Reflect.get(globalThis, REGISTERED);
+  return registered?.trace ? loadApi() : undefined;
+}
+
+/** Adds attributes to a span: ids, names and sizes, never content. Without an SDK it is undefined. */
+export type Describe = ((attributes: Attributes) => void) | undefined;
+
+type Work<Result> = (describe: Describe) => Result;
+
+/** Does the work in a span below the current one. Its attributes are only made if somebody records them. */
+export function inSpan<Result>(name: string, work: Work<Result>): Result {
+  const api = findApi();
+  return api ? record(api, api.context.active(), { name }, work) : work(undefined);
+}
+
+/** Does the work in the span of a request, below the span that the sender names. */
+export function inRequestSpan<Result>(method: string, headers: Record<string, unknown>, work: Work<Result>): Result {
+  const api = findApi();
+  if (!api) return work(undefined);
+  const { context, propagation, trace, SpanKind } = api;
+  const { traceparent, tracestate } = headers;
+  const active = context.active();
+  // An instrumentation of HTTP has read the headers already. Of others, such as `baggage`, a sender chooses the content.
+  const parent = trace.getSpan(active) ? active : propagation.extract(active, { traceparent, tracestate });
+  return record(api, parent, { name: `${method} hook`, kind: SpanKind.SERVER }, work);
+}
+
+/**
+ * Does stored work in a span below the one that the request had, and linked to it. `readTraceparent` is only asked if
+ * somebody records the span; if it rejects, the span is the first of a trace.
+ */
+export async function inStoredSpan<Result>(
+  name: string,
+  readTraceparent: () => Promise<string | undefined>,
+  work: Work<Promise<Result>>,
+): Promise<Result> {
+  const api = findApi();
+  if (!api) return work(undefined);
+  const { trace, ROOT_CONTEXT, SpanKind } = api;
+  const from = toSpanContext(await readTraceparent().catch(() => undefined));
+  // The current context is that of whatever woke the dispatcher.
+  const parent = from ? trace.setSpanContext(ROOT_CONTEXT, from) : ROOT_CONTEXT;
+  const links = from ? [{ context: from }] : [];
+  return record(api, parent, { name, kind: SpanKind.CONSUMER, links }, work);
+}
+
+/** Marks the current span as failed. A message could quote a payload. */
+export function failSpan(): void {
+  const api = findApi();
+  api?.trace.getActiveSpan()?.setStatus({ code: api.SpanStatusCode.ERROR });
+}
+
+/** The current span as a `traceparent`. */
+export function currentTraceparent(): string | undefined {
+  const api = findApi();
+  const current = api?.trace.getActiveSpan()?.spanContext();
+  if (!current || !api?.isSpanContextValid(current)) return undefined;
+  const { traceId, spanId, traceFlags } = current;
+  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`;
+}
+
+/** The headers that tell another service the current span; undefined without an SDK. */
+export function traceHeaders(): Record<string, string> | undefined {
+  const api = findApi();
+  if (!api) return undefined;
+  const headers: Record<string, string> = {};
+  api.propagation.inject(api.context.active(), headers);
+  return headers;
+}
+
+function record<Result>(
+  { context, trace, SpanStatusCode }: typeof OpenTelemetry,
+  parent: Context,
+  { name, ...options }: SpanOptions & { name: string },
+  work: Work<Result>,
+): Result {
+  const span = trace.getTracer("hookline").startSpan(name, options, parent);
+  const describe: Describe = span.isRecording() ? (attributes) => void span.setAttributes(attributes) : undefined;
+  const fail = (error: unknown): void => {
+    // By the conventions, what a sender did wrong is no error of the server.
+    if (!(error instanceof HookError && error.status < 500)) span.setStatus({ code: SpanStatusCode.ERROR });
+  };
+  return endAfter(span, fail, () => context.with(trace.setSpan(parent, span), () => work(describe)));
+}
+
+function endAfter<Result>(span: Span, fail: (error: unknown) => void, work: () => Result): Result {
+  let result: Result;
+  try {
+    result = work();
+  } catch (error) {
+    fail(error);
+    span.end();
+    throw error;
+  }
+  if (result instanceof Promise) void result.catch(fail).finally(() => span.end());
+  else span.end();
+  return result;
+}
+
+function toSpanContext(traceparent: string | undefined): SpanContext | undefined {
+  const [, traceId, spanId, flags] = traceparent?.split("-") ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+}
