@@ -6,16 +6,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { run, runWebhooks } from "../support/cli.ts";
 
 let folder: string;
-beforeAll(async () => {
+beforeAll(() => {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-shells-"));
-  for (const shell of ["fish", "zsh"]) {
-    const { stdout } = await runWebhooks(folder, "completion", shell);
-    writeFileSync(path.join(folder, `script.${shell}`), stdout);
-  }
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("fish completes commands and options, with what they do", async () => {
+  await writeScript("fish");
   const complete = async (line: string): Promise<string> =>
     (await run(folder, "fish", ["-c", `source ./script.fish; complete -C '${line}'`])).stdout;
   expect(await complete("webhooks events re")).toBe(
@@ -26,5 +23,11 @@ test("fish completes commands and options, with what they do", async () => {
 });
 
 test("zsh accepts the script", async () => {
+  await writeScript("zsh");
   expect(await run(folder, "zsh", ["-n", "script.zsh"])).toMatchObject({ code: 0, stderr: "" });
 });
+
+async function writeScript(shell: "fish" | "zsh"): Promise<void> {
+  const { stdout } = await runWebhooks(folder, "completion", shell);
+  writeFileSync(path.join(folder, `script.${shell}`), stdout);
+}
