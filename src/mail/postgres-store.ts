@@ -1,7 +1,7 @@
 import type { Lease } from "../journal/journal.ts";
 import { isLeaseHeld } from "../journal/postgres/leases.ts";
 import type { PostgresJournal } from "../journal/postgres/postgres.ts";
-import { integer, optional, text } from "../journal/postgres/rows.ts";
+import { integer, optional, text } from "../journal/rows.ts";
 import { storable, toJson, type Transaction } from "../journal/postgres/transaction.ts";
 import { MAX_KNOWN, type MailStore, type Settlement, type StoredFolder, toDigest, withoutDigest } from "./store.ts";
 

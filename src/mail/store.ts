@@ -2,17 +2,8 @@ import { createHash } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, messageOf } from "../errors.ts";
-import {
-  type Database,
-  integer,
-  type Lock,
-  openMigrated,
-  optional,
-  type Schema,
-  takeLock,
-  text,
-  transact,
-} from "../journal/sqlite/database.ts";
+import { type Database, type Lock, openMigrated, type Schema, takeLock, transact } from "../journal/sqlite/database.ts";
+import { integer, optional, text } from "../journal/rows.ts";
 import type { RefreshTokens } from "./source.ts";
 
 /**

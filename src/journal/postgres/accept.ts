@@ -12,7 +12,8 @@ import {
   toReplay,
   usesKeys,
 } from "../plan.ts";
-import { type EventDetail, type Row, integer, text } from "./rows.ts";
+import { type EventDetail } from "./rows.ts";
+import { integer, type Row, text } from "../rows.ts";
 import { Conflict, type Sql } from "./database.ts";
 import { addEntries } from "./entries.ts";
 import { Batch, lock, sessionLock, storable, type Transaction, windowLock } from "./transaction.ts";

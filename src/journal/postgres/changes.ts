@@ -1,7 +1,7 @@
 import { messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Change, NewWork } from "../journal.ts";
-import { text } from "./rows.ts";
+import { text } from "../rows.ts";
 import type { PostgresDatabase, Sql } from "./database.ts";
 
 type WorkListener = (work: ReadonlySet<NewWork>) => void;

@@ -1,5 +1,5 @@
 import type { ClaimedRun, RunLimits } from "../journal.ts";
-import { integer, optional, type Row, text } from "./rows.ts";
+import { integer, optional, type Row, text } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { reportAll } from "./reports.ts";
 import { toRunHere, withJoined } from "./runs.ts";

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client, type ClientConfig, DatabaseError, Pool, type QueryResult, types } from "pg";
 import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Row } from "./rows.ts";
+import type { Row } from "../rows.ts";
 
 export type SqlValue = string | number | boolean | Buffer | null | undefined | readonly (string | number | null)[];
 

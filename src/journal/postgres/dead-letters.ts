@@ -1,5 +1,5 @@
 import type { DeadLetter, Page } from "../journal.ts";
-import { optional, type Row, text, toDeadLetter } from "./rows.ts";
+import { optional, type Row, text, toDeadLetter } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { lockOf } from "./deliveries.ts";
 import { updateEventCounts } from "./event-counts.ts";

@@ -8,7 +8,7 @@ import type {
   NewDelivery,
   Route,
 } from "../journal.ts";
-import { integer, optional, type Row, text, toDelivery } from "./rows.ts";
+import { integer, optional, type Row, text, toDelivery } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { updateEventCounts } from "./event-counts.ts";
 import { type Report, reportAll } from "./reports.ts";

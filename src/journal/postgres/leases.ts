@@ -1,6 +1,6 @@
 import type { Lease, NodeInfo, NodeRecord } from "../journal.ts";
 import type { Sql } from "./database.ts";
-import { integer, text } from "./rows.ts";
+import { integer, text } from "../rows.ts";
 import type { Transaction } from "./transaction.ts";
 
 /*

@@ -3,7 +3,7 @@ import { ConfigError, messageOf } from "../../errors.ts";
 import { createNonce } from "../../shared/id.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Change, Journal, NewWork } from "../journal.ts";
-import { integer } from "./rows.ts";
+import { integer } from "../rows.ts";
 import { acceptEvents, findReplay } from "./accept.ts";
 import { type Changes, createChanges, recordChanges } from "./changes.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";

@@ -9,17 +9,8 @@ import type {
   Run,
   SessionSummary,
 } from "../journal.ts";
-import {
-  findSingleRun,
-  integer,
-  type Row,
-  text,
-  toEntry,
-  toEventRecord,
-  toEventSummary,
-  toSession,
-  withOutcome,
-} from "./rows.ts";
+import { toEntry, toEventRecord, toEventSummary, withOutcome } from "./rows.ts";
+import { findSingleRun, integer, type Row, text, toSession } from "../rows.ts";
 import type { Sql, SqlValue } from "./database.ts";
 import { toDeliveryHere } from "./deliveries.ts";
 import { toRunHere, withJoined } from "./runs.ts";

@@ -1,5 +1,5 @@
 import type { Change } from "../journal.ts";
-import { type Row, text } from "./rows.ts";
+import { type Row, text } from "../rows.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** A change of a run or a delivery, and the run whose events it concerns. */

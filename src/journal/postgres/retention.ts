@@ -1,5 +1,5 @@
 import type { Retention } from "../journal.ts";
-import { integer, text } from "./rows.ts";
+import { integer, text } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { addPartitions, dropPartitions } from "./schema.ts";
 import { sweepSpend } from "./spend.ts";

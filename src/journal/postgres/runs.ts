@@ -1,6 +1,7 @@
 import { MAIN_SESSION } from "../../types.ts";
 import type { Claim, Lease, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal.ts";
-import { integer, optional, type Row, text, toOutcomeText, toRun } from "./rows.ts";
+import { toOutcomeText, toRun } from "./rows.ts";
+import { integer, optional, type Row, text } from "../rows.ts";
 import { MAX_JOINED_MESSAGES } from "./accept.ts";
 import type { Sql } from "./database.ts";
 import { addDeliveries } from "./deliveries.ts";

@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.ts";
-import { integer } from "./rows.ts";
+import { integer } from "../rows.ts";
 import type { PostgresDatabase, Sql } from "./database.ts";
 
 /*

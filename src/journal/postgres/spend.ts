@@ -1,6 +1,6 @@
 import { MAIN_SESSION } from "../../types.ts";
 import type { Spend, TurnOutcome } from "../journal.ts";
-import { type Row, toSpend } from "./rows.ts";
+import { type Row, toSpend } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { type Batch, storable } from "./transaction.ts";
 

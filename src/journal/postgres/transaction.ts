@@ -1,5 +1,5 @@
 import type { Change, NewWork } from "../journal.ts";
-import type { Row } from "./rows.ts";
+import type { Row } from "../rows.ts";
 import type { Sql } from "./database.ts";
 
 /** A transaction as the operations of the journal use it. */

@@ -1,6 +1,7 @@
 import type { AcceptResult, Idempotency, NewEvent } from "../records.ts";
 import { isRun, type Known, type KnownKey, planEvent, toReplay } from "../plan.ts";
-import { type Database, text } from "./database.ts";
+import type { Database } from "./database.ts";
+import { text } from "../rows.ts";
 import { insertEntry } from "./entries.ts";
 import { findInlineWake, insertEvent } from "./events.ts";
 import type { Transaction } from "./group-commit.ts";

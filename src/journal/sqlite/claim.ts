@@ -1,6 +1,7 @@
 import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
 import { reportRun } from "./changes.ts";
-import { type Database, integer, optional, text } from "./database.ts";
+import type { Database } from "./database.ts";
+import { integer, optional, text } from "../rows.ts";
 import type { Transaction } from "./group-commit.ts";
 import { toWholeRun } from "./runs.ts";
 

@@ -1,11 +1,9 @@
-import { backup, DatabaseSync, type SQLOutputValue, type StatementSync } from "node:sqlite";
+import { backup, DatabaseSync, type StatementSync } from "node:sqlite";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { ConfigError, JournalUnavailable } from "../../errors.ts";
+import { integer, type Row } from "../rows.ts";
 
 type SqlValue = string | number | Uint8Array | null | undefined;
-
-/** Columns by name. The functions below read them. */
-export type SqlRow = Record<string, SQLOutputValue>;
 
 /** One connection to an SQLite file. Statements are prepared once and cached by their text. Every call blocks. */
 export interface Database {
@@ -13,8 +11,8 @@ export interface Database {
   run(sql: string, ...values: SqlValue[]): number;
   /** Gives the number of the new row. */
   insert(sql: string, ...values: SqlValue[]): number;
-  get(sql: string, ...values: SqlValue[]): SqlRow | undefined;
-  all(sql: string, ...values: SqlValue[]): SqlRow[];
+  get(sql: string, ...values: SqlValue[]): Row | undefined;
+  all(sql: string, ...values: SqlValue[]): Row[];
   /** Several statements without values. */
   exec(sql: string): void;
   inTransaction(): boolean;
@@ -216,43 +214,4 @@ export function isDiskFull(error: unknown): boolean {
 /** The low byte of the extended result code; 0 for errors that are not SQLite's. */
 function resultCode(error: unknown): number {
   return error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
-}
-
-/* Columns get their types here. Each function throws on anything that this program did not write. */
-
-type Column = SqlRow[string] | undefined;
-
-export function text(column: Column): string {
-  if (typeof column !== "string") throw unexpected("text", column);
-  return column;
-}
-
-export function integer(column: Column): number {
-  if (typeof column !== "number") throw unexpected("an integer", column);
-  return column;
-}
-
-export function real(column: Column): number {
-  if (typeof column !== "number") throw unexpected("a number", column);
-  return column;
-}
-
-export function bytes(column: Column): Buffer {
-  if (!(column instanceof Uint8Array)) throw unexpected("bytes", column);
-  return Buffer.from(column.buffer, column.byteOffset, column.byteLength);
-}
-
-export function oneOf<Member extends string>(members: readonly Member[], column: Column): Member {
-  const found = members.find((member) => member === column);
-  if (found === undefined) throw unexpected(members.join(" or "), column);
-  return found;
-}
-
-/** NULL is undefined; anything else is read by `read`. */
-export function optional<Value>(read: (column: Column) => Value, column: Column): Value | undefined {
-  return column === null ? undefined : read(column);
-}
-
-function unexpected(expected: string, column: Column): TypeError {
-  return new TypeError(`a column holds ${typeof column}, expected ${expected}`);
 }

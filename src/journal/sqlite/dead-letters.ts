@@ -1,6 +1,7 @@
 import type { DeadLetter, Page } from "../journal.ts";
 import { reportDeadLetter } from "./changes.ts";
-import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
+import type { Database } from "./database.ts";
+import { integer, toDeadLetter } from "../rows.ts";
 import { toOrigin } from "./deliveries.ts";
 import { type CountChange, updateDeliveryCounts, updateRunCounts } from "./events.ts";
 import type { Transaction } from "./group-commit.ts";
@@ -92,15 +93,3 @@ const DROP_RUN = `
 
 const DROP_DELIVERY = `
   UPDATE deliveries SET state = 'dropped' WHERE id = ? AND state = 'failed' RETURNING id, run_id, event_id`;
-
-function toDeadLetter(row: SqlRow): DeadLetter {
-  return {
-    id: text(row.id),
-    kind: oneOf(["run", "delivery"], row.kind),
-    eventId: optional(text, row.event_id),
-    hook: optional(text, row.hook),
-    error: text(row.error),
-    attempts: integer(row.attempts),
-    at: integer(row.finished_at),
-  };
-}

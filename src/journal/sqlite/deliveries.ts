@@ -1,15 +1,8 @@
-import { type ChannelName, DELIVERY_STATES } from "../../types.ts";
-import type {
-  Claim,
-  ClaimedDelivery,
-  Delivery,
-  DeliveryEnd,
-  DeliveryProgress,
-  NewDelivery,
-  Route,
-} from "../journal.ts";
+import type { ChannelName } from "../../types.ts";
+import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
 import { reportDeadLetter, reportDelivery } from "./changes.ts";
-import { type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
+import type { Database } from "./database.ts";
+import { integer, optional, type Row, text, toDelivery } from "../rows.ts";
 import { updateDeliveryCounts } from "./events.ts";
 import type { Transaction } from "./group-commit.ts";
 
@@ -47,7 +40,7 @@ export function claimDeliveries(transaction: Transaction, limit: number, now: nu
 }
 
 /** What the conversation sent to the same recipient last. */
-function findReplaced(database: Database, { conversation = null, channel = null, recipient = null }: SqlRow) {
+function findReplaced(database: Database, { conversation = null, channel = null, recipient = null }: Row) {
   const row = database.get(
     `SELECT message_id FROM deliveries WHERE conversation = ? AND channel = ? AND recipient IS ?
        AND message_id IS NOT NULL AND state = 'sent' ORDER BY created_at DESC, seq DESC LIMIT 1`,
@@ -160,32 +153,10 @@ const PROMOTE_NEXT = `
     (SELECT seq FROM deliveries WHERE channel = ? AND recipient IS ? AND finished_at IS NULL ORDER BY seq LIMIT 1)`;
 
 /** What a delivery belongs to. */
-export function toOrigin(row: SqlRow): { runId: string; eventId: string | undefined } {
+export function toOrigin(row: Row): { runId: string; eventId: string | undefined } {
   return { runId: text(row.run_id), eventId: optional(text, row.event_id) };
 }
 
-export function toDelivery(row: SqlRow): Delivery {
-  const state = oneOf(DELIVERY_STATES, row.state);
-  return {
-    id: text(row.id),
-    runId: text(row.run_id),
-    eventId: optional(text, row.event_id),
-    channel: text(row.channel),
-    to: optional(text, row.recipient),
-    text: text(row.text),
-    conversation: optional(text, row.conversation),
-    update: row.edits === 1 ? true : undefined,
-    state,
-    attempts: integer(row.attempts),
-    createdAt: integer(row.created_at),
-    dueAt: integer(row.due_at),
-    partsSent: integer(row.parts_sent),
-    route: row.route === null ? undefined : JSON.parse(text(row.route)),
-    sentAt: state === "sent" ? integer(row.finished_at) : undefined,
-    error: optional(text, row.error),
-  };
-}
-
-function toRoute(row: SqlRow): Route {
+function toRoute(row: Row): Route {
   return { channel: text(row.channel), to: text(row.recipient) };
 }

@@ -1,6 +1,7 @@
 import { MAIN_SESSION } from "../../types.ts";
 import { type Entry, ENTRY_ROLES, type NewEntry, type TurnOutcome } from "../records.ts";
-import { bytes, type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
+import type { Database } from "./database.ts";
+import { bytes, integer, oneOf, optional, type Row, text } from "../rows.ts";
 import type { Transaction } from "./group-commit.ts";
 import { type Content, fromPieces, NO_SOURCE, sourceOf, sourceOfRun, toContent } from "./pieces.ts";
 
@@ -116,12 +117,12 @@ const SELECT_WAKE = `
 const SELECT_WAKES = `${SELECT_WAKE} INDEXED BY events_wakes`;
 
 /** The first of several lists together; all if the limit is -1. */
-function toFirst(rows: SqlRow[], limit: number): Entry[] {
+function toFirst(rows: Row[], limit: number): Entry[] {
   const inOrder = rows.toSorted((a, b) => integer(a.seq) - integer(b.seq));
   return (limit < 0 ? inOrder : inOrder.slice(0, limit)).map(toEntry);
 }
 
-function toEntry(row: SqlRow): Entry {
+function toEntry(row: Row): Entry {
   const { text: pieces, boundary }: Content = JSON.parse(text(row.content));
   return {
     seq: integer(row.seq),
@@ -137,7 +138,7 @@ function toEntry(row: SqlRow): Entry {
   };
 }
 
-function findSource({ body, outcome }: SqlRow): Uint8Array {
+function findSource({ body, outcome }: Row): Uint8Array {
   const stored = optional(bytes, body);
   if (outcome === null) return sourceOf(stored);
   const { reply }: Pick<TurnOutcome, "reply"> = JSON.parse(text(outcome));

@@ -1,5 +1,5 @@
 import type { Lease } from "../journal.ts";
-import { integer } from "./database.ts";
+import { integer } from "../rows.ts";
 import type { Transaction } from "./group-commit.ts";
 
 /*

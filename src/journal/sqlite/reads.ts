@@ -9,8 +9,8 @@ import type {
   Run,
   SessionSummary,
 } from "../journal.ts";
-import { bytes, type Database, integer, oneOf, type SqlRow, text } from "./database.ts";
-import { toDelivery } from "./deliveries.ts";
+import type { Database } from "./database.ts";
+import { bytes, findSingleRun, integer, oneOf, type Row, text, toDelivery, toOutcome, toSession } from "../rows.ts";
 import { listEntries, listEventEntries } from "./entries.ts";
 import type { EventDetail } from "./events.ts";
 import { SELECT_RUNS, toRun, toWholeRun } from "./runs.ts";
@@ -24,7 +24,7 @@ export function listEvents(
   return withOutcomes(database, selectEvents(database, page).map(toEventSummary));
 }
 
-function selectEvents(database: Database, page: Parameters<typeof listEvents>[1]): SqlRow[] {
+function selectEvents(database: Database, page: Parameters<typeof listEvents>[1]): Row[] {
   const { hook, status, limit } = page;
   const conditions: Condition[] = [
     ["hook = ?", hook],
@@ -68,24 +68,6 @@ function withOutcomes(database: Database, events: EventSummary[]): EventSummary[
 const SINGLE_RUNS = `
   SELECT runs.*, NULL AS action, NULL AS wide_action, events.id AS event_id, hook
   FROM runs LEFT JOIN events ON events.seq = event_seq WHERE runs.id IN (SELECT value FROM json_each(?))`;
-
-function findSingleRun({ actions }: Pick<EventSummary, "actions">): string | undefined {
-  const [runId, ...others] = actions.flatMap((action) => action.runId ?? []);
-  return others.length === 0 ? runId : undefined;
-}
-
-function toOutcome(run: Run | undefined, delivery: Delivery | undefined): Pick<EventSummary, "run" | "delivery"> {
-  return { run: run && summarizeRun(run), delivery: delivery && summarizeDelivery(delivery) };
-}
-
-function summarizeRun({ id, state, attempts, startedAt, finishedAt, error, holdReason }: Run): EventSummary["run"] {
-  return { id, state, attempts, startedAt, finishedAt, error, holdReason };
-}
-
-function summarizeDelivery(delivery: Delivery): EventSummary["delivery"] {
-  const { id, state, channel, to, route, attempts, sentAt, error } = delivery;
-  return { id, state, channel, to, route, attempts, sentAt, error };
-}
 
 export function countEvents(database: Database, max: number): Record<EventStatus, number> {
   const count = (status: EventStatus): [EventStatus, number] => {
@@ -133,7 +115,7 @@ export function listDeliveries(database: Database, page: Page & { state?: Delive
 type Condition = [sql: string, value: string | undefined];
 
 /** The newest rows that meet the conditions whose value is given. */
-function listPage(database: Database, select: string, conditions: Condition[], limit: number): SqlRow[] {
+function listPage(database: Database, select: string, conditions: Condition[], limit: number): Row[] {
   const given = conditions.filter(([, value]) => value !== undefined);
   const where = given.length > 0 ? `WHERE ${given.map(([sql]) => sql).join(" AND ")}` : "";
   const values = given.map(([, value]) => value);
@@ -174,7 +156,7 @@ export function readStats(database: Database): JournalStats {
   };
 }
 
-function toEventSummary(row: SqlRow): EventSummary {
+function toEventSummary(row: Row): EventSummary {
   const { mapping, event, reason, replayOf, actions = [], failure }: EventDetail = JSON.parse(text(row.detail));
   return {
     id: text(row.id),
@@ -192,7 +174,7 @@ function toEventSummary(row: SqlRow): EventSummary {
   };
 }
 
-function toEventRecord(database: Database, row: SqlRow): EventRecord {
+function toEventRecord(database: Database, row: Row): EventRecord {
   const summary = toEventSummary(row);
   const detail: EventDetail = JSON.parse(text(row.detail));
   const { request, credential, traceparent, warnings = [], log = [], took } = detail;
@@ -242,14 +224,5 @@ function partsOf(
     runs,
     entries: listEventEntries(database, seq, eventSeqs, runSeqs),
     deliveries: deliveries.map(toDelivery),
-  };
-}
-
-function toSession(row: SqlRow): SessionSummary {
-  return {
-    key: text(row.key),
-    createdAt: integer(row.created_at),
-    updatedAt: integer(row.updated_at),
-    entries: integer(row.entries),
   };
 }

@@ -1,7 +1,8 @@
 import { MAIN_SESSION } from "../../types.ts";
 import type { Retention } from "../journal.ts";
 import { IS_UNFINISHED } from "./accept.ts";
-import { type Database, integer, type SqlRow, text } from "./database.ts";
+import type { Database } from "./database.ts";
+import { integer, type Row, text } from "../rows.ts";
 import { releasePending } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
 import { sweepSpend } from "./spend.ts";
@@ -35,7 +36,7 @@ function sweepEvents(transaction: Transaction, { keepFrom, maxBytes = Infinity }
 }
 
 /** The first events within `BATCH_BYTES`, at least one. */
-function withinBytes(events: SqlRow[]): SqlRow[] {
+function withinBytes(events: Row[]): Row[] {
   let bytes = 0;
   return events.filter((row, index) => {
     bytes += integer(row.body_bytes);
@@ -43,7 +44,7 @@ function withinBytes(events: SqlRow[]): SqlRow[] {
   });
 }
 
-function deleteEvent(transaction: Transaction, row: SqlRow): void {
+function deleteEvent(transaction: Transaction, row: Row): void {
   const [seq, id] = [integer(row.seq), text(row.id)];
   // First, since its entries may be stored as pieces of what follows.
   releasePending(transaction, seq);

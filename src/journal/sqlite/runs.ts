@@ -3,7 +3,8 @@ import type { NewRun } from "../plan.ts";
 import { type AgentAction } from "../../types.ts";
 import type { Claim, Lease, NewEntry, NewEvent, Run, TurnOutcome } from "../records.ts";
 import { reportDeadLetter, reportRun } from "./changes.ts";
-import { bytes, type Database, integer, oneOf, optional, type SqlRow, text } from "./database.ts";
+import type { Database } from "./database.ts";
+import { bytes, integer, oneOf, optional, type Row, text } from "../rows.ts";
 import { insertDeliveries } from "./deliveries.ts";
 import { consumeSystemEvents, type EntryOrigin, insertEntry } from "./entries.ts";
 import { updateRunCounts } from "./events.ts";
@@ -111,7 +112,7 @@ export function releaseHeld(
 }
 
 /** False without a row: the claim is lost. */
-function reportState(transaction: Transaction, row: SqlRow | undefined, state: RunState): boolean {
+function reportState(transaction: Transaction, row: Row | undefined, state: RunState): boolean {
   if (row) reportRun(transaction, integer(row.seq), state);
   return row !== undefined;
 }
@@ -128,7 +129,7 @@ interface EndedRun {
   runSeq: number;
   eventSeq: number;
   body: Uint8Array | undefined;
-  row: SqlRow;
+  row: Row;
 }
 
 /** Ends a claimed run and makes the next of its session ready. Undefined if the claim is lost. */
@@ -219,7 +220,7 @@ export const SELECT_RUNS = `
   SELECT runs.*, run_actions.action AS wide_action, events.id AS event_id, hook, body
   FROM runs LEFT JOIN run_actions ON run_seq = runs.seq LEFT JOIN events ON events.seq = event_seq`;
 
-export function toRun(row: SqlRow): Run {
+export function toRun(row: Row): Run {
   const outcome: Outcome = row.outcome === null ? { warnings: [] } : JSON.parse(text(row.outcome));
   return {
     id: text(row.id),
@@ -240,7 +241,7 @@ export function toRun(row: SqlRow): Run {
   };
 }
 
-function toAction({ action, wide_action: wide, body }: SqlRow): AgentAction | undefined {
+function toAction({ action, wide_action: wide, body }: Row): AgentAction | undefined {
   const stored = optional(text, action) ?? optional(text, wide);
   if (stored === undefined) return undefined;
   const { message, ...others }: StoredAction = JSON.parse(stored);
@@ -248,7 +249,7 @@ function toAction({ action, wide_action: wide, body }: SqlRow): AgentAction | un
 }
 
 /** With the messages that joined it. */
-export function toWholeRun(database: Database, row: SqlRow): Run {
+export function toWholeRun(database: Database, row: Row): Run {
   const run = toRun(row);
   if (run.action?.coalesce) run.joined = listJoined(database, integer(row.seq));
   return run;

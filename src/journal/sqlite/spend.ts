@@ -1,13 +1,14 @@
 import { MAIN_SESSION } from "../../types.ts";
 import type { Spend, TurnOutcome } from "../records.ts";
-import { type Database, integer, real, type SqlRow, text } from "./database.ts";
+import type { Database } from "./database.ts";
+import { type Row, text, toSpend } from "../rows.ts";
 
 const HOUR_MS = 3_600_000;
 
 /** Adds what a finished run used, if its agent said so. The row has the run's `session_key`, `hook` and `mapping`. */
 export function recordSpend(
   database: Database,
-  row: SqlRow | undefined,
+  row: Row | undefined,
   { usage, cost = 0, model, finishedAt }: TurnOutcome,
 ): void {
   if (!usage) return;
@@ -27,15 +28,7 @@ export function readSpend(
   database: Database,
   { since, sessionKey = null }: { since: number; sessionKey?: string | null },
 ): Spend[] {
-  return database.all(READ_SPEND, since, sessionKey).map((row) => ({
-    hook: text(row.hook),
-    mapping: text(row.mapping),
-    model: text(row.model),
-    runs: integer(row.runs),
-    inputTokens: integer(row.input_tokens),
-    outputTokens: integer(row.output_tokens),
-    cost: real(row.cost),
-  }));
+  return database.all(READ_SPEND, since, sessionKey).map(toSpend);
 }
 
 const READ_SPEND = `

@@ -1,4 +1,5 @@
-import { type Database, integer } from "./database.ts";
+import type { Database } from "./database.ts";
+import { integer } from "../rows.ts";
 
 /** What the `totals` row counts, so that nothing is counted over a million rows. */
 interface Totals {

@@ -1,5 +1,6 @@
 import type { Entry } from "../records.ts";
-import { type Database, text } from "./database.ts";
+import type { Database } from "./database.ts";
+import { text } from "../rows.ts";
 import { readEntries } from "./entries.ts";
 
 /** Characters of the texts that are kept in memory. */

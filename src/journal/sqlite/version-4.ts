@@ -1,4 +1,5 @@
-import { type Database, integer, type Migration, optional } from "./database.ts";
+import { type Database, type Migration } from "./database.ts";
+import { integer, optional } from "../rows.ts";
 
 /*
  * A row that changes holds nothing wide that stays the same: SQLite rewrites a whole row at each update. So a body or an
