@@ -1,7 +1,9 @@
-import chromium from "@sparticuz/chromium";
-import { readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Browser, chromium as playwright, type Page } from "playwright-core";
+import { promisify } from "node:util";
+import { chromium as playwright, type Page } from "playwright-core";
 
 export interface Tab {
   page: Page;
@@ -19,15 +21,19 @@ export interface TestBrowser {
   close(): Promise<void>;
 }
 
-/** Starts the Chromium of a package, so that the tests need nothing but npm. */
+/** Starts the Chromium of a package, which brings its libraries and fonts: the tests need nothing but npm. */
 export async function startBrowser(): Promise<TestBrowser> {
-  // Without a language of the system, this build of Chromium ends at the first page.
-  const env = { ...process.env, LANG: "en_US.UTF-8" };
-  const args = chromium.args.filter((arg) => arg !== "--single-process");
-  const browser: Browser = await playwright.launch({
-    executablePath: await chromium.executablePath(),
-    args: [...args, "--no-sandbox"],
-    env,
+  const folder = await unpackChromium();
+  const browser = await playwright.launch({
+    executablePath: path.join(folder, "chromium"),
+    args: ["--no-sandbox"],
+    env: {
+      ...process.env,
+      // Without a language of the system, this build of Chromium ends at the first page.
+      LANG: "en_US.UTF-8",
+      LD_LIBRARY_PATH: path.join(folder, "al2023/lib"),
+      FONTCONFIG_FILE: path.join(folder, "fonts.conf"),
+    },
   });
   return {
     async open(url, viewport = { width: 1280, height: 800 }) {
@@ -63,4 +69,33 @@ async function findBarriers(page: Page): Promise<string[]> {
   return found
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
+}
+
+const CACHE = fileURLToPath(new URL("../../node_modules/.cache/", import.meta.url));
+const FONTS = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>/usr/share/fonts</dir><dir>FOLDER/fonts</dir><cachedir>FOLDER/font-cache</cachedir></fontconfig>
+`;
+const UNPACK = 'import("@sparticuz/chromium").then(({ default: chromium }) => chromium.executablePath())';
+
+/**
+ * Unpacks the browser once a checkout. The package unpacks into the folder for temporary files and reuses whatever is there, also
+ * a half of another run: so it gets a folder that nobody else uses.
+ */
+async function unpackChromium(): Promise<string> {
+  const { version } = JSON.parse(readFileSync("node_modules/@sparticuz/chromium/package.json", "utf8"));
+  const folder = path.join(CACHE, `chromium-${version}`);
+  if (existsSync(folder)) return folder;
+  mkdirSync(CACHE, { recursive: true });
+  const unpacked = mkdtempSync(path.join(CACHE, "unpack-"));
+  try {
+    // Only where it takes itself to be on Amazon's servers does the package unpack its libraries.
+    const env = { ...process.env, TMPDIR: unpacked, AWS_EXECUTION_ENV: "AWS_Lambda_nodejs24.x" };
+    await promisify(execFile)(process.execPath, ["--eval", UNPACK], { env });
+    writeFileSync(path.join(unpacked, "fonts.conf"), FONTS.replace("FOLDER", folder));
+    if (!existsSync(folder)) renameSync(unpacked, folder);
+  } finally {
+    rmSync(unpacked, { recursive: true, force: true });
+  }
+  return folder;
 }
