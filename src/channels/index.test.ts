@@ -15,6 +15,7 @@ const OPTIONS: Record<string, object> = {
   github: { token: "a" },
   gitlab: { token: "a" },
   gitea: { token: "a", baseUrl: "https://git.test" },
+  linear: { token: "a" },
   pagerduty: { token: "a", from: "a@b.test" },
 };
 

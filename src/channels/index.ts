@@ -2,6 +2,7 @@ import type { DriverDefinition } from "../plugin.ts";
 import { gitea } from "./comments/gitea.ts";
 import { github } from "./comments/github.ts";
 import { gitlab } from "./comments/gitlab.ts";
+import { linear } from "./comments/linear.ts";
 import { pagerduty } from "./comments/pagerduty.ts";
 import { discord } from "./discord.ts";
 import type { ChannelDriver } from "./driver.ts";
@@ -28,5 +29,6 @@ export const channels: Record<string, DriverDefinition<ChannelDriver>> = {
   github,
   gitlab,
   gitea,
+  linear,
   pagerduty,
 };

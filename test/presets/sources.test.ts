@@ -15,6 +15,13 @@ test.each([
   ["gitea", "issue-comment", "acme/shop#37"],
   ["gitea", "pull-request-opened", "acme/shop#42"],
   ["gitea", "release-published", undefined],
+  ["linear", "issue-create", "SHOP-42"],
+  ["linear", "issue-assigned", "SHOP-42"],
+  ["linear", "sla-breached", "SHOP-42"],
+  ["linear", "customer-request", "SHOP-42"],
+  ["linear", "comment-create", "SHOP-42/c000001f4-2222-4333-8444-555566667777"],
+  ["linear", "agent-session-created", "SHOP-42/c000001f6-2222-4333-8444-555566667777"],
+  ["linear", "project-update", undefined],
   ["pagerduty", "incident-triggered", "Q1CHECKOUT"],
   ["pagerduty", "note", "Q1CHECKOUT"],
 ])("%s %s", async (preset, sample, to) => {
@@ -22,6 +29,7 @@ test.each([
   const channels = {
     gitlab: { token },
     gitea: { token, baseUrl: "https://git.example.com" },
+    linear: { token },
     pagerduty: { token, from: "agent@acme.test" },
   };
   const read = (name: string): unknown => JSON.parse(readFileSync(path.join(presets, preset, "samples", name), "utf8"));

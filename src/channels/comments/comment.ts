@@ -2,19 +2,19 @@ import type { DriverError } from "../../errors.ts";
 import type { ChannelDriver, OutgoingMessage } from "../driver.ts";
 import { type HttpAnswer, type HttpRequest, request, toUnreadable } from "../http.ts";
 
-/** How one service takes comments. `Body` is a comment's text as the service takes it. */
-export interface CommentPlace<Body> extends Pick<
+/** How one service takes comments. `Body` is a comment's text as the service takes it, `C` how its API is called. */
+export interface CommentPlace<Body, C = Call> extends Pick<
   ChannelDriver,
   "addressOf" | "checkRecipient" | "limit" | "measure" | "name" | "startWorking"
 > {
-  /** The text for the place, with a hidden mark if the place can hide one. */
+  /** The text for the place, with the mark if the place can hide one. */
   render(message: Pick<OutgoingMessage, "format" | "text">, mark: string): Body | Promise<Body>;
   /** Adds a comment. Resolves to the id that events about it name. */
-  add(to: string, body: Body, call: Call): Promise<string>;
+  add(to: string, body: Body, call: C): Promise<string>;
   /** Replaces the text of a comment. Resolves to false if it is gone. Absent: the place cannot. */
-  edit?(to: string, messageId: string, body: Body, call: Call): Promise<boolean>;
+  edit?(to: string, messageId: string, body: Body, call: C): Promise<boolean>;
   /** Looks for the mark in the newest comments. Resolves to the id. Absent: the place hides no mark. */
-  find?(to: string, mark: string, call: Call): Promise<string | undefined>;
+  find?(to: string, mark: string, call: C): Promise<string | undefined>;
 }
 
 /**
@@ -29,9 +29,9 @@ export type Call = (
 ) => Promise<HttpAnswer>;
 
 /** A channel that writes comments into another service. */
-export function createCommentChannel<Body>(
-  { render, add, edit, find, ...place }: CommentPlace<Body>,
-  open: (signal: AbortSignal) => Promise<Call>,
+export function createCommentChannel<Body, C = Call>(
+  { render, add, edit, find, ...place }: CommentPlace<Body, C>,
+  open: (signal: AbortSignal) => Promise<C>,
 ): ChannelDriver {
   return {
     ...place,

@@ -1193,6 +1193,7 @@ export interface Channels {
   github?: ChannelsGithub;
   gitlab?: ChannelsGitlab;
   gitea?: ChannelsGitea;
+  linear?: ChannelsLinear;
   pagerduty?: ChannelsPagerduty;
 }
 /**
@@ -1517,6 +1518,39 @@ export interface ChannelsGitea {
    * The server as people open it: https://git.example.com.
    */
   baseUrl: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Comments on Linear's issues. An API key needs the permissions Read and Create comments, an OAuth token the scopes read and comments:create; both need write to edit comments and to show reactions.
+ */
+export interface ChannelsLinear {
+  /**
+   * API key of an account of the agent's own, or OAuth access token of an app.
+   */
+  token: string;
+  /**
+   * `@name` in a reply notifies people and teams.
+   */
+  allowMentions?: boolean;
+  /**
+   * `fixes #1` in a reply can close an issue.
+   */
+  allowClosing?: boolean;
+  /**
+   * A reply shows images of other hosts, whose servers learn who looks at it.
+   */
+  allowImages?: boolean;
+  /**
+   * For tests and proxies. Default: https://api.linear.app.
+   */
+  baseUrl?: string;
   /**
    * Recipients that a payload may choose; * stands for any characters.
    */

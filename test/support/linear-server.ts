@@ -1,0 +1,143 @@
+import { createHmac, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { buildSchema, GraphQLError, graphqlSync } from "graphql";
+import { startJsonServer } from "./json-server.ts";
+
+export interface LinearServer {
+  /** For `channels.linear.baseUrl`. */
+  baseUrl: string;
+  /** An API key of the account `agent`. */
+  token: string;
+  /** The identifier of an issue. */
+  issue: string;
+  /** Comments of all issues, oldest first. */
+  comments: Comment[];
+  /** What reactions are on: the ids of comments and the identifiers of issues. */
+  reactions: string[];
+  /** Adds a comment as another person does. Resolves when its event was answered. */
+  comment(body: string): Promise<Comment>;
+  /** Sends an event for each comment from now on. */
+  subscribe(url: string, secret: string): void;
+  close(): Promise<void>;
+}
+
+interface Comment {
+  id: string;
+  body: string;
+  issueId: string;
+  parentId?: string;
+}
+
+const SCHEMA = readFileSync(path.join(import.meta.dirname, "schemas/linear.graphql"), "utf8");
+const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/**
+ * A double of Linear's GraphQL API: it takes what Linear's own schema takes. It was not compared with Linear itself. The
+ * Linear of `emulate` knows neither ids that a client chooses, nor threads, nor reactions.
+ */
+export async function startLinear(): Promise<LinearServer> {
+  const schema = buildSchema(SCHEMA);
+  const token = "lin_api_agent-000000";
+  const issue = "ENG-1";
+  const comments: Comment[] = [];
+  const reactions = new Map<string, string>();
+  let hook: { url: string; secret: string } | undefined;
+
+  const add = (comment: Comment, author: string): Promise<unknown> => {
+    comments.push(comment);
+    return hook ? sendEvent(hook, comment, author) : Promise.resolve();
+  };
+  const findComment = (id: string): Comment =>
+    comments.find((comment) => comment.id === id) ?? refuseUnknown("Comment");
+
+  const root = {
+    comment: ({ id }: { id: string }) => findComment(id),
+    commentCreate({ input }: { input: Partial<Comment> }) {
+      const { id = randomUUID(), body = "", issueId = "", parentId } = input;
+      if (issueId !== issue) refuseUnknown("Issue");
+      if (parentId && findComment(parentId).parentId) refuse("The parent is not the first comment of a thread.");
+      if (!UUID_V4.test(id) || comments.some((comment) => comment.id === id)) refuse("The id is taken or not a UUID.");
+      const comment = { id, body, issueId, parentId };
+      void add(comment, "agent");
+      return { success: true, lastSyncId: 1, comment };
+    },
+    commentUpdate({ id, input: { body } }: { id: string; input: { body: string } }) {
+      const comment = Object.assign(findComment(id), { body });
+      return { success: true, lastSyncId: 1, comment };
+    },
+    reactionCreate({ input }: { input: { issueId?: string; commentId?: string; emoji: string } }) {
+      const id = randomUUID();
+      if (input.issueId !== issue) findComment(input.commentId ?? "");
+      reactions.set(id, input.commentId ?? issue);
+      return { success: true, lastSyncId: 1, reaction: { id, emoji: input.emoji } };
+    },
+    reactionDelete({ id }: { id: string }) {
+      if (!reactions.delete(id)) refuseUnknown("Reaction");
+      return { success: true, lastSyncId: 1, entityId: id };
+    },
+  };
+
+  const server = await startJsonServer(({ path: at, headers, body }) => {
+    if (at !== "/graphql") return { status: 404, body: {} };
+    if (headers.authorization !== token) {
+      return { status: 401, body: { errors: [toError("Authentication required", "authentication error")] } };
+    }
+    const { query, variables } = body as { query: string; variables: Record<string, unknown> };
+    const result = graphqlSync({ schema, source: query, rootValue: root, variableValues: variables });
+    // Linear executes nothing that its schema does not have, and answers the refusals of what it executes by 200.
+    return { status: result.data === undefined ? 400 : 200, body: result };
+  });
+  return {
+    baseUrl: server.url,
+    token,
+    issue,
+    comments,
+    get reactions() {
+      return [...reactions.values()];
+    },
+    async comment(body) {
+      const comment = { id: randomUUID(), body, issueId: issue };
+      await add(comment, "ada");
+      return comment;
+    },
+    subscribe: (url, secret) => void (hook = { url, secret }),
+    close: () => server.close(),
+  };
+}
+
+function toError(message: string, type: string): object {
+  return { message, extensions: { type, userError: true, userPresentableMessage: `${message}.` } };
+}
+
+function refuseUnknown(entity: string): never {
+  throw new GraphQLError(`Entity not found: ${entity}`, {
+    extensions: { type: "invalid input", userPresentableMessage: `Could not find referenced ${entity}.` },
+  });
+}
+
+function refuse(message: string): never {
+  throw new GraphQLError(message, { extensions: { type: "invalid input", userPresentableMessage: message } });
+}
+
+/** https://linear.app/developers/webhooks */
+async function sendEvent(
+  hook: { url: string; secret: string },
+  { id, body, parentId }: Comment,
+  name: string,
+): Promise<unknown> {
+  const issue = { id: "0000002a-2222-4333-8444-555566667777", identifier: "ENG-1", title: "It is slow" };
+  const text = JSON.stringify({
+    action: "create",
+    type: "Comment",
+    actor: { id: name, name, type: "user" },
+    webhookTimestamp: Date.now(),
+    data: { id, body, parentId, issueId: issue.id, issue, user: { id: name, name } },
+  });
+  const signature = createHmac("sha256", hook.secret).update(text).digest("hex");
+  return fetch(hook.url, {
+    method: "POST",
+    headers: { "content-type": "application/json", "linear-delivery": randomUUID(), "linear-signature": signature },
+    body: text,
+  }).catch(() => undefined);
+}
