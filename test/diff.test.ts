@@ -126,9 +126,17 @@ describe("POST /api/diff", () => {
     expect(body).toMatchObject({ events: 2, equal: 1, skipped: 1 });
   });
 
+  test("without either, compares what was recorded with the loaded configuration", async () => {
+    expect(await post({ since: "1h" })).toMatchObject({ status: 200, body: { events: 6, equal: 6 } });
+    await service.reload({ hooks: change("ci", { action: "wake", textTemplate: "x", messageTemplate: undefined }) });
+    const { body } = await post({ since: "1h" });
+    expect(body).toMatchObject({ equal: 4, changed: 1, acting: 1 });
+    await service.reload({ hooks: { mappings } });
+  });
+
   test("refuses what it cannot use", async () => {
     for (const [body, sentence] of [
-      [{}, /config|mapping/],
+      [{ config: {}, mapping: { id: "ci" } }, /config|mapping/],
       [{ config: { hooks: { mappings: [{ mesageTemplate: "x" }] } } }, /hooks\.mappings\[0\]/],
       [{ mapping: { id: "ci" }, since: "yesterday" }, /since must be/],
     ] as const) {

@@ -5,14 +5,15 @@ import type { FindParser } from "../ingress/parse-body.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { DraftChange } from "../program/draft.ts";
+import { toObject } from "../shared/json.ts";
 import { parseDuration } from "../shared/duration.ts";
 import { REDACTED } from "../shared/secret.ts";
 import { cutText } from "../shared/text.ts";
-import { ANY_CREDENTIAL, type HookAction, type HookRequest, type Resolution } from "../types.ts";
+import { type ActionReceipt, ANY_CREDENTIAL, type HookAction, type HookRequest, type Resolution } from "../types.ts";
 import { listSince, toReplayRequest } from "./replay.ts";
 
-/** A stored request, and what one configuration makes of it. Rejects with a `HookError` if it refuses the request. */
-export type Resolve = (request: HookRequest) => Promise<Resolution>;
+/** What becomes of a stored request: under one configuration, or as it was recorded. */
+export type FindOutcome = (request: HookRequest) => Promise<Outcome>;
 
 /** How stored events would fare under another configuration. Nothing is recorded or executed. */
 export interface Diff {
@@ -51,23 +52,25 @@ export interface DiffExample {
 /** What becomes of a request: actions, or why there are none. */
 export interface Outcome {
   mapping?: string;
-  actions: HookAction[];
+  actions: (HookAction | RecordedAction)[];
   /** Of a skip. */
   reason?: string;
   /** The code and the sentence of a refusal. */
   error?: string;
 }
 
+type RecordedAction = Pick<ActionReceipt, "kind" | "mode" | "sessionKey">;
+
 const MAX_EXAMPLES = 3;
 const MAX_GROUPS = 100;
 /** Keeps the sandbox busy without many stored bodies in memory. */
 const MAX_IN_FLIGHT = 32;
 
-/** Resolves each request by both, and groups the differences. */
+/** Finds both outcomes of each request, and groups the differences. */
 export async function diffEvents(
   requests: AsyncIterable<HookRequest>,
-  before: Resolve,
-  after: Resolve,
+  before: FindOutcome,
+  after: FindOutcome,
   onProgress: (events: number) => void = () => {},
 ): Promise<Diff> {
   const diff: Diff = { events: 0, equal: 0, unknown: 0, changed: 0, skipped: 0, failing: 0, acting: 0, groups: [] };
@@ -83,7 +86,7 @@ export async function diffEvents(
   return diff;
 
   async function compare(request: HookRequest): Promise<void> {
-    const outcomes = await resolveBoth(request);
+    const outcomes = await findBoth(request);
     diff.events++;
     onProgress(diff.events);
     if (isDeepStrictEqual(outcomes.before, outcomes.after)) diff.equal++;
@@ -91,15 +94,15 @@ export async function diffEvents(
     else add(request, outcomes);
   }
 
-  async function resolveBoth(request: HookRequest): Promise<Outcomes> {
-    const [one, other] = await Promise.all([toOutcome(before, request), toOutcome(after, request)]);
+  async function findBoth(request: HookRequest): Promise<Outcomes> {
+    const [one, other] = await Promise.all([before(request), after(request)]);
     return { before: one, after: other };
   }
 
   /** Another value in place of each redacted one shows whether an outcome depends on it. */
   async function dependsOnRedacted(request: HookRequest, outcomes: Outcomes): Promise<boolean> {
     const other = withOtherValues(request);
-    return other !== undefined && !isDeepStrictEqual(await resolveBoth(other), outcomes);
+    return other !== undefined && !isDeepStrictEqual(await findBoth(other), outcomes);
   }
 
   function add({ id: eventId, hook }: HookRequest, outcomes: Outcomes): void {
@@ -120,22 +123,43 @@ interface Outcomes {
   after: Outcome;
 }
 
-async function toOutcome(resolve: Resolve, request: HookRequest): Promise<Outcome> {
-  try {
-    const { mapping, actions, reason } = await resolve(request);
-    return { mapping, actions: actions.map(toComparable), reason };
-  } catch (error) {
-    if (!(error instanceof HookError)) throw error;
-    const { code, message, detail } = error;
-    return { mapping: detail.mapping, actions: [], error: `${code}: ${detail.message ?? message}` };
-  }
+/** Under one configuration, whose `resolve` rejects with a `HookError` if it refuses the request. */
+export function outcomesOf(resolve: (request: HookRequest) => Promise<Resolution>): FindOutcome {
+  return async (request) => {
+    try {
+      const { mapping, actions, reason } = await resolve(request);
+      return { mapping, actions: actions.map(toComparable), reason };
+    } catch (error) {
+      if (!(error instanceof HookError)) throw error;
+      const { code, message, detail } = error;
+      return { mapping: detail.mapping, actions: [], error: `${code}: ${detail.message ?? message}` };
+    }
+  };
+}
+
+/** As it was recorded. */
+function recordedOutcomes(journal: Pick<Journal, "getEvent">): FindOutcome {
+  return async ({ id }) => {
+    const { mapping, actions = [], reason, failure } = (await journal.getEvent(id)) ?? {};
+    return toRecorded({ mapping, actions, reason, error: failure?.code });
+  };
+}
+
+/** Leaves out what a record does not have. */
+function toRecorded({ mapping, actions, reason, error }: Outcome): Outcome {
+  return { mapping, actions: actions.map(toRecordedAction), reason, error: error?.replace(/:.*/s, "") };
+}
+
+function toRecordedAction(action: HookAction | RecordedAction): RecordedAction {
+  const { kind, mode, sessionKey }: RecordedAction = toComparable(action);
+  return { kind, mode, sessionKey };
 }
 
 /** A session of the action's own has another random key each time. */
 const OWN_SESSION = /^hook:[0-9a-f]{8}-[0-9a-f-]{27}$/;
 
-function toComparable(action: HookAction): HookAction {
-  if (action.kind === "wake" || !OWN_SESSION.test(action.sessionKey)) return action;
+function toComparable<Action extends RecordedAction>(action: Action): Action {
+  if (action.sessionKey === undefined || !OWN_SESSION.test(action.sessionKey)) return action;
   return { ...action, sessionKey: "(its own)" };
 }
 
@@ -217,7 +241,9 @@ export const DIFF_SCHEMA = {
     hook: { type: "string", description: "Only events of this hook." },
     config: {
       type: "object",
-      description: "Another configuration: its hooks.mappings and hooks.presets count, the rest is the loaded one's.",
+      description:
+        "Another configuration: its hooks.mappings and hooks.presets count, the rest is the loaded one's. Without config " +
+        "and mapping, the loaded configuration is compared with what was recorded of the events.",
       properties: {
         hooks: { type: "object", properties: { mappings: { type: "array" }, presets: { type: "array" } } },
       },
@@ -230,7 +256,6 @@ export const DIFF_SCHEMA = {
     },
     code: { type: "string", description: "Of its transform." },
   },
-  oneOf: [{ required: ["config"] }, { required: ["mapping"] }],
   dependencies: { code: ["mapping"] },
 };
 
@@ -239,6 +264,8 @@ const checkDiff = createCheck(() => DIFF_SCHEMA, { subject: "the body" });
 function requireDiff(body: unknown): asserts body is DiffInput {
   const [problem] = checkDiff(body);
   if (problem) throw new HookError("invalid_payload", { message: `Invalid diff: ${problem.message}.` });
+  const { config, mapping } = toObject(body);
+  if (config && mapping) throw new HookError("invalid_payload", { message: "Send either config or mapping." });
 }
 
 export interface DiffSteps {
@@ -250,17 +277,28 @@ export interface DiffSteps {
   buildAll(change: DraftChange): Promise<MappingIndex>;
 }
 
-/** Compares the stored events under the loaded and other mappings, in the service. Throws a 400 `HookError`. */
+/**
+ * Compares the stored events under the loaded and other mappings, or what was recorded of them with the loaded ones, in the
+ * service. Throws a 400 `HookError`.
+ */
 export async function runDiff(body: unknown, { journal, findParser, resolve, buildAll }: DiffSteps): Promise<Diff> {
   requireDiff(body);
   const { since = "7d", hook, config, mapping, code } = body;
+  const now = outcomesOf((request) => resolve(request));
+  const requests = readRequests();
+  if (!mapping && !config) {
+    return diffEvents(requests, recordedOutcomes(journal), async (request) => toRecorded(await now(request)));
+  }
   const change = mapping ? { mapping, code } : { hooks: config?.hooks ?? {} };
   const mappings = await buildAll(change).catch((error: unknown) => {
     if (!(error instanceof ConfigError)) throw error;
     throw new HookError("invalid_mapping", { message: error.problems.map(toSentence).join(" ") });
   });
-  const requests = readRequests();
-  return diffEvents(requests, resolve, (request) => resolve(request, mappings));
+  return diffEvents(
+    requests,
+    now,
+    outcomesOf((request) => resolve(request, mappings)),
+  );
 
   async function* readRequests(): AsyncGenerator<HookRequest> {
     for await (const event of listSince(journal, { hook, since: toTime(since) })) {

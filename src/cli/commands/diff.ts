@@ -5,7 +5,14 @@ import { Readable } from "node:stream";
 import { readConfig } from "../../config/load.ts";
 import { ConfigError } from "../../errors.ts";
 import { resolveRequest } from "../../mapping/resolve.ts";
-import { type Diff, diffEvents, type DiffExample, type Outcome, type Resolve } from "../../operator/diff.ts";
+import {
+  type Diff,
+  diffEvents,
+  type DiffExample,
+  type FindOutcome,
+  type Outcome,
+  outcomesOf,
+} from "../../operator/diff.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { buildProgram, type Program } from "../../program/build.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
@@ -61,15 +68,20 @@ async function diff({ config, since, hook, url, failOn, json }: DiffFlags, io: C
     const query = { hook, since: parseTime(since, Date.now()) };
     const { body } = await requireAnswer(await client.send("GET", "/api/events/export", query));
     const requests = body ? readRequests(Readable.fromWeb(body)) : none();
-    const result = await diffEvents(requests, toResolve(before, runner), toResolve(after, runner), showProgress(io));
+    const result = await diffEvents(
+      requests,
+      outcomesUnder(before, runner),
+      outcomesUnder(after, runner),
+      showProgress(io),
+    );
     if (json) printJson(io, result);
     else print(io, ...formatResult(result));
     if (failOn === "failing" ? result.failing > 0 : failOn && hasChanges(result)) io.exitCode = 1;
   });
 }
 
-function toResolve({ mappings, config, channels }: Program, { run }: TransformRunner): Resolve {
-  return (request) => resolveRequest(request, { mappings, config, channels, run });
+function outcomesUnder({ mappings, config, channels }: Program, { run }: TransformRunner): FindOutcome {
+  return outcomesOf((request) => resolveRequest(request, { mappings, config, channels, run }));
 }
 
 /** The requests of events, one timeline a line. Those whose body was not stored are left out. */
