@@ -40,7 +40,7 @@ const ALLOWED: Record<string, string[]> = {
   mapping: [...GROUND, "mail"],
   operator: [...GROUND, "boundary", "channels", "ingress"],
   // It runs in a browser.
-  "operator/page": ["types.ts"],
+  page: ["types.ts"],
   program: [...GROUND, "ingress", "mapping", "transforms", "agents", "channels", "mail"],
   "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "operator"],
   "run-results.ts": GROUND,
@@ -60,20 +60,20 @@ const OWNERS: Record<string, string> = {
   "@ai-sdk/openai": "src/agents/ai-sdk.ts",
   "@ai-sdk/openai-compatible": "src/agents/ai-sdk.ts",
   "@clack/prompts": "src/cli/terminal.ts",
-  "@codemirror/autocomplete": "src/operator/page/editor.ts",
-  "@codemirror/commands": "src/operator/page/editor.ts",
-  "@codemirror/lang-javascript": "src/operator/page/editor.ts",
-  "@codemirror/language": "src/operator/page/editor.ts",
-  "@codemirror/lint": "src/operator/page/editor.ts",
-  "@codemirror/state": "src/operator/page/editor.ts",
-  "@codemirror/view": "src/operator/page/editor.ts",
+  "@codemirror/autocomplete": "src/page/playground/editor.ts",
+  "@codemirror/commands": "src/page/playground/editor.ts",
+  "@codemirror/lang-javascript": "src/page/playground/editor.ts",
+  "@codemirror/language": "src/page/playground/editor.ts",
+  "@codemirror/lint": "src/page/playground/editor.ts",
+  "@codemirror/state": "src/page/playground/editor.ts",
+  "@codemirror/view": "src/page/playground/editor.ts",
   "@discordjs/rest": "src/channels/discord.ts",
   "@fastify/busboy": "src/ingress/parse-form.ts",
   "@googleapis/gmail": "src/mail/gmail/api.ts",
   "@humanwhocodes/momoa": "src/config/parse/json5.ts",
-  "@lezer/highlight": "src/operator/page/editor.ts",
+  "@lezer/highlight": "src/page/playground/editor.ts",
   "@lezer/markdown": "src/channels/comments/neutralize.ts",
-  "@preact/signals": "src/operator/page",
+  "@preact/signals": "src/page",
   "@slack/web-api": "src/channels/slack.ts",
   ai: "src/agents/ai-sdk.ts",
   ajv: "src/config/schema/validator.ts",
@@ -100,11 +100,11 @@ const OWNERS: Record<string, string> = {
   pino: "src/telemetry/log.ts",
   pg: "src/journal/postgres/database.ts",
   "postal-mime": "src/mail/message/mime.ts",
-  preact: "src/operator/page",
+  preact: "src/page",
   re2js: "src/config/schema/linear-regexp.ts",
   tsx: "src/config/plugins.ts",
   undici: "src/agents/ai-sdk.ts",
-  uplot: "src/operator/page/charts.ts",
+  uplot: "src/page/requests/charts.ts",
   uuid: "src/shared/id.ts",
   yaml: "src/config/parse/yaml.ts",
 };
@@ -136,14 +136,13 @@ function checkOwner(file: string, specifier: string): string | undefined {
     : specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
   const owner = OWNERS[library];
   if (owner === undefined) return library.startsWith("node:") ? undefined : `${library} has no owner in .ci/imports.ts`;
-  return owner === file || owner === path.dirname(file) ? undefined : `${library} belongs to ${owner}`;
+  return owner === file || file.startsWith(`${owner}/`) ? undefined : `${library} belongs to ${owner}`;
 }
 
-/** The first part of the path below src/; the page is one by itself. */
+/** The first part of the path below src/. */
 function layerOf(file: string): string | undefined {
-  const [top, layer, folder] = file.split(path.sep);
-  if (top !== "src") return undefined;
-  return folder === "page" ? `${layer}/${folder}` : layer;
+  const [top, layer] = file.split(path.sep);
+  return top === "src" ? layer : undefined;
 }
 
 interface Imports {

@@ -10,12 +10,12 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Activity } from "./activity.ts";
 import type { Access } from "./access.ts";
 import { type Diff, DIFF_SCHEMA } from "./diff.ts";
-import { exportEvents } from "./export.ts";
 import { toMappingViews } from "./mapping-list.ts";
 import { toMappingSourceView } from "./mapping-source.ts";
 import { toOpenApi } from "./openapi.ts";
 import { cursor, limit, oneOf, text, time } from "./query.ts";
 import type { RejectionLog } from "./rejections.ts";
+import { listSince, type StoredEventFilter } from "./replay.ts";
 import { answering, type ApiRoute, requireFound, responding } from "./route.ts";
 import { findEvents } from "./search.ts";
 import type { LiveStream } from "./stream.ts";
@@ -304,4 +304,15 @@ function withPayload(event: EventRecord, body: unknown): EventRecord {
 
 function withCookie(cookie: string, body: object): HttpResponse {
   return { status: 200, headers: { "Set-Cookie": cookie }, body };
+}
+
+/** The timelines of all matching events, newest first, one line of JSON each. */
+async function* exportEvents(
+  journal: Journal,
+  filter: StoredEventFilter,
+  findParser: FindParser,
+): AsyncGenerator<string> {
+  for await (const event of listSince(journal, filter)) {
+    yield `${JSON.stringify(await toEventTimeline(event, findParser))}\n`;
+  }
 }

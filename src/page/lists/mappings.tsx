@@ -1,7 +1,10 @@
 import type { JSX } from "preact";
-import { get, type MappingView, type StatusView } from "./api.ts";
-import { Copy, formatNumber, Loading, State, Table, Text, Time, toLine, toVisible, useLoad } from "./parts.tsx";
-import { hrefTo } from "./router.ts";
+import { get, type MappingView, type StatusView } from "../api.ts";
+import { Copy, State, Text, Time } from "../parts/controls.tsx";
+import { Loading, useLoad } from "../parts/load.tsx";
+import { Table } from "../parts/table.tsx";
+import { formatNumber, toLine, toVisible } from "../parts/text.ts";
+import { hrefTo } from "../router.ts";
 
 /** What the service is configured to do: mappings in the order in which they are tried, and the last reload. */
 export function Mappings({ id }: { id?: string }): JSX.Element {

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { replay } from "./event.tsx";
+import { replay } from "./event/event.tsx";
 import { goTo } from "./router.ts";
 
 const isHelpOpen = signal(false);

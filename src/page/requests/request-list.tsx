@@ -1,89 +1,21 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { EVENT_STATUSES } from "../../types.ts";
-import { get } from "./api.ts";
-import { allRows, changes, findRow, type Row, toRow } from "./live.ts";
-import { FirstHook, Overview } from "./overview.tsx";
-import { formatMs, State, toLine, toneOf } from "./parts.tsx";
-import { hrefTo, route, setQuery } from "./router.ts";
+import { get } from "../api.ts";
+import { allRows, changes, findRow, type Row, toRow } from "../live.ts";
+import { State, toneOf } from "../parts/controls.tsx";
+import { formatMs, toLine } from "../parts/text.ts";
+import { hrefTo } from "../router.ts";
+import { FirstHook } from "./overview.tsx";
 
-const FILTERS = ["hook", "mapping", "status", "session", "text"] as const;
-type Filter = { [Name in (typeof FILTERS)[number]]?: string };
-
-/** The first screen: how it goes, and every request as it arrives. */
-export function Feed(): JSX.Element {
-  const { query } = route.value;
-  const filter: Filter = Object.fromEntries(FILTERS.flatMap((name) => (query[name] ? [[name, query[name]]] : [])));
-  return (
-    <section class="feed" aria-label="Requests">
-      <h1 class="hidden">Requests</h1>
-      <Overview />
-      <FilterBar filter={filter} />
-      <List key={JSON.stringify(filter)} filter={filter} />
-    </section>
-  );
-}
-
-function FilterBar({ filter }: { filter: Filter }): JSX.Element {
-  // A list that changes with every frame could not be chosen from.
-  const [names, setNames] = useState({ hooks: new Set<string>(), mappings: new Set<string>() });
-  const collect = (): void => {
-    const hooks = new Set(allRows().map(({ hook }) => hook));
-    setNames({ hooks, mappings: new Set(allRows().flatMap(({ mapping }) => mapping ?? [])) });
-  };
-  const choose = (name: keyof Filter, options: Iterable<string>): JSX.Element => (
-    <select
-      aria-label={name}
-      value={filter[name] ?? ""}
-      class={filter[name] ? "chosen" : ""}
-      onFocus={collect}
-      onPointerEnter={collect}
-      onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
-    >
-      <option value="">{name}: all</option>
-      {[...new Set([...options, filter[name] ?? ""])]
-        .filter(Boolean)
-        .toSorted()
-        .map((option) => (
-          <option key={option} value={option}>
-            {toLine(option, 60)}
-          </option>
-        ))}
-    </select>
-  );
-  return (
-    <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
-      <input
-        type="search"
-        name="search"
-        aria-label="Search requests"
-        placeholder="Search: id, hook, event, outcome ( / )"
-        value={filter.text ?? ""}
-        onInput={(event) => setQuery({ text: event.currentTarget.value })}
-      />
-      {choose("hook", names.hooks)}
-      {choose("mapping", names.mappings)}
-      {choose("status", EVENT_STATUSES)}
-      {filter.session && (
-        <button type="button" class="chosen" onClick={() => setQuery({ session: undefined })}>
-          session {toLine(filter.session, 30)} ✕
-        </button>
-      )}
-      {Object.keys(filter).length > 0 && (
-        <button type="button" onClick={() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}>
-          Clear
-        </button>
-      )}
-    </form>
-  );
-}
+export const FILTERS = ["hook", "mapping", "status", "session", "text"] as const;
+export type Filter = { [Name in (typeof FILTERS)[number]]?: string };
 
 const OVERSCAN = 8;
 const OLDER_AT_ONCE = 100;
 const NARROW = matchMedia("(max-width: 760px)");
 
 /** Draws only the rows that are in view. It stands still while it is pointed at, scrolled or focused. */
-function List({ filter }: { filter: Filter }): JSX.Element {
+export function RequestList({ filter }: { filter: Filter }): JSX.Element {
   const scroller = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   const [isHeld, setHeld] = useState(false);

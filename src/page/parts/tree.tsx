@@ -1,12 +1,13 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { Copy, formatBytes, toVisible } from "./parts.tsx";
+import { Copy } from "./controls.tsx";
+import { formatBytes, toVisible } from "./text.ts";
 
 const CHILDREN_AT_ONCE = 100;
 const MAX_CHARS = 400;
 const MAX_DEPTH = 200;
 
-type Keys = readonly (string | number)[];
+export type Keys = readonly (string | number)[];
 
 /** A payload as a tree: each value gives its path as a template has it. */
 export function Tree({ value, root = "payload" }: { value: unknown; root?: string }): JSX.Element {
@@ -82,30 +83,8 @@ function Leaf({ value }: { value: unknown }): JSX.Element {
 }
 
 /** As the template language writes it: `payload.items.[0].some-key` */
-function toPath(keys: Keys): string {
+export function toPath(keys: Keys): string {
   return keys
     .map((key) => (typeof key === "number" ? `[${key}]` : /^[A-Za-z_$][\w$-]*$/.test(key) ? key : `[${key}]`))
     .join(".");
-}
-
-/** All paths of a payload, at most `max`: for completion. */
-export function listPaths(payload: unknown, max = 2000): { path: string; value: string }[] {
-  const found: { path: string; value: string }[] = [];
-  const queue: { value: unknown; keys: Keys }[] = [{ value: payload, keys: ["payload"] }];
-  for (const { value, keys } of queue) {
-    if (found.length >= max) break;
-    found.push({ path: toPath(keys), value: describe(value) });
-    if (typeof value !== "object" || value === null || keys.length > 8) continue;
-    const isList = Array.isArray(value);
-    for (const [key, child] of Object.entries(value).slice(0, isList ? 2 : 200)) {
-      queue.push({ value: child, keys: [...keys, isList ? Number(key) : key] });
-    }
-  }
-  return found;
-}
-
-function describe(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.length}]`;
-  if (typeof value === "object" && value !== null) return "{…}";
-  return toVisible(String(value).slice(0, 60));
 }

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import type { OperatorAnswers } from "../views.ts";
+import type { OperatorAnswers } from "../operator/views.ts";
 
 /** unknown: nothing was asked yet. */
 export const access = signal<"unknown" | "open" | "closed">("unknown");

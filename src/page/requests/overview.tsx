@@ -1,10 +1,12 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { EventStatus } from "../../types.ts";
-import { get, type StatsView } from "./api.ts";
+import { get, type StatsView } from "../api.ts";
+import { Copy } from "../parts/controls.tsx";
+import { useLoad } from "../parts/load.tsx";
+import { formatMs, formatNumber } from "../parts/text.ts";
+import { hrefTo } from "../router.ts";
 import type { Chart, Series } from "./charts.ts";
-import { Copy, formatMs, formatNumber, useLoad } from "./parts.tsx";
-import { hrefTo } from "./router.ts";
+import type { EventStatus } from "../../types.ts";
 
 const SHOWN: readonly EventStatus[] = ["accepted", "done", "skipped", "rejected", "failed", "dead"];
 const MINUTE_MS = 60_000;

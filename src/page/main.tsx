@@ -2,20 +2,26 @@ import { effect } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useState } from "preact/hooks";
 import { access, get, signIn, signOut } from "./api.ts";
-import { Event } from "./event.tsx";
-import { Feed } from "./feed.tsx";
+import { Event } from "./event/event.tsx";
 import { Help, listenToKeys } from "./keys.tsx";
-import { DeadLetters, Deliveries, Mailboxes, Rejections, Runs, Spend } from "./lists.tsx";
+import { DeadLetters } from "./lists/dead-letters.tsx";
+import { Deliveries } from "./lists/deliveries.tsx";
+import { Mailboxes } from "./lists/mailboxes.tsx";
+import { Mappings } from "./lists/mappings.tsx";
+import { Rejections } from "./lists/rejections.tsx";
+import { Runs } from "./lists/runs.tsx";
+import { Session, Sessions } from "./lists/sessions.tsx";
+import { Spend } from "./lists/spend.tsx";
 import { connection, startLive } from "./live.ts";
-import { Mappings } from "./mappings.tsx";
-import { Notice } from "./notice.tsx";
-import { Time, toVisible, useLoad } from "./parts.tsx";
-import { Playground } from "./playground.tsx";
+import { Notice, Time } from "./parts/controls.tsx";
+import { useLoad } from "./parts/load.tsx";
+import { toVisible } from "./parts/text.ts";
+import { Playground } from "./playground/playground.tsx";
+import { Requests } from "./requests/requests.tsx";
 import { hrefTo, route } from "./router.ts";
-import { Session, Sessions } from "./sessions.tsx";
 
 const SCREENS: { path: string; name: string; show(rest: string[], query: Record<string, string>): JSX.Element }[] = [
-  { path: "", name: "Requests", show: () => <Feed /> },
+  { path: "", name: "Requests", show: () => <Requests /> },
   { path: "playground", name: "Playground", show: () => <Playground /> },
   { path: "mappings", name: "Mappings", show: ([id]) => <Mappings id={id} /> },
   {

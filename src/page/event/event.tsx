@@ -1,0 +1,153 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { get, post, type Timeline } from "../api.ts";
+import { changes, findRow } from "../live.ts";
+import { Copy, download, notify, State, Text, Time } from "../parts/controls.tsx";
+import { Entry } from "../parts/conversation.tsx";
+import { Loading, useLoad } from "../parts/load.tsx";
+import { messageOf, parseJson, toLine, toVisible } from "../parts/text.ts";
+import { Tree } from "../parts/tree.tsx";
+import { goTo, hrefTo } from "../router.ts";
+import { Steps } from "./timeline.tsx";
+
+/** One request: what came, what was made of it, and what became of that. */
+export function Event({ id }: { id: string }): JSX.Element {
+  void changes.value;
+  const loaded = useLoad(`event ${id}`, () => get("/api/events/:id", { id }), findRow(id)?.revision ?? -1);
+  return (
+    <section class="page event" data-event={id}>
+      <Loading from={loaded}>{(event) => <Details event={event} />}</Loading>
+    </section>
+  );
+}
+
+function Details({ event }: { event: Timeline }): JSX.Element {
+  const { id, hook, mapping, event: name, status, replayOf, request, warnings, entries } = event;
+  const [isEdited, setEdited] = useState(false);
+  const hasBody = request.payload !== "";
+  return (
+    <>
+      <header>
+        <h1>
+          <b>{toLine(hook, 80)}</b>
+          {name !== undefined && <span> {toLine(name, 80)}</span>}
+        </h1>
+        <p class="facts">
+          <State state={status} />
+          <Time at={event.receivedAt} />
+          {mapping !== undefined && <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 80)}</a>}
+          <code>{id}</code> <Copy text={id} label="Copy id" />
+          {replayOf !== undefined && <a href={hrefTo(["events", replayOf])}>replay of an earlier event</a>}
+        </p>
+        <p class="actions">
+          <button type="button" class="main" disabled={!hasBody} onClick={() => void replay(id)}>
+            Replay <kbd>r</kbd>
+          </button>
+          <button type="button" disabled={!hasBody} aria-expanded={isEdited} onClick={() => setEdited(!isEdited)}>
+            Edit and replay
+          </button>
+          <a class="button" href={hrefTo(["playground"], { event: id })}>
+            Open in playground
+          </a>
+          <button type="button" onClick={() => saveSample(event)}>
+            Save as sample
+          </button>
+        </p>
+      </header>
+      {isEdited && <EditedReplay event={event} />}
+      {warnings.map((warning) => (
+        <p key={warning} class="problem mild">
+          {toVisible(warning)}
+        </p>
+      ))}
+      <div class="columns">
+        <div>
+          <h2>What happened</h2>
+          <Steps event={event} />
+        </div>
+        <div>
+          <h2>Payload</h2>
+          <Tree value={request.payload} />
+          <h2>Request</h2>
+          <Pairs pairs={{ [request.method]: request.path, client: request.client }} />
+          {Object.keys(request.query).length > 0 && <Pairs label="Query" pairs={request.query} />}
+          <Pairs label="Headers" pairs={request.headers} />
+        </div>
+      </div>
+      {entries.some(({ role }) => role !== "system") && (
+        <>
+          <h2>Prompt and reply</h2>
+          <div class="conversation">
+            {entries
+              .filter(({ role }) => role !== "system")
+              .map((entry) => (
+                <Entry key={entry.seq} entry={entry} />
+              ))}
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+/** Runs it again as a new event, and goes there. */
+export async function replay(id: string, payload?: unknown): Promise<void> {
+  try {
+    const body = payload === undefined ? {} : { payload };
+    const answer: unknown = await post("/api/events/:id/replay", { id }, { body });
+    const eventId = typeof answer === "object" && answer !== null && "eventId" in answer ? answer.eventId : undefined;
+    notify("Replayed as a new event.");
+    if (typeof eventId === "string") goTo(["events", eventId]);
+  } catch (error) {
+    notify(`Not replayed: ${messageOf(error)}`, "bad");
+  }
+}
+
+function EditedReplay({ event }: { event: Timeline }): JSX.Element {
+  const [text, setText] = useState(() => JSON.stringify(event.request.payload, undefined, 2));
+  const parsed = parseJson(text);
+  return (
+    <form
+      class="panel"
+      onSubmit={(submitted) => {
+        submitted.preventDefault();
+        if (parsed.error === undefined) void replay(event.id, parsed.value);
+      }}
+    >
+      <label>
+        Payload
+        <textarea rows={14} spellcheck={false} value={text} onInput={(input) => setText(input.currentTarget.value)} />
+      </label>
+      {parsed.error !== undefined && <p class="problem">{toVisible(parsed.error)}</p>}
+      <button class="main" disabled={parsed.error !== undefined}>
+        Replay with this payload
+      </button>
+    </form>
+  );
+}
+
+/** The files that `webhooks test` runs: the body, and the headers that are not secret. */
+function saveSample({ hook, event, request, receivedAt }: Timeline): void {
+  const name = (event ?? hook).replaceAll(/[^\w.-]+/g, "-") || "sample";
+  const { "content-type": _type, "content-length": _length, host: _host, ...headers } = request.headers;
+  download(`${name}.json`, request.payload);
+  download(`${name}.request.json`, { headers, query: request.query, now: receivedAt });
+}
+
+function Pairs({ label, pairs }: { label?: string; pairs: Record<string, string> }): JSX.Element {
+  return (
+    <>
+      {label !== undefined && <h3>{label}</h3>}
+      <dl class="pairs">
+        {Object.entries(pairs).map(([name, value]) => (
+          <div key={name}>
+            <dt>{toVisible(name)}</dt>
+            <dd>
+              <Text max={500}>{value}</Text>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
+}

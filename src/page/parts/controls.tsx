@@ -1,0 +1,102 @@
+import { signal } from "@preact/signals";
+import { Fragment, type JSX } from "preact";
+import { useState } from "preact/hooks";
+import { toVisible } from "./text.ts";
+
+/** Text from outside: control, bidirectional and invisible characters are shown as their code points. */
+export function Text({ children, max = 400 }: { children: string | undefined; max?: number }): JSX.Element {
+  const text = children ?? "";
+  return <bdi>{toVisible(text.length > max ? `${text.slice(0, max)}…` : text)}</bdi>;
+}
+
+/** Today only the time, else also the day; the whole time on hover. */
+export function Time({ at }: { at: string | undefined }): JSX.Element {
+  if (at === undefined) return <Fragment>–</Fragment>;
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  const day = isToday ? "" : `${date.toLocaleDateString("en-CA").slice(5)} `;
+  return (
+    <time dateTime={at} title={at}>
+      {day}
+      {date.toTimeString().slice(0, 8)}
+    </time>
+  );
+}
+
+const TONES: Record<string, string> = {
+  done: "good",
+  sent: "good",
+  ok: "good",
+  accepted: "live",
+  running: "live",
+  sending: "live",
+  pending: "live",
+  ready: "live",
+  queued: "live",
+  held: "warn",
+  rejected: "warn",
+  refused: "warn",
+  failed: "bad",
+  dead: "bad",
+};
+
+export const toneOf = (state: string): string => TONES[state] ?? "quiet";
+
+export function State({ state }: { state: string }): JSX.Element {
+  return <span class={`state ${toneOf(state)}`}>{state}</span>;
+}
+
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }): JSX.Element {
+  const [copied, setCopied] = useState(false);
+  return (
+    <button
+      type="button"
+      class="small"
+      onClick={(event) => {
+        event.stopPropagation();
+        void copy(text).then(() => setCopied(true));
+        setTimeout(() => setCopied(false), 1200);
+      }}
+    >
+      {copied ? "Copied" : label}
+    </button>
+  );
+}
+
+/** Without https, a browser offers only the older way. */
+async function copy(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = document.body.appendChild(document.createElement("textarea"));
+  area.value = text;
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+export function download(name: string, content: unknown): void {
+  const blob = new Blob([JSON.stringify(content, undefined, 2), "\n"], { type: "application/json" });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+const notice = signal<{ text: string; tone: "good" | "bad" } | undefined>(undefined);
+const SHOWN_MS = 5000;
+let timer: ReturnType<typeof setTimeout>;
+
+/** Says what became of something that a person asked for. */
+export function notify(text: string, tone: "good" | "bad" = "good"): void {
+  notice.value = { text, tone };
+  clearTimeout(timer);
+  timer = setTimeout(() => (notice.value = undefined), SHOWN_MS);
+}
+
+export function Notice(): JSX.Element {
+  return (
+    <div class={`notice ${notice.value?.tone ?? ""}`} role="status">
+      {notice.value?.text}
+    </div>
+  );
+}

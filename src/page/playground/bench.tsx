@@ -1,0 +1,222 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { MappingSource } from "../api.ts";
+import { Copy } from "../parts/controls.tsx";
+import { formatMs, parseJson, toVisible } from "../parts/text.ts";
+import { route, setQuery } from "../router.ts";
+import type { Editor as EditorHandle, EditorOptions, Problem } from "./editor.ts";
+import { AUTHOR_NAMES, HELPERS, namesOf, toScriptName } from "./names.ts";
+import { findProblems, Result, TEMPLATES, toDraft, type TrialRequest, useTrial } from "./trial.tsx";
+import { Week } from "./week.tsx";
+
+export interface BenchProps {
+  source: MappingSource;
+  event?: {
+    hook: string;
+    request: { payload: unknown; headers: Record<string, string>; query: Record<string, string> };
+  };
+}
+
+export function Bench({ source, event }: BenchProps): JSX.Element {
+  const { sample = event ? "" : (source.samples[0]?.name ?? ""), view } = route.value.query;
+  const [request, setRequest] = useState<TrialRequest>(() => toRequest(source, event, sample));
+  const [fields, setFields] = useState<Record<string, string>>(() => textFieldsOf(source));
+  const [code, setCode] = useState(source.transform?.code);
+  const payload = useMemo(() => parseJson(request.payload), [request.payload]);
+  const tried = useTrial(source, { request, payload, fields, code });
+  const paths = useMemo(() => namesOf(payload.value, request), [payload.value]);
+  const problemsOf = (name: string): Problem[] => findProblems(tried.trial, name, source);
+  const choose = (name: string): void => {
+    setQuery({ sample: name });
+    setRequest(toRequest(source, event, name));
+  };
+  return (
+    <div class="playground">
+      <div>
+        <Field label="Payload">
+          {(source.samples.length > 0 || event) && (
+            <select aria-label="Sample" value={sample} onChange={(changed) => choose(changed.currentTarget.value)}>
+              {event && <option value="">of the event</option>}
+              {source.samples.map(({ name }) => (
+                <option key={name} value={name}>
+                  sample {name}
+                </option>
+              ))}
+            </select>
+          )}
+          <Editor
+            key={sample}
+            label="Payload"
+            language="text"
+            text={request.payload}
+            names={() => []}
+            problems={payload.error === undefined ? [] : [{ message: payload.error }]}
+            onChange={(text) => setRequest((before) => ({ ...before, payload: text }))}
+          />
+        </Field>
+        {code !== undefined && (
+          <Field label={`transform: ${source.transform?.file.split(/[\\/]/).at(-1) ?? ""}`}>
+            <Editor
+              label="transform"
+              language="typescript"
+              text={code}
+              names={() => [...paths.map(toScriptName), ...AUTHOR_NAMES]}
+              problems={problemsOf("transform")}
+              onChange={setCode}
+            />
+          </Field>
+        )}
+        {Object.entries(fields).map(([name, text]) => (
+          <Field key={name} label={name}>
+            <Editor
+              label={name}
+              language="template"
+              text={text}
+              hint={`${name} is not set`}
+              names={() => [...paths, ...HELPERS]}
+              problems={problemsOf(name)}
+              onChange={(changed) => setFields((before) => ({ ...before, [name]: changed }))}
+            />
+          </Field>
+        ))}
+        <AddField fields={fields} onAdd={(name) => setFields((before) => ({ ...before, [name]: "" }))} />
+        <CopyToFile source={source} fields={fields} code={code} />
+      </div>
+      <div class="result" aria-live="polite">
+        <p class="choices" role="group" aria-label="View">
+          <button type="button" aria-pressed={view !== "week"} onClick={() => setQuery({ view: "" })}>
+            This payload
+          </button>
+          <button type="button" aria-pressed={view === "week"} onClick={() => setQuery({ view: "week" })}>
+            The last week
+          </button>
+          {view !== "week" && tried.trial && (
+            <span class="quiet">{formatMs(tried.trial.durationMs)} in the service</span>
+          )}
+        </p>
+        {view === "week" ? <Week draft={{ mapping: toDraft(source, fields), code }} /> : <Result {...tried} />}
+      </div>
+    </div>
+  );
+}
+
+function toRequest({ fields, samples }: MappingSource, event: BenchProps["event"], sample: string): TrialRequest {
+  const chosen = samples.find(({ name }) => name === sample);
+  const { payload, headers, query } = chosen ?? event?.request ?? { payload: { example: "value" } };
+  return {
+    hook: event?.hook ?? fields.match?.path ?? "new",
+    payload: JSON.stringify(payload, undefined, 2),
+    headers: toStrings(headers),
+    query: toStrings(query),
+  };
+}
+
+function toStrings(values: unknown): Record<string, string> {
+  if (typeof values !== "object" || values === null) return {};
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => typeof value === "string"));
+}
+
+/** The templates that are set, and the one that every mapping needs. */
+function textFieldsOf({ fields, transform }: MappingSource): Record<string, string> {
+  const needed = fields.action === "wake" ? "textTemplate" : "messageTemplate";
+  const shown = TEMPLATES.filter((name) => fields[name] !== undefined || (name === needed && !transform));
+  return Object.fromEntries(shown.map((name) => [name, fields[name] ?? ""]));
+}
+
+function AddField({ fields, onAdd }: { fields: Record<string, string>; onAdd(name: string): void }): JSX.Element {
+  return (
+    <select aria-label="Add a field" value="" onChange={(event) => onAdd(event.currentTarget.value)}>
+      <option value="">Add a field</option>
+      {TEMPLATES.filter((name) => fields[name] === undefined).map((name) => (
+        <option key={name}>{name}</option>
+      ))}
+    </select>
+  );
+}
+
+/** The text for the file: the page never writes it itself. */
+function CopyToFile({
+  source,
+  fields,
+  code,
+}: {
+  source: MappingSource;
+  fields: Record<string, string>;
+  code?: string;
+}): JSX.Element {
+  const { id, file, key, transform, preset } = source;
+  const set = Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== ""));
+  const mapping = JSON.stringify({ ...source.fields, id, ...set }, undefined, 2);
+  return (
+    <div class="panel">
+      <h3>Copy to file</h3>
+      <p>
+        <Copy text={mapping} label="Copy mapping" />{" "}
+        <span class="quiet">{file === undefined ? "into hooks.mappings" : `${file} › ${key}`}</span>
+      </p>
+      {transform && code !== undefined && (
+        <p>
+          <Copy text={code} label="Copy transform" /> <span class="quiet">{transform.file}</span>
+        </p>
+      )}
+      {preset !== undefined && (
+        <p class="quiet">
+          It is of the preset {preset}: <code>webhooks presets copy {preset}</code> makes it yours.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Field({
+  label,
+  children,
+}: {
+  label: string;
+  children: JSX.Element | (JSX.Element | false | undefined)[];
+}): JSX.Element {
+  return (
+    <div class="field">
+      <h3>{label}</h3>
+      {children}
+    </div>
+  );
+}
+
+/** Loads the editor when it is first shown. It starts with `text`, and keeps its own from then on. */
+function Editor({ problems, ...options }: EditorOptions & { problems: readonly Problem[] }): JSX.Element {
+  const host = useRef<HTMLDivElement>(null);
+  const editor = useRef<EditorHandle>(undefined);
+  const latest = useRef(options);
+  latest.current = options;
+  const problemsKey = JSON.stringify(problems);
+  useEffect(() => {
+    let isGone = false;
+    const start = async (): Promise<void> => {
+      const { createEditor } = await import("./editor.ts");
+      if (isGone || !host.current) return;
+      editor.current = createEditor(host.current, {
+        ...latest.current,
+        names: () => latest.current.names(),
+        onChange: (text) => latest.current.onChange(text),
+      });
+      editor.current.setProblems(problems);
+    };
+    void start();
+    return () => {
+      isGone = true;
+      editor.current?.destroy();
+    };
+  }, []);
+  useEffect(() => editor.current?.setProblems(problems), [problemsKey]);
+  return (
+    <>
+      <div class="editor" ref={host} />
+      {problems.map(({ message }) => (
+        <p key={message} class="problem">
+          {toVisible(message)}
+        </p>
+      ))}
+    </>
+  );
+}

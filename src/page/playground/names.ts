@@ -1,0 +1,61 @@
+import { toLine, toVisible } from "../parts/text.ts";
+import { type Keys, toPath } from "../parts/tree.tsx";
+import type { Name } from "./editor.ts";
+import type { TrialRequest } from "./trial.tsx";
+
+export function namesOf(payload: unknown, { headers, query }: Pick<TrialRequest, "headers" | "query">): Name[] {
+  return [
+    ...listPaths(payload).map(({ path, value }) => ({ label: path, detail: value })),
+    ...Object.entries(headers).map(([name, value]) => ({ label: `headers.${name}`, detail: toLine(value, 60) })),
+    ...Object.entries(query).map(([name, value]) => ({ label: `query.${name}`, detail: toLine(value, 60) })),
+  ];
+}
+
+/** `payload.items.[0].a-b` → `payload.items[0]["a-b"]` */
+export function toScriptName({ label, detail }: Name): Name {
+  const script = label
+    .replaceAll(/\.\[(\d+)\]/g, "[$1]")
+    .replaceAll(/\.\[([^\]]+)\]/g, (_all, key: string) => `[${JSON.stringify(key)}]`)
+    .replaceAll(/\.([\w$]*-[\w$-]*)/g, (_all, key: string) => `[${JSON.stringify(key)}]`);
+  return { label: script, detail };
+}
+
+/** All paths of a payload, at most `max`. */
+function listPaths(payload: unknown, max = 2000): { path: string; value: string }[] {
+  const found: { path: string; value: string }[] = [];
+  const queue: { value: unknown; keys: Keys }[] = [{ value: payload, keys: ["payload"] }];
+  for (const { value, keys } of queue) {
+    if (found.length >= max) break;
+    found.push({ path: toPath(keys), value: describe(value) });
+    if (typeof value !== "object" || value === null || keys.length > 8) continue;
+    const isList = Array.isArray(value);
+    for (const [key, child] of Object.entries(value).slice(0, isList ? 2 : 200)) {
+      queue.push({ value: child, keys: [...keys, isList ? Number(key) : key] });
+    }
+  }
+  return found;
+}
+
+function describe(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.length}]`;
+  if (typeof value === "object" && value !== null) return "{…}";
+  return toVisible(String(value).slice(0, 60));
+}
+
+const named = (detail: string, labels: string): Name[] => labels.split(" ").map((label) => ({ label, detail }));
+
+export const HELPERS = [
+  ...named("helper", "json default truncate before join brief lower upper date eq and or not lookup"),
+  ...named("block", "#if #unless #each #with else /if /unless /each /with"),
+  ...named("request", "headers query path method now item index"),
+];
+
+export const AUTHOR_NAMES = [
+  ...named("input", "payload rawBody headers query path method now base secrets item index"),
+  ...named(
+    "action field",
+    "kind message text name sessionKey wakeMode mode deliver channel to model thinking timeoutSeconds",
+  ),
+  ...named("base", "base.message base.text base.name base.sessionKey base.deliver base.channel base.to base.kind"),
+  ...named("keyword", "export default const return null undefined console.log"),
+];

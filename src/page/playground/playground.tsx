@@ -1,0 +1,65 @@
+import type { JSX } from "preact";
+import { get, type MappingSource } from "../api.ts";
+import { Loading, useLoad } from "../parts/load.tsx";
+import { toLine } from "../parts/text.ts";
+import { route, setQuery } from "../router.ts";
+import { Bench, type BenchProps } from "./bench.tsx";
+import { NEW } from "./trial.tsx";
+
+/** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded or written. */
+export function Playground(): JSX.Element {
+  const { mapping = "" } = route.value.query;
+  const status = useLoad("mappings", () => get("/api/status"), 0);
+  return (
+    <section class="page">
+      <h1>Playground</h1>
+      <p class="quiet">Runs in the service’s own sandbox. Nothing is recorded, and no file is written.</p>
+      <Loading from={status}>
+        {({ config }) => (
+          <>
+            <p class="facts">
+              <label>
+                Mapping
+                <select
+                  value={mapping}
+                  onChange={(event) => setQuery({ mapping: event.currentTarget.value, sample: "" })}
+                >
+                  <option value="">choose one, or start a new one</option>
+                  {config.mappings.map((id) => (
+                    <option key={id} value={id}>
+                      {toLine(id, 80)}
+                    </option>
+                  ))}
+                </select>
+              </label>
+            </p>
+            <Workbench key={mapping} id={mapping} />
+          </>
+        )}
+      </Loading>
+    </section>
+  );
+}
+
+/** Loads what the work starts from: the mapping's source, and the event. */
+function Workbench({ id }: { id: string }): JSX.Element {
+  const { event = "" } = route.value.query;
+  const loaded = useLoad(
+    `source ${id} ${event}`,
+    async () => {
+      const found = event === "" ? undefined : await get("/api/events/:id", { id: event });
+      const known = id || found?.mapping;
+      const source = known === undefined ? NEW : await get("/api/mappings/:id/source", { id: known });
+      return { source, event: found ?? (await findLatest(source)) };
+    },
+    0,
+  );
+  return <Loading from={loaded}>{(start) => <Bench source={start.source} event={start.event} />}</Loading>;
+}
+
+/** Without a sample, the newest event of the mapping is what one most likely has in mind. */
+async function findLatest({ fields, samples }: MappingSource): Promise<BenchProps["event"]> {
+  if (samples.length > 0 || fields.match?.path === undefined) return undefined;
+  const { events } = await get("/api/events", { hook: fields.match.path, limit: 1 });
+  return events[0] && get("/api/events/:id", { id: events[0].id });
+}

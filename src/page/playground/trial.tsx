@@ -1,0 +1,169 @@
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { type MappingSource, post, type Trial } from "../api.ts";
+import { Log, Prompt } from "../parts/conversation.tsx";
+import { toLine, toVisible } from "../parts/text.ts";
+import type { Problem } from "./editor.ts";
+
+/** What a new mapping begins with. */
+export const NEW: MappingSource = {
+  id: "new",
+  key: "",
+  fields: { match: { path: "new" }, messageTemplate: "{{json payload}}" },
+  samples: [],
+};
+
+export const TEMPLATES = [
+  "messageTemplate",
+  "textTemplate",
+  "name",
+  "sessionKey",
+  "channel",
+  "to",
+  "model",
+  "thinking",
+  "dedupe",
+] as const;
+
+export interface TrialRequest {
+  hook: string;
+  payload: string;
+  headers: Record<string, string>;
+  query: Record<string, string>;
+}
+
+export interface Tried {
+  trial?: Trial;
+  error?: string;
+}
+
+interface Work {
+  request: TrialRequest;
+  payload: { value?: unknown; error?: string };
+  fields: Record<string, string>;
+  code: string | undefined;
+}
+
+/** Long enough that a word is not tried letter by letter, short enough to feel at once. */
+const TYPING_MS = 60;
+
+/** Tries the work whenever it changes; an answer to an earlier state is not shown. */
+export function useTrial(source: MappingSource, { request, payload, fields, code }: Work): Tried {
+  const [tried, setTried] = useState<Tried>({});
+  useEffect(() => {
+    if (payload.error !== undefined) return undefined;
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      const { hook, headers, query } = request;
+      const mapping = toDraft(source, fields);
+      const body = { hook, payload: payload.value, headers, query, mapping, code };
+      post("/api/try", {}, { body, stop: stop.signal }).then(
+        (trial) => setTried({ trial }),
+        (error: unknown) => !stop.signal.aborted && setTried({ error: String(error) }),
+      );
+    }, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [request, payload, fields, code]);
+  return tried;
+}
+
+/** Only what differs from the loaded mapping; null removes a field. */
+export function toDraft(
+  source: MappingSource,
+  fields: Record<string, string>,
+): { id: string; [field: string]: unknown } {
+  const base = source === NEW ? source.fields : {};
+  const changed = TEMPLATES.filter(
+    (name) => fields[name] !== undefined && fields[name] !== (source.fields[name] ?? ""),
+  );
+  return { ...base, id: source.id, ...Object.fromEntries(changed.map((name) => [name, fields[name] || null])) };
+}
+
+export function Result({ trial, error }: Tried): JSX.Element {
+  if (error !== undefined) return <p class="problem">{toVisible(error)}</p>;
+  if (!trial) return <p class="quiet">…</p>;
+  if (!trial.ok) return <Refusal trial={trial} />;
+  return (
+    <>
+      {trial.warnings.map((warning) => (
+        <p key={warning} class="problem mild">
+          {toVisible(warning)}
+        </p>
+      ))}
+      {trial.actions.length === 0 && <p>Skipped: {toVisible(trial.reason ?? "there is no action")}</p>}
+      {trial.actions.map((action, index) => (
+        <Action key={index} action={action} />
+      ))}
+      <Log log={trial.log} />
+    </>
+  );
+}
+
+function Refusal({ trial }: { trial: Trial & { ok: false } }): JSX.Element {
+  const { status, code, error, detail, problems = [], log } = trial;
+  return (
+    <>
+      <p class="problem">
+        <b>
+          {status} {code}
+        </b>{" "}
+        {toVisible(error)}
+      </p>
+      {detail !== undefined && (
+        <pre class="detail" tabIndex={0}>
+          {toVisible(detail)}
+        </pre>
+      )}
+      {problems.map(({ key, message, line, column, excerpt }, index) => (
+        <pre key={index} class="detail" tabIndex={0}>
+          {key ?? ""} {line !== undefined && `line ${line}, column ${column ?? 1}`} {toVisible(message)}
+          {excerpt !== undefined && `\n${toVisible(excerpt)}`}
+        </pre>
+      ))}
+      <Log log={log} />
+    </>
+  );
+}
+
+/** Shown elsewhere, or of no interest to who writes the mapping. */
+const OWN_PLACE = ["text", "message", "instructions", "trustedName", "allowUnsafeExternalContent"];
+
+function Action({ action }: { action: (Trial & { ok: true })["actions"][number] }): JSX.Element {
+  const { kind, ...rest } = action;
+  const text = action.kind === "wake" ? action.text : action.message;
+  return (
+    <article class="entry user">
+      <header>
+        <b>{kind}</b>
+        {action.instructions !== undefined && <span>with instructions</span>}
+        {action.allowUnsafeExternalContent && <span class="warn">outside the boundary</span>}
+      </header>
+      <Prompt text={text} />
+      <dl class="pairs">
+        {Object.entries(rest)
+          .filter(([name, value]) => !OWN_PLACE.includes(name) && value !== undefined)
+          .map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{toLine(typeof value === "string" ? value : JSON.stringify(value), 300)}</dd>
+            </div>
+          ))}
+      </dl>
+    </article>
+  );
+}
+
+/** What belongs to the place: the field of the mapping, or the transform's own text. */
+export function findProblems(trial: Trial | undefined, name: string, { transform }: MappingSource): Problem[] {
+  if (!trial || trial.ok) return [];
+  const { problems = [], detail = "" } = trial;
+  if (name !== "transform") return problems.filter(({ key }) => key === `mapping.${name}` || key === name);
+  const file = transform?.file.split(/[\\/]/).at(-1) ?? "";
+  const inModule = problems.filter((problem) => problem.file?.endsWith(file) && problem.line !== undefined);
+  const place = new RegExp(`(?:^|[\\s/(])${RegExp.escape(file)}:(\\d+):(\\d+)`, "m").exec(detail);
+  if (!place) return inModule;
+  return [...inModule, { message: detail.split("\n")[0] ?? "", line: Number(place[1]), column: Number(place[2]) }];
+}
