@@ -228,8 +228,11 @@ function findFlaw({ httpVersion, rawHeaders }: IncomingMessage): string | undefi
   return hosts === 0 && httpVersion === "1.1" ? "The Host header is missing." : undefined;
 }
 
+/** Connections that wait to be accepted: of those that come at once beyond it, each is retried by its client's kernel after 1 s. */
+const BACKLOG = 4096;
+
 async function listenOn(server: http.Server, host: string, port: number): Promise<void> {
-  server.listen({ host, port });
+  server.listen({ host, port, backlog: BACKLOG });
   await once(server, "listening").catch((error: unknown) => {
     const message = `cannot listen on ${host}, port ${port}: ${messageOf(error)}`;
     throw new ConfigError([{ key: "gateway.port", message }]);

@@ -1,7 +1,11 @@
 /**
  * Honest requests to one transform beside bad requests to another, which has answered before: a loop, a slow regular
- * expression and memory without end, many at once, and the same number of harmless ones. Then bad payloads, one a second, to the honest senders' own hook.
+ * expression and memory without end, many at once, and as the control the same number of harmless ones. Then bad payloads,
+ * one a second, to the honest senders' own hook. The bad requests come from a process of their own, so that the honest
+ * sender does not wait for it. Alone: `npm run build && node test/bench/fairness.ts`, with a part of a row's name for some.
  */
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent } from "node:http";
 import { tmpdir } from "node:os";
@@ -14,9 +18,7 @@ import type { BenchServer } from "./server.ts";
 const MEASURE_MS = 6000;
 const HONEST_EVERY_MS = 10;
 const BURSTS = [10, 60, 1100];
-const ATTACKS = {
-  /** What so many connections and requests cost on their own. */
-  "no harm": "",
+const ATTACKS: Record<string, string> = {
   loop: "for (;;) {}",
   "regular expression": "/^(a+)+$/.test('a'.repeat(40) + 'b')",
   memory: "const all = []; for (;;) all.push(new Array(1e4).fill(1))",
@@ -30,49 +32,77 @@ interface Figures {
   failed: number;
 }
 
-/** A row for each kind of attack and number of bad requests, in a service of its own. */
-export async function measureFairness(): Promise<Record<string, Figures>> {
-  const rows: Record<string, Figures> = { "no bad requests": await measure("", () => undefined) };
-  for (const [name, code] of Object.entries(ATTACKS)) {
-    for (const burst of BURSTS) {
-      rows[`${burst} bad requests at once: ${name}`] = await measure(code, (send) => {
-        for (let count = 0; count < burst; count += 1) void send("attacked", { bad: true });
-      });
-    }
-  }
-  rows["one bad payload a second to the same hook: loop"] = await measure(ATTACKS.loop, async (send, isOver) => {
-    while (!isOver()) {
-      void send("honest", { bad: true });
-      await sleep(1000);
-    }
-  });
-  return rows;
+/** A row of the table: what a bad payload does, and how many come. */
+interface Row {
+  name: string;
+  code: string;
+  hook: "attacked" | "honest";
+  burst: number;
+  everyMs?: number;
 }
 
-type Send = (hook: string, payload: object) => Promise<boolean>;
+const rows: Row[] = [
+  { name: "no other requests", code: "", hook: "attacked", burst: 0 },
+  ...BURSTS.flatMap((burst) => [
+    // What so many connections and requests cost on their own.
+    { name: `${burst} harmless requests at once`, code: "", hook: "attacked" as const, burst },
+    ...Object.entries(ATTACKS).map(([kind, code]) => {
+      return { name: `${burst} bad requests at once: ${kind}`, code, hook: "attacked" as const, burst };
+    }),
+  ]),
+  ...Object.entries(ATTACKS).map(([kind, code]) => {
+    const name = `one bad payload a second to the same hook: ${kind}`;
+    return { name, code, hook: "honest" as const, burst: 1, everyMs: 1000 };
+  }),
+];
 
-async function measure(code: string, attack: (send: Send, isOver: () => boolean) => unknown): Promise<Figures> {
+if (import.meta.main) {
+  const [, , command = "", ...urls] = process.argv;
+  if (command === "attack") await attack(urls[0]!);
+  else console.table(await measureFairness(command));
+}
+
+/** Each row in a service of its own. `part`: only the rows with this in their names. */
+export async function measureFairness(part = ""): Promise<Record<string, Figures>> {
+  const table: Record<string, Figures> = {};
+  for (const row of rows) if (row.name.includes(part)) table[row.name] = await measure(row);
+  return table;
+}
+
+async function measure(row: Row): Promise<Figures> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-fairness-"));
-  const server = await startHookline(folder, code);
+  const server = await startHookline(folder, row.code);
+  const url = (hook: string): string => server.url.replace(/\w+$/, hook);
+  const attacker = fork(import.meta.filename, ["attack", url(row.hook)]);
   const agent = new Agent({ keepAlive: true });
-  const send: Send = async (hook, payload) => {
-    const url = server.url.replace(/\w+$/, hook);
-    const status = await post({ url, agent, headers: BEARER, body: JSON.stringify(payload) });
-    return status >= 200 && status < 300;
-  };
-  let isOver = false;
   try {
-    await send("attacked", {});
-    const attacked = attack(send, () => isOver);
-    const figures = await sendHonest(() => send("honest", {}));
-    isOver = true;
-    await attacked;
-    return figures;
+    await once(attacker, "message");
+    attacker.send({ burst: row.burst, everyMs: row.everyMs });
+    return await sendHonest(async () => {
+      const status = await post({ url: url("honest"), agent, headers: BEARER, body: "{}" });
+      return status >= 200 && status < 300;
+    });
   } finally {
+    attacker.kill();
     await server.stop("SIGKILL");
     agent.destroy();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** In the attacker's process: makes the transform answer once, then waits for the order. */
+async function attack(url: string): Promise<void> {
+  const agent = new Agent({ keepAlive: true });
+  const send = (body: object): Promise<number> => post({ url, agent, headers: BEARER, body: JSON.stringify(body) });
+  await send({});
+  process.send!("ready");
+  const [order] = await once(process, "message");
+  const { burst, everyMs }: Pick<Row, "burst" | "everyMs"> = order;
+  const sendAll = (): void => {
+    for (let count = 0; count < burst; count++) void send({ bad: true });
+  };
+  sendAll();
+  if (everyMs !== undefined) setInterval(sendAll, everyMs);
 }
 
 /** One request each 10 ms, whether the ones before are answered or not. */

@@ -345,6 +345,16 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
     expect(refused().length).toBeGreaterThanOrEqual(2500 - 1000 - 16);
   });
 
+  test("delays the other calls of its module by a moment each", async () => {
+    for (let round = 0; round < 3; round++) {
+      attackWith(2);
+      for (let call = 0; call < 5; call++) {
+        expect(await other.run(hanging, toInput({}))).toMatchObject({ value: "well" });
+      }
+    }
+    expect(outcomes.length).toBeLessThan(6);
+  });
+
   test("does not open the circuit breaker", async () => {
     const quick = await folder.bundle(code, { timeoutMs: 20 });
     await other.run(quick, toInput({}));
@@ -354,6 +364,22 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
     expect(await other.run(quick, toInput({}))).toMatchObject({ value: "well" });
     expect(other.status().openBreakers).toEqual([]);
   });
+});
+
+test("after a failure, calls of a module still have the time that they need", async () => {
+  const code = `export default ({ payload }: any) => {
+    const all = [];
+    while (payload.grow) all.push(new Array(1e4).fill(1));
+    for (let left = payload.work; left > 0; left--) Math.sqrt(left);
+    return payload.work;
+  }`;
+  const bundle = await folder.bundle(code, { memoryMb: 8 });
+  let work = 1000;
+  // Long enough that a brief run does not suffice.
+  while ((await runner.run(bundle, toInput({ work }))).runMs < 150) work *= 2;
+  await expect(runner.run(bundle, toInput({ grow: true }))).rejects.toMatchObject({ kind: "memory" });
+  const calls = [1, 2, 3].map((n) => runner.run(bundle, toInput({ work: work + n })));
+  expect((await Promise.all(calls)).map(({ value }) => value)).toEqual([1, 2, 3].map((n) => work + n));
 });
 
 interface Traffic {

@@ -76,6 +76,41 @@ test("an error that the transform throws is an answer", () => {
   expect(health.isTrusted()).toBe(true);
 });
 
+test("the more brief runs in a row were not enough, the longer is the pause before the next", () => {
+  health.overrun();
+  expect(health.isBriefDue()).toBe(true);
+  for (const pauseMs of [40, 120, 280, 400, 400]) {
+    health.overrun();
+    vi.advanceTimersByTime(pauseMs - 1);
+    expect(health.isBriefDue()).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(health.isBriefDue()).toBe(true);
+  }
+  health.record("value", 1);
+  health.overrun();
+  expect(health.isBriefDue()).toBe(true);
+});
+
+test("a brief run takes a few times as long as the calls of a module usually take, within limits", () => {
+  expect(health.briefMs()).toBe(40);
+  for (const [runMs, briefMs] of [
+    [15, 60],
+    [500, 100],
+  ] as const) {
+    for (let call = 0; call < 200; call++) health.record("value", runMs);
+    expect(health.briefMs()).toBeCloseTo(briefMs);
+  }
+});
+
+test("a module is a suspect while a call runs far longer than usual", () => {
+  for (let call = 0; call < 200; call++) health.record("value", 50);
+  health.stall(100);
+  expect(health.isSuspect()).toBe(false);
+  for (let call = 0; call < 200; call++) health.record("value", 1);
+  health.stall(100);
+  expect(health.isSuspect()).toBe(true);
+});
+
 test("the shorter the calls of a module are, the more of them are made together", () => {
   expect(health.mostTogether()).toBe(1);
   for (let call = 0; call < 100; call++) health.record("value", 0.1);

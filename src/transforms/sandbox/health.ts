@@ -1,7 +1,11 @@
 import type { Answer, FailedAnswer } from "./answer.ts";
 
-/** So long after a failure that cost others something, the module's calls run alone. */
+/** So long after a failure that cost others something, the module's calls get little time first. */
 const SUSPECT_MS = 10_000;
+/** That time: a few times what its calls usually take, within these limits. Then a call runs again alone. */
+const BRIEF_MS = { least: 40, most: 100, usual: 4 };
+/** The longest pause after brief runs of which none was enough. */
+const MAX_PAUSE_MS = 400;
 /** After this many such failures in a row the circuit breaker opens. */
 const OPEN_AFTER = 5;
 /**
@@ -24,8 +28,14 @@ const NEWEST_WEIGHT = 0.1;
 export interface Health {
   /** The module has answered before and has not failed lately: other jobs may wait behind its calls. */
   isTrusted(): boolean;
-  /** It timed out, ran out of memory or crashed lately. */
+  /** It timed out, ran out of memory or crashed lately, or a call of it is stuck. */
   isSuspect(): boolean;
+  /** A worker ended lately while it ran a call of this module. */
+  endsWorkers(): boolean;
+  /** How long a call of a suspect may run before it has to run alone, in milliseconds. */
+  briefMs(): number;
+  /** A suspect may have a brief run now: the more of them were not enough, the longer the pauses. */
+  isBriefDue(): boolean;
   /** While the circuit breaker is open: how long until the next trial, in milliseconds, at least 0. */
   untilTrial(): number | undefined;
   /** While the circuit breaker is open, and it is not time for a trial: the answer to every call. */
@@ -36,8 +46,12 @@ export interface Health {
   record(kind: Answer["kind"], runMs?: number): void;
   /** How many calls should be made together, so that they take no more than a moment. */
   mostTogether(): number;
+  /** A brief run was not enough. */
+  overrun(): void;
+  /** A call has run for so long and goes on. */
+  stall(milliseconds: number): void;
   /** A worker ended while it ran a call of this module. That call has another attempt. */
-  suspect(): void;
+  endWorker(): void;
 }
 
 interface RefusedAnswer extends FailedAnswer {
@@ -47,6 +61,10 @@ interface RefusedAnswer extends FailedAnswer {
 export function createHealth(): Health {
   let answeredAt = -Infinity;
   let failedAt = -Infinity;
+  let endedWorkerAt = -Infinity;
+  /** Brief runs since the last answer that were not enough. */
+  let overruns = 0;
+  let briefAt = 0;
   /** Since the last answer. */
   let failures = 0;
   let trialAt = 0;
@@ -54,12 +72,16 @@ export function createHealth(): Health {
   let averageMs = EXPECTED_MS;
 
   const isWithin = (milliseconds: number, since: number): boolean => performance.now() - since < milliseconds;
-  const isSuspect = (): boolean => isWithin(SUSPECT_MS, failedAt);
+  const endsWorkers = (): boolean => isWithin(SUSPECT_MS, endedWorkerAt);
+  const isSuspect = (): boolean => isWithin(SUSPECT_MS, failedAt) || endsWorkers();
   const isOpen = (): boolean => failures >= OPEN_AFTER && !isWithin(WORKS_MS, answeredAt);
   const untilTrial = (): number | undefined => (isOpen() ? Math.max(0, trialAt - performance.now()) : undefined);
   return {
     isTrusted: () => answeredAt !== -Infinity && !isSuspect(),
     isSuspect,
+    endsWorkers,
+    briefMs: () => Math.min(BRIEF_MS.most, Math.max(BRIEF_MS.least, BRIEF_MS.usual * averageMs)),
+    isBriefDue: () => performance.now() >= briefAt,
     untilTrial,
     refusal() {
       const retryAfterMs = untilTrial();
@@ -78,6 +100,7 @@ export function createHealth(): Health {
       if (!countsAsFailure(kind)) {
         answeredAt = performance.now();
         failures = 0;
+        overruns = 0;
         return;
       }
       failures++;
@@ -85,8 +108,15 @@ export function createHealth(): Health {
       trialAt = nextTrial();
     },
     mostTogether: () => Math.max(1, Math.floor(EXPECTED_MS / averageMs)),
-    suspect() {
-      failedAt = performance.now();
+    overrun() {
+      // The first pause is none: most likely there was one bad payload.
+      briefAt = performance.now() + Math.min(MAX_PAUSE_MS, BRIEF_MS.least * (2 ** overruns++ - 1));
+    },
+    stall(milliseconds) {
+      if (milliseconds > BRIEF_MS.usual * averageMs) failedAt = performance.now();
+    },
+    endWorker() {
+      endedWorkerAt = performance.now();
     },
   };
 }

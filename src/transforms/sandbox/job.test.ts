@@ -23,7 +23,10 @@ const JOB: Job = {
   timeoutMs: 100,
   queuedAt: 0,
   crashes: 0,
+  isLong: false,
   alone: false,
+  isBrief: false,
+  limitMs: 100,
   settle() {},
 };
 

@@ -19,8 +19,14 @@ export interface Job extends JobRequest {
   queuedAt: number;
   /** How many child processes ended on their own while they ran it. */
   crashes: number;
-  /** No other job may wait behind it. Decided when it is handed to a worker. */
+  /** It took longer than a brief run may: the next one has its whole time, alone. */
+  isLong: boolean;
+  /** No other job may wait behind it. Decided when it is handed to a worker, as the rest. */
   alone: boolean;
+  /** A call of a suspect, which runs with little time first. */
+  isBrief: boolean;
+  /** How long it may run this time, at most `timeoutMs`. */
+  limitMs: number;
   settle(answer: Answer): void;
 }
 

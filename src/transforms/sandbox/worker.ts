@@ -12,7 +12,7 @@ const LOADING_GRACE_MS = 500;
 /** A job that runs longer may be stuck, so those of other modules go elsewhere. */
 const SLOW_MS = 10;
 /** A job that runs longer is probably stuck. Until then, those of its module wait for it: sending them again costs more. */
-const STUCK_MS = 100;
+export const STUCK_MS = 100;
 /** The longest tick that counts: in a longer one this process itself was blocked, and the answer may be here unread. */
 const MAX_TICK_MS = 50;
 /** The weight of the newest job in the average duration. */
@@ -31,6 +31,8 @@ export interface Worker {
   isReady(): boolean;
   /** The running job takes so long that the jobs behind it should go elsewhere. */
   isSlow(): boolean;
+  /** The module whose job runs so long that it is probably stuck. */
+  stuckOn(): string | undefined;
   /** No other job should be put behind the running one. */
   isHeld(): boolean;
   /** It has jobs of this module. */
@@ -122,6 +124,7 @@ export function createWorker(options: WorkerOptions): Worker {
     isQuarantine: options.quarantine,
     isReady: () => state.ready && !state.retired && !child.killed,
     isSlow: () => state.age > SLOW_MS,
+    stuckOn: () => (state.age > STUCK_MS ? state.queue.first()?.job.module : undefined),
     isHeld: () => state.age > SLOW_MS || state.queue.first()?.job.alone === true,
     isServing: (module) => state.queue.has(module),
     backlog: () => state.queue.weight(),
@@ -169,7 +172,7 @@ function retire(state: State): void {
 function give(state: State, jobs: Job[]): void {
   const [first] = jobs;
   if (!first) return;
-  const { operation: kind, module, timeoutMs } = first;
+  const { operation: kind, module, limitMs: timeoutMs } = first;
   // Deleting first moves the module to the end of the map, behind those used less recently.
   const isNew = !state.modules.delete(module);
   state.modules.set(module, Date.now());
@@ -215,12 +218,12 @@ function tick(state: State, elapsedMs: number): void {
 
 function limitRunning(state: State): void {
   const running = state.queue.running();
-  const { timeoutMs, bundle } = running[0]!.job;
+  const { limitMs, bundle } = running[0]!.job;
   const { graceMs, isTogether } = running[0]!.group;
   const { memoryMb } = bundle.spec;
-  const limitMs = isTogether ? Math.min(timeoutMs, TOGETHER_MS) : timeoutMs;
-  if (state.age > limitMs + graceMs) {
-    end(state, "timeout", `The transform ran longer than ${timeoutMs} ms and could not be interrupted.`);
+  const mostMs = isTogether ? Math.min(limitMs, TOGETHER_MS) : limitMs;
+  if (state.age > mostMs + graceMs) {
+    end(state, "timeout", `The transform ran longer than ${limitMs} ms and could not be interrupted.`);
   } else if (state.memory.isExceeded(state.modules.size, memoryMb)) {
     end(state, "memory", `The transform needed far more memory than its ${memoryMb} MB.`);
   }

@@ -1,6 +1,7 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { findNext, type Module, pickWorker, takeTogether } from "./hand-out.ts";
+import { createHealth } from "./health.ts";
 import type { Job } from "./job.ts";
-import { pickWorker } from "./pool.ts";
 import type { Worker } from "./worker.ts";
 
 interface Load {
@@ -18,6 +19,7 @@ function toWorker(isQuarantine: boolean, load: Partial<Load>): Worker {
     isQuarantine,
     isReady: () => ready,
     isSlow: () => false,
+    stuckOn: () => undefined,
     isHeld: () => held,
     isServing: (module) => module === serves,
     backlog: () => backlog,
@@ -72,6 +74,47 @@ test("one module never has all workers", () => {
   expect(pick(false, { serves: "b", held: true }, {})).toBe("quarantine");
 });
 
+test("a brief run may take the worker that its module does not have", () => {
+  const workers = [toWorker(false, {}), toWorker(true, { serves: "a", held: true })];
+  expect(pickWorker({ ...JOB, isBrief: true }, { workers, size: 2, isLoneWaiting: true })).toBe(workers[0]);
+  expect(pickWorker(JOB, { workers, size: 2, isLoneWaiting: true })).toBeUndefined();
+});
+
+describe("the calls of a suspect", () => {
+  function createModule(jobs: number): Module {
+    const module: Module = { file: "/t/a.ts", health: createHealth(), lone: [], waiting: [], brief: undefined };
+    for (let id = 0; id < jobs; id++) module.waiting.push({ ...JOB, text: String(id) });
+    module.health.record("value", 0.1);
+    return module;
+  }
+
+  test("run briefly, the newest first, one at a time", () => {
+    const module = createModule(3);
+    expect(findNext(module)).toMatchObject([{ text: "0", isBrief: false, limitMs: 100 }]);
+    module.health.record("timeout");
+    const [next] = findNext(module);
+    expect(next).toMatchObject({ text: "2", isBrief: true, alone: false, limitMs: 40 });
+    expect(takeTogether(module, next!, toWorker(false, {}))).toEqual([next]);
+    expect(findNext(module)).toEqual([]);
+  });
+
+  test("do not wait for one that must run alone, nor that for them", () => {
+    const module = createModule(2);
+    module.health.record("timeout");
+    module.lone.push({ ...JOB, isLong: true });
+    expect(findNext(module)).toMatchObject([
+      { alone: true, isBrief: false, limitMs: 100 },
+      { alone: false, isBrief: true },
+    ]);
+  });
+
+  test("run alone if one of them ended a worker", () => {
+    const module = createModule(1);
+    module.health.endWorker();
+    expect(findNext(module)).toMatchObject([{ alone: true, isBrief: false, limitMs: 100 }]);
+  });
+});
+
 test("a worker without others takes every job", () => {
   for (const alone of [true, false]) {
     const workers = [toWorker(true, {})];
@@ -94,6 +137,9 @@ const JOB: Job = {
   timeoutMs: 100,
   queuedAt: 0,
   crashes: 0,
+  isLong: false,
   alone: false,
+  isBrief: false,
+  limitMs: 100,
   settle() {},
 };

@@ -1,0 +1,105 @@
+import type { Health } from "./health.ts";
+import type { Job } from "./job.ts";
+import type { Worker } from "./worker.ts";
+
+/** Jobs given to a worker in advance, so that it never waits for the pipe. */
+const MAX_BACKLOG = 64;
+/** The bodies of calls that are made together: for larger ones, an order of their own costs little. */
+const MAX_BYTES_TOGETHER = 64 * 1024;
+/** Below this, moving a job elsewhere gains nothing, and jobs that go together cost less. */
+const SHORT_WAIT_MS = 2;
+
+/** One version of a module. */
+export interface Module {
+  file: string;
+  health: Health;
+  /** Checks, and calls that have to run alone because of what an earlier attempt showed. */
+  lone: Job[];
+  /** The other calls. */
+  waiting: Job[];
+  /** The call that a worker has for a brief run; there is one at a time. */
+  brief: Job | undefined;
+}
+
+export function countOf({ lone, waiting }: Module): number {
+  return lone.length + waiting.length;
+}
+
+/** Because of what it is, or of what an earlier attempt showed. */
+export function mustRunAlone({ operation, crashes, isLong }: Job): boolean {
+  return operation === "check" || crashes > 0 || isLong;
+}
+
+/** What could be handed out now, and how it would run: a job that must run alone, and another one, which does not wait for it. */
+export function findNext(module: Module): Job[] {
+  const { health, lone, waiting } = module;
+  const found: Job[] = [];
+  const [first] = lone;
+  if (first) found.push(Object.assign(first, { alone: true, isBrief: false, limitMs: first.timeoutMs }));
+  // In a burst of bad calls to a suspect, a good one that comes later does not wait for all of them.
+  const next = health.isSuspect() ? waiting.at(-1) : waiting[0];
+  if (!next) return found;
+  const alone = health.endsWorkers() || !(health.isTrusted() || health.isSuspect());
+  const isBrief = !alone && health.isSuspect();
+  if (isBrief && (module.brief || !health.isBriefDue())) return found;
+  const limitMs = isBrief ? Math.min(next.timeoutMs, health.briefMs()) : next.timeoutMs;
+  return [...found, Object.assign(next, { alone, isBrief, limitMs })];
+}
+
+/** Removes a job from those waiting, with those behind it that can run together with it. */
+export function takeTogether(module: Module, job: Job, worker: Worker): Job[] {
+  const { lone, waiting, health } = module;
+  if (job === lone[0]) return lone.splice(0, 1);
+  if (job.isBrief) module.brief = job;
+  const start = waiting.indexOf(job);
+  const isSingle = job.alone || job.isBrief || job.bundle.spec.isolation === "strict";
+  const mostJobs = isSingle ? 1 : Math.min(MAX_BACKLOG - worker.backlog(), health.mostTogether());
+  let end = start + 1;
+  for (let bytes = job.body.length; end < waiting.length && end - start < mostJobs; end++) {
+    const next = waiting[end]!;
+    bytes += next.body.length;
+    if (next.timeoutMs !== job.timeoutMs || bytes > MAX_BYTES_TOGETHER) break;
+    Object.assign(next, { alone: false, isBrief: false, limitMs: next.timeoutMs });
+  }
+  return waiting.splice(start, end - start);
+}
+
+/** What else decides where a job goes. */
+export interface Situation {
+  workers: Worker[];
+  /** How many workers there are, with those that are about to be replaced. */
+  size: number;
+  /** A job that must run alone is waiting. */
+  isLoneWaiting: boolean;
+}
+
+/**
+ * The worker that can take the job now, if any. One module never has all workers for more than a brief run. A job that must
+ * run alone goes to the quarantine, only while that is empty and another worker serves the rest; others keep away from the
+ * quarantine then. They go to the first worker with a short wait, else to the one with the shortest: as long as one is
+ * enough, the other stays empty as a spare.
+ */
+export function pickWorker(job: Job, { workers, size, isLoneWaiting }: Situation): Worker | undefined {
+  const serving = workers.filter((worker) => worker.isServing(job.module));
+  const hasItsShare = !job.isBrief && serving.length >= Math.max(1, size - 1);
+  const ready = (hasItsShare ? serving : workers).filter((worker) => worker.isReady());
+  const canRunAlone = size === 1 || workers.some((worker) => !worker.isQuarantine && isAvailable(worker));
+  if (job.alone) return ready.find((worker) => canRunAlone && worker.isQuarantine && worker.backlog() === 0);
+  const keepsAway = isLoneWaiting && canRunAlone && size > 1;
+  const available = ready.filter(
+    (worker) => isAvailable(worker) && worker.backlog() < MAX_BACKLOG && !(keepsAway && worker.isQuarantine),
+  );
+  return available.find((worker) => worker.expectedWait() < SHORT_WAIT_MS) ?? findShortestWait(available);
+}
+
+/** A job that is given to it now does not wait behind one that holds it. */
+function isAvailable(worker: Worker): boolean {
+  return worker.isReady() && !worker.isHeld();
+}
+
+function findShortestWait(workers: Worker[]): Worker | undefined {
+  return workers.reduce<Worker | undefined>(
+    (best, worker) => (best && best.expectedWait() <= worker.expectedWait() ? best : worker),
+    undefined,
+  );
+}
