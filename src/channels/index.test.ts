@@ -16,7 +16,10 @@ const OPTIONS: Record<string, object> = {
   gitlab: { token: "a" },
   gitea: { token: "a", baseUrl: "https://git.test" },
   linear: { token: "a" },
+  bitbucket: { token: "a" },
   pagerduty: { token: "a", from: "a@b.test" },
+  sentry: { token: "a", organization: "acme" },
+  notion: { token: "a" },
 };
 
 test("each built-in channel has the name that it is configured under", async () => {

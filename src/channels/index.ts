@@ -1,9 +1,12 @@
 import type { DriverDefinition } from "../plugin.ts";
+import { bitbucket } from "./comments/bitbucket.ts";
 import { gitea } from "./comments/gitea.ts";
 import { github } from "./comments/github.ts";
 import { gitlab } from "./comments/gitlab.ts";
 import { linear } from "./comments/linear.ts";
+import { notion } from "./comments/notion.ts";
 import { pagerduty } from "./comments/pagerduty.ts";
+import { sentry } from "./comments/sentry.ts";
 import { discord } from "./discord.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { email } from "./email.ts";
@@ -30,5 +33,8 @@ export const channels: Record<string, DriverDefinition<ChannelDriver>> = {
   gitlab,
   gitea,
   linear,
+  bitbucket,
   pagerduty,
+  sentry,
+  notion,
 };

@@ -161,7 +161,7 @@ function isWrittenOut({ raw, href }: { raw: string; href: string }): boolean {
 }
 
 /** Names that notify everyone in a place, where a text can. A character without width makes them text. */
-function withoutGroups(text: string): string {
+export function withoutGroups(text: string): string {
   return text.replaceAll(/@(?=(?:everyone|here|channel|all)\b)/gi, "@\u200B");
 }
 

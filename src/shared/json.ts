@@ -8,6 +8,11 @@ export function toObject(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {};
 }
 
+/** The objects of an array. None of anything else. */
+export function toObjects(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
 /** Parses a JSON object. Returns an empty object for any other text. */
 export function parseObject(text: string): Record<string, unknown> {
   try {
@@ -21,8 +26,7 @@ export function parseObject(text: string): Record<string, unknown> {
 export function parseObjects(text: string): Record<string, unknown>[] {
   if (!text.trimStart().startsWith("[")) return [];
   try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? value.filter(isObject) : [];
+    return toObjects(JSON.parse(text));
   } catch {
     return [];
   }

@@ -1,5 +1,5 @@
 /** With the channel source, the reply goes to the issue, merge request or incident that the sample is about. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { usePreset } from "../support/preset.ts";
@@ -24,6 +24,17 @@ test.each([
   ["linear", "project-update", undefined],
   ["pagerduty", "incident-triggered", "Q1CHECKOUT"],
   ["pagerduty", "note", "Q1CHECKOUT"],
+  ["sentry", "comment", "4501"],
+  ["sentry", "issue-alert", "4501"],
+  ["sentry", "issue-created", "4501"],
+  ["sentry", "metric-critical", undefined],
+  ["notion", "comment-created", "comment/000001f5-477e-80e1-8571-cfd10e92339a"],
+  ["notion", "page-created", "0000002a-477e-80e1-8571-cfd10e92339a"],
+  ["bitbucket", "pull-request-created", "acme/shop!42"],
+  ["bitbucket", "pull-request-comment", "acme/shop!42/c20576503"],
+  ["bitbucket", "issue-comment", "acme/shop#37"],
+  ["bitbucket", "push-to-main", undefined],
+  ["bitbucket", "data-center-comment", undefined],
 ])("%s %s", async (preset, sample, to) => {
   const token = "t";
   const channels = {
@@ -31,10 +42,16 @@ test.each([
     gitea: { token, baseUrl: "https://git.example.com" },
     linear: { token },
     pagerduty: { token, from: "agent@acme.test" },
+    sentry: { token, organization: "acme" },
+    notion: { token },
+    bitbucket: { token },
   };
   const read = (name: string): unknown => JSON.parse(readFileSync(path.join(presets, preset, "samples", name), "utf8"));
   const post = await usePreset(preset, { channel: "source" }, channels);
-  const request = read(`${sample}.request.json`) as { headers: Record<string, string> };
+  const hasHeaders = existsSync(path.join(presets, preset, "samples", `${sample}.request.json`));
+  const request = hasHeaders
+    ? (read(`${sample}.request.json`) as { headers: Record<string, string> })
+    : { headers: {} };
   const { actions } = await post(read(`${sample}.json`), lowerKeys(request.headers));
   expect(actions).toMatchObject([to ? { channel: preset, to, deliver: true } : { deliver: false }]);
 });

@@ -6,6 +6,8 @@ export interface CommentServer {
   texts(): string[];
   /** The requests so far: method and path. */
   requests: string[];
+  /** The next comment is written, and the answer about it is lost. */
+  loseAnswer(): void;
   close(): Promise<void>;
 }
 
@@ -18,8 +20,9 @@ interface Comment {
 interface CommentRoute {
   method: string;
   path: RegExp;
-  /** What the route does with the comments. Default: nothing. */
+  /** What the route does with the comments. */
   kind: "add" | "edit" | "list" | "react";
+  /** The comment's text; undefined: the service refuses such a body. */
   textOf(body: Record<string, unknown>): unknown;
   toAnswer(comments: Comment[], url: string): JsonAnswer;
 }
@@ -34,6 +37,7 @@ export interface CommentService {
 export async function startComments({ isAuthorized, routes, refuse }: CommentService): Promise<CommentServer> {
   const comments: Comment[] = [];
   const requests: string[] = [];
+  let isLosing = false;
   const server = await startJsonServer((request) => {
     const { method = "", path = "", headers, body } = request;
     requests.push(`${method} ${path}`);
@@ -41,11 +45,16 @@ export async function startComments({ isAuthorized, routes, refuse }: CommentSer
     for (const { kind, textOf, toAnswer, ...route } of routes) {
       const found = method === route.method ? route.path.exec(path) : null;
       if (!found) continue;
-      const text = String(textOf(body));
+      const text = textOf(body);
+      if (typeof text !== "string") return refuse(400);
       const edited = comments.find(({ id }) => id === found[1]);
       if (kind === "edit" && !edited) return refuse(404);
       if (kind === "edit" && edited) edited.text = text;
       if (kind === "add") comments.push({ id: String(comments.length + 1), text });
+      if (kind === "add" && isLosing) {
+        isLosing = false;
+        return "lost";
+      }
       return toAnswer(
         kind === "edit" && edited ? [edited] : kind === "add" ? comments.slice(-1) : comments,
         server.url,
@@ -57,6 +66,7 @@ export async function startComments({ isAuthorized, routes, refuse }: CommentSer
     baseUrl: server.url,
     texts: () => comments.map(({ text }) => text),
     requests,
+    loseAnswer: () => void (isLosing = true),
     close: () => server.close(),
   };
 }

@@ -1,7 +1,11 @@
+/** The text of a comment without the hidden mark. */
+export function withoutMark(comment: string): string {
+  return comment
+    .replace(/\n\n(?:<!-- hookline:\S+ -->|\[hookline:\S+\]: #)$/, "")
+    .replace(/^\u2063{2}[\u200B-\u200D\u2060]{32}/, "");
+}
+
 /** What a reader sees of a comment: without the hidden mark, and without the marks that make it neutral. */
 export function shownText(comment: string): string {
-  return comment
-    .replace(/\n\n<!-- hookline:\S+ -->$/, "")
-    .replaceAll("\u200B", "")
-    .replaceAll("&lt;", "<");
+  return withoutMark(comment).replaceAll("\u200B", "").replaceAll("&lt;", "<");
 }

@@ -15,14 +15,22 @@ export interface JsonAnswer {
   body: unknown;
 }
 
-/** A server on a free loopback port that accepts JSON or a form and answers with JSON, for doubles of services. */
+/**
+ * A server on a free loopback port that accepts JSON or a form and answers with JSON, for doubles of services. `lost`: the
+ * connection ends without an answer.
+ */
 export async function startJsonServer(
-  answer: (request: JsonRequest) => JsonAnswer,
+  answer: (request: JsonRequest) => JsonAnswer | "lost",
 ): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer(async (request, response) => {
     const { method, url: path, headers } = request;
     const body = parseBody(await text(request), headers["content-type"]);
-    const { status, body: said } = answer({ method, path, headers, body });
+    const answered = answer({ method, path, headers, body });
+    if (answered === "lost") {
+      request.socket.destroy();
+      return;
+    }
+    const { status, body: said } = answered;
     if (said === undefined) response.writeHead(status).end();
     else response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(said));
   });

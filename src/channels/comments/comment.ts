@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { DriverError } from "../../errors.ts";
 import type { ChannelDriver, OutgoingMessage } from "../driver.ts";
 import { type HttpAnswer, type HttpRequest, request, toUnreadable } from "../http.ts";
@@ -7,6 +8,8 @@ export interface CommentPlace<Body, C = Call> extends Pick<
   ChannelDriver,
   "addressOf" | "checkRecipient" | "limit" | "measure" | "name" | "startWorking"
 > {
+  /** The mark that the place hides, the same for each attempt. Default: an HTML comment. */
+  toMark?(idempotencyKey: string): string;
   /** The text for the place, with the mark if the place can hide one. */
   render(message: Pick<OutgoingMessage, "format" | "text">, mark: string): Body | Promise<Body>;
   /** Adds a comment. Resolves to the id that events about it name. */
@@ -30,7 +33,7 @@ export type Call = (
 
 /** A channel that writes comments into another service. */
 export function createCommentChannel<Body, C = Call>(
-  { render, add, edit, find, ...place }: CommentPlace<Body, C>,
+  { toMark = toHtmlMark, render, add, edit, find, ...place }: CommentPlace<Body, C>,
   open: (signal: AbortSignal) => Promise<C>,
 ): ChannelDriver {
   return {
@@ -77,8 +80,22 @@ export function isSuccess({ status }: Pick<HttpAnswer, "status">): boolean {
 }
 
 /** In HTML and Markdown nobody sees it. The presets skip events about texts with such a line. */
-function toMark(idempotencyKey: string): string {
-  return `<!-- hookline:${idempotencyKey.replaceAll(/[^\w:.-]|--+/g, "_")} -->`;
+function toHtmlMark(idempotencyKey: string): string {
+  return `<!-- hookline:${toMarkName(idempotencyKey)} -->`;
+}
+
+/** The name of a delivery in characters that end no mark. */
+export function toMarkName(idempotencyKey: string): string {
+  return idempotencyKey.replaceAll(/[^\w:.-]|--+/g, "_");
+}
+
+const WITHOUT_WIDTH = ["\u200B", "\u200C", "\u200D", "\u2060"];
+
+/** For places that show every visible character: a digest in characters without width. Each begins with the same two. */
+export function toInvisibleMark(idempotencyKey: string): string {
+  const bytes = hash("sha256", idempotencyKey, "buffer").subarray(0, 8);
+  const pairs = Array.from(bytes).flatMap((byte) => [byte >> 6, (byte >> 4) & 3, (byte >> 2) & 3, byte & 3]);
+  return `\u2063\u2063${pairs.map((pair) => WITHOUT_WIDTH[pair]).join("")}`;
 }
 
 /** A text with its mark on a line of its own. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { neutralize } from "./neutralize.ts";
+import { neutralize, neutralizePlain } from "./neutralize.ts";
 
 const host = "github.com";
 /** The gap shown as `|`. */
@@ -83,6 +83,14 @@ test("HTML that only arranges text stays; a comment, which nobody would see, is 
     '&lt;a href="https://x.test" onclick="x">y&lt;/a>',
   );
 });
+
+test.each([
+  ["Thanks @ada and <@U123>. <!channel>", "Thanks @|ada and <@|U123>. <|!channel>"],
+  ["fixes #1\n/close", "fix|es #1\n|/close"],
+  ["a < b, ada@example.com, https://x.test/@ada", "a < b, ada@example.com, https://x.test/@ada"],
+])("plain text %j has no effects", (text, shown) =>
+  expect(neutralizePlain(text).replaceAll("\u200B", "|")).toBe(shown),
+);
 
 test("a text that is made to take long is neutral too", async () => {
   for (const start of ["[a](", "- ", "> ", "**a_", "<a ", "<div>\n\n"]) {

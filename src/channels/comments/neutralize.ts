@@ -60,6 +60,22 @@ export async function neutralize(markdown: string, options: NeutralizeOptions): 
   return insertGaps(text, [...gaps, ...shown]);
 }
 
+/** Plain text without effects, also in a chat that the place passes it on to. Addresses stay as they are. */
+export function neutralizePlain(text: string): string {
+  const kept = Array.from(text.matchAll(/https?:\/\/\S+/gi), ({ index, 0: url }) => ({
+    start: index,
+    end: index + url.length,
+  }));
+  const effects = [MENTION, GROUP, CLOSING, COMMAND].flatMap((pattern) => findEnds(text, pattern));
+  return insertGaps(
+    text,
+    effects.filter((at) => !isWithin(kept, at)),
+  );
+}
+
+/** `<!channel>` notifies everyone in a channel of Slack. */
+const GROUP = /<(?=!)/g;
+
 type Parse = (text: string) => ReturnType<MarkdownParser["parse"]>;
 
 /** Markdown as forges read it. Its positions are exact, and it takes little time for any text. */

@@ -1,15 +1,17 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { toObject } from "../../shared/json.ts";
+import { toObject, toObjects } from "../../shared/json.ts";
 import { HTTP_URL, NON_BLANK } from "../../shared/schema.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
 import { toRefusal } from "../http.ts";
-import { createApi, createCommentChannel, requireId } from "./comment.ts";
+import { createApi, createCommentChannel, isSuccess, requireId, toInvisibleMark } from "./comment.ts";
+import { neutralizePlain } from "./neutralize.ts";
 
 const schema = {
   type: "object",
   additionalProperties: false,
-  description: "Notes on PagerDuty's incidents. An API key that can write; of a scoped OAuth token incidents.write.",
+  description:
+    "Notes on PagerDuty's incidents. An API key that can write, or a token with incidents.read and incidents.write.",
   required: ["token", "from"],
   properties: {
     token: { ...NON_BLANK, description: "REST API key." },
@@ -32,7 +34,7 @@ const ADVICE = new Map([
   [404, "Check the recipient."],
 ]);
 
-/** Notes on incidents, as plain text. PagerDuty hides no mark, so a note whose answer was lost may come twice. */
+/** Notes on incidents, as plain text. PagerDuty passes them on to chats. */
 export function createPagerduty({
   token,
   from,
@@ -57,10 +59,21 @@ export function createPagerduty({
       name: "pagerduty",
       limit: 20_000,
       checkRecipient: recipientCheck(/^[A-Z0-9]{7,20}$/, "the id of an incident such as Q02JTSNZWHSEKV"),
-      render: ({ text }) => ({ note: { content: text } }),
+      // It comes first, because PagerDuty cuts long notes in its events.
+      toMark: toInvisibleMark,
+      render: ({ text }, mark) => ({ note: { content: `${mark}${neutralizePlain(text)}` } }),
       async add(to, body, call) {
         const answer = await call("POST", `/incidents/${to}/notes`, body);
         return requireId(toObject(answer.body["note"])["id"], "PagerDuty");
+      },
+      async edit(to, messageId, body, call) {
+        const path = `/incidents/${to}/notes/${encodeURIComponent(messageId)}`;
+        return isSuccess(await call("PUT", path, body, "edit"));
+      },
+      async find(to, mark, call) {
+        const { body } = await call("GET", `/incidents/${to}/notes`);
+        const found = toObjects(body["notes"]).find(({ content }) => String(content).startsWith(mark));
+        return found && requireId(found["id"], "PagerDuty");
       },
     },
     open,

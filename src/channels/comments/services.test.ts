@@ -1,23 +1,9 @@
 /** The channels that write comments, each on a double written from its vendor's reference. */
-import { describe, expect, test } from "vitest";
-import { type CommentServer, type CommentService, startComments } from "../../../test/support/comment-server.ts";
-import { shownText } from "../../../test/support/comments.ts";
-import { openFaultServer } from "../../../test/support/fault-server.ts";
-import { describeRemoteChannel } from "../../contracts/channel.ts";
-import type { ChannelDriver } from "../driver.ts";
+import { expect, test } from "vitest";
+import { type CommentService, startComments } from "../../../test/support/comment-server.ts";
+import { type CommentSubject, describeComments, TOKEN } from "../../../test/support/comment-suite.ts";
 import { createGitea } from "./gitea.ts";
 import { createGitlab } from "./gitlab.ts";
-import { createPagerduty } from "./pagerduty.ts";
-
-interface Subject {
-  service: CommentService;
-  open(baseUrl: string): ChannelDriver;
-  to: string;
-  unknown: string;
-  malformed: string[];
-}
-
-const TOKEN = "token-for-tests-0000";
 
 /** https://docs.gitlab.com/api/notes/ and https://docs.gitlab.com/api/discussions/ */
 const gitlab: CommentService = {
@@ -119,26 +105,12 @@ const gitea: CommentService = {
   ],
 };
 
-/** https://developer.pagerduty.com/api-reference, "Create a note on an incident". */
-const pagerduty: CommentService = {
-  isAuthorized: (headers) => headers.authorization === `Token token=${TOKEN}` && headers.from === "agent@acme.test",
-  refuse: (status) => ({ status, body: { error: { message: "Refused", code: 2100 } } }),
-  routes: [
-    {
-      method: "POST",
-      path: /^\/incidents\/Q02JTSNZWHSEKV\/notes$/,
-      kind: "add",
-      textOf: ({ note }) => (note as { content: unknown }).content,
-      toAnswer: ([comment]) => ({ status: 201, body: { note: { id: `P${comment?.id}`, content: comment?.text } } }),
-    },
-  ],
-};
-
-const subjects: Record<string, Subject> = {
+const subjects: Record<string, CommentSubject> = {
   gitlab: {
     service: gitlab,
     open: (baseUrl) => createGitlab({ token: TOKEN, baseUrl }),
     to: "acme/app#12",
+    raw: "Hello @\u200Bada.\n\n<!-- hookline:d:0 -->",
     unknown: "acme/other!1",
     malformed: ["", "acme#1", "acme/app", "acme/../app#1", "acme/app#12/d1", "/acme/app#1", "acme/app#0"],
   },
@@ -146,72 +118,13 @@ const subjects: Record<string, Subject> = {
     service: gitea,
     open: (baseUrl) => createGitea({ token: TOKEN, baseUrl }),
     to: "acme/app#12",
+    raw: "Hello @\u200Bada.\n\n<!-- hookline:d:0 -->",
     unknown: "acme/other#1",
     malformed: ["", "acme/app", "acme/..#1", "../app#1", "a/b/c#1", "acme/app!1"],
   },
-  pagerduty: {
-    service: pagerduty,
-    open: (baseUrl) => createPagerduty({ token: TOKEN, from: "agent@acme.test", baseUrl }),
-    to: "Q02JTSNZWHSEKV",
-    unknown: "Q0000000000000",
-    malformed: ["", "q02", "Q02/../x", "Q02JTSNZWHSEKV/notes"],
-  },
 };
 
-for (const [name, { service, open, ...recipients }] of Object.entries(subjects)) {
-  describeRemoteChannel({ describe, test }, name, async () => {
-    const server = await startComments(service);
-    const { url, ...faultable } = await openFaultServer(server, server.baseUrl);
-    return {
-      ...faultable,
-      ...recipients,
-      channel: open(url),
-      secret: TOKEN,
-      received: async () => server.texts().map(shownText),
-      faults: {
-        rateLimited: { kind: "answer", status: 429, headers: { "retry-after": "9" }, body: "{}" },
-        retryAfterMs: 9000,
-        refusedForGood: { kind: "answer", status: 403, body: JSON.stringify(service.refuse(403).body) },
-        brokenDown: { kind: "answer", status: 503, body: "<html>" },
-      },
-    };
-  });
-}
-
-describe.each(["gitlab", "gitea"])("%s", (name) => {
-  const { service, open, to } = subjects[name]!;
-  const never = new AbortController().signal;
-  const start = async (): Promise<{
-    server: CommentServer;
-    send: (message?: object) => Promise<{ messageId?: string }>;
-  }> => {
-    const server = await startComments(service);
-    const channel = open(server.baseUrl);
-    const message = { to, text: "Hello @ada.", idempotencyKey: "d:0" };
-    return { server, send: (change) => channel.send({ ...message, ...change }, never) };
-  };
-
-  test("a neutral text with a hidden mark, by which it is found and not written twice", async () => {
-    const { server, send } = await start();
-    const first = await send();
-    expect(server.texts()).toEqual(["Hello @\u200Bada.\n\n<!-- hookline:d:0 -->"]);
-    expect(await send({ mayBeSent: true })).toEqual(first);
-    expect(server.texts()).toHaveLength(1);
-    await send({ mayBeSent: true, idempotencyKey: "d:1" });
-    expect(server.texts()).toHaveLength(2);
-    await server.close();
-  });
-
-  test("an update replaces the text; of a comment that is gone, a new one is written", async () => {
-    const { server, send } = await start();
-    const { messageId } = await send();
-    expect(await send({ text: "Done.", replaces: messageId })).toEqual({ messageId });
-    expect(server.texts().map(shownText)).toEqual(["Done."]);
-    await send({ text: "Again.", replaces: messageId?.replace(/\d+$/, "99") });
-    expect(server.texts().map(shownText)).toEqual(["Done.", "Again."]);
-    await server.close();
-  });
-});
+for (const [name, subject] of Object.entries(subjects)) describeComments(name, subject);
 
 test("gitlab replies in a discussion", async () => {
   const server = await startComments(gitlab);

@@ -712,7 +712,7 @@ export interface MappingInput {
    */
   deliver?: boolean;
   /**
-   * Template. last, source, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, email, github, gitlab, gitea, pagerduty, or that of a plugin. Default: last.
+   * Template. last, source, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, email, github, gitlab, gitea, linear, bitbucket, pagerduty, sentry, notion, or that of a plugin. Default: last.
    */
   channel?: string;
   /**
@@ -1194,7 +1194,10 @@ export interface Channels {
   gitlab?: ChannelsGitlab;
   gitea?: ChannelsGitea;
   linear?: ChannelsLinear;
+  bitbucket?: ChannelsBitbucket;
   pagerduty?: ChannelsPagerduty;
+  sentry?: ChannelsSentry;
+  notion?: ChannelsNotion;
 }
 /**
  * WhatsApp's Cloud API.
@@ -1561,7 +1564,44 @@ export interface ChannelsLinear {
   dryRun?: boolean;
 }
 /**
- * Notes on PagerDuty's incidents. An API key that can write; of a scoped OAuth token incidents.write.
+ * Comments on Bitbucket Cloud. The token needs the permission Pull requests: Write, for issues Issues: Write.
+ */
+export interface ChannelsBitbucket {
+  /**
+   * Access token of a repository, project or workspace; or, with email, an API token.
+   */
+  token: string;
+  /**
+   * The address of the API token's account.
+   */
+  email?: string;
+  /**
+   * `@name` in a reply notifies people and teams.
+   */
+  allowMentions?: boolean;
+  /**
+   * `fixes #1` in a reply can close an issue.
+   */
+  allowClosing?: boolean;
+  /**
+   * A reply shows images of other hosts, whose servers learn who looks at it.
+   */
+  allowImages?: boolean;
+  /**
+   * Default: https://api.bitbucket.org/2.0.
+   */
+  baseUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Notes on PagerDuty's incidents. An API key that can write, or a token with incidents.read and incidents.write.
  */
 export interface ChannelsPagerduty {
   /**
@@ -1574,6 +1614,64 @@ export interface ChannelsPagerduty {
   from: string;
   /**
    * https://api.eu.pagerduty.com in Europe. Default: https://api.pagerduty.com.
+   */
+  baseUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Comments on Sentry's issues. The token of an internal integration needs Issue & Event: Read & Write.
+ */
+export interface ChannelsSentry {
+  /**
+   * Token of an internal integration.
+   */
+  token: string;
+  /**
+   * The organization's slug.
+   */
+  organization: string;
+  /**
+   * `@name` in a reply notifies people and teams.
+   */
+  allowMentions?: boolean;
+  /**
+   * `fixes #1` in a reply can close an issue.
+   */
+  allowClosing?: boolean;
+  /**
+   * A reply shows images of other hosts, whose servers learn who looks at it.
+   */
+  allowImages?: boolean;
+  /**
+   * https://de.sentry.io in Europe, or your own server. Default: https://sentry.io.
+   */
+  baseUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Comments in Notion. The connection needs the capabilities to read and to insert comments.
+ */
+export interface ChannelsNotion {
+  /**
+   * Token of an internal connection, to which the pages are shared.
+   */
+  token: string;
+  /**
+   * Default: https://api.notion.com.
    */
   baseUrl?: string;
   /**

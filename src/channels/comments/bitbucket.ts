@@ -1,0 +1,101 @@
+import type { FromSchema } from "json-schema-to-ts";
+import type { DriverDefinition } from "../../plugin.ts";
+import { toObject, toObjects } from "../../shared/json.ts";
+import { HTTP_URL, NON_BLANK } from "../../shared/schema.ts";
+import { type ChannelDriver, recipientCheck } from "../driver.ts";
+import { toRefusal } from "../http.ts";
+import { createApi, createCommentChannel, isSuccess, requireId, toMarkName, withMark } from "./comment.ts";
+import { ALLOWANCES, neutralize } from "./neutralize.ts";
+
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  description:
+    "Comments on Bitbucket Cloud. The token needs the permission Pull requests: Write, for issues Issues: Write.",
+  required: ["token"],
+  properties: {
+    token: {
+      ...NON_BLANK,
+      description: "Access token of a repository, project or workspace; or, with email, an API token.",
+    },
+    email: { type: "string", pattern: "^[^\\s:]+@[^\\s:]+$", description: "The address of the API token's account." },
+    ...ALLOWANCES,
+    baseUrl: { ...HTTP_URL, description: "Default: https://api.bitbucket.org/2.0." },
+  },
+} as const;
+
+type BitbucketOptions = Pick<FromSchema<typeof schema>, "token"> & Partial<FromSchema<typeof schema>>;
+
+export const bitbucket: DriverDefinition<ChannelDriver, BitbucketOptions> = { schema, create: createBitbucket };
+
+const ADVICE = new Map([
+  [401, "Check channels.bitbucket.token, and set email if it is an API token."],
+  [403, "Give the token the permission Pull requests: Write, for issues Issues: Write."],
+  [404, "Check the recipient, and that the token can see the repository."],
+]);
+
+const PLACE =
+  /^(?<repo>[\w-]{1,100}\/(?!\.{1,2}[!#])[\w.-]{1,100})(?:#(?<issue>[1-9]\d{0,15})|!(?<pull>[1-9]\d{0,15})(?:\/c(?<parent>[1-9]\d{0,15}))?)$/;
+
+/** Comments on pull requests and issues, and replies to a comment on a pull request. */
+export function createBitbucket(options: BitbucketOptions): ChannelDriver {
+  const { token, email, baseUrl = "https://api.bitbucket.org/2.0" } = options;
+  const authorization =
+    email === undefined ? `Bearer ${token}` : `Basic ${Buffer.from(`${email}:${token}`).toString("base64")}`;
+  const host = new URL(baseUrl).host.replace(/^api\./, "");
+  const open = createApi({
+    service: "Bitbucket",
+    baseUrl,
+    headers: () => ({ authorization }),
+    toError: (answer) =>
+      toRefusal("Bitbucket", answer, {
+        reason: toObject(answer.body["error"])["message"],
+        advice: ADVICE.get(answer.status),
+      }),
+  });
+  return createCommentChannel(
+    {
+      name: "bitbucket",
+      // Bitbucket accepts 32,768 characters.
+      limit: 12_000,
+      addressOf: (to) => to.replace(/\/c\d+$/, ""),
+      checkRecipient: recipientCheck(
+        PLACE,
+        "a pull request such as acme/app!12, an issue such as acme/app#12, or acme/app!12/c345 for a reply to a comment",
+      ),
+      // Bitbucket shows HTML comments as text, but no definition of a link that nothing refers to.
+      toMark: (idempotencyKey) => `[hookline:${toMarkName(idempotencyKey)}]: #`,
+      render: async ({ text }, mark) => ({
+        content: { raw: withMark(await neutralize(text, { ...options, host }), mark) },
+      }),
+      async add(to, body, call) {
+        const { path, parent, kind } = parsePlace(to);
+        const answer = await call("POST", path, parent ? { ...body, parent: { id: Number(parent) } } : body);
+        return toMessageId(kind, answer.body["id"]);
+      },
+      async edit(to, messageId, body, call) {
+        const { path, kind } = parsePlace(to);
+        const id = messageId.startsWith(`${kind}-`) ? messageId.slice(kind.length + 1) : "";
+        return /^\d+$/.test(id) && isSuccess(await call("PUT", `${path}/${id}`, body, "edit"));
+      },
+      async find(to, mark, call) {
+        const { path, kind } = parsePlace(to);
+        const { body } = await call("GET", `${path}?sort=-created_on&pagelen=100`);
+        const found = toObjects(body["values"]).find(({ content }) => String(toObject(content)["raw"]).endsWith(mark));
+        return found && toMessageId(kind, found["id"]);
+      },
+    },
+    open,
+  );
+}
+
+/** Pull requests and issues number their comments apart. */
+function toMessageId(kind: string, id: unknown): string {
+  return `${kind}-${requireId(id, "Bitbucket")}`;
+}
+
+function parsePlace(to: string): { path: string; kind: string; parent: string | undefined } {
+  const { repo, issue, pull, parent } = PLACE.exec(to)?.groups ?? {};
+  const path = `/repositories/${repo}/${pull ? `pullrequests/${pull}` : `issues/${issue}`}/comments`;
+  return { path, kind: pull ? "pullrequest-comment" : "issue-comment", parent };
+}

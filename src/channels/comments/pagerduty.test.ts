@@ -1,0 +1,58 @@
+import { expect } from "vitest";
+import type { CommentService } from "../../../test/support/comment-server.ts";
+import { describeComments, TOKEN } from "../../../test/support/comment-suite.ts";
+import { toObject } from "../../shared/json.ts";
+import { createPagerduty } from "./pagerduty.ts";
+
+const toNote = ({ id, text }: { id: string; text: string }): object => ({
+  id: `PWL7QX${id}`,
+  user: { id: "PXPGF42", type: "user_reference", summary: "Agent" },
+  channel: { summary: "The PagerDuty website or APIs" },
+  content: text,
+  created_at: "2026-01-05T15:28:51-05:00",
+});
+const contentOf = ({ note }: Record<string, unknown>): unknown => toObject(note)["content"];
+
+/**
+ * PagerDuty's OpenAPI file (github.com/PagerDuty/api-schema, reference/REST/openapiv3.json): the operations
+ * `createIncidentNote`, `updateIncidentNote` and `listIncidentNotes`.
+ */
+const service: CommentService = {
+  isAuthorized: ({ authorization, from, accept }) =>
+    authorization === `Token token=${TOKEN}` &&
+    (from === undefined || from === "agent@acme.test") &&
+    accept === "application/vnd.pagerduty+json;version=2",
+  refuse: (status) => ({ status, body: { error: { message: "Refused", code: 2100 } } }),
+  routes: [
+    {
+      method: "POST",
+      path: /^\/incidents\/Q02JTSNZWHSEKV\/notes$/,
+      kind: "add",
+      textOf: contentOf,
+      toAnswer: (notes) => ({ status: 200, body: { note: notes.map(toNote)[0] } }),
+    },
+    {
+      method: "PUT",
+      path: /^\/incidents\/Q02JTSNZWHSEKV\/notes\/PWL7QX(\d)$/,
+      kind: "edit",
+      textOf: contentOf,
+      toAnswer: (notes) => ({ status: 200, body: { note: notes.map(toNote)[0] } }),
+    },
+    {
+      method: "GET",
+      path: /^\/incidents\/Q02JTSNZWHSEKV\/notes$/,
+      kind: "list",
+      textOf: () => "",
+      toAnswer: (notes) => ({ status: 200, body: { notes: notes.toReversed().map(toNote) } }),
+    },
+  ],
+};
+
+describeComments("pagerduty", {
+  service,
+  open: (baseUrl) => createPagerduty({ token: TOKEN, from: "agent@acme.test", baseUrl }),
+  to: "Q02JTSNZWHSEKV",
+  unknown: "Q0000000000000",
+  malformed: ["", "q02", "Q02/../x", "Q02JTSNZWHSEKV/notes"],
+  raw: expect.stringMatching(/^\u2063\u2063[\u200B-\u200D\u2060]{32}Hello @\u200Bada\.$/),
+});

@@ -1,0 +1,94 @@
+import type { FromSchema } from "json-schema-to-ts";
+import type { DriverDefinition } from "../../plugin.ts";
+import { parseRetryAfter } from "../../shared/http-status.ts";
+import { toObject } from "../../shared/json.ts";
+import { HTTP_URL, NON_BLANK } from "../../shared/schema.ts";
+import { type ChannelDriver, recipientCheck } from "../driver.ts";
+import { toRefusal } from "../http.ts";
+import { createApi, createCommentChannel, isSuccess, requireId, withMark } from "./comment.ts";
+import { ALLOWANCES, neutralize } from "./neutralize.ts";
+
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  description: "Comments on Sentry's issues. The token of an internal integration needs Issue & Event: Read & Write.",
+  required: ["token", "organization"],
+  properties: {
+    token: { ...NON_BLANK, description: "Token of an internal integration." },
+    organization: { type: "string", pattern: "^[\\w-]{1,64}$", description: "The organization's slug." },
+    ...ALLOWANCES,
+    baseUrl: {
+      ...HTTP_URL,
+      description: "https://de.sentry.io in Europe, or your own server. Default: https://sentry.io.",
+    },
+  },
+} as const;
+
+type SentryOptions = Pick<FromSchema<typeof schema>, "organization" | "token"> & Partial<FromSchema<typeof schema>>;
+
+export const sentry: DriverDefinition<ChannelDriver, SentryOptions> = { schema, create: createSentry };
+
+const ADVICE = new Map([
+  [401, "Check channels.sentry.token."],
+  [403, "Give the integration the permission Issue & Event: Read & Write."],
+  [404, "Check the recipient, and channels.sentry.organization and baseUrl."],
+]);
+
+/** Comments on issues. */
+export function createSentry(options: SentryOptions): ChannelDriver {
+  const { token, organization, baseUrl = "https://sentry.io" } = options;
+  const { host } = new URL(baseUrl);
+  const open = createApi({
+    service: "Sentry",
+    baseUrl: `${baseUrl.replace(/\/$/, "")}/api/0/organizations/${organization}`,
+    headers: () => ({ authorization: `Bearer ${token}` }),
+    toError: (answer) =>
+      toRefusal("Sentry", answer, {
+        reason: answer.body["detail"],
+        advice: ADVICE.get(answer.status),
+        retryAfterMs: parseRetryAfter(answer.headers.get("retry-after")) ?? toReset(answer.headers),
+      }),
+  });
+  return createCommentChannel(
+    {
+      name: "sentry",
+      limit: 20_000,
+      checkRecipient: recipientCheck(
+        /^(?:[1-9]\d{0,19}|[A-Z0-9][A-Z0-9_-]{0,100}-[A-Z0-9]{1,20})$/,
+        "an issue's id such as 4501, or its short id such as SHOP-2F",
+      ),
+      render: async ({ text }, mark) => ({ text: withMark(await neutralize(text, { ...options, host }), mark) }),
+      async add(to, body, call) {
+        const answer = await call("POST", toPath(to), body);
+        return toMessageId(answer.body["id"]);
+      },
+      async edit(to, messageId, body, call) {
+        const id = /^comment-(\d+)$/.exec(messageId)?.[1];
+        return id !== undefined && isSuccess(await call("PUT", `${toPath(to)}${id}/`, body, "edit"));
+      },
+      async find(to, mark, call) {
+        // Newest first.
+        const { items = [] } = await call("GET", toPath(to));
+        const found = items.find(({ data }) => String(toObject(data)["text"]).endsWith(mark));
+        return found && toMessageId(found["id"]);
+      },
+    },
+    open,
+  );
+}
+
+/** Without the slash at the end, Sentry redirects. */
+function toPath(issue: string): string {
+  return `/issues/${issue}/comments/`;
+}
+
+/** As in Sentry's event about it. */
+function toMessageId(id: unknown): string {
+  return `comment-${requireId(id, "Sentry")}`;
+}
+
+/** https://docs.sentry.io/api/ratelimits/ */
+function toReset(headers: Headers): number | undefined {
+  const reset = Number(headers.get("x-sentry-rate-limit-reset") ?? Number.NaN) * 1000 - Date.now();
+  return Number.isNaN(reset) ? undefined : Math.max(0, reset);
+}
