@@ -84,6 +84,12 @@ export function addItem(text: string, items: string[]): string[] {
   return [...items, text];
 }
 
+export function toDatabaseUrl(text: string): string {
+  const { protocol, hostname, pathname } = URL.parse(text) ?? { protocol: "", hostname: "", pathname: "" };
+  if (/^postgres(ql)?:$/.test(protocol) && hostname !== "" && pathname.length > 1) return text;
+  throw new InvalidArgumentError("Expected a URL such as postgres://hookline@db.example.com/hookline.");
+}
+
 /** Without a slash at its end, since paths are appended. */
 function toAddress(text: string): string {
   const { protocol, username } = URL.parse(text) ?? { protocol: "", username: "" };

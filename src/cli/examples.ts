@@ -41,6 +41,7 @@ const EXAMPLES: Record<string, string> = {
   "dead-letters retry": "webhooks dead-letters retry --all",
   "dead-letters drop": "webhooks dead-letters drop 01a203fc-45d5",
   backup: "webhooks backup /var/backups/webhooks.db",
+  "store migrate": "webhooks store migrate --to postgres://hookline@db.example.com/hookline",
   completion: "webhooks completion bash > ~/.local/share/bash-completion/completions/webhooks",
 };
 

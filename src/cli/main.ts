@@ -11,6 +11,7 @@ import { addInit } from "./commands/init.ts";
 import { addPresets } from "./commands/presets.ts";
 import { addLearn } from "./reading/learn.ts";
 import { addRejections } from "./reading/rejections.ts";
+import { addStore } from "./commands/store.ts";
 import { addSend } from "./commands/send.ts";
 import { addDev } from "./live/dev.ts";
 import { addServe } from "./live/serve.ts";
@@ -70,6 +71,7 @@ export function createProgram(io: CliIo): Command {
   addRejections(program, io);
   addDeadLetters(program, io);
   addBackup(program, io);
+  addStore(program, io);
   addCompletion(program, io);
   addExamples(program);
   return program;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, messageOf } from "../errors.ts";
 import { type Database, type Lock, openMigrated, type Schema, takeLock, transact } from "../journal/sqlite/database.ts";
@@ -84,6 +84,12 @@ export async function openMailStore(options: MailStoreOptions): Promise<MailStor
     const message = `the mail store cannot be used (${messageOf(error)})`;
     throw new ConfigError([{ message, file, key: "store.path" }]);
   }
+}
+
+/** The file of all mailboxes in a state folder; undefined if there is none. */
+export function openMailFile(folder: string): Database | undefined {
+  const file = path.join(folder, "mail.db");
+  return existsSync(file) ? openMigrated(file, SCHEMA) : undefined;
 }
 
 function lockName(mailbox: string): string {

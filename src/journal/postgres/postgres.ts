@@ -43,7 +43,7 @@ import {
   retryRun,
   toCompletion,
 } from "./runs.ts";
-import { migrate } from "./schema.ts";
+import { migrate, requireWhole } from "./schema.ts";
 import { readSpend } from "./spend.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -79,6 +79,7 @@ export async function createPostgresJournal(options: PostgresJournalOptions): Pr
   const database = createDatabase({ url, maxConnections, commitTimeoutMs, log });
   try {
     await migrate(database);
+    await requireWhole(database);
     const node = createNode(now);
     const changes = createChanges({ database, node: node.id, pollMs, log });
     const journal = createJournal(database, node, changes);

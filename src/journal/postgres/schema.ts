@@ -262,6 +262,18 @@ export async function migrate(database: PostgresDatabase): Promise<void> {
   });
 }
 
+/** Exists while a migration from an SQLite journal is unfinished. */
+export const MIGRATION_TABLE = "hookline.migration";
+
+/** Throws a `ConfigError` if only a part of a journal is in the database. */
+export async function requireWhole(database: PostgresDatabase): Promise<void> {
+  const row = await database.read(({ get }) => get("SELECT to_regclass($1)::text AS name", [MIGRATION_TABLE]));
+  if (row?.name === null) return;
+  const message =
+    "a migration into this database is unfinished: run `webhooks store migrate` again, or set another database";
+  throw new ConfigError([{ message, key: "store.url" }]);
+}
+
 async function readVersion(sql: Sql): Promise<number> {
   const table = await sql.get("SELECT to_regclass('hookline.version')::text AS name");
   if (table?.name === null) return 0;
@@ -286,13 +298,12 @@ function toVersionError(version: number): ConfigError {
 const PARTITIONED = ["events", "bodies"] as const;
 const MONTHS_AHEAD = 2;
 
-/** Creates the partitions of this month and the next ones, unless they are there. */
-export async function addPartitions(sql: Sql, now: number): Promise<void> {
-  const first = new Date(now);
-  for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
-    const [from, to] = [ahead, ahead + 1].map((months) =>
-      Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + months),
-    );
+/** Creates the partitions of this month and the next ones, unless they are there; and those since an earlier time. */
+export async function addPartitions(sql: Sql, now: number, since = now): Promise<void> {
+  const [first, last] = [new Date(since), new Date(now)];
+  const before = 12 * (last.getUTCFullYear() - first.getUTCFullYear()) + last.getUTCMonth() - first.getUTCMonth();
+  for (let month = -before; month <= MONTHS_AHEAD; month++) {
+    const [from, to] = [month, month + 1].map((months) => Date.UTC(last.getUTCFullYear(), last.getUTCMonth() + months));
     const suffix = new Date(from!).toISOString().slice(0, 7).replace("-", "_");
     const bounds = [firstIdAt(from!), firstIdAt(to!)];
     // Events that came before their partition stay where they are.

@@ -13,6 +13,8 @@ export interface Database {
   insert(sql: string, ...values: SqlValue[]): number;
   get(sql: string, ...values: SqlValue[]): Row | undefined;
   all(sql: string, ...values: SqlValue[]): Row[];
+  /** Reads a row at a time. The statement must not run again before the last row. */
+  each(sql: string, ...values: SqlValue[]): Iterable<Row>;
   /** Several statements without values. */
   exec(sql: string): void;
   inTransaction(): boolean;
@@ -44,6 +46,7 @@ export function openDatabase(file: string, { busyTimeoutMs, readOnly = false }: 
     insert: (sql, ...values) => Number(prepare(sql).run(...values.map(toBound)).lastInsertRowid),
     get: (sql, ...values) => prepare(sql).get(...values.map(toBound)),
     all: (sql, ...values) => prepare(sql).all(...values.map(toBound)),
+    each: (sql, ...values) => prepare(sql).iterate(...values.map(toBound)),
     exec: (sql) => connection.exec(sql),
     inTransaction: () => connection.isTransaction,
     close: () => connection.close(),

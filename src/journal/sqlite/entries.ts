@@ -103,12 +103,12 @@ const REPLACE_ENTRY = `
 
 /* Rows for `toEntry`. */
 
-const SELECT_ENTRIES = `
+export const SELECT_ENTRIES = `
   SELECT entries.seq, entries.session_key, role, entries.at, entries.pending, urgent, content, events.id AS event_id, body,
     runs.id AS run_id, outcome
   FROM entries LEFT JOIN events ON events.seq = entries.event_seq LEFT JOIN runs ON runs.seq = run_seq`;
 
-const SELECT_WAKE = `
+export const SELECT_WAKE = `
   SELECT seq, '${MAIN_SESSION}' AS session_key, 'system' AS role, received_at AS at, pending,
     detail ->> '$.wake.urgent' AS urgent, detail -> '$.wake' AS content, id AS event_id, body, NULL AS run_id,
     NULL AS outcome
@@ -122,7 +122,7 @@ function toFirst(rows: Row[], limit: number): Entry[] {
   return (limit < 0 ? inOrder : inOrder.slice(0, limit)).map(toEntry);
 }
 
-function toEntry(row: Row): Entry {
+export function toEntry(row: Row): Entry {
   const { text: pieces, boundary }: Content = JSON.parse(text(row.content));
   return {
     seq: integer(row.seq),

@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
 import { createNonce } from "../../shared/id.ts";
@@ -72,7 +72,7 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
   const { log } = telemetry;
   makeFolder(folder, log);
   const lock = shared ? undefined : lockFolder(folder);
-  const file = path.join(folder, "journal.db");
+  const file = fileIn(folder);
   try {
     const database = openMigrated(file, JOURNAL_SCHEMA, createReport(file, log));
     const tally = createTally(database);
@@ -88,6 +88,23 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
     lock?.release();
     throw error instanceof ConfigError ? error : toConfigError(file, "the journal cannot be opened", error);
   }
+}
+
+/** Opens an existing journal file for this process alone. Throws a `ConfigError` if it cannot be used. */
+export function openJournalFile(folder: string, log: Log): { database: Database; release(): void } {
+  const file = fileIn(folder);
+  if (!existsSync(file)) throw new ConfigError([{ message: "the file does not exist", file, key: "store.path" }]);
+  const lock = lockFolder(folder);
+  try {
+    return { database: openMigrated(file, JOURNAL_SCHEMA, createReport(file, log)), release: lock.release };
+  } catch (error) {
+    lock.release();
+    throw error instanceof ConfigError ? error : toConfigError(file, "the journal cannot be opened", error);
+  }
+}
+
+function fileIn(folder: string): string {
+  return path.join(folder, "journal.db");
 }
 
 function createJournal(transaction: Transaction, commits: GroupCommit, close: () => void): Journal {

@@ -1,0 +1,202 @@
+import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
+import { createId } from "../../shared/id.ts";
+import type { Log } from "../../telemetry/log.ts";
+import { createDatabase, type PostgresDatabase } from "../postgres/database.ts";
+import { migrate as createTables } from "../postgres/schema.ts";
+import { text } from "../rows.ts";
+import type { Database } from "../sqlite/database.ts";
+import { openJournalFile } from "../sqlite/sqlite.ts";
+import { addRow, type Checksum, formatChecksum } from "./checksum.ts";
+import { journalSources, readLastSeq, readOldest } from "./journal-source.ts";
+import { countRows, type Position, readRows, type Source, type TargetRow } from "./source.ts";
+import {
+  addOldPartitions,
+  beginMigration,
+  finishMigration,
+  type Progress,
+  sizeOf,
+  sumTable,
+  TARGET_TABLES,
+  writeRows,
+} from "./target.ts";
+
+export interface MigrationOptions {
+  /** The state folder. No service may run on it. */
+  folder: string;
+  /** Of the PostgreSQL database. */
+  url: string;
+  /** Opens what else the folder holds. */
+  openOthers(folder: string): { sources: Source[]; close(): void };
+  log: Log;
+  onProgress(progress: MigrationProgress): void;
+}
+
+export interface MigrationProgress {
+  step: "copying" | "reading" | "comparing";
+  table: string;
+  rows: number;
+  total: number;
+}
+
+export interface MigratedTable {
+  table: string;
+  rows: number;
+  /** Equal on both sides. */
+  checksum: string;
+}
+
+const MAX_BATCH_ROWS = 1000;
+const MAX_BATCH_BYTES = 4_000_000;
+const COMMIT_TIMEOUT_MS = 30_000;
+/** Older events share a partition. */
+const MAX_PARTITIONS_MS = 10 * 365 * 86_400_000;
+
+/**
+ * Copies a journal to PostgreSQL, compares both, and opens the database for the service. A migration that ended early
+ * continues where it was. Rejects with a `ConfigError` if a side cannot be used, or if they differ.
+ */
+export async function migrateJournal(options: MigrationOptions): Promise<MigratedTable[]> {
+  const { folder, url, log } = options;
+  const journal = openJournalFile(folder, log);
+  const database = createDatabase({ url, maxConnections: 2, commitTimeoutMs: COMMIT_TIMEOUT_MS, log });
+  let others: ReturnType<MigrationOptions["openOthers"]> | undefined;
+  try {
+    others = options.openOthers(folder);
+    return await migrateInto(database, journal.database, { ...options, others: others.sources });
+  } catch (error) {
+    throw error instanceof ConfigError ? error : toConfigError(error);
+  } finally {
+    await database.close();
+    others?.close();
+    journal.database.close();
+    journal.release();
+  }
+}
+
+function toConfigError(error: unknown): unknown {
+  if (!(error instanceof JournalUnavailable) && !(error instanceof Error && "code" in error)) return error;
+  return new ConfigError([{ key: "--to", message: `the database cannot be used (${messageOf(error)})` }]);
+}
+
+async function migrateInto(
+  database: PostgresDatabase,
+  journal: Database,
+  { others, onProgress }: Pick<MigrationOptions, "onProgress"> & { others: Source[] },
+): Promise<MigratedTable[]> {
+  const sources = [...journalSources(journal), ...others];
+  // Without it, a wrong URL is tried again for the whole commit timeout.
+  await database.read(({ get }) => get("SELECT 1"));
+  await createTables(database);
+  const progress = await beginMigration(database, markJournal(journal), sources);
+  const oldest = readOldest(journal);
+  if (oldest !== undefined) await addOldPartitions(database, Math.max(oldest, Date.now() - MAX_PARTITIONS_MS));
+  for (const source of sources) await copySource(database, source, progress.get(source.name), onProgress);
+  const tables = await compare(database, sources, onProgress);
+  await finishMigration(database, readLastSeq(journal));
+  return tables;
+}
+
+/**
+ * Marks the journal as one that no service has opened since: a service removes the nodes that it finds. Gives the mark, which
+ * an unfinished migration of the same journal has already.
+ */
+function markJournal(journal: Database): string {
+  const known = journal.get("SELECT id FROM nodes WHERE id LIKE 'migration %'");
+  if (known) return text(known.id);
+  const mark = `migration ${createId()}`;
+  journal.run("INSERT INTO nodes (id, until) VALUES (?, 0)", mark);
+  return mark;
+}
+
+async function copySource(
+  database: PostgresDatabase,
+  source: Source,
+  { position, rows: done }: Progress = { position: undefined, rows: 0 },
+  onProgress: MigrationOptions["onProgress"],
+): Promise<void> {
+  const { name } = source;
+  const total = countRows(source);
+  const batch = createBatch(position);
+  let rows = done;
+  const flush = async (): Promise<void> => {
+    const copied = batch.take();
+    if (!copied) return;
+    await writeRows(database, name, copied);
+    rows += copied.read;
+    onProgress({ step: "copying", table: name, rows, total });
+  };
+  for (const read of readRows(source, position)) {
+    batch.add(read.rows, read.position);
+    if (batch.isFull()) await flush();
+  }
+  await flush();
+}
+
+function createBatch(from: Position | undefined) {
+  let rows: TargetRow[] = [];
+  let read = 0;
+  let bytes = 0;
+  let start = from;
+  let end = from;
+  return {
+    add(more: TargetRow[], position: Position) {
+      rows.push(...more);
+      read += 1;
+      bytes += sizeOf(more.map(({ values }) => values));
+      end = position;
+    },
+    isFull: () => read >= MAX_BATCH_ROWS || bytes >= MAX_BATCH_BYTES,
+    take() {
+      if (read === 0 || end === undefined) return undefined;
+      const copied = { rows, read, from: start, to: end };
+      [rows, read, bytes, start] = [[], 0, 0, end];
+      return copied;
+    },
+  };
+}
+
+/** Reads both sides again, whole. */
+async function compare(
+  database: PostgresDatabase,
+  sources: Source[],
+  onProgress: MigrationOptions["onProgress"],
+): Promise<MigratedTable[]> {
+  const expected = sumSources(sources, onProgress);
+  const tables: MigratedTable[] = [];
+  const problems: { key: string; message: string }[] = [];
+  for (const table of TARGET_TABLES) {
+    const { rows: total, sum } = expected.get(table) ?? { rows: 0, sum: 0n };
+    let rows = 0;
+    const found = await sumTable(database, table, (more) => {
+      rows += more;
+      onProgress({ step: "comparing", table, rows, total });
+    });
+    tables.push({ table, rows: found.rows, checksum: formatChecksum(found) });
+    if (found.rows !== total) problems.push(differ(table, `${total} rows in the file, ${found.rows} in the database`));
+    else if (found.sum !== sum) problems.push(differ(table, "the checksums differ"));
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return tables;
+}
+
+function differ(table: string, how: string): { key: string; message: string } {
+  const message = `hookline.${table} is not as in the file (${how}): remove everything with DROP SCHEMA hookline CASCADE, and migrate again`;
+  return { key: "--to", message };
+}
+
+function sumSources(sources: Source[], onProgress: MigrationOptions["onProgress"]): Map<string, Checksum> {
+  const sums = new Map<string, Checksum>();
+  for (const source of sources) {
+    const total = countRows(source);
+    let count = 0;
+    for (const { rows } of readRows(source)) {
+      if (++count % MAX_BATCH_ROWS === 0) onProgress({ step: "reading", table: source.name, rows: count, total });
+      for (const { table, values } of rows) {
+        const checksum = sums.get(table) ?? { rows: 0, sum: 0n };
+        sums.set(table, checksum);
+        addRow(checksum, values);
+      }
+    }
+  }
+  return sums;
+}
