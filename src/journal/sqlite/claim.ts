@@ -3,7 +3,7 @@ import { reportRun } from "./changes.ts";
 import type { Database } from "./database.ts";
 import { integer, optional, text } from "../rows.ts";
 import type { Transaction } from "./group-commit.ts";
-import { toWholeRun } from "./runs.ts";
+import { SELECT_RUNS, toWholeRun } from "./runs.ts";
 
 /*
  * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
@@ -71,7 +71,7 @@ function listDue(database: Database, mapping: string, limit: number, now: number
   if (limit <= 0) return [];
   const rows = database.all(
     `SELECT seq, due_at FROM runs INDEXED BY runs_due WHERE state = 'ready' AND mapping = ? AND due_at <= ?
-     ORDER BY due_at, seq LIMIT ?`,
+     ORDER BY due_at, seq LIMIT +?`,
     mapping,
     now,
     limit,
@@ -90,15 +90,13 @@ function placesOf(database: Database, mapping: string, concurrency: number | und
 }
 
 /** Nothing joins a run that has started. */
-const CLAIM_RUN = `
+const START_RUN = `
   UPDATE OR FAIL runs SET state = 'running', attempts = attempts + 1, claims = claims + 1, node = ?, started_at = ?,
-    coalesce_key = NULL WHERE seq = ?
-  RETURNING *, (SELECT run_actions.action FROM run_actions WHERE run_seq = runs.seq) AS wide_action,
-    (SELECT id FROM events WHERE seq = event_seq) AS event_id, (SELECT hook FROM events WHERE seq = event_seq) AS hook,
-    (SELECT body FROM events WHERE seq = event_seq) AS body`;
+    coalesce_key = NULL WHERE seq = ?`;
 
 function startRun(transaction: Transaction, seq: number, now: number): ClaimedRun {
-  const row = transaction.get(CLAIM_RUN, transaction.node, now, seq) ?? {};
+  transaction.run(START_RUN, transaction.node, now, seq);
+  const row = transaction.get(`${SELECT_RUNS} WHERE runs.seq = ?`, seq) ?? {};
   const { action, ...run } = toWholeRun(transaction, row);
   if (!action) throw new Error(`run ${run.id} has no action`);
   reportRun(transaction, seq, "running");

@@ -5,7 +5,12 @@ import { integer, type Row } from "../rows.ts";
 
 type SqlValue = string | number | Uint8Array | null | undefined;
 
-/** One connection to an SQLite file. Statements are prepared once and cached by their text. Every call blocks. */
+/**
+ * One connection to an SQLite file. Statements are prepared once and cached by their text. Every call blocks.
+ *
+ * Statements of the request path avoid what is slow in SQLite: with `LIMIT ?` it compiles the statement again at each call
+ * (not with `LIMIT +?`), and `RETURNING`, `IN (SELECT …)` and sorting create a temporary table each time.
+ */
 export interface Database {
   /** Gives the number of changed rows. */
   run(sql: string, ...values: SqlValue[]): number;

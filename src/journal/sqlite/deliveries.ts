@@ -27,12 +27,13 @@ export function claimDeliveries(transaction: Transaction, limit: number, now: nu
   // Without the hint SQLite uses the index of states and sorts the whole backlog.
   const due = transaction.all(
     `SELECT seq FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending' AND due_at <= ?
-     ORDER BY due_at, seq LIMIT ?`,
+     ORDER BY due_at, seq LIMIT +?`,
     now,
     limit,
   );
   return due.map(({ seq }) => {
-    const row = transaction.get(CLAIM_DELIVERY, transaction.node, integer(seq)) ?? {};
+    transaction.run(CLAIM_DELIVERY, transaction.node, integer(seq));
+    const row = transaction.get("SELECT * FROM deliveries WHERE seq = ?", integer(seq)) ?? {};
     reportDelivery(transaction, row, "sending");
     const replaces = row.edits === 1 ? findReplaced(transaction, row) : undefined;
     return { ...toDelivery(row), token: integer(row.claims), replaces };
@@ -88,8 +89,9 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
     ...end,
   };
   const routeText = route && JSON.stringify(route);
-  const row = transaction.get(FINISH_DELIVERY, state, at, routeText, error, partsSent, messageId, id, token);
+  const row = transaction.get(FIND_CLAIMED, id, token);
   if (!row) return false;
+  transaction.run(FINISH_DELIVERY, state, at, routeText, error, partsSent, messageId, integer(row.seq));
   if (end.state === "sent") {
     if (row.conversation === null) rememberRoute(transaction, end.route);
     rememberMessage(transaction, end.messageId, at);
@@ -132,7 +134,7 @@ const INSERT_DELIVERY = `
 
 const CLAIM_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = 'sending', attempts = attempts + 1, claims = claims + 1, node = ?
-  WHERE seq = ? RETURNING *`;
+  WHERE seq = ?`;
 
 const SET_MESSAGE = "message_id = iif(conversation IS NULL, NULL, coalesce(message_id, ?))";
 
@@ -143,10 +145,13 @@ const RETRY_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = 'pending', due_at = ?, error = ? WHERE id = ? AND claims = ? AND state = 'sending'
   RETURNING id, run_id, event_id`;
 
+const FIND_CLAIMED = `
+  SELECT seq, id, event_id, run_id, channel, recipient, conversation FROM deliveries
+  WHERE id = ? AND claims = ? AND state = 'sending'`;
+
 const FINISH_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = ?, finished_at = ?, route = coalesce(?, route), error = ?,
-    parts_sent = coalesce(?, parts_sent), ${SET_MESSAGE}
-  WHERE id = ? AND claims = ? AND state = 'sending' RETURNING id, event_id, run_id, channel, recipient, conversation`;
+    parts_sent = coalesce(?, parts_sent), ${SET_MESSAGE} WHERE seq = ?`;
 
 const PROMOTE_NEXT = `
   UPDATE OR FAIL deliveries SET state = 'pending' WHERE seq =

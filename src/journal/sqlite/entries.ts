@@ -50,8 +50,8 @@ export function consumeSystemEvents({ run, tally }: Transaction, seqs: number[])
 
 export function listPendingSystemEvents(database: Database, limit: number = -1): Entry[] {
   const rows = [
-    ...database.all(`${SELECT_ENTRIES} WHERE entries.pending = 1 ORDER BY entries.seq LIMIT ?`, limit),
-    ...database.all(`${SELECT_WAKES} WHERE pending = 1 ORDER BY seq LIMIT ?`, limit),
+    ...database.all(`${SELECT_ENTRIES} WHERE entries.pending = 1 ORDER BY entries.seq LIMIT +?`, limit),
+    ...database.all(`${SELECT_WAKES} WHERE pending = 1 ORDER BY seq LIMIT +?`, limit),
   ];
   return toFirst(rows, limit);
 }

@@ -1,6 +1,7 @@
 import { type ActionReceipt, MAIN_SESSION } from "../../types.ts";
 import { countRuns, isRun } from "../plan.ts";
 import type { NewAction, NewEntry, NewEvent, StoredRequest } from "../records.ts";
+import { integer } from "../rows.ts";
 import type { Database } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
 import { type Content, MAX_INLINE, toContent } from "./pieces.ts";
@@ -93,30 +94,37 @@ export interface CountChange {
 }
 
 /** Changes the counts of a run's event, and of those that joined it. */
-export function updateRunCounts(
-  database: Database,
-  run: { seq: number; eventSeq: number },
-  { open, lost }: CountChange,
-): void {
-  database.run(UPDATE_RUN_COUNTS, open, lost, run.eventSeq, run.seq);
+export function updateRunCounts(database: Database, run: { seq: number; eventSeq: number }, change: CountChange): void {
+  const joined = database.all("SELECT event_seq FROM joined_events WHERE run_seq = ?", run.seq);
+  updateCounts(database, [run.eventSeq, ...joined.map((row) => integer(row.event_seq))], change);
 }
 
 /** Changes the counts of a delivery's event, and of those that joined its run. */
 export function updateDeliveryCounts(
   database: Database,
   { eventId, runId }: { eventId: string | undefined; runId: string },
-  { open, lost }: CountChange,
+  change: CountChange,
 ): void {
-  if (eventId !== undefined) database.run(UPDATE_DELIVERY_COUNTS, open, lost, eventId, runId);
+  if (eventId === undefined) return;
+  const rows = [
+    ...database.all("SELECT seq FROM events WHERE id = ?", eventId),
+    ...database.all(
+      "SELECT joined_events.event_seq AS seq FROM runs JOIN joined_events ON run_seq = runs.seq WHERE runs.id = ?",
+      runId,
+    ),
+  ];
+  updateCounts(
+    database,
+    rows.map(({ seq }) => integer(seq)),
+    change,
+  );
+}
+
+/** Two actions of one event can be in one run, which counts once. */
+function updateCounts(database: Database, eventSeqs: number[], { open, lost }: CountChange): void {
+  for (const seq of new Set(eventSeqs)) database.run(UPDATE_COUNTS, open, lost, seq);
 }
 
 const UPDATE_COUNTS = `
   UPDATE OR FAIL events SET open = open + ?1, lost = lost + ?2,
-    status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN lost + ?2 > 0 THEN 'dead' ELSE 'done' END`;
-
-const UPDATE_RUN_COUNTS = `${UPDATE_COUNTS}
-  WHERE seq IN (SELECT ?3 UNION ALL SELECT event_seq FROM joined_events WHERE run_seq = ?4)`;
-
-const UPDATE_DELIVERY_COUNTS = `${UPDATE_COUNTS}
-  WHERE seq IN (SELECT seq FROM events WHERE id = ?3 UNION ALL
-    SELECT joined_events.event_seq FROM joined_events JOIN runs ON runs.seq = run_seq WHERE runs.id = ?4)`;
+    status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN lost + ?2 > 0 THEN 'dead' ELSE 'done' END WHERE seq = ?3`;

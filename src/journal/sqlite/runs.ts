@@ -134,18 +134,20 @@ interface EndedRun {
 
 /** Ends a claimed run and makes the next of its session ready. Undefined if the claim is lost. */
 function endRun(transaction: Transaction, { id, token }: Claim, end: End): EndedRun | undefined {
-  const row = transaction.get(END_RUN, end.state, end.finishedAt, end.error, end.outcome, id, token);
+  const row = transaction.get(FIND_CLAIMED, id, token);
   if (!row) return undefined;
+  transaction.run(END_RUN, end.state, end.finishedAt, end.error, end.outcome, integer(row.seq));
   if (transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
   transaction.tally.count({ runs: -1 });
   const seq = integer(row.seq);
   return { seq, runSeq: seq, eventSeq: integer(row.event_seq), body: optional(bytes, row.body ?? null), row };
 }
 
-const END_RUN = `
-  UPDATE OR FAIL runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE id = ? AND claims = ? AND state = 'running'
-  RETURNING seq, event_seq, session_key, mapping, (SELECT hook FROM events WHERE events.seq = event_seq) AS hook,
-    (SELECT body FROM events WHERE events.seq = event_seq) AS body`;
+const FIND_CLAIMED = `
+  SELECT runs.seq, event_seq, session_key, mapping, hook, body FROM runs LEFT JOIN events ON events.seq = event_seq
+  WHERE runs.id = ? AND claims = ? AND state = 'running'`;
+
+const END_RUN = "UPDATE OR FAIL runs SET state = ?, finished_at = ?, error = ?, outcome = ? WHERE seq = ?";
 
 const PROMOTE_NEXT = `
   UPDATE OR FAIL runs SET state = 'ready' WHERE seq =

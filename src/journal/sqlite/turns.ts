@@ -15,10 +15,10 @@ export function createTurns(): (database: Database, sessionKey: string, limit: n
   let characters = 0;
 
   return function listTurns(database, sessionKey, limit) {
-    const newestFirst: number[] = JSON.parse(text(database.get(NEWEST_TURNS, sessionKey, limit)?.seqs));
-    const unknown = newestFirst.filter((seq) => !known.has(seq));
+    const seqs: number[] = JSON.parse(text(database.get(NEWEST_TURNS, sessionKey, limit)?.seqs));
+    const unknown = seqs.filter((seq) => !known.has(seq));
     if (unknown.length > 0) for (const entry of readEntries(database, unknown)) remember(entry);
-    const turns = newestFirst.toReversed().flatMap((seq) => known.get(seq) ?? []);
+    const turns = seqs.toSorted((a, b) => a - b).flatMap((seq) => known.get(seq) ?? []);
     forgetOldest();
     return turns;
   };
@@ -40,5 +40,5 @@ export function createTurns(): (database: Database, sessionKey: string, limit: n
 
 /** As one value: a row for each number would cost as much as the rest of the read. */
 const NEWEST_TURNS = `
-  SELECT json_group_array(seq ORDER BY seq DESC) AS seqs FROM (
-    SELECT seq FROM entries WHERE session_key = ? AND (role = 'system') = 0 ORDER BY seq DESC LIMIT ?)`;
+  SELECT json_group_array(seq) AS seqs FROM (
+    SELECT seq FROM entries WHERE session_key = ? AND (role = 'system') = 0 ORDER BY seq DESC LIMIT +?)`;
