@@ -99,7 +99,7 @@ test("one trace leads from the sender to the delivery", async () => {
     ["commit", "POST hook"],
     ["run", "POST hook"],
     ["turn", "run"],
-    ["delivery", "POST hook"],
+    ["delivery", "run"],
   ]);
   expect(new Set(spans.map((each) => each.spanContext().traceId))).toEqual(new Set([TRACE]));
 
@@ -122,6 +122,7 @@ test("one trace leads from the sender to the delivery", async () => {
     "gen_ai.usage.input_tokens": 7,
     "gen_ai.usage.output_tokens": 3,
   });
+  expect(delivery?.links[0]?.context.spanId).toBe(request?.spanContext().spanId);
   expect(delivery?.attributes).toMatchObject({ "hookline.channel": "mattermost", "hookline.attempts": 1 });
   expect(
     JSON.stringify(spans.map(({ name, attributes, events, status }) => [name, attributes, events, status])),
@@ -129,6 +130,24 @@ test("one trace leads from the sender to the delivery", async () => {
 
   expect(turn && requests.agent[0]?.headers["traceparent"]).toBe(turn && headerOf(turn));
   expect(delivery && requests.channel[0]?.headers["traceparent"]).toBe(delivery && headerOf(delivery));
+});
+
+test("a heartbeat is a trace with links to the requests that it tells of", async () => {
+  startSdk();
+  const first = await service.post("orders", { text: "for the route" });
+  await service.settled(first.body.eventId);
+  const sent = requests.channel.length;
+  exporter.reset();
+  await service.post("wake", { text: "secret-payload", mode: "now" });
+  const [request, heartbeat, turn, delivery] = await Promise.all(
+    ["POST hook", "heartbeat", "turn", "delivery"].map(span),
+  );
+  expect(requests.channel.length).toBe(sent + 1);
+  expect(heartbeat?.parentSpanContext).toBeUndefined();
+  expect(heartbeat?.links.map((link) => link.context.spanId)).toContain(request?.spanContext().spanId);
+  expect(Object.keys(heartbeat?.attributes ?? {})).toEqual(["hookline.run_id", "hookline.system_events"]);
+  for (const below of [turn, delivery])
+    expect(below?.parentSpanContext?.spanId).toBe(heartbeat?.spanContext().spanId);
 });
 
 test("what fails is marked, without its message", async () => {

@@ -7,6 +7,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ChannelName } from "../types.ts";
 import type { HoldGuard } from "./hold.ts";
 import type { DispatchJournal } from "./retry.ts";
+import type { Spans } from "./spans.ts";
 
 /** What a reload replaces is a function; it is called for each piece of work. */
 export interface DispatcherOptions {
@@ -31,6 +32,7 @@ export interface DispatchContext extends Omit<DispatcherOptions, "journal"> {
   /** Its calls wait while the journal is unavailable. */
   journal: DispatchJournal;
   hold: HoldGuard;
+  spans: Spans;
   log: Log;
   /** Aborts when the shutdown timeout is over. */
   signal: AbortSignal;

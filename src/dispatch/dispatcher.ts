@@ -3,13 +3,13 @@ import { messageOf } from "../errors.ts";
 import type { Claim, ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
 import { createAlarm, settlesWithin } from "../shared/async.ts";
 import type { Log } from "../telemetry/log.ts";
-import { inStoredSpan } from "../telemetry/traces.ts";
 import type { DispatchContext, DispatcherOptions } from "./context.ts";
 import { createHoldGuard } from "./hold.ts";
 import { executeDelivery } from "./delivery.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { executeRun } from "./run.ts";
 import { createRetryingJournal } from "./retry.ts";
+import { createSpans } from "./spans.ts";
 
 /** How many deliveries are sent at once; never two to one recipient. */
 const MAX_SENDS = 16;
@@ -48,7 +48,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { log } = options.telemetry;
   const journal = createRetryingJournal(options.journal, { log, signal });
   const hold = createHoldGuard(options.journal, options.settings, () => options.maxReplies());
-  const context: DispatchContext = { ...options, journal, hold, log, signal };
+  const spans = createSpans(journal);
+  const context: DispatchContext = { ...options, journal, hold, spans, log, signal };
   const dueAlarm = createAlarm(claimWork);
   const lookAhead = createAlarm(() => void setDueAlarm().catch(report));
   let unwatch = (): void => undefined;
@@ -57,34 +58,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const runs = createPool<ClaimedRun>({
     size: () => context.settings().maxConcurrent,
     claim: (limit) => journal.claimRuns(limit, Date.now(), context.limits()),
-    execute: (run, freeSlot) =>
-      inStoredSpan("run", readTraceparent(run), (describe) => {
-        const { id, eventId, hook, attempts } = run;
-        describe?.({
-          "hookline.run_id": id,
-          "hookline.event_id": eventId,
-          "hookline.hook": hook,
-          "hookline.attempts": attempts,
-        });
-        return executeRun(run, context, freeSlot);
-      }),
+    execute: (run, freeSlot) => spans.ofRun(run, () => executeRun(run, context, freeSlot)),
     onDrained: () => lookAhead.set(Date.now() + LOOK_AHEAD_MS),
     log,
   });
   const deliveries = createPool<ClaimedDelivery>({
     size: () => MAX_SENDS,
     claim: (limit) => journal.claimDeliveries(limit, Date.now()),
-    execute: (delivery) =>
-      inStoredSpan("delivery", readTraceparent(delivery), (describe) => {
-        const { runId, eventId, channel, attempts } = delivery;
-        describe?.({
-          "hookline.run_id": runId,
-          "hookline.event_id": eventId,
-          "hookline.channel": channel,
-          "hookline.attempts": attempts,
-        });
-        return executeDelivery(delivery, context);
-      }),
+    execute: (delivery) => spans.ofDelivery(delivery, () => executeDelivery(delivery, context)),
     onDrained: () => lookAhead.set(Date.now() + LOOK_AHEAD_MS),
     log,
   });
@@ -121,10 +102,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (work.has("run")) runs.notify();
     if (work.has("delivery")) deliveries.notify();
     if (work.has("heartbeat")) heartbeat.request();
-  }
-
-  function readTraceparent({ eventId }: { eventId?: string }): () => Promise<string | undefined> {
-    return async () => (eventId === undefined ? undefined : (await journal.getEvent(eventId))?.traceparent);
   }
 
   function claimWork(): void {

@@ -132,7 +132,7 @@ async function runHeartbeat(context: DispatchContext): Promise<HeartbeatResult> 
   }
   const events = takeOldest(pending);
   const run = { id: createId(), startedAt: Date.now(), consumedSeqs: events.map(({ seq }) => seq), lease };
-  const outcome = await runTurn(run, events, context);
+  const outcome = await context.spans.ofHeartbeat(run.id, events, () => runTurn(run, events, context));
   const fields = { runId: run.id, events: events.length, deliveries: outcome.deliveries.length };
   if (await journal.completeHeartbeat(run, outcome)) telemetry.step("info", "heartbeat done", fields);
   else telemetry.log.info("heartbeat result dropped: the lease was lost", fields);

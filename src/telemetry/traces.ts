@@ -37,23 +37,27 @@ export function inRequestSpan<Result>(method: string, headers: Record<string, un
   return record(api, parent, { name: `${method} hook`, kind: SpanKind.SERVER }, work);
 }
 
-/**
- * Does stored work in a span below the one that the request had, and linked to it. `readTraceparent` is only asked if
- * somebody records the span; if it rejects, the span is the first of a trace.
- */
+/** Where stored work comes from, each as a `traceparent`. Without a parent its span is the first of a trace. */
+export interface Origin {
+  parent?: string;
+  links: (string | undefined)[];
+}
+
+/** Does stored work in a span. Its origin is only read with an SDK; if it cannot be read, the span has none. */
 export async function inStoredSpan<Result>(
   name: string,
-  readTraceparent: () => Promise<string | undefined>,
+  readOrigin: () => Promise<Origin>,
   work: Work<Promise<Result>>,
 ): Promise<Result> {
   const api = findApi();
   if (!api) return work(undefined);
   const { trace, ROOT_CONTEXT, SpanKind } = api;
-  const from = toSpanContext(await readTraceparent().catch(() => undefined));
+  const origin = await readOrigin().catch((): Origin => ({ links: [] }));
+  const parent = toSpanContext(origin.parent);
+  const links = origin.links.flatMap((link) => toSpanContext(link) ?? []).map((context) => ({ context }));
   // The current context is that of whatever woke the dispatcher.
-  const parent = from ? trace.setSpanContext(ROOT_CONTEXT, from) : ROOT_CONTEXT;
-  const links = from ? [{ context: from }] : [];
-  return record(api, parent, { name, kind: SpanKind.CONSUMER, links }, work);
+  const context = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT;
+  return record(api, context, { name, kind: SpanKind.CONSUMER, links }, work);
 }
 
 /** Marks the current span as failed. A message could quote a payload. */
