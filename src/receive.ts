@@ -72,6 +72,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     { mappings, config, channels }: Program,
     isEcho = isDelivered,
   ): Promise<Resolution> {
+    const startedAt = performance.now();
     try {
       return await inSpan("mapping", async (describe) => {
         const resolution = await resolveRequest(request, { mappings, config, channels, run, isEcho });
@@ -80,7 +81,9 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
       });
     } catch (error) {
       // A hook that does not exist is kept with the other rejections: a sender's typing error must not fill the journal.
-      if (error instanceof HookError && error.code !== "not_found") await record(request, error);
+      if (error instanceof HookError && error.code !== "not_found") {
+        await record(request, error, performance.now() - startedAt);
+      }
       throw error;
     }
   }
@@ -133,8 +136,8 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     });
   }
 
-  async function record(request: HookRequest, error: HookError): Promise<void> {
-    const event = toRefusedEvent(request, error, current().config.hooks);
+  async function record(request: HookRequest, error: HookError, mappingMs?: number): Promise<void> {
+    const event = toRefusedEvent(request, error, { redact: current().config.hooks.redact, mappingMs });
     const { id: eventId, hook, mapping, failure } = event;
     await journal.accept(event).catch((cause: unknown) => {
       log.error("refused request not recorded", { eventId, error: String(cause) });

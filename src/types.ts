@@ -70,6 +70,8 @@ export interface HookRequest {
   contentType: string;
   /** Milliseconds since the epoch. */
   receivedAt: number;
+  /** How long it took to read and parse the body, and to check the credential, in milliseconds. */
+  took?: { receiveMs: number; verifyMs: number };
   /** The name of its credential, such as `token:default`: the scope of its idempotency keys. */
   credential: string;
   /** From the `Idempotency-Key` header. */

@@ -1,6 +1,9 @@
+import { createHmac } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Answer } from "./support/client.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
+
+const SECRET = "a-secret-of-the-sender-0123456789";
 
 let service: Service;
 afterEach(() => service.close());
@@ -16,6 +19,32 @@ test("a skipped event is shown with its name and the reason", async () => {
   expect((await service.post("forge", { kind: "push", sender: { type: "bot" } })).status).toBe(204);
   const { events } = await service.api("/api/events");
   expect(events).toMatchObject([{ event: "push", status: "skipped", reason: "a bot sent it (bot)" }]);
+});
+
+test.each([
+  { hook: "signed", job: "lint", status: "done" },
+  { hook: "ci", job: "lint", status: "done" },
+  { hook: "ci", job: "", status: "failed" },
+])("the times of a request's steps are shown: $hook, $status", async ({ hook, job, status }) => {
+  const transform = { module: "ci.ts" };
+  const mappings = [
+    { match: { path: "ci" }, transform, deliver: false },
+    { match: { path: "signed" }, auth: { scheme: "github", secret: SECRET }, transform, deliver: false } as const,
+  ];
+  const code = "export default ({ payload }) => ({ message: `job ${payload.job.at(0).toUpperCase()}` });";
+  service = await startService({ config: { hooks: { mappings } }, files: { "transforms/ci.ts": code } });
+  const body = JSON.stringify({ job });
+  const signature = `sha256=${createHmac("sha256", SECRET).update(body).digest("hex")}`;
+  const headers = { "content-type": "application/json", "x-hub-signature-256": signature };
+  if (hook === "signed") await fetch(`${service.url}/hooks/${hook}`, { method: "POST", headers, body });
+  else await service.post(hook, { job });
+  const [event] = (await service.api("/api/events")).events;
+  await service.settled(event.id);
+  const { took, ...shown } = await service.api(`/api/events/${event.id}`);
+  expect(shown.status).toBe(status);
+  const steps = ["receiveMs", "verifyMs", "mappingMs", ...(status === "done" ? ["transformMs"] : [])];
+  expect(Object.keys(took)).toEqual(steps);
+  for (const ms of Object.values(took)) expect(ms).toBeGreaterThanOrEqual(0);
 });
 
 describe("access", () => {

@@ -146,8 +146,7 @@ test("a heartbeat is a trace with links to the requests that it tells of", async
   expect(heartbeat?.parentSpanContext).toBeUndefined();
   expect(heartbeat?.links.map((link) => link.context.spanId)).toContain(request?.spanContext().spanId);
   expect(Object.keys(heartbeat?.attributes ?? {})).toEqual(["hookline.run_id", "hookline.system_events"]);
-  for (const below of [turn, delivery])
-    expect(below?.parentSpanContext?.spanId).toBe(heartbeat?.spanContext().spanId);
+  for (const below of [turn, delivery]) expect(below?.parentSpanContext?.spanId).toBe(heartbeat?.spanContext().spanId);
 });
 
 test("what fails is marked, without its message", async () => {

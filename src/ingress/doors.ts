@@ -35,6 +35,8 @@ export interface DoorRequest {
 export type Verification = (Verified | AnsweredHandshake | Refusal) & {
   /** The request used a deprecated form: a warning for the log, and headers for the answer. */
   deprecation?: { warning: string; headers: Record<string, string> };
+  /** How long it took, if the body was read meanwhile: without that. */
+  verifyMs?: number;
 };
 
 export interface Verified {
@@ -185,10 +187,11 @@ function createSignedDoor({ senders, tokens, publicUrl }: SignedDoorOptions): Do
       if (shown.length === 0) return byToken ?? wrongMethod();
 
       const body = isPost ? await request.readBody() : NO_BODY;
+      const startedAt = performance.now();
       const refusals: Refusal[] = [];
       for (const { sender, head } of shown) {
         const verification = await verifyBy(sender, { ...head, body, receivedAt: request.receivedAt });
-        if (!("refusal" in verification)) return verification;
+        if (!("refusal" in verification)) return { ...verification, verifyMs: performance.now() - startedAt };
         refusals.push(verification);
       }
       return refusals.toSorted((one, other) => rankOf(one) - rankOf(other))[0] ?? wrongMethod();

@@ -65,6 +65,7 @@ export function createServeHook(options: HookOptions): ServeHook {
   const throttled = createBodyBudget(THROTTLED_BYTES);
 
   return function serveHook(exchange, hook, program) {
+    const startedAt = performance.now();
     const { hooks } = program.config;
     const runId = exchange.method === "GET" ? /^runs\/([^/]+)$/.exec(hook ?? "")?.[1] : undefined;
     const door = runId ? program.doors.anyToken : program.doors.find(hook);
@@ -82,7 +83,7 @@ export function createServeHook(options: HookOptions): ServeHook {
     const doorRequest = toDoorRequest(exchange, hook, readBody);
     if (hooks.compat === "openclaw") doorRequest.headers = withOpenClawNames(exchange.headers);
 
-    const visit = { exchange, hook, program, doorRequest, runId, maxBytes };
+    const visit = { exchange, hook, program, doorRequest, runId, maxBytes, startedAt };
     const admitted = verify(door, doorRequest, exchange);
     if (admitted instanceof Promise) {
       return admitted.finally(known).then((verified) => serveAdmitted(visit, requireAdmitted(verified)));
@@ -97,8 +98,8 @@ export function createServeHook(options: HookOptions): ServeHook {
   };
 
   async function serveAdmitted(visit: Visit, verified: Admitted): Promise<HttpResponse> {
-    const { exchange, hook, program, doorRequest, runId, maxBytes } = visit;
-    const { credential, deprecation } = verified;
+    const { exchange, hook, program, doorRequest, runId, maxBytes, startedAt } = visit;
+    const { credential, deprecation, verifyMs = performance.now() - startedAt } = verified;
     if (deprecation) telemetry.log.warn(deprecation.warning, { requestId: exchange.id, client: exchange.client });
     if (runId) return readRun(runId, credential);
     // Only after the credential: without one, a caller must not learn which names exist.
@@ -114,6 +115,7 @@ export function createServeHook(options: HookOptions): ServeHook {
       const isEmpty = verified.allowsEmptyBody && request.rawBody.length === 0;
       await readPayload(request, isEmpty ? parseNothing : parse);
       if (verified.hideSecrets) hideSecrets(request, verified.hideSecrets);
+      request.took = { receiveMs: performance.now() - startedAt - verifyMs, verifyMs };
     } catch (error) {
       if (error instanceof HookError) await refused?.(request, error);
       throw error;
@@ -189,6 +191,8 @@ interface Visit {
   /** It asks for this run. */
   runId: string | undefined;
   maxBytes: number;
+  /** On the clock of `performance`. */
+  startedAt: number;
 }
 
 /** A function of its own, so that only the request holds the payload, and can drop it before the answer. */

@@ -4,7 +4,7 @@ import { createId } from "../shared/id.ts";
 import { type PayloadPath, redact, redactPayload } from "../shared/secret.ts";
 import { currentTraceparent } from "../telemetry/traces.ts";
 import type { AgentAction, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
-import type { CoalesceWindow, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest } from "./journal.ts";
+import type { CoalesceWindow, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest, Took } from "./journal.ts";
 
 export interface EventOptions {
   dedupeWindowMs: number;
@@ -29,21 +29,23 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
     idempotency: toIdempotency(request, resolution, options.dedupeWindowMs),
     warnings: [...(request.warnings ?? []), ...warnings],
     log,
-    took: mappingMs === undefined ? undefined : { mappingMs: toTenths(mappingMs), transformMs: toTenths(transformMs) },
+    took: toTook({ ...request.took, mappingMs, transformMs }),
   };
 }
 
-function toTenths(ms: number): number;
-function toTenths(ms: number | undefined): number | undefined;
-function toTenths(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : Math.round(ms * 10) / 10;
+/** Rounded to tenths. */
+function toTook(times: Took): Took | undefined {
+  const known = Object.entries(times).filter(([, ms]) => ms !== undefined);
+  return known.length === 0
+    ? undefined
+    : Object.fromEntries(known.map(([step, ms]) => [step, Math.round(ms * 10) / 10]));
 }
 
 /** The event of a refused request, for the operator to see. It has no actions. */
 export function toRefusedEvent(
   request: HookRequest,
   error: HookError,
-  options: Pick<EventOptions, "redact">,
+  options: Pick<EventOptions, "redact" | "mappingMs">,
 ): NewEvent {
   const { mapping, message, trace, log = [] } = error.detail;
   return {
@@ -53,6 +55,7 @@ export function toRefusedEvent(
     actions: [],
     warnings: request.warnings ?? [],
     log,
+    took: toTook({ ...request.took, mappingMs: options.mappingMs }),
     failure: { code: error.code, message: error.message, detail: trace || message },
   };
 }

@@ -118,9 +118,20 @@ export interface NewEvent {
   idempotency?: Idempotency;
   warnings: string[];
   log: LogLine[];
-  /** How long the mapping took as a whole, and of that its transform, in milliseconds. */
-  took?: { mappingMs: number; transformMs?: number };
+  took?: Took;
   failure?: EventFailure;
+}
+
+/** How long the steps before the commit took, in milliseconds. What did not happen is absent. */
+export interface Took {
+  /** Reading and parsing the body. */
+  receiveMs?: number;
+  /** Checking the credential. */
+  verifyMs?: number;
+  /** The mapping as a whole. */
+  mappingMs?: number;
+  /** Its transform. */
+  transformMs?: number;
 }
 
 export type AcceptResult =

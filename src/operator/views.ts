@@ -16,6 +16,7 @@ import type {
   SessionSummary,
   Spend,
   StoredRequest,
+  Took,
 } from "../journal/journal.ts";
 import type { FolderStatus, MailStatus } from "../mail/watch/status.ts";
 import type { Program } from "../program/build.ts";
@@ -79,8 +80,7 @@ export interface EventTimeline extends EventView {
   request: RequestView;
   warnings: string[];
   log: LogLine[];
-  /** How long the mapping took as a whole, and of that its transform, in milliseconds. */
-  took?: { mappingMs: number; transformMs?: number };
+  took?: Took;
   error?: EventFailure;
   runs: RunView[];
   /** What the event's turns added to the main session, one line each. */

@@ -33,12 +33,12 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
   const isAccepted = error === undefined && actions.length > 0;
   return (
     <ol class="timeline">
-      <Step name="Received" at={receivedAt} tone="good">
+      <Step name="Received" at={receivedAt} tookMs={took?.receiveMs} tone="good">
         {request.method} <Text>{request.path}</Text> from {request.client}
         {request.contentType && <span class="quiet"> {toLine(request.contentType, 80)}</span>}
       </Step>
       {credential !== undefined && (
-        <Step name="Verified" tone="good">
+        <Step name="Verified" tookMs={took?.verifyMs} tone="good">
           {credential}
         </Step>
       )}
