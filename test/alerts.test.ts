@@ -7,6 +7,8 @@ import { toMailbox } from "./support/mail-service.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
 import { findProblems } from "./support/config.ts";
+import { createPostgresUrl } from "./support/postgres.ts";
+import { openStream } from "./support/sse.ts";
 import { type SlackServer, startSlack } from "./support/slack.ts";
 
 type AlertInput = NonNullable<UserConfig["alerts"]>[number];
@@ -88,6 +90,22 @@ test("a mailbox that refuses the login is told", async () => {
   expect(await toldAfter(0).finally(() => imap.close())).toEqual([
     "The mailbox support is down (login-refused): no mail arrives. See: webhooks status",
   ]);
+});
+
+test("of several nodes one tells, and another when that one has stopped", async () => {
+  const config = { ...toConfig({ on: ["dead-letter"], every: "1ms" }), store: { url: await createPostgresUrl() } };
+  const first = await startService({ config });
+  service = await startService({ config });
+  const streams = [await openStream(first.url), await openStream(service.url)];
+  const seen = () => streams.map(({ messages }) => messages.filter(({ event }) => event === "dead-letter").length);
+  for (const [count, node] of [first, service].entries()) {
+    const eventId = await failDelivery(node);
+    expect(await toldAfter(count)).toEqual([expect.stringContaining(eventId)]);
+    await expect.poll(seen).toEqual([count + 1, count + 1]);
+  }
+  await first.close();
+  const eventId = await failDelivery(service);
+  expect(await toldAfter(2)).toEqual([expect.stringContaining(eventId)]);
 });
 
 test("a channel that cannot tell anybody, or a rule without its time, keeps the service from starting", async () => {
