@@ -24,6 +24,8 @@ export interface ChannelDriver {
   measure?(text: string): number;
   /** Sends to a recipient that a payload chose only if the block's `allow` lists it, or a verified event is there. */
   readonly needsAllow?: boolean;
+  /** Also as the place of a verified event: its signature does not say who wrote it. */
+  readonly sourceNeedsAllow?: boolean;
   /** The part of a recipient that `allow` is compared with, without a thread. Default: all of it. */
   addressOf?(to: string): string;
   /** It replaces the text of an earlier message. */

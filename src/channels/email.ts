@@ -56,13 +56,14 @@ const TIMEOUT_MS = 25_000;
 
 /**
  * Sends mails through an SMTP server. A repeat has the same Message-ID, by which a mailbox can recognize it. A payload can
- * choose only recipients that the block's `allow` lists: anyone can write a From header.
+ * choose only recipients that the block's `allow` lists: anyone can write a From or a Reply-To header.
  */
 export function createEmail(options: EmailOptions): ChannelDriver {
   return {
     name: "email",
     limit: 100_000,
     needsAllow: true,
+    sourceNeedsAllow: true,
     addressOf: (to) => toPlace(to).address,
     checkRecipient(to) {
       if (ADDRESS.test(toPlace(to).address)) return;

@@ -5,7 +5,7 @@ const QUOTED = /"(?:[^"\\]|\\.)*"|\((?:[^()\\]|\\.)*\)/g;
 const MAX_FIELD_CHARACTERS = 2000;
 
 /**
- * The address in the From fields of a mail, in lower case. Empty unless there is exactly one: another program, such as the server
+ * The address in the From or Reply-To fields of a mail, in lower case. Empty unless there is exactly one: another program, such as the server
  * that checks DMARC, could read an ambiguous field differently.
  */
 export function toSender(fields: string[]): string {

@@ -13,6 +13,8 @@ export interface Mail {
   sender: string;
   /** Where answers go, like `to`; empty if the mail does not say so. */
   replyTo: string[];
+  /** Only the address in Reply-To, in lower case. Empty unless the mail has exactly one. */
+  replyAddress: string;
   /** Like `from`, one entry per recipient. */
   to: string[];
   cc: string[];

@@ -68,7 +68,10 @@ function toAgentFields(
   const channel = requireChannel(draft.channel, config);
   const to = requireShort("to", draft.to);
   if (deliver) requireDeliverable(channel, to, channels);
-  if (deliver && to !== undefined && !isOwnRecipient(draft)) requireAllowedRecipient(channel, to, { config, channels });
+  const isTrusted = isOwnRecipient(draft) && !(toSource && channels?.get(channel)?.sourceNeedsAllow);
+  if (deliver && to !== undefined && !isTrusted && !isAllowedRecipient(channel, to, { config, channels })) {
+    throw new HookError("invalid_payload", { message: `to is not among the recipients of channels.${channel}.allow.` });
+  }
   return {
     kind: "agent",
     message: requireText(draft),
@@ -120,15 +123,14 @@ function requireDeliverable(channel: string, to: string | undefined, channels: T
 }
 
 /** A channel that writes into other services takes a recipient of the payload's choice only if its block allows it. */
-function requireAllowedRecipient(
+export function isAllowedRecipient(
   channel: string,
   to: string,
   { config, channels }: Pick<Terms, "config" | "channels">,
-): void {
+): boolean {
   const allowed = config.channelRules.get(channel)?.allow;
   const driver = channels?.get(channel);
-  if (allowed ? compileGlobs(allowed)(driver?.addressOf?.(to) ?? to) : !driver?.needsAllow) return;
-  throw new HookError("invalid_payload", { message: `to is not among the recipients of channels.${channel}.allow.` });
+  return allowed ? compileGlobs(allowed)(driver?.addressOf?.(to) ?? to) : !driver?.needsAllow;
 }
 
 const MAX_LENGTHS = { to: 512, model: 256, thinking: 64 } as const;

@@ -24,7 +24,7 @@ import {
   toItemKeys,
 } from "./keys.ts";
 import type { MappingIndex } from "./mapping-index.ts";
-import { type Terms, toAction } from "./policy.ts";
+import { isAllowedRecipient, type Terms, toAction } from "./policy.ts";
 import { type Budget, createBudget, type RenderedKey } from "./template/template.ts";
 import { type RunTransform, shareTimeLimit, transformDraft } from "./transform.ts";
 
@@ -167,7 +167,7 @@ async function resolveItem(item: Item, job: Job): Promise<ResolvedItem> {
     ? await transformDraft(base, { run, bundle, input: toTransformCall(base, item, request), channelNames, log })
     : undefined;
   const terms = { ...toTerms(base, job), ownSession: keys.session?.incomplete };
-  const place = renderPlace(mapping, context, budget);
+  const place = renderPlace(job, context);
   const filled = (drafts?.map((draft) => fillDraft(draft, request.hook)) ?? [base]).map((draft) =>
     toPlace(draft, place),
   );
@@ -185,14 +185,17 @@ async function resolveItem(item: Item, job: Job): Promise<ResolvedItem> {
 
 const NO_PLACE = "The event names no place for a reply: it will not be delivered.";
 
-/** Where the event is, if it says so. */
-function renderPlace({ place }: CompiledMapping, context: object, budget: Budget): Place | undefined {
-  const to = place?.to.renderKey(context, budget);
-  const channel = place?.channel.render(context, budget).trim();
-  const recipient = to?.incomplete ? "" : (to?.text.trim() ?? "");
-  // One that is too long would refuse an event that its sender cannot change.
-  if (!channel || recipient === "" || recipient.length > MAX_RECIPIENT) return undefined;
-  return { channel: toChannelName(channel), to: recipient };
+/** Where the event is, if it says so: the first line whose recipient the channel's block allows, else the last line. */
+function renderPlace({ mapping: { place }, budget, config, channels }: Job, context: object): Place | undefined {
+  const rendered = place?.to.renderKey(context, budget);
+  const name = place?.channel.render(context, budget).trim();
+  if (!name || !rendered || rendered.incomplete) return undefined;
+  const channel = toChannelName(name);
+  // A recipient that is too long would refuse an event that its sender cannot change.
+  const lines = rendered.text.split("\n").map((line) => line.trim());
+  const recipients = lines.filter((line) => line !== "" && line.length <= MAX_RECIPIENT);
+  const to = recipients.find((line) => isAllowedRecipient(channel, line, { config, channels })) ?? recipients.at(-1);
+  return to === undefined ? undefined : { channel, to };
 }
 
 const MAX_RECIPIENT = 512;

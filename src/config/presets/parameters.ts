@@ -36,6 +36,7 @@ const IGNORE: Schemas = {
   labels: { ...NAMES, description: "What has one of these labels. `*` stands for any characters." },
   branches: { ...NAMES, description: "What is about one of these branches." },
   senders: { ...NAMES, description: "What these accounts did." },
+  automatic: { ...SWITCH, default: false, description: "Mails that a program sent: lists, notifications, bounces." },
 };
 
 /** The JSON Schema of what `with` may hold. */

@@ -167,7 +167,7 @@ export interface Preset {
     default: string[];
   };
   /**
-   * The parameter `ignore`: its keys, each with its JSON Schema, or true for self, bots, drafts, labels, branches and senders.
+   * The parameter `ignore`: its keys, each with its JSON Schema, or true for self, bots, drafts, labels, branches, senders and automatic.
    */
   ignore?: {
     [k: string]:
@@ -728,7 +728,7 @@ export interface MappingInput {
      */
     channel: string;
     /**
-     * Template. The recipient, as {{repository.full_name}}#{{issue.number}}.
+     * Template. The recipient, as {{repository.full_name}}#{{issue.number}}. Of several lines, the first that the channel's allow lists counts, else the last.
      */
     to: string;
   };

@@ -52,6 +52,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     from: author?.display ?? "",
     sender: toSender(header.values(header.value("from") ? "from" : "sender")),
     replyTo: toPeople(header.values("reply-to"), MAX_RECIPIENTS).map(({ display }) => display),
+    replyAddress: toSender(header.values("reply-to")),
     to: toPeople(header.values("to"), MAX_RECIPIENTS).map(({ display }) => display),
     cc: toPeople(header.values("cc"), MAX_RECIPIENTS).map(({ display }) => display),
     subject: cleanLine(repairText(decodeWords(header.value("subject")))),
