@@ -64,7 +64,7 @@ function Screen(): JSX.Element {
   if (screen) return screen.show(rest, route.value.query);
   return (
     <section class="page">
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <a href={hrefTo([])}>Requests</a>
     </section>
   );
@@ -105,7 +105,7 @@ function ReloadFailure(): JSX.Element | null {
   return (
     <div class="problem banner" role="alert">
       <b>The last reload failed</b> <Time at={failure.at} />: {toVisible(failure.message ?? "")}{" "}
-      <a href={hrefTo(["mappings"])}>Show where</a>
+      <a href={hrefTo(["mappings"])}>Show details</a>
     </div>
   );
 }

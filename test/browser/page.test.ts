@@ -88,6 +88,11 @@ test("every request is a line that ends in what happened, also refused ones, and
   await expect.poll(show).toEqual([expect.stringMatching(/^rejected wake/)]);
   await page.reload();
   await expect.poll(show).toEqual([expect.stringMatching(/^rejected wake/)]);
+  // What only the payload says, the service finds.
+  await page.getByLabel("Search requests").fill("dISKfULL");
+  await expect.poll(show).toEqual([expect.stringMatching(/^done alerts/)]);
+  await page.getByLabel("Search requests").fill("nothing has this text");
+  await page.getByText("No request matches this filter.").waitFor();
   expect(await tab.findBarriers()).toEqual([]);
   expect(tab.problems).toEqual([]);
 });
@@ -176,7 +181,7 @@ test("the playground tries what one types in the sandbox, and shows where it fai
   await write("messageTemplate", "Draft {{name}} is {{labels.severity}}");
   await result.getByText("Draft DiskFull is high").waitFor();
   await page.getByRole("button", { name: "The last week" }).click();
-  await page.getByRole("button", { name: "Compare with what is loaded" }).click();
+  await page.getByRole("button", { name: "Compare with the loaded mapping" }).click();
   await result.getByText(/\d+ events/).waitFor();
   await result
     .getByText(/with another message|changed|in another/)

@@ -46,7 +46,7 @@ function Details({ event }: { event: Timeline }): JSX.Element {
           <button type="button" disabled={!hasBody} aria-expanded={isEdited} onClick={() => setEdited(!isEdited)}>
             Edit and replay
           </button>
-          <a class="button" href={hrefTo(["playground"], { event: id })}>
+          <a class="button" href={hrefTo(["playground"], { mapping, event: id })}>
             Open in playground
           </a>
           <button type="button" onClick={() => saveSample(event)}>

@@ -83,7 +83,7 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
 
 function Mapped({ event: { mapping, error, hook, took } }: { event: Timeline }): JSX.Element | null {
   if (mapping === undefined)
-    return error ? null : <Step name="Mapped">{`The service answers ${toLine(hook, 60)} itself.`}</Step>;
+    return error ? null : <Step name="Mapped">{`${toLine(hook, 60)} is a hook of the service itself.`}</Step>;
   return (
     <Step name="Mapped" tookMs={took?.mappingMs} tone="good">
       <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 80)}</a>

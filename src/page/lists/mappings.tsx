@@ -27,9 +27,9 @@ export function Mappings({ id }: { id?: string }): JSX.Element {
                 empty={<Empty />}
                 columns={[
                   { name: "Mapping", show: (mapping) => <MappingLink mapping={mapping} /> },
-                  { name: "Takes", kind: "wide", show: (mapping) => <Conditions mapping={mapping} /> },
-                  { name: "Makes", show: ({ action }) => action },
-                  { name: "Proof", show: ({ auth }) => auth ?? "hook token" },
+                  { name: "Matches", kind: "wide", show: (mapping) => <Conditions mapping={mapping} /> },
+                  { name: "Action", show: ({ action }) => action },
+                  { name: "Credential", show: ({ auth }) => auth ?? "hook token" },
                   { name: "Events", kind: "number", show: ({ events }) => formatNumber(sum(events)) },
                   { name: "Errors", kind: "number", show: ({ errorRate }) => <Rate share={errorRate} /> },
                   { name: "Refused", kind: "number", show: (mapping) => <Refused mapping={mapping} /> },
@@ -139,11 +139,11 @@ function Details({ mapping }: { mapping: MappingView }): JSX.Element {
       </h2>
       {url !== undefined && (
         <p class="facts">
-          <span>Address for the sender</span> <code>{url}</code> <Copy text={url} />
+          <span>URL for the sender</span> <code>{url}</code> <Copy text={url} />
         </p>
       )}
       <p class="facts">
-        <span>Proof: {auth === undefined ? "the hook token" : `signature ${auth}`}</span>
+        <span>Credential: {auth === undefined ? "the hook token" : `signature ${auth}`}</span>
         <span>{counts.length > 0 ? counts.join(", ") : "no event since the start"}</span>
         <span>
           last event <Time at={lastAt} />
@@ -165,7 +165,7 @@ function Details({ mapping }: { mapping: MappingView }): JSX.Element {
           Open in playground
         </a>
         <a class="button" href={hrefTo([], { mapping: id })}>
-          Its requests
+          Show its requests
         </a>
       </p>
     </div>

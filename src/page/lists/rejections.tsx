@@ -25,7 +25,7 @@ export function Rejections(): JSX.Element {
               { name: "Reason", show: ({ reason }) => <span class="warn">{reason.replaceAll("_", " ")}</span> },
               { name: "Answer", kind: "wide", show: ({ message, hint }) => <Text>{hint ?? message}</Text> },
               { name: "Client", show: ({ client }) => client },
-              { name: "Times", kind: "number", show: ({ repeated = 0 }) => repeated + 1 },
+              { name: "Count", kind: "number", show: ({ repeated = 0 }) => repeated + 1 },
               { name: "Size", kind: "number", show: ({ size }) => (size === undefined ? "" : formatBytes(size)) },
               { name: "Headers", show: ({ headers }) => <HeaderNames names={headers} /> },
             ]}

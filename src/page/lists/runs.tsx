@@ -49,7 +49,7 @@ export function Runs(): JSX.Element {
                   kind: "wide",
                   show: ({ reply, error }) => <ResultText reply={reply} error={error} />,
                 },
-                { name: "Took", kind: "number", show: tookOf },
+                { name: "Duration", kind: "number", show: tookOf },
                 { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
                 { name: "Tokens", kind: "number", show: (run) => formatNumber(tokensOf(run)) },
                 { name: "Cost", kind: "number", show: ({ cost }) => formatCost(cost) },

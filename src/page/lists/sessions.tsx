@@ -18,7 +18,7 @@ export function Sessions(): JSX.Element {
             label="Sessions"
             items={sessions}
             keyOf={({ key }) => key}
-            empty={<p>There is no session yet: the first agent turn opens one.</p>}
+            empty={<p>There is no session yet. The first agent turn opens one.</p>}
             columns={[
               {
                 name: "Session",
@@ -50,12 +50,12 @@ export function Session({ id, after }: { id: string; after?: string }): JSX.Elem
     <section class="page">
       <h1>{toLine(id, 120)}</h1>
       <p class="facts">
-        <a href={hrefTo([], { session: id })}>its requests</a>
+        <a href={hrefTo([], { session: id })}>Show its requests</a>
       </p>
       <Loading from={loaded}>
         {({ entries }) => (
           <div class="conversation">
-            {entries.length === 0 && <p class="empty">Nothing was said here yet.</p>}
+            {entries.length === 0 && <p class="empty">This session has no entries yet.</p>}
             {entries.map((entry) => (
               <Entry key={entry.seq} entry={entry} />
             ))}

@@ -36,7 +36,7 @@ export function Bench({ source, event }: BenchProps): JSX.Element {
         <Field label="Payload">
           {(source.samples.length > 0 || event) && (
             <select aria-label="Sample" value={sample} onChange={(changed) => choose(changed.currentTarget.value)}>
-              {event && <option value="">of the event</option>}
+              {event && <option value="">from the event</option>}
               {source.samples.map(({ name }) => (
                 <option key={name} value={name}>
                   sample {name}
@@ -161,7 +161,7 @@ function CopyToFile({
       )}
       {preset !== undefined && (
         <p class="quiet">
-          It is of the preset {preset}: <code>webhooks presets copy {preset}</code> makes it yours.
+          It belongs to the preset {preset}. To change it: <code>webhooks presets copy {preset}</code>
         </p>
       )}
     </div>

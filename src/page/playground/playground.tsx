@@ -9,13 +9,13 @@ import { NEW } from "./trial.tsx";
 /** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded or written. */
 export function Playground(): JSX.Element {
   const { mapping = "" } = route.value.query;
-  const status = useLoad("mappings", () => get("/api/status"), 0);
+  const loaded = useLoad("mappings", () => get("/api/mappings"), 0);
   return (
     <section class="page">
       <h1>Playground</h1>
       <p class="quiet">Runs in the service’s own sandbox. Nothing is recorded, and no file is written.</p>
-      <Loading from={status}>
-        {({ config }) => (
+      <Loading from={loaded}>
+        {({ mappings }) => (
           <>
             <p class="facts">
               <label>
@@ -24,8 +24,8 @@ export function Playground(): JSX.Element {
                   value={mapping}
                   onChange={(event) => setQuery({ mapping: event.currentTarget.value, sample: "" })}
                 >
-                  <option value="">choose one, or start a new one</option>
-                  {config.mappings.map((id) => (
+                  <option value="">new mapping</option>
+                  {mappings.map(({ id }) => (
                     <option key={id} value={id}>
                       {toLine(id, 80)}
                     </option>

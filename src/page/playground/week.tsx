@@ -18,7 +18,7 @@ export function Week({ draft }: { draft: { mapping: object; code?: string } }): 
     <>
       <p>
         <button type="button" class="main" disabled={state.isBusy} onClick={compare}>
-          {state.isBusy ? "Comparing…" : "Compare with what is loaded"}
+          {state.isBusy ? "Comparing…" : "Compare with the loaded mapping"}
         </button>
       </p>
       {state.error !== undefined && <p class="problem">{toVisible(state.error)}</p>}

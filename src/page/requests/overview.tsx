@@ -38,7 +38,7 @@ export function Overview(): JSX.Element {
         />
       </div>
       <ChartBox
-        label="Requests a minute"
+        label="Requests per minute"
         format={formatNumber}
         times={times}
         series={[
@@ -48,7 +48,7 @@ export function Overview(): JSX.Element {
         ]}
       />
       <ChartBox
-        label="Time to the answer"
+        label="Response time"
         format={formatMs}
         times={times}
         series={[

@@ -11,7 +11,6 @@ export const FILTERS = ["hook", "mapping", "status", "session", "text"] as const
 export type Filter = { [Name in (typeof FILTERS)[number]]?: string };
 
 const OVERSCAN = 8;
-const OLDER_AT_ONCE = 100;
 const NARROW = matchMedia("(max-width: 760px)");
 
 /** Draws only the rows that are in view. It stands still while it is pointed at, scrolled or focused. */
@@ -20,23 +19,23 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
   const [view, setView] = useState({ top: 0, height: 600 });
   const [isHeld, setHeld] = useState(false);
   const held = useRef<Row[]>(undefined);
-  const older = useOlder(filter);
+  const stored = useStored(filter);
   void changes.value;
 
   const live = select(filter);
   const isStill = live.length > 0 && (isHeld || view.top > 0);
   if (!isStill) held.current = undefined;
   else held.current ??= live;
-  const shown = [...(held.current ?? live), ...older.rows.filter(({ id }) => !findRow(id))];
+  const shown = merge(held.current ?? live, stored.rows, filter);
   const waiting = held.current ? countNewer(live, held.current[0]) : 0;
 
   const rowHeight = NARROW.matches ? 54 : 30;
   const first = Math.max(0, Math.floor(view.top / rowHeight) - OVERSCAN);
   const last = Math.min(shown.length, Math.ceil((view.top + view.height) / rowHeight) + OVERSCAN);
   const isNearEnd = last > shown.length - OVERSCAN;
-  // Each answer changes the state of `older`, so that this goes on until there are enough, or no more.
+  // Each answer changes the state of `stored`, so that this goes on until there are enough, or no more.
   useEffect(() => {
-    if (isNearEnd) older.load();
+    if (isNearEnd) stored.load();
   });
   useEffect(() => {
     const element = scroller.current;
@@ -74,8 +73,8 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
         onFocusIn={() => setHeld(true)}
         onFocusOut={() => setHeld(scroller.current?.matches(":hover") ?? false)}
       >
-        {shown.length === 0 && older.isComplete ? (
-          <Nothing filter={filter} />
+        {shown.length === 0 && stored.state !== "paused" ? (
+          <Nothing filter={filter} isComplete={stored.state === "complete"} />
         ) : (
           <ol style={{ height: `${shown.length * rowHeight}px` }}>
             {shown.slice(first, last).map((row, index) => (
@@ -88,6 +87,13 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
               />
             ))}
           </ol>
+        )}
+        {stored.state === "paused" && (
+          <p class="older">
+            <button type="button" onClick={stored.resume}>
+              Search older requests
+            </button>
+          </p>
         )}
       </div>
     </div>
@@ -145,7 +151,8 @@ function clock(at: number): string {
 }
 const lastSecond = { at: 0, text: "" };
 
-function Nothing({ filter }: { filter: Filter }): JSX.Element {
+function Nothing({ filter, isComplete }: { filter: Filter; isComplete: boolean }): JSX.Element {
+  if (!isComplete) return <p class="empty loading">Searching…</p>;
   if (Object.keys(filter).length > 0) return <p class="empty">No request matches this filter.</p>;
   return <FirstHook />;
 }
@@ -168,16 +175,12 @@ function matches(row: Row, { hook, mapping, status, session, text = "" }: Filter
   if (status !== undefined && row.status !== status) return false;
   if (session !== undefined && !row.actions.some(({ sessionKey }) => sessionKey === session)) return false;
   if (text === "") return true;
-  const words = (row.words ??= textOf(row));
-  return text
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => words.includes(word));
+  return (row.words ??= textOf(row)).includes(text.toLowerCase());
 }
 
 function textOf({ id, hook, mapping = "", event = "", actions, outcome, refusal }: Row): string {
   const keys = actions.map(({ sessionKey = "", runId = "" }) => `${sessionKey} ${runId}`);
-  return [id, hook, mapping, event, outcome, refusal?.client ?? "", ...keys].join(" ").toLowerCase();
+  return [id, hook, mapping, event, outcome, refusal?.client ?? "", ...keys].join("\n").toLowerCase();
 }
 
 function countNewer(live: readonly Row[], held: Row | undefined): number {
@@ -187,26 +190,60 @@ function countNewer(live: readonly Row[], held: Row | undefined): number {
   return low;
 }
 
-/** Requests that this page does not hold, read from the service as one scrolls to the end. */
-function useOlder(filter: Filter): { rows: Row[]; isComplete: boolean; load(): void } {
-  const [state, setState] = useState<{ rows: Row[]; isComplete: boolean }>({ rows: [], isComplete: false });
+/** With the stored rows that are not in the live list. Those that match by their payload only may be newer than live ones. */
+function merge(live: readonly Row[], stored: readonly Row[], filter: Filter): Row[] {
+  const others = stored.flatMap((row) => {
+    const held = findRow(row.id);
+    return held && matches(held, filter) ? [] : (held ?? row);
+  });
+  const rows = [...live, ...others];
+  return filter.text === undefined ? rows : rows.toSorted((a, b) => b.at - a.at);
+}
+
+const STORED_AT_ONCE = 100;
+/** A search reads every payload; that of a word which is still being typed is not worth it. */
+const TYPING_MS = 250;
+/** So many times the service is asked for more before a person has to. */
+const MAX_SEARCHES = 10;
+
+interface Stored {
+  rows: Row[];
+  state: "more" | "paused" | "complete";
+  load(): void;
+  resume(): void;
+}
+
+/** Matching requests that only the service knows: older ones, and with a text those whose payloads hold it. */
+function useStored({ text, ...filter }: Filter): Stored {
+  const [found, setFound] = useState<Pick<Stored, "rows" | "state">>({ rows: [], state: "more" });
   const cursor = useRef<string | undefined>(undefined);
+  const searches = useRef(0);
   const isBusy = useRef(false);
+  const [isTyped, setTyped] = useState(text === undefined);
+  useEffect(() => {
+    const timer = setTimeout(() => setTyped(true), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, []);
   return {
-    ...state,
+    ...found,
     load() {
-      if (state.isComplete || isBusy.current) return;
+      if (found.state !== "more" || isBusy.current || !isTyped) return;
       isBusy.current = true;
-      const { hook, status } = filter;
-      const before = cursor.current ?? allRows().find(({ refusal }) => !refusal)?.id;
-      get("/api/events", { hook, status, before, limit: OLDER_AT_ONCE })
-        .then(({ events }) => {
-          cursor.current = events.at(-1)?.id;
-          const found = events.map(toRow).filter((row) => matches(row, filter));
+      searches.current++;
+      const newest = text === undefined ? allRows().find(({ refusal }) => !refusal)?.id : undefined;
+      get("/api/events", { ...filter, q: text, before: cursor.current ?? newest, limit: STORED_AT_ONCE })
+        .then(({ events, more = events.length === STORED_AT_ONCE ? events.at(-1)?.id : undefined }) => {
+          cursor.current = more;
           isBusy.current = false;
-          return setState(({ rows }) => ({ rows: [...rows, ...found], isComplete: events.length < OLDER_AT_ONCE }));
+          const isPaused = events.length === 0 && searches.current >= MAX_SEARCHES;
+          const state = more === undefined ? "complete" : isPaused ? "paused" : "more";
+          return setFound(({ rows }) => ({ rows: [...rows, ...events.map(toRow)], state }));
         })
-        .catch(() => setState((known) => ({ ...known, isComplete: true })));
+        .catch(() => setFound(({ rows }) => ({ rows, state: "complete" })));
+    },
+    resume() {
+      searches.current = 0;
+      setFound(({ rows }) => ({ rows, state: "more" }));
     },
   };
 }

@@ -54,7 +54,8 @@ function FilterBar({ filter }: { filter: Filter }): JSX.Element {
         type="search"
         name="search"
         aria-label="Search requests"
-        placeholder="Search: id, hook, event, outcome ( / )"
+        placeholder="Search requests and payloads ( / )"
+        maxLength={200}
         value={filter.text ?? ""}
         onInput={(event) => setQuery({ text: event.currentTarget.value })}
       />
