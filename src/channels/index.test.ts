@@ -16,6 +16,7 @@ const OPTIONS: Record<string, object> = {
   gitlab: { token: "a" },
   gitea: { token: "a", baseUrl: "https://git.test" },
   linear: { token: "a" },
+  jira: { token: "a", email: "a@b.test", baseUrl: "https://b.atlassian.net" },
   bitbucket: { token: "a" },
   pagerduty: { token: "a", from: "a@b.test" },
   sentry: { token: "a", organization: "acme" },

@@ -3,6 +3,7 @@ import { bitbucket } from "./comments/bitbucket.ts";
 import { gitea } from "./comments/gitea.ts";
 import { github } from "./comments/github.ts";
 import { gitlab } from "./comments/gitlab.ts";
+import { jira } from "./comments/jira.ts";
 import { linear } from "./comments/linear.ts";
 import { notion } from "./comments/notion.ts";
 import { pagerduty } from "./comments/pagerduty.ts";
@@ -33,6 +34,7 @@ export const channels: Record<string, DriverDefinition<ChannelDriver>> = {
   gitlab,
   gitea,
   linear,
+  jira,
   bitbucket,
   pagerduty,
   sentry,

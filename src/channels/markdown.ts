@@ -131,7 +131,7 @@ function renderInline(tokens: Token[], { dialect, depth }: Place): string {
         return renderLink(token, inside);
       case "image":
         return isWrittenOut(token)
-          ? `${dialect.text(token.text || "image")} ${dialect.code(token.href)}`
+          ? dialect.text(`${token.text || "image"} `) + dialect.code(token.href)
           : dialect.text(token.raw);
       case "escape":
         return dialect.text(token.text);
@@ -152,7 +152,7 @@ function renderLink(token: Tokens.Link, place: Place): string {
   const address = ADDRESS.test(href) ? dialect.address(href) : dialect.text(href);
   if (text === href) return address;
   if (`mailto:${text}` === href || `http://${text}` === href) return dialect.text(text);
-  return `${renderInline(tokens, place)} (${address})`;
+  return renderInline(tokens, place) + dialect.text(" (") + address + dialect.text(")");
 }
 
 /** Of a link that names its address elsewhere in the text, many could make a short text long. */

@@ -1,4 +1,5 @@
 import { type JsonAnswer, type JsonRequest, startJsonServer } from "./json-server.ts";
+import type { OpenApiCheck } from "./openapi.ts";
 
 export interface CommentServer {
   baseUrl: string;
@@ -8,10 +9,14 @@ export interface CommentServer {
   requests: string[];
   /** The next comment is written, and the answer about it is lost. */
   loseAnswer(): void;
+  /** Adds a comment as a person does. */
+  write(text: string): void;
+  /** Calls the listener for each new comment from now on. */
+  subscribe(listener: (comment: Comment) => unknown): void;
   close(): Promise<void>;
 }
 
-interface Comment {
+export interface Comment {
   id: string;
   text: string;
 }
@@ -31,13 +36,21 @@ export interface CommentService {
   isAuthorized(headers: JsonRequest["headers"]): boolean;
   routes: CommentRoute[];
   refuse(status: number): JsonAnswer;
+  /** The vendor's description of the API. */
+  api?: OpenApiCheck;
 }
 
-/** A double of a service that takes comments. It was not compared with the service itself. */
-export async function startComments({ isAuthorized, routes, refuse }: CommentService): Promise<CommentServer> {
+/** A double of a service that takes comments. It was compared with what its vendor publishes, not with the service itself. */
+export async function startComments({ isAuthorized, routes, refuse, api }: CommentService): Promise<CommentServer> {
   const comments: Comment[] = [];
   const requests: string[] = [];
   let isLosing = false;
+  let listener: ((comment: Comment) => unknown) | undefined;
+  const write = (text: string): void => {
+    const comment = { id: String(comments.length + 1), text };
+    comments.push(comment);
+    listener?.(comment);
+  };
   const server = await startJsonServer((request) => {
     const { method = "", path = "", headers, body } = request;
     requests.push(`${method} ${path}`);
@@ -50,15 +63,15 @@ export async function startComments({ isAuthorized, routes, refuse }: CommentSer
       const edited = comments.find(({ id }) => id === found[1]);
       if (kind === "edit" && !edited) return refuse(404);
       if (kind === "edit" && edited) edited.text = text;
-      if (kind === "add") comments.push({ id: String(comments.length + 1), text });
+      if (kind === "add") write(text);
       if (kind === "add" && isLosing) {
         isLosing = false;
         return "lost";
       }
-      return toAnswer(
-        kind === "edit" && edited ? [edited] : kind === "add" ? comments.slice(-1) : comments,
-        server.url,
-      );
+      const affected = kind === "edit" && edited ? [edited] : kind === "add" ? comments.slice(-1) : comments;
+      const answer = toAnswer(affected, server.url);
+      api?.(request, answer);
+      return answer;
     }
     return refuse(404);
   });
@@ -67,6 +80,8 @@ export async function startComments({ isAuthorized, routes, refuse }: CommentSer
     texts: () => comments.map(({ text }) => text),
     requests,
     loseAnswer: () => void (isLosing = true),
+    write,
+    subscribe: (given) => void (listener = given),
     close: () => server.close(),
   };
 }

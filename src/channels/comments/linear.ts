@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../../errors.ts";
 import type { DriverDefinition } from "../../plugin.ts";
@@ -50,9 +50,10 @@ export function createLinear(options: LinearOptions): ChannelDriver {
         PLACE,
         "an issue such as ENG-12, or one with /c and the id of the comment that begins a thread",
       ),
-      async render({ text }, mark) {
+      toMark: toCommentId,
+      async render({ text }, id) {
         const body = await neutralize(text, { ...options, host: "linear.app" });
-        return { id: toCommentId(mark), body: options.allowMentions ? body : withoutProfiles(body) };
+        return { id, body: options.allowMentions ? body : withoutProfiles(body) };
       },
       async add(to, comment, ask) {
         const data = await ask(ADD, { input: { ...comment, ...parsePlace(to) } });
@@ -66,8 +67,8 @@ export function createLinear(options: LinearOptions): ChannelDriver {
       async edit(_to, id, { body }, ask) {
         return (await ask(EDIT, { id, input: { body } })) !== undefined;
       },
-      async find(_to, mark, ask) {
-        const data = await ask(FIND, { id: toCommentId(mark) });
+      async find(_to, id, ask) {
+        const data = await ask(FIND, { id });
         return isObject(data?.["comment"]) ? requireId(data["comment"]["id"], "Linear") : undefined;
       },
       async startWorking(to, signal) {
@@ -103,9 +104,9 @@ function parsePlace(to: string): { issueId: string | undefined; parentId: string
  * Linear lets a client choose a comment's id, a UUID of version 4. So the id itself is the mark: it begins with "hookli" in
  * ASCII, by which the preset knows our comments, and the rest says which delivery it is.
  */
-function toCommentId(mark: string): string {
-  const hash = createHash("sha256").update(mark).digest("hex");
-  return `686f6f6b-6c69-4${hash.slice(0, 3)}-8${hash.slice(3, 6)}-${hash.slice(6, 18)}`;
+function toCommentId(idempotencyKey: string): string {
+  const digest = hash("sha256", idempotencyKey);
+  return `686f6f6b-6c69-4${digest.slice(0, 3)}-8${digest.slice(3, 6)}-${digest.slice(6, 18)}`;
 }
 
 /** Linear makes a mention of each address of a profile. https://github.com/linear/linear/issues/351 */

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { CommentService } from "../../../test/support/comment-server.ts";
 import { describeComments, TOKEN } from "../../../test/support/comment-suite.ts";
+import { loadOpenApi } from "../../../test/support/openapi.ts";
 import { toObject } from "../../shared/json.ts";
 import { createPagerduty } from "./pagerduty.ts";
 
@@ -13,11 +14,8 @@ const toNote = ({ id, text }: { id: string; text: string }): object => ({
 });
 const contentOf = ({ note }: Record<string, unknown>): unknown => toObject(note)["content"];
 
-/**
- * PagerDuty's OpenAPI file (github.com/PagerDuty/api-schema, reference/REST/openapiv3.json): the operations
- * `createIncidentNote`, `updateIncidentNote` and `listIncidentNotes`.
- */
 const service: CommentService = {
+  api: loadOpenApi("pagerduty"),
   isAuthorized: ({ authorization, from, accept }) =>
     authorization === `Token token=${TOKEN}` &&
     (from === undefined || from === "agent@acme.test") &&

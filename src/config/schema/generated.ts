@@ -1194,6 +1194,7 @@ export interface Channels {
   gitlab?: ChannelsGitlab;
   gitea?: ChannelsGitea;
   linear?: ChannelsLinear;
+  jira?: ChannelsJira;
   bitbucket?: ChannelsBitbucket;
   pagerduty?: ChannelsPagerduty;
   sentry?: ChannelsSentry;
@@ -1554,6 +1555,31 @@ export interface ChannelsLinear {
    * For tests and proxies. Default: https://api.linear.app.
    */
   baseUrl?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Comments on the issues of Jira Cloud. The account may browse the project and add comments; an API token or OAuth token with scopes needs read:jira-work and write:jira-work.
+ */
+export interface ChannelsJira {
+  /**
+   * API token of the account `email`. Without `email`: OAuth access token.
+   */
+  token: string;
+  /**
+   * The account that the API token belongs to.
+   */
+  email?: string;
+  /**
+   * https://<site>.atlassian.net; for a token with scopes https://api.atlassian.com/ex/jira/<cloud id>.
+   */
+  baseUrl: string;
   /**
    * Recipients that a payload may choose; * stands for any characters.
    */

@@ -1,0 +1,108 @@
+import type { FromSchema } from "json-schema-to-ts";
+import type { DriverDefinition } from "../../plugin.ts";
+import { toObject, toObjects, toText } from "../../shared/json.ts";
+import { HTTP_URL, NON_BLANK } from "../../shared/schema.ts";
+import { type ChannelDriver, recipientCheck } from "../driver.ts";
+import { toRefusal } from "../http.ts";
+import { type AdfDocument, toAdf, toPlainAdf } from "./adf.ts";
+import { createApi, createCommentChannel, isSuccess, requireId, toInvisibleMark } from "./comment.ts";
+
+const schema = {
+  type: "object",
+  additionalProperties: false,
+  description:
+    "Comments on the issues of Jira Cloud. The account may browse the project and add comments; an API token or OAuth token with scopes needs read:jira-work and write:jira-work.",
+  required: ["token", "baseUrl"],
+  properties: {
+    token: { ...NON_BLANK, description: "API token of the account `email`. Without `email`: OAuth access token." },
+    email: { type: "string", pattern: "^\\S+@\\S+$", description: "The account that the API token belongs to." },
+    baseUrl: {
+      ...HTTP_URL,
+      description:
+        "https://<site>.atlassian.net; for a token with scopes https://api.atlassian.com/ex/jira/<cloud id>.",
+    },
+  },
+} as const;
+
+type JiraOptions = FromSchema<typeof schema>;
+
+export const jira: DriverDefinition<ChannelDriver, JiraOptions> = { schema, create: createJira };
+
+const ADVICE = new Map([
+  [401, "Check channels.jira.token and email."],
+  [403, "Give the account permission to add comments, and the token the scopes read:jira-work and write:jira-work."],
+  [404, "Check the recipient, and that the account can browse the project."],
+]);
+
+const PLACE = /^(?<issue>[A-Z][A-Z0-9_]{1,50}-[1-9]\d{0,15})(?<internal>\/internal)?$/;
+
+/** Comments on issues. */
+export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDriver {
+  const credential = email ? `Basic ${Buffer.from(`${email}:${token}`).toString("base64")}` : `Bearer ${token}`;
+  const open = createApi({
+    service: "Jira",
+    baseUrl: `${baseUrl.replace(/\/$/, "")}/rest/api/3`,
+    headers: () => ({ authorization: credential, accept: "application/json" }),
+    toError: (answer) =>
+      toRefusal("Jira", answer, { reason: toReason(answer.body), advice: ADVICE.get(answer.status) }),
+  });
+  return createCommentChannel(
+    {
+      name: "jira",
+      // Jira accepts 32,767 characters, and nobody says how it counts a document.
+      limit: 10_000,
+      addressOf: (to) => to.replace(/\/internal$/, ""),
+      checkRecipient: recipientCheck(
+        PLACE,
+        "the key of an issue such as SHOP-12, or one with /internal for a comment that customers do not see",
+      ),
+      toMark: toInvisibleMark,
+      async render({ text, format }, mark) {
+        return withMark(format === "markdown" ? await toAdf(text) : toPlainAdf(text), mark);
+      },
+      async add(to, body, call) {
+        const { path, isInternal } = parsePlace(to);
+        const answer = await call("POST", path, { body, ...(isInternal && { properties: [INTERNAL] }) });
+        return toMessageId(answer.body["id"]);
+      },
+      async edit(to, messageId, body, call) {
+        const id = /^comment_(\d+)$/.exec(messageId)?.[1];
+        return id !== undefined && isSuccess(await call("PUT", `${parsePlace(to).path}/${id}`, { body }, "edit"));
+      },
+      async find(to, mark, call) {
+        const { body } = await call("GET", `${parsePlace(to).path}?orderBy=-created&maxResults=100`);
+        const found = toObjects(body["comments"]).find((comment) => toText(comment["body"]).includes(mark));
+        return found && toMessageId(found["id"]);
+      },
+    },
+    open,
+  );
+}
+
+/** Jira Service Management shows a comment with this property to no customer. */
+const INTERNAL = { key: "sd.public.comment", value: { internal: true } };
+
+/** The text of the comment's events begins with the mark. */
+function withMark(document: AdfDocument, mark: string): AdfDocument {
+  const [first, ...rest] = document.content;
+  const text = { type: "text", text: mark };
+  const content =
+    first?.type === "paragraph"
+      ? [{ ...first, content: [text, ...(first.content ?? [])] }, ...rest]
+      : [{ type: "paragraph", content: [text] }, ...document.content];
+  return { ...document, content };
+}
+
+function parsePlace(to: string): { path: string; isInternal: boolean } {
+  const { issue, internal } = PLACE.exec(to)?.groups ?? {};
+  return { path: `/issue/${issue}/comment`, isInternal: internal !== undefined };
+}
+
+/** A comment's id is unique on the site. */
+function toMessageId(id: unknown): string {
+  return `comment_${requireId(id, "Jira")}`;
+}
+
+function toReason({ errorMessages, errors }: Record<string, unknown>): unknown {
+  return (Array.isArray(errorMessages) ? errorMessages[0] : undefined) ?? Object.values(toObject(errors))[0];
+}
