@@ -17,14 +17,6 @@ export function addEntries(batch: Batch, entries: NewEntry[]): void {
     boundary: entry.boundary && JSON.stringify(entry.boundary),
     text: entry.text,
   }));
-  batch.add(
-    "new_entries",
-    rows,
-    `INSERT INTO hookline.entries (session_key, role, at, event_id, run_id, pending, urgent, boundary, text)
-     SELECT session_key, role, at, event_id, run_id, pending, urgent, boundary, text
-     FROM json_to_recordset($rows) AS row (ord integer, session_key text, role text, at bigint, event_id uuid,
-       run_id uuid, pending integer, urgent integer, boundary text, text text) ORDER BY ord`,
-  );
   // Sorted, so that two transactions cannot wait for each other in a circle.
   batch.add(
     "extended_sessions",
@@ -33,7 +25,18 @@ export function addEntries(batch: Batch, entries: NewEntry[]): void {
      SELECT key, min(at), max(at), count(*) FROM json_to_recordset($rows) AS row (key text, at bigint)
      GROUP BY key ORDER BY key COLLATE "C"
      ON CONFLICT (key) DO UPDATE SET updated_at = greatest(session.updated_at, excluded.updated_at),
-       entries = session.entries + excluded.entries`,
+       entries = session.entries + excluded.entries RETURNING 1`,
+  );
+  // Numbered once the sessions are locked, until the commit: a session's entries appear in the order of their numbers. Without
+  // the condition PostgreSQL chooses the order of both.
+  batch.add(
+    "new_entries",
+    rows,
+    `INSERT INTO hookline.entries (session_key, role, at, event_id, run_id, pending, urgent, boundary, text)
+     SELECT session_key, role, at, event_id, run_id, pending, urgent, boundary, text
+     FROM json_to_recordset($rows) AS row (ord integer, session_key text, role text, at bigint, event_id uuid,
+       run_id uuid, pending integer, urgent integer, boundary text, text text)
+     WHERE (SELECT count(*) FROM extended_sessions) > 0 ORDER BY ord`,
   );
 }
 

@@ -5,14 +5,17 @@ import {
   NOW,
   nextId,
   receiptOf,
+  sampleEntry,
   sampleEvent,
   sampleKeys,
   sampleOutcome,
   sampleRun,
+  sampleWake,
 } from "../../../test/contracts/journal/samples.ts";
+import { createGate } from "../../../test/support/gate.ts";
 import { createPostgresUrl } from "../../../test/support/postgres.ts";
 import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
-import type { ClaimedRun } from "../journal.ts";
+import type { ClaimedRun, NewAction } from "../journal.ts";
 import { silentTelemetry } from "../../telemetry/telemetry.ts";
 import { createPostgresJournal, type PostgresJournal, type PostgresJournalOptions } from "./postgres.ts";
 
@@ -102,6 +105,39 @@ describe("two nodes at the same moment, a thousand times", () => {
     }
     expect(await a.stats()).toMatchObject({ events: 2000, pendingRuns: 1000 });
   });
+});
+
+test("entries of a session appear in the order of their numbers, so that a reader's cursor skips none", async () => {
+  const url = await createPostgresUrl();
+  const [a, b] = [await openNode(url), await openNode(url)];
+  const toWake = (sessionKey: string): NewAction => {
+    const { action } = sampleWake("Look.");
+    return { action, entry: sampleEntry({ sessionKey, role: "system" }) } as NewAction;
+  };
+  const accept = (node: PostgresJournal, ...sessions: string[]) =>
+    node.accept(sampleEvent({ actions: sessions.map(toWake) }));
+  await accept(a, "a", "main");
+  const { entries: known } = (await b.getSession("main", { limit: 10 }))!;
+
+  // The first node waits for the session "a", with an entry of "main" in the same commit.
+  const [locked, passed] = [createGate(), createGate()];
+  const holding = b.commit(async ({ run }) => {
+    await run("SELECT 1 FROM hookline.sessions WHERE key = 'a' FOR UPDATE");
+    locked.open();
+    await passed.passed;
+  });
+  await locked.passed;
+  const first = accept(a, "a", "main");
+  const waits = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+  await expect.poll(() => b.commit(({ get }) => get(waits))).toBeTruthy();
+  await accept(b, "main");
+  const page = (await b.getSession("main", { limit: 10, after: known.at(-1)!.seq }))!.entries;
+  passed.open();
+  await Promise.all([holding, first]);
+  const next = (await b.getSession("main", { limit: 10, after: page.at(-1)?.seq ?? known.at(-1)!.seq }))!.entries;
+  const all = (await b.getSession("main", { limit: 10 }))!.entries;
+  expect([...known, ...page, ...next]).toEqual(all);
+  expect(all).toHaveLength(3);
 });
 
 test("nodes whose clocks differ by a minute claim a run at the same moment", async () => {
