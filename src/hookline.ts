@@ -238,6 +238,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     const executes = current().config.gateway.role !== "ingress";
     dispatcher.start({ executes });
     if (executes) sweeper.start();
+    if (executes) journal.watch((work) => work.has("lease") && mail.retryLocked());
     useAlerts(current());
   }
 

@@ -88,7 +88,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     async close(timeoutMs) {
       unwatch();
       for (const part of [dueAlarm, lookAhead, runs, deliveries, heartbeat]) part.stop();
-      const idle = Promise.all([runs.idle(), deliveries.idle(), heartbeat.idle()]);
+      const idle = Promise.all([runs.idle(), deliveries.idle(), heartbeat.idle().then(releaseHeartbeats)]);
       await settlesWithin(idle, timeoutMs);
       const count = runs.active() + deliveries.active();
       if (count > 0) log.warn("shutdown timeout: aborted work in flight", { count });
@@ -98,10 +98,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
   };
 
+  /** Now, not with the last run: another node can go on with them. */
+  async function releaseHeartbeats(): Promise<void> {
+    const lease = heartbeat.lease();
+    if (lease) await options.journal.releaseLease(lease).catch(report);
+  }
+
   function onWork(work: ReadonlySet<NewWork>): void {
     if (work.has("run")) runs.notify();
     if (work.has("delivery")) deliveries.notify();
     if (work.has("heartbeat")) heartbeat.request();
+    if (work.has("lease")) heartbeat.retry();
   }
 
   function claimWork(): void {

@@ -48,6 +48,28 @@ test("several requests lead to one heartbeat, those during it to one more", asyn
   expect(turns.map(({ message }) => message.match(/\n[a-f]$/gm)?.join(""))).toEqual(["\na\nb\nc", "\nd\ne\nf"]);
 });
 
+test("a node that stops gives the heartbeats to another one while its runs are still in progress", async () => {
+  const gate = createGate();
+  const agent = scripted(async ({ message }) => {
+    if (message === "long") await gate.passed;
+    return "HEARTBEAT_OK";
+  });
+  const stopping = await startDispatch({ agent, shared: true });
+  await stopping.accept({ kind: "wake", text: "first" });
+  await expect.poll(() => stopping.journal.stats()).toMatchObject({ pendingSystemEvents: 0 });
+  await stopping.accept({ message: "long" });
+  await expect.poll(() => stopping.dispatcher.status().runningRuns).toBe(1);
+  service = await startDispatch({ agent, shared: true, folder: stopping.folder });
+
+  const stopped = stopping.dispatcher.close(60_000);
+  await service.accept({ kind: "wake", text: "second" });
+  await pendingEvents(0);
+  expect(stopping.dispatcher.status().runningRuns).toBe(1);
+  gate.open();
+  await stopped;
+  await stopping.journal.close();
+});
+
 test("one at a time", async () => {
   let atOnce = 0;
   let most = 0;

@@ -1,6 +1,6 @@
 import { runHeartbeat as runHeartbeatTurn } from "../actions/heartbeat.ts";
 import { toPrompt } from "../boundary/boundary.ts";
-import type { Entry, TurnOutcome } from "../journal/journal.ts";
+import type { Entry, Lease, TurnOutcome } from "../journal/journal.ts";
 import { createAlarm } from "../shared/async.ts";
 import { backoffMs } from "../shared/backoff.ts";
 import { createId } from "../shared/id.ts";
@@ -31,10 +31,14 @@ export interface Heartbeat {
   start(): void;
   /** Requests one at once. Requests that come before it starts lead to one heartbeat. */
   request(): void;
+  /** Another node has released a lease: a request that waits for it tries again. */
+  retry(): void;
   isRunning(): boolean;
   stop(): void;
   /** Resolves when none is running. */
   idle(): Promise<void>;
+  /** Of this node, once it has run one. */
+  lease(): Lease | undefined;
 }
 
 /** Runs the heartbeats of the main session, one at a time. They do not count against `maxConcurrent`. */
@@ -44,6 +48,8 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
   const period = createAlarm(checkPeriod);
   let lastPeriodAt = Date.now();
   let running: Promise<void> | undefined;
+  let lease: Lease | undefined;
+  let isLeased = false;
   let requested = false;
   let stopped = false;
   let failures = 0;
@@ -58,6 +64,11 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
       });
     },
     request,
+    retry() {
+      if (!isLeased) return;
+      notBefore = 0;
+      request();
+    },
     isRunning: () => running !== undefined,
     stop() {
       stopped = true;
@@ -65,6 +76,7 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
       period.stop();
     },
     idle: async () => running,
+    lease: () => lease,
   };
 
   function request(): void {
@@ -83,10 +95,12 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
 
   async function run(): Promise<void> {
     try {
-      const result = await runHeartbeat(context);
+      lease = await context.journal.lease("heartbeat");
+      isLeased = lease === undefined;
+      const hasMore = lease !== undefined && (await runHeartbeat(lease, context));
       failures = 0;
-      notBefore = Date.now() + (result === "leased" ? LEASE_RETRY_MS : MIN_GAP_MS);
-      requested ||= result !== "done";
+      notBefore = Date.now() + (isLeased ? LEASE_RETRY_MS : MIN_GAP_MS);
+      requested ||= isLeased || hasMore;
     } catch (error) {
       if (context.signal.aborted) return;
       failures += 1;
@@ -113,22 +127,18 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
   }
 }
 
-/** more: events are left for another heartbeat · leased: another node runs the heartbeats. */
-type HeartbeatResult = "done" | "more" | "leased";
-
 /**
  * Runs one heartbeat and records it: it consumes the system events it was given if the turn succeeds. Without any there
- * is no turn: the main session has nothing new, and the model would cost the same. Rejects with the turn's error.
+ * is no turn: the main session has nothing new, and the model would cost the same. True if events are left for another one.
+ * Rejects with the turn's error.
  */
-async function runHeartbeat(context: DispatchContext): Promise<HeartbeatResult> {
+async function runHeartbeat(lease: Lease, context: DispatchContext): Promise<boolean> {
   const { journal, telemetry } = context;
-  const lease = await journal.lease("heartbeat");
-  if (!lease) return "leased";
   const pending = await journal.pendingSystemEvents(MAX_EVENTS);
-  if (pending.length === 0) return "done";
+  if (pending.length === 0) return false;
   if (!(await context.hold.allowsHeartbeat())) {
     telemetry.log.warn("heartbeat skipped: the budget is spent", { events: pending.length });
-    return "done";
+    return false;
   }
   const events = takeOldest(pending);
   const run = { id: createId(), startedAt: Date.now(), consumedSeqs: events.map(({ seq }) => seq), lease };
@@ -136,7 +146,7 @@ async function runHeartbeat(context: DispatchContext): Promise<HeartbeatResult> 
   const fields = { runId: run.id, events: events.length, deliveries: outcome.deliveries.length };
   if (await journal.completeHeartbeat(run, outcome)) telemetry.step("info", "heartbeat done", fields);
   else telemetry.log.info("heartbeat result dropped: the lease was lost", fields);
-  return events.length < pending.length || pending.length === MAX_EVENTS ? "more" : "done";
+  return events.length < pending.length || pending.length === MAX_EVENTS;
 }
 
 async function runTurn(

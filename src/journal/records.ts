@@ -321,8 +321,8 @@ export interface NodeRecord extends NodeInfo {
   isAlive: boolean;
 }
 
-/** What a commit may have made due. */
-export type NewWork = "run" | "delivery" | "heartbeat";
+/** What a commit may have made due; `lease`: a node has released a named lease. */
+export type NewWork = "run" | "delivery" | "heartbeat" | "lease";
 
 /** What a commit changed. The reader takes the rest from the journal. */
 export type Change =

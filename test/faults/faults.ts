@@ -33,7 +33,7 @@ async function runNodes(): Promise<void> {
   const faults = NODE_FAULTS.filter((fault) => values.faults.split(",").includes(fault));
   const report = await runNodesCampaign({ hooks, faults, seed, awayMs: 30_000 });
   console.log(report);
-  if (report.lost + report.recordedTwice + report.outOfOrder > 0) process.exitCode = 1;
+  if (report.lost + report.duplicated + report.outOfOrder > 0) process.exitCode = 1;
 }
 
 async function run(options: CampaignOptions): Promise<void> {

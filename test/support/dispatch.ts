@@ -22,6 +22,8 @@ export interface DispatchSetup {
   channelRules?: ResolvedConfig["channelRules"];
   /** The state folder of an earlier service. */
   folder?: string;
+  /** Other services may be running on it. */
+  shared?: boolean;
 }
 
 /** The relevant fields of an action. Default `kind`: agent. */
@@ -55,7 +57,7 @@ const SETTINGS: ResolvedConfig["agents"] = {
 /** A running dispatcher on a real journal in a temporary folder. */
 export async function startDispatch(setup: DispatchSetup): Promise<DispatchService> {
   const folder = setup.folder ?? mkdtempSync(path.join(tmpdir(), "hookline-dispatch-"));
-  const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
+  const journal = await createSqliteJournal({ folder, shared: setup.shared ?? false, telemetry: silentTelemetry });
   const channels = new Map(setup.channel && [[setup.channel.name, setup.channel]]);
   const dispatcher = createDispatcher({
     journal,

@@ -64,7 +64,7 @@ export async function endNode({ run, node, announce }: Transaction): Promise<voi
   await run("UPDATE hookline.runs SET state = 'ready' WHERE state = 'running' AND node = $1", [node]);
   await run("UPDATE hookline.deliveries SET state = 'pending' WHERE state = 'sending' AND node = $1", [node]);
   await run("UPDATE hookline.leases SET node = '' WHERE node = $1", [node]);
-  for (const work of ["run", "delivery", "heartbeat"] as const) announce(work);
+  for (const work of ["run", "delivery", "heartbeat", "lease"] as const) announce(work);
 }
 
 export async function acquireLease({ get, node }: Transaction, name: string): Promise<Lease | undefined> {
@@ -80,8 +80,9 @@ const ACQUIRE_LEASE = `
   RETURNING token`;
 
 /** The row stays, so that the token keeps growing. */
-export async function releaseLease({ run, node }: Transaction, { name, token }: Lease): Promise<void> {
+export async function releaseLease({ run, node, announce }: Transaction, { name, token }: Lease): Promise<void> {
   await run("UPDATE hookline.leases SET node = '' WHERE name = $1 AND token = $2 AND node = $3", [name, token, node]);
+  announce("lease");
 }
 
 /** Holds the row until the commit, so that no other node can acquire the lease before it. */

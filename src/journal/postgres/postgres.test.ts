@@ -15,7 +15,7 @@ import {
 import { createGate } from "../../../test/support/gate.ts";
 import { createPostgresUrl } from "../../../test/support/postgres.ts";
 import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
-import type { ClaimedRun, NewAction } from "../journal.ts";
+import type { ClaimedRun, NewAction, NewWork } from "../journal.ts";
 import { silentTelemetry } from "../../telemetry/telemetry.ts";
 import { createPostgresJournal, type PostgresJournal, type PostgresJournalOptions } from "./postgres.ts";
 
@@ -138,6 +138,23 @@ test("entries of a session appear in the order of their numbers, so that a reade
   const all = (await b.getSession("main", { limit: 10 }))!.entries;
   expect([...known, ...page, ...next]).toEqual(all);
   expect(all).toHaveLength(3);
+});
+
+test("a node that releases a lease, or stops, tells the others", async () => {
+  const [a, b] = await openTwo();
+  const seen: NewWork[] = [];
+  b.watch((work) => seen.push(...work));
+  const release = async (): Promise<NewWork[]> => {
+    const lease = await a.lease("heartbeat");
+    await a.releaseLease(lease!);
+    return seen;
+  };
+  await expect.poll(release).toContain("lease");
+  await a.lease("heartbeat");
+  seen.length = 0;
+  await a.close();
+  await expect.poll(() => seen).toContain("lease");
+  expect(await b.lease("heartbeat")).toBeDefined();
 });
 
 test("nodes whose clocks differ by a minute claim a run at the same moment", async () => {

@@ -41,8 +41,9 @@ const ACQUIRE_LEASE = `
   RETURNING token`;
 
 /** The row stays, so that the token keeps growing. */
-export function releaseLease({ run, node }: Transaction, { name, token }: Lease): void {
+export function releaseLease({ run, node, announce }: Transaction, { name, token }: Lease): void {
   run("UPDATE leases SET node = '' WHERE name = ? AND token = ? AND node = ?", name, token, node);
+  announce("lease");
 }
 
 export function isLeaseHeld({ get, node }: Transaction, { name, token }: Lease): boolean {

@@ -36,6 +36,8 @@ interface MailProgram {
 export interface MailService {
   /** Follows this program from now on. Restarts each watch whose configuration changed; the others retry at once what waits. */
   use(program: MailProgram): void;
+  /** Another node has released a lease: the mailboxes that are locked may be free. */
+  retryLocked(): void;
   /** Of each mailbox. */
   status(): MailStatus[];
   /** Throws if no mail arrives from a mailbox until an operator has fixed something. */
@@ -68,6 +70,9 @@ export function createMailService({ openStore, send, telemetry, changed }: MailS
       const next = program.mailboxes.map((mailbox) => toWatched(mailbox, program));
       for (const { watch } of next.filter((each) => watched.includes(each))) watch?.nudge();
       void replace(next);
+    },
+    retryLocked() {
+      for (const { watch } of watched) if (watch?.status().state === "locked") watch.nudge();
     },
     status: () => watched.map(({ settings, source, watch }) => watch?.status() ?? toMailStatus(settings, source, [])),
     assertReady() {

@@ -12,6 +12,9 @@ describe("the audit finds", () => {
     ["a message repeated after a kill", acrossProcesses([1, 2], [2, 3]), { again: 1 }],
     ["a message repeated after two kills", acrossProcesses([1, 2], [2], [2, 3]), { again: 2 }],
     ["that only the last effect before a kill may be repeated", acrossProcesses([1, 2], [1, 3]), { duplicated: 1 }],
+    ["a message repeated during a fault of one of several nodes", during("cut", 1, 2, 2, 3), { again: 1 }],
+    ["that a fault repeats only what was in progress", during("cut", 1, 2, 1, 3), { duplicated: 1 }],
+    ["a message that a paused node repeats late", during("pause", 1, 2, 1, 3), { again: 1 }],
     ["that no effect may be repeated in one process", acrossProcesses([1, 2], [2, 2, 3]), { again: 1, duplicated: 1 }],
   ])("%s", (_, effects, expected) => {
     expect(audit(effects, 3)).toEqual({ lost: 0, duplicated: 0, outOfOrder: 0, again: 0, ...expected });
@@ -20,6 +23,10 @@ describe("the audit finds", () => {
 
 function of(...numbers: number[]): Effect[] {
   return numbers.map((number) => ({ number }));
+}
+
+function during(fault: string, ...numbers: number[]): Effect[] {
+  return numbers.map((number) => ({ number, processNumber: 1, fault }));
 }
 
 function acrossProcesses(...numbers: number[][]): Effect[] {

@@ -14,21 +14,24 @@ export interface Audit {
 export interface Effect {
   number: number;
   processNumber?: number;
+  /** Several processes: it arrived during this fault of one of them. */
+  fault?: string;
 }
 
 /**
  * Compares the effects with 1 … `hooks`. Only the last effect of one process may be repeated, as the first of a later
- * process: the turns of one session run one by one, and so do the messages to one recipient.
+ * process: the turns of one session run one by one, and so do the messages to one recipient. A process that was paused can
+ * repeat what it had begun before, although others have gone on.
  */
 export function audit(effects: Effect[], hooks: number): Audit {
   const result = { lost: 0, duplicated: 0, outOfOrder: 0, again: 0 };
-  const seen = new Set<number>();
+  const seen = new Map<number, Effect>();
   let before: Effect = { number: 0 };
   for (const effect of effects) {
-    if (isAgain(effect, before)) result.again += 1;
+    if (isAgain(effect, before, seen.get(effect.number))) result.again += 1;
     else if (seen.has(effect.number)) result.duplicated += 1;
     else if (effect.number < before.number) result.outOfOrder += 1;
-    seen.add(effect.number);
+    seen.set(effect.number, effect);
     before = effect;
   }
   for (let number = 1; number <= hooks; number += 1) if (!seen.has(number)) result.lost += 1;
@@ -45,6 +48,9 @@ export function sumAudits(audits: Audit[]): Audit {
   };
 }
 
-function isAgain(effect: Effect, before: Effect): boolean {
-  return effect.number === before.number && effect.processNumber !== before.processNumber;
+function isAgain(effect: Effect, before: Effect, earlier: Effect | undefined): boolean {
+  if (!earlier) return false;
+  if (effect.fault === "pause" || earlier.fault === "pause") return true;
+  const isNext = effect.number === before.number;
+  return isNext && (effect.processNumber !== before.processNumber || effect.fault !== undefined);
 }

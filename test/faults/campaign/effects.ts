@@ -7,14 +7,24 @@ import { isHeartbeat, type Sender, numbersIn } from "./sender.ts";
 /** The countable effects of a hook: session entries, agent turns and messages. */
 export type Audits = Record<"entries" | "turns" | "messages", Audit>;
 
-/** Compares the expected effects of the senders' hooks with the service's sessions and the external services. */
-export async function auditSenders(senders: Sender[], client: Client, external: ExternalServices): Promise<Audits> {
+/**
+ * Compares the expected effects of the senders' hooks with the service's sessions and the external services. `faults`: those of
+ * one of several nodes, by process number.
+ */
+export async function auditSenders(
+  senders: Sender[],
+  client: Client,
+  external: ExternalServices,
+  faults: ReadonlyMap<number, string> = new Map(),
+): Promise<Audits> {
+  const toAudit = (arrivals: Arrival[]): Audit =>
+    sumAudits(agents.map((sender) => audit(arrivalsOf(sender, arrivals, faults), sender.hooks)));
   const agents = senders.filter(({ kind }) => kind !== "wake");
   const turns = external.turns.filter(({ text }) => !isHeartbeat(text));
   return {
     entries: sumAudits([...(await auditMain(senders, client)), ...(await auditSessions(agents, client))]),
-    turns: sumAudits(agents.map((sender) => audit(arrivalsOf(sender, turns), sender.hooks))),
-    messages: sumAudits(agents.map((sender) => audit(arrivalsOf(sender, external.messages), sender.hooks))),
+    turns: toAudit(turns),
+    messages: toAudit(external.messages),
   };
 }
 
@@ -37,9 +47,9 @@ async function auditSessions(senders: Sender[], client: Client): Promise<Audit[]
   return audits;
 }
 
-function arrivalsOf(sender: Sender, arrivals: Arrival[]): Effect[] {
+function arrivalsOf(sender: Sender, arrivals: Arrival[], faults: ReadonlyMap<number, string>): Effect[] {
   return arrivals.flatMap(({ text, processNumber }) =>
-    numbersIn(text, sender).map((number) => ({ number, processNumber })),
+    numbersIn(text, sender).map((number) => ({ number, processNumber, fault: faults.get(processNumber) })),
   );
 }
 

@@ -35,8 +35,6 @@ export interface NodesOptions {
 export interface NodesReport extends Omit<Audit, "again"> {
   hooks: number;
   requests: number;
-  /** Of `duplicated`: what is recorded twice, and not only sent twice. */
-  recordedTwice: number;
   turnsAgain: number;
   messagesAgain: number;
   /** Requests that no node took, by fault. */
@@ -62,10 +60,16 @@ interface TestBed {
   nodes: (Node | undefined)[];
   random: Random;
   fault: NodeFault;
+  /** By the number that the external services give the period. */
+  faults: Map<number, NodeFault>;
+  /** The time of a fault, or after it. */
+  beginPeriod(fault?: NodeFault): void;
   report: Pick<NodesReport, "refused" | "takeoverMs">;
 }
 
 interface Node {
+  /** In the database. */
+  id: string;
   service: ServiceProcess;
   client: Client;
 }
@@ -87,14 +91,16 @@ export async function runNodesCampaign(options: NodesOptions): Promise<NodesRepo
         traffic.done,
       ]);
       bed.fault = fault;
+      bed.beginPeriod(fault);
       await FAULTS[fault](bed, options);
       if (isLast) await settle(bed);
+      bed.beginPeriod();
     }
     await traffic.done;
     const { client } = bed.nodes.find((node) => node !== undefined)!;
     await waitUntilIdle(client);
     return {
-      ...toReport(options, traffic, await auditSenders(senders, client, bed.external)),
+      ...toReport(options, traffic, await auditSenders(senders, client, bed.external, bed.faults)),
       ...bed.report,
       seconds: secondsSince(startedAt),
     };
@@ -114,7 +120,6 @@ function toReport({ hooks }: NodesOptions, traffic: Traffic, audits: Awaited<Ret
     hooks,
     ...audit,
     requests: traffic.requests(),
-    recordedTwice: audits.entries.duplicated,
     turnsAgain: audits.turns.again,
     messagesAgain: audits.messages.again,
   };
@@ -142,19 +147,16 @@ const FAULTS: Record<NodeFault, (bed: TestBed, options: NodesOptions) => Promise
     const paused = bed.nodes[0];
     bed.nodes[0] = undefined;
     child.kill("SIGSTOP");
-    // What it had in progress may be repeated by the others, once its lease has ended.
-    bed.external.countProcess();
     await sleep(PAUSE_MS);
     child.kill("SIGCONT");
     bed.nodes[0] = paused;
     await settle(bed);
   },
-  async cut({ proxy, random, external }) {
+  async cut({ proxy, random }) {
     proxy.cutAfter(() => 2000 + random.below(60_000));
     proxy.cut();
     for (let count = 0; count < 20; count++) {
       await sleep(random.below(200));
-      external.countProcess();
       proxy.cut();
     }
     proxy.cutAfter(undefined);
@@ -171,38 +173,30 @@ const FAULTS: Record<NodeFault, (bed: TestBed, options: NodesOptions) => Promise
   },
 };
 
-async function restartDatabase(
-  { postgres, external }: TestBed,
-  mode: "fast" | "immediate",
-  awayMs: number,
-): Promise<void> {
+async function restartDatabase({ postgres }: TestBed, mode: "fast" | "immediate", awayMs: number): Promise<void> {
   await postgres.stop(mode);
   await sleep(awayMs);
-  external.countProcess();
   await postgres.start();
 }
 
-/** Ends a node and waits until nothing of what it had is in progress under its claims. */
+/** Ends a node and waits until others have claimed all that it had claimed and not finished. */
 async function measureTakeover(bed: TestBed, index: number, signal: "SIGKILL" | "SIGTERM"): Promise<void> {
   const node = bed.nodes[index]!;
-  bed.external.countProcess();
-  // A balancer that notices the end of a node by itself: no request is lost on purpose.
-  bed.nodes[index] = undefined;
   const ended = await node.service.end(signal);
+  // Until now the balancer has sent it requests: it learns from their failure, and tries the next node.
+  bed.nodes[index] = undefined;
   if (ended !== "SIGKILL" && ended !== 0) throw new Error(`ended with ${ended}: ${node.service.errors()}`);
   const before = Date.now();
-  const held = await bed.database.read(({ all }) => all(`${HELD} AND node NOT IN (${ALIVE})`));
-  const orphans = held.length > 0 ? held : await bed.database.read(({ all }) => all(HELD));
-  const isHeld = "SELECT 1 FROM hookline.runs WHERE state = 'running' AND claims = ANY($1::bigint[]) LIMIT 1";
-  const claims = orphans.map(({ claims: token }) => Number(token));
-  while (await bed.database.read(({ get }) => get(isHeld, [claims]))) await sleep(20);
+  while (await bed.database.read(({ get }) => get(IS_LEFT, [node.id]))) await sleep(10);
   const { takeoverMs } = bed.report;
   const kind = signal === "SIGKILL" ? "kill" : "stop";
   takeoverMs[kind] = Math.max(takeoverMs[kind], Date.now() - before);
 }
 
-const HELD = "SELECT claims FROM hookline.runs WHERE state = 'running'";
-const ALIVE = "SELECT id FROM hookline.nodes WHERE until > hookline.now_ms()";
+/** A run that waits for its next attempt is nobody's. */
+const IS_LEFT = `
+  SELECT 1 FROM hookline.runs WHERE node = $1 AND (state = 'running' OR state = 'ready' AND due_at <= hookline.now_ms())
+  LIMIT 1`;
 
 /** Until all nodes work with the database again. */
 async function settle(bed: TestBed): Promise<void> {
@@ -216,9 +210,12 @@ async function settle(bed: TestBed): Promise<void> {
 }
 
 async function startNode(bed: TestBed, index: number): Promise<void> {
+  const known = bed.nodes.flatMap((node) => node?.id ?? []);
   const service = await startProcess(bed.file);
+  const isNew = "SELECT id FROM hookline.nodes WHERE until > hookline.now_ms() AND id <> ALL($1::text[])";
+  const row = await bed.database.read(({ get }) => get(isNew, [known]));
   const client = createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
-  bed.nodes[index] = { service, client };
+  bed.nodes[index] = { id: String(row?.id), service, client };
 }
 
 /** As a balancer does: the next node if one does not answer, or answers 503. */
@@ -258,6 +255,8 @@ async function createTestBed(folder: string, { seed, faults }: NodesOptions): Pr
   });
   writeFileSync(file, JSON.stringify(config));
   const report = { refused: {}, takeoverMs: { kill: 0, stop: 0 } };
+  const periodFaults = new Map<number, NodeFault>();
+  let period = 0;
   return {
     file,
     external,
@@ -267,6 +266,12 @@ async function createTestBed(folder: string, { seed, faults }: NodesOptions): Pr
     nodes: [],
     random: createRandom(seed),
     fault: faults[0]!,
+    faults: periodFaults,
+    beginPeriod(fault) {
+      external.countProcess();
+      period += 1;
+      if (fault) periodFaults.set(period, fault);
+    },
     report,
   };
 }
