@@ -1,17 +1,11 @@
 /** An agent that answers each comment, on a GitHub that sends an event for each comment, the agent's own included. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { buffer } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";
-import { createClient, waitFor } from "./support/client.ts";
+import { waitFor } from "./support/client.ts";
 import { shownText } from "./support/comments.ts";
 import { type GithubServer, startGithub } from "./support/github-server.ts";
 import { startModels } from "./support/models.ts";
-import { startProcess } from "./support/process.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
+import { type Service, startService } from "./support/service.ts";
 
 let cleanUp: (() => unknown)[] = [];
 afterEach(async () => {
@@ -87,59 +81,3 @@ test("without either the session is held at limits.perSession", async () => {
   await waitFor(async () => (await service.api("/api/runs?state=held")).runs.length === 1);
   expect(await github.comments()).toHaveLength(4);
 });
-
-test("a kill between the comment and its record: the restart finds the comment, and writes no second one", async () => {
-  const github = await startGithub();
-  const slow = await startForgetful(github.baseUrl);
-  const folder = mkdtempSync(path.join(tmpdir(), "hookline-"));
-  cleanUp.push(github.close, slow.close, () => rmSync(folder, { recursive: true, force: true }));
-  const config = {
-    hooks: {
-      mappings: [
-        { match: { path: "m" }, messageTemplate: "{{text}}", agent: "none", channel: "github", to: github.issue },
-      ],
-    },
-    channels: { github: { token: github.token, baseUrl: slow.url } },
-  } as const;
-  const file = path.join(folder, "webhooks.json5");
-  writeFileSync(file, JSON.stringify(withTokens(config as unknown as UserConfig)));
-  const tokens = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
-
-  const first = await startProcess(file);
-  const { body } = await createClient(first.url, tokens).post("m", { text: "Once." });
-  await waitFor(async () => (await github.comments()).length === 1, "the comment");
-  await first.end("SIGKILL");
-
-  slow.answer();
-  const second = await startProcess(file);
-  const event = await createClient(second.url, tokens).settled(body.eventId);
-  expect(event.deliveries).toMatchObject([{ state: "sent", attempts: 2 }]);
-  expect((await github.comments()).map(shownText)).toEqual(["Once."]);
-  await second.end("SIGTERM");
-});
-
-/** Forwards each request, and keeps the answers to itself until `answer`. */
-async function startForgetful(target: string): Promise<{ url: string; answer(): void; close(): Promise<void> }> {
-  let isAnswering = false;
-  const server = createServer(async (request, response) => {
-    const body = await buffer(request);
-    const { authorization = "" } = request.headers;
-    const answer = await fetch(`${target}${request.url}`, {
-      method: request.method,
-      headers: { authorization, "content-type": "application/json" },
-      ...(body.length > 0 && { body: new Uint8Array(body) }),
-    });
-    if (isAnswering) response.writeHead(answer.status).end(await answer.text());
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("The server has no port.");
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    answer: () => void (isAnswering = true),
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}

@@ -10,7 +10,7 @@ export interface CommentServer {
   /** The next comment is written, and the answer about it is lost. */
   loseAnswer(): void;
   /** Adds a comment as a person does. */
-  write(text: string): void;
+  write(text: string): Comment;
   /** Calls the listener for each new comment from now on. */
   subscribe(listener: (comment: Comment) => unknown): void;
   close(): Promise<void>;
@@ -46,10 +46,11 @@ export async function startComments({ isAuthorized, routes, refuse, api }: Comme
   const requests: string[] = [];
   let isLosing = false;
   let listener: ((comment: Comment) => unknown) | undefined;
-  const write = (text: string): void => {
+  const write = (text: string): Comment => {
     const comment = { id: String(comments.length + 1), text };
     comments.push(comment);
     listener?.(comment);
+    return comment;
   };
   const server = await startJsonServer((request) => {
     const { method = "", path = "", headers, body } = request;

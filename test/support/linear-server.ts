@@ -1,30 +1,22 @@
-import { createHmac, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { buildSchema, GraphQLError, graphqlSync } from "graphql";
+import type { Comment, CommentServer } from "./comment-server.ts";
 import { startJsonServer } from "./json-server.ts";
 
-export interface LinearServer {
-  /** For `channels.linear.baseUrl`. */
-  baseUrl: string;
+export interface LinearServer extends Pick<CommentServer, "baseUrl" | "close" | "subscribe" | "texts" | "write"> {
   /** An API key of the account `agent`. */
   token: string;
   /** The identifier of an issue. */
   issue: string;
   /** Comments of all issues, oldest first. */
-  comments: Comment[];
+  comments: LinearComment[];
   /** What reactions are on: the ids of comments and the identifiers of issues. */
   reactions: string[];
-  /** Adds a comment as another person does. Resolves when its event was answered. */
-  comment(body: string): Promise<Comment>;
-  /** Sends an event for each comment from now on. */
-  subscribe(url: string, secret: string): void;
-  close(): Promise<void>;
 }
 
-interface Comment {
-  id: string;
-  body: string;
+interface LinearComment extends Comment {
   issueId: string;
   parentId?: string;
 }
@@ -40,31 +32,32 @@ export async function startLinear(): Promise<LinearServer> {
   const schema = buildSchema(SCHEMA);
   const token = "lin_api_agent-000000";
   const issue = "ENG-1";
-  const comments: Comment[] = [];
+  const comments: LinearComment[] = [];
   const reactions = new Map<string, string>();
-  let hook: { url: string; secret: string } | undefined;
+  let listener: ((comment: Comment) => unknown) | undefined;
 
-  const add = (comment: Comment, author: string): Promise<unknown> => {
+  const add = (comment: LinearComment): LinearComment => {
     comments.push(comment);
-    return hook ? sendEvent(hook, comment, author) : Promise.resolve();
+    listener?.(comment);
+    return comment;
   };
-  const findComment = (id: string): Comment =>
+  const toAnswer = ({ text, ...comment }: LinearComment): object => ({ ...comment, body: text });
+  const findComment = (id: string): LinearComment =>
     comments.find((comment) => comment.id === id) ?? refuseUnknown("Comment");
 
   const root = {
-    comment: ({ id }: { id: string }) => findComment(id),
-    commentCreate({ input }: { input: Partial<Comment> }) {
+    comment: ({ id }: { id: string }) => toAnswer(findComment(id)),
+    commentCreate({ input }: { input: Partial<Record<"body" | "id" | "issueId" | "parentId", string>> }) {
       const { id = randomUUID(), body = "", issueId = "", parentId } = input;
       if (issueId !== issue) refuseUnknown("Issue");
       if (parentId && findComment(parentId).parentId) refuse("The parent is not the first comment of a thread.");
       if (!UUID_V4.test(id) || comments.some((comment) => comment.id === id)) refuse("The id is taken or not a UUID.");
-      const comment = { id, body, issueId, parentId };
-      void add(comment, "agent");
-      return { success: true, lastSyncId: 1, comment };
+      const comment = add({ id, text: body, issueId, parentId });
+      return { success: true, lastSyncId: 1, comment: toAnswer(comment) };
     },
     commentUpdate({ id, input: { body } }: { id: string; input: { body: string } }) {
-      const comment = Object.assign(findComment(id), { body });
-      return { success: true, lastSyncId: 1, comment };
+      const comment = Object.assign(findComment(id), { text: body });
+      return { success: true, lastSyncId: 1, comment: toAnswer(comment) };
     },
     reactionCreate({ input }: { input: { issueId?: string; commentId?: string; emoji: string } }) {
       const id = randomUUID();
@@ -96,12 +89,9 @@ export async function startLinear(): Promise<LinearServer> {
     get reactions() {
       return [...reactions.values()];
     },
-    async comment(body) {
-      const comment = { id: randomUUID(), body, issueId: issue };
-      await add(comment, "ada");
-      return comment;
-    },
-    subscribe: (url, secret) => void (hook = { url, secret }),
+    texts: () => comments.map(({ text }) => text),
+    write: (text) => add({ id: randomUUID(), text, issueId: issue }),
+    subscribe: (given) => void (listener = given),
     close: () => server.close(),
   };
 }
@@ -118,26 +108,4 @@ function refuseUnknown(entity: string): never {
 
 function refuse(message: string): never {
   throw new GraphQLError(message, { extensions: { type: "invalid input", userPresentableMessage: message } });
-}
-
-/** https://linear.app/developers/webhooks */
-async function sendEvent(
-  hook: { url: string; secret: string },
-  { id, body, parentId }: Comment,
-  name: string,
-): Promise<unknown> {
-  const issue = { id: "0000002a-2222-4333-8444-555566667777", identifier: "ENG-1", title: "It is slow" };
-  const text = JSON.stringify({
-    action: "create",
-    type: "Comment",
-    actor: { id: name, name, type: "user" },
-    webhookTimestamp: Date.now(),
-    data: { id, body, parentId, issueId: issue.id, issue, user: { id: name, name } },
-  });
-  const signature = createHmac("sha256", hook.secret).update(text).digest("hex");
-  return fetch(hook.url, {
-    method: "POST",
-    headers: { "content-type": "application/json", "linear-delivery": randomUUID(), "linear-signature": signature },
-    body: text,
-  }).catch(() => undefined);
 }

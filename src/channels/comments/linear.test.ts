@@ -13,7 +13,7 @@ const refusal = (type: string): string => JSON.stringify({ errors: [{ message: "
 
 describeRemoteChannel({ describe, test }, "linear", async () => {
   const linear = await startLinear();
-  const { id } = await linear.comment("Is it slow?");
+  const { id } = linear.write("Is it slow?");
   const { url, ...faultable } = await openFaultServer(linear, linear.baseUrl);
   return {
     ...faultable,
@@ -23,7 +23,7 @@ describeRemoteChannel({ describe, test }, "linear", async () => {
     thread: `${linear.issue}/c${id}`,
     channel: createLinear({ token: linear.token, baseUrl: url }),
     secret: linear.token,
-    received: async () => linear.comments.slice(1).map(({ body }) => shownText(body)),
+    received: async () => linear.texts().slice(1).map(shownText),
     faults: {
       rateLimited: { kind: "answer", status: 400, headers: { "retry-after": "9" }, body: refusal("ratelimited") },
       retryAfterMs: 9000,
@@ -57,15 +57,15 @@ describe("linear", () => {
   test("a text is neutral: the address of a profile, which Linear makes a mention, is none", async () => {
     const text = "@ada see https://linear.app/acme/profiles/ada and linear.app/acme/issue/ENG-2, fixes ENG-2";
     await send({ text, idempotencyKey: "d2:0" });
-    expect(linear.comments.at(-1)?.body).toBe(
+    expect(linear.comments.at(-1)?.text).toBe(
       "@\u200Bada see https://linear.app/acme/profiles\u200B/ada and linear.app/acme/issue/ENG-2, fix\u200Bes ENG-2",
     );
     await send({ text, idempotencyKey: "d2:1" }, open({ allowMentions: true, allowClosing: true }));
-    expect(linear.comments.at(-1)?.body).toBe(text);
+    expect(linear.comments.at(-1)?.text).toBe(text);
   });
 
   test("a reply stands in its thread", async () => {
-    const { id } = await linear.comment("Why?");
+    const { id } = linear.write("Why?");
     await send({ to: `${linear.issue}/c${id}`, idempotencyKey: "d3:0" });
     expect(linear.comments.at(-1)).toMatchObject({ issueId: linear.issue, parentId: id });
   });
@@ -74,14 +74,14 @@ describe("linear", () => {
     const { messageId } = await send({ idempotencyKey: "d4:0" });
     const count = linear.comments.length;
     expect(await send({ text: "Done.", replaces: messageId, idempotencyKey: "d4:1" })).toEqual({ messageId });
-    expect(linear.comments.at(-1)?.body).toBe("Done.");
+    expect(linear.comments.at(-1)?.text).toBe("Done.");
     const gone = "686f6f6b-6c69-4000-8000-000000000000";
     expect((await send({ replaces: gone, idempotencyKey: "d4:2" })).messageId).not.toBe(gone);
     expect(linear.comments).toHaveLength(count + 1);
   });
 
   test("eyes on the issue or on the thread show that an answer is being written", async () => {
-    const { id } = await linear.comment("Why?");
+    const { id } = linear.write("Why?");
     for (const [to, place] of [
       [linear.issue, linear.issue],
       [`${linear.issue}/c${id}`, id],

@@ -1,0 +1,255 @@
+/** Each service that takes comments: an agent that answers each comment, its own included, and a crash while one is written. */
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import type { UserConfig } from "../src/config/schema/generated.ts";
+import { toPlainAdf } from "../src/channels/comments/adf.ts";
+import { isObject } from "../src/shared/json.ts";
+import { shownAdf } from "./support/adf.ts";
+import { createClient, waitFor } from "./support/client.ts";
+import { type Comment, type CommentServer, startComments } from "./support/comment-server.ts";
+import { gitea, gitlab, jira, shownJira } from "./support/comment-services.ts";
+import { TOKEN } from "./support/comment-suite.ts";
+import { shownText } from "./support/comments.ts";
+import { startForgetful } from "./support/forgetful-proxy.ts";
+import { startGithub } from "./support/github-server.ts";
+import { startLinear } from "./support/linear-server.ts";
+import { startModels } from "./support/models.ts";
+import { startProcess } from "./support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
+import { createVerifier } from "./support/signatures.ts";
+
+let cleanUp: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const step of cleanUp.toReversed()) await step();
+  cleanUp = [];
+});
+
+const SECRET = "secret-of-the-sender-0123456789";
+
+type Server = Pick<CommentServer, "baseUrl" | "close" | "subscribe" | "texts" | "write">;
+
+interface Place {
+  /** Of the channel and of its preset. */
+  name: string;
+  scheme: string;
+  /** The sample of the preset that an event is made from, and its header with the event's id. */
+  sample: string;
+  idHeader: string;
+  to: string;
+  start(): Promise<{ server: Server; channel: object }>;
+  /** A text as the service keeps it, and as a reader sees it. */
+  keep?(text: string): string;
+  shown(kept: string): string;
+  /** What differs in the sample's payload for a comment of the double. */
+  change(comment: Comment, server: Server): object;
+}
+
+async function startDouble(service: Parameters<typeof startComments>[0], channel: object = {}) {
+  const server = await startComments(service);
+  return { server, channel: { token: TOKEN, baseUrl: server.baseUrl, ...channel } };
+}
+
+const places: Place[] = [
+  {
+    name: "gitlab",
+    scheme: "gitlab",
+    sample: "issue-comment",
+    idHeader: "Idempotency-Key",
+    to: "acme/app#12",
+    start: () => startDouble(gitlab),
+    shown: shownText,
+    change: ({ id, text }) => ({
+      project: { path_with_namespace: "acme/app" },
+      issue: { iid: 12 },
+      object_attributes: { id: Number(id), note: text },
+    }),
+  },
+  {
+    name: "gitea",
+    scheme: "gitea",
+    sample: "issue-comment",
+    idHeader: "X-Gitea-Delivery",
+    to: "acme/app#12",
+    start: () => startDouble(gitea),
+    shown: shownText,
+    change: ({ id, text }, { baseUrl }) => ({
+      repository: { full_name: "acme/app" },
+      issue: { number: 12 },
+      comment: { html_url: `${baseUrl}acme/app/issues/12#issuecomment-${id}`, body: text },
+    }),
+  },
+  {
+    name: "jira",
+    scheme: "atlassian",
+    sample: "comment-created",
+    idHeader: "X-Atlassian-Webhook-Identifier",
+    to: "SHOP-12",
+    start: () => startDouble(jira, { email: "agent@acme.test" }),
+    keep: (text) => JSON.stringify(toPlainAdf(text)),
+    shown: shownJira,
+    change: ({ id, text }) => ({ issue: { key: "SHOP-12" }, comment: { id, body: shownAdf(JSON.parse(text)) } }),
+  },
+  {
+    name: "linear",
+    scheme: "linear",
+    sample: "comment-create",
+    idHeader: "Linear-Delivery",
+    to: "ENG-1",
+    async start() {
+      const server = await startLinear();
+      return { server, channel: { token: server.token, baseUrl: server.baseUrl } };
+    },
+    shown: shownText,
+    change: ({ text, ...comment }) => ({
+      data: { parentId: null, ...comment, body: text, issue: { identifier: "ENG-1" } },
+    }),
+  },
+];
+
+const presets = path.join(import.meta.dirname, "../presets");
+
+function readPreset(name: string, file: string): Record<string, Record<string, unknown>> {
+  return JSON.parse(readFileSync(path.join(presets, name, file), "utf8"));
+}
+
+/** The service tells Hookline of each comment, and an agent answers what reaches it. */
+async function open(place: Place, hooks: UserConfig["hooks"]): Promise<{ server: Server; service: Service }> {
+  const models = await startModels();
+  models.reply("Why do you ask?");
+  const { server, channel } = await place.start();
+  const providers = { local: { kind: "openai-compatible", baseUrl: models.baseUrl } } as const;
+  const service = await startService({
+    config: {
+      agents: { providers, defaults: { model: "local/m" } },
+      hooks,
+      channels: { [place.name]: channel },
+    },
+  });
+  cleanUp.push(models.close, server.close, service.close);
+  server.subscribe((comment) =>
+    sendEvent(
+      service,
+      place,
+      merge(readPreset(place.name, `samples/${place.sample}.json`), place.change(comment, server)),
+    ),
+  );
+  return { server, service };
+}
+
+async function sendEvent(service: Service, { name, scheme, sample, idHeader }: Place, payload: object): Promise<void> {
+  const body = Buffer.from(JSON.stringify(payload));
+  const url = `${service.url}/hooks/${name}`;
+  const verifier = await createVerifier(scheme, { secret: SECRET });
+  const signed = await verifier.sign?.({ method: "POST", url, body, contentType: "application/json", now: Date.now() });
+  const { headers } = readPreset(name, `samples/${sample}.request.json`);
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers, [idHeader]: randomUUID(), ...signed?.headers } as Record<
+      string,
+      string
+    >,
+    body: new Uint8Array(signed?.body ?? body),
+  });
+  if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+}
+
+function merge(base: object, change: object): object {
+  const merged: Record<string, unknown> = { ...base };
+  for (const [key, value] of Object.entries(change)) {
+    const old = merged[key];
+    merged[key] = isObject(old) && isObject(value) ? merge(old, value) : value;
+  }
+  return merged;
+}
+
+async function skipped(service: Service): Promise<{ reason: string }[]> {
+  const { events } = await service.api("/api/events?status=skipped");
+  return events;
+}
+
+describe.each(places)("$name", (place) => {
+  const { name, scheme, shown, keep = (text) => text } = place;
+  const question = keep("Is it slow?");
+  const conversation = ["Is it slow?", "Why do you ask?"];
+
+  test("with the preset the agent answers once: the event about its comment is skipped for the mark", async () => {
+    const { server, service } = await open(place, {
+      presets: [{ use: name, with: { secret: SECRET, channel: "source" } }],
+    });
+    server.write(question);
+    await waitFor(async () => (await skipped(service)).length === 1, "a skipped event");
+    expect((await skipped(service))[0]?.reason).toMatch(/^the agent itself wrote it/);
+    expect(server.texts().map(shown)).toEqual(conversation);
+  });
+
+  test("without the mark's rule the event is known for an echo", async () => {
+    const { common } = readPreset(name, "preset.json");
+    const mapping = {
+      match: { path: name },
+      auth: { scheme, secret: SECRET },
+      messageTemplate: "A comment.",
+      sessionKey: "issue",
+      channel: "source",
+      source: common?.["source"],
+      echo: common?.["echo"],
+    };
+    const { server, service } = await open(place, { mappings: [mapping] } as UserConfig["hooks"]);
+    server.write(question);
+    await waitFor(async () => (await skipped(service)).length === 1, "a skipped event");
+    expect(await skipped(service)).toMatchObject([{ reason: "it is the echo of a delivery" }]);
+    expect(server.texts().map(shown)).toEqual(conversation);
+  });
+});
+
+test.each([
+  ...places.map(({ name, to, start, shown }) => ({
+    name,
+    async start() {
+      const { server, channel } = await start();
+      return {
+        to,
+        channel,
+        baseUrl: server.baseUrl,
+        close: server.close,
+        comments: async () => server.texts().map(shown),
+      };
+    },
+  })),
+  {
+    name: "github",
+    async start() {
+      const { token, issue, baseUrl, comments, close } = await startGithub();
+      return { to: issue, channel: { token }, baseUrl, close, comments: async () => (await comments()).map(shownText) };
+    },
+  },
+])(
+  "$name: a kill between the comment and its record: the restart finds the comment, and writes no second one",
+  async ({ name, start }) => {
+    const { to, channel, baseUrl, close, comments } = await start();
+    const slow = await startForgetful(baseUrl);
+    const folder = mkdtempSync(path.join(tmpdir(), "hookline-"));
+    cleanUp.push(close, slow.close, () => rmSync(folder, { recursive: true, force: true }));
+    const config = {
+      hooks: { mappings: [{ match: { path: "m" }, messageTemplate: "{{text}}", agent: "none", channel: name, to }] },
+      channels: { [name]: { ...channel, baseUrl: slow.url } },
+    };
+    const file = path.join(folder, "webhooks.json5");
+    writeFileSync(file, JSON.stringify(withTokens(config as UserConfig)));
+    const tokens = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
+
+    const first = await startProcess(file);
+    const { body } = await createClient(first.url, tokens).post("m", { text: "Once." });
+    await waitFor(async () => (await comments()).length === 1, "the comment");
+    await first.end("SIGKILL");
+
+    slow.answer();
+    const second = await startProcess(file);
+    const event = await createClient(second.url, tokens).settled(body.eventId);
+    expect(event.deliveries).toMatchObject([{ state: "sent", attempts: 2 }]);
+    expect(await comments()).toEqual(["Once."]);
+    await second.end("SIGTERM");
+  },
+);
