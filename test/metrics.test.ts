@@ -49,6 +49,9 @@ test("metrics count requests, events, turns, refusals and reloads, and show the 
   expect(value("hookline_config_generation")).toBe(2);
   expect(value("hookline_config_stale")).toBe(0);
   expect(value("hookline_pending_runs")).toBe(0);
+  expect(value("process_cpu_seconds_total")).toBeGreaterThan(0);
+  // No mailbox is watched: a figure without one would be a mailbox that is down.
+  expect(text).not.toMatch(/^hookline_mailbox_up/m);
 });
 
 test.each(["alerts.yaml", "grafana.json"])("docs/monitoring/%s uses metrics that exist", async (name) => {

@@ -7,8 +7,14 @@ const MAX_NAMES = 200;
 /** In seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** Figures that are read when somebody asks, by the name of their gauge. */
-export type Gauges = Record<string, { help: string; values: { labels?: Record<string, string>; value: number }[] }>;
+/** Figures that are read when somebody asks, by their names. One whose name ends in `_total` only grows. */
+export type Gauges = Record<string, Figures>;
+
+interface Figures {
+  help: string;
+  labelNames?: string[];
+  values: { labels?: Record<string, string>; value: number }[];
+}
 
 export interface Metrics extends Meter {
   /** The text format of Prometheus. */
@@ -38,7 +44,7 @@ export function createMetrics(readGauges: () => Promise<Gauges>): Metrics {
   const [request, mapping, commit, turn, delivery] = ["request", "mapping", "commit", "turn", "delivery"].map((step) =>
     seconds.labels({ step }),
   );
-  const gauges = new Map<string, Gauge<string>>();
+  const gauges = new Map<string, Gauge<string> | Counter<string>>();
   const nameHook = createNames();
   const nameMapping = createNames();
   const nameChannel = createNames();
@@ -67,18 +73,18 @@ export function createMetrics(readGauges: () => Promise<Gauges>): Metrics {
     rejected: (reason) => rejections.inc({ reason: nameReason(reason) }),
     reloaded: (isGood) => reloads.inc({ result: isGood ? "ok" : "failed" }),
     async render() {
-      for (const [name, { help, values }] of Object.entries(await readGauges())) show(name, help, values);
+      for (const [name, figures] of Object.entries(await readGauges())) show(name, figures);
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
   };
 
-  function show(name: string, help: string, values: Gauges[string]["values"]): void {
-    const labelNames = Object.keys(values[0]?.labels ?? {});
-    const gauge = gauges.get(name) ?? new Gauge<string>({ name, help, labelNames, registers });
+  function show(name: string, { help, labelNames = [], values }: Figures): void {
+    const Metric = name.endsWith("_total") ? Counter : Gauge;
+    const gauge = gauges.get(name) ?? new Metric<string>({ name, help, labelNames, registers });
     gauges.set(name, gauge);
     // What has no value now, such as a mailbox that was removed, must not keep its last one.
     gauge.reset();
-    for (const { labels = {}, value } of values) gauge.set(labels, value);
+    for (const { labels = {}, value } of values) gauge.inc(labels, value);
   }
 }
 

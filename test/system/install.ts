@@ -1,5 +1,5 @@
 /**
- * Installs Debian's Dovecot, fish and zsh for `npm run test:system`. Only the programs: its services are not started, and its
+ * Installs Debian's Dovecot, fish, zsh and Prometheus for `npm run test:system`. Only the programs: its services are not started, and its
  * configuration in /etc is not used.
  */
 import { execFileSync } from "node:child_process";
@@ -7,8 +7,15 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { messageOf } from "../../src/errors.ts";
 
-const PROGRAMS = ["/usr/sbin/dovecot", "/usr/bin/doveadm", "/usr/lib/dovecot/imap", "/usr/bin/fish", "/usr/bin/zsh"];
-const PACKAGES = ["dovecot-imapd", "fish", "zsh"];
+const PROGRAMS = [
+  "/usr/sbin/dovecot",
+  "/usr/bin/doveadm",
+  "/usr/lib/dovecot/imap",
+  "/usr/bin/fish",
+  "/usr/bin/zsh",
+  "/usr/bin/prometheus",
+];
+const PACKAGES = ["dovecot-imapd", "fish", "zsh", "prometheus"];
 /** Debian's packages run it before they start a service; exit code 101 forbids it. */
 const POLICY = "/usr/sbin/policy-rc.d";
 /** Another apt may be running, and a mirror may fail for a moment. */
@@ -41,13 +48,13 @@ function installAsRoot(): void {
 
 function installPackage(): void {
   if (!existsSync("/usr/bin/apt-get"))
-    throw new Error("there is no apt-get here: install Dovecot 2.3 with IMAP, fish and zsh.");
+    throw new Error("there is no apt-get here: install Dovecot 2.3 with IMAP, fish, zsh and Prometheus.");
   const isOurs = !existsSync(POLICY);
   if (isOurs) writeFileSync(POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   try {
     run("apt-get", "-qq", ...APT_OPTIONS, "update");
     run("apt-get", "-qq", ...APT_OPTIONS, "install", "--yes", "--no-install-recommends", ...PACKAGES);
-    run("update-rc.d", "dovecot", "disable");
+    for (const service of ["dovecot", "prometheus"]) run("update-rc.d", service, "disable");
   } finally {
     if (isOurs) rmSync(POLICY);
   }
