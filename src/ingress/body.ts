@@ -56,6 +56,7 @@ export class ClientGone extends Error {
 
 /** The rest of a body that is refused stays unread. */
 function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload?: Upload): Promise<Buffer> {
+  if (body.destroyed) return Promise.reject(new ClientGone("the connection was closed"));
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;

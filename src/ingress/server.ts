@@ -13,6 +13,7 @@ import { handleInProcess } from "./in-process.ts";
 import { createClientErrorHandler, errorToResponse, writeResponse } from "./respond.ts";
 import { createRouter, matchHook, type Routes } from "./router.ts";
 import { createServeHook, type HookOptions } from "./serve-hook.ts";
+import { createTurns } from "./turns.ts";
 
 export interface IngressOptions extends HookOptions {
   /** Everything that is not a hook. Routes take precedence over hooks. */
@@ -49,6 +50,7 @@ export function createServer(options: IngressOptions): IngressServer {
   const { current, telemetry, routes = {}, drainMs = DRAIN_MS } = options;
   const router = createRouter(routes);
   const serveHook = createServeHook(options);
+  const turns = createTurns();
   const clientOf = createClientResolver(current().config.gateway.trustedProxies);
   /** Responses that are not sent, and work that is not done, also when its client has gone. */
   let inFlight = 0;
@@ -63,6 +65,7 @@ export function createServer(options: IngressOptions): IngressServer {
     "clientError",
     createClientErrorHandler((socket) => newest.get(socket)),
   );
+  server.on("connection", turns.accept);
   // A client that sends `Expect: 100-continue` waits before it sends the body: the head is checked first.
   server.on("checkContinue", onRequest).on("checkExpectation", onRequest);
 
@@ -181,6 +184,11 @@ export function createServer(options: IngressOptions): IngressServer {
   }
 
   function answerHook(exchange: Exchange): HookError | Promise<HttpResponse> {
+    const turn = turns.wait(() => nameOf(exchange.path));
+    return turn ? turn.then(() => orThrow(beginHook(exchange))) : beginHook(exchange);
+  }
+
+  function beginHook(exchange: Exchange): HookError | Promise<HttpResponse> {
     const program = current();
     const { enabled, path } = program.config.hooks;
     const isOpen = enabled && (exchange.isOwn || program.config.gateway.role !== "worker");
@@ -214,6 +222,11 @@ export function createServer(options: IngressOptions): IngressServer {
     server.closeAllConnections();
     await closed;
   }
+}
+
+function orThrow<Answer>(answer: HookError | Answer): Answer {
+  if (answer instanceof HookError) throw answer;
+  return answer;
 }
 
 /** Node's parser accepts these heads, but a proxy in front may have read another request in them. */
