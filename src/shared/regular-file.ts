@@ -20,13 +20,18 @@ function requireRegular(stats: Stats): void {
   if (!stats.isFile()) throw new Error("it is not a regular file");
 }
 
+const CHUNK_BYTES = 64 * 1024;
+
 /** Does not rely on the file's size, which is 0 for files of the kernel. */
 function readStart(handle: number, maxBytes: number): Buffer {
-  const bytes = Buffer.alloc(maxBytes + 1);
+  const chunks: Buffer[] = [];
   let length = 0;
-  for (let read = -1; read !== 0 && length < bytes.length; length += read) {
-    read = readSync(handle, bytes, length, bytes.length - length, null);
+  for (;;) {
+    const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+    const read = readSync(handle, chunk);
+    if (read === 0) return Buffer.concat(chunks, length);
+    chunks.push(chunk.subarray(0, read));
+    length += read;
+    if (length > maxBytes) throw new Error(`it is over ${maxBytes} bytes`);
   }
-  if (length > maxBytes) throw new Error(`it is over ${maxBytes} bytes`);
-  return bytes.subarray(0, length);
 }
