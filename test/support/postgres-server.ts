@@ -45,7 +45,7 @@ export async function startPostgres({ durable = true, flags = [] as string[] } =
     const name = `hookline_${randomBytes(6).toString("hex")}`;
     const client = server.getPgClient("postgres", "127.0.0.1");
     await client.connect();
-    await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
     await client.end();
     return `postgres://postgres:secret@127.0.0.1:${port}/${name}`;
   }

@@ -8,6 +8,8 @@ export interface TcpProxy {
   cut(): void;
   /** From now on each new connection is cut after this many bytes from the server; undefined: none is. */
   cutAfter(bytes: (() => number) | undefined): void;
+  /** Cuts each connection on which the server sends this text, before it is passed on; undefined: none is. */
+  cutAt(text: string | undefined): void;
   /** The number of connections cut so far. */
   cuts(): number;
   /** Resolves once the server has sent this many more bytes, over all connections. */
@@ -25,6 +27,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     port,
     cut: () => line.clients.forEach((client) => cut(line, client)),
     cutAfter: (bytes) => void (line.cutAfter = bytes),
+    cutAt: (text) => void (line.cutAt = text),
     cuts: () => line.cuts,
     passed: (bytes) => new Promise((resolve) => line.waiting.add({ bytes: line.bytes + bytes, resolve })),
     async close() {
@@ -42,16 +45,17 @@ interface Line {
   bytes: number;
   cuts: number;
   cutAfter?: (() => number) | undefined;
+  cutAt?: string | undefined;
 }
 
 function join(line: Line, client: Socket, targetPort: number): void {
   const server = connect(targetPort, "127.0.0.1");
   let left = line.cutAfter?.() ?? Infinity;
   // Counted before it is passed on, so that the cut falls into the sent data.
-  server.on("data", ({ length }) => {
-    left -= length;
-    count(line, length);
-    if (left <= 0) cut(line, client);
+  server.on("data", (data) => {
+    left -= data.length;
+    count(line, data.length);
+    if (left <= 0 || (line.cutAt !== undefined && data.includes(line.cutAt))) cut(line, client);
   });
   line.clients.add(client);
   client.on("close", () => {
