@@ -24,11 +24,13 @@ export async function acceptEvents(transaction: Transaction, events: NewEvent[])
   const others = events.filter(({ id }) => !results.has(id));
   const runs = others.flatMap(({ actions }) => actions.filter(isRun));
   const windows = runs.flatMap(({ window }) => (window ? [window.key] : []));
-  await lock(transaction, [...runs.map(({ action }) => sessionLock(action.sessionKey)), ...windows.map(windowLock)]);
-
-  const stored = await readKeys(transaction, others);
+  const { withBegin } = transaction;
+  const [, stored, openRuns] = await Promise.all([
+    lock(withBegin, [...runs.map(({ action }) => sessionLock(action.sessionKey)), ...windows.map(windowLock)]),
+    readKeys(withBegin, others),
+    readOpenRuns(withBegin, windows),
+  ]);
   const keys = new Map(stored);
-  const openRuns = await readOpenRuns(transaction, windows);
   const plans = others.map((event) => {
     const known = knownAt(event.receivedAt, { keys, openRuns, ahead: transaction.ahead });
     const plan = planEvent(event, known);
@@ -170,9 +172,12 @@ async function write(transaction: Transaction, commits: Accepted[], stored: Stat
   addJoined(batch, commits);
   addEntries(batch, entries);
   const keys = await addKeys(transaction, batch, commits, stored);
-  const row = await batch.run(transaction, keys > 0 ? "(SELECT count(*) FROM new_keys) AS keys" : "0 AS keys");
-  // Another node was first; it has committed by now.
-  if (keys > 0 && integer(row?.keys) < keys) throw new Conflict("an idempotency key was used at the same moment");
+  if (keys === 0) batch.runWithCommit(transaction, "1");
+  else {
+    const row = await batch.run(transaction, "(SELECT count(*) FROM new_keys) AS keys");
+    // Another node was first; it has committed by now.
+    if (integer(row?.keys) < keys) throw new Conflict("an idempotency key was used at the same moment");
+  }
   for (const { event, plan } of commits) reportEvent(transaction, event, plan);
   if (runs.length > 0) transaction.announce("run");
   if (entries.some(({ urgent }) => urgent)) transaction.announce("heartbeat");
@@ -271,14 +276,15 @@ function addRuns(batch: Batch, runs: (NewRun & { event: NewEvent })[], ahead: nu
       action: JSON.stringify(action),
     };
   });
+  // With LIMIT, each row is one look into the index. NOT EXISTS becomes a hash table of all unfinished runs.
   batch.add(
     "new_runs",
     rows,
     `INSERT INTO hookline.runs (id, kind, event_id, hook, mapping, session_key, coalesce_key, state, attempts,
        created_at, due_at, action)
      SELECT id, 'hook', event_id, hook, mapping, session_key, coalesce_key,
-       CASE WHEN is_first AND NOT EXISTS (SELECT 1 FROM hookline.runs AS other
-         WHERE other.session_key = row.session_key AND other.finished_at IS NULL) THEN 'ready' ELSE 'queued' END,
+       CASE WHEN is_first AND (SELECT 1 FROM hookline.runs AS other WHERE other.session_key = row.session_key
+         AND other.finished_at IS NULL LIMIT 1) IS NULL THEN 'ready' ELSE 'queued' END,
        0, created_at, due_at, action
      FROM json_to_recordset($rows) AS row (ord integer, id uuid, event_id uuid, hook text, mapping text,
        session_key text, coalesce_key text, is_first boolean, created_at bigint, due_at bigint, action text)

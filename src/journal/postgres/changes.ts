@@ -2,7 +2,7 @@ import { messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Change, NewWork } from "../journal.ts";
 import { text } from "../rows.ts";
-import type { PostgresDatabase, Sql } from "./database.ts";
+import type { PostgresDatabase, Sql, TransactionSql } from "./database.ts";
 
 type WorkListener = (work: ReadonlySet<NewWork>) => void;
 type ChangeListener = (changes: readonly Change[]) => void;
@@ -186,9 +186,9 @@ export function createChanges({ database, node, pollMs, log }: ChangesOptions): 
 }
 
 /** In the transaction that made them. */
-export async function recordChanges({ run }: Sql, node: string, changes: readonly Change[]): Promise<void> {
+export function recordChanges({ withCommit }: TransactionSql, node: string, changes: readonly Change[]): void {
   if (changes.length === 0) return;
-  await run("INSERT INTO hookline.changes (node, changes) VALUES ($1, $2)", [node, JSON.stringify(changes)]);
+  withCommit("INSERT INTO hookline.changes (node, changes) VALUES ($1, $2)", [node, JSON.stringify(changes)]);
 }
 
 const DUE = `

@@ -67,7 +67,7 @@ const CLAIM_RUNS = `
     WHERE nth <= places ORDER BY due_at, seq LIMIT $1)
   UPDATE hookline.runs SET state = 'running', attempts = attempts + 1, claims = $4, node = $5, started_at = $6,
     coalesce_key = NULL
-  FROM due WHERE runs.seq = due.seq RETURNING runs.*`;
+  WHERE seq = ANY(ARRAY(SELECT seq FROM due)) RETURNING *`;
 
 interface Places {
   mapping: string;

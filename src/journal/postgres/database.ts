@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, type ClientConfig, DatabaseError, Pool, type QueryResult, types } from "pg";
+import { Client, type ClientConfig, DatabaseError, Pool, type PoolClient, type QueryResult, types } from "pg";
 import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Row } from "../rows.ts";
 
 export type SqlValue = string | number | boolean | Buffer | null | undefined | readonly (string | number | null)[];
 
-/** A connection inside a transaction, or any one of the pool. Statements are not named, so that PgBouncer can stand between. */
+/**
+ * A connection inside a transaction, or any one of the pool. Statements are not named, so that PgBouncer can stand
+ * between. Those that do not wait for each other are sent together, and run one after another.
+ */
 export interface Sql {
   all(sql: string, values?: SqlValue[]): Promise<Row[]>;
   get(sql: string, values?: SqlValue[]): Promise<Row | undefined>;
@@ -23,9 +26,17 @@ export interface DatabaseOptions {
   log: Log;
 }
 
+/** The connection of a transaction. Each way there and back costs more than most statements. */
+export interface TransactionSql extends Sql {
+  /** Sends statements without waiting for the answer to BEGIN. Only for reads and locks. */
+  withBegin: Sql;
+  /** Sends a statement together with COMMIT. If it fails, the transaction does. `read` is given its row. */
+  withCommit(sql: string, values?: SqlValue[], read?: (row: Row | undefined) => void): void;
+}
+
 interface Begun {
   isRepeated: boolean;
-  row: Row | undefined;
+  row: Promise<Row | undefined>;
 }
 
 export interface PostgresDatabase {
@@ -34,7 +45,7 @@ export interface PostgresDatabase {
    * away; `isRepeated` says that an earlier attempt may have been committed. Rejects with `JournalUnavailable` if nothing
    * can be committed within the commit timeout.
    */
-  transact<Result>(work: (sql: Sql, begun: Begun) => Promise<Result>, first?: string): Promise<Result>;
+  transact<Result>(work: (sql: TransactionSql, begun: Begun) => Promise<Result>, first?: string): Promise<Result>;
   /** Runs statements that need no transaction. Nothing is repeated that has reached the database. */
   read<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>;
   /** Opens a connection of its own, for LISTEN. */
@@ -67,7 +78,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
     async read(work) {
       try {
         requireOpen();
-        const result = await work(toSql(pool));
+        const result = await work(toSql((text, values = []) => pool.query<Row>({ text, values })));
         outage.end();
         return result;
       } catch (error) {
@@ -111,15 +122,16 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
 
   async function inTransaction<Result>(
     first: string,
-    work: (sql: Sql, row: Row | undefined) => Promise<Result>,
+    work: (sql: TransactionSql, row: Promise<Row | undefined>) => Promise<Result>,
   ): Promise<Result> {
     const client = await pool.connect();
     let isBroken = true;
     try {
-      // A text of several statements gives several results.
-      const begun: unknown = await client.query<Row>(`${BEGIN}; ${first}`);
-      const result = await work(toSql(client), Array.isArray(begun) ? begun.at(-1).rows[0] : undefined);
-      await client.query("COMMIT");
+      const begun = begin(client, first);
+      const last: LastStatement[] = [];
+      const result = await work(toTransactionSql(client, begun, last), begun);
+      await begun;
+      await commit(client, last);
       isBroken = false;
       return result;
     } catch (error) {
@@ -139,14 +151,60 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
 
 /** What the server's defaults may set otherwise. An answer is sent only after the commit is on its disk. */
 const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-  SET LOCAL statement_timeout = ${STATEMENT_MS}; SET LOCAL lock_timeout = 0;
-  SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') IN ('off', 'local')`;
+  SELECT set_config('statement_timeout', '${STATEMENT_MS}', true), set_config('lock_timeout', '0', true),
+    CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN set_config('synchronous_commit', 'on', true) END`;
 
-type Queryable = Pick<Pool, "query">;
+/** Gives the row of the first statement. The transaction waits for it, so that a failure is handled there. */
+function begin(client: PoolClient, first: string): Promise<Row | undefined> {
+  sendTogether(client);
+  // A text of several statements gives several results.
+  const begun = client
+    .query<Row>(`${BEGIN}; ${first}`)
+    .then((results: unknown) => (Array.isArray(results) ? results.at(-1).rows[0] : undefined));
+  begun.catch(() => undefined);
+  return begun;
+}
 
-function toSql(connection: Queryable): Sql {
-  const query = (text: string, values: SqlValue[] = []): Promise<QueryResult<Row>> =>
-    connection.query<Row>({ text, values });
+interface LastStatement {
+  text: string;
+  values: SqlValue[];
+  read?: (row: Row | undefined) => void;
+}
+
+/** After a statement that failed, COMMIT is a ROLLBACK. */
+async function commit(client: PoolClient, last: LastStatement[]): Promise<void> {
+  sendTogether(client);
+  const sent = last.map(({ text, values }) => client.query<Row>({ text, values }));
+  const answers = await Promise.allSettled([...sent, client.query<Row>("COMMIT")]);
+  for (const [index, answer] of answers.entries()) {
+    if (answer.status === "rejected") throw answer.reason;
+    last[index]?.read?.(answer.value.rows[0]);
+  }
+}
+
+function toTransactionSql(client: PoolClient, begun: Promise<unknown>, last: LastStatement[]): TransactionSql {
+  const query = (text: string, values: SqlValue[] = []): Promise<QueryResult<Row>> => {
+    sendTogether(client);
+    return client.query<Row>({ text, values });
+  };
+  return {
+    ...toSql(async (text, values) => {
+      // After a BEGIN that failed, each statement would be a transaction of its own.
+      await begun;
+      return query(text, values);
+    }),
+    withBegin: toSql(query),
+    withCommit: (text, values = [], read) => void last.push({ text, values, read }),
+  };
+}
+
+/** What is written in this turn of the event loop leaves in one packet. */
+function sendTogether({ connection: { stream } }: PoolClient): void {
+  stream.cork();
+  process.nextTick(() => stream.uncork());
+}
+
+function toSql(query: (text: string, values?: SqlValue[]) => Promise<QueryResult<Row>>): Sql {
   return {
     all: async (sql, values) => (await query(sql, values)).rows,
     get: async (sql, values) => (await query(sql, values)).rows[0],
@@ -161,6 +219,7 @@ function toSettings(url: string): ClientConfig {
     connectionTimeoutMillis: CONNECT_MS,
     query_timeout: STATEMENT_MS + CONNECT_MS,
     keepAlive: true,
+    pipeline: true,
     types: { getTypeParser },
   };
 }

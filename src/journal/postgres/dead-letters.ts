@@ -33,7 +33,7 @@ export async function retryDeadLetter(transaction: Transaction, id: string, now:
   const requeue = letter.kind === "run" ? REQUEUE_RUN : REQUEUE_DELIVERY;
   const row = await transaction.get(requeue, [id, now + transaction.ahead]);
   if (!row) return false;
-  await updateEventCounts(transaction, [{ ...toOrigin(row), open: 1, lost: -1 }]);
+  updateEventCounts(transaction, [{ ...toOrigin(row), open: 1, lost: -1 }]);
   await reportEnd(transaction, id, row);
   transaction.announce("run");
   transaction.announce("delivery");
@@ -44,7 +44,7 @@ export async function dropDeadLetter(transaction: Transaction, id: string): Prom
   const letter = await lockLetter(transaction, id);
   const row = letter && (await transaction.get(letter.kind === "run" ? DROP_RUN : DROP_DELIVERY, [id]));
   if (!row) return false;
-  await updateEventCounts(transaction, [{ ...toOrigin(row), open: 0, lost: -1 }]);
+  updateEventCounts(transaction, [{ ...toOrigin(row), open: 0, lost: -1 }]);
   await reportEnd(transaction, id, row);
   return true;
 }

@@ -9,7 +9,7 @@ import type {
   Route,
 } from "../journal.ts";
 import { integer, optional, type Row, text, toDelivery } from "../rows.ts";
-import type { Sql } from "./database.ts";
+import type { Sql, TransactionSql } from "./database.ts";
 import { updateEventCounts } from "./event-counts.ts";
 import { type Report, reportAll } from "./reports.ts";
 import { type Batch, lock, recipientLock, storable, type Transaction } from "./transaction.ts";
@@ -38,15 +38,19 @@ export function addDeliveries(batch: Batch, added: { delivery: NewDelivery; at: 
       edits: Number(update ?? false),
     };
   });
+  // With LIMIT and `=`, each row is one look into the index.
   batch.add(
     "new_deliveries",
     rows,
     `INSERT INTO hookline.deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at,
        parts_sent, text, conversation, edits)
      SELECT id, run_id, event_id, channel, recipient,
-       CASE WHEN is_first AND NOT EXISTS (SELECT 1 FROM hookline.deliveries AS other
-         WHERE other.channel = row.channel AND other.recipient IS NOT DISTINCT FROM row.recipient
-           AND other.finished_at IS NULL) THEN 'pending' ELSE 'queued' END,
+       CASE WHEN is_first AND CASE WHEN row.recipient IS NULL
+         THEN (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = row.channel
+           AND other.recipient IS NULL AND other.finished_at IS NULL LIMIT 1)
+         ELSE (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = row.channel
+           AND other.recipient = row.recipient AND other.finished_at IS NULL LIMIT 1)
+         END IS NULL THEN 'pending' ELSE 'queued' END,
        0, created_at, due_at, 0, text, conversation, edits
      FROM json_to_recordset($rows) AS row (ord integer, id uuid, run_id uuid, event_id uuid, is_first boolean,
        channel text, recipient text, created_at bigint, due_at bigint, text text, conversation text, edits integer)
@@ -96,8 +100,8 @@ export async function countReplies({ get }: Sql, conversation: string, since: nu
 
 const CLAIM_DELIVERIES = `
   UPDATE hookline.deliveries SET state = 'sending', attempts = attempts + 1, claims = $3, node = $4
-  WHERE seq IN (SELECT seq FROM hookline.deliveries WHERE state = 'pending' AND due_at <= $2
-    ORDER BY due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING *`;
+  WHERE seq = ANY(ARRAY(SELECT seq FROM hookline.deliveries WHERE state = 'pending' AND due_at <= $2
+    ORDER BY due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING *`;
 
 export async function progressDelivery(
   transaction: Transaction,
@@ -106,7 +110,7 @@ export async function progressDelivery(
 ): Promise<boolean> {
   const values = [id, token, partsSent, route && JSON.stringify(route), messageId && storable(messageId)];
   const isClaimed = (await transaction.run(PROGRESS_DELIVERY, values)) > 0;
-  if (isClaimed) await rememberMessage(transaction, messageId, Date.now());
+  if (isClaimed) rememberMessage(transaction, messageId, Date.now());
   return isClaimed;
 }
 
@@ -144,9 +148,9 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
     messageId: undefined,
     ...end,
   };
-  const own = await transaction.get("SELECT channel, recipient FROM hookline.deliveries WHERE id = $1", [claim.id]);
+  const { withBegin, withCommit } = transaction;
+  const own = await withBegin.get("SELECT channel, recipient FROM hookline.deliveries WHERE id = $1", [claim.id]);
   if (!own) return false;
-  await lock(transaction, [lockOf(own)]);
   const values = [
     claim.id,
     claim.token,
@@ -157,16 +161,18 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
     partsSent,
     messageId && storable(messageId),
   ];
-  const row = await transaction.get(FINISH_DELIVERY, values);
+  const [, row] = await Promise.all([lock(transaction, [lockOf(own)]), transaction.get(FINISH_DELIVERY, values)]);
   if (!row) return transaction.isRepeated && hasState(transaction, claim, state);
   if (end.state === "sent") {
-    if (row.conversation === null) await rememberRoute(transaction, end.route);
-    await rememberMessage(transaction, end.messageId, at);
+    if (row.conversation === null) rememberRoute(transaction, end.route);
+    rememberMessage(transaction, end.messageId, at);
   }
-  const promoted = await transaction.run(PROMOTE_NEXT, [text(row.channel), optional(text, row.recipient)]);
-  if (promoted > 0) transaction.announce("delivery");
+  const [channel, recipient] = [text(row.channel), optional(text, row.recipient)];
+  withCommit(promoteNext(recipient), recipient === undefined ? [channel] : [channel, recipient], (next) => {
+    if (next) transaction.announce("delivery");
+  });
   const change = { event_id: optional(text, row.event_id), run_id: text(row.run_id) };
-  await updateEventCounts(transaction, [{ ...change, open: -1, lost: state === "failed" ? 1 : 0 }]);
+  updateEventCounts(transaction, [{ ...change, open: -1, lost: state === "failed" ? 1 : 0 }]);
   const report = reportOf(row, state);
   const { id, eventId } = report.change;
   const letter: Report = { change: { kind: "dead-letter", id, eventId, isDead: true }, run: report.run };
@@ -181,10 +187,11 @@ const FINISH_DELIVERY = `
   WHERE id = $1 AND claims = $2 AND state = 'sending'
   RETURNING id, event_id, run_id, channel, recipient, conversation`;
 
-const PROMOTE_NEXT = `
+/** The index finds `=` and `IS NULL`, but not `IS NOT DISTINCT FROM`. */
+const promoteNext = (recipient: string | undefined): string => `
   UPDATE hookline.deliveries SET state = 'pending' WHERE seq = (
-    SELECT seq FROM hookline.deliveries WHERE channel = $1 AND recipient IS NOT DISTINCT FROM $2 AND finished_at IS NULL
-    ORDER BY seq LIMIT 1)`;
+    SELECT seq FROM hookline.deliveries WHERE channel = $1 AND recipient ${recipient === undefined ? "IS NULL" : "= $2"}
+      AND finished_at IS NULL ORDER BY seq LIMIT 1) RETURNING 1`;
 
 function reportOf(row: Row, state: DeliveryState) {
   const eventId = optional(text, row.event_id);
@@ -216,9 +223,9 @@ export async function lastRoute({ get }: Sql, channel?: ChannelName): Promise<Ro
   return row && { channel: text(row.channel), to: text(row.recipient) };
 }
 
-async function rememberMessage({ run }: Sql, messageId: string | undefined, at: number): Promise<void> {
+function rememberMessage({ withCommit }: TransactionSql, messageId: string | undefined, at: number): void {
   if (messageId === undefined) return;
-  await run(
+  withCommit(
     `INSERT INTO hookline.sent_messages (id, sent_at) VALUES ($1, $2)
      ON CONFLICT (id) DO UPDATE SET sent_at = excluded.sent_at`,
     [storable(messageId), at],
@@ -226,8 +233,8 @@ async function rememberMessage({ run }: Sql, messageId: string | undefined, at: 
 }
 
 /** The highest `seq` is the route used last. */
-async function rememberRoute({ run }: Sql, { channel, to }: Route): Promise<void> {
-  await run(
+function rememberRoute({ withCommit }: TransactionSql, { channel, to }: Route): void {
+  withCommit(
     `INSERT INTO hookline.routes (channel, recipient) VALUES ($1, $2)
      ON CONFLICT (channel) DO UPDATE SET recipient = excluded.recipient, seq = DEFAULT`,
     [channel, storable(to)],

@@ -1,3 +1,4 @@
+import { Client } from "pg";
 import { afterEach, describe, expect, test } from "vitest";
 import { describeJournal } from "../../../test/contracts/journal.ts";
 import { open } from "../../../test/contracts/journal/openers/postgres.ts";
@@ -5,6 +6,7 @@ import {
   NOW,
   nextId,
   receiptOf,
+  sampleDelivery,
   sampleEntry,
   sampleEvent,
   sampleKeys,
@@ -155,6 +157,52 @@ test("a node that releases a lease, or stops, tells the others", async () => {
   await a.close();
   await expect.poll(() => seen).toContain("lease");
   expect(await b.lease("heartbeat")).toBeDefined();
+});
+
+test("a backlog does not change how many rows a hook, its run and its delivery read", async () => {
+  const url = await createPostgresUrl();
+  const journal = await openNode(url, { maxConnections: 1 });
+  const database = new Client(url);
+  await database.connect();
+  const reads: number[] = [];
+  for (const backlog of [20, 1000]) {
+    const accepts = Array.from({ length: backlog }, () => accept());
+    await Promise.all(accepts);
+    const runs = await journal.claimRuns(backlog / 2, NOW);
+    await Promise.all(runs.map(complete));
+    await database.query("VACUUM hookline.runs, hookline.deliveries, hookline.event_states, hookline.nodes");
+    const before = await countReads();
+    await accept();
+    const [run] = await journal.claimRuns(1, NOW);
+    await complete(run!);
+    const [delivery] = await journal.claimDeliveries(1, NOW + 10);
+    const route = { channel: "slack", to: "C1" } as const;
+    await journal.finishDelivery(delivery!, { state: "sent", at: NOW, route, partsSent: 1 });
+    reads.push((await countReads()) - before);
+  }
+  await database.end();
+  expect(reads[1]).toBeLessThan(reads[0]! + 20);
+
+  function accept() {
+    return journal.accept(sampleEvent({ actions: [sampleRun(nextId())], idempotency: sampleKeys([nextId()]) }));
+  }
+
+  function complete({ id, eventId, ...claim }: ClaimedRun) {
+    return journal.completeRun(
+      { id, ...claim },
+      sampleOutcome({ deliveries: [sampleDelivery(id, { eventId, to: id })] }),
+    );
+  }
+
+  /** A connection writes its statistics at the end of a transaction. */
+  async function countReads(): Promise<number> {
+    await journal.commit(({ run }) => run("SELECT pg_stat_force_next_flush()"));
+    const { rows } = await database.query(
+      `SELECT (SELECT sum(seq_tup_read) FROM pg_stat_user_tables)
+         + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes) AS reads`,
+    );
+    return Number(rows[0].reads);
+  }
 });
 
 test("nodes whose clocks differ by a minute claim a run at the same moment", async () => {

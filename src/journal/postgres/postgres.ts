@@ -214,7 +214,6 @@ async function commit<Result>(
       announced = new Set();
       reported = [];
       tokens = [];
-      isWatchedElsewhere = row?.watched === 1;
       const value = await operation({
         ...sql,
         node: node.id,
@@ -227,9 +226,10 @@ async function commit<Result>(
         },
         announce: (work) => void announced.add(work),
         report: (change) => void reported.push(change),
-        isWatched: isWatchedElsewhere || changes.watches(),
+        isWatched: async () => changes.watches() || (await row)?.watched === 1,
       });
-      if (isWatchedElsewhere) await recordChanges(sql, node.id, reported);
+      isWatchedElsewhere = (await row)?.watched === 1;
+      if (isWatchedElsewhere) recordChanges(sql, node.id, reported);
       return value;
     }, ASK_WATCHED(node.id));
     changes.publish(announced, reported, { areRecorded: isWatchedElsewhere && reported.length > 0 });

@@ -10,7 +10,7 @@ export interface Report {
 
 /** Reports each change, and after it the event of its run and those that joined it. Without a watcher nothing is read. */
 export async function reportAll(transaction: Transaction, reports: Report[]): Promise<void> {
-  if (!transaction.isWatched || reports.length === 0) return;
+  if (reports.length === 0 || !(await transaction.isWatched())) return;
   const ids = reports.flatMap(({ run }) => (run?.eventId === undefined ? [] : run.id));
   const rows = await transaction.all(
     "SELECT run_id, event_id FROM hookline.joined_events WHERE run_id = ANY($1::uuid[]) ORDER BY place",

@@ -31,14 +31,17 @@ export function toCompletion(claim: Claim, outcome: TurnOutcome): RunEnd {
 /** Ends runs, and makes the next of their sessions ready. False for each whose claim is lost. */
 export async function endRuns(transaction: Transaction, ends: RunEnd[]): Promise<boolean[]> {
   const ids = ends.map(({ claim }) => claim.id);
-  const sessions = await transaction.all("SELECT session_key FROM hookline.runs WHERE id = ANY($1::uuid[])", [ids]);
+  const sessions = await transaction.withBegin.all("SELECT session_key FROM hookline.runs WHERE id = ANY($1::uuid[])", [
+    ids,
+  ]);
   const recipients = ends.flatMap(({ deliveries }) => deliveries.map(recipientLock));
-  await lock(transaction, [...sessions.map((row) => sessionLock(text(row.session_key))), ...recipients]);
-
-  const rows = await transaction.all(
-    "SELECT id, event_id, hook, mapping, session_key, state, claims FROM hookline.runs WHERE id = ANY($1::uuid[]) FOR UPDATE",
-    [ids],
-  );
+  const [, rows] = await Promise.all([
+    lock(transaction, [...sessions.map((row) => sessionLock(text(row.session_key))), ...recipients]),
+    transaction.all(
+      "SELECT id, event_id, hook, mapping, session_key, state, claims FROM hookline.runs WHERE id = ANY($1::uuid[]) FOR UPDATE",
+      [ids],
+    ),
+  ]);
   const runs = new Map(rows.map((row) => [text(row.id), row]));
   const isOurs = ({ claim }: RunEnd): boolean => runs.get(claim.id)?.claims === claim.token;
   const claimed = ends.filter((end) => isOurs(end) && runs.get(end.claim.id)?.state === "running");
@@ -65,17 +68,17 @@ async function writeEnds(transaction: Transaction, ends: RunEnd[], runs: Map<str
   batch.add(
     "ended",
     rows,
-    `UPDATE hookline.runs SET state = row.state, finished_at = row.finished_at, error = row.error, outcome = row.outcome
-     FROM json_to_recordset($rows) AS row (${columns}) WHERE runs.id = row.id`,
+    `WITH row AS MATERIALIZED (SELECT * FROM json_to_recordset($rows) AS row (${columns}))
+     UPDATE hookline.runs SET state = row.state, finished_at = row.finished_at, error = row.error, outcome = row.outcome
+     FROM row WHERE runs.id = ANY(ARRAY(SELECT id FROM row)) AND runs.id = row.id`,
   );
   batch.add(
     "promoted",
     rows.map(({ id, session_key }) => ({ id, session_key })),
-    `UPDATE hookline.runs SET state = 'ready'
-     FROM json_to_recordset($rows) AS row (id uuid, session_key text)
-     CROSS JOIN LATERAL (SELECT seq FROM hookline.runs WHERE runs.session_key = row.session_key
-       AND finished_at IS NULL AND runs.id <> row.id ORDER BY seq LIMIT 1) AS next
-     WHERE runs.seq = next.seq RETURNING 1`,
+    `UPDATE hookline.runs SET state = 'ready' WHERE seq = ANY(ARRAY(
+       SELECT (SELECT seq FROM hookline.runs WHERE runs.session_key = row.session_key
+         AND finished_at IS NULL AND runs.id <> row.id ORDER BY seq LIMIT 1)
+       FROM json_to_recordset($rows) AS row (id uuid, session_key text))) RETURNING 1`,
   );
   addSpend(
     batch,
@@ -85,8 +88,10 @@ async function writeEnds(transaction: Transaction, ends: RunEnd[], runs: Map<str
   addEntries(batch, entries);
   const deliveries = ends.flatMap((end) => end.deliveries.map((delivery) => ({ delivery, at: end.finishedAt })));
   addDeliveries(batch, deliveries, transaction.ahead);
-  const row = await batch.run(transaction, ends.length > 0 ? "(SELECT count(*) FROM promoted) AS promoted" : "0");
-  await updateEventCounts(
+  batch.runWithCommit(transaction, "(SELECT count(*) FROM promoted) AS promoted", (row) => {
+    if (integer(row?.promoted) > 0) transaction.announce("run");
+  });
+  updateEventCounts(
     transaction,
     ends.map(({ claim, state, deliveries: { length } }) => ({
       event_id: eventIdOf(runs, { claim }),
@@ -99,7 +104,6 @@ async function writeEnds(transaction: Transaction, ends: RunEnd[], runs: Map<str
     transaction,
     ends.flatMap((end) => reportsOf(end, eventIdOf(runs, end))),
   );
-  if (row && integer(row.promoted) > 0) transaction.announce("run");
   if (deliveries.length > 0) transaction.announce("delivery");
   if (entries.some(({ urgent }) => urgent)) transaction.announce("heartbeat");
 }
@@ -213,7 +217,7 @@ export async function completeHeartbeat(
     open: 1,
     lost: 0,
   }));
-  for (const change of changes) await updateEventCounts(transaction, [change]);
+  for (const change of changes) updateEventCounts(transaction, [change]);
   await transaction.run("UPDATE hookline.entries SET pending = 0 WHERE seq = ANY($1::bigint[]) AND pending = 1", [
     consumedSeqs,
   ]);

@@ -1,9 +1,9 @@
 import type { Change, NewWork } from "../journal.ts";
 import type { Row } from "../rows.ts";
-import type { Sql } from "./database.ts";
+import type { Sql, TransactionSql } from "./database.ts";
 
 /** A transaction as the operations of the journal use it. */
-export interface Transaction extends Sql {
+export interface Transaction extends TransactionSql {
   /** Id of this process. */
   node: string;
   /** By how many milliseconds the database's clock is ahead of this process. */
@@ -17,7 +17,7 @@ export interface Transaction extends Sql {
   /** So do those who watch changes. */
   report(change: Change): void;
   /** Whether any node wants to know of changes. */
-  isWatched: boolean;
+  isWatched(): Promise<boolean>;
 }
 
 /* Names of locks that last until the end of the transaction. Whoever changes the order of a queue holds its lock. */
@@ -29,11 +29,11 @@ export const recipientLock = ({ channel, to }: { channel: string; to?: string })
   `recipient ${channel} ${to ?? ""}`;
 
 /** In one order in all transactions, so that they cannot wait for each other in a circle. */
-export async function lock({ all }: Sql, names: Iterable<string>): Promise<void> {
+export async function lock({ run }: Sql, names: Iterable<string>): Promise<void> {
   const unique = [...new Set(names)];
   if (unique.length === 0) return;
-  await all(
-    `SELECT pg_advisory_xact_lock(hash) FROM (
+  await run(
+    `SELECT count(pg_advisory_xact_lock(hash)) FROM (
        SELECT DISTINCT hashtextextended(name, 0) AS hash FROM unnest($1::text[]) AS name ORDER BY hash OFFSET 0) AS names`,
     [unique.map(storable)],
   );
@@ -64,7 +64,10 @@ export function isId(text: string): boolean {
   return ID.test(text);
 }
 
-/** What is committed with the rows of `json_to_recordset`: statements of one round trip. */
+/**
+ * What is committed with the rows of `json_to_recordset`: statements of one round trip. The planner takes these rows for
+ * a hundred and may read a whole table to join them. It looks up `= ANY(ARRAY(SELECT …))` in the index.
+ */
 export class Batch {
   #parts: string[] = [];
   #values: (string | Buffer)[] = [];
@@ -81,7 +84,15 @@ export class Batch {
 
   /** Runs all statements at once; they do not see each other's changes. `select` gives the result. */
   async run({ get }: Sql, select: string): Promise<Row | undefined> {
-    if (this.#parts.length === 0) return undefined;
-    return get(`WITH ${this.#parts.join(",\n")} SELECT ${select}`, this.#values);
+    return this.#parts.length === 0 ? undefined : get(this.#toSql(select), this.#values);
+  }
+
+  /** The same together with the commit. */
+  runWithCommit({ withCommit }: TransactionSql, select: string, read?: (row: Row | undefined) => void): void {
+    if (this.#parts.length > 0) withCommit(this.#toSql(select), this.#values, read);
+  }
+
+  #toSql(select: string): string {
+    return `WITH ${this.#parts.join(",\n")} SELECT ${select}`;
   }
 }
