@@ -8,6 +8,10 @@ import { startJsonServer } from "./json-server.ts";
 export interface LinearServer extends Pick<CommentServer, "baseUrl" | "close" | "subscribe" | "texts" | "write"> {
   /** An API key of the account `agent`. */
   token: string;
+  /** An OAuth application. */
+  app: { id: string; secret: string };
+  /** Ends the tokens that the application has got. */
+  revoke(): void;
   /** The identifier of an issue. */
   issue: string;
   /** Comments of all issues, oldest first. */
@@ -31,6 +35,8 @@ const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 export async function startLinear(): Promise<LinearServer> {
   const schema = buildSchema(SCHEMA);
   const token = "lin_api_agent-000000";
+  const app = { id: "app-1", secret: "secret-of-the-app-0000" };
+  const appTokens = new Set<string>();
   const issue = "ENG-1";
   const comments: LinearComment[] = [];
   const reactions = new Map<string, string>();
@@ -72,8 +78,17 @@ export async function startLinear(): Promise<LinearServer> {
   };
 
   const server = await startJsonServer(({ path: at, headers, body }) => {
+    if (at === "/oauth/token") {
+      const { grant_type: grant, client_id: id, client_secret: secret, scope } = body;
+      if (id !== app.id || secret !== app.secret) return { status: 401, body: { error: "invalid_client" } };
+      if (grant !== "client_credentials" || scope !== "read,write") return { status: 400, body: { error: "invalid" } };
+      const issued = `lin_oauth_${randomUUID()}`;
+      appTokens.add(issued);
+      return { status: 200, body: { access_token: issued, token_type: "Bearer", expires_in: 2_591_999, scope } };
+    }
     if (at !== "/graphql") return { status: 404, body: {} };
-    if (headers.authorization !== token) {
+    const isApp = appTokens.has(headers.authorization?.replace(/^Bearer /, "") ?? "");
+    if (headers.authorization !== token && !isApp) {
       return { status: 401, body: { errors: [toError("Authentication required", "authentication error")] } };
     }
     const { query, variables } = body as { query: string; variables: Record<string, unknown> };
@@ -84,6 +99,8 @@ export async function startLinear(): Promise<LinearServer> {
   return {
     baseUrl: server.url,
     token,
+    app,
+    revoke: () => appTokens.clear(),
     issue,
     comments,
     get reactions() {

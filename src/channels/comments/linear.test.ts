@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { shownText } from "../../../test/support/comments.ts";
 import { openFaultServer } from "../../../test/support/fault-server.ts";
@@ -97,10 +98,33 @@ describe("linear", () => {
     const proxy = await startFaultProxy(linear.baseUrl);
     await send({ idempotencyKey: "d5:0" }, open({ baseUrl: proxy.url }));
     const error = await failureOf(send({}, open({ baseUrl: proxy.url, token: "lin_oauth_1" })));
-    expect(error.message).toBe("Linear answered 401: Authentication required. Check channels.linear.token.");
+    expect(error.message).toBe("Linear answered 401: Authentication required. Check channels.linear.token or app.");
     expect(error.retryable).toBe(false);
     expect(proxy.requests.map(({ headers }) => headers["authorization"])).toEqual([linear.token, "Bearer lin_oauth_1"]);
     await proxy.close();
+  });
+
+  test("an application gets a token, keeps it, and gets another one when it was revoked", async () => {
+    const proxy = await startFaultProxy(linear.baseUrl);
+    const channel = createLinear({ app: linear.app, baseUrl: proxy.url });
+    await send({ idempotencyKey: "d6:0" }, channel);
+    await send({ idempotencyKey: "d6:1" }, channel);
+    linear.revoke();
+    expect((await failureOf(send({ idempotencyKey: "d6:2" }, channel))).retryable).toBe(true);
+    await send({ idempotencyKey: "d6:2" }, channel);
+    const paths = ["/oauth/token", "/graphql", "/graphql", "/graphql", "/oauth/token", "/graphql"];
+    expect(proxy.requests.map(({ path }) => path)).toEqual(paths);
+    await proxy.close();
+  });
+
+  test("a wrong secret of the application is a permanent error that does not show it", async () => {
+    const channel = createLinear({ app: { ...linear.app, secret: "wr0ng" }, baseUrl: linear.baseUrl });
+    const error = await failureOf(send({}, channel));
+    expect([error.message, error.retryable]).toEqual([
+      "Linear answered 401: invalid_client. Check channels.linear.app, and that the app may use client credentials.",
+      false,
+    ]);
+    expect(inspect(error, { depth: null })).not.toContain("wr0ng");
   });
 
   test("no error shows the text, which Linear quotes when it does not understand a query", async () => {

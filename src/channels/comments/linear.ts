@@ -4,43 +4,50 @@ import { DriverError } from "../../errors.ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { isObject, toObject } from "../../shared/json.ts";
 import { HTTP_URL, NON_BLANK } from "../../shared/schema.ts";
-import { parseRetryAfter } from "../../shared/http-status.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
-import { type HttpAnswer, request, toLine, toRefusal } from "../http.ts";
-import { createCommentChannel, isSuccess, requireId } from "./comment.ts";
+import { createCommentChannel, requireId } from "./comment.ts";
+import { createLinearApi } from "./linear-api.ts";
 import { ALLOWANCES, neutralize } from "./neutralize.ts";
 
 const schema = {
   type: "object",
   additionalProperties: false,
   description:
-    "Comments on Linear's issues. An API key needs the permissions Read and Create comments, an OAuth token the scopes read and comments:create; both need write to edit comments and to show reactions.",
-  required: ["token"],
+    "Comments on Linear's issues. An API key needs the permissions Read and Create comments, an OAuth token the scopes read and comments:create; to edit comments and to show reactions, both need write.",
   properties: {
-    token: { ...NON_BLANK, description: "API key of an account of the agent's own, or OAuth access token of an app." },
+    token: { ...NON_BLANK, description: "API key of an account of the agent's own, or an OAuth access token." },
+    app: {
+      type: "object",
+      additionalProperties: false,
+      required: ["id", "secret"],
+      description:
+        "An OAuth application with client credentials instead of a token. It asks for the scopes read and write.",
+      properties: {
+        id: { ...NON_BLANK, description: "Its client id." },
+        secret: { ...NON_BLANK, description: "Its client secret." },
+      },
+    },
     ...ALLOWANCES,
     baseUrl: { ...HTTP_URL, description: "For tests and proxies. Default: https://api.linear.app." },
   },
 } as const;
 
-type LinearOptions = Pick<FromSchema<typeof schema>, "token"> & Partial<FromSchema<typeof schema>>;
+type LinearOptions = Partial<FromSchema<typeof schema>>;
 
-export const linear: DriverDefinition<ChannelDriver, LinearOptions> = { schema, create: createLinear };
+export const linear: DriverDefinition<ChannelDriver, LinearOptions> = {
+  schema,
+  check: ({ token, app }) =>
+    (token === undefined) === (app === undefined) ? [{ message: "Set either token or app." }] : [],
+  create: createLinear,
+};
 
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 const PLACE = new RegExp(`^(?<issue>[A-Z][A-Z0-9]{0,19}-[1-9]\\d{0,9})(?:/c(?<thread>${UUID}))?$`);
 
-/** What the token may do and what it asks for, by the `type` of an error. */
-const ADVICE = new Map([
-  ["authentication error", "Check channels.linear.token."],
-  ["forbidden", "Give the token the permissions Read and Create comments, and its account access to the team."],
-  ["usage limit exceeded", "The workspace's plan allows no more."],
-]);
-const RETRYABLE_TYPES = new Set(["internal error", "lock timeout", "network error"]);
-
 /** Comments on issues, and replies in their threads. */
 export function createLinear(options: LinearOptions): ChannelDriver {
-  const open = createApi(options);
+  const { token, app, baseUrl = "https://api.linear.app" } = options;
+  const open = createLinearApi({ token, app, baseUrl });
   return createCommentChannel(
     {
       name: "linear",
@@ -112,54 +119,4 @@ function toCommentId(idempotencyKey: string): string {
 /** Linear makes a mention of each address of a profile. https://github.com/linear/linear/issues/351 */
 function withoutProfiles(text: string): string {
   return text.replaceAll(/(?<=linear\.app\/\S{0,200}profiles)(?=\/)/gi, "\u200B");
-}
-
-/** Resolves to the data, or to undefined if what is asked about does not exist. */
-type Ask = (query: string, variables: object) => Promise<Record<string, unknown> | undefined>;
-
-/** https://linear.app/developers/graphql */
-function createApi({
-  token,
-  baseUrl = "https://api.linear.app",
-}: LinearOptions): (signal: AbortSignal) => Promise<Ask> {
-  const url = `${baseUrl.replace(/\/$/, "")}/graphql`;
-  const headers = { authorization: token.startsWith("lin_api_") ? token : `Bearer ${token}` };
-  return async (signal) => async (query, variables) => {
-    const answer = await request({ service: "Linear", url, headers, body: { query, variables }, signal });
-    const { data, errors } = answer.body;
-    if (isSuccess(answer) && errors === undefined) return toObject(data);
-    // The message may quote the comment.
-    const { message, extensions } = toObject(Array.isArray(errors) ? errors[0] : undefined);
-    const { type, userPresentableMessage } = toObject(extensions);
-    if (/\bnot found\b/i.test(toLine(message)) && !ADVICE.has(toLine(type))) return undefined;
-    throw toDriverError(answer, { type: toLine(type), reason: userPresentableMessage });
-  };
-}
-
-/** An error comes with status 400 or 200, also one about a rate limit. */
-function toDriverError(answer: HttpAnswer, { type, reason }: { type: string; reason: unknown }): DriverError {
-  const isRateLimit = type === "ratelimited" || answer.status === 429;
-  return toRefusal("Linear", answer, {
-    reason,
-    advice: ADVICE.get(type),
-    retryable: isRateLimit || RETRYABLE_TYPES.has(type) || answer.status >= 500,
-    ...(isRateLimit && { retryAfterMs: toWait(answer.headers) }),
-  });
-}
-
-/** Each has headers of its own. https://linear.app/developers/rate-limiting */
-const LIMITS = ["requests", "complexity", "endpoint-requests"];
-/** The complexity of a query here is less. */
-const MAX_COMPLEXITY = 10;
-
-/** Until the limits that refused the request are full again. */
-function toWait(headers: Headers): number | undefined {
-  const exhausted = LIMITS.filter(
-    (limit) => Number(headers.get(`x-ratelimit-${limit}-remaining`) ?? Infinity) < MAX_COMPLEXITY,
-  );
-  const resets = exhausted.map((limit) => Number(headers.get(`x-ratelimit-${limit}-reset`))).filter((at) => at > 0);
-  return (
-    parseRetryAfter(headers.get("retry-after")) ??
-    (resets.length > 0 ? Math.max(0, Math.max(...resets) - Date.now()) : undefined)
-  );
 }

@@ -1532,13 +1532,26 @@ export interface ChannelsGitea {
   dryRun?: boolean;
 }
 /**
- * Comments on Linear's issues. An API key needs the permissions Read and Create comments, an OAuth token the scopes read and comments:create; both need write to edit comments and to show reactions.
+ * Comments on Linear's issues. An API key needs the permissions Read and Create comments, an OAuth token the scopes read and comments:create; to edit comments and to show reactions, both need write.
  */
 export interface ChannelsLinear {
   /**
-   * API key of an account of the agent's own, or OAuth access token of an app.
+   * API key of an account of the agent's own, or an OAuth access token.
    */
-  token: string;
+  token?: string;
+  /**
+   * An OAuth application with client credentials instead of a token. It asks for the scopes read and write.
+   */
+  app?: {
+    /**
+     * Its client id.
+     */
+    id: string;
+    /**
+     * Its client secret.
+     */
+    secret: string;
+  };
   /**
    * `@name` in a reply notifies people and teams.
    */
