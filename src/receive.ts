@@ -42,7 +42,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
   async function receive(request: HookRequest): Promise<HttpResponse> {
     backlog.requireRoom();
     const program = current();
-    const known = await findReplay(request);
+    const known = request.idempotencyKey === undefined ? undefined : await findReplay(request, request.idempotencyKey);
     if (known) return toAnswer(known);
     const startedAt = performance.now();
     const resolution = await resolve(request, program);
@@ -62,9 +62,8 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     return commit(request, { ...resolution, idempotency: undefined }, { program, startedAt });
   }
 
-  async function findReplay(request: HookRequest): Promise<AcceptResult | undefined> {
-    if (request.idempotencyKey === undefined) return undefined;
-    return journal.findReplay(idempotencyScope(request), request.idempotencyKey, fingerprintOf(request));
+  function findReplay(request: HookRequest, key: string): Promise<AcceptResult | undefined> {
+    return journal.findReplay(idempotencyScope(request), key, fingerprintOf(request));
   }
 
   async function resolve(

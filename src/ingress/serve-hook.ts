@@ -19,7 +19,7 @@ export interface IngressProgram {
     hooks: Pick<ResolvedConfig["hooks"], "enabled" | "path" | "compat" | "maxBodyBytes" | "bodyTimeoutMs">;
   };
   doors: Doors;
-  mappings: Pick<MappingIndex, "maxBodyBytes" | "names">;
+  mappings: Pick<MappingIndex, "maxBodyBytes" | "names" | "mayTake">;
 }
 
 export interface HookOptions {
@@ -44,12 +44,12 @@ export interface HookOptions {
   onHandshake?(request: HookRequest, note: string | undefined): void | Promise<void>;
 }
 
-/** Returns the error of a wrong credential: to throw it costs more than to find it out, and anyone can send one. */
+/** Gives the errors that are sent often, a wrong credential and an unknown hook: to throw one costs more than to find it. */
 export type ServeHook = (
   exchange: Exchange,
   hook: string | undefined,
   program: IngressProgram,
-) => HookError | Promise<HttpResponse>;
+) => HookError | Promise<HttpResponse | HookError>;
 
 /** Bodies whose senders are not known yet. Clients that have failed too often get less room. */
 const UNVERIFIED_BYTES = 56 * 1024 * 1024;
@@ -97,7 +97,7 @@ export function createServeHook(options: HookOptions): ServeHook {
     }
   };
 
-  async function serveAdmitted(visit: Visit, verified: Admitted): Promise<HttpResponse> {
+  async function serveAdmitted(visit: Visit, verified: Admitted): Promise<HttpResponse | HookError> {
     const { exchange, hook, program, doorRequest, runId, maxBytes, startedAt } = visit;
     const { credential, deprecation, verifyMs = performance.now() - startedAt } = verified;
     if (deprecation) telemetry.log.warn(deprecation.warning, { requestId: exchange.id, client: exchange.client });
@@ -113,7 +113,8 @@ export function createServeHook(options: HookOptions): ServeHook {
       const received = await doorRequest.readBody();
       request.rawBody = codings.length === 0 ? received : await inflate(received, codings, maxBytes);
       const isEmpty = verified.allowsEmptyBody && request.rawBody.length === 0;
-      await readPayload(request, isEmpty ? parseNothing : parse);
+      const reading = readPayload(request, isEmpty ? parseNothing : parse);
+      if (reading) await reading;
       if (verified.hideSecrets) hideSecrets(request, verified.hideSecrets);
       request.took = { receiveMs: performance.now() - startedAt - verifyMs, verifyMs };
     } catch (error) {
@@ -127,6 +128,7 @@ export function createServeHook(options: HookOptions): ServeHook {
       request.credential = requireAdmitted(await verify(latest.doors.find(hook), doorRequest, exchange)).credential;
     }
     rejections.succeed(credential);
+    if (!latest.mappings.mayTake(request)) return rejections.add(exchange, hook, noSuchHook());
     try {
       const response = await receive(request);
       return verified.accept === 200 && response.status < 300 ? toOk(response) : response;
@@ -196,11 +198,18 @@ interface Visit {
 }
 
 /** A function of its own, so that only the request holds the payload, and can drop it before the answer. */
-async function readPayload(request: HookRequest, parse: ReturnType<FindParser>): Promise<void> {
-  Object.assign(request, await parse(request.rawBody));
+function readPayload(request: HookRequest, parse: ReturnType<FindParser>): Promise<HookRequest> | undefined {
+  const parsed = parse(request.rawBody);
+  if (parsed instanceof Promise) return parsed.then((body) => Object.assign(request, body));
+  Object.assign(request, parsed);
+  return undefined;
 }
 
 const parseNothing: ReturnType<FindParser> = () => ({ payload: {}, payloadIsBody: false });
+
+function noSuchHook(): HookError {
+  return new HookError("not_found", { message: "There is no such hook." });
+}
 
 function wrongMethod(): HookError {
   return new HookError("method_not_allowed", { headers: { Allow: "POST" } });

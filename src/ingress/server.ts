@@ -132,7 +132,7 @@ export function createServer(options: IngressOptions): IngressServer {
     }
   }
 
-  function dispatch(exchange: Exchange): HttpResponse | HookError | Promise<HttpResponse> {
+  function dispatch(exchange: Exchange): HttpResponse | HookError | Promise<HttpResponse | HookError> {
     // The process is up while it finishes its work: a supervisor that asks must not kill it.
     if (draining && exchange.path !== "/healthz") throw new HookError("draining");
     if (exchange.malformed) {
@@ -144,24 +144,20 @@ export function createServer(options: IngressOptions): IngressServer {
   }
 
   /** A refusal is not thrown: under a flood of them, that would be most of their cost. */
-  function measureAnswer(exchange: Exchange, describe: Describe): HookError | Promise<HttpResponse> {
+  function measureAnswer(exchange: Exchange, describe: Describe): HookError | Promise<HttpResponse | HookError> {
     const startedAt = performance.now();
-    const answered = answerHook(exchange);
-    if (answered instanceof HookError) {
-      showAnswer(exchange, { error: answered, status: answered.status, startedAt }, describe);
+    const measure = <Answer extends HttpResponse | HookError>(answered: Answer): Answer => {
+      const error = answered instanceof HookError ? answered : undefined;
+      showAnswer(exchange, { error, status: answered.status, startedAt }, describe);
       return answered;
-    }
-    return answered.then(
-      (response) => {
-        showAnswer(exchange, { status: response.status, startedAt }, describe);
-        return response;
-      },
-      (cause: unknown) => {
-        const error = toHookError(cause);
-        if (!(cause instanceof ClientGone)) showAnswer(exchange, { error, status: error.status, startedAt }, describe);
-        throw cause;
-      },
-    );
+    };
+    const answered = answerHook(exchange);
+    if (answered instanceof HookError) return measure(answered);
+    return answered.then(measure, (cause: unknown) => {
+      const error = toHookError(cause);
+      if (!(cause instanceof ClientGone)) showAnswer(exchange, { error, status: error.status, startedAt }, describe);
+      throw cause;
+    });
   }
 
   function showAnswer(
@@ -183,12 +179,12 @@ export function createServer(options: IngressOptions): IngressServer {
     return hook !== undefined && mappings.names(hook) ? hook : undefined;
   }
 
-  function answerHook(exchange: Exchange): HookError | Promise<HttpResponse> {
+  function answerHook(exchange: Exchange): HookError | Promise<HttpResponse | HookError> {
     const turn = turns.wait(() => nameOf(exchange.path));
-    return turn ? turn.then(() => orThrow(beginHook(exchange))) : beginHook(exchange);
+    return turn ? turn.then(() => beginHook(exchange)) : beginHook(exchange);
   }
 
-  function beginHook(exchange: Exchange): HookError | Promise<HttpResponse> {
+  function beginHook(exchange: Exchange): HookError | Promise<HttpResponse | HookError> {
     const program = current();
     const { enabled, path } = program.config.hooks;
     const isOpen = enabled && (exchange.isOwn || program.config.gateway.role !== "worker");
@@ -222,11 +218,6 @@ export function createServer(options: IngressOptions): IngressServer {
     server.closeAllConnections();
     await closed;
   }
-}
-
-function orThrow<Answer>(answer: HookError | Answer): Answer {
-  if (answer instanceof HookError) throw answer;
-  return answer;
 }
 
 /** Node's parser accepts these heads, but a proxy in front may have read another request in them. */

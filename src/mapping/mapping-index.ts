@@ -8,6 +8,8 @@ export interface MappingIndex {
   mappings: readonly CompiledMapping[];
   /** The first mapping that takes the request. */
   find(request: HookRequest): CompiledMapping | undefined;
+  /** Whether the hook is the service's own, or there are mappings that could take the request. Costs less than `find`. */
+  mayTake(request: HookRequest): boolean;
   /** Whether the hook is the service's own, or a mapping names it. */
   names(hook: string): boolean;
   /** The largest body that a mapping of the hook takes; `byDefault`: the limit of a mapping without its own. In bytes. */
@@ -32,6 +34,9 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
       (byPath.get(request.hook) ?? anyPath).find(
         (mapping) => isVisible(mapping, request) && mapping.match.failing(request) === undefined,
       ),
+    mayTake: (request) =>
+      isBuiltInHook(request.hook) ||
+      (byPath.get(request.hook) ?? anyPath).some((mapping) => isVisible(mapping, request)),
     names: (hook) => paths.has(hook) || isBuiltInHook(hook),
     maxBodyBytes(hook, byDefault) {
       const candidates = isBuiltInHook(hook) ? [] : (byPath.get(hook) ?? anyPath);

@@ -67,7 +67,7 @@ export async function startIngress(transport: Transport, settings: Settings = {}
     current: () => ({
       config: { hooks, gateway },
       doors: doors ?? createDoors({ tokens: hooks.tokens }),
-      mappings: { maxBodyBytes: (_hook, byDefault) => byDefault, names: () => true },
+      mappings: { maxBodyBytes: (_hook, byDefault) => byDefault, names: () => true, mayTake: () => true },
     }),
     telemetry,
     rejections: createRejectionLog(silentTelemetry),
