@@ -79,7 +79,10 @@ describe("problems", () => {
       'hooks.mappings[0].auth.signed: must contain "body"',
     ],
     [{ hooks: { mail: { source: { kind: "pop3" } } } }, 'hooks.mail.source.kind: must be one of "imap", "gmail"'],
-    [{ channels: { irc: {} } }, `channels.irc: unknown key "irc"; known here: ${Object.keys(channels).join(", ")}`],
+    [
+      { channels: { matrix: {} } },
+      `channels.matrix: unknown key "matrix"; known here: ${Object.keys(channels).join(", ")}`,
+    ],
     [{ channels: { slack: { token: " " } } }, "channels.slack.token: must not be blank"],
     [{ channels: { mattermost: { token: "x" } } }, "channels.mattermost.baseUrl: is required"],
     [
