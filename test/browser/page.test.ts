@@ -1,5 +1,8 @@
 /** The page in a real browser. */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startBrowser, type Tab, type TestBrowser } from "../support/browser.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "../support/service.ts";
@@ -257,6 +260,51 @@ test("a hostile payload is text, and does not slow the page down", async () => {
   await tab.go("");
   await page.locator(".scroller li").first().waitFor();
   expect(await page.evaluate("globalThis.pwned")).toBeUndefined();
+  expect(tab.problems).toEqual([]);
+});
+
+test("another page on this host, to which the browser sends the cookie, reads and changes nothing", async () => {
+  const { page } = tab;
+  const { eventId } = (await service.post("broken", { name: "kept" })).body;
+  await service.settled(eventId);
+  const [{ id }] = (await service.api("/api/dead-letters")).deadLetters;
+  const attacker = createServer((_request, response) => {
+    response.setHeader("content-type", "text/html").end("<!doctype html><title>Elsewhere</title>");
+  }).listen(0, "127.0.0.1");
+  await once(attacker, "listening");
+  const other = await page.context().newPage();
+  await other.goto(`http://127.0.0.1:${(attacker.address() as AddressInfo).port}`);
+  const answers: string[] = [];
+  other.on("response", (response) => void answers.push(`${response.status()} ${new URL(response.url()).pathname}`));
+  const found = await other.evaluate(`(async () => {
+    const api = ${JSON.stringify(`${service.url}/api`)};
+    const attempt = (path, options) =>
+      fetch(api + path, { credentials: "include", ...options }).then((response) => response.text(), () => "refused");
+    const frame = document.body.appendChild(Object.assign(document.createElement("iframe"), { src: ${JSON.stringify(service.url)} }));
+    await new Promise((resolve) => (frame.onload = resolve));
+    const stream = new EventSource(api + "/stream", { withCredentials: true });
+    const streamed = await new Promise((resolve) => {
+      stream.onopen = () => resolve("open");
+      stream.onerror = () => resolve("refused");
+    });
+    stream.close();
+    return [
+      streamed,
+      await attempt("/events", {}),
+      await attempt("/events", { mode: "no-cors" }),
+      await attempt("/dead-letters/${id}/retry", { method: "POST", mode: "no-cors", body: "{}" }),
+      await attempt("/dead-letters/${id}", { method: "DELETE" }),
+      await attempt("/dead-letters/${id}/retry", { method: "POST", headers: { "content-type": "application/json" }, body: "{}" }),
+    ];
+  })()`);
+  // What was sent without asking first has an answer that the page cannot read.
+  expect(found).toEqual(["refused", "refused", "", "", "refused", "refused"]);
+  expect(answers).toEqual(expect.arrayContaining(["200 /api/events", `415 /api/dead-letters/${id}/retry`]));
+  expect(other.frames().map((frame) => frame.url())).not.toContain(`${service.url}/`);
+  const { deadLetters } = await service.api("/api/dead-letters");
+  expect(deadLetters.map((letter: { id: string }) => letter.id)).toContain(id);
+  await other.close();
+  attacker.close();
   expect(tab.problems).toEqual([]);
 });
 
