@@ -1,7 +1,7 @@
 /**
  * The page under load: a feed of 500 requests a second for a minute, a third of them refused, in a real browser. Prints the
- * frames a second, the memory of the page, and the CPU of the service with and without it:
- * `npm run build && node test/bench/page.ts`.
+ * frames a second, the memory of the page, the CPU of the service with and without it, and how soon the playground shows
+ * what one types: `npm run build && node test/bench/page.ts`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
@@ -14,6 +14,7 @@ import { type BenchServer, startServer } from "./server.ts";
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 60);
 const RATE = Number(process.env.BENCH_RATE ?? 500);
 const TICK_MS = 20;
+const KEYS = 30;
 const TOKEN = "bench-token-0123456789abcdef";
 const GATEWAY_TOKEN = "bench-gateway-token-0123456789";
 const BEARER = { authorization: `Bearer ${TOKEN}` };
@@ -21,7 +22,9 @@ const BODIES = ['{"title":"Disk on web-3 is at 97 %"}', '{"text":"a note"}', '{"
 const HOOKS = ["bench", "wake", "agent"];
 
 const folder = mkdtempSync(path.join(tmpdir(), "hookline-page-"));
-const mappings = [{ match: { path: "bench" }, action: "wake", wakeMode: "next-heartbeat", textTemplate: "{{title}}" }];
+const mappings = [
+  { id: "bench", match: { path: "bench" }, action: "wake", wakeMode: "next-heartbeat", textTemplate: "{{title}}" },
+];
 const config = path.join(folder, "webhooks.json5");
 const gateway = { auth: { token: GATEWAY_TOKEN } };
 writeFileSync(
@@ -45,21 +48,28 @@ const server = await startServer({
 const origin = new URL(server.url).origin;
 const browser = await startBrowser();
 try {
-  const without = await cpuUnderLoad(server, Math.min(SECONDS, 15));
+  const before = await cpuUnderLoad(server, SECONDS / 2);
   const tab = await browser.open(origin);
   await tab.page.getByLabel("Gateway token").fill(GATEWAY_TOKEN);
   await tab.page.getByRole("button", { name: "Sign in" }).click();
   await tab.page.getByRole("status").getByText("live").waitFor();
   const frames = countFrames(tab);
   const withPage = await cpuUnderLoad(server, SECONDS);
-  const rates = await frames;
-  const sorted = rates.toSorted((a, b) => a - b);
-  console.log(`frames a second: median ${sorted[sorted.length >> 1]}, worst second ${sorted[0]}`);
+  const rates = (await frames).toSorted((a, b) => a - b);
+  const heap = await heapMb(tab);
+  const rows = await tab.page.locator(".scroller li").count();
+  const typing = (await typeInPlayground(tab)).toSorted((a, b) => a - b);
+  await tab.page.close();
+  const after = await cpuUnderLoad(server, SECONDS / 2);
+  const without = { cpu: (before.cpu + after.cpu) / 2 };
+  console.log(`frames a second: median ${rates[rates.length >> 1]}, worst second ${rates[0]}`);
+  console.log(`heap ${heap.toFixed(0)} MB, ${rows} rows in the document`);
   console.log(
-    `heap ${(await heapMb(tab)).toFixed(0)} MB; rows in the document ${await tab.page.locator(".scroller li").count()}`,
+    `sent ${withPage.perSecond.toFixed(0)} a second: the service takes ${percent(withPage)} of a core with the page, ` +
+      `${percent(without)} without it (${percent(before)} before, ${percent(after)} after)`,
   );
   console.log(
-    `sent ${withPage.perSecond.toFixed(0)} a second; service ${percent(withPage)} of a core, ${percent(without)} without the page`,
+    `from a key in the playground to the result: median ${typing[typing.length >> 1]} ms, worst ${typing.at(-1)} ms`,
   );
   console.log(`problems: ${tab.problems.length === 0 ? "none" : tab.problems.join("\n")}`);
 } finally {
@@ -73,7 +83,7 @@ interface Usage {
   perSecond: number;
 }
 
-function percent({ cpu }: Usage): string {
+function percent({ cpu }: Pick<Usage, "cpu">): string {
   return `${(100 * cpu).toFixed(1)} %`;
 }
 
@@ -118,4 +128,30 @@ async function heapMb({ page }: Tab): Promise<number> {
   await session.send("HeapProfiler.collectGarbage");
   const { metrics } = await session.send("Performance.enable").then(() => session.send("Performance.getMetrics"));
   return (metrics.find(({ name }) => name === "JSHeapUsedSize")?.value ?? 0) / 1024 / 1024;
+}
+
+/** Milliseconds from each key to the action that it leads to. */
+async function typeInPlayground({ page }: Tab): Promise<number[]> {
+  await page.evaluate('void (location.hash = "#/playground?mapping=bench")');
+  const template = page.getByRole("textbox", { name: "textTemplate" });
+  await template.press("End");
+  const times: number[] = [];
+  for (let key = 0; key < KEYS; key++) {
+    const shown = page.evaluate(`new Promise((resolve) => {
+      const result = document.querySelector(".result");
+      const text = result.textContent.replace(/\\d+ ms/, "");
+      addEventListener("keydown", () => {
+        const startedAt = performance.now();
+        const observer = new MutationObserver(() => {
+          if (result.textContent.replace(/\\d+ ms/, "") === text) return;
+          observer.disconnect();
+          resolve(Math.round(performance.now() - startedAt));
+        });
+        observer.observe(result, { subtree: true, childList: true, characterData: true });
+      }, { once: true, capture: true });
+    })`);
+    await template.press("x");
+    times.push(Number(await shown));
+  }
+  return times;
 }
