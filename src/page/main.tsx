@@ -101,10 +101,12 @@ function Navigation(): JSX.Element {
 function ReloadFailure(): JSX.Element | null {
   const { data } = useLoad("status", () => get("/api/status"));
   const failure = data?.lastReloadError;
-  if (!failure) return null;
+  // There it is shown whole.
+  if (!failure || route.value.path[0] === "mappings") return null;
+  const place = [failure.file?.split(/[\\/]/).at(-1), failure.line].filter((part) => part !== undefined).join(":");
   return (
     <div class="problem banner" role="alert">
-      <b>The last reload failed</b> <Time at={failure.at} />: {toVisible(failure.message ?? "")}{" "}
+      <b>The last reload failed</b> <Time at={failure.at} />: {toVisible(`${place} ${failure.message ?? ""}`)}{" "}
       <a href={hrefTo(["mappings"])}>Show details</a>
     </div>
   );

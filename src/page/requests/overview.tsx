@@ -49,7 +49,7 @@ export function Overview(): JSX.Element {
       />
       <ChartBox
         label="Response time"
-        format={formatMs}
+        format={(ms) => (ms === 0 ? "0" : formatMs(ms))}
         times={times}
         series={[
           {
