@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { exampleOf, leavesOf, nameOf } from "../src/cli/examples.ts";
 import { createProgram } from "../src/cli/main.ts";
 import { HTTP_ERRORS } from "../src/errors.ts";
-import { createRoutes } from "../src/operator/routes.ts";
+import { createRoutes } from "../src/operator/http/routes.ts";
 import { providers } from "../src/providers/index.ts";
 
 const root = path.join(import.meta.dirname, "..");

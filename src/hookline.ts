@@ -18,10 +18,10 @@ import { isDown, type MailStatus } from "./mail/watch/status.ts";
 import { listShadowed } from "./mapping/mapping-index.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { createActivity } from "./operator/activity.ts";
-import { createOperatorRoutes } from "./operator/api.ts";
+import { createOperatorRoutes } from "./operator/http/api.ts";
 import { toGauges } from "./operator/gauges.ts";
 import { createRejectionLog } from "./operator/rejections.ts";
-import { createLiveStream } from "./operator/stream.ts";
+import { createLiveStream } from "./operator/http/stream.ts";
 import { type Diff, runDiff } from "./operator/diff.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
 import {

@@ -1,9 +1,9 @@
 import { isIP } from "node:net";
-import { HookError } from "../errors.ts";
-import { createAuthRateLimit } from "../ingress/auth-rate-limit.ts";
-import type { Exchange } from "../ingress/exchange.ts";
-import { isJson } from "../ingress/parse-body.ts";
-import { bearerOf, sameSecret } from "../shared/secret.ts";
+import { HookError } from "../../errors.ts";
+import { createAuthRateLimit } from "../../ingress/auth-rate-limit.ts";
+import type { Exchange } from "../../ingress/exchange.ts";
+import { isJson } from "../../ingress/parse-body.ts";
+import { bearerOf, sameSecret } from "../../shared/secret.ts";
 import { createSignIn } from "./sign-in.ts";
 
 export interface AccessOptions {

@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { createNonce } from "../shared/id.ts";
-import { sameSecret } from "../shared/secret.ts";
+import { createNonce } from "../../shared/id.ts";
+import { sameSecret } from "../../shared/secret.ts";
 
 const HOURS_12 = 12 * 60 * 60;
 

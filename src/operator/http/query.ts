@@ -1,5 +1,5 @@
-import { didYouMean } from "../config/schema/problems.ts";
-import { HookError } from "../errors.ts";
+import { didYouMean } from "../../config/schema/problems.ts";
+import { HookError } from "../../errors.ts";
 
 const MAX_LIMIT = 1000;
 const MAX_TEXT = 200;

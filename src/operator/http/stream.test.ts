@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { silentLog } from "../telemetry/log.ts";
+import { silentLog } from "../../telemetry/log.ts";
 import { createLiveStream } from "./stream.ts";
 
 const nobody = { watchChanges: () => () => undefined, listEvents: async () => [] };

@@ -1,6 +1,6 @@
-import { HookError } from "../errors.ts";
-import { createRouter, json, type RouteRequest, type Routes } from "../ingress/router.ts";
-import type { HttpResponse } from "../types.ts";
+import { HookError } from "../../errors.ts";
+import { createRouter, json, type RouteRequest, type Routes } from "../../ingress/router.ts";
+import type { HttpResponse } from "../../types.ts";
 import { type AccessOptions, createAccess } from "./access.ts";
 import { createPageFiles } from "./page-files.ts";
 import { createRoutes, type OperatorServices } from "./routes.ts";

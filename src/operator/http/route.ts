@@ -1,7 +1,7 @@
-import { HookError } from "../errors.ts";
-import type { Exchange } from "../ingress/exchange.ts";
-import { json, type RouteHandler } from "../ingress/router.ts";
-import type { HttpResponse } from "../types.ts";
+import { HookError } from "../../errors.ts";
+import type { Exchange } from "../../ingress/exchange.ts";
+import { json, type RouteHandler } from "../../ingress/router.ts";
+import type { HttpResponse } from "../../types.ts";
 import { type Parameter, type Parameters, parseQuery } from "./query.ts";
 
 /** One row of the API's table: the server, the OpenAPI document and the reference are made from it. */

@@ -1,25 +1,25 @@
 import { Readable } from "node:stream";
-import type { MappingSource } from "../config/types.ts";
-import { type FindParser, isJson } from "../ingress/parse-body.ts";
-import { json } from "../ingress/router.ts";
-import type { EventRecord, Journal } from "../journal/journal.ts";
-import { readOwn } from "../shared/json.ts";
-import { startOfDay } from "../shared/duration.ts";
-import { DELIVERY_STATES, EVENT_STATUSES, type HttpResponse, MAIN_SESSION, RUN_STATES } from "../types.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
-import type { Activity } from "./activity.ts";
+import type { MappingSource } from "../../config/types.ts";
+import { type FindParser, isJson } from "../../ingress/parse-body.ts";
+import { json } from "../../ingress/router.ts";
+import type { EventRecord, Journal } from "../../journal/journal.ts";
+import { readOwn } from "../../shared/json.ts";
+import { startOfDay } from "../../shared/duration.ts";
+import { DELIVERY_STATES, EVENT_STATUSES, type HttpResponse, MAIN_SESSION, RUN_STATES } from "../../types.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import type { Activity } from "../activity.ts";
 import type { Access } from "./access.ts";
-import { type Diff, DIFF_SCHEMA } from "./diff.ts";
-import { toMappingViews } from "./mapping-list.ts";
-import { toMappingSourceView } from "./mapping-source.ts";
+import { type Diff, DIFF_SCHEMA } from "../diff.ts";
+import { toMappingViews } from "../mapping-list.ts";
+import { toMappingSourceView } from "../mapping-source.ts";
 import { toOpenApi } from "./openapi.ts";
 import { cursor, limit, oneOf, text, time } from "./query.ts";
-import type { RejectionLog } from "./rejections.ts";
-import { listSince, type StoredEventFilter } from "./replay.ts";
+import type { RejectionLog } from "../rejections.ts";
+import { listSince, type StoredEventFilter } from "../replay.ts";
 import { answering, type ApiRoute, requireFound, responding } from "./route.ts";
-import { findEvents } from "./search.ts";
+import { findEvents } from "../search.ts";
 import type { LiveStream } from "./stream.ts";
-import { type Trial, TRIAL_SCHEMA } from "./trial.ts";
+import { type Trial, TRIAL_SCHEMA } from "../trial.ts";
 import {
   type OperatorAnswers,
   type StatusView,
@@ -28,7 +28,7 @@ import {
   toSessionTimeline,
   toRunView,
   toView,
-} from "./views.ts";
+} from "../views.ts";
 
 /** What the API shows and steers. */
 export interface OperatorServices {

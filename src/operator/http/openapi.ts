@@ -1,6 +1,6 @@
-import { packageVersion } from "../config/package.ts";
-import { readSchema } from "../config/schema/validator.ts";
-import { HTTP_ERRORS } from "../errors.ts";
+import { packageVersion } from "../../config/package.ts";
+import { readSchema } from "../../config/schema/validator.ts";
+import { HTTP_ERRORS } from "../../errors.ts";
 import type { Parameter } from "./query.ts";
 import type { ApiRoute } from "./route.ts";
 

@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
-import { HookError, messageOf } from "../errors.ts";
-import type { Change, Journal } from "../journal/journal.ts";
-import type { Log } from "../telemetry/log.ts";
+import { HookError, messageOf } from "../../errors.ts";
+import type { Change, Journal } from "../../journal/journal.ts";
+import type { Log } from "../../telemetry/log.ts";
 import { createChangeRing } from "./change-ring.ts";
-import { toEventView } from "./views.ts";
+import { toEventView } from "../views.ts";
 
 /**
  * The messages of the stream by name. Each is the latest state of one thing: what changed several times in between comes
