@@ -10,7 +10,9 @@ export default defineConfig({
   test: {
     root,
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-    globalSetup: ["temporary-folder", "postgres-setup"].map((name) => path.join(root, `test/support/${name}.ts`)),
+    globalSetup: ["temporary-folder", "program", "postgres-setup"].map((name) =>
+      path.join(root, `test/support/${name}.ts`),
+    ),
     // These need programs of the system, or libraries of vendors: `npm run test:system`, `npm run test:oracles`.
     exclude: ["test/system/**", "test/oracles/**"],
     pool: "forks",

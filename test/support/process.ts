@@ -1,10 +1,8 @@
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import path from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-
-const root = path.join(import.meta.dirname, "../..");
+import { PROGRAM } from "./program.ts";
 
 export interface ServiceProcess {
   url: string;
@@ -63,7 +61,7 @@ export function spawnWebhooks(
   args: string[],
   env: Record<string, string> = {},
 ): ChildProcessByStdio<null, Readable, Readable> {
-  return spawn(process.execPath, [path.join(root, "src/cli/webhooks.ts"), ...args], {
+  return spawn(process.execPath, [PROGRAM, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...env },
   });

@@ -1,13 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import path from "node:path";
 import { PassThrough, type Readable, type Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { expect } from "vitest";
 import { runCli } from "../../src/cli/main.ts";
 import { createTestIo } from "./cli.ts";
-
-const entry = path.join(import.meta.dirname, "../../src/cli/webhooks.ts");
+import { PROGRAM } from "./program.ts";
 
 /** `webhooks` on a terminal, with a simulated user. */
 export interface Terminal {
@@ -43,7 +41,7 @@ export function openTerminal(
 /** Runs `webhooks` as a program on a pseudo terminal, which util-linux's `script` creates. */
 export function spawnTerminal(folder: string, args: string[], extra: Record<string, string> = {}): Terminal {
   const { INIT_CWD: _, WEBHOOKS_CONFIG: __, CI: ___, ...env } = process.env;
-  const command = [process.execPath, entry, ...args].map((part) => `'${part}'`).join(" ");
+  const command = [process.execPath, PROGRAM, ...args].map((part) => `'${part}'`).join(" ");
   // A new terminal has no width.
   const sized = `stty rows 50 cols 200; exec ${command}`;
   const child = spawn("/usr/bin/script", ["--quiet", "--return", "--command", sized, "/dev/null"], {

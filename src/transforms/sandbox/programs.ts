@@ -12,11 +12,8 @@ export interface Programs {
   realm: string;
 }
 
-/** Where the build puts them. */
-export const PROGRAM_FILES = {
-  child: path.join(PACKAGE_ROOT, "dist/sandbox/child.cjs"),
-  realm: path.join(PACKAGE_ROOT, "dist/sandbox/realm.js"),
-};
+/** Where the build puts them, below `dist`. */
+export const PROGRAM_FILES = { child: "sandbox/child.cjs", realm: "sandbox/realm.js" };
 
 let programs: Promise<Programs> | undefined;
 
@@ -30,7 +27,8 @@ export function loadPrograms(): Promise<Programs> {
 }
 
 async function readPrograms(): Promise<Programs> {
-  return { child: readFileSync(PROGRAM_FILES.child, "utf8"), realm: readFileSync(PROGRAM_FILES.realm, "utf8") };
+  const read = (file: string): string => readFileSync(path.join(PACKAGE_ROOT, "dist", file), "utf8");
+  return { child: read(PROGRAM_FILES.child), realm: read(PROGRAM_FILES.realm) };
 }
 
 /** `--jitless` cannot strip types, and a single file starts faster. */
