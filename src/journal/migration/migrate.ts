@@ -1,4 +1,4 @@
-import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
+import { ConfigError, JournalUnavailable } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { createDatabase, type PostgresDatabase } from "../postgres/database.ts";
@@ -74,8 +74,7 @@ export async function migrateJournal(options: MigrationOptions): Promise<Migrate
 }
 
 function toConfigError(error: unknown): unknown {
-  if (!(error instanceof JournalUnavailable) && !(error instanceof Error && "code" in error)) return error;
-  return new ConfigError([{ key: "--to", message: `the database cannot be used (${messageOf(error)})` }]);
+  return error instanceof JournalUnavailable ? new ConfigError([{ key: "--to", message: error.message }]) : error;
 }
 
 async function migrateInto(

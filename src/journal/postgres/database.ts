@@ -110,7 +110,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
         const unavailable = toUnavailable(error);
         if (!unavailable && !isConflict(error, isRepeated)) throw error;
         // While the database is away nothing waits for it: the sender tries again.
-        const isOver = closed || outage.isOn() || Date.now() + delayMs > deadline;
+        const isOver = closed || isRefused(error) || outage.isOn() || Date.now() + delayMs > deadline;
         if (unavailable && isOver) throw outage.begin(unavailable);
         if (!unavailable && ++conflicts > MAX_CONFLICTS) throw new JournalUnavailable(messageOf(error));
         isRepeated ||= unavailable !== undefined;
@@ -273,8 +273,33 @@ function toUnavailable(error: unknown): JournalUnavailable | undefined {
   if (error instanceof JournalUnavailable) return error;
   const state = stateOf(error);
   const isServer = state === undefined ? isConnectionError(error) : SERVER_STATES.test(state);
-  if (!isServer) return undefined;
-  return new JournalUnavailable(`the database cannot be used: ${messageOf(error)}`, { cause: error });
+  if (!isServer && !isRefused(error)) return undefined;
+  return new JournalUnavailable(describe(error), { cause: error });
+}
+
+/** Wrong password or no right to connect, no such database. */
+const REFUSED_STATES = /^(28|3D000)/;
+
+/** OpenSSL's and Node's codes for a certificate that they do not accept. */
+const CERTIFICATE_CODES = /CERT|UNABLE_TO_VERIFY/;
+
+/** The database refuses this client, or the other way round: waiting does not help. */
+function isRefused(error: unknown): boolean {
+  const state = stateOf(error);
+  return state === undefined ? isCertificateError(error) : REFUSED_STATES.test(state);
+}
+
+function isCertificateError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && "code" in error && CERTIFICATE_CODES.test(String(error.code));
+}
+
+function describe(error: unknown): string {
+  if (!isCertificateError(error)) return `the database cannot be used: ${messageOf(error)}`;
+  if (error.code === "ERR_TLS_CERT_ALTNAME_INVALID")
+    return `the database's certificate is of another host (${error.message})`;
+  // Behind it, Node advises on its own options.
+  const reason = error.message.split(";")[0];
+  return `the database's certificate is not trusted (${reason}): set sslrootcert to a file with the certificate of its authority`;
 }
 
 /** Five characters, from PostgreSQL itself. */

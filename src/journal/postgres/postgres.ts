@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { ConfigError, messageOf } from "../../errors.ts";
+import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
 import { createNonce } from "../../shared/id.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Change, Journal, NewWork } from "../journal.ts";
@@ -93,7 +93,9 @@ export async function createPostgresJournal(options: PostgresJournalOptions): Pr
 }
 
 function toConfigError(error: unknown): ConfigError {
-  return new ConfigError([{ message: `the database cannot be used (${messageOf(error)})`, key: "store.url" }]);
+  const reason = messageOf(error);
+  const message = error instanceof JournalUnavailable ? reason : `the database cannot be used (${reason})`;
+  return new ConfigError([{ message, key: "store.url" }]);
 }
 
 interface Node {
