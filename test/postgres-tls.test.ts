@@ -116,9 +116,7 @@ test("a database that refuses the service later is unavailable, not an internal 
   await admin.transact(async ({ run }) => {
     await run(`ALTER ROLE ${role} PASSWORD 'first'`);
   });
-  await expect
-    .poll(async () => (await service.post("agent", { message: "Hello.", deliver: false })).status)
-    .toBe(202);
+  await expect.poll(async () => (await service.post("agent", { message: "Hello.", deliver: false })).status).toBe(202);
   await service.close();
   await admin.close();
 });

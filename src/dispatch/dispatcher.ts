@@ -25,7 +25,8 @@ const MAX_SLEEP_MS = 60_000;
 
 /** A node that has not renewed its lease for this long is considered dead. */
 const NODE_LEASE_MS = 15_000;
-const RENEW_EVERY_MS = NODE_LEASE_MS / 3;
+/** Others take over its work within a lease and this. */
+const RENEW_EVERY_MS = NODE_LEASE_MS / 4;
 
 export interface Dispatcher {
   /**

@@ -23,6 +23,8 @@ export interface DatabaseOptions {
   maxConnections: number;
   /** How long a write is sent again while the database is away, in milliseconds. */
   commitTimeoutMs: number;
+  /** After how long the server ends a transaction that sends nothing, in milliseconds. For tests. */
+  maxIdleMs?: number;
   log: Log;
 }
 
@@ -57,12 +59,15 @@ export interface PostgresDatabase {
 const CONNECT_MS = 3000;
 const STATEMENT_MS = 30_000;
 
+/** A node that is paused or cut off within a transaction holds locks that all others wait for. */
+const MAX_IDLE_MS = 3000;
+
 const MAX_CONFLICTS = 50;
 const RETRY_MS = 20;
 const MAX_RETRY_MS = 250;
 
 export function createDatabase(options: DatabaseOptions): PostgresDatabase {
-  const { maxConnections, commitTimeoutMs, log } = options;
+  const { maxConnections, commitTimeoutMs, maxIdleMs = MAX_IDLE_MS, log } = options;
   const settings = toSettings(options.url);
   const pool = new Pool({ ...settings, max: maxConnections });
   // A connection that breaks while it is idle leaves the pool.
@@ -127,7 +132,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
     const client = await pool.connect();
     let isBroken = true;
     try {
-      const begun = begin(client, first);
+      const begun = begin(client, `${toBegin(maxIdleMs)}; ${first}`);
       const last: LastStatement[] = [];
       const result = await work(toTransactionSql(client, begun, last), begun);
       await begun;
@@ -150,16 +155,17 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
 }
 
 /** What the server's defaults may set otherwise. An answer is sent only after the commit is on its disk. */
-const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+const toBegin = (maxIdleMs: number): string => `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
   SELECT set_config('statement_timeout', '${STATEMENT_MS}', true), set_config('lock_timeout', '0', true),
+    set_config('idle_in_transaction_session_timeout', '${maxIdleMs}', true),
     CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN set_config('synchronous_commit', 'on', true) END`;
 
 /** Gives the row of the first statement. The transaction waits for it, so that a failure is handled there. */
-function begin(client: PoolClient, first: string): Promise<Row | undefined> {
+function begin(client: PoolClient, statements: string): Promise<Row | undefined> {
   sendTogether(client);
   // A text of several statements gives several results.
   const begun = client
-    .query<Row>(`${BEGIN}; ${first}`)
+    .query<Row>(statements)
     .then((results: unknown) => (Array.isArray(results) ? results.at(-1).rows[0] : undefined));
   begun.catch(() => undefined);
   return begun;
@@ -264,9 +270,9 @@ function isConflict(error: unknown, isRepeated: boolean): boolean {
 
 /**
  * States that concern the server, not the statement: connection, resources (also a full disk), shut down, cancelled,
- * read-only after a failover, and a file system that fails.
+ * read-only after a failover, idle for too long, and a file system that fails.
  */
-const SERVER_STATES = /^(08|53|57|58|25006|55P03)/;
+const SERVER_STATES = /^(08|53|57|58|25006|25P03|55P03)/;
 
 /** The error as a `JournalUnavailable` if the database or the way to it caused it, else undefined. */
 function toUnavailable(error: unknown): JournalUnavailable | undefined {

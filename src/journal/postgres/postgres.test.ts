@@ -205,6 +205,25 @@ test("a backlog does not change how many rows a hook, its run and its delivery r
   }
 });
 
+test("a node that pauses within a transaction does not keep its locks, and repeats its work", async () => {
+  const url = await createPostgresUrl();
+  const [paused, other] = [await openNode(url, { maxIdleMs: 100 }), await openNode(url)];
+  const wake = () => other.accept(sampleEvent({ actions: [sampleWake("Look.")] }));
+  await wake();
+  const [locked, continued] = [createGate(), createGate()];
+  const work = paused.commit(async ({ run }) => {
+    await run("SELECT 1 FROM hookline.sessions WHERE key = 'main' FOR UPDATE");
+    locked.open();
+    await continued.passed;
+    await run("UPDATE hookline.nodes SET probes = 7");
+  });
+  await locked.passed;
+  expect(await wake()).toMatchObject({ kind: "committed" });
+  continued.open();
+  await work;
+  expect(await other.commit(({ get }) => get("SELECT DISTINCT probes FROM hookline.nodes"))).toEqual({ probes: 7 });
+});
+
 test("nodes whose clocks differ by a minute claim a run at the same moment", async () => {
   const url = await createPostgresUrl();
   const [right, ahead] = [await openNode(url), await openNode(url, { now: () => Date.now() + 60_000 })];

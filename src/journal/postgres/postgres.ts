@@ -60,6 +60,7 @@ export interface PostgresJournalOptions {
   now?(): number;
   firstLeaseMs?: number;
   pollMs?: number;
+  maxIdleMs?: number;
 }
 
 /** A journal in PostgreSQL, and what else can be stored there. */
@@ -76,7 +77,7 @@ export async function createPostgresJournal(options: PostgresJournalOptions): Pr
   const { url, maxConnections, commitTimeoutMs, telemetry, now = Date.now } = options;
   const { firstLeaseMs = FIRST_LEASE_MS, pollMs = POLL_MS } = options;
   const { log } = telemetry;
-  const database = createDatabase({ url, maxConnections, commitTimeoutMs, log });
+  const database = createDatabase({ url, maxConnections, commitTimeoutMs, log, maxIdleMs: options.maxIdleMs });
   try {
     await migrate(database);
     await requireWhole(database);
