@@ -124,6 +124,22 @@ test("with the channel source a reply goes to where the event is", async () => {
       "acme/shop#4/r7",
     ],
     ["workflow_run", { ...common, action: "completed", workflow_run: run }, "acme/shop#5"],
+    ["discussion", { ...common, action: "created", discussion: { number: 4 } }, "acme/shop/discussions/4"],
+    [
+      "discussion_comment",
+      { ...common, action: "created", discussion: { number: 4 }, comment },
+      "acme/shop/discussions/4/r9",
+    ],
+    [
+      "discussion_comment",
+      { ...common, action: "created", discussion: { number: 4 }, comment: { ...comment, parent_id: 7 } },
+      "acme/shop/discussions/4/r7",
+    ],
+    [
+      "commit_comment",
+      { ...common, action: "created", comment: { ...comment, commit_id: "6113728f27ae82c7b1a177c8d03f9e96e0adf246" } },
+      "acme/shop/commit/6113728f27ae82c7b1a177c8d03f9e96e0adf246",
+    ],
     ["push", { ...common, ref: "refs/heads/main", commits: [{}] }, undefined],
   ];
   for (const [event, payload, to] of places) {

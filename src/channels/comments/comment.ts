@@ -34,7 +34,7 @@ export type Call = (
 /** A channel that writes comments into another service. */
 export function createCommentChannel<Body, C = Call>(
   { toMark = toHtmlMark, render, add, edit, find, ...place }: CommentPlace<Body, C>,
-  open: (signal: AbortSignal) => Promise<C>,
+  open: (signal: AbortSignal, to: string) => Promise<C>,
 ): ChannelDriver {
   return {
     ...place,
@@ -43,7 +43,7 @@ export function createCommentChannel<Body, C = Call>(
     async send({ to, text, format, idempotencyKey, replaces, mayBeSent }, signal) {
       const mark = toMark(idempotencyKey);
       const body = await render({ text, format }, mark);
-      const call = await open(signal);
+      const call = await open(signal, to);
       if (replaces !== undefined && (await edit?.(to, replaces, body, call))) return { messageId: replaces };
       const found = mayBeSent ? await find?.(to, mark, call) : undefined;
       return { messageId: found ?? (await add(to, body, call)) };
@@ -56,14 +56,19 @@ export interface Api {
   service: string;
   /** With or without a final slash. */
   baseUrl: string;
-  headers(signal: AbortSignal): Promise<Record<string, string>> | Record<string, string>;
+  headers(signal: AbortSignal, to: string): Promise<Record<string, string>> | Record<string, string>;
   toError(answer: HttpAnswer): DriverError;
 }
 
-/** Opens an API for the calls of one delivery. */
-export function createApi({ service, baseUrl, headers, toError }: Api): (signal: AbortSignal) => Promise<Call> {
-  return async (signal) => {
-    const credential = await headers(signal);
+/** Opens an API for the calls about one recipient. */
+export function createApi({
+  service,
+  baseUrl,
+  headers,
+  toError,
+}: Api): (signal: AbortSignal, to: string) => Promise<Call> {
+  return async (signal, to) => {
+    const credential = await headers(signal, to);
     return async (method, path, body, kind) => {
       const url = `${baseUrl.replace(/\/$/, "")}${path}`;
       const answer = await request({ service, url, method, headers: credential, body, signal });

@@ -73,10 +73,10 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
         const { repo, number } = parsePlace(to);
         const reactions = `${repo}/issues/${number}/reactions`;
         await (
-          await open(signal)
+          await open(signal, to)
         )("POST", reactions, { content: "eyes" });
         return async () => {
-          const call = await open(AbortSignal.timeout(REACTION_TIMEOUT_MS));
+          const call = await open(AbortSignal.timeout(REACTION_TIMEOUT_MS), to);
           await call("DELETE", reactions, { content: "eyes" }, "edit");
         };
       },

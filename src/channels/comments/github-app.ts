@@ -10,17 +10,24 @@ export interface GithubApp {
   key: string;
 }
 
+/** What a token may do, and no more. The installation must have these permissions. */
+export type Permissions = Record<string, "read" | "write">;
+
 /** The tokens of one installation of a GitHub App: each lasts an hour. */
-export function createAppTokens(app: GithubApp, baseUrl: string): TokenSource {
-  return createTokenSource("GitHub", (signal) => fetchToken(app, baseUrl, signal));
+export function createAppTokens(app: GithubApp, baseUrl: string, permissions: Permissions): TokenSource {
+  return createTokenSource("GitHub", (signal) => fetchToken(app, { baseUrl, permissions }, signal));
 }
 
-async function fetchToken(app: GithubApp, baseUrl: string, signal: AbortSignal): Promise<Token> {
+async function fetchToken(
+  app: GithubApp,
+  { baseUrl, permissions }: { baseUrl: string; permissions: Permissions },
+  signal: AbortSignal,
+): Promise<Token> {
   const answer = await request({
     service: "GitHub",
     url: `${baseUrl.replace(/\/$/, "")}/app/installations/${app.installation}/access_tokens`,
     headers: toHeaders(signToken(app, Math.floor(Date.now() / 1000))),
-    body: { permissions: { issues: "write", pull_requests: "write" } },
+    body: { permissions },
     signal,
   });
   const { token, expires_at: expiresAt, message } = answer.body;

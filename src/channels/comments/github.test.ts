@@ -33,6 +33,7 @@ describeRemoteChannel({ describe, test }, "github", async (): Promise<RemoteChan
       "a/b/c#1",
       "acme/app#1/r",
       "acme/a%2Fb#1",
+      "acme/app/commit/main",
     ],
     received: async () => (await github.comments()).map(shownText),
     faults: {
@@ -119,6 +120,22 @@ describe("github", () => {
     expect(bodies).toEqual(["Why?", "So that it works."]);
   });
 
+  test("a comment on a commit, which is found there and not edited", async () => {
+    const { object } = (await github.asPerson("GET", "/repos/acme/app/git/ref/heads/main")) as {
+      object: { sha: string };
+    };
+    const to = `acme/app/commit/${object.sha}`;
+    const first = await send({ to, text: "Hello @ada.", idempotencyKey: "d5:0" });
+    expect(first.messageId).toMatch(/#commitcomment-\d+$/);
+    expect(await send({ to, idempotencyKey: "d5:0", mayBeSent: true })).toEqual(first);
+    await send({ to, text: "Again.", idempotencyKey: "d5:1", replaces: first.messageId });
+    const comments = await github.asPerson("GET", `/repos/acme/app/commits/${object.sha}/comments`);
+    expect((comments as { body: string }[]).map(({ body }) => shownText(body))).toEqual(["Hello @ada.", "Again."]);
+    await (
+      await open().startWorking?.(to, never)
+    )?.();
+  });
+
   test("a GitHub App writes with a token of its installation, which it keeps", async () => {
     const proxy = await startFaultProxy(github.baseUrl);
     const channel = createGithub({
@@ -128,7 +145,15 @@ describe("github", () => {
     await send({ text: "From the app." }, channel);
     await send({ text: "Again." }, channel);
     expect((await github.comments()).map(shownText)).toContain("From the app.");
-    expect(proxy.requests.map(({ path }) => path?.replace(/\d+$/, ""))).toEqual([
+    await failureOf(send({ to: "acme/app/discussions/1" }, channel));
+    await failureOf(send({ to: `acme/app/commit/${"0".repeat(40)}` }, channel));
+    const asked = proxy.requests.filter(({ path }) => path?.endsWith("/access_tokens")).map(({ body }) => body);
+    expect(asked.map((body) => JSON.parse(body).permissions)).toEqual([
+      { issues: "write", pull_requests: "write" },
+      { discussions: "write" },
+      { contents: "read" },
+    ]);
+    expect(proxy.requests.slice(0, 3).map(({ path }) => path?.replace(/\d+$/, ""))).toEqual([
       "/app/installations/70/access_tokens",
       "/repos/acme/app/issues/1/comments",
       "/repos/acme/app/issues/1/comments",

@@ -75,10 +75,10 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
       },
       async startWorking(to, signal) {
         const emoji = `${parsePlace(to).path}/award_emoji`;
-        const { body } = await (await open(signal))("POST", emoji, { name: "eyes" });
+        const { body } = await (await open(signal, to))("POST", emoji, { name: "eyes" });
         const id = requireId(body["id"], "GitLab");
         return async () => {
-          const call = await open(AbortSignal.timeout(REACTION_TIMEOUT_MS));
+          const call = await open(AbortSignal.timeout(REACTION_TIMEOUT_MS), to);
           await call("DELETE", `${emoji}/${id}`, undefined, "edit");
         };
       },

@@ -1416,7 +1416,7 @@ export interface ChannelsEmail {
   dryRun?: boolean;
 }
 /**
- * Comments on GitHub. A fine-grained token needs Issues and Pull requests: Read and write; so does a GitHub App.
+ * Comments on GitHub. A fine-grained token or a GitHub App needs Issues and Pull requests: Read and write; for discussions Discussions: Read and write; for commits Contents: Read.
  */
 export interface ChannelsGithub {
   /**

@@ -1,0 +1,88 @@
+import { toObject, toObjects } from "../../shared/json.ts";
+import { requireId } from "./comment.ts";
+
+/** Discussions are only in GitHub's GraphQL API: https://docs.github.com/en/graphql/guides/using-the-graphql-api-for-discussions */
+export interface DiscussionPlace {
+  owner: string;
+  repo: string;
+  number: number;
+  /** The comment that begins the thread, as GitHub's events number it. */
+  thread?: number;
+}
+
+/** Resolves to the data of an answer. Rejects with a `DriverError`. */
+export type Ask = (query: string, variables: object) => Promise<Record<string, unknown>>;
+
+/** Adds a comment, or a reply in a thread. Resolves to its address. */
+export async function addComment(place: DiscussionPlace, body: string, ask: Ask): Promise<string> {
+  const { id, thread } = await load(place, ask);
+  const { addDiscussionComment } = await ask(ADD, { input: { discussionId: id, body, replyToId: thread } });
+  return requireId(toObject(toObject(addDiscussionComment)["comment"])["url"], "GitHub");
+}
+
+/** Resolves to false if the comment is gone. */
+export async function editComment(
+  place: DiscussionPlace,
+  { url, body }: { url: string; body: string },
+  ask: Ask,
+): Promise<boolean> {
+  const { comments } = await load(place, ask);
+  const comment = comments.find((each) => each["url"] === url);
+  if (comment) await ask(EDIT, { input: { commentId: comment["id"], body } });
+  return comment !== undefined;
+}
+
+/** Resolves to the address of the comment that ends with the mark. */
+export async function findComment(place: DiscussionPlace, mark: string, ask: Ask): Promise<string | undefined> {
+  const { comments } = await load(place, ask);
+  const comment = comments.find(({ body }) => typeof body === "string" && body.endsWith(mark));
+  return comment && requireId(comment["url"], "GitHub");
+}
+
+/** Shows eyes on the thread's comment or on the discussion. Resolves to what takes them away, with its own `Ask`. */
+export async function addEyes(place: DiscussionPlace, ask: Ask): Promise<(ask: Ask) => Promise<void>> {
+  const { id, thread = id } = await load(place, ask);
+  const input = { subjectId: thread, content: "EYES" };
+  await ask(REACT, { input });
+  return async (askAgain) => void (await askAgain(UNREACT, { input }));
+}
+
+interface Discussion {
+  id: string;
+  /** The id of the thread's first comment. Absent: none is named, or it is too old. */
+  thread?: string;
+  /** The newest comments and replies. */
+  comments: Record<string, unknown>[];
+}
+
+async function load({ thread, ...variables }: DiscussionPlace, ask: Ask): Promise<Discussion> {
+  const { repository } = await ask(LOAD, variables);
+  const discussion = toObject(toObject(repository)["discussion"]);
+  const first = toNodes(discussion["comments"]);
+  const parent = first.find(({ databaseId }) => thread !== undefined && databaseId === thread);
+  return {
+    id: requireId(discussion["id"], "GitHub"),
+    thread: parent && requireId(parent["id"], "GitHub"),
+    comments: [...first, ...first.flatMap(({ replies }) => toNodes(replies))],
+  };
+}
+
+function toNodes(connection: unknown): Record<string, unknown>[] {
+  return toObjects(toObject(connection)["nodes"]);
+}
+
+const LOAD = `
+  query ($owner: String!, $repo: String!, $number: Int!) {
+    repository(owner: $owner, name: $repo) {
+      discussion(number: $number) {
+        id
+        comments(last: 100) { nodes { ...comment replies(last: 50) { nodes { ...comment } } } }
+      }
+    }
+  }
+  fragment comment on DiscussionComment { id databaseId url body }`;
+const ADD = "mutation ($input: AddDiscussionCommentInput!) { addDiscussionComment(input: $input) { comment { url } } }";
+const EDIT =
+  "mutation ($input: UpdateDiscussionCommentInput!) { updateDiscussionComment(input: $input) { comment { url } } }";
+const REACT = "mutation ($input: AddReactionInput!) { addReaction(input: $input) { subject { id } } }";
+const UNREACT = "mutation ($input: RemoveReactionInput!) { removeReaction(input: $input) { subject { id } } }";
