@@ -1,7 +1,8 @@
 import { createRequire } from "node:module";
 import { expect, test } from "vitest";
-import { type CommentService, startComments } from "../../../test/support/comment-server.ts";
+import { startComments } from "../../../test/support/comment-server.ts";
 import { describeComments, TOKEN } from "../../../test/support/comment-suite.ts";
+import { bitbucket } from "../../../test/support/bitbucket.ts";
 import { toObject } from "../../shared/json.ts";
 import { createBitbucket } from "./bitbucket.ts";
 
@@ -11,52 +12,10 @@ interface Client {
 }
 const { Bitbucket }: { Bitbucket: new (options: object) => Client } = createRequire(import.meta.url)("bitbucket");
 
-const COMMENTS = "/2\\.0/repositories/acme/app/(?:pullrequests|issues)/12/comments";
-
-const toComment = ({ id, text }: { id: string; text: string }): object => ({
-  type: "pullrequest_comment",
-  id: Number(id),
-  content: { type: "rendered", raw: text, markup: "markdown", html: `<p>${text}</p>` },
-  links: { html: { href: `https://bitbucket.org/acme/app/pull-requests/12/_/diff#comment-${id}` } },
-});
-const rawOf = ({ content }: Record<string, unknown>): unknown => toObject(content)["raw"];
-
-/** https://developer.atlassian.com/cloud/bitbucket/rest/, "Pullrequests" and "Issue tracker". */
-const service: CommentService = {
-  isAuthorized: ({ authorization }) => authorization === `Bearer ${TOKEN}`,
-  refuse: (status) => ({ status, body: { type: "error", error: { message: "Refused" } } }),
-  routes: [
-    {
-      method: "POST",
-      path: new RegExp(`^${COMMENTS}$`),
-      kind: "add",
-      textOf: rawOf,
-      toAnswer: (comments) => ({ status: 201, body: comments.map(toComment)[0] }),
-    },
-    {
-      method: "PUT",
-      path: new RegExp(`^${COMMENTS}/(\\d+)$`),
-      kind: "edit",
-      textOf: rawOf,
-      toAnswer: (comments) => ({ status: 200, body: comments.map(toComment)[0] }),
-    },
-    {
-      method: "GET",
-      path: new RegExp(`^${COMMENTS}\\?(?=.*sort=-created_on)(?=.*pagelen=100)`),
-      kind: "list",
-      textOf: () => "",
-      toAnswer: (comments) => ({
-        status: 200,
-        body: { pagelen: 100, page: 1, size: comments.length, values: comments.toReversed().map(toComment) },
-      }),
-    },
-  ],
-};
-
 const open = (baseUrl: string) => createBitbucket({ token: TOKEN, baseUrl: new URL("2.0", baseUrl).href });
 
 describeComments("bitbucket", {
-  service,
+  service: bitbucket,
   open,
   to: "acme/app!12",
   thread: "acme/app!12/c345",
@@ -66,7 +25,7 @@ describeComments("bitbucket", {
 });
 
 test("Bitbucket's API client finds what it needs in the double", async () => {
-  const server = await startComments(service);
+  const server = await startComments(bitbucket);
   const { repositories } = new Bitbucket({ baseUrl: `${server.baseUrl}2.0`, auth: { token: TOKEN }, notice: false });
   const call = (operation: string, options: object) =>
     repositories[operation]?.({ workspace: "acme", repo_slug: "app", ...options });
@@ -82,14 +41,14 @@ test("Bitbucket's API client finds what it needs in the double", async () => {
 
 test("a reply names its parent; an issue has its own comments", async () => {
   const bodies: unknown[] = [];
-  const noted = service.routes.map((route) => ({
+  const noted = bitbucket.routes.map((route) => ({
     ...route,
     textOf(body: Record<string, unknown>) {
       bodies.push(body["parent"]);
       return route.textOf(body);
     },
   }));
-  const server = await startComments({ ...service, routes: noted });
+  const server = await startComments({ ...bitbucket, routes: noted });
   const channel = open(server.baseUrl);
   const message = { text: "Yes.", idempotencyKey: "d:0" };
   const never = new AbortController().signal;
@@ -103,7 +62,7 @@ test("a reply names its parent; an issue has its own comments", async () => {
 
 test("an API token is sent with the address of its account", async () => {
   const basic = `Basic ${Buffer.from(`agent@acme.test:${TOKEN}`).toString("base64")}`;
-  const server = await startComments({ ...service, isAuthorized: ({ authorization }) => authorization === basic });
+  const server = await startComments({ ...bitbucket, isAuthorized: ({ authorization }) => authorization === basic });
   const channel = createBitbucket({ token: TOKEN, email: "agent@acme.test", baseUrl: `${server.baseUrl}2.0` });
   await channel.send({ to: "acme/app!12", text: "Yes.", idempotencyKey: "d:0" }, new AbortController().signal);
   expect(server.texts()).toHaveLength(1);

@@ -1,53 +1,10 @@
 import { expect } from "vitest";
-import type { CommentService } from "../../../test/support/comment-server.ts";
 import { describeComments, TOKEN } from "../../../test/support/comment-suite.ts";
-import { loadOpenApi } from "../../../test/support/openapi.ts";
-import { toObject } from "../../shared/json.ts";
+import { pagerduty } from "../../../test/support/pagerduty.ts";
 import { createPagerduty } from "./pagerduty.ts";
 
-const toNote = ({ id, text }: { id: string; text: string }): object => ({
-  id: `PWL7QX${id}`,
-  user: { id: "PXPGF42", type: "user_reference", summary: "Agent" },
-  channel: { summary: "The PagerDuty website or APIs" },
-  content: text,
-  created_at: "2026-01-05T15:28:51-05:00",
-});
-const contentOf = ({ note }: Record<string, unknown>): unknown => toObject(note)["content"];
-
-const service: CommentService = {
-  api: loadOpenApi("pagerduty"),
-  isAuthorized: ({ authorization, from, accept }) =>
-    authorization === `Token token=${TOKEN}` &&
-    (from === undefined || from === "agent@acme.test") &&
-    accept === "application/vnd.pagerduty+json;version=2",
-  refuse: (status) => ({ status, body: { error: { message: "Refused", code: 2100 } } }),
-  routes: [
-    {
-      method: "POST",
-      path: /^\/incidents\/Q02JTSNZWHSEKV\/notes$/,
-      kind: "add",
-      textOf: contentOf,
-      toAnswer: (notes) => ({ status: 200, body: { note: notes.map(toNote)[0] } }),
-    },
-    {
-      method: "PUT",
-      path: /^\/incidents\/Q02JTSNZWHSEKV\/notes\/PWL7QX(\d)$/,
-      kind: "edit",
-      textOf: contentOf,
-      toAnswer: (notes) => ({ status: 200, body: { note: notes.map(toNote)[0] } }),
-    },
-    {
-      method: "GET",
-      path: /^\/incidents\/Q02JTSNZWHSEKV\/notes$/,
-      kind: "list",
-      textOf: () => "",
-      toAnswer: (notes) => ({ status: 200, body: { notes: notes.toReversed().map(toNote) } }),
-    },
-  ],
-};
-
 describeComments("pagerduty", {
-  service,
+  service: pagerduty,
   open: (baseUrl) => createPagerduty({ token: TOKEN, from: "agent@acme.test", baseUrl }),
   to: "Q02JTSNZWHSEKV",
   unknown: "Q0000000000000",

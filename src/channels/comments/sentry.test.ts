@@ -1,49 +1,14 @@
 import { expect, test } from "vitest";
-import { type CommentService, startComments } from "../../../test/support/comment-server.ts";
+import { startComments } from "../../../test/support/comment-server.ts";
 import { describeComments, TOKEN } from "../../../test/support/comment-suite.ts";
+import { sentry } from "../../../test/support/sentry.ts";
 import { openFaultServer } from "../../../test/support/fault-server.ts";
 import { createSentry } from "./sentry.ts";
-
-const toActivity = ({ id, text }: { id: string; text: string }): object => ({
-  id,
-  type: "note",
-  data: { text },
-  dateCreated: "2026-01-05T09:31:44.118160Z",
-});
-
-/** Written from Sentry's source, `sentry/issues/endpoints/group_notes.py`: its OpenAPI file does not name comments. */
-const service: CommentService = {
-  isAuthorized: ({ authorization }) => authorization === `Bearer ${TOKEN}`,
-  refuse: (status) => ({ status, body: { detail: "Refused." } }),
-  routes: [
-    {
-      method: "POST",
-      path: /^\/api\/0\/organizations\/acme\/issues\/(?:4501|SHOP-2F)\/comments\/$/,
-      kind: "add",
-      textOf: ({ text }) => text,
-      toAnswer: (comments) => ({ status: 201, body: comments.map(toActivity)[0] }),
-    },
-    {
-      method: "PUT",
-      path: /^\/api\/0\/organizations\/acme\/issues\/4501\/comments\/(\d+)\/$/,
-      kind: "edit",
-      textOf: ({ text }) => text,
-      toAnswer: (comments) => ({ status: 200, body: comments.map(toActivity)[0] }),
-    },
-    {
-      method: "GET",
-      path: /^\/api\/0\/organizations\/acme\/issues\/4501\/comments\/$/,
-      kind: "list",
-      textOf: () => "",
-      toAnswer: (comments) => ({ status: 200, body: comments.toReversed().map(toActivity) }),
-    },
-  ],
-};
 
 const open = (baseUrl: string) => createSentry({ token: TOKEN, organization: "acme", baseUrl });
 
 describeComments("sentry", {
-  service,
+  service: sentry,
   open,
   to: "4501",
   unknown: "4502",
@@ -52,14 +17,14 @@ describeComments("sentry", {
 });
 
 test("an issue can be named by its short id", async () => {
-  const server = await startComments(service);
+  const server = await startComments(sentry);
   const message = { to: "SHOP-2F", text: "Fixed.", idempotencyKey: "d:0" };
   expect(await open(server.baseUrl).send(message, new AbortController().signal)).toEqual({ messageId: "comment-1" });
   await server.close();
 });
 
 test("the end of a rate limit is in a header of Sentry's own", async () => {
-  const server = await startComments(service);
+  const server = await startComments(sentry);
   const { url, inject, close } = await openFaultServer(server, server.baseUrl);
   const reset = String(Math.ceil(Date.now() / 1000) + 3600);
   inject({ kind: "answer", status: 429, headers: { "x-sentry-rate-limit-reset": reset }, body: "{}" });
