@@ -17,7 +17,7 @@ export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptRe
   const plan = planEvent(event, knownAt(transaction, event.receivedAt));
   if (plan.kind !== "commit") return plan;
   const { actions, receipt, keys } = plan;
-  const seq = transaction.tally.nextSeq();
+  const seq = transaction.tally.addEvent();
   const source = sourceOf(event.request.body);
   const wake = findInlineWake(event, actions);
   insertEvent(transaction, event, { seq, source, receipts: receipt.actions, actions, wake });

@@ -56,7 +56,6 @@ export function insertEvent(transaction: Transaction, event: NewEvent, parts: Ev
   const values = [seq, id, hook, status, open, wake && 1, receivedAt, JSON.stringify(detail), inline];
   transaction.run(INSERT_EVENT, ...values);
   if (!inline) transaction.run("INSERT OR FAIL INTO bodies (event_seq, body) VALUES (?, ?)", seq, body);
-  transaction.tally.count({ events: 1 });
   if (wake) announceWake(transaction, wake);
 }
 
@@ -68,9 +67,7 @@ function unlessEmpty<Item>(list: Item[]): Item[] | undefined {
   return list.length > 0 ? list : undefined;
 }
 
-function announceWake({ tally, announce, report }: Transaction, { at, urgent }: NewEntry): void {
-  tally.count({ systemEvents: 1 });
-  tally.extendSession(MAIN_SESSION, at);
+function announceWake({ announce, report }: Transaction, { urgent }: NewEntry): void {
   if (urgent) announce("heartbeat");
   report({ kind: "session", key: MAIN_SESSION });
 }

@@ -45,6 +45,8 @@ export interface Transaction extends Database {
   tally: Tally;
 }
 
+type CommitTally = Pick<Tally, "begin" | "write" | "undo">;
+
 type WorkListener = (work: ReadonlySet<NewWork>) => void;
 type ChangeListener = (changes: readonly Change[]) => void;
 
@@ -58,7 +60,7 @@ interface State {
   database: Database;
   log: Log;
   /** Written at the end of each commit. */
-  tally: Pick<Tally, "begin" | "write"> | undefined;
+  tally: CommitTally | undefined;
   queue: QueuedWrite[];
   scheduled: boolean;
   /** Length of the queue one turn ago, and how often the commit has waited. */
@@ -75,7 +77,7 @@ interface State {
 }
 
 /** One fsync for everything that arrives in the same turn of the event loop. */
-export function createGroupCommit(database: Database, log: Log, tally?: Pick<Tally, "begin" | "write">): GroupCommit {
+export function createGroupCommit(database: Database, log: Log, tally?: CommitTally): GroupCommit {
   const state: State = {
     database,
     log,
@@ -155,6 +157,7 @@ function commit(state: State, group: QueuedWrite[]): void {
     state.failing = false;
     for (const [index, write] of group.entries()) write.resolve(results[index]);
   } catch (error) {
+    state.tally?.undo();
     fail(state, group, error);
     return;
   }

@@ -1,4 +1,4 @@
-import { type DeliveryState, EVENT_STATUSES, type EventStatus, type RunState } from "../../types.ts";
+import { type DeliveryState, EVENT_STATUSES, type EventStatus, MAIN_SESSION, type RunState } from "../../types.ts";
 import type {
   Delivery,
   Entry,
@@ -14,6 +14,7 @@ import { bytes, findSingleRun, integer, oneOf, type Row, text, toDelivery, toOut
 import { listEntries, listEventEntries } from "./entries.ts";
 import type { EventDetail } from "./events.ts";
 import { SELECT_RUNS, toRun, toWholeRun } from "./runs.ts";
+import { readUncounted } from "./tally.ts";
 
 /* What the operator sees: lists are newest first. */
 
@@ -124,17 +125,33 @@ function listPage(database: Database, select: string, conditions: Condition[], l
 
 /** The one with the newest entry first. */
 export function listSessions(database: Database, { limit }: { limit: number }): SessionSummary[] {
-  return database.all("SELECT * FROM sessions ORDER BY updated_at DESC LIMIT ?", limit).map(toSession);
+  const others = database.all(NEWEST_SESSIONS, limit).map(toSession);
+  const main = findSession(database, MAIN_SESSION);
+  const sessions = main ? [main, ...others] : others;
+  return sessions.toSorted((a, b) => b.updatedAt - a.updatedAt).slice(0, limit);
 }
+
+const NEWEST_SESSIONS = `SELECT * FROM sessions WHERE key <> '${MAIN_SESSION}' ORDER BY updated_at DESC LIMIT ?`;
 
 export function getSession(
   database: Database,
   key: string,
   { limit, after = 0 }: { limit: number; after?: number },
 ): { session: SessionSummary; entries: Entry[] } | undefined {
-  const session =
-    database.get("SELECT * FROM sessions WHERE key = ?", key) ?? database.get(SESSION_WITHOUT_ENTRIES, key);
-  return session && { session: toSession(session), entries: listEntries(database, key, after, limit) };
+  const row = database.get(SESSION_WITHOUT_ENTRIES, key);
+  const session = findSession(database, key) ?? (row && toSession(row));
+  return session && { session, entries: listEntries(database, key, after, limit) };
+}
+
+/** A session that has entries. */
+function findSession(database: Database, key: string): SessionSummary | undefined {
+  const row = database.get("SELECT * FROM sessions WHERE key = ?", key);
+  const session = row && toSession(row);
+  if (key !== MAIN_SESSION) return session;
+  const { wakes, firstAt, lastAt } = readUncounted(database);
+  if (wakes === 0) return session;
+  const { createdAt = firstAt, updatedAt = 0, entries = 0 } = session ?? {};
+  return { key, createdAt, updatedAt: Math.max(updatedAt, lastAt), entries: entries + wakes };
 }
 
 /** A session whose runs are all unfinished or dead. */
@@ -148,11 +165,12 @@ const SESSION_WITHOUT_ENTRIES = `
 
 export function readStats(database: Database): JournalStats {
   const row = database.get("SELECT * FROM totals") ?? {};
+  const { events, wakes } = readUncounted(database);
   return {
-    events: integer(row.events),
+    events: integer(row.events) + events,
     pendingRuns: integer(row.pending_runs),
     pendingDeliveries: integer(row.pending_deliveries),
-    pendingSystemEvents: integer(row.pending_system_events),
+    pendingSystemEvents: integer(row.pending_system_events) + wakes,
   };
 }
 

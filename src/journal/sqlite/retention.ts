@@ -16,6 +16,7 @@ const KEY_BATCH = 500;
 const BATCH_PAGES = 256;
 
 export function sweep(transaction: Transaction, retention: Retention): boolean {
+  transaction.tally.settle();
   const deleted =
     sweepKeys(transaction, retention) +
     sweepEvents(transaction, retention) +

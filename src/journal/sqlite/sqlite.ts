@@ -75,7 +75,7 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
   const file = fileIn(folder);
   try {
     const database = openMigrated(file, JOURNAL_SCHEMA, createReport(file, log));
-    const tally = createTally(database);
+    const tally = createTally(database, { isOnlyWriter: !shared });
     const commits = createGroupCommit(database, log, tally);
     const transaction = { ...database, node: createNonce().slice(0, 12), ...commits, tally };
     recover(transaction, { isOnlyNode: !shared, log });

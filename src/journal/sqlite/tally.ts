@@ -1,5 +1,6 @@
+import { MAIN_SESSION } from "../../types.ts";
+import { integer, optional } from "../rows.ts";
 import type { Database } from "./database.ts";
-import { integer } from "../rows.ts";
 
 /** What the `totals` row counts, so that nothing is counted over a million rows. */
 interface Totals {
@@ -9,19 +10,32 @@ interface Totals {
   systemEvents: number;
 }
 
-/** Sums that the operations of a commit change, each written once at its end: many operations change the same row. */
+/**
+ * Sums that the operations of a commit change, each written once at its end: many operations change the same row. A commit
+ * that only adds events and their inline wakes does not write them: those are the events after `totals.last_seq`, and a later
+ * commit counts them.
+ */
 export interface Tally {
-  /** Forgets what a transaction that was undone has changed. */
   begin(): void;
+  /** The transaction was undone. */
+  undo(): void;
+  /** A number for a new event, as `nextSeq` gives it. The event will be counted, and its inline wake. */
+  addEvent(): number;
   /** Unfinished runs and deliveries, and pending system events. */
   count(change: Partial<Totals>): void;
   extendSession(key: string, at: number): void;
   /** Takes an entry away; a session without entries is deleted. */
   shortenSession(key: string): void;
-  /** A number for a new event, run or entry: higher than all before, also than those that are deleted. */
+  /** A number for a new run or entry: higher than all before, also than those that are deleted. */
   nextSeq(): number;
+  /** Writes the sums at the end of a commit, unless that can wait. */
   write(): void;
+  /** Writes them now. Called before events are deleted, which may not be counted yet. */
+  settle(): void;
 }
+
+/** Counting so many takes about as long as a commit. */
+const MAX_UNCOUNTED = 256;
 
 interface SessionChange {
   added: number;
@@ -30,18 +44,22 @@ interface SessionChange {
   lastAt: number;
 }
 
-export function createTally(database: Database): Tally {
+/** `isOnlyWriter`: no other connection adds rows, so numbers and what is not counted yet are known without reading them. */
+export function createTally(database: Database, { isOnlyWriter }: { isOnlyWriter: boolean }): Tally {
   const totals: Totals = { events: 0, runs: 0, deliveries: 0, systemEvents: 0 };
   const sessions = new Map<string, SessionChange>();
   let hasChanged = false;
   let lastSeq: number | undefined;
+  const maxUncounted = isOnlyWriter ? MAX_UNCOUNTED : 1;
+  /** An upper bound: at first it is not known what a crash has left. */
+  let uncounted = maxUncounted;
 
   return {
-    begin() {
-      Object.assign(totals, { events: 0, runs: 0, deliveries: 0, systemEvents: 0 });
-      sessions.clear();
-      hasChanged = false;
-      lastSeq = undefined;
+    begin,
+    undo: () => void (uncounted = maxUncounted),
+    addEvent() {
+      uncounted += 1;
+      return increaseSeq();
     },
     count({ events = 0, runs = 0, deliveries = 0, systemEvents = 0 }) {
       totals.events += events;
@@ -51,30 +69,69 @@ export function createTally(database: Database): Tally {
       hasChanged = true;
     },
     extendSession(key, at) {
-      const change = changeOf(key);
-      change.added += 1;
-      change.firstAt = Math.min(change.firstAt, at);
-      change.lastAt = Math.max(change.lastAt, at);
+      extendSession(key, { added: 1, firstAt: at, lastAt: at });
     },
     shortenSession(key) {
       changeOf(key).removed += 1;
+      hasChanged = true;
     },
     nextSeq() {
-      lastSeq ??= integer(database.get("SELECT last_seq FROM totals")?.last_seq);
       hasChanged = true;
-      return ++lastSeq;
+      return increaseSeq();
     },
     write() {
-      const { events, runs, deliveries, systemEvents } = totals;
-      if (hasChanged) database.run(ADD_TO_TOTALS, events, runs, deliveries, systemEvents, lastSeq);
-      for (const [key, { added, removed, firstAt, lastAt }] of sessions) {
-        if (added > 0) database.run(EXTEND_SESSION, key, firstAt, lastAt, added);
-        if (removed === 0) continue;
-        database.run("UPDATE OR FAIL sessions SET entries = entries - ? WHERE key = ?", removed, key);
-        database.run("DELETE FROM sessions WHERE key = ? AND entries <= 0", key);
-      }
+      if (hasChanged || uncounted >= maxUncounted) writeAll();
     },
+    settle: writeAll,
   };
+
+  function begin(): void {
+    Object.assign(totals, { events: 0, runs: 0, deliveries: 0, systemEvents: 0 });
+    sessions.clear();
+    hasChanged = false;
+    if (!isOnlyWriter) lastSeq = undefined;
+  }
+
+  function increaseSeq(): number {
+    lastSeq = readLastSeq() + 1;
+    return lastSeq;
+  }
+
+  function readLastSeq(): number {
+    return lastSeq ?? integer(database.get(LAST_SEQ)?.last_seq);
+  }
+
+  function writeAll(): void {
+    if (uncounted > 0 || !isOnlyWriter) countAdded();
+    uncounted = 0;
+    if (!hasChanged) return;
+    const { events, runs, deliveries, systemEvents } = totals;
+    database.run(ADD_TO_TOTALS, events, runs, deliveries, systemEvents, readLastSeq());
+    for (const [key, change] of sessions) {
+      if (change.added > 0) database.run(EXTEND_SESSION, key, change.firstAt, change.lastAt, change.added);
+      if (change.removed === 0) continue;
+      database.run("UPDATE OR FAIL sessions SET entries = entries - ? WHERE key = ?", change.removed, key);
+      database.run("DELETE FROM sessions WHERE key = ? AND entries <= 0", key);
+    }
+    begin();
+  }
+
+  function countAdded(): void {
+    const { events, wakes, firstAt, lastAt } = readUncounted(database);
+    if (events === 0) return;
+    hasChanged = true;
+    totals.events += events;
+    totals.systemEvents += wakes;
+    if (wakes > 0) extendSession(MAIN_SESSION, { added: wakes, firstAt, lastAt });
+  }
+
+  function extendSession(key: string, { added, firstAt, lastAt }: Omit<SessionChange, "removed">): void {
+    const change = changeOf(key);
+    change.added += added;
+    change.firstAt = Math.min(change.firstAt, firstAt);
+    change.lastAt = Math.max(change.lastAt, lastAt);
+    hasChanged = true;
+  }
 
   function changeOf(key: string): SessionChange {
     const known = sessions.get(key);
@@ -85,9 +142,27 @@ export function createTally(database: Database): Tally {
   }
 }
 
+/** Events that are not in the totals yet, and the wakes in their rows. */
+export function readUncounted(database: Database): { events: number; wakes: number; firstAt: number; lastAt: number } {
+  const row = database.get(UNCOUNTED);
+  return {
+    events: integer(row?.events),
+    wakes: integer(row?.wakes),
+    firstAt: optional(integer, row?.first_at ?? null) ?? Infinity,
+    lastAt: optional(integer, row?.last_at ?? null) ?? 0,
+  };
+}
+
+const UNCOUNTED = `
+  SELECT count(*) AS events, count(pending) AS wakes, min(iif(pending IS NULL, NULL, received_at)) AS first_at,
+    max(iif(pending IS NULL, NULL, received_at)) AS last_at
+  FROM events WHERE seq > (SELECT last_seq FROM totals)`;
+
+const LAST_SEQ = "SELECT max(last_seq, coalesce((SELECT max(seq) FROM events), 0)) AS last_seq FROM totals";
+
 const ADD_TO_TOTALS = `
   UPDATE OR FAIL totals SET events = events + ?, pending_runs = pending_runs + ?, pending_deliveries = pending_deliveries + ?,
-    pending_system_events = pending_system_events + ?, last_seq = coalesce(?, last_seq)`;
+    pending_system_events = pending_system_events + ?, last_seq = ?`;
 
 const EXTEND_SESSION = `
   INSERT OR FAIL INTO sessions (key, created_at, updated_at, entries) VALUES (?1, ?2, ?3, ?4)

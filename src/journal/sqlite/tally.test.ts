@@ -1,0 +1,121 @@
+import { cpSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { useJournals } from "../../../test/contracts/journal/harness.ts";
+import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
+import {
+  nextId,
+  NOW,
+  sampleEvent,
+  sampleHeartbeat,
+  sampleOutcome,
+  sampleRun,
+  sampleWake,
+  sweepAll,
+} from "../../../test/contracts/journal/samples.ts";
+import * as fc from "../../../test/support/property.ts";
+import { MAIN_SESSION } from "../../types.ts";
+import type { Journal } from "../journal.ts";
+import { openMigrated, transact } from "./database.ts";
+import { JOURNAL_SCHEMA } from "./schema.ts";
+import { createTally, readUncounted } from "./tally.ts";
+
+const COMMANDS = ["wake", "skip", "run", "complete", "heartbeat", "sweep", "undo", "crash"] as const;
+
+describe("the totals", () => {
+  const { start, folder } = useJournals(open);
+
+  test("are what the rows say, after any sequence of commits and crashes", async () => {
+    const property = fc.asyncProperty(fc.array(fc.constantFrom(...COMMANDS), { maxLength: 40 }), async (commands) => {
+      let at = folder();
+      let journal = await start(at);
+      for (const command of commands) {
+        if (command === "crash") {
+          const copy = folder();
+          for (const file of ["journal.db", "journal.db-wal"]) cpSync(path.join(at, file), path.join(copy, file));
+          await journal.close();
+          at = copy;
+          journal = await start(at);
+        } else await perform(journal, command);
+        expect(await readTotals(journal)).toEqual(recount(path.join(at, "journal.db")));
+      }
+      await journal.close();
+    });
+    await fc.assert(property, { numRuns: 50 });
+  });
+
+  test("have the wakes of many commits", async () => {
+    const at = folder();
+    const journal = await start(at);
+    for (let index = 0; index < 600; index++) void perform(journal, "wake");
+    await journal.probe();
+    expect(await readTotals(journal)).toEqual(recount(path.join(at, "journal.db")));
+    expect(await journal.listSessions({ limit: 5 })).toMatchObject([{ key: MAIN_SESSION, entries: 600 }]);
+  });
+
+  test("are right after a transaction that was undone at its end", () => {
+    const database = openMigrated(path.join(folder(), "test.db"), JOURNAL_SCHEMA);
+    const tally = createTally(database, { isOnlyWriter: true });
+    const commit = (work: () => void): void =>
+      transact(database, () => {
+        tally.begin();
+        work();
+      });
+    const addEvent = (): void => {
+      database.run("INSERT INTO events VALUES (?, ?, 'h', 'done', 0, 0, 1, 1, '{}', NULL)", tally.addEvent(), nextId());
+    };
+    const breakCommit = (): void =>
+      commit(() => {
+        tally.settle();
+        throw new Error("the disk is full");
+      });
+    commit(addEvent);
+    expect(breakCommit).toThrow("the disk is full");
+    tally.undo();
+    commit(() => {
+      tally.nextSeq();
+      tally.write();
+    });
+    expect(database.get("SELECT events FROM totals")).toEqual({ events: 1 });
+    expect(readUncounted(database)).toMatchObject({ events: 0 });
+    database.close();
+  });
+});
+
+async function perform(journal: Journal, command: Exclude<(typeof COMMANDS)[number], "crash">): Promise<void> {
+  const id = nextId();
+  const wake = sampleEvent({ id, actions: [sampleWake("text", id)] });
+  if (command === "wake") await journal.accept(wake);
+  if (command === "skip") await journal.accept(sampleEvent({ status: "skipped", actions: [] }));
+  if (command === "run") await journal.accept(sampleEvent({ actions: [sampleRun(id)] }));
+  if (command === "complete") {
+    for (const run of await journal.claimRuns(5, NOW)) await journal.completeRun(run, sampleOutcome());
+  }
+  if (command === "heartbeat") {
+    const consumedSeqs = (await journal.pendingSystemEvents()).map(({ seq }) => seq);
+    await journal.completeHeartbeat(await sampleHeartbeat(journal, { consumedSeqs }), sampleOutcome());
+  }
+  if (command === "sweep") await sweepAll(journal, { now: NOW, keepFrom: NOW + 1 });
+  // The second has the same id, so both are undone, and the first is committed alone.
+  if (command === "undo") await Promise.allSettled([journal.accept(wake), journal.accept(wake)]);
+}
+
+async function readTotals(journal: Journal): Promise<object> {
+  const { events, pendingRuns, pendingSystemEvents } = await journal.stats();
+  const main = await journal.getSession(MAIN_SESSION, { limit: 1000 });
+  expect(main?.entries.length).toBe(main?.session.entries);
+  return { events, pendingRuns, pendingSystemEvents, entries: main?.session.entries ?? 0 };
+}
+
+function recount(file: string): object | undefined {
+  using reader = new DatabaseSync(file, { readOnly: true });
+  const row = reader
+    .prepare(
+      `SELECT (SELECT count(*) FROM events) AS events, (SELECT count(*) FROM runs WHERE finished_at IS NULL) AS pendingRuns,
+         (SELECT count(*) FROM events WHERE pending = 1) + (SELECT count(*) FROM entries WHERE pending = 1) AS pendingSystemEvents,
+         (SELECT count(pending) FROM events) + (SELECT count(*) FROM entries WHERE session_key = 'main') AS entries`,
+    )
+    .get();
+  return row && { ...row };
+}
