@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -22,4 +22,8 @@ test("a file of the limit's size is read, one byte more is refused", () => {
   writeFileSync(file, "0123456789");
   expect(readRegularFile(file, 10).toString()).toBe("0123456789");
   expect(() => readRegularFile(file, 9)).toThrow("it is over 9 bytes");
+});
+
+test.runIf(existsSync("/proc/self/maps"))("a file is read whole that does not know its size", () => {
+  expect(readRegularFile("/proc/self/maps", 10_000_000).toString()).toContain("[stack]");
 });

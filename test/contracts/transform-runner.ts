@@ -285,6 +285,15 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
         expect(problem!.excerpt).toContain("^");
       });
 
+      test("of one module does not affect that of the next", async () => {
+        const rejects = await bundle("void Promise.reject(new Error('nobody awaits it')); export default () => 1");
+        expect(await runner.check(rejects)).toMatchObject([{ message: "Error: nobody awaits it" }]);
+        const writes = "(globalThis as any).left = 1; try { (Array.prototype as any).left = 1 } catch {}";
+        expect(await runner.check(await bundle(`${writes}; export default () => 1`))).toEqual([]);
+        const reads = "const seen = (globalThis as any).left ?? ([] as any).left; if (seen) throw new Error('seen')";
+        expect(await runner.check(await bundle(`${reads}; export default () => 1`))).toEqual([]);
+      });
+
       test("names the missing export", async () => {
         const [problem] = await runner.check(await bundle("export const other = 1;"));
         expect(problem!.message).toContain('"default" or "transform"');

@@ -330,7 +330,8 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
 
   test("delays no call of a module that is checked meanwhile, as at a reload", async () => {
     attackWith(1);
-    await other.run(honest, toInput({}));
+    // Until its worker is known to be held.
+    for (const until = performance.now() + 50; performance.now() < until;) await other.run(honest, toInput({}));
     const checked = other.check(honest).then(() => "the check");
     const called = other.run(honest, toInput({})).then(() => "the call");
     expect(await Promise.race([checked, called])).toBe("the call");

@@ -1,11 +1,10 @@
 import type ivm from "isolated-vm";
-import { messageOf } from "../../errors.ts";
 import type { LogLine } from "../../types.ts";
 import type { Enter } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
-import { describeThrown } from "../realm/thrown.ts";
-import type { FailedAnswer } from "../sandbox/answer.ts";
 import { BUNDLE_FILE, type ModuleOptions, TOGETHER_MS } from "../sandbox/protocol.ts";
+import { type Checks, createChecks } from "./checks.ts";
+import { crashed, toFailure } from "./failure.ts";
 import { runHostOperation } from "./host-operations.ts";
 import { createIsolates, type Isolates, type SharedIsolate } from "./shared-isolates.ts";
 
@@ -34,9 +33,10 @@ const MAX_GARBAGE_LENGTH = 8 * 1024 * 1024;
 export function createModules(realmCode: string): Modules {
   const modules = new Map<string, ModuleIsolate>();
   const isolates = createIsolates(realmCode);
+  const checks = createChecks(isolates);
   let garbageLength = 0;
   return {
-    load: (options, code) => void modules.set(options.module, createModuleIsolate(options, code, isolates)),
+    load: (options, code) => void modules.set(options.module, createModuleIsolate(options, code, isolates, checks)),
     unload(module) {
       modules.get(module)?.dispose();
       modules.delete(module);
@@ -79,12 +79,19 @@ interface RealmContext {
   enter: ivm.Reference<Enter>;
 }
 
-export function createModuleIsolate(options: ModuleOptions, code: string, isolates: Isolates): ModuleIsolate {
+export function createModuleIsolate(
+  options: ModuleOptions,
+  code: string,
+  isolates: Isolates,
+  checks: Checks,
+): ModuleIsolate {
   let opened: OpenModule | undefined;
   let hasFailed = false;
   return { run, sweep, dispose };
 
   function run(jobs: IsolateJobs): string | undefined {
+    // Under strict isolation a module may change its realm.
+    if (jobs.operation === "check" && !options.strict) return checks.run(options, code, jobs.timeoutMs);
     const isOne = jobs.bodies.length === 1;
     let realm: RealmContext | undefined;
     try {
@@ -100,7 +107,7 @@ export function createModuleIsolate(options: ModuleOptions, code: string, isolat
       hasFailed = true;
       endIsolate();
       // Whichever of several calls failed: each is made again alone.
-      return isOne ? JSON.stringify([toAnswer(error, log, jobs.timeoutMs, isEntered)]) : undefined;
+      return isOne ? JSON.stringify([toFailure(error, { log, timeoutMs: jobs.timeoutMs, isEntered })]) : undefined;
     } finally {
       if (options.strict && opened && realm) releaseRealm(realm);
     }
@@ -188,25 +195,4 @@ function rescueLog({ enter }: RealmContext): LogLine[] {
   } catch {
     return [];
   }
-}
-
-function toAnswer(error: unknown, log: LogLine[], timeoutMs: number, isEntered: boolean): FailedAnswer {
-  const message = messageOf(error);
-  if (message === "Script execution timed out.") {
-    return { kind: "timeout", message: `The transform ran longer than ${timeoutMs} ms.`, log };
-  }
-  if (isEntered) return toThrown(error, log);
-  if (message.includes("memory limit")) {
-    return { kind: "memory", message: "The transform exceeded its memory limit.", log };
-  }
-  return crashed(message, log);
-}
-
-/** The realm catches what a transform throws, so this is a promise that was rejected and that nobody awaits. */
-function toThrown(error: unknown, log: LogLine[]): FailedAnswer {
-  return { kind: "threw", ...describeThrown(error), log };
-}
-
-function crashed(reason: string, log: LogLine[]): FailedAnswer {
-  return { kind: "crashed", message: `The sandbox could not run the transform: ${reason}`, log };
 }

@@ -25,14 +25,26 @@ interface CallInput {
 export type Enter = (operation: EnterOperation, inputs: string, ...bodies: string[]) => string;
 type EnterOperation = "call" | "together" | "check" | "settle" | "log" | "collect";
 
-export interface EnterOptions {
+export interface EnterOptions extends CheckOptions {
   factory: Factory;
   exportName: string | undefined;
+  collectGarbage: () => void;
+}
+
+/** Evaluates a module once. It gives the answer as a JSON array. */
+export type Check = (factory: Factory, exportName: string | undefined) => string;
+
+interface CheckOptions {
   /** Sets the clock, in milliseconds since the epoch. */
   setNow: (milliseconds: number) => void;
   log: CallLog;
-  collectGarbage: () => void;
 }
+
+export function createCheck(options: CheckOptions): Check {
+  return (factory, exportName) => `[${check({ ...options, factory, exportName })}]`;
+}
+
+type ModuleOptions = Omit<EnterOptions, "collectGarbage">;
 
 /** Each call has its own, so that a promise that settles late reaches no other call. */
 interface Pending {
@@ -97,7 +109,7 @@ async function settle(result: unknown, pending: Pending, options: EnterOptions):
   }
 }
 
-function check(options: EnterOptions): string {
+function check(options: ModuleOptions): string {
   options.log.clear();
   options.setNow(0);
   try {
@@ -115,7 +127,7 @@ function readInput(options: EnterOptions, { payloadIsBody, input }: CallInput, b
   return input;
 }
 
-function loadTransform({ factory, exportName }: EnterOptions): Transform {
+function loadTransform({ factory, exportName }: ModuleOptions): Transform {
   const exports: Exports = {};
   const module: { exports: unknown } = { exports };
   // A write to the realm's own global would be visible to the next call, or throw where it is frozen.
@@ -143,12 +155,12 @@ function isThenable(value: unknown): boolean {
   return typeof Reflect.get(value, "then") === "function";
 }
 
-function writeFailure(failure: Omit<FailedAnswer, "log">, { log }: EnterOptions): string {
+function writeFailure(failure: Omit<FailedAnswer, "log">, { log }: CheckOptions): string {
   return JSON.stringify({ ...failure, log: log.read() } satisfies Answer);
 }
 
 /** Getters and `toJSON` of the value run in here and may throw. */
-function writeResult(value: unknown, options: EnterOptions): string {
+function writeResult(value: unknown, options: CheckOptions): string {
   if (value === undefined) return JSON.stringify({ kind: "value", log: options.log.read() } satisfies Answer);
   let json: string | undefined;
   try {
@@ -165,6 +177,6 @@ function writeResult(value: unknown, options: EnterOptions): string {
   return `{"kind":"value","log":${JSON.stringify(options.log.read())},"value":${json}}`;
 }
 
-function refuseResult(reason: string, options: EnterOptions, stack = ""): string {
+function refuseResult(reason: string, options: CheckOptions, stack = ""): string {
   return writeFailure({ kind: "bad_result", message: `The transform's result is not JSON. ${reason}`, stack }, options);
 }

@@ -1,5 +1,5 @@
-import { createEnter, type Enter, type Factory } from "./call.ts";
-import { installClock, installConsole, installStructuredClone } from "./globals.ts";
+import { type Check, createCheck, createEnter, type Enter, type Factory } from "./call.ts";
+import { type CallLog, installClock, installConsole, installStructuredClone } from "./globals.ts";
 import { freezeRealm, REALM_GLOBAL, removeLeaks } from "./harden.ts";
 import { createCallHost, type HostBridge, installCrypto, installEncoding } from "./host.ts";
 import { installUrl } from "./url.ts";
@@ -13,6 +13,8 @@ export interface Realm {
   define(factory: Factory): void;
   /** Adds the globals, freezes the realm if several calls share it, collects garbage if asked, and gives the way in. */
   seal(bridge: HostBridge, exportName: string | undefined, shared: boolean, compact: boolean): Enter;
+  /** The same for a realm that no call enters, in which many modules are checked. */
+  sealForChecks(bridge: HostBridge): Check;
 }
 
 Object.defineProperty(globalThis, REALM_GLOBAL, { value: createRealm(), configurable: true });
@@ -25,20 +27,30 @@ function createRealm(): Realm {
       factory = code;
     },
     seal(bridge, exportName, shared, compact) {
-      Reflect.deleteProperty(globalThis, REALM_GLOBAL);
-      const callHost = createCallHost(bridge);
-      const setNow = installClock();
-      const log = installConsole();
-      installEncoding(callHost);
-      installUrl(callHost);
-      installCrypto(callHost);
-      installStructuredClone();
-      removeLeaks();
+      const globals = installGlobals(bridge);
       if (shared) freezeRealm();
       if (compact) collectGarbage();
-      return createEnter({ factory, exportName, setNow, log, collectGarbage });
+      return createEnter({ factory, exportName, ...globals, collectGarbage });
+    },
+    sealForChecks(bridge) {
+      const globals = installGlobals(bridge);
+      freezeRealm();
+      return createCheck(globals);
     },
   };
+}
+
+function installGlobals(bridge: HostBridge): { setNow: (milliseconds: number) => void; log: CallLog } {
+  Reflect.deleteProperty(globalThis, REALM_GLOBAL);
+  const callHost = createCallHost(bridge);
+  const setNow = installClock();
+  const log = installConsole();
+  installEncoding(callHost);
+  installUrl(callHost);
+  installCrypto(callHost);
+  installStructuredClone();
+  removeLeaks();
+  return { setNow, log };
 }
 
 /**

@@ -25,6 +25,11 @@ export function countOf({ lone, waiting }: Module): number {
   return lone.length + waiting.length;
 }
 
+/** A job that must run alone waits. */
+export function hasLone({ lone, waiting, health }: Module): boolean {
+  return lone.length > 0 || (waiting.length > 0 && health.endsWorkers());
+}
+
 /** Because of what it is, or of what an earlier attempt showed. */
 export function mustRunAlone({ operation, crashes, isLong }: Job): boolean {
   return operation === "check" || crashes > 0 || isLong;
@@ -39,8 +44,8 @@ export function findNext(module: Module): Job[] {
   // In a burst of bad calls to a suspect, a good one that comes later does not wait for all of them.
   const next = health.isSuspect() ? waiting.at(-1) : waiting[0];
   if (!next) return found;
-  const alone = health.endsWorkers() || !(health.isTrusted() || health.isSuspect());
-  const isBrief = !alone && health.isSuspect();
+  const alone = health.endsWorkers();
+  const isBrief = !alone && !health.isTrusted();
   if (isBrief && (module.brief || !health.isBriefDue())) return found;
   const limitMs = isBrief ? Math.min(next.timeoutMs, health.briefMs()) : next.timeoutMs;
   return [...found, Object.assign(next, { alone, isBrief, limitMs })];

@@ -32,9 +32,9 @@ export interface Health {
   isSuspect(): boolean;
   /** A worker ended lately while it ran a call of this module. */
   endsWorkers(): boolean;
-  /** How long a call of a suspect may run before it has to run alone, in milliseconds. */
+  /** How long a call of a module that is not trusted may run before it has to run alone, in milliseconds. */
   briefMs(): number;
-  /** A suspect may have a brief run now: the more of them were not enough, the longer the pauses. */
+  /** A brief run may start now: the more of them were not enough, the longer the pauses. */
   isBriefDue(): boolean;
   /** While the circuit breaker is open: how long until the next trial, in milliseconds, at least 0. */
   untilTrial(): number | undefined;

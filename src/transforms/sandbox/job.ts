@@ -23,7 +23,7 @@ export interface Job extends JobRequest {
   isLong: boolean;
   /** No other job may wait behind it. Decided when it is handed to a worker, as the rest. */
   alone: boolean;
-  /** A call of a suspect, which runs with little time first. */
+  /** A call of a module that is not trusted, which runs with little time first. */
   isBrief: boolean;
   /** How long it may run this time, at most `timeoutMs`. */
   limitMs: number;

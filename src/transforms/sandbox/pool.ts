@@ -1,7 +1,16 @@
 import type { Log } from "../../telemetry/log.ts";
 import type { SandboxStatus } from "../runner.ts";
 import type { Answer, FailedAnswer } from "./answer.ts";
-import { countOf, findNext, type Module, mustRunAlone, pickWorker, type Situation, takeTogether } from "./hand-out.ts";
+import {
+  countOf,
+  findNext,
+  hasLone,
+  type Module,
+  mustRunAlone,
+  pickWorker,
+  type Situation,
+  takeTogether,
+} from "./hand-out.ts";
 import { createHealth } from "./health.ts";
 import type { Job, JobRequest } from "./job.ts";
 import { STUCK_MS, type WorkerExit } from "./worker.ts";
@@ -197,24 +206,26 @@ function distribute(state: State): void {
 
 /** A module that failed lately comes after those that did not, so that a reload does not wait for its calls. */
 function handOutNext(state: State): boolean {
-  const turns = [...state.turns].toSorted((a, b) => Number(a.health.isSuspect()) - Number(b.health.isSuspect()));
-  const candidates = turns.flatMap((module) => findNext(module).map((job) => ({ module, job })));
+  const turns = [...state.turns];
+  const isSuspect = ({ health }: Module): boolean => health.isSuspect();
+  const ordered = [...turns.filter((module) => !isSuspect(module)), ...turns.filter(isSuspect)];
   const situation: Situation = {
     workers: state.workers.all(),
-    isLoneWaiting: candidates.some(({ job }) => job.alone),
+    isLoneWaiting: turns.some(hasLone),
     size: state.workers.size(),
   };
-  for (const { module, job } of candidates) {
-    const worker = pickWorker(job, situation);
-    if (!worker) continue;
-    const jobs = takeTogether(module, job, worker);
-    state.turns.delete(module);
-    if (countOf(module) > 0) state.turns.add(module);
-    if (job.operation === "call") module.health.begin();
-    worker.give(jobs);
-    return true;
-  }
-  return false;
+  return ordered.some((module) => findNext(module).some((job) => handOut(state, module, { job, situation })));
+}
+
+function handOut(state: State, module: Module, { job, situation }: { job: Job; situation: Situation }): boolean {
+  const worker = pickWorker(job, situation);
+  if (!worker) return false;
+  const jobs = takeTogether(module, job, worker);
+  state.turns.delete(module);
+  if (countOf(module) > 0) state.turns.add(module);
+  if (job.operation === "call") module.health.begin();
+  worker.give(jobs);
+  return true;
 }
 
 function tick(state: State): void {

@@ -17,9 +17,14 @@ export interface SandboxOptions {
   children?: number;
 }
 
+/** More versions than a service has modules, in many reloads. */
+const MAX_PASSED = 1000;
+
 interface State {
   telemetry: Telemetry;
   pool: Pool;
+  /** The versions of modules that passed their check: at a reload, most modules are as they were. */
+  passed: Set<string>;
   calls: number;
   failures: number;
 }
@@ -29,6 +34,7 @@ export function createSandbox({ telemetry, children = DEFAULT_CHILDREN }: Sandbo
   const state: State = {
     telemetry,
     pool: createPool({ log: telemetry.log, children }),
+    passed: new Set(),
     calls: 0,
     failures: 0,
   };
@@ -40,17 +46,23 @@ export function createSandbox({ telemetry, children = DEFAULT_CHILDREN }: Sandbo
   };
 }
 
-async function check({ pool }: State, bundle: TransformBundle): Promise<ConfigProblem[]> {
+async function check({ pool, passed }: State, bundle: TransformBundle): Promise<ConfigProblem[]> {
+  const module = nameModule(bundle);
+  if (passed.has(module)) return [];
   const answered = await pool.run({
     operation: "check",
     bundle,
-    module: nameModule(bundle),
+    module,
     text: "",
     body: NO_BODY,
     timeoutMs: CHECK_TIMEOUT_MS,
   });
   const answer = withoutSecrets(answered, bundle.spec.secrets);
-  if (answer.kind === "value") return [];
+  if (answer.kind === "value") {
+    if (passed.size >= MAX_PASSED) passed.clear();
+    passed.add(module);
+    return [];
+  }
   const { place } = traceStack(bundle, answer.message, answer.stack ?? "");
   const logged = answer.log.map(({ level, text }) => `${level}: ${text}`);
   const excerpt = [place.excerpt, ...logged].filter(Boolean).join("\n") || undefined;

@@ -1,6 +1,7 @@
 /** Runs with the flags of a sandbox process, gets its input as arguments, and prints the results as JSON. */
 import { readFileSync } from "node:fs";
 import ivm from "isolated-vm";
+import { createChecks } from "../../../src/transforms/child/checks.ts";
 import { createModuleIsolate } from "../../../src/transforms/child/isolate.ts";
 import { createIsolates } from "../../../src/transforms/child/shared-isolates.ts";
 import { PAYLOAD, transformPlainly } from "./sample.ts";
@@ -11,8 +12,9 @@ const realm = readFileSync(realmFile, "utf8");
 const code = readFileSync(codeFile, "utf8");
 const body = JSON.stringify(PAYLOAD);
 const isolates = createIsolates(realm);
-const kept = createModuleIsolate({ module: "m", memoryMb: 64, strict: false }, code, isolates);
-const strict = createModuleIsolate({ module: "m", memoryMb: 64, strict: true }, code, isolates);
+const checks = createChecks(isolates);
+const kept = createModuleIsolate({ module: "m", memoryMb: 64, strict: false }, code, isolates, checks);
+const strict = createModuleIsolate({ module: "m", memoryMb: 64, strict: true }, code, isolates, checks);
 const job = { operation: "call" as const, inputs: `[${text}]`, bodies: [body], timeoutMs: 1000 };
 if (!kept.run(job)?.includes('"value":{"message"')) throw new Error(kept.run(job));
 
