@@ -14,7 +14,9 @@ import { type BenchServer, startServer } from "./server.ts";
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 60);
 const RATE = Number(process.env.BENCH_RATE ?? 500);
 const TICK_MS = 20;
-const KEYS = 30;
+const KEYS = 31;
+const ROUNDS = 9;
+const ROUND_SECONDS = 5;
 const TOKEN = "bench-token-0123456789abcdef";
 const GATEWAY_TOKEN = "bench-gateway-token-0123456789";
 const BEARER = { authorization: `Bearer ${TOKEN}` };
@@ -48,28 +50,33 @@ const server = await startServer({
 const origin = new URL(server.url).origin;
 const browser = await startBrowser();
 try {
-  const before = await cpuUnderLoad(server, SECONDS / 2);
   const tab = await browser.open(origin);
   await tab.page.getByLabel("Gateway token").fill(GATEWAY_TOKEN);
   await tab.page.getByRole("button", { name: "Sign in" }).click();
   await tab.page.getByRole("status").getByText("live").waitFor();
   const frames = countFrames(tab);
-  const withPage = await cpuUnderLoad(server, SECONDS);
+  const { perSecond } = await sendFor(server, SECONDS);
   const rates = (await frames).toSorted((a, b) => a - b);
-  const heap = await heapMb(tab);
-  const rows = await tab.page.locator(".scroller li").count();
-  const typing = (await typeInPlayground(tab)).toSorted((a, b) => a - b);
-  await tab.page.close();
-  const after = await cpuUnderLoad(server, SECONDS / 2);
-  const without = { cpu: (before.cpu + after.cpu) / 2 };
+  console.log(`${perSecond.toFixed(0)} requests a second, ${SECONDS} s`);
   console.log(`frames a second: median ${rates[rates.length >> 1]}, worst second ${rates[0]}`);
-  console.log(`heap ${heap.toFixed(0)} MB, ${rows} rows in the document`);
   console.log(
-    `sent ${withPage.perSecond.toFixed(0)} a second: the service takes ${percent(withPage)} of a core with the page, ` +
-      `${percent(without)} without it (${percent(before)} before, ${percent(after)} after)`,
+    `heap ${(await heapMb(tab)).toFixed(0)} MB, ${await tab.page.locator(".scroller li").count()} rows in the document`,
   );
+  const typing = (await typeInPlayground(tab)).toSorted((a, b) => a - b);
+  console.log(`from a key in the playground to the result: median ${typing[KEYS >> 1]} ms, worst ${typing.at(-1)} ms`);
+
+  const costs: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    await tab.page.goto("about:blank");
+    const without = await sendFor(server, ROUND_SECONDS);
+    await tab.page.goto(origin);
+    await tab.page.getByRole("status").getByText("live").waitFor();
+    const withPage = await sendFor(server, ROUND_SECONDS);
+    costs.push(100 * (withPage.cpu - without.cpu));
+    console.log(`the service takes ${percent(without)} of a core, with the page ${percent(withPage)}`);
+  }
   console.log(
-    `from a key in the playground to the result: median ${typing[typing.length >> 1]} ms, worst ${typing.at(-1)} ms`,
+    `the page costs the service ${costs.toSorted((a, b) => a - b)[ROUNDS >> 1]?.toFixed(1)} % of a core (median)`,
   );
   console.log(`problems: ${tab.problems.length === 0 ? "none" : tab.problems.join("\n")}`);
 } finally {
@@ -83,11 +90,11 @@ interface Usage {
   perSecond: number;
 }
 
-function percent({ cpu }: Pick<Usage, "cpu">): string {
+function percent({ cpu }: Usage): string {
   return `${(100 * cpu).toFixed(1)} %`;
 }
 
-async function cpuUnderLoad({ url, usage }: BenchServer, seconds: number): Promise<Usage> {
+async function sendFor({ url, usage }: BenchServer, seconds: number): Promise<Usage> {
   const agent = new Agent({ keepAlive: true, maxSockets: 32 });
   const before = usage().cpuSeconds;
   const startedAt = performance.now();

@@ -235,6 +235,13 @@ test("dead letters are retried and dropped, many at once", async () => {
   await expect.poll(async () => (await service.api("/api/dead-letters")).deadLetters.length).toBe(2);
   const runs: { attempts: number }[] = (await service.api("/api/runs?state=dropped")).runs;
   expect(runs.length).toBe(1);
+  // On the event itself.
+  await page.getByRole("link", { name: "broken" }).first().click();
+  await page.getByText("broken exited with code 1").first().waitFor();
+  const summaries = page.locator(".timeline .boundary");
+  const before = await summaries.count();
+  await page.getByRole("button", { name: "Retry" }).click();
+  await expect.poll(() => summaries.count()).toBe(before + 1);
   expect(tab.problems).toEqual([]);
 });
 

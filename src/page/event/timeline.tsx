@@ -1,8 +1,8 @@
 import type { ComponentChildren, JSX } from "preact";
-import type { DeliveryView, RunView, Timeline } from "../api.ts";
-import { State, Text, Time } from "../parts/controls.tsx";
+import { type DeliveryView, post, type RunView, type Timeline } from "../api.ts";
+import { notify, State, Text, Time } from "../parts/controls.tsx";
 import { Log, Prompt, SessionLink } from "../parts/conversation.tsx";
-import { formatCost, formatMs, formatNumber, toLine, toVisible } from "../parts/text.ts";
+import { formatCost, formatMs, formatNumber, messageOf, toLine, toVisible } from "../parts/text.ts";
 import { hrefTo } from "../router.ts";
 
 interface StepProps {
@@ -128,6 +128,7 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
             {toVisible(error)}
           </pre>
         )}
+        {state === "dead" && <RetryButton id={run.id} />}
         {holdReason !== undefined && <p class="warn">{toVisible(holdReason)}</p>}
         {warnings.map((warning) => (
           <p key={warning} class="quiet">
@@ -168,6 +169,23 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
           {toVisible(error)}
         </pre>
       )}
+      {state === "failed" && <RetryButton id={delivery.id} />}
     </Step>
+  );
+}
+
+/** Gives a dead letter all its attempts again. */
+function RetryButton({ id }: { id: string }): JSX.Element {
+  const retry = (): void =>
+    void post("/api/dead-letters/:id/retry", { id }).then(
+      () => notify("It will run again."),
+      (error: unknown) => notify(`Not retried: ${messageOf(error)}`, "bad"),
+    );
+  return (
+    <p class="actions">
+      <button type="button" onClick={retry}>
+        Retry
+      </button>
+    </p>
   );
 }

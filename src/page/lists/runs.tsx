@@ -51,7 +51,7 @@ export function Runs(): JSX.Element {
                 },
                 { name: "Duration", kind: "number", show: tookOf },
                 { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
-                { name: "Tokens", kind: "number", show: (run) => formatNumber(tokensOf(run)) },
+                { name: "Tokens", kind: "number", show: (run) => formatNumber(tokensOf(run) || undefined) },
                 { name: "Cost", kind: "number", show: ({ cost }) => formatCost(cost) },
               ]}
             />

@@ -27,7 +27,7 @@ export function formatMs(ms: number): string {
 }
 
 const NUMBER = new Intl.NumberFormat("en");
-export const formatNumber = (value: number): string => NUMBER.format(value);
+export const formatNumber = (value: number | undefined): string => (value === undefined ? "" : NUMBER.format(value));
 
 /** In the currency of `agents.prices`. */
 export const formatCost = (cost: number | undefined): string => (cost ? cost.toFixed(cost < 1 ? 4 : 2) : "");
