@@ -4,18 +4,29 @@ import { createPostgresJournal } from "../../src/journal/postgres/postgres.ts";
 import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
 import { type PostgresServer, startPostgres } from "./postgres-server.ts";
 
+export interface Databases {
+  /** Of a new database. */
+  createUrl(): Promise<string>;
+  remove(): Promise<void>;
+}
+
 /**
  * For vitest's `globalSetup`: one PostgreSQL server for all tests of a run, which starts when the first test asks for a
  * database. See `postgres.ts`.
  */
-export default async function setup(): Promise<() => Promise<void>> {
-  let server: Promise<PostgresServer> | undefined;
-  let template: Promise<string> | undefined;
-  const desk = createServer((_request, response) => {
-    server ??= startPostgres({ durable: false });
-    template ??= server.then(createTemplate);
-    Promise.all([server, template])
-      .then(([started, name]) => started.createUrl(name))
+export default function setup(): Promise<() => Promise<void>> {
+  return serveDatabases({ "/": async () => withTables(await startPostgres({ durable: false })) });
+}
+
+/** Each path has a server. Returns the function that ends them. */
+export async function serveDatabases(servers: Record<string, () => Promise<Databases>>): Promise<() => Promise<void>> {
+  const started = new Map<string, Promise<Databases>>();
+  const desk = createServer(({ url: path = "/" }, response) => {
+    const start = servers[path] ?? (() => Promise.reject(new Error(`there is no server ${path}`)));
+    const server = started.get(path) ?? start();
+    started.set(path, server);
+    server
+      .then(({ createUrl }) => createUrl())
       .then(
         (url) => response.end(url),
         (error: unknown) => response.writeHead(500).end(String(error)),
@@ -26,12 +37,12 @@ export default async function setup(): Promise<() => Promise<void>> {
   process.env.HOOKLINE_TEST_POSTGRES = `http://127.0.0.1:${(desk.address() as AddressInfo).port}`;
   return async () => {
     desk.close();
-    await (await server)?.remove();
+    await Promise.all([...started.values()].map(async (server) => (await server).remove()));
   };
 }
 
-/** A database with the tables: a copy of it takes a tenth of the time. */
-async function createTemplate(server: PostgresServer): Promise<string> {
+/** Its databases have the tables: a copy takes a tenth of the time. */
+export async function withTables(server: PostgresServer): Promise<Databases> {
   const url = await server.createUrl();
   const journal = await createPostgresJournal({
     url,
@@ -40,5 +51,6 @@ async function createTemplate(server: PostgresServer): Promise<string> {
     telemetry: silentTelemetry,
   });
   await journal.close();
-  return new URL(url).pathname.slice(1);
+  const template = new URL(url).pathname.slice(1);
+  return { createUrl: () => server.createUrl(template), remove: () => server.remove() };
 }

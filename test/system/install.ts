@@ -1,6 +1,6 @@
 /**
- * Installs Debian's Dovecot, fish, zsh and Prometheus for `npm run test:system`. Only the programs: its services are not started, and its
- * configuration in /etc is not used.
+ * Installs Debian's Dovecot, fish, zsh, Prometheus, PostgreSQL and PgBouncer for `npm run test:system`. Only the programs:
+ * its services are not started, and its configuration in /etc is not used.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
@@ -14,8 +14,11 @@ const PROGRAMS = [
   "/usr/bin/fish",
   "/usr/bin/zsh",
   "/usr/bin/prometheus",
+  // With versions below it.
+  "/usr/lib/postgresql",
+  "/usr/sbin/pgbouncer",
 ];
-const PACKAGES = ["dovecot-imapd", "fish", "zsh", "prometheus"];
+const PACKAGES = ["dovecot-imapd", "fish", "zsh", "prometheus", "postgresql", "pgbouncer"];
 /** Debian's packages run it before they start a service; exit code 101 forbids it. */
 const POLICY = "/usr/sbin/policy-rc.d";
 /** Another apt may be running, and a mirror may fail for a moment. */
@@ -48,13 +51,15 @@ function installAsRoot(): void {
 
 function installPackage(): void {
   if (!existsSync("/usr/bin/apt-get"))
-    throw new Error("there is no apt-get here: install Dovecot 2.3 with IMAP, fish, zsh and Prometheus.");
+    throw new Error(
+      "there is no apt-get here: install Dovecot 2.3 with IMAP, fish, zsh, Prometheus, PostgreSQL and PgBouncer.",
+    );
   const isOurs = !existsSync(POLICY);
   if (isOurs) writeFileSync(POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   try {
     run("apt-get", "-qq", ...APT_OPTIONS, "update");
     run("apt-get", "-qq", ...APT_OPTIONS, "install", "--yes", "--no-install-recommends", ...PACKAGES);
-    for (const service of ["dovecot", "prometheus"]) run("update-rc.d", service, "disable");
+    for (const service of ["dovecot", "prometheus", "postgresql", "pgbouncer"]) run("update-rc.d", service, "disable");
   } finally {
     if (isOurs) rmSync(POLICY);
   }

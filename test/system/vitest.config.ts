@@ -1,13 +1,30 @@
+import path from "node:path";
 import { defineConfig } from "vitest/config";
 import base from "../vitest.config.ts";
+import { BEHIND_PGBOUNCER, DIRECT } from "./postgres-setup.ts";
+
+const { include: _, ...common } = base.test ?? {};
+const system = { ...common, globalSetup: [], exclude: [], testTimeout: 900_000, hookTimeout: 120_000 };
+
+/** What `npm test` runs on a PostgreSQL from npm. */
+const ON_POSTGRES = ["src/journal/postgres/**/*.test.ts", "src/mail/postgres-store.test.ts", "test/nodes.test.ts"];
+
+const postgres = (name: string, HOOKLINE_TEST_POSTGRES_SERVER: string) => ({
+  test: { ...system, name, include: ON_POSTGRES, env: { HOOKLINE_TEST_POSTGRES_SERVER } },
+});
 
 /** For `npm run test:system`. */
 export default defineConfig({
   test: {
-    ...base.test,
-    include: ["test/system/**/*.test.ts"],
-    exclude: [],
-    testTimeout: 900_000,
-    hookTimeout: 120_000,
+    root: system.root,
+    globalSetup: [
+      path.join(import.meta.dirname, "../support/temporary-folder.ts"),
+      path.join(import.meta.dirname, "postgres-setup.ts"),
+    ],
+    projects: [
+      { test: { ...system, name: "system", include: ["test/system/**/*.test.ts"] } },
+      postgres("Debian's PostgreSQL", DIRECT),
+      postgres("PgBouncer", BEHIND_PGBOUNCER),
+    ],
   },
 });
