@@ -17,7 +17,7 @@ import {
 import { createGate } from "../../../test/support/gate.ts";
 import { createPostgresUrl } from "../../../test/support/postgres.ts";
 import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
-import type { ClaimedRun, NewAction, NewWork } from "../journal.ts";
+import type { NewAction, NewWork } from "../journal.ts";
 import { silentTelemetry } from "../../telemetry/telemetry.ts";
 import { createPostgresJournal, type PostgresJournal, type PostgresJournalOptions } from "./postgres.ts";
 
