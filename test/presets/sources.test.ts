@@ -25,7 +25,7 @@ test.each([
   ["linear", "sla-breached", "SHOP-42"],
   ["linear", "customer-request", "SHOP-42"],
   ["linear", "comment-create", "SHOP-42/c000001f4-2222-4333-8444-555566667777"],
-  ["linear", "agent-session-created", "SHOP-42/c000001f6-2222-4333-8444-555566667777"],
+  ["linear", "agent-session-created", "SHOP-42/s00000321-2222-4333-8444-555566667777"],
   ["linear", "project-update", undefined],
   ["pagerduty", "incident-triggered", "Q1CHECKOUT"],
   ["pagerduty", "note", "Q1CHECKOUT"],

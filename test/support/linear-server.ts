@@ -16,6 +16,9 @@ export interface LinearServer extends Pick<CommentServer, "baseUrl" | "close" | 
   issue: string;
   /** Comments of all issues, oldest first. */
   comments: LinearComment[];
+  /** An agent session, and what the agent has said in it. */
+  session: string;
+  activities: LinearActivity[];
   /** What reactions are on: the ids of comments and the identifiers of issues. */
   reactions: string[];
 }
@@ -23,6 +26,12 @@ export interface LinearServer extends Pick<CommentServer, "baseUrl" | "close" | 
 interface LinearComment extends Comment {
   issueId: string;
   parentId?: string;
+}
+
+interface LinearActivity {
+  id: string;
+  content: { type: string; body: string };
+  ephemeral: boolean;
 }
 
 const SCHEMA = readFileSync(path.join(import.meta.dirname, "schemas/linear.graphql"), "utf8");
@@ -39,6 +48,8 @@ export async function startLinear(): Promise<LinearServer> {
   const appTokens = new Set<string>();
   const issue = "ENG-1";
   const comments: LinearComment[] = [];
+  const session = randomUUID();
+  const activities: LinearActivity[] = [];
   const reactions = new Map<string, string>();
   let listener: ((comment: Comment) => unknown) | undefined;
 
@@ -64,6 +75,21 @@ export async function startLinear(): Promise<LinearServer> {
     commentUpdate({ id, input: { body } }: { id: string; input: { body: string } }) {
       const comment = Object.assign(findComment(id), { text: body });
       return { success: true, lastSyncId: 1, comment: toAnswer(comment) };
+    },
+    agentActivity: ({ id }: { id: string }) =>
+      activities.find((activity) => activity.id === id) ?? refuseUnknown("AgentActivity"),
+    agentActivityCreate({
+      input,
+    }: {
+      input: Partial<LinearActivity> & Pick<LinearActivity, "content"> & { agentSessionId: string };
+    }) {
+      const { id = randomUUID(), agentSessionId, content, ephemeral = false } = input;
+      if (agentSessionId !== session) refuseUnknown("AgentSession");
+      if (!UUID_V4.test(id) || activities.some((activity) => activity.id === id))
+        refuse("The id is taken or not a UUID.");
+      const agentActivity = { id, content, ephemeral };
+      activities.push(agentActivity);
+      return { success: true, lastSyncId: 1, agentActivity };
     },
     reactionCreate({ input }: { input: { issueId?: string; commentId?: string; emoji: string } }) {
       const id = randomUUID();
@@ -103,6 +129,8 @@ export async function startLinear(): Promise<LinearServer> {
     revoke: () => appTokens.clear(),
     issue,
     comments,
+    session,
+    activities,
     get reactions() {
       return [...reactions.values()];
     },

@@ -94,6 +94,21 @@ describe("linear", () => {
     }
   });
 
+  test("an agent session gets a thought at once and then the response, which is found and not written twice", async () => {
+    const to = `${linear.issue}/s${linear.session}`;
+    await (
+      await open().startWorking?.(to, never)
+    )?.();
+    const first = await send({ to, text: "Done, @ada.", idempotencyKey: "d7:0" });
+    expect(await send({ to, idempotencyKey: "d7:0", mayBeSent: true })).toEqual(first);
+    await send({ to, text: "Done again.", replaces: first.messageId, idempotencyKey: "d7:1" });
+    expect(linear.activities.map(({ content, ephemeral }) => [content.type, content.body, ephemeral])).toEqual([
+      ["thought", "Working on it.", true],
+      ["response", "Done, @\u200Bada.", false],
+      ["response", "Done again.", false],
+    ]);
+  });
+
   test("an API key is sent as it is, an OAuth token as a bearer", async () => {
     const proxy = await startFaultProxy(linear.baseUrl);
     await send({ idempotencyKey: "d5:0" }, open({ baseUrl: proxy.url }));

@@ -42,9 +42,11 @@ export const linear: DriverDefinition<ChannelDriver, LinearOptions> = {
 };
 
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
-const PLACE = new RegExp(`^(?<issue>[A-Z][A-Z0-9]{0,19}-[1-9]\\d{0,9})(?:/c(?<thread>${UUID}))?$`);
+const PLACE = new RegExp(
+  `^(?<issue>[A-Z][A-Z0-9]{0,19}-[1-9]\\d{0,9})(?:/c(?<thread>${UUID})|/s(?<session>${UUID}))?$`,
+);
 
-/** Comments on issues, and replies in their threads. */
+/** Comments on issues, replies in their threads, and the responses of agent sessions. */
 export function createLinear(options: LinearOptions): ChannelDriver {
   const { token, app, baseUrl = "https://api.linear.app" } = options;
   const open = createLinearApi({ token, app, baseUrl });
@@ -52,40 +54,47 @@ export function createLinear(options: LinearOptions): ChannelDriver {
     {
       name: "linear",
       limit: 20_000,
-      addressOf: (to) => to.replace(/\/c.*$/, ""),
+      addressOf: (to) => to.replace(/\/.*$/, ""),
       checkRecipient: recipientCheck(
         PLACE,
-        "an issue such as ENG-12, or one with /c and the id of the comment that begins a thread",
+        "an issue such as ENG-12, or one with /c and the id of a thread's first comment, or /s and that of an agent session",
       ),
       toMark: toCommentId,
       async render({ text }, id) {
         const body = await neutralize(text, { ...options, host: "linear.app" });
         return { id, body: options.allowMentions ? body : withoutProfiles(body) };
       },
-      async add(to, comment, ask) {
-        const data = await ask(ADD, { input: { ...comment, ...parsePlace(to) } });
-        if (!data)
-          throw new DriverError(
-            "Linear has no such issue or thread. Check the recipient, and that the token can see it.",
-            { retryable: false },
-          );
-        return requireId(toObject(toObject(data["commentCreate"])["comment"])["id"], "Linear");
+      async add(to, { id, body }, ask) {
+        const { issueId, parentId, agentSessionId } = parsePlace(to);
+        const data = agentSessionId
+          ? await ask(RESPOND, { input: { id, agentSessionId, content: { type: "response", body } } })
+          : await ask(ADD, { input: { id, body, issueId, parentId } });
+        if (!data) throw new DriverError(UNKNOWN, { retryable: false });
+        return toMadeId(data);
       },
-      async edit(_to, id, { body }, ask) {
+      async edit(to, id, { body }, ask) {
+        // A response cannot be edited.
+        if (parsePlace(to).agentSessionId) return false;
         return (await ask(EDIT, { id, input: { body } })) !== undefined;
       },
-      async find(_to, id, ask) {
-        const data = await ask(FIND, { id });
-        return isObject(data?.["comment"]) ? requireId(data["comment"]["id"], "Linear") : undefined;
+      async find(to, id, ask) {
+        const data = await ask(parsePlace(to).agentSessionId ? FIND_RESPONSE : FIND, { id });
+        return isObject(data?.["found"]) ? requireId(data["found"]["id"], "Linear") : undefined;
       },
       async startWorking(to, signal) {
-        const { issueId, parentId } = parsePlace(to);
-        const input = { emoji: "eyes", ...(parentId ? { commentId: parentId } : { issueId }) };
-        const data = await (await open(signal))(REACT, { input });
-        const id = requireId(toObject(toObject(data?.["reactionCreate"])["reaction"])["id"], "Linear");
+        const { issueId, parentId, agentSessionId } = parsePlace(to);
+        const ask = await open(signal);
+        if (agentSessionId) {
+          // Linear wants a sign within ten seconds. The response replaces it.
+          const content = { type: "thought", body: "Working on it." };
+          await ask(RESPOND, { input: { agentSessionId, content, ephemeral: true } });
+          return () => Promise.resolve();
+        }
+        const place = parentId ? { commentId: parentId } : { issueId };
+        const id = toMadeId((await ask(REACT, { input: { ...place, emoji: "eyes" } })) ?? {});
         return async () => {
-          const ask = await open(AbortSignal.timeout(REACTION_TIMEOUT_MS));
-          await ask(UNREACT, { id });
+          const askAgain = await open(AbortSignal.timeout(REACTION_TIMEOUT_MS));
+          await askAgain(UNREACT, { id });
         };
       },
     },
@@ -93,18 +102,28 @@ export function createLinear(options: LinearOptions): ChannelDriver {
   );
 }
 
-const ADD = "mutation ($input: CommentCreateInput!) { commentCreate(input: $input) { comment { id } } }";
+const ADD = "mutation ($input: CommentCreateInput!) { done: commentCreate(input: $input) { made: comment { id } } }";
 const EDIT =
   "mutation ($id: String!, $input: CommentUpdateInput!) { commentUpdate(id: $id, input: $input) { success } }";
-const FIND = "query ($id: String!) { comment(id: $id) { id } }";
-const REACT = "mutation ($input: ReactionCreateInput!) { reactionCreate(input: $input) { reaction { id } } }";
+const FIND = "query ($id: String!) { found: comment(id: $id) { id } }";
+const RESPOND =
+  "mutation ($input: AgentActivityCreateInput!) { done: agentActivityCreate(input: $input) { made: agentActivity { id } } }";
+const FIND_RESPONSE = "query ($id: String!) { found: agentActivity(id: $id) { id } }";
+const REACT =
+  "mutation ($input: ReactionCreateInput!) { done: reactionCreate(input: $input) { made: reaction { id } } }";
 const UNREACT = "mutation ($id: String!) { reactionDelete(id: $id) { success } }";
 
+const UNKNOWN =
+  "Linear has no such issue, thread or agent session. Check the recipient, and that the token can see it.";
 const REACTION_TIMEOUT_MS = 10_000;
 
-function parsePlace(to: string): { issueId: string | undefined; parentId: string | undefined } {
-  const { issue, thread } = PLACE.exec(to)?.groups ?? {};
-  return { issueId: issue, parentId: thread };
+function toMadeId({ done }: Record<string, unknown>): string {
+  return requireId(toObject(toObject(done)["made"])["id"], "Linear");
+}
+
+function parsePlace(to: string): Record<"agentSessionId" | "issueId" | "parentId", string | undefined> {
+  const { issue, thread, session } = PLACE.exec(to)?.groups ?? {};
+  return { issueId: issue, parentId: thread, agentSessionId: session };
 }
 
 /**
