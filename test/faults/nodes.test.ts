@@ -1,10 +1,73 @@
 /** The short form of `npm run faults -- --store postgres`. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { expect, test } from "vitest";
+import { createBalancer } from "../support/balancer.ts";
+import { type Client, createClient } from "../support/client.ts";
+import { createPostgresUrl } from "../support/postgres.ts";
+import { startProcess } from "../support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
 import { runNodesCampaign } from "./campaign/nodes.ts";
+import { waitUntilIdle } from "./campaign/wait-until-idle.ts";
 
 test("nodes stop one after another, connections break and the database crashes: nothing is lost, twice or out of order", async () => {
-  const report = await runNodesCampaign({ hooks: 120, faults: ["stop", "cut", "immediate"], seed: 1, awayMs: 0 });
+  const report = await runNodesCampaign({
+    hooks: 120,
+    faults: ["stop", "cut", "immediate"],
+    seed: 1,
+    awayMs: 0,
+    commitTimeout: "60s",
+  });
   expect(report).toMatchObject({ lost: 0, duplicated: 0, outOfOrder: 0 });
-  // A balancer that tries the next node is refused nothing while nodes are replaced.
-  expect(report.refused.stop).toBeUndefined();
+});
+
+/** Of hooks, page after page. */
+async function idsOfDoneRuns({ api }: Pick<Client, "api">): Promise<string[]> {
+  const ids: string[] = [];
+  for (let before = ""; ;) {
+    const { runs } = await api(`/api/runs?state=done&limit=1000${before}`);
+    for (const { id, eventId } of runs) if (eventId !== undefined) ids.push(id);
+    if (runs.length < 1000) return ids.toSorted();
+    before = `&before=${runs.at(-1).id}`;
+  }
+}
+
+test("a rolling restart under load: a balancer that tries the next node is refused nothing", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-rolling-"));
+  const config = path.join(folder, "webhooks.json5");
+  const store = { url: await createPostgresUrl(), commitTimeout: "60s" };
+  writeFileSync(config, JSON.stringify(withTokens({ store })));
+  const start = async () => {
+    const service = await startProcess(config);
+    return { ...service, ...createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN }) };
+  };
+  const nodes = [await start(), await start()];
+  const refused: string[] = [];
+  const balancer = createBalancer(
+    () => nodes,
+    (reason) => refused.push(reason),
+  );
+  const accepted: string[] = [];
+  let isOver = false;
+  const send = async (): Promise<void> => {
+    while (!isOver) {
+      const { body } = await balancer.post("agent", { message: "Hello.", deliver: false, wakeMode: "next-heartbeat" });
+      accepted.push(body.runId);
+    }
+  };
+  const sending = Promise.all(Array.from({ length: 8 }, send));
+  for (const index of nodes.keys()) {
+    const before = accepted.length;
+    await expect.poll(() => accepted.length).toBeGreaterThan(before + 20);
+    expect(await nodes[index]!.end("SIGTERM")).toBe(0);
+    nodes[index] = await start();
+  }
+  isOver = true;
+  await sending;
+  expect(refused).toEqual([]);
+  await waitUntilIdle(nodes[0]!);
+  expect(await idsOfDoneRuns(nodes[0]!)).toEqual(accepted.toSorted());
+  for (const node of nodes) expect(await node.end("SIGTERM")).toBe(0);
+  rmSync(folder, { recursive: true });
 });
