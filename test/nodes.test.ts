@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";
+import { startImapServer } from "./support/imap-server.ts";
+import { folderStatus, idsOfRuns, toBytes, toMailConfig } from "./support/mail-service.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
 import { type Service, startService } from "./support/service.ts";
 
@@ -50,6 +52,26 @@ describe("nodes that share a database", () => {
 
     await startNode(url, "worker", { agents: { defaults: { maxAttempts: 7 } } });
     await expect.poll(async () => (await a.api("/api/status")).nodesDiffer).toEqual(["config"]);
+  });
+
+  test("a mailbox moves to another node when its node stops, and each mail is posted once", async () => {
+    const url = await createPostgresUrl();
+    const server = await startImapServer();
+    const [a, b] = [
+      await startNode(url, "worker", toMailConfig(server)),
+      await startNode(url, "worker", toMailConfig(server)),
+    ];
+    const states = () => Promise.all([a, b].map(async (node) => (await folderStatus(node)).state));
+    await expect.poll(async () => (await states()).toSorted()).toEqual(["locked", "watching"]);
+    const [watching, waiting] = (await states())[0] === "watching" ? [a, b] : [b, a];
+    server.append("INBOX", toBytes("first"));
+    await expect.poll(() => idsOfRuns(waiting)).toEqual(["first"]);
+    await watching.hookline.close();
+    server.append("INBOX", toBytes("second"));
+    await expect.poll(() => idsOfRuns(waiting)).toEqual(["first", "second"]);
+    expect(await folderStatus(waiting)).toMatchObject({ state: "watching", posted: 1 });
+    await waiting.hookline.close();
+    await server.close();
   });
 
   test("the stream of a node shows the events of all nodes", async () => {

@@ -24,6 +24,14 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
+test("is refused where the positions are in a database", async () => {
+  configure({ ...toMailConfig(server), store: { url: "postgres://hookline@db.example.com/hookline" } });
+  expect(await runWebhooks(folder, "mail", "run")).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/store\.url: `webhooks mail run` keeps positions in the state folder; .*autoStart/),
+  });
+});
+
 test("posts to a service that starts later, and prints each mail", async () => {
   const port = await findFreePort();
   const config = toMailConfig(server, { autoStart: false });

@@ -33,7 +33,8 @@ export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
   const { config } = read;
   const problems = [...read.problems, ...refused.map(read.place)];
   if (problems.length > 0) throw new ConfigError(problems);
-  const { hooks, gateway } = config;
+  const { hooks, gateway, store: state } = config;
+  if (state.postgres) throw new ConfigError([{ file: config.file, key: "store.url", message: ONLY_IN_FOLDER }]);
   const chosen = requireMailboxes(config, mailboxes, flags.mailbox);
   const url = `${flags.url ?? serviceAddress(gateway)}${hooks.path}/mail`;
   const watches: MailWatch[] = [];
@@ -61,6 +62,10 @@ export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
   await stopped;
   await Promise.all(watches.map((watch) => watch.close()));
 }
+
+const ONLY_IN_FOLDER =
+  "`webhooks mail run` keeps positions in the state folder; with a database the service watches the mailboxes itself: " +
+  "start `webhooks serve` with hooks.mail.autoStart";
 
 function requireMailboxes({ file }: ResolvedConfig, mailboxes: Mailbox[], name: string | undefined): Mailbox[] {
   const chosen = mailboxes.filter(({ settings }) => name === undefined || settings.name === name);
