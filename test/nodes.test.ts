@@ -61,7 +61,7 @@ describe("nodes that share a database", () => {
       await startNode(url, "worker", toMailConfig(server)),
       await startNode(url, "worker", toMailConfig(server)),
     ];
-    const states = () => Promise.all([a, b].map(async (node) => (await folderStatus(node)).state));
+    const states = () => Promise.all([a, b].map(async (node) => String((await folderStatus(node)).state)));
     await expect.poll(async () => (await states()).toSorted()).toEqual(["locked", "watching"]);
     const [watching, waiting] = (await states())[0] === "watching" ? [a, b] : [b, a];
     server.append("INBOX", toBytes("first"));

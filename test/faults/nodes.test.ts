@@ -49,9 +49,9 @@ test("a rolling restart under load: a balancer that tries the next node is refus
     (reason) => refused.push(reason),
   );
   const accepted: string[] = [];
-  let isOver = false;
+  const load = new AbortController();
   const send = async (): Promise<void> => {
-    while (!isOver) {
+    while (!load.signal.aborted) {
       const { body } = await balancer.post("agent", { message: "Hello.", deliver: false, wakeMode: "next-heartbeat" });
       accepted.push(body.runId);
     }
@@ -63,7 +63,7 @@ test("a rolling restart under load: a balancer that tries the next node is refus
     expect(await nodes[index]!.end("SIGTERM")).toBe(0);
     nodes[index] = await start();
   }
-  isOver = true;
+  load.abort();
   await sending;
   expect(refused).toEqual([]);
   await waitUntilIdle(nodes[0]!);
