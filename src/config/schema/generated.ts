@@ -546,7 +546,7 @@ export interface UserConfig {
      */
     path?: string;
     /**
-     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database, with sslmode and sslrootcert as libpq knows them.
+     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database. For TLS add sslmode=verify-full, and sslrootcert=<file> unless its certificate is of a public authority.
      */
     url?: string;
     /**
@@ -2040,7 +2040,7 @@ export interface ValidConfig {
      */
     path: string;
     /**
-     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database, with sslmode and sslrootcert as libpq knows them.
+     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database. For TLS add sslmode=verify-full, and sslrootcert=<file> unless its certificate is of a public authority.
      */
     url?: string;
     /**
