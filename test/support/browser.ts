@@ -84,7 +84,7 @@ const UNPACK = 'import("@sparticuz/chromium").then(({ default: chromium }) => ch
  */
 async function unpackChromium(): Promise<string> {
   const { version } = JSON.parse(readFileSync("node_modules/@sparticuz/chromium/package.json", "utf8"));
-  const folder = path.join(CACHE, `chromium-${version}`);
+  const folder = path.join(CACHE, `browser-${version}`);
   if (existsSync(folder)) return folder;
   mkdirSync(CACHE, { recursive: true });
   const unpacked = mkdtempSync(path.join(CACHE, "unpack-"));
@@ -92,7 +92,7 @@ async function unpackChromium(): Promise<string> {
     // Only where it takes itself to be on Amazon's servers does the package unpack its libraries.
     const env = { ...process.env, TMPDIR: unpacked, AWS_EXECUTION_ENV: "AWS_Lambda_nodejs24.x" };
     await promisify(execFile)(process.execPath, ["--eval", UNPACK], { env });
-    writeFileSync(path.join(unpacked, "fonts.conf"), FONTS.replace("FOLDER", folder));
+    writeFileSync(path.join(unpacked, "fonts.conf"), FONTS.replaceAll("FOLDER", folder));
     if (!existsSync(folder)) renameSync(unpacked, folder);
   } finally {
     rmSync(unpacked, { recursive: true, force: true });
