@@ -1,13 +1,57 @@
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import { Ajv } from "ajv";
 import type { AdfDocument, AdfNode } from "../../src/channels/comments/adf.ts";
 
-const SCHEMA = JSON.parse(readFileSync(path.join(import.meta.dirname, "schemas/adf.json"), "utf8"));
+const BLOCKS = ["paragraph", "codeBlock", "blockquote", "bulletList", "orderedList"];
 
-const validate = new Ajv({ strict: false }).compile<AdfDocument>(SCHEMA);
+/** What a node may hold: https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/ */
+const CONTENT: Record<string, string[]> = {
+  doc: BLOCKS,
+  paragraph: ["text", "hardBreak"],
+  codeBlock: ["text"],
+  blockquote: ["paragraph", "codeBlock", "bulletList", "orderedList"],
+  bulletList: ["listItem"],
+  orderedList: ["listItem"],
+  listItem: ["paragraph", "codeBlock", "bulletList", "orderedList"],
+};
 
-/** True for a document that Atlassian's schema accepts, as far as it has only nodes that the channel uses. */
+/** Nodes that may be empty. */
+const MAY_BE_EMPTY = new Set(["doc", "paragraph", "codeBlock"]);
+
+const MARKS = {
+  type: "array",
+  items: {
+    oneOf: [
+      object({ type: { enum: ["strong", "em", "strike", "code"] } }, ["type"]),
+      object({ type: { const: "link" }, attrs: object({ href: { type: "string" } }, ["href"]) }, ["type", "attrs"]),
+    ],
+  },
+};
+
+const validate = new Ajv({ strict: false }).compile<AdfDocument>({
+  $ref: "#/$defs/doc",
+  $defs: {
+    text: object({ type: { const: "text" }, text: { type: "string", minLength: 1 }, marks: MARKS }, ["type", "text"]),
+    hardBreak: object({ type: { const: "hardBreak" } }, ["type"]),
+    ...Object.fromEntries(Object.entries(CONTENT).map(([type, inner]) => [type, nodeOf(type, inner)])),
+  },
+});
+
+function nodeOf(type: string, inner: string[]): object {
+  const content = {
+    type: "array",
+    minItems: MAY_BE_EMPTY.has(type) ? 0 : 1,
+    items: { oneOf: inner.map((name) => ({ $ref: `#/$defs/${name}` })) },
+  };
+  const fields = { type: { const: type }, content, ...(type === "doc" && { version: { const: 1 } }) };
+  const isRequired = type === "doc" || !MAY_BE_EMPTY.has(type);
+  return object(fields, ["type", ...(isRequired ? ["content"] : []), ...(type === "doc" ? ["version"] : [])]);
+}
+
+function object(properties: object, required: string[]): object {
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+/** True for a document of the nodes that the channel uses, nested as Jira takes them. */
 export function isAdf(value: unknown): value is AdfDocument {
   return validate(value);
 }

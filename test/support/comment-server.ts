@@ -1,5 +1,4 @@
 import { type JsonAnswer, type JsonRequest, startJsonServer } from "./json-server.ts";
-import type { OpenApiCheck } from "./openapi.ts";
 
 export interface CommentServer {
   baseUrl: string;
@@ -36,12 +35,10 @@ export interface CommentService {
   isAuthorized(headers: JsonRequest["headers"]): boolean;
   routes: CommentRoute[];
   refuse(status: number): JsonAnswer;
-  /** The vendor's description of the API. */
-  api?: OpenApiCheck;
 }
 
-/** A double of a service that takes comments. It was compared with what its vendor publishes, not with the service itself. */
-export async function startComments({ isAuthorized, routes, refuse, api }: CommentService): Promise<CommentServer> {
+/** A double of a service that takes comments. */
+export async function startComments({ isAuthorized, routes, refuse }: CommentService): Promise<CommentServer> {
   const comments: Comment[] = [];
   const requests: string[] = [];
   let isLosing = false;
@@ -71,7 +68,6 @@ export async function startComments({ isAuthorized, routes, refuse, api }: Comme
       }
       const affected = kind === "edit" && edited ? [edited] : kind === "add" ? comments.slice(-1) : comments;
       const answer = toAnswer(affected, server.url);
-      api?.(request, answer);
       return answer;
     }
     return refuse(404);

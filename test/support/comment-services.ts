@@ -3,11 +3,9 @@ import { isAdf, shownAdf } from "./adf.ts";
 import type { Comment, CommentService } from "./comment-server.ts";
 import { TOKEN } from "./comment-suite.ts";
 import { withoutMark } from "./comments.ts";
-import { loadOpenApi } from "./openapi.ts";
 
 /** https://docs.gitlab.com/api/notes/ and https://docs.gitlab.com/api/discussions/ */
 export const gitlab: CommentService = {
-  api: loadOpenApi("gitlab"),
   isAuthorized: (headers) => headers["private-token"] === TOKEN,
   refuse: (status) => ({ status, body: { message: `${status} Refused` } }),
   routes: [
@@ -56,7 +54,6 @@ const toGiteaComment = (id: string, text: string, url: string): object => ({
   html_url: `${url}acme/app/issues/12#issuecomment-${id}`,
 });
 export const gitea: CommentService = {
-  api: loadOpenApi("gitea", "/api/v1"),
   isAuthorized: (headers) => headers.authorization === `token ${TOKEN}`,
   refuse: (status) => ({ status, body: { message: "refused" } }),
   routes: [
@@ -118,7 +115,6 @@ const toAdfText = ({ body }: Record<string, unknown>): string | undefined =>
 
 /** https://developer.atlassian.com/cloud/jira/platform/rest/v3/api-group-issue-comments/ */
 export const jira: CommentService = {
-  api: loadOpenApi("jira"),
   isAuthorized: ({ authorization }) =>
     authorization === `Basic ${Buffer.from(`agent@acme.test:${TOKEN}`).toString("base64")}`,
   refuse: (status) => ({ status, body: { errorMessages: ["Refused."], errors: {} } }),

@@ -1,6 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import { buildSchema, GraphQLError, graphqlSync } from "graphql";
 import type { Comment, CommentServer } from "./comment-server.ts";
 import { startJsonServer } from "./json-server.ts";
@@ -34,7 +32,32 @@ interface LinearActivity {
   ephemeral: boolean;
 }
 
-const SCHEMA = readFileSync(path.join(import.meta.dirname, "schemas/linear.graphql"), "utf8");
+/** What the channel uses of https://linear.app/developers/graphql. */
+const SCHEMA = `
+  scalar JSONObject
+  type Query {
+    comment(id: String): Comment!
+    agentActivity(id: String!): AgentActivity!
+  }
+  type Mutation {
+    commentCreate(input: CommentCreateInput!): CommentPayload!
+    commentUpdate(id: String!, input: CommentUpdateInput!): CommentPayload!
+    agentActivityCreate(input: AgentActivityCreateInput!): AgentActivityPayload!
+    reactionCreate(input: ReactionCreateInput!): ReactionPayload!
+    reactionDelete(id: String!): DeletePayload!
+  }
+  input CommentCreateInput { id: String, issueId: String, parentId: String, body: String }
+  input CommentUpdateInput { body: String }
+  input AgentActivityCreateInput { id: String, agentSessionId: String!, content: JSONObject!, ephemeral: Boolean }
+  input ReactionCreateInput { issueId: String, commentId: String, emoji: String! }
+  type Comment { id: ID! }
+  type AgentActivity { id: ID! }
+  type Reaction { id: ID! }
+  type CommentPayload { success: Boolean!, comment: Comment! }
+  type AgentActivityPayload { success: Boolean!, agentActivity: AgentActivity! }
+  type ReactionPayload { success: Boolean!, reaction: Reaction! }
+  type DeletePayload { success: Boolean! }
+`;
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /**

@@ -1,7 +1,6 @@
 import { toObject } from "../../src/shared/json.ts";
 import type { CommentService } from "./comment-server.ts";
 import { TOKEN } from "./comment-suite.ts";
-import { loadOpenApi } from "./openapi.ts";
 
 const toNote = ({ id, text }: { id: string; text: string }): object => ({
   id: `PWL7QX${id}`,
@@ -13,7 +12,6 @@ const toNote = ({ id, text }: { id: string; text: string }): object => ({
 const contentOf = ({ note }: Record<string, unknown>): unknown => toObject(note)["content"];
 
 export const pagerduty: CommentService = {
-  api: loadOpenApi("pagerduty"),
   isAuthorized: ({ authorization, from, accept }) =>
     authorization === `Token token=${TOKEN}` &&
     (from === undefined || from === "agent@acme.test") &&
