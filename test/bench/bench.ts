@@ -3,7 +3,7 @@
  * service, a bare node:http server that parses JSON (the floor), and other programs where they are installed.
  * CPU and memory are summed over all processes of a server. `--update` writes the tables into docs/guide/performance.md
  * and the figures to baseline.json, `--check` compares with that and exits 1 if one is worse. `--fairness` also measures
- * honest requests beside hostile ones. BENCH_SECONDS and BENCH_ROUNDS: of each measurement.
+ * honest requests beside hostile ones, `--postgres` the journal in PostgreSQL. BENCH_SECONDS and BENCH_ROUNDS: of each measurement.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,16 @@ import { bodyOf, journalBytes, pendingRuns } from "./contestants.ts";
 import { measureFairness } from "./fairness.ts";
 import { type Cell, FLOOR, type Group, groups, US } from "./groups.ts";
 import { load, LOAD_GENERATOR, loadByNode, type LoadResult } from "./load.ts";
-import { compareWithBaseline, writePage, printTables, type Sample, toRows, writeBaseline } from "./report.ts";
+import { measurePostgres, printPostgres } from "./postgres.ts";
+import {
+  compareWithBaseline,
+  writePage,
+  writePostgres,
+  printTables,
+  type Sample,
+  toRows,
+  writeBaseline,
+} from "./report.ts";
 import { measureSaveToLive } from "./save-to-live.ts";
 import type { BenchServer } from "./server.ts";
 
@@ -22,7 +31,7 @@ const SECONDS = Number(process.env.BENCH_SECONDS ?? 3);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 
 const { values: flags } = parseArgs({
-  options: Object.fromEntries(["check", "update", "fairness"].map((name) => [name, { type: "boolean" }])),
+  options: Object.fromEntries(["check", "update", "fairness", "postgres"].map((name) => [name, { type: "boolean" }])),
 });
 
 /** Medians over the rounds come of these: by row and contestant. */
@@ -51,6 +60,11 @@ if (flags["update"]) {
 }
 if (flags["check"]) compareWithBaseline(table);
 if (flags["fairness"]) console.table(await measureFairness());
+if (flags["postgres"]) {
+  const report = await measurePostgres();
+  printPostgres(report);
+  if (flags["update"]) writePostgres(report);
+}
 
 async function measureGroup({ who, start, cells, memory, start2xx }: Group): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-bench-"));

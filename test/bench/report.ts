@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { FLOOR, groups, US } from "./groups.ts";
 import type { LoadResult } from "./load.ts";
+import type { PostgresReport } from "./postgres.ts";
 
 /** One measurement of a row. */
 export interface Sample extends Partial<LoadResult> {
@@ -95,15 +96,29 @@ const PAGE = path.join(import.meta.dirname, "../../docs/guide/performance.md");
 
 /** Writes the tables and the note into the page. */
 export function writePage(table: Row[], note: string): void {
-  const tables = Object.values(toCells(table)).map(([head = [], ...rows]) =>
-    [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n"),
-  );
-  const section = `<!-- bench: begin -->\n\n${[...tables, note].join("\n\n")}\n\n<!-- bench: end -->`;
+  const tables = Object.values(toCells(table)).map(toMarkdown);
+  writeSection("bench", [...tables, note]);
+}
+
+export function writePostgres({ rows, ratios, note }: PostgresReport): void {
+  const names = Object.keys(Object.values(rows)[0] ?? {});
+  const figures = [
+    ["", ...names],
+    ...Object.entries(rows).map(([name, row]) => [name, ...Object.values(row).map(format)]),
+  ];
+  const compared = [["", "ratio"], ...Object.entries(ratios).map(([name, ratio]) => [name, format(ratio)])];
+  writeSection("bench postgres", [toMarkdown(figures), toMarkdown(compared), note]);
+}
+
+function toMarkdown([head = [], ...rows]: string[][]): string {
+  return [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
+}
+
+function writeSection(name: string, parts: string[]): void {
+  const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
   const page = readFileSync(PAGE, "utf8");
-  writeFileSync(
-    PAGE,
-    page.replace(/<!-- bench: begin -->.*<!-- bench: end -->/s, () => section),
-  );
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  writeFileSync(PAGE, [page.slice(0, from) + begin, ...parts, page.slice(to)].join("\n\n"));
 }
 
 /** What the baseline stores: times of a start as ratios to the floor's, since machines differ. */

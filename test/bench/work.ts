@@ -15,18 +15,26 @@ export async function acceptEvents(
   await Promise.all(workers);
 }
 
-/** Claims up to this many runs and deliveries and executes them, like the dispatcher. Returns the number of runs. */
-export async function carryOut(journal: Journal, limit: number): Promise<number> {
+/**
+ * Claims up to this many runs and executes them, like the dispatcher, and then the deliveries. Returns the number of runs.
+ * `delivers: false`: without deliveries.
+ */
+export async function carryOut(journal: Journal, limit: number, { delivers = true } = {}): Promise<number> {
   const now = Date.now();
   const runs = await journal.claimRuns(limit, now);
-  await Promise.all(runs.map((run) => complete(journal, run, now)));
+  await Promise.all(runs.map((run) => complete(journal, run, { at: now, delivers })));
+  if (!delivers) return runs.length;
   const deliveries = await journal.claimDeliveries(limit, now);
   await Promise.all(deliveries.map((delivery) => finish(journal, delivery, now)));
   return runs.length;
 }
 
 /** With the entries and the delivery of a turn. */
-async function complete(journal: Journal, run: ClaimedRun, at: number): Promise<void> {
+async function complete(
+  journal: Journal,
+  run: ClaimedRun,
+  { at, delivers }: { at: number; delivers: boolean },
+): Promise<void> {
   const { id: runId, eventId, sessionKey } = run;
   const own = { at, eventId, runId };
   await journal.completeRun(run, {
@@ -38,7 +46,7 @@ async function complete(journal: Journal, run: ClaimedRun, at: number): Promise<
       { ...own, sessionKey, role: "assistant", text: "Done." },
       { ...own, sessionKey: MAIN_SESSION, role: "system", text: "Hook github: Done.", pending: true },
     ],
-    deliveries: [{ id: `${runId}-0`, runId, eventId, channel: "slack", to: sessionKey, text: "Done." }],
+    deliveries: delivers ? [{ id: `${runId}-0`, runId, eventId, channel: "slack", to: sessionKey, text: "Done." }] : [],
   });
 }
 
