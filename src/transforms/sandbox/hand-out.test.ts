@@ -93,7 +93,7 @@ describe("the calls of a suspect", () => {
     expect(findNext(module)).toMatchObject([{ text: "0", isBrief: false, limitMs: 100 }]);
     module.health.record("timeout");
     const [next] = findNext(module);
-    expect(next).toMatchObject({ text: "2", isBrief: true, alone: false, limitMs: 40 });
+    expect(next).toMatchObject({ text: "2", isBrief: true, alone: false, limitMs: 25 });
     expect(takeTogether(module, next!, toWorker(false, {}))).toEqual([next]);
     expect(findNext(module)).toEqual([]);
   });

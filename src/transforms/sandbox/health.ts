@@ -3,9 +3,9 @@ import type { Answer, FailedAnswer } from "./answer.ts";
 /** So long after a failure that cost others something, the module's calls get little time first. */
 const SUSPECT_MS = 10_000;
 /** That time: a few times what its calls usually take, within these limits. Then a call runs again alone. */
-const BRIEF_MS = { least: 40, most: 100, usual: 4 };
-/** The longest pause after brief runs of which none was enough. */
-const MAX_PAUSE_MS = 400;
+const BRIEF_MS = { least: 25, most: 100, usual: 4 };
+/** The longest pause after brief runs of which none was enough: they shall not take a hundredth of a worker's time. */
+const MAX_PAUSE_MS = 3000;
 /** After this many such failures in a row the circuit breaker opens. */
 const OPEN_AFTER = 5;
 /**
@@ -109,8 +109,7 @@ export function createHealth(): Health {
     },
     mostTogether: () => Math.max(1, Math.floor(EXPECTED_MS / averageMs)),
     overrun() {
-      // The first pause is none: most likely there was one bad payload.
-      briefAt = performance.now() + Math.min(MAX_PAUSE_MS, BRIEF_MS.least * (2 ** overruns++ - 1));
+      briefAt = performance.now() + Math.min(MAX_PAUSE_MS, BRIEF_MS.least * 2 ** overruns++);
     },
     stall(milliseconds) {
       if (milliseconds > BRIEF_MS.usual * averageMs) failedAt = performance.now();
