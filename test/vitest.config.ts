@@ -1,10 +1,24 @@
 import path from "node:path";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const root = path.join(import.meta.dirname, "..");
 
 // Workers, and the programs that tests start, compile each file once.
 process.env["NODE_COMPILE_CACHE"] ??= path.join(root, "node_modules/.cache/compile");
+
+/** They take longest, and most of them are small files, which vitest starts last. */
+const LONG =
+  /test\/(?:faults|browser)\/|(?:docs|package|postgres|store-migrate|comment-services|execution-model)\.test\.ts$/;
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { long = [], short = [] } = Object.groupBy(await super.sort(files), ({ moduleId }) =>
+      LONG.test(moduleId) ? "long" : "short",
+    );
+    return [...long, ...short];
+  }
+}
 
 export default defineConfig({
   test: {
@@ -19,6 +33,7 @@ export default defineConfig({
     // Most tests wait for something most of the time, so there are more workers than cores. A worker runs many files.
     maxWorkers: 4,
     isolate: false,
+    sequence: { sequencer: LongFirst },
     // Node imports the files itself: it strips the types, and nothing has to be transformed.
     experimental: { viteModuleRunner: false },
     // Generous, for machines ten times slower. `expect.poll` times out first and shows the last value.
