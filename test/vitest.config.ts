@@ -12,8 +12,8 @@ const LONG =
   /test\/(?:faults|browser)\/|(?:docs|package|postgres|store-migrate|comment-services|execution-model)\.test\.ts$/;
 
 class LongFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const { long = [], short = [] } = Object.groupBy(await super.sort(files), ({ moduleId }) =>
+  override async sort(...files: Parameters<BaseSequencer["sort"]>): Promise<TestSpecification[]> {
+    const { long = [], short = [] } = Object.groupBy(await super.sort(...files), ({ moduleId }) =>
       LONG.test(moduleId) ? "long" : "short",
     );
     return [...long, ...short];
