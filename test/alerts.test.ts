@@ -1,4 +1,4 @@
-/** A person is told through a channel when something needs one. */
+/** Alerts: messages through a channel when something needs a person. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
@@ -28,14 +28,14 @@ afterEach(async () => {
   models = undefined;
 });
 
-test("a dead letter is told once, without its text, and again after the cooldown", async () => {
+test("a dead letter sends one alert, without its text, and another after the cooldown", async () => {
   const node = await start({ on: ["dead-letter"], every: "1h" });
   const first = await failDelivery(node);
   expect(await toldAfter(0)).toEqual([
     `A run or delivery of the hook agent (event ${first}) failed permanently. See: webhooks dead-letters list`,
   ]);
   await failDelivery(node);
-  // Another rule has a cooldown of its own: once its message is there, the first rule has let this one pass.
+  // Each rule has a separate cooldown: once its message is there, the first rule has let this one pass.
   await node.reload(toConfig({ on: ["dead-letter"], every: "1h" }, { on: ["dead-letter"], every: "1ms" }));
   const third = await failDelivery(node);
   expect(await toldAfter(1)).toEqual([expect.stringContaining(third)]);
@@ -45,7 +45,7 @@ test("a dead letter is told once, without its text, and again after the cooldown
   });
 });
 
-test("a refused reload is told, with the place and not the value", async () => {
+test("a refused reload sends an alert with the place and without the value", async () => {
   const node = await start({ on: ["reload-failed"] });
   const broken = { ...toConfig({ on: ["reload-failed"] }), gateway: { port: "secret-value" } } as unknown as UserConfig;
   await expect(node.reload(broken)).rejects.toThrow("gateway.port");
@@ -54,14 +54,14 @@ test("a refused reload is told, with the place and not the value", async () => {
   expect(text).not.toContain("secret-value");
 });
 
-test("silence is told of the hook that is silent, not of one whose events come", async () => {
+test("a hook without events sends an alert, one with events does not", async () => {
   const rule: AlertInput = { on: ["no-event-for"], hook: "wake", after: "300ms", channel: "slack", to: slack.channel };
   const node = await start({ ...rule, hook: "agent", after: "1h" }, rule);
   await node.post("agent", { message: "x", deliver: false });
   expect(await toldAfter(0)).toEqual(["No event of the hook wake has come yet. See: webhooks rejections"]);
 });
 
-test("a run that a budget holds is told", async () => {
+test("a run that a budget holds sends an alert", async () => {
   models = await startModels();
   models.reply("Done.");
   const node = await start({ on: ["budget"] });
@@ -81,7 +81,7 @@ test("a run that a budget holds is told", async () => {
   ]);
 });
 
-test("a mailbox that refuses the login is told", async () => {
+test("a mailbox that refuses the login sends an alert", async () => {
   const imap = await startImapServer();
   const mail = toMailbox(imap, { name: "support", source: { password: "wrong" } });
   service = await startService({

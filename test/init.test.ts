@@ -54,7 +54,7 @@ test("the next command posts a sample of the preset, signed as its sender does",
     const args = [...send.split(" ").slice(1), "--url", url, "--json"];
     const [first, second] = [await webhooks(...args), await webhooks(...args)].map((sent) => JSON.parse(sent.stdout));
     expect([first.status, second.status]).toEqual([202, 202]);
-    // Each is a delivery of its own.
+    // Each is a separate delivery.
     expect(second.body.eventId).not.toBe(first.body.eventId);
     expect(await hookline.event(first.body.eventId)).toMatchObject({ credential: "auth:github" });
   } finally {

@@ -148,7 +148,7 @@ describe("attacks", () => {
         expect([target, (await send(target, { host, cookie })).status]).toEqual([target, 403]);
       }
       expect((await signIn(GATEWAY_TOKEN, { host })).status).toBe(403);
-      // Whoever knows the token is no page of another site.
+      // A client with the token is not a page of another site.
       const authorization = `Bearer ${GATEWAY_TOKEN}`;
       expect((await send("GET /api/status", { host, authorization })).status).toBe(200);
     },

@@ -8,7 +8,7 @@ import { isOnlyAck, runAgentTurn, type TurnContext, type TurnResult, TurnTimeout
 /** A run of an agent action; a heartbeat's run has no action. */
 export type HookRun = Run & { action: AgentAction };
 
-/** Runs an agent action: a turn of its own session, a summary for the main session, the delivery of the reply. */
+/** Runs an agent action: a turn in its session, a summary for the main session, the delivery of the reply. */
 export async function runAgentAction(run: HookRun, context: TurnContext): Promise<TurnOutcome> {
   const turn = await runTurn(run, context);
   return {

@@ -23,7 +23,7 @@ interface Boundary {
   id: string;
   source: string;
   hook: string;
-  /** What stands before it, of the operator or of this program. */
+  /** Text of the operator or of this program that comes before it. */
   before?: string;
 }
 

@@ -26,7 +26,7 @@ async function start(options: SmtpOptions & { user?: string; password?: string }
   return createEmail({ ...server, tls, from, fromName: "Agent", ...login });
 }
 
-test("an answer stands in the thread, says that a program wrote it, and quotes nothing", async () => {
+test("an answer is in the thread, says that a program wrote it, and quotes nothing", async () => {
   const channel = await start();
   const sent = await channel.send({ ...answer, format: "markdown" }, never);
   const [mail] = await server.mails();

@@ -83,7 +83,7 @@ export function toRefusal(
   return new DriverError(message, { retryable, retryAfterMs });
 }
 
-/** The error for a refusal that the service explains by a code of its own. The service's words may contain the recipient. */
+/** The error for a refusal that the service explains by an error code. The service's words may contain the recipient. */
 export function toCodeRefusal(
   service: string,
   code: unknown,

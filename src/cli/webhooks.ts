@@ -10,7 +10,7 @@ const MIN_NODE = 24;
 const SECOND_SIGNAL_AFTER_MS = 1000;
 
 if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
-  // Whoever can write to this folder can change the program itself. Where the service cannot, it starts without a cache.
+  // Write access to this folder is write access to the program. A service without it starts without a cache.
   const { enableCompileCache } = await import("node:module");
   enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/compile", import.meta.url)));
   const { runCli } = await import("./main.ts");

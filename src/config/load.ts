@@ -140,7 +140,7 @@ const DRIVER_BLOCK =
 
 /**
  * Fills in the defaults, and finds what does not fit the schema. Unknown keys are removed, so that the rest can be checked
- * further. If a plugin is missing, the blocks of drivers are not judged.
+ * further. If a plugin is missing, the blocks of drivers are not checked.
  */
 function checkSchema(
   value: unknown,

@@ -13,16 +13,16 @@ import { retryDelayMs, retryWhileUnavailable, toFailure } from "./retry.ts";
 
 interface Alert {
   kind: AlertKind;
-  /** Has a cooldown of its own. */
+  /** Each subject has a separate cooldown. */
   subject?: string;
-  /** One line. Holds nothing of a payload. Undefined if there is nothing to tell after all. */
+  /** One line. Holds nothing of a payload. Undefined if there is nothing to report after all. */
   text: string | (() => Promise<string | undefined>);
 }
 
 export interface Alerts {
   /** Watches for what these rules name, and only that. The cooldown of a rule that stays the same continues. */
   use(rules: AlertRule[]): void;
-  /** Tells everyone who wants to know, unless they were told a moment ago. */
+  /** Sends the alert by every rule that names its kind, unless the rule's cooldown lasts. */
   tell(alert: Alert): void;
   /** Drops what was not sent. */
   close(): Promise<void>;

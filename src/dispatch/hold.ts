@@ -41,7 +41,7 @@ export function createHoldGuard(
     },
   };
 
-  /** A reply that leads to another event of its session may go on for ever. */
+  /** A reply may lead to another event of its session, without end. */
   async function loops(sessionKey: string): Promise<boolean> {
     return (await journal.countReplies(sessionKey, Date.now() - HOUR_MS)) >= maxReplies();
   }

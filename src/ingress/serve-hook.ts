@@ -197,7 +197,7 @@ interface Visit {
   startedAt: number;
 }
 
-/** A function of its own, so that only the request holds the payload, and can drop it before the answer. */
+/** A separate function, so that only the request holds the payload, and can drop it before the answer. */
 function readPayload(request: HookRequest, parse: ReturnType<FindParser>): Promise<HookRequest> | undefined {
   const parsed = parse(request.rawBody);
   if (parsed instanceof Promise) return parsed.then((body) => Object.assign(request, body));

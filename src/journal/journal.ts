@@ -137,9 +137,9 @@ export interface Journal {
   /** Calls the listener after each commit that may have made work due, until the returned function is called. */
   watch(listener: (work: ReadonlySet<NewWork>) => void): () => void;
   /**
-   * Calls the listener after each commit that changed something, until the returned function is called. What it is told
-   * can be read at once. Where several nodes share a store, it is told of the commits of all: those of other nodes may come
-   * late and together, but none is left out while the listener is there.
+   * Calls the listener after each commit that changed something, until the returned function is called. The changes
+   * can be read at once. Where several nodes share a store, it gets the changes of all nodes: those of other nodes may come
+   * late and together, but none is lost.
    */
   watchChanges(listener: (changes: readonly Change[]) => void): () => void;
 

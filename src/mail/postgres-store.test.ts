@@ -8,7 +8,7 @@ import { silentTelemetry } from "../telemetry/telemetry.ts";
 import type { MailStore } from "./store.ts";
 import { openPostgresMailStore } from "./postgres-store.ts";
 
-/** Each store is of a node of its own. */
+/** Each store belongs to another node. */
 const open: OpenMailStore = async ({ folder, ...options }) => {
   const journal = await openJournal(await findUrl(folder));
   const store = await openPostgresMailStore({ journal, ...options });

@@ -41,7 +41,7 @@ test("a preset's credential has its name; used twice, the second has that of its
   ]);
 });
 
-test("a credential that a mapping of one's own has is not given twice", () => {
+test("a credential that a written mapping already has is not given twice", () => {
   const own = source("github", "issues", { ...GITHUB, secret: "x" });
   expect(group(own, source("issues-0", "issues", GITHUB, "github"))).toEqual([
     ["issues", "auth:github", ["github"]],

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
 import type { Meter } from "./meter.ts";
 
-/** Mappings, hooks and channels that have a name of their own in a metric; the others are `other`. */
+/** Mappings, hooks and channels that are named in a metric; the others are `other`. */
 const MAX_NAMES = 200;
 
 /** In seconds. */

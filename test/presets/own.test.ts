@@ -24,7 +24,7 @@ function write(name: string, text: string): void {
 describe("webhooks presets enable", () => {
   const enable = (...args: string[]) => webhooks("presets", "enable", ...args);
 
-  test("creates a configuration that passes the check, with the secret in a file of its own", async () => {
+  test("creates a configuration that passes the check, with the secret in a separate file", async () => {
     const { code, stdout } = await enable("github", "--generate", "--yes");
     expect({ code, stdout }).toMatchObject({ code: 0 });
     expect(stdout).toContain("URL: https://<your host>/hooks/github");
@@ -166,7 +166,7 @@ describe("webhooks presets copy", () => {
   });
 });
 
-test("a transform of one's own decides on top of what a preset gives, and stays when the preset is copied", async () => {
+test("an added transform decides after the preset, and stays when the preset is copied", async () => {
   const use = { use: "github", with: { secret: "a-secret-of-github-0123456789", transform: { module: "triage.ts" } } };
   write("webhooks.json5", `{ ${TOKENS}\n hooks: { enabled: true, ${HOOK_TOKEN}, presets: [${JSON.stringify(use)}] } }`);
   const { stderr } = await webhooks("check");

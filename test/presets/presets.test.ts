@@ -34,7 +34,7 @@ describe.each(findSamples(PRESETS_FOLDER))("$name", (set) => {
       const text: string = action.message ?? action.text;
       expect(text).not.toMatch(/\[object |\n\n\n|undefined|\bnull\b/);
       expect(text.length).toBeLessThanOrEqual(4000);
-      // A mail without an id has a session of its own.
+      // A mail without an id has a separate session.
       if (action.kind === "agent" && set.name !== "mail") expect(action.sessionKey).toMatch(/^hook:/);
     }
   });

@@ -80,7 +80,7 @@ const UNPACK = 'import("@sparticuz/chromium").then(({ default: chromium }) => ch
 
 /**
  * Unpacks the browser once a checkout. The package unpacks into the folder for temporary files and reuses whatever is there, also
- * a half of another run: so it gets a folder that nobody else uses.
+ * a half of another run: so it gets a new folder.
  */
 async function unpackChromium(): Promise<string> {
   const { version } = JSON.parse(readFileSync("node_modules/@sparticuz/chromium/package.json", "utf8"));

@@ -34,7 +34,7 @@ interface PostgresOptions {
   certificate?: { cert: string; key: string };
 }
 
-/** A server of its own, from npm. */
+/** A new server, from npm. */
 export async function startPostgres({
   durable = true,
   flags = [],

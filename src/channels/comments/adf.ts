@@ -14,7 +14,7 @@ export interface AdfDocument {
   content: AdfNode[];
 }
 
-/** An agent's Markdown as a document. Mentions, cards and pictures are nodes of their own, which no text can become. */
+/** An agent's Markdown as a document. Mentions, cards and pictures are separate kinds of nodes, which no text can become. */
 export async function toAdf(markdown: string): Promise<AdfDocument> {
   return toDocument(parseNodes(await renderMarkdown(markdown, ADF)));
 }
@@ -78,14 +78,14 @@ function toText(plain: string): AdfNode[] {
   return text === "" ? [] : [{ type: "text", text }];
 }
 
-/** A line's end is a node of its own. */
+/** A line break is a separate node. */
 function toInline(plain: string): AdfNode[] {
   return plain
     .split("\n")
     .flatMap((line, index): AdfNode[] => [...(index > 0 ? [{ type: "hardBreak" }] : []), ...toText(line)]);
 }
 
-/** Puts text that stands beside blocks into paragraphs. */
+/** Puts text that is beside blocks into paragraphs. */
 function toBlocks(nodes: AdfNode[]): AdfNode[] {
   const blocks: AdfNode[] = [];
   let paragraph: AdfNode[] | undefined;

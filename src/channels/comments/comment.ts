@@ -103,7 +103,7 @@ export function toInvisibleMark(idempotencyKey: string): string {
   return `\u2063\u2063${pairs.map((pair) => WITHOUT_WIDTH[pair]).join("")}`;
 }
 
-/** A text with its mark on a line of its own. */
+/** A text with its mark on a separate line. */
 export function withMark(text: string, mark: string): string {
   return `${text}\n\n${mark}`;
 }

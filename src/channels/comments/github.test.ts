@@ -15,7 +15,7 @@ const never = new AbortController().signal;
 describeRemoteChannel({ describe, test }, "github", async (): Promise<RemoteChannelUnderTest> => {
   const github = await startGithub();
   const { url, ...faultable } = await openFaultServer(github, github.baseUrl);
-  // `emulate` has no reactions. They have a test of their own below.
+  // `emulate` has no reactions. They are tested separately below.
   const { startWorking: _, ...channel } = createGithub({ token: github.token, baseUrl: url });
   return {
     ...faultable,

@@ -97,7 +97,7 @@ function toDriverError(answer: HttpAnswer, { type, reason, isRevoked }: Refused)
   });
 }
 
-/** Each has headers of its own. https://linear.app/developers/rate-limiting */
+/** Each has separate headers. https://linear.app/developers/rate-limiting */
 const LIMITS = ["requests", "complexity", "endpoint-requests"];
 /** The complexity of a query here is less. */
 const MAX_COMPLEXITY = 10;

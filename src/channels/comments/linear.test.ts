@@ -65,7 +65,7 @@ describe("linear", () => {
     expect(linear.comments.at(-1)?.text).toBe(text);
   });
 
-  test("a reply stands in its thread", async () => {
+  test("a reply is in its thread", async () => {
     const { id } = linear.write("Why?");
     await send({ to: `${linear.issue}/c${id}`, idempotencyKey: "d3:0" });
     expect(linear.comments.at(-1)).toMatchObject({ issueId: linear.issue, parentId: id });

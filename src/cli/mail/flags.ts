@@ -21,7 +21,7 @@ const TEXT_FLAGS = {
   instructions: ["<text>", "your own instructions for the agent"],
 } as const;
 
-/** Secrets have no flag of their own, since other users of the machine can see command lines. */
+/** There are no flags for secrets, since other users of the machine can see command lines. */
 const SECRET_FLAGS = {
   password: "the password",
   oauthClientSecret: "the OAuth client's secret",

@@ -21,7 +21,7 @@ const MAX_FIELDS = 60;
 /** Of a table, the values of further names count as those of its first. */
 const MAX_KEPT = 1000;
 
-/** From so many values on, a field that all of them have counts as required. */
+/** If there are at least this many values, a field that all of them have counts as required. */
 const MIN_VALUES = 5;
 
 export function createShape(): Shape {

@@ -47,7 +47,7 @@ describe("a change in JSON5 follows the style of the file", () => {
     expect(() => JSON.parse(editConfig("x.json", '{\n  "b": {\n    "c": 1\n  }\n}', [set("a", MAIL)]))).not.toThrow();
   });
 
-  test("a long value beside others has lines of its own", () => {
+  test("a long value beside others is written on separate lines", () => {
     const long = { b: "x".repeat(200), c: 1 };
     expect(editConfig("x.json5", "{ a: { z: 1 } }\n", [{ kind: "append", path: ["a", "y"], value: long }])).toBe(
       `{ a: { z: 1, y: [\n  {\n    b: "${long.b}",\n    c: 1\n  }\n] } }\n`,

@@ -22,7 +22,7 @@ export interface FillOptions {
 
 /**
  * A copy of a preset's mapping in which `{ "$param": "x.y" }` is the value of y in the parameter x, and
- * `{ "$file": "x.hbs" }` the text of a file; with both, the file stands in for a parameter without a value. Otherwise,
+ * `{ "$file": "x.hbs" }` the text of a file; with both, the file replaces a parameter without a value. Otherwise,
  * without a value, the key or item is left out. So is an object with `"$if": "x.y"` if that is missing, false or empty. Of an
  * object with `"$case": "x.y"` the field with the name of that value is taken.
  */

@@ -6,7 +6,7 @@ import { error, type Finding, warning } from "./finding.ts";
 /** A shorter one could be guessed. Some senders choose secrets of 20 characters. */
 const MIN_LENGTH = 16;
 
-/** An `auth` has a path, secrets of its own, and the address if the sender signs it. */
+/** An `auth` has a path, secrets that are not used elsewhere, and the address if the sender signs it. */
 export function checkAuth(config: ResolvedConfig, { providers }: Drivers): Finding[] {
   return config.hooks.mappings.flatMap((source) => {
     const { auth, match } = source.mapping;
@@ -47,7 +47,10 @@ function checkSecret(key: string, secret: string, { gateway, hooks }: ResolvedCo
   }
   if (hooks.tokens.some(({ secrets }) => secrets.includes(secret))) {
     return [
-      warning(key, "is the same as a hook token: whoever has the token can sign as this sender. Give each its own"),
+      warning(
+        key,
+        "is the same as a hook token: with the token, anyone can sign as this sender. Use different secrets",
+      ),
     ];
   }
   return secret.length < MIN_LENGTH

@@ -22,7 +22,7 @@ function checkMailbox(mailbox: MailSettings, { enabled, mappings, presets }: Res
   }
   if (!source) return findings;
   if (source.kind === "imap" && filter.dmarc && authservId === undefined) {
-    const message = "can be forged if the server adds no results of its own: set authservId";
+    const message = "can be forged if the server does not add its results: set authservId";
     findings.push(warning(`${key}.filter.dmarc`, message));
   }
   const isTaken = mappings.some(({ mapping: { match } }) => trimSlashes(match?.path ?? "mail") === "mail");

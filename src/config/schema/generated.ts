@@ -478,7 +478,7 @@ export interface UserConfig {
   };
   channels?: Channels;
   /**
-   * Who is told through a channel when something needs a person.
+   * Where messages go when something needs a person.
    */
   alerts?: {
     /**
@@ -1972,7 +1972,7 @@ export interface ValidConfig {
   };
   channels: Record<string, Record<string, unknown>>;
   /**
-   * Who is told through a channel when something needs a person.
+   * Where messages go when something needs a person.
    */
   alerts: {
     /**

@@ -217,7 +217,7 @@ export function selectErrors(violations: Violation[]): Violation[] {
       .reduce(collapseAnyOf, violations)
       // `if` only points at the error of its `then` or `else`, which is reported too.
       .filter(({ keyword }) => keyword !== "if")
-      // Each item that is not what `contains` asks for has an error of its own.
+      // Each item that is not what `contains` asks for has a separate error.
       .filter(({ schemaPath }) => !schemaPath.includes("/contains/"))
   );
 }

@@ -116,7 +116,7 @@ async function fillMore(journal: Journal): Promise<void> {
 
 async function complete(journal: Journal, run: Awaited<ReturnType<Journal["claimRuns"]>>[number]): Promise<void> {
   const own = { sessionKey: run.sessionKey, eventId: run.eventId, runId: run.id };
-  const reply = `An answer with a sentence of its own, which its entry repeats. ${run.sessionKey}`;
+  const reply = `An answer with a sentence that only it has, and that its entry repeats. ${run.sessionKey}`;
   await journal.completeRun(
     run,
     sampleOutcome({

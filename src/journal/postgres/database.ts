@@ -50,7 +50,7 @@ export interface PostgresDatabase {
   transact<Result>(work: (sql: TransactionSql, begun: Begun) => Promise<Result>, first?: string): Promise<Result>;
   /** Runs statements that need no transaction. Nothing is repeated that has reached the database. */
   read<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>;
-  /** Opens a connection of its own, for LISTEN. */
+  /** Opens a separate connection, for LISTEN. */
   connect(): Promise<Client>;
   close(): Promise<void>;
 }
@@ -195,7 +195,7 @@ function toTransactionSql(client: PoolClient, begun: Promise<unknown>, last: Las
   };
   return {
     ...toSql(async (text, values) => {
-      // After a BEGIN that failed, each statement would be a transaction of its own.
+      // After a BEGIN that failed, each statement would be a separate transaction.
       await begun;
       return query(text, values);
     }),
@@ -313,7 +313,7 @@ function stateOf(error: unknown): string | undefined {
   return error instanceof DatabaseError ? error.code : undefined;
 }
 
-/** What `pg` throws by itself has no class of its own. */
+/** `pg` has no class for the errors that it throws itself. */
 const CONNECTION_ERRORS = /terminated|timeout|not queryable|closed|ended|calling end/i;
 
 function isConnectionError(error: unknown): boolean {

@@ -16,7 +16,7 @@ import { type Batch, lock, recipientLock, storable, type Transaction } from "./t
 
 /*
  * Deliveries to one recipient are sent one after another: the oldest unfinished one is pending or being sent, the others
- * are queued, so that a claim never looks at them. Whoever adds or ends one holds the recipient's lock.
+ * are queued, so that a claim never looks at them. A transaction that adds or ends one holds the recipient's lock.
  */
 
 export function addDeliveries(batch: Batch, added: { delivery: NewDelivery; at: number }[], ahead: number): void {

@@ -14,13 +14,13 @@ export interface Transaction extends TransactionSql {
   createToken(): number;
   /** Listeners, also on other nodes, learn of the work after the commit. */
   announce(work: NewWork): void;
-  /** So do those who watch changes. */
+  /** Listeners for changes, also on other nodes, get the change after the commit. */
   report(change: Change): void;
   /** Whether any node wants to know of changes. */
   isWatched(): Promise<boolean>;
 }
 
-/* Names of locks that last until the end of the transaction. Whoever changes the order of a queue holds its lock. */
+/* Names of locks that last until the end of the transaction. A transaction that changes the order of a queue holds its lock. */
 
 export const sessionLock = (sessionKey: string): string => `session ${sessionKey}`;
 export const windowLock = (windowKey: string): string => `window ${windowKey}`;

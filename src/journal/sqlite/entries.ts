@@ -6,7 +6,7 @@ import type { Transaction } from "./group-commit.ts";
 import { type Content, fromPieces, NO_SOURCE, sourceOf, sourceOfRun, toContent } from "./pieces.ts";
 
 /*
- * The system event of an event's first wake stands in the event's row, every other entry in a row of its own. Both have
+ * The system event of an event's first wake is in the event's row, every other entry in a separate row. Both have
  * their numbers from one sequence.
  */
 

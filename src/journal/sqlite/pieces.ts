@@ -1,11 +1,11 @@
 import type { Bounded } from "../../boundary/boundary.ts";
 
 /*
- * What an agent is told, and answers, often repeats what a row holds already, such as the body of the request. Then it is
- * stored as pieces of that source.
+ * Prompts and replies often repeat what a row already holds, such as the body of the request. They are stored as pieces of
+ * that source.
  */
 
-/** A text as it is, or its parts in order: text of its own, or bytes of the source. */
+/** A text as it is, or its parts in order: new text, or bytes of the source. */
 export type Pieces = string | (string | [offset: number, length: number])[];
 
 /** A shorter piece would hardly save space. One of this length contains a whole probe, wherever the probes are. */
@@ -73,7 +73,7 @@ export const MAX_INLINE = 4096;
 /** Of a text that repeats nothing. */
 export const NO_SOURCE = Buffer.of();
 
-/** What an event's texts may repeat: a body that stands in its row. */
+/** The source of an event's texts: its body, if it is in the event's row. */
 export function sourceOf(body: Uint8Array | undefined): Uint8Array {
   return body && body.length <= MAX_INLINE ? body : NO_SOURCE;
 }

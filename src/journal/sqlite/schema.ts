@@ -191,9 +191,9 @@ const VERSION_3 = `
 `;
 
 /**
- * FULL: a commit returns once the write-ahead log is on disk. The cache size is in KiB. A page that many commits change is
- * copied to the file once for all commits between two checkpoints, which are so many pages apart. The limit, in bytes, is
- * the size that a log is truncated to after a burst.
+ * FULL: a commit returns once the write-ahead log is on disk. `cache_size` is in KiB. `wal_autocheckpoint` is in pages of
+ * the log: the higher it is, the fewer copies to the file of a page that many commits change. `journal_size_limit` is the
+ * size in bytes to which a long log is truncated.
  */
 const PRAGMAS = `
   PRAGMA journal_mode = WAL;

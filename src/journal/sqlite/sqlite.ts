@@ -59,7 +59,7 @@ export interface SqliteJournalOptions {
   /** The state folder. */
   folder: string;
   telemetry: Telemetry;
-  /** Do not lock the folder: other journals may be open on it, as nodes of their own. For tests of the leases. */
+  /** Do not lock the folder: other journals may be open on it, as other nodes. For tests of the leases. */
   shared?: boolean;
 }
 

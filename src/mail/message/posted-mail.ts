@@ -61,7 +61,7 @@ export async function readServiceMail(
   return { ...payload, source: service, messages };
 }
 
-/** https://postmarkapp.com/developer/webhooks/inbound-webhook. `Headers` lacks the fields that have a name of their own. */
+/** https://postmarkapp.com/developer/webhooks/inbound-webhook. `Headers` lacks the fields that are also keys of the payload. */
 function readPostmark(payload: Payload): PostedParts {
   const { Headers: fields, FromFull: from, Attachments: attachments } = payload;
   const name = textAt(from, "Name") || textAt(payload, "FromName");

@@ -4,7 +4,7 @@ import { createChangeRing } from "./change-ring.ts";
 const START = 1_800_000_000_000_000;
 const open = (max: number) => createChangeRing<{ value: number }>(max, START / 1000);
 
-test("a thing that changes again is there once, under a later number", () => {
+test("an item that changes again is kept once, under its latest number", () => {
   const ring = open(10);
   for (const [value, key] of ["a", "b", "a"].entries()) ring.add(key, { value });
   const values = (seq: number) => ring.after(seq, 10)?.map((item) => [item.seq - START, item.value]);
@@ -16,7 +16,7 @@ test("a thing that changes again is there once, under a later number", () => {
   expect(values(ring.last())).toEqual([]);
 });
 
-test("whoever has missed what is not here any more learns it", () => {
+test("a client that missed changes which were dropped must read everything again", () => {
   const ring = open(3);
   for (let value = 1; value <= 5; value++) ring.add(`key ${value}`, { value });
   expect([START - 1, START, START + 1, START + 2, START + 5, START + 6].map(ring.has)).toEqual([

@@ -109,7 +109,7 @@ function loadFiles(): Promise<Files> {
   return files;
 }
 
-/** Into a folder of its own: other services may be started from the same checkout at this moment. */
+/** Into a separate folder: other services may be started from the same checkout at this moment. */
 async function build(): Promise<Files> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-page-"));
   try {

@@ -22,7 +22,7 @@ export function Entry({ entry: { role, text, at, eventId, pending } }: { entry: 
 const BOUNDARY =
   /((?:SECURITY NOTICE:[^\n]*\n)?<<<EXTERNAL_UNTRUSTED_CONTENT id="([^"]+)">>>\n)([\s\S]*?)(\n<<<END_EXTERNAL_UNTRUSTED_CONTENT id="\2">>>)/g;
 
-/** The safety boundary is drawn as one: what a stranger wrote stands in a box of its own. */
+/** The safety boundary is drawn as a box around the untrusted text. */
 export function Prompt({ text }: { text: string }): JSX.Element {
   const parts: JSX.Element[] = [];
   let end = 0;

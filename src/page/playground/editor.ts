@@ -44,7 +44,7 @@ export interface Editor {
   destroy(): void;
 }
 
-/** The editor stands in a shadow root: there it may add its styles under a policy that forbids inline ones. */
+/** The editor is in a shadow root, where it may add its styles under a policy that forbids inline ones. */
 export function createEditor(host: HTMLElement, options: EditorOptions): Editor {
   const { language, text, names, onChange, label, hint } = options;
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });

@@ -95,7 +95,7 @@ function strictArguments(): object {
 /** Globals that let a call run later, reveal one call to another, or escape the memory limit. */
 const GLOBALS = ["WebAssembly", "SharedArrayBuffer", "Atomics", "WeakRef", "FinalizationRegistry"];
 
-/** `RegExp.$1`, `RegExp.lastMatch` and the like hold pieces of the last matched text, perhaps of another request. */
+/** `RegExp.$1`, `RegExp.lastMatch` and similar fields hold pieces of the last matched text, perhaps of another request. */
 const REGEXP_STATICS =
   "$1 $2 $3 $4 $5 $6 $7 $8 $9 $_ $& $+ $` $' input lastMatch lastParen leftContext rightContext".split(" ");
 

@@ -62,7 +62,7 @@ export interface JobQueue {
   has(module: string): boolean;
   /** Gives the id of the first: 1, 2, 3, … */
   add(jobs: Job[], graceMs: number): number;
-  /** Removes the first entries; throws if the first has another id, or there are not so many. */
+  /** Removes the first `count` entries; throws if the first has another id, or if there are fewer. */
   answer(id: number, count: number): JobEntry[];
   /** The jobs of the first entry's group run one after the other; throws if the first has another id. */
   split(id: number): void;

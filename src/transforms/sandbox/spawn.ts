@@ -50,7 +50,7 @@ export function createSandboxDir(program: string, confinement: string[]): Sandbo
   const command = [...confinement, process.execPath, ...NODE_OPTIONS, ...readable, entry];
   return {
     launch() {
-      // With a process group of its own, it does not get a Ctrl-C that is meant for the service.
+      // In a separate process group, it does not get a Ctrl-C that is meant for the service.
       const child = spawn(command[0]!, command.slice(1), { cwd: work, env: {}, stdio: "pipe", detached: true });
       if (!isPiped(child)) throw new Error("The system refuses more pipes.");
       return child;
