@@ -4,13 +4,13 @@
  */
 import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
-import { acceptEvents, executeRuns } from "./work.ts";
+import { acceptEvents, carryOut } from "./work.ts";
 
 /** CPU microseconds, except the last: waiting for the disk is the same for both journals, and is not work. */
 export interface Costs {
   open: number;
   accept: number;
-  "claim and execute": number;
+  "claim and carry out": number;
   "list events": number;
   "list events of a hook": number;
   "list dead events": number;
@@ -42,7 +42,7 @@ const limit = 50;
 const costs: Costs = {
   open,
   accept: accept / count,
-  "claim and execute": await time(CLAIMS, () => executeRuns(journal, 4)),
+  "claim and carry out": await time(CLAIMS, () => carryOut(journal, 4)),
   "list events": await time(READS, () => journal.listEvents({ limit })),
   "list events of a hook": await time(READS, () => journal.listEvents({ limit, hook: "github" })),
   "list dead events": await time(READS, () => journal.listEvents({ limit, status: "dead" })),

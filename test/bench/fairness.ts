@@ -1,7 +1,7 @@
 /**
  * Honest requests to one transform beside bad requests to another, which has answered before: a loop, a slow regular
  * expression and memory without end, many at once, and as the control the same number of harmless ones. Then bad payloads,
- * one a second, to the honest senders' own hook. The bad requests come from a separate process, so that the honest
+ * one a second, to the honest senders' own hook. The bad requests come from a process of their own, so that the honest
  * sender does not wait for it. Alone: `npm run build && node test/bench/fairness.ts`, with a part of a row's name for some.
  */
 import { fork } from "node:child_process";
@@ -44,7 +44,7 @@ interface Row {
 const rows: Row[] = [
   { name: "no other requests", code: "", hook: "attacked", burst: 0 },
   ...BURSTS.flatMap((burst) => [
-    // The cost of the same connections and requests without the bad ones.
+    // What so many connections and requests cost on their own.
     { name: `${burst} harmless requests at once`, code: "", hook: "attacked" as const, burst },
     ...Object.entries(ATTACKS).map(([kind, code]) => {
       return { name: `${burst} bad requests at once: ${kind}`, code, hook: "attacked" as const, burst };
@@ -62,7 +62,7 @@ if (import.meta.main) {
   else console.table(await measureFairness(command));
 }
 
-/** Each row in a separate service. `part`: only the rows with this in their names. */
+/** Each row in a service of its own. `part`: only the rows with this in their names. */
 export async function measureFairness(part = ""): Promise<Record<string, Figures>> {
   const table: Record<string, Figures> = {};
   for (const row of rows) if (row.name.includes(part)) table[row.name] = await measure(row);

@@ -88,7 +88,7 @@ function summarize(phases: Phase[]) {
   };
 }
 
-/** A hundred requests a second, whether or not those before are answered, from another address. */
+/** A hundred requests a second, whether or not those before are answered, from an address of its own. */
 async function sendHonest(url: string, seconds: number): Promise<Pick<Phase, "latencies" | "failed">> {
   const agent = new Agent({ keepAlive: true, localAddress: "127.0.0.2" });
   const latencies: number[] = [];
@@ -112,7 +112,7 @@ async function nextNumber(child: ChildProcess): Promise<number> {
 }
 
 /**
- * From many addresses, so that few of the requests are throttled. Runs in a separate process, and yields to the honest
+ * From many addresses, so that few of the requests are throttled. Runs in a process of its own, and yields to the honest
  * sender, which would otherwise wait for this process instead of the service.
  */
 async function flood(url: string): Promise<void> {

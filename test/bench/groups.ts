@@ -55,7 +55,7 @@ export interface Group {
 const prefixed = (name: string, cells: Cell[]): Cell[] =>
   cells.map((cell) => ({ ...cell, row: `${name}, ${cell.row}` }));
 
-/** Each has a separate server. The floor comes first, since the others are compared with it. */
+/** Each has a server of its own. The floor comes first, since the others are compared with it. */
 export const groups: Group[] = [
   {
     who: FLOOR,
