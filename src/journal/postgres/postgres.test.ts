@@ -228,6 +228,18 @@ test("a node that pauses within a transaction does not keep its locks, and repea
   expect(await other.commit(({ get }) => get("SELECT DISTINCT probes FROM hookline.nodes"))).toEqual({ probes: 7 });
 });
 
+test("a node whose lease has ended, since the database was away, renews it before it claims", async () => {
+  const url = await createPostgresUrl();
+  let waitedMs = 0;
+  const node = await openNode(url, { now: () => Date.now() + waitedMs });
+  const other = await openNode(url);
+  for (const session of ["a", "b"]) await other.accept(sampleEvent({ actions: [sampleRun(session)] }));
+  waitedMs = 120_000;
+  await other.commit(({ run }) => run("UPDATE hookline.nodes SET until = 0"));
+  expect(await node.claimRuns(1, NOW + waitedMs)).toHaveLength(1);
+  expect(await other.renewNode(60_000)).toMatchObject({ runs: 0 });
+});
+
 test("nodes whose clocks differ by a minute claim a run at the same moment", async () => {
   const url = await createPostgresUrl();
   const [right, ahead] = [await openNode(url), await openNode(url, { now: () => Date.now() + 60_000 })];

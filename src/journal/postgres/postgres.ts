@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
 import { createNonce } from "../../shared/id.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { Change, Journal, NewWork } from "../journal.ts";
+import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";
 import { integer } from "../rows.ts";
 import { acceptEvents, findReplay } from "./accept.ts";
 import { type Changes, createChanges, recordChanges } from "./changes.ts";
@@ -104,12 +104,20 @@ interface Node {
   now(): number;
   /** By how many milliseconds the database's clock is ahead. */
   ahead: number;
+  /** By the clock of this process. */
+  lease: { forMs: number; endsAt: number };
   /** Tokens of claims whose answer never came, with the time after which nothing more comes under them. */
   lostTokens: Map<number, number>;
 }
 
 function createNode(now: () => number): Node {
-  return { id: createNonce().slice(0, 12), now, ahead: 0, lostTokens: new Map() };
+  return {
+    id: createNonce().slice(0, 12),
+    now,
+    ahead: 0,
+    lease: { forMs: 0, endsAt: Infinity },
+    lostTokens: new Map(),
+  };
 }
 
 function createJournal(database: PostgresDatabase, node: Node, changes: Changes): PostgresJournal {
@@ -123,6 +131,14 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
     (...args: Args): Promise<Result> =>
       database.read((sql) => operation(sql, ...args));
 
+  /** Others would return at once what a node claims whose lease has ended, since the database was away or it was paused. */
+  const claim =
+    <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      if (node.now() >= node.lease.endsAt) await renew(node.lease.forMs);
+      return write(operation)(...args);
+    };
+
   const accepts = createGroup(write(acceptEvents));
   const ends = createGroup(write(endRuns));
   let closing: Promise<void> | undefined;
@@ -133,7 +149,7 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
     accept: (event) => accepts.add(event),
     findReplay: read(findReplay),
 
-    claimRuns: write(claimRuns),
+    claimRuns: claim(claimRuns),
     completeRun: (claim, outcome) => ends.add(toCompletion(claim, outcome)),
     retryRun: write(retryRun),
     releaseRun: write(releaseRun),
@@ -146,7 +162,7 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
     completeHeartbeat: write(completeHeartbeat),
     failHeartbeat: write(failHeartbeat),
 
-    claimDeliveries: write(claimDeliveries),
+    claimDeliveries: claim(claimDeliveries),
     progressDelivery: write(progressDelivery),
     retryDelivery: write(retryDelivery),
     finishDelivery: write(finishDelivery),
@@ -155,13 +171,9 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
     lastRoute: read(lastRoute),
     nextDueAt: read((sql, limits) => nextDueAt(sql, node.ahead, limits)),
 
-    async renewNode(forMs, info) {
-      await readClock(database, node);
-      const lostTokens = takeLostTokens(node);
-      return write(renewNode)(forMs, { info, lostTokens, watches: changes.watches() });
-    },
+    renewNode: renew,
     nodes: read(listNodes),
-    lease: write(acquireLease),
+    lease: claim(acquireLease),
     releaseLease: write(releaseLease),
     watch: changes.watch,
     watchChanges: changes.watchChanges,
@@ -190,6 +202,15 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
       return closing;
     },
   };
+
+  async function renew(forMs: number, info?: NodeInfo): Promise<{ runs: number; deliveries: number }> {
+    const endsAt = node.now() + forMs;
+    await readClock(database, node);
+    const lostTokens = takeLostTokens(node);
+    const recovered = await write(renewNode)(forMs, { info, lostTokens, watches: changes.watches() });
+    node.lease = { forMs, endsAt };
+    return recovered;
+  }
 
   async function close(): Promise<void> {
     await Promise.all([accepts.close(), ends.close()]);
