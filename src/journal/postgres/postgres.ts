@@ -132,7 +132,7 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
       database.read((sql) => operation(sql, ...args));
 
   /** Others would return at once what a node claims whose lease has ended, since the database was away or it was paused. */
-  const claim =
+  const take =
     <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Promise<Result>) =>
     async (...args: Args): Promise<Result> => {
       if (node.now() >= node.lease.endsAt) await renew(node.lease.forMs);
@@ -149,7 +149,7 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
     accept: (event) => accepts.add(event),
     findReplay: read(findReplay),
 
-    claimRuns: claim(claimRuns),
+    claimRuns: take(claimRuns),
     completeRun: (claim, outcome) => ends.add(toCompletion(claim, outcome)),
     retryRun: write(retryRun),
     releaseRun: write(releaseRun),
@@ -162,7 +162,7 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
     completeHeartbeat: write(completeHeartbeat),
     failHeartbeat: write(failHeartbeat),
 
-    claimDeliveries: claim(claimDeliveries),
+    claimDeliveries: take(claimDeliveries),
     progressDelivery: write(progressDelivery),
     retryDelivery: write(retryDelivery),
     finishDelivery: write(finishDelivery),
@@ -173,7 +173,7 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
 
     renewNode: renew,
     nodes: read(listNodes),
-    lease: claim(acquireLease),
+    lease: take(acquireLease),
     releaseLease: write(releaseLease),
     watch: changes.watch,
     watchChanges: changes.watchChanges,
