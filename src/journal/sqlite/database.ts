@@ -79,6 +79,8 @@ export interface Schema {
   what: string;
   /** One per version; `user_version` is the number of those applied. A released one never changes. */
   migrations: readonly (string | Migration)[];
+  /** Creates the last version in an empty file. Default: the migrations. */
+  create?: string;
   /** For each connection. */
   pragmas: string;
   /** Pragmas for a file without tables. */
@@ -97,20 +99,22 @@ export function openMigrated(file: string, schema: Schema, report?: (progress: s
     // Retention needs it to free pages. It has to be set before the first table, and would be a write on an old file.
     if (readVersion(database) === 0) database.exec(`${schema.newFile ?? ""}; PRAGMA auto_vacuum = INCREMENTAL`);
     database.exec(schema.pragmas);
-    migrate(database, schema.migrations, report);
+    migrate(database, schema, report);
   });
 }
 
 /** All in one transaction. If it throws, closing the file undoes it. */
 export function migrate(
   database: Database,
-  migrations: Schema["migrations"],
+  { migrations, create }: Pick<Schema, "migrations" | "create">,
   report: (progress: string) => void = () => undefined,
 ): void {
   if (readVersion(database) >= migrations.length) return;
   database.exec("BEGIN IMMEDIATE");
   // Read again: another process may have migrated the file meanwhile.
-  for (const migration of migrations.slice(readVersion(database))) {
+  const version = readVersion(database);
+  const steps = version === 0 && create !== undefined ? [create] : migrations.slice(version);
+  for (const migration of steps) {
     if (typeof migration === "string") database.exec(migration);
     else migration(database, report);
   }

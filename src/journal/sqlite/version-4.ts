@@ -6,7 +6,7 @@ import { integer, optional } from "../rows.ts";
  * action is in a table of its own if it is wide. An index ends with the row number, so that rows with equal values are in
  * order without another column. Events, runs and entries share one sequence of row numbers.
  */
-const TABLES = `
+export const TABLES = `
   CREATE TABLE events (
     seq INTEGER PRIMARY KEY,          -- of its inline wake too
     id TEXT NOT NULL,                 -- UUIDv7
@@ -92,7 +92,7 @@ const REPLIES = `
   ALTER TABLE deliveries ADD COLUMN message_id TEXT;    -- of the first part, in a conversation
 `;
 
-const INDEXES = `
+export const INDEXES = `
   CREATE UNIQUE INDEX events_id ON events (id);
   CREATE INDEX events_hook ON events (hook, status);
   CREATE INDEX events_status ON events (status);
