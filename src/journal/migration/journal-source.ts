@@ -3,7 +3,7 @@ import type { EventDetail as StoredDetail } from "../postgres/rows.ts";
 import { bytes, integer, optional, type Row, text } from "../rows.ts";
 import type { Database } from "../sqlite/database.ts";
 import { SELECT_ENTRIES, SELECT_WAKE, toEntry } from "../sqlite/entries.ts";
-import type { EventDetail } from "../sqlite/events.ts";
+import type { EventDetail } from "../sqlite/accept.ts";
 import { SELECT_RUNS, toRun } from "../sqlite/runs.ts";
 import { copyOf, type Source, type TargetRow } from "./source.ts";
 

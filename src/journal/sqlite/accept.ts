@@ -1,11 +1,10 @@
-import type { AcceptResult, Idempotency, NewEvent } from "../records.ts";
-import { isRun, type Known, type KnownKey, planEvent, toReplay } from "../plan.ts";
-import type { Database } from "./database.ts";
+import { type ActionReceipt, MAIN_SESSION } from "../../types.ts";
+import { countRuns, isRun, type Known, type KnownKey, planEvent, toReplay } from "../plan.ts";
+import type { AcceptResult, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest } from "../records.ts";
 import { text } from "../rows.ts";
-import { insertEntry } from "./entries.ts";
-import { findInlineWake, insertEvent } from "./events.ts";
+import type { Database } from "./database.ts";
+import { type Content, insertEntry, MAX_INLINE, sourceOf, toContent } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
-import { sourceOf } from "./pieces.ts";
 import { insertJoined, insertRun } from "./runs.ts";
 
 /*
@@ -17,7 +16,7 @@ export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptRe
   const plan = planEvent(event, knownAt(transaction, event.receivedAt));
   if (plan.kind !== "commit") return plan;
   const { actions, receipt, keys } = plan;
-  const seq = transaction.tally.addEvent();
+  const seq = transaction.counters.addEvent();
   const source = sourceOf(event.request.body);
   const wake = findInlineWake(event, actions);
   insertEvent(transaction, event, { seq, source, receipts: receipt.actions, actions, wake });
@@ -30,6 +29,82 @@ export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptRe
   transaction.report({ kind: "event", id: event.id });
   if (event.idempotency) rememberKeys(transaction, event.idempotency, keys);
   return { kind: "committed", receipt: { ...receipt, replayed: false } };
+}
+
+/** The `detail` column: what no condition of a list needs. Empty lists are left out. */
+export interface EventDetail extends Pick<
+  NewEvent,
+  "mapping" | "event" | "reason" | "replayOf" | "credential" | "traceparent" | "took" | "failure"
+> {
+  request: Omit<StoredRequest, "body">;
+  actions?: ActionReceipt[];
+  warnings?: NewEvent["warnings"];
+  log?: NewEvent["log"];
+  /** The system event of a wake that has no row in `entries`. */
+  wake?: Content & { urgent: boolean };
+}
+
+interface EventParts {
+  seq: number;
+  source: Uint8Array;
+  receipts: ActionReceipt[];
+  /** Those that were not accepted before. */
+  actions: NewAction[];
+  /** The system event that is stored with the event. */
+  wake: NewEntry | undefined;
+}
+
+function insertEvent(transaction: Transaction, event: NewEvent, parts: EventParts): void {
+  const { seq, source, receipts, actions, wake } = parts;
+  const { id, hook, mapping, receivedAt, replayOf, credential, traceparent, reason, warnings, log, took, failure } =
+    event;
+  const { body, ...request } = event.request;
+  const detail: EventDetail = {
+    mapping,
+    event: event.event,
+    reason,
+    replayOf,
+    credential,
+    traceparent,
+    request,
+    actions: unlessEmpty(receipts),
+    warnings: unlessEmpty(warnings),
+    log: unlessEmpty(log),
+    took,
+    failure,
+    wake: wake && { ...toContent(wake, source), urgent: wake.urgent ?? false },
+  };
+  const open = countRuns(actions);
+  // Wakes are done with this commit.
+  const status = event.status === "accepted" && open === 0 ? "done" : event.status;
+  const inline = body.length <= MAX_INLINE ? body : undefined;
+  const values = [seq, id, hook, status, open, wake && 1, receivedAt, JSON.stringify(detail), inline];
+  transaction.run(INSERT_EVENT, ...values);
+  if (!inline) transaction.run("INSERT OR FAIL INTO bodies (event_seq, body) VALUES (?, ?)", seq, body);
+  if (wake) announceWake(transaction, wake);
+}
+
+const INSERT_EVENT = `
+  INSERT OR FAIL INTO events (seq, id, hook, status, open, lost, pending, received_at, detail, body)
+  VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
+
+function unlessEmpty<Item>(list: Item[]): Item[] | undefined {
+  return list.length > 0 ? list : undefined;
+}
+
+function announceWake({ announce, report }: Transaction, { urgent }: NewEntry): void {
+  if (urgent) announce("heartbeat");
+  report({ kind: "session", key: MAIN_SESSION });
+}
+
+/** The system event of the first wake, if a few columns of the event's row can say everything about it. */
+function findInlineWake(event: NewEvent, [first]: NewAction[]): NewEntry | undefined {
+  if (!first || isRun(first)) return undefined;
+  const { sessionKey, role, at, eventId, runId, pending } = first.entry;
+  const isOwn = eventId === event.id && at === event.receivedAt && runId === undefined;
+  const isPlain =
+    sessionKey === MAIN_SESSION && role === "system" && pending === true && first.entry.text.length <= MAX_INLINE;
+  return isOwn && isPlain ? first.entry : undefined;
 }
 
 /* Idempotency keys */

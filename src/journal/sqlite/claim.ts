@@ -1,8 +1,7 @@
 import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
-import { reportRun } from "./changes.ts";
+import { reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { integer, optional, text } from "../rows.ts";
-import type { Transaction } from "./group-commit.ts";
 import { SELECT_RUNS, toWholeRun } from "./runs.ts";
 
 /*

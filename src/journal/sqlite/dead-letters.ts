@@ -1,10 +1,9 @@
 import type { DeadLetter, Page } from "../journal.ts";
-import { reportDeadLetter } from "./changes.ts";
+import { reportDeadLetter, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { integer, toDeadLetter } from "../rows.ts";
 import { toOrigin } from "./deliveries.ts";
-import { type CountChange, updateDeliveryCounts, updateRunCounts } from "./events.ts";
-import type { Transaction } from "./group-commit.ts";
+import { type CountChange, updateDeliveryCounts, updateRunCounts } from "./counters.ts";
 
 /*
  * Dead letters are dead runs of hooks and failed deliveries. A failed heartbeat is not one: the next heartbeat gets its
@@ -24,10 +23,10 @@ export function listDeadLetters(database: Database, { limit, before }: Page): De
 export function retryDeadLetter(transaction: Transaction, id: string, now: number): boolean {
   const change = { open: 1, lost: -1 };
   if (changeRun(transaction, REQUEUE_RUN, [id, now], change)) {
-    transaction.tally.count({ runs: 1 });
+    transaction.counters.add({ runs: 1 });
     transaction.announce("run");
   } else if (changeDelivery(transaction, REQUEUE_DELIVERY, [id, now], change)) {
-    transaction.tally.count({ deliveries: 1 });
+    transaction.counters.add({ deliveries: 1 });
     transaction.announce("delivery");
   } else {
     return false;

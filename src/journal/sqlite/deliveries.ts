@@ -1,10 +1,9 @@
 import type { ChannelName } from "../../types.ts";
 import type { Claim, ClaimedDelivery, DeliveryEnd, DeliveryProgress, NewDelivery, Route } from "../journal.ts";
-import { reportDeadLetter, reportDelivery } from "./changes.ts";
+import { reportDeadLetter, reportDelivery, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { integer, optional, type Row, text, toDelivery } from "../rows.ts";
-import { updateDeliveryCounts } from "./events.ts";
-import type { Transaction } from "./group-commit.ts";
+import { updateDeliveryCounts } from "./counters.ts";
 
 /*
  * Deliveries to one recipient are sent one after another: the oldest unfinished one is pending or being sent, the others
@@ -17,7 +16,7 @@ export function insertDeliveries(transaction: Transaction, deliveries: NewDelive
     const { id, runId, eventId, channel, to, conversation, update } = delivery;
     const edits = update ? 1 : undefined;
     transaction.run(INSERT_DELIVERY, id, runId, eventId, channel, to, now, delivery.text, conversation, edits);
-    transaction.tally.count({ deliveries: 1 });
+    transaction.counters.add({ deliveries: 1 });
     transaction.announce("delivery");
     reportDelivery(transaction, { id, run_id: runId, event_id: eventId ?? null }, "pending");
   }
@@ -98,7 +97,7 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   }
   const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
   if (promoted > 0) transaction.announce("delivery");
-  transaction.tally.count({ deliveries: -1 });
+  transaction.counters.add({ deliveries: -1 });
   updateDeliveryCounts(transaction, toOrigin(row), { open: -1, lost: state === "failed" ? 1 : 0 });
   reportDelivery(transaction, row, state);
   if (state === "failed") reportDeadLetter(transaction, row, true);

@@ -1,9 +1,9 @@
+import type { Bounded } from "../../boundary/boundary.ts";
 import { MAIN_SESSION } from "../../types.ts";
 import { type Entry, ENTRY_ROLES, type NewEntry, type TurnOutcome } from "../records.ts";
-import type { Database } from "./database.ts";
 import { bytes, integer, oneOf, optional, type Row, text } from "../rows.ts";
+import type { Database } from "./database.ts";
 import type { Transaction } from "./group-commit.ts";
-import { type Content, fromPieces, NO_SOURCE, sourceOf, sourceOfRun, toContent } from "./pieces.ts";
 
 /*
  * The system event of an event's first wake is in the event's row, every other entry in a separate row. Both have
@@ -20,17 +20,17 @@ export interface EntryOrigin {
 
 /** Adds to the end of the entry's session; the first entry creates the session. */
 export function insertEntry(transaction: Transaction, entry: NewEntry, origin: EntryOrigin): void {
-  const { tally } = transaction;
+  const { counters } = transaction;
   const { sessionKey, role, at, pending = false, urgent = false } = entry;
   const eventSeq = entry.eventId === undefined ? undefined : origin.eventSeq;
   const runSeq = entry.runId === undefined ? undefined : origin.runSeq;
   // The source is found again by these two.
   const isTraceable = eventSeq !== undefined && runSeq === origin.runSeq;
   const content = JSON.stringify(toContent(entry, isTraceable ? origin.source : NO_SOURCE));
-  const values = [tally.nextSeq(), sessionKey, role, at, eventSeq, runSeq, Number(pending), Number(urgent), content];
+  const values = [counters.nextSeq(), sessionKey, role, at, eventSeq, runSeq, Number(pending), Number(urgent), content];
   transaction.run(INSERT_ENTRY, ...values);
-  tally.extendSession(sessionKey, at);
-  if (pending) tally.count({ systemEvents: 1 });
+  counters.extendSession(sessionKey, at);
+  if (pending) counters.add({ systemEvents: 1 });
   if (urgent) transaction.announce("heartbeat");
   transaction.report({ kind: "session", key: sessionKey });
 }
@@ -39,12 +39,12 @@ const INSERT_ENTRY = `
   INSERT OR FAIL INTO entries (seq, session_key, role, at, event_seq, run_seq, pending, urgent, content)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-export function consumeSystemEvents({ run, tally }: Transaction, seqs: number[]): void {
+export function consumeSystemEvents({ run, counters }: Transaction, seqs: number[]): void {
   for (const seq of seqs) {
     const consumed =
       run("UPDATE OR FAIL entries SET pending = 0 WHERE seq = ? AND pending = 1", seq) ||
       run("UPDATE OR FAIL events SET pending = 0 WHERE seq = ? AND pending = 1", seq);
-    tally.count({ systemEvents: -consumed });
+    counters.add({ systemEvents: -consumed });
   }
 }
 
@@ -56,7 +56,7 @@ export function listPendingSystemEvents(database: Database, limit: number = -1):
   return toFirst(rows, limit);
 }
 
-export function readEntries(database: Database, seqs: number[]): Entry[] {
+function readEntries(database: Database, seqs: number[]): Entry[] {
   const where = "WHERE entries.seq IN (SELECT value FROM json_each(?))";
   return database.all(`${SELECT_ENTRIES} ${where}`, JSON.stringify(seqs)).map(toEntry);
 }
@@ -143,4 +143,142 @@ function findSource({ body, outcome }: Row): Uint8Array {
   if (outcome === null) return sourceOf(stored);
   const { reply }: Pick<TurnOutcome, "reply"> = JSON.parse(text(outcome));
   return sourceOfRun(stored, reply);
+}
+
+/** Characters of the texts that are kept in memory. */
+const MAX_CHARACTERS = 4_000_000;
+
+/**
+ * Reads the turns of sessions. Every turn of a session reads those before it, and an entry never changes: the ones that
+ * were read last are kept in memory. Which ones a session has is read each time.
+ */
+export function createTurnReader(): (database: Database, sessionKey: string, limit: number) => Entry[] {
+  const known = new Map<number, Entry>();
+  let characters = 0;
+
+  return function listTurns(database, sessionKey, limit) {
+    const seqs: number[] = JSON.parse(text(database.get(NEWEST_TURNS, sessionKey, limit)?.seqs));
+    const unknown = seqs.filter((seq) => !known.has(seq));
+    if (unknown.length > 0) for (const entry of readEntries(database, unknown)) remember(entry);
+    const turns = seqs.toSorted((a, b) => a - b).flatMap((seq) => known.get(seq) ?? []);
+    forgetOldest();
+    return turns;
+  };
+
+  function remember(entry: Entry): void {
+    known.set(entry.seq, entry);
+    characters += entry.text.length;
+  }
+
+  /** After the turns were taken, so that a large history is whole. */
+  function forgetOldest(): void {
+    for (const [seq, entry] of known) {
+      if (characters <= MAX_CHARACTERS) return;
+      known.delete(seq);
+      characters -= entry.text.length;
+    }
+  }
+}
+
+/** As one value: a row for each number would cost as much as the rest of the read. */
+const NEWEST_TURNS = `
+  SELECT json_group_array(seq) AS seqs FROM (
+    SELECT seq FROM entries WHERE session_key = ? AND (role = 'system') = 0 ORDER BY seq DESC LIMIT +?)`;
+
+/*
+ * Pieces: prompts and replies often repeat what a row already holds, such as the body of the request. They are stored as pieces of
+ * that source.
+ */
+
+/** A text as it is, or its parts in order: new text, or bytes of the source. */
+export type Pieces = string | (string | [offset: number, length: number])[];
+
+/** A shorter piece would hardly save space. One of this length contains a whole probe, wherever the probes are. */
+const MIN_PIECE = 32;
+const PROBE = 16;
+/** Bound the time for texts that repeat little. */
+const MAX_PIECES = 32;
+const MAX_MISSES = 32;
+
+/** A text that is found nowhere in the source is given back as it is. */
+export function toPieces(whole: string, source: Uint8Array): Pieces {
+  if (whole.length < MIN_PIECE || source.length < MIN_PIECE) return whole;
+  const encoded = Buffer.from(whole);
+  const known = Buffer.from(source.buffer, source.byteOffset, source.byteLength);
+  const pieces: Exclude<Pieces, string> = [];
+  let rest = 0;
+  let misses = 0;
+  for (let at = 0; at + PROBE <= encoded.length && pieces.length < MAX_PIECES && misses < MAX_MISSES;) {
+    const found = known.indexOf(encoded.subarray(at, at + PROBE));
+    const { start, end } = found === -1 ? NOT_FOUND : extend(encoded, known, { at, found, from: rest });
+    if (end - start < MIN_PIECE) {
+      misses += 1;
+      at += PROBE;
+      continue;
+    }
+    if (start > rest) pieces.push(encoded.toString("utf8", rest, start));
+    pieces.push([found - (at - start), end - start]);
+    at = end;
+    rest = end;
+  }
+  if (pieces.length === 0) return whole;
+  if (rest < encoded.length) pieces.push(encoded.toString("utf8", rest));
+  return pieces;
+}
+
+export function fromPieces(pieces: Pieces, source: Uint8Array): string {
+  if (typeof pieces === "string") return pieces;
+  const parts = pieces.map((piece) =>
+    typeof piece === "string" ? Buffer.from(piece) : source.subarray(piece[0], piece[0] + piece[1]),
+  );
+  return Buffer.concat(parts).toString("utf8");
+}
+
+const NOT_FOUND = { start: 0, end: 0 };
+
+/** The longest match around the one that was found, in whole characters. */
+function extend(
+  encoded: Buffer,
+  known: Buffer,
+  { at, found, from }: { at: number; found: number; from: number },
+): { start: number; end: number } {
+  const shift = found - at;
+  let start = at;
+  while (start > from && encoded[start - 1] === known[start - 1 + shift]) start -= 1;
+  let end = at + PROBE;
+  while (end < encoded.length && encoded[end] === known[end + shift]) end += 1;
+  while (isInsideCharacter(encoded[start])) start += 1;
+  while (isInsideCharacter(encoded[end])) end -= 1;
+  return { start, end };
+}
+
+/** Of a body, an action or a source, in bytes: what is longer is not stored in a row that changes, and not searched. */
+export const MAX_INLINE = 4096;
+
+/** Of a text that repeats nothing. */
+export const NO_SOURCE = Buffer.of();
+
+/** The source of an event's texts: its body, if it is in the event's row. */
+export function sourceOf(body: Uint8Array | undefined): Uint8Array {
+  return body && body.length <= MAX_INLINE ? body : NO_SOURCE;
+}
+
+/** What the entries of a run may repeat: also its reply. */
+export function sourceOfRun(body: Uint8Array | undefined, reply: string): Uint8Array {
+  const source = sourceOf(body);
+  return reply.length > MAX_INLINE ? source : Buffer.concat([source, Buffer.from(reply)]);
+}
+
+/** A text that is stored as pieces, with its boundary. */
+export interface Content {
+  text: Pieces;
+  boundary?: Bounded["boundary"];
+}
+
+export function toContent(bounded: Bounded, source: Uint8Array): Content {
+  return { text: toPieces(bounded.text, source), boundary: bounded.boundary };
+}
+
+function isInsideCharacter(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
 }

@@ -1,8 +1,10 @@
 import { JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
+import type { DeliveryState, RunState } from "../../types.ts";
 import type { Change, NewWork } from "../journal.ts";
+import { optional, type Row, text } from "../rows.ts";
 import { type Database, toUnavailable, transact } from "./database.ts";
-import type { Tally } from "./tally.ts";
+import type { Counters } from "./counters.ts";
 
 /** Most operations in one commit: together they block the event loop. */
 const MAX_GROUP = 256;
@@ -42,10 +44,10 @@ export interface Transaction extends Database {
   settle: GroupCommit["settle"];
   report: GroupCommit["report"];
   isWatched: GroupCommit["isWatched"];
-  tally: Tally;
+  counters: Counters;
 }
 
-type CommitTally = Pick<Tally, "begin" | "write" | "undo">;
+type CommitCounters = Pick<Counters, "begin" | "write" | "undo">;
 
 type WorkListener = (work: ReadonlySet<NewWork>) => void;
 type ChangeListener = (changes: readonly Change[]) => void;
@@ -60,7 +62,7 @@ interface State {
   database: Database;
   log: Log;
   /** Written at the end of each commit. */
-  tally: CommitTally | undefined;
+  counters: CommitCounters | undefined;
   queue: QueuedWrite[];
   scheduled: boolean;
   /** Length of the queue one turn ago, and how often the commit has waited. */
@@ -77,11 +79,11 @@ interface State {
 }
 
 /** One fsync for everything that arrives in the same turn of the event loop. */
-export function createGroupCommit(database: Database, log: Log, tally?: CommitTally): GroupCommit {
+export function createGroupCommit(database: Database, log: Log, counters?: CommitCounters): GroupCommit {
   const state: State = {
     database,
     log,
-    tally,
+    counters,
     queue: [],
     scheduled: false,
     seen: 0,
@@ -157,17 +159,17 @@ function commit(state: State, group: QueuedWrite[]): void {
     state.failing = false;
     for (const [index, write] of group.entries()) write.resolve(results[index]);
   } catch (error) {
-    state.tally?.undo();
+    state.counters?.undo();
     fail(state, group, error);
     return;
   }
   publish(state);
 }
 
-function perform({ tally }: State, group: QueuedWrite[]): unknown[] {
-  tally?.begin();
+function perform({ counters }: State, group: QueuedWrite[]): unknown[] {
+  counters?.begin();
   const results = group.map(({ operation }) => operation());
-  tally?.write();
+  counters?.write();
   return results;
 }
 
@@ -197,3 +199,52 @@ function call(listener: () => void, log: Log): void {
     log.error("journal watcher failed", { error: messageOf(error) });
   }
 }
+
+/*
+ * What the operations of a commit tell those who watch changes. Without a watcher nothing is read. A run is given by its
+ * `seq`, a delivery by a row with its `id`, and the `run_id` and `event_id` of its run.
+ */
+
+export function reportRun(transaction: Transaction, seq: number, state: RunState): void {
+  if (!transaction.isWatched()) return;
+  const row = readRun(transaction, seq);
+  transaction.report({ kind: "run", ...idsOf(row), state });
+  reportEvents(transaction, row);
+}
+
+export function reportDelivery(transaction: Transaction, row: Row, state: DeliveryState): void {
+  if (!transaction.isWatched()) return;
+  transaction.report({ kind: "delivery", ...idsOf(row), state });
+  reportEvents(transaction, row);
+}
+
+/** A run or a delivery became a dead letter, or is none any more. */
+export function reportDeadLetter(transaction: Transaction, letter: number | Row, isDead: boolean): void {
+  if (!transaction.isWatched()) return;
+  const row = typeof letter === "number" ? readRun(transaction, letter) : letter;
+  transaction.report({ kind: "dead-letter", ...idsOf(row), isDead });
+  reportEvents(transaction, row);
+}
+
+function readRun(transaction: Transaction, seq: number): Row {
+  return transaction.get(READ_RUN, seq) ?? {};
+}
+
+const READ_RUN = `
+  SELECT runs.id, runs.id AS run_id, events.id AS event_id FROM runs LEFT JOIN events ON events.seq = event_seq
+  WHERE runs.seq = ?`;
+
+function idsOf({ id, event_id: eventId = null }: Row): { id: string; eventId: string | undefined } {
+  return { id: text(id), eventId: optional(text, eventId) };
+}
+
+/** The event of a run, and those that joined it. */
+function reportEvents(transaction: Transaction, { run_id: runId, event_id: eventId = null }: Row): void {
+  if (eventId === null) return;
+  transaction.report({ kind: "event", id: text(eventId) });
+  for (const { id } of transaction.all(JOINED_EVENTS, text(runId))) transaction.report({ kind: "event", id: text(id) });
+}
+
+const JOINED_EVENTS = `
+  SELECT events.id FROM runs JOIN joined_events ON run_seq = runs.seq JOIN events ON events.seq = joined_events.event_seq
+  WHERE runs.id = ?`;

@@ -12,9 +12,9 @@ import type {
 import type { Database } from "./database.ts";
 import { bytes, findSingleRun, integer, oneOf, type Row, text, toDelivery, toOutcome, toSession } from "../rows.ts";
 import { listEntries, listEventEntries } from "./entries.ts";
-import type { EventDetail } from "./events.ts";
+import type { EventDetail } from "./accept.ts";
 import { SELECT_RUNS, toRun, toWholeRun } from "./runs.ts";
-import { readUncounted } from "./tally.ts";
+import { readUncounted } from "./counters.ts";
 
 /* What the operator sees: lists are newest first. */
 

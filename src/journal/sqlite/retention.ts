@@ -5,7 +5,7 @@ import type { Database } from "./database.ts";
 import { integer, type Row, text } from "../rows.ts";
 import { releasePending } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
-import { sweepSpend } from "./spend.ts";
+import { sweepSpend } from "./counters.ts";
 
 /** Most rows of a kind, and most bytes of bodies, that one commit deletes: it blocks the event loop. */
 const BATCH = 100;
@@ -16,7 +16,7 @@ const KEY_BATCH = 500;
 const BATCH_PAGES = 256;
 
 export function sweep(transaction: Transaction, retention: Retention): boolean {
-  transaction.tally.settle();
+  transaction.counters.settle();
   const deleted =
     sweepKeys(transaction, retention) +
     sweepEvents(transaction, retention) +
@@ -55,8 +55,8 @@ function deleteEvent(transaction: Transaction, row: Row): void {
   transaction.run("DELETE FROM bodies WHERE event_seq = ?", seq);
   transaction.run("DELETE FROM events WHERE seq = ?", seq);
   // Its wake was consumed.
-  if (row.pending === 0) transaction.tally.shortenSession(MAIN_SESSION);
-  transaction.tally.count({ events: -1 });
+  if (row.pending === 0) transaction.counters.shortenSession(MAIN_SESSION);
+  transaction.counters.add({ events: -1 });
 }
 
 /** A receipt can also name a run of an earlier event with the same idempotency key. */
@@ -92,9 +92,9 @@ const DELETE_LOOSE_DELIVERIES = `
     WHERE event_id IS NULL AND finished_at < ? ORDER BY finished_at LIMIT ${BATCH})`;
 
 /** Deletes the entries that meet the condition and are not pending. Gives how many. */
-function deleteEntries({ all, tally }: Transaction, condition: string, value: number): number {
+function deleteEntries({ all, counters }: Transaction, condition: string, value: number): number {
   const rows = all(`DELETE FROM entries WHERE ${condition} AND pending = 0 RETURNING session_key`, value);
-  for (const { session_key: key } of rows) tally.shortenSession(text(key));
+  for (const { session_key: key } of rows) counters.shortenSession(text(key));
   return rows.length;
 }
 

@@ -2,16 +2,24 @@ import { MAIN_SESSION, RUN_STATES, type RunState } from "../../types.ts";
 import type { NewRun } from "../plan.ts";
 import { type AgentAction } from "../../types.ts";
 import type { Claim, Lease, NewEntry, NewEvent, Run, TurnOutcome } from "../records.ts";
-import { reportDeadLetter, reportRun } from "./changes.ts";
+import { reportDeadLetter, reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { bytes, integer, oneOf, optional, type Row, text } from "../rows.ts";
 import { insertDeliveries } from "./deliveries.ts";
-import { consumeSystemEvents, type EntryOrigin, insertEntry } from "./entries.ts";
-import { updateRunCounts } from "./events.ts";
-import type { Transaction } from "./group-commit.ts";
+import {
+  consumeSystemEvents,
+  type EntryOrigin,
+  fromPieces,
+  insertEntry,
+  MAX_INLINE,
+  NO_SOURCE,
+  type Pieces,
+  sourceOf,
+  sourceOfRun,
+  toPieces,
+} from "./entries.ts";
+import { recordSpend, updateRunCounts } from "./counters.ts";
 import { isLeaseHeld } from "./leases.ts";
-import { fromPieces, MAX_INLINE, NO_SOURCE, type Pieces, sourceOf, sourceOfRun, toPieces } from "./pieces.ts";
-import { recordSpend } from "./spend.ts";
 
 /** Of a session's unfinished runs the oldest is ready or running, the others are queued: a claim never looks at them. */
 export function insertRun(
@@ -24,13 +32,13 @@ export function insertRun(
   if (window) transaction.run("UPDATE runs SET coalesce_key = NULL WHERE coalesce_key = ?", window.key);
   const { mapping = "", receivedAt } = event;
   const { key, closesAt } = window ?? { closesAt: receivedAt };
-  const seq = transaction.tally.nextSeq();
+  const seq = transaction.counters.nextSeq();
   const stored = JSON.stringify({ ...action, message: toPieces(action.message, source) } satisfies StoredAction);
   const inline = stored.length <= MAX_INLINE ? stored : undefined;
   const { sessionKey } = action;
   transaction.run(INSERT_RUN, seq, runId, eventSeq, mapping, sessionKey, key, receivedAt, closesAt, inline);
   if (!inline) transaction.run("INSERT OR FAIL INTO run_actions (run_seq, action) VALUES (?, ?)", seq, stored);
-  transaction.tally.count({ runs: 1 });
+  transaction.counters.add({ runs: 1 });
   transaction.announce("run");
 }
 
@@ -138,7 +146,7 @@ function endRun(transaction: Transaction, { id, token }: Claim, end: End): Ended
   if (!row) return undefined;
   transaction.run(END_RUN, end.state, end.finishedAt, end.error, end.outcome, integer(row.seq));
   if (transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
-  transaction.tally.count({ runs: -1 });
+  transaction.counters.add({ runs: -1 });
   const seq = integer(row.seq);
   return { seq, runSeq: seq, eventSeq: integer(row.event_seq), body: optional(bytes, row.body ?? null), row };
 }
@@ -197,7 +205,7 @@ export function failHeartbeat(
 /** Gives its number; undefined if the heartbeat was recorded before. */
 function insertHeartbeat(transaction: Transaction, run: End & { id: string; startedAt: number }): number | undefined {
   const { id, state, startedAt, finishedAt, error, outcome } = run;
-  const seq = transaction.tally.nextSeq();
+  const seq = transaction.counters.nextSeq();
   const changed = transaction.run(INSERT_HEARTBEAT, seq, id, state, startedAt, finishedAt, error, outcome);
   if (changed === 0) return undefined;
   transaction.report({ kind: "run", id, state });

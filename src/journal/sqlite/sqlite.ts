@@ -18,7 +18,7 @@ import {
   retryDelivery,
   wasSent,
 } from "./deliveries.ts";
-import { listPendingSystemEvents } from "./entries.ts";
+import { createTurnReader, listPendingSystemEvents } from "./entries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import { acquireLease, endNode, endOtherNodes, releaseLease, renewNode } from "./leases.ts";
 import {
@@ -43,10 +43,8 @@ import {
   releaseRun,
   retryRun,
 } from "./runs.ts";
-import { readSpend } from "./spend.ts";
+import { createCounters, readSpend } from "./counters.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
-import { createTally } from "./tally.ts";
-import { createTurns } from "./turns.ts";
 
 /** How long to wait for the lock of a process that was just killed. */
 const HANDOVER_MS = 500;
@@ -75,9 +73,9 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
   const file = fileIn(folder);
   try {
     const database = openMigrated(file, JOURNAL_SCHEMA, createReport(file, log));
-    const tally = createTally(database, { isOnlyWriter: !shared });
-    const commits = createGroupCommit(database, log, tally);
-    const transaction = { ...database, node: createNonce().slice(0, 12), ...commits, tally };
+    const counters = createCounters(database, { isOnlyWriter: !shared });
+    const commits = createGroupCommit(database, log, counters);
+    const transaction = { ...database, node: createNonce().slice(0, 12), ...commits, counters };
     recover(transaction, { isOnlyNode: !shared, log });
     return createJournal(transaction, commits, () => {
       endLease(transaction, log);
@@ -160,7 +158,7 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
     watch: commits.watch,
     watchChanges: commits.watchChanges,
 
-    history: read(createTurns()),
+    history: read(createTurnReader()),
     listEvents: read(listEvents),
     countEvents: read(countEvents),
     getEvent: read(getEvent),

@@ -19,7 +19,7 @@ import { MAIN_SESSION } from "../../types.ts";
 import type { Journal } from "../journal.ts";
 import { openMigrated, transact } from "./database.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
-import { createTally, readUncounted } from "./tally.ts";
+import { createCounters, readUncounted } from "./counters.ts";
 
 const COMMANDS = ["wake", "skip", "run", "complete", "heartbeat", "sweep", "undo", "crash"] as const;
 
@@ -56,26 +56,30 @@ describe("the totals", () => {
 
   test("are right after a transaction that was undone at its end", () => {
     const database = openMigrated(path.join(folder(), "test.db"), JOURNAL_SCHEMA);
-    const tally = createTally(database, { isOnlyWriter: true });
+    const counters = createCounters(database, { isOnlyWriter: true });
     const commit = (work: () => void): void =>
       transact(database, () => {
-        tally.begin();
+        counters.begin();
         work();
       });
     const addEvent = (): void => {
-      database.run("INSERT INTO events VALUES (?, ?, 'h', 'done', 0, 0, 1, 1, '{}', NULL)", tally.addEvent(), nextId());
+      database.run(
+        "INSERT INTO events VALUES (?, ?, 'h', 'done', 0, 0, 1, 1, '{}', NULL)",
+        counters.addEvent(),
+        nextId(),
+      );
     };
     const breakCommit = (): void =>
       commit(() => {
-        tally.settle();
+        counters.settle();
         throw new Error("the disk is full");
       });
     commit(addEvent);
     expect(breakCommit).toThrow("the disk is full");
-    tally.undo();
+    counters.undo();
     commit(() => {
-      tally.nextSeq();
-      tally.write();
+      counters.nextSeq();
+      counters.write();
     });
     expect(database.get("SELECT events FROM totals")).toEqual({ events: 1 });
     expect(readUncounted(database)).toMatchObject({ events: 0 });

@@ -1,5 +1,6 @@
 import { MAIN_SESSION } from "../../types.ts";
-import { integer, optional } from "../rows.ts";
+import type { Spend, TurnOutcome } from "../records.ts";
+import { integer, optional, type Row, text, toSpend } from "../rows.ts";
 import type { Database } from "./database.ts";
 
 /** What the `totals` row counts, so that nothing is counted over a million rows. */
@@ -15,14 +16,14 @@ interface Totals {
  * that only adds events and their inline wakes does not write them: those are the events after `totals.last_seq`, and a later
  * commit counts them.
  */
-export interface Tally {
+export interface Counters {
   begin(): void;
   /** The transaction was undone. */
   undo(): void;
   /** A number for a new event, as `nextSeq` gives it. The event will be counted, and its inline wake. */
   addEvent(): number;
   /** Unfinished runs and deliveries, and pending system events. */
-  count(change: Partial<Totals>): void;
+  add(change: Partial<Totals>): void;
   extendSession(key: string, at: number): void;
   /** Takes an entry away; a session without entries is deleted. */
   shortenSession(key: string): void;
@@ -45,7 +46,7 @@ interface SessionChange {
 }
 
 /** `isOnlyWriter`: no other connection adds rows, so numbers and what is not counted yet are known without reading them. */
-export function createTally(database: Database, { isOnlyWriter }: { isOnlyWriter: boolean }): Tally {
+export function createCounters(database: Database, { isOnlyWriter }: { isOnlyWriter: boolean }): Counters {
   const totals: Totals = { events: 0, runs: 0, deliveries: 0, systemEvents: 0 };
   const sessions = new Map<string, SessionChange>();
   let hasChanged = false;
@@ -61,7 +62,7 @@ export function createTally(database: Database, { isOnlyWriter }: { isOnlyWriter
       uncounted += 1;
       return increaseSeq();
     },
-    count({ events = 0, runs = 0, deliveries = 0, systemEvents = 0 }) {
+    add({ events = 0, runs = 0, deliveries = 0, systemEvents = 0 }) {
       totals.events += events;
       totals.runs += runs;
       totals.deliveries += deliveries;
@@ -167,3 +168,90 @@ const ADD_TO_TOTALS = `
 const EXTEND_SESSION = `
   INSERT OR FAIL INTO sessions (key, created_at, updated_at, entries) VALUES (?1, ?2, ?3, ?4)
   ON CONFLICT DO UPDATE SET updated_at = max(updated_at, ?3), entries = entries + ?4`;
+
+/**
+ * Of an event, `open` counts unfinished runs and deliveries, `lost` those that failed permanently. With the last open one it
+ * is done or dead.
+ */
+export interface CountChange {
+  open: number;
+  lost: number;
+}
+
+/** Changes the counts of a run's event, and of those that joined it. */
+export function updateRunCounts(database: Database, run: { seq: number; eventSeq: number }, change: CountChange): void {
+  const joined = database.all("SELECT event_seq FROM joined_events WHERE run_seq = ?", run.seq);
+  updateCounts(database, [run.eventSeq, ...joined.map((row) => integer(row.event_seq))], change);
+}
+
+/** Changes the counts of a delivery's event, and of those that joined its run. */
+export function updateDeliveryCounts(
+  database: Database,
+  { eventId, runId }: { eventId: string | undefined; runId: string },
+  change: CountChange,
+): void {
+  if (eventId === undefined) return;
+  const rows = [
+    ...database.all("SELECT seq FROM events WHERE id = ?", eventId),
+    ...database.all(
+      "SELECT joined_events.event_seq AS seq FROM runs JOIN joined_events ON run_seq = runs.seq WHERE runs.id = ?",
+      runId,
+    ),
+  ];
+  updateCounts(
+    database,
+    rows.map(({ seq }) => integer(seq)),
+    change,
+  );
+}
+
+/** Two actions of one event can be in one run, which counts once. */
+function updateCounts(database: Database, eventSeqs: number[], { open, lost }: CountChange): void {
+  for (const seq of new Set(eventSeqs)) database.run(UPDATE_COUNTS, open, lost, seq);
+}
+
+const UPDATE_COUNTS = `
+  UPDATE OR FAIL events SET open = open + ?1, lost = lost + ?2,
+    status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN lost + ?2 > 0 THEN 'dead' ELSE 'done' END WHERE seq = ?3`;
+
+const HOUR_MS = 3_600_000;
+
+/** Adds what a finished run used, if its agent said so. The row has the run's `session_key`, `hook` and `mapping`. */
+export function recordSpend(
+  database: Database,
+  row: Row | undefined,
+  { usage, cost = 0, model, finishedAt }: TurnOutcome,
+): void {
+  if (!usage) return;
+  const { session_key = MAIN_SESSION, hook = null, mapping = "" } = row ?? {};
+  const hour = finishedAt - (finishedAt % HOUR_MS);
+  const { inputTokens = 0, outputTokens = 0 } = usage;
+  const key = [hour, text(session_key), hook === null ? "" : text(hook), text(mapping), model ?? ""];
+  database.run(ADD_SPEND, ...key, inputTokens, outputTokens, cost);
+}
+
+const ADD_SPEND = `
+  INSERT INTO spend (hour, session_key, hook, mapping, model, runs, input_tokens, output_tokens, cost)
+  VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + 1, cost = cost + excluded.cost,
+    input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens`;
+
+export function readSpend(
+  database: Database,
+  { since, sessionKey = null }: { since: number; sessionKey?: string | null },
+): Spend[] {
+  return database.all(READ_SPEND, since, sessionKey).map(toSpend);
+}
+
+const READ_SPEND = `
+  SELECT hook, mapping, model, sum(runs) AS runs, sum(input_tokens) AS input_tokens,
+    sum(output_tokens) AS output_tokens, sum(cost) AS cost
+  FROM spend WHERE hour >= ?1 AND (?2 IS NULL OR session_key = ?2)
+  GROUP BY hook, mapping, model ORDER BY cost DESC, sum(input_tokens) + sum(output_tokens) DESC`;
+
+export function sweepSpend(database: Database, keepFrom: number, limit: number): number {
+  return database.run(
+    `DELETE FROM spend WHERE hour < ?1 AND hour <= (SELECT max(hour) FROM (SELECT hour FROM spend ORDER BY hour LIMIT ?2))`,
+    keepFrom - HOUR_MS,
+    limit,
+  );
+}
