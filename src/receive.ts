@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { toSystemEvent } from "./actions/heartbeat.ts";
 import { HookError } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
-import { receiptToResponse } from "./ingress/respond.ts";
+import { receiptToResponse } from "./ingress/exchange.ts";
 import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent } from "./journal/event.ts";
 import type { AcceptResult, EventRecord, Journal, NewEvent } from "./journal/journal.ts";
 import { resolveRequest } from "./mapping/resolve.ts";

@@ -1,6 +1,10 @@
-import type { IncomingHttpHeaders } from "node:http";
-import { BlockList, isIP, SocketAddress } from "node:net";
-import type { Readable } from "node:stream";
+import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { BlockList, isIP, type Socket, SocketAddress } from "node:net";
+import { pipeline, Readable } from "node:stream";
+import { HookError, toHookError } from "../errors.ts";
+import { createId } from "../shared/id.ts";
+import { type Log, silentLog } from "../telemetry/log.ts";
+import type { ActionReceipt, HttpResponse, Receipt } from "../types.ts";
 
 /** Some proxies add the port they saw: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 const WITH_PORT = /^(?:\[([^\]]+)\]|([\d.]+))(?::\d+)?$/;
@@ -94,4 +98,139 @@ function canonical(address: string): string {
 
 function familyOf(address: string): "ipv4" | "ipv6" {
   return isIP(address) === 6 ? "ipv6" : "ipv4";
+}
+
+/** How long a client may be silent that sends on after its answer, and how much it may still send. */
+const LINGER_IDLE_MS = 1_000;
+const LINGER_BYTES = 64 * 1024 * 1024;
+/** How long a client may take in all to read such an answer. One that was too slow already gets less time. */
+const LINGER_MS = 30_000;
+const SLOW_LINGER_MS = 2_000;
+
+/** The answer to a request that the journal has committed. */
+export function receiptToResponse({ eventId, actions, warnings, replayed }: Receipt): HttpResponse {
+  const headers: Record<string, string> = replayed ? { "Idempotency-Replayed": "true" } : {};
+  const [first, ...others] = actions;
+  if (!first) return { status: 204, headers };
+  const body = {
+    ok: true,
+    ...(others.length === 0 ? toSingle(first) : { actions, runIds: actions.flatMap(({ runId }) => runId ?? []) }),
+    eventId,
+    ...(warnings.length > 0 && { warnings }),
+  };
+  return { status: actions.some(({ kind }) => kind === "agent") ? 202 : 200, headers, body };
+}
+
+function toSingle({ kind, mode, runId, sessionKey, coalesced }: ActionReceipt): object {
+  return kind === "wake" ? { mode } : { runId, sessionKey, ...(coalesced && { coalesced }) };
+}
+
+/** The answer to an error. An unexpected error is logged whole, and its answer reveals nothing. */
+export function errorToResponse(error: unknown, requestId: string, log: Log): HttpResponse {
+  const { status, headers, message, code } = toHookError(error);
+  if (code === "internal_error") {
+    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    log.error("a request failed", { requestId, error: stack });
+  }
+  return { status, headers, body: { ok: false, error: message, code, requestId } };
+}
+
+/** Writes a response. One with `Connection: close` also reaches a client that is still sending. */
+export function writeResponse(exchange: Exchange, response: HttpResponse, res: ServerResponse): void {
+  const { headers, body } = toWire(exchange, response);
+  if (res.destroyed) {
+    if (body instanceof Readable) body.destroy();
+    return;
+  }
+  res.writeHead(response.status, headers);
+  if (body instanceof Readable) pipeline(body, res, () => {});
+  else if (body !== undefined && headers["Connection"] === "close" && !res.req.complete) {
+    // Closing while bytes come in makes the kernel reset the connection, and the answer is lost with it.
+    res.write(body);
+    discardRest(res.req, response.status === 408 ? SLOW_LINGER_MS : LINGER_MS, () => res.end());
+  } else res.end(body);
+}
+
+/** The response with all its headers and its body as it is sent. */
+export function toWire(
+  { id, answerHeaders }: Pick<Exchange, "id" | "answerHeaders">,
+  response: HttpResponse,
+): { headers: Record<string, string>; body: string | Buffer | Readable | undefined } {
+  const headers: Record<string, string> = { ...answerHeaders, ...response.headers, "X-Request-Id": id };
+  const { body } = response;
+  if (body === undefined || body instanceof Readable) return { headers, body };
+  if (Buffer.isBuffer(body)) return { headers, body };
+  const text = JSON.stringify(body);
+  headers["Content-Type"] = "application/json; charset=utf-8";
+  headers["Content-Length"] = String(Buffer.byteLength(text));
+  return { headers, body: text };
+}
+
+function discardRest(req: IncomingMessage, maxMs: number, done: () => void): void {
+  let discarded = 0;
+  const idle = setTimeout(stop, LINGER_IDLE_MS);
+  const total = setTimeout(stop, maxMs);
+
+  function onData(chunk: Buffer): void {
+    idle.refresh();
+    discarded += chunk.length;
+    if (discarded > LINGER_BYTES) stop();
+  }
+  function stop(): void {
+    clearTimeout(idle);
+    clearTimeout(total);
+    req.off("data", onData).off("end", stop).off("close", stop);
+    done();
+  }
+
+  req.on("data", onData).on("end", stop).on("close", stop).resume();
+}
+
+/**
+ * Answers bytes that are not an HTTP request, then closes the connection. `newest` gives the connection's latest
+ * response.
+ */
+export function createClientErrorHandler(
+  newest: (socket: Socket) => ServerResponse | undefined,
+): (error: NodeJS.ErrnoException, socket: Socket) => void {
+  /** The parser reports each further piece of a broken stream again. */
+  const refused = new WeakSet<Socket>();
+
+  return function handleClientError(error, socket): void {
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    const answer = newest(socket);
+    const isBodyBroken = answer !== undefined && !answer.req.complete;
+    // The client would take a second answer to this request for the answer to its next one.
+    if (!socket.writable || (isBodyBroken && answer.headersSent)) socket.destroy();
+    // The request before the broken bytes was complete: it gets its own answer first.
+    else if (answer && !isBodyBroken && !answer.writableFinished) answer.once("close", () => refuse(socket, error));
+    else refuse(socket, error);
+  };
+}
+
+function refuse(socket: Socket, error: NodeJS.ErrnoException): void {
+  if (!socket.writable) return;
+  socket.end(toRawResponse(error));
+  // Closing while bytes come in makes the kernel reset the connection, and the answer is lost with it.
+  const timer = setTimeout(() => socket.destroy(), SLOW_LINGER_MS);
+  socket.once("close", () => clearTimeout(timer));
+}
+
+/** By the codes of Node's errors. */
+const CLIENT_ERRORS: Record<string, HookError> = {
+  HPE_HEADER_OVERFLOW: new HookError("headers_too_large"),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: new HookError("body_too_large", {
+    message: "The body's chunk extensions are too large.",
+  }),
+  ERR_HTTP_REQUEST_TIMEOUT: new HookError("request_timeout"),
+};
+
+function toRawResponse({ code = "" }: NodeJS.ErrnoException): string {
+  const id = createId();
+  const response = errorToResponse(CLIENT_ERRORS[code] ?? new HookError("bad_request"), id, silentLog);
+  const { headers, body } = toWire({ id, answerHeaders: { Connection: "close" } }, response);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const text = typeof body === "string" ? body : "";
+  return [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status]}`, ...lines, "", text].join("\r\n");
 }

@@ -3,8 +3,7 @@ import { untilAborted } from "../shared/async.ts";
 import { createId } from "../shared/id.ts";
 import type { HttpResponse } from "../types.ts";
 import { ClientGone } from "./body.ts";
-import type { ClientResolver, Exchange } from "./exchange.ts";
-import { toWire } from "./respond.ts";
+import { type ClientResolver, type Exchange, toWire } from "./exchange.ts";
 
 /** Serves a web-standard request without a socket. Rejects when the request is aborted or its body breaks off. */
 export async function handleInProcess(

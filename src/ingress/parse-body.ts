@@ -1,7 +1,7 @@
 import { MIMEType } from "node:util";
 import { HookError } from "../errors.ts";
 import { parseForm, parseMultipart } from "./parse-form.ts";
-import { decodeUtf8, hasMark, parseJson, unsupported } from "./parse-text.ts";
+import { decodeUtf8, hasMark, parseJson, unsupported } from "./body.ts";
 
 export interface ParsedBody {
   payload: unknown;

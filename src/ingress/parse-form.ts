@@ -1,6 +1,6 @@
 import { HookError } from "../errors.ts";
 import { isObject, parseObject } from "../shared/json.ts";
-import { createDecode, looksLikeJson, parseJson } from "./parse-text.ts";
+import { createDecode, looksLikeJson, parseJson } from "./body.ts";
 
 /** Parses a form to its fields. Throws a 400, or a 415 for an unknown charset. */
 export function parseForm(body: Buffer, charset: string | null): unknown {

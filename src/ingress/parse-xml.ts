@@ -1,6 +1,6 @@
 import { XMLParser } from "fast-xml-parser";
 import { HookError } from "../errors.ts";
-import { createDecode, MAX_DEPTH } from "./parse-text.ts";
+import { createDecode, MAX_DEPTH } from "./body.ts";
 
 const parser = new XMLParser({
   ignoreAttributes: false,

@@ -1,7 +1,8 @@
 import { HookError } from "../errors.ts";
 import type { HttpResponse } from "../types.ts";
-import { readJson } from "./body.ts";
+import { type BodyLimits, inflate, parseCodings, receiveBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
+import { isJson, parseJsonBody } from "./parse-body.ts";
 
 /** A request to a route that is not a hook. */
 export interface RouteRequest {
@@ -44,6 +45,17 @@ export function createRouter(routes: Routes): Router {
     },
     methods: (path) => [...new Set(compiled.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))],
   };
+}
+
+/** The limits of a JSON body that is sent to any route but a hook. */
+const JSON_LIMITS: BodyLimits = { maxBytes: 1024 * 1024, timeoutMs: 30_000 };
+
+/** Reads and parses a JSON body; undefined when it is empty. */
+async function readJson(exchange: Exchange, maxBytes = JSON_LIMITS.maxBytes): Promise<unknown> {
+  if (!isJson(exchange.headers["content-type"] ?? "")) throw new HookError("unsupported_media_type");
+  const codings = parseCodings(exchange.headers);
+  const body = await inflate(await receiveBody(exchange, { ...JSON_LIMITS, maxBytes }), codings, maxBytes);
+  return body.length === 0 ? undefined : parseJsonBody(body).payload;
 }
 
 /** An answer with a JSON body. */

@@ -8,12 +8,18 @@ import type { AnsweredRequest } from "../telemetry/telemetry.ts";
 import { type Describe, inRequestSpan } from "../telemetry/traces.ts";
 import type { HttpResponse } from "../types.ts";
 import { ClientGone } from "./body.ts";
-import { createClientResolver, type Exchange, splitTarget } from "./exchange.ts";
+import {
+  createClientErrorHandler,
+  createClientResolver,
+  errorToResponse,
+  type Exchange,
+  splitTarget,
+  writeResponse,
+} from "./exchange.ts";
 import { handleInProcess } from "./in-process.ts";
-import { createClientErrorHandler, errorToResponse, writeResponse } from "./respond.ts";
 import { createRouter, matchHook, type Routes } from "./router.ts";
 import { createServeHook, type HookOptions } from "./serve-hook.ts";
-import { createTurns } from "./turns.ts";
+import { createBurstQueue } from "./overload.ts";
 
 export interface IngressOptions extends HookOptions {
   /** Everything that is not a hook. Routes take precedence over hooks. */
@@ -50,7 +56,7 @@ export function createServer(options: IngressOptions): IngressServer {
   const { current, telemetry, routes = {}, drainMs = DRAIN_MS } = options;
   const router = createRouter(routes);
   const serveHook = createServeHook(options);
-  const turns = createTurns();
+  const bursts = createBurstQueue();
   const clientOf = createClientResolver(current().config.gateway.trustedProxies);
   /** Responses that are not sent, and work that is not done, also when its client has gone. */
   let inFlight = 0;
@@ -65,7 +71,7 @@ export function createServer(options: IngressOptions): IngressServer {
     "clientError",
     createClientErrorHandler((socket) => newest.get(socket)),
   );
-  server.on("connection", turns.accept);
+  server.on("connection", bursts.accept);
   // A client that sends `Expect: 100-continue` waits before it sends the body: the head is checked first.
   server.on("checkContinue", onRequest).on("checkExpectation", onRequest);
 
@@ -180,7 +186,7 @@ export function createServer(options: IngressOptions): IngressServer {
   }
 
   function answerHook(exchange: Exchange): HookError | Promise<HttpResponse | HookError> {
-    const turn = turns.wait(() => nameOf(exchange.path));
+    const turn = bursts.wait(() => nameOf(exchange.path));
     return turn ? turn.then(() => beginHook(exchange)) : beginHook(exchange);
   }
 

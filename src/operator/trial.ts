@@ -1,7 +1,7 @@
 import { didYouMean } from "../config/schema/problems.ts";
 import { createCheck } from "../config/schema/validator.ts";
 import { ConfigError, type ConfigProblem, HookError } from "../errors.ts";
-import { toVisibleHeaders } from "../ingress/hook-request.ts";
+import { toVisibleHeaders } from "../ingress/serve-hook.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { Program } from "../program/build.ts";
 import type { Draft } from "../program/draft.ts";
