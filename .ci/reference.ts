@@ -52,35 +52,56 @@ function writeConfig(config: Schema): string {
 
 function writeSection(name: string, schema: Schema, definitions: Record<string, Schema>): string {
   const resolved = resolve(schema, definitions);
-  const rows = rowsOf(name, schema, definitions);
+  const rows = rowsOfSection(name, resolved, definitions);
   const variants = variantsOf(name, resolved, definitions);
   // The table of a single key repeats its description.
   const description = resolved.properties ? resolved.description : undefined;
   return join(`## ${name}`, description, toTable(rows), ...variants);
 }
 
-/** One row per key; nested keys as `a.b`. */
+function rowsOfSection(name: string, schema: Schema, definitions: Record<string, Schema>): string[][] {
+  if (!schema.properties) return rowsOf(name, schema, definitions);
+  if (name === "channels") return rowsOfBlocks(name, schema.properties);
+  return rowsBelow(name, schema, definitions);
+}
+
+/** A row for the key, and one for each key below it, as `a.b`, `a[].b` or `a.<name>.b`. */
 function rowsOf(key: string, schema: Schema, definitions: Record<string, Schema>): string[][] {
   const resolved = resolve(schema, definitions);
-  const properties = Object.entries(resolved.properties ?? {});
-  if (resolved.type === "array" && resolved.items?.properties) {
-    return [toRow(key, resolved), ...rowsOf(`${key}[]`, resolved.items, definitions)];
-  }
-  if (properties.length === 0) return [toRow(key, resolved)];
-  if (properties.every(([, child]) => resolve(child, definitions).properties)) {
-    return properties.flatMap(([name, child]) => rowsOf(`${key}.${name}`, child, definitions));
-  }
-  return properties.flatMap(([name, child]) => {
-    const rows = rowsOf(`${key}.${name}`, child, definitions);
-    return resolved.required?.includes(name) ? rows.map(markRequired) : rows;
+  return [toRow(key, resolved), ...rowsBelow(key, resolved, definitions)];
+}
+
+function rowsBelow(key: string, schema: Schema, definitions: Record<string, Schema>): string[][] {
+  const items = [schema.items ?? {}, ...(schema.items?.anyOf ?? [])].find(({ properties }) => properties);
+  // The presets have their own pages.
+  if (items && !items.properties?.["use"]) return rowsBelow(`${key}[]`, items, definitions);
+  const named = schema.additionalProperties;
+  if (typeof named === "object" && named.properties) return rowsBelow(`${key}.<name>`, named, definitions);
+  return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
+    const [own = [], ...below] = rowsOf(`${key}.${name}`, child, definitions);
+    return [schema.required?.includes(name) ? markRequired(own) : own, ...below];
   });
+}
+
+/** Keys that every block has are listed once, as `channels.<name>.allow`. */
+function rowsOfBlocks(key: string, blocks: Record<string, Schema>): string[][] {
+  const rows = Object.entries(blocks).flatMap(([name, block]) =>
+    rowsBelow(`${key}.${name}`, block, {}).map((row) => ({
+      row,
+      shared: [`\`${key}.<name>${row[0].slice(`\`${key}.${name}`.length)}`, ...row.slice(1)],
+    })),
+  );
+  const counts = Map.groupBy(rows, ({ shared }) => shared.join());
+  const isShared = (shared: string[]) => counts.get(shared.join())?.length === Object.keys(blocks).length;
+  const common = [...counts.values()].map(([first]) => first!.shared).filter(isShared);
+  return [...rows.filter(({ shared }) => !isShared(shared)).map(({ row }) => row), ...common];
 }
 
 /** A table for each `kind` of a block. */
 function variantsOf(key: string, schema: Schema, definitions: Record<string, Schema>): string[] {
   const own = (schema.oneOf ?? []).map((variant) => {
     const { kind, ...properties } = variant.properties ?? {};
-    const rows = rowsOf("", { ...variant, properties }, definitions).map(([name = "", ...rest]) => [
+    const rows = rowsBelow("", { ...variant, properties }, definitions).map(([name = "", ...rest]) => [
       name.replace("`.", "`"),
       ...rest,
     ]);
@@ -119,8 +140,11 @@ function toType(schema: Schema): string {
   if (schema.enum) return schema.enum.map((value) => `\`${String(value)}\``).join(", ");
   if (schema.anyOf) return schema.anyOf.map(toType).join(" or ");
   if (schema.$ref === "auth.json") return "[auth](signatures.md)";
-  if (schema.$ref) return `[mapping](mapping.md)`;
-  if (schema.items) return `${schema.type === "array" ? "" : "string or "}list of ${toType(schema.items)}`;
+  if (schema.$ref === "mapping.json") return "[mapping](mapping.md)";
+  if (schema.items) {
+    const single = [schema.type ?? "array"].flat().filter((type) => type !== "array");
+    return [...single, `list of ${toType(schema.items)}`].join(" or ");
+  }
   return [schema.type ?? (schema.oneOf ? "object" : "any")].flat().join(" or ");
 }
 

@@ -2,7 +2,7 @@
 
 declare module "hookline" {
   /**
-   * What a transform returns: fields over those the mapping's templates give. null clears a field.
+   * What a transform returns. Its fields override those of the mapping's templates; null clears a field.
    */
   export interface ActionOverride {
     /**
@@ -14,7 +14,7 @@ declare module "hookline" {
      */
     text?: string | null;
     /**
-     * When the main session is woken; wakeMode is the same.
+     * now: start a heartbeat at once. next-heartbeat: wait for the next periodic one. wakeMode means the same.
      */
     mode?: "now" | "next-heartbeat" | null;
     /**
@@ -30,7 +30,7 @@ declare module "hookline" {
      */
     sessionKey?: string | null;
     /**
-     * When the main session is woken; mode is the same.
+     * now: start a heartbeat at once. next-heartbeat: wait for the next periodic one. mode means the same.
      */
     wakeMode?: "now" | "next-heartbeat" | null;
     /**
@@ -38,7 +38,7 @@ declare module "hookline" {
      */
     deliver?: boolean | null;
     /**
-     * Messaging channel for delivery: last, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, or that of a plugin.
+     * Channel of the reply: the name of a configured channel, last or source.
      */
     channel?: string | null;
     /**
@@ -46,7 +46,7 @@ declare module "hookline" {
      */
     to?: string | null;
     /**
-     * Model override; must be on an enforced list.
+     * Model override. It must be on agents.defaults.models if that is set.
      */
     model?: string | null;
     /**
@@ -58,7 +58,7 @@ declare module "hookline" {
      */
     timeoutSeconds?: number | null;
     /**
-     * false switches the safety boundary on; true is refused unless the mapping already says so.
+     * false enables the safety boundary. true is refused unless the mapping has it.
      */
     allowUnsafeExternalContent?: boolean | null;
   }

@@ -14,7 +14,7 @@ export const remoteSchema = {
   type: "object",
   additionalProperties: false,
   properties: {
-    baseUrl: { ...HTTP_URL, description: "Its address. Default: the vendor's own." },
+    baseUrl: { ...HTTP_URL, description: "Address of its API. openai and anthropic default to the vendor's own." },
     apiKey: { type: "string", description: "Its key; usually ${ENV} or ${file:PATH}." },
     headers: {
       type: "object",

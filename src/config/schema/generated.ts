@@ -9,11 +9,11 @@ export interface WakePayload {
    */
   text: string;
   /**
-   * now: a heartbeat at once. next-heartbeat: wait for the next periodic one.
+   * now: start a heartbeat at once. next-heartbeat: wait for the next periodic one.
    */
   mode?: "now" | "next-heartbeat";
   /**
-   * Repeats with the same key get the first answer.
+   * A repeat with the same key gets the first answer and does nothing.
    */
   idempotencyKey?: string;
   [k: string]: unknown;
@@ -36,7 +36,7 @@ export interface AgentPayload {
    */
   sessionKey?: string;
   /**
-   * When the summary is looked at.
+   * now: a heartbeat after the run. next-heartbeat: wait for the next periodic one.
    */
   wakeMode?: "now" | "next-heartbeat";
   /**
@@ -44,7 +44,7 @@ export interface AgentPayload {
    */
   deliver?: boolean;
   /**
-   * Messaging channel for delivery: last, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, or that of a plugin; last is the one used last.
+   * Channel of the reply: the name of a configured channel, or last for the one used last.
    */
   channel?: string;
   /**
@@ -64,14 +64,14 @@ export interface AgentPayload {
    */
   timeoutSeconds?: number;
   /**
-   * Repeats with the same key get the first answer.
+   * A repeat with the same key gets the first answer and runs nothing.
    */
   idempotencyKey?: string;
   [k: string]: unknown;
 }
 
 /**
- * What a transform returns: fields over those the mapping's templates give. null clears a field.
+ * What a transform returns. Its fields override those of the mapping's templates; null clears a field.
  */
 export interface ActionOverride {
   /**
@@ -83,7 +83,7 @@ export interface ActionOverride {
    */
   text?: string | null;
   /**
-   * When the main session is woken; wakeMode is the same.
+   * now: start a heartbeat at once. next-heartbeat: wait for the next periodic one. wakeMode means the same.
    */
   mode?: "now" | "next-heartbeat" | null;
   /**
@@ -99,7 +99,7 @@ export interface ActionOverride {
    */
   sessionKey?: string | null;
   /**
-   * When the main session is woken; mode is the same.
+   * now: start a heartbeat at once. next-heartbeat: wait for the next periodic one. mode means the same.
    */
   wakeMode?: "now" | "next-heartbeat" | null;
   /**
@@ -107,7 +107,7 @@ export interface ActionOverride {
    */
   deliver?: boolean | null;
   /**
-   * Messaging channel for delivery: last, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, or that of a plugin.
+   * Channel of the reply: the name of a configured channel, last or source.
    */
   channel?: string | null;
   /**
@@ -115,7 +115,7 @@ export interface ActionOverride {
    */
   to?: string | null;
   /**
-   * Model override; must be on an enforced list.
+   * Model override. It must be on agents.defaults.models if that is set.
    */
   model?: string | null;
   /**
@@ -127,7 +127,7 @@ export interface ActionOverride {
    */
   timeoutSeconds?: number | null;
   /**
-   * false switches the safety boundary on; true is refused unless the mapping already says so.
+   * false enables the safety boundary. true is refused unless the mapping has it.
    */
   allowUnsafeExternalContent?: boolean | null;
 }
@@ -210,7 +210,7 @@ export interface Preset {
 }
 
 /**
- * How its sender proves itself; needs match.path. Absent: by the hook token. Mappings of one path with the same auth share it.
+ * How the sender authenticates; needs match.path. Default: by the hook token. Mappings of one path with the same auth share it.
  */
 export type Auth = {scheme: string; [option: string]: unknown};
 /**
@@ -238,7 +238,7 @@ export interface UserConfig {
    */
   $schema?: string;
   /**
-   * Packages and local modules that add agents, channels and mail sources. They run in the service with all its rights.
+   * Packages and local modules that add agents, channels, mail sources and signature schemes. They run in the service's process with all its rights.
    */
   plugins?: string[];
   /**
@@ -254,7 +254,7 @@ export interface UserConfig {
      */
     port?: number;
     /**
-     * With store.url: what this node does. all: answers and executes. ingress: answers, and executes nothing. worker: executes and watches mailboxes, and answers no hooks from outside. serve --role overrides it.
+     * What this node does; needs store.url. all: answers hooks and executes runs. ingress: only answers. worker: only executes, and watches mailboxes. serve --role overrides it.
      */
     role?: "all" | "ingress" | "worker";
     /**
@@ -271,7 +271,7 @@ export interface UserConfig {
      */
     trustedProxies?: string[];
     /**
-     * The service's address as senders know it, without the hooks path: https://hooks.example.com. Some sign it, and the page can be opened under it.
+     * The service's public address, without the hooks path: https://hooks.example.com. Some senders sign it, and the page can be opened under it.
      */
     publicUrl?: string;
   };
@@ -284,26 +284,26 @@ export interface UserConfig {
      */
     enabled?: boolean;
     /**
-     * Secret that requests must show. Required while enabled. Of several, for rotation, the first is current and the others still count.
+     * The secret that senders present. Required while hooks.enabled is true. In a list (for rotation) the first is the current one, and the others are still accepted.
      */
     token?: string | string[];
     /**
-     * More tokens, by name. The name is the scope of idempotency keys and stays the same when the secret is rotated.
+     * More tokens, by name. Idempotency keys belong to the name, which stays the same when the secret is rotated.
      */
     tokens?: {
       [k: string]: {
         /**
-         * Secret that requests must show. Of several, for rotation, the first is current and the others still count.
+         * The secret. In a list (for rotation) the first is the current one, and the others are still accepted.
          */
         secret: string | string[];
         /**
-         * Names of the hooks that this token is limited to. Default: all.
+         * The hooks for which this token is accepted, by name. Default: all.
          */
         hooks?: string[];
       };
     };
     /**
-     * openclaw: the headers x-openclaw-token and x-openclaw-idempotency-key count too, as x-gateway-token and Idempotency-Key do.
+     * openclaw: x-openclaw-token is accepted like x-gateway-token, and x-openclaw-idempotency-key like Idempotency-Key.
      */
     compat?: "openclaw";
     /**
@@ -311,19 +311,19 @@ export interface UserConfig {
      */
     path?: string;
     /**
-     * Largest body, after decompression, in bytes.
+     * Maximum size of a body after decompression, in bytes.
      */
     maxBodyBytes?: number;
     /**
-     * Time in which a body must have arrived, in seconds.
+     * Maximum time for a body to arrive, in seconds.
      */
     bodyTimeoutSeconds?: number;
     /**
-     * Most actions that one request may become through forEach.
+     * Maximum number of actions from one request with forEach.
      */
     maxFanOut?: number;
     /**
-     * Unfinished runs above which requests are answered 503.
+     * Maximum number of unfinished runs; beyond it, requests are answered 503.
      */
     maxPending?: number;
     /**
@@ -331,13 +331,13 @@ export interface UserConfig {
      */
     dedupeWindow?: string;
     /**
-     * Places in payloads whose values are not kept with the event. While there are any, a body that could not be read is not kept at all.
+     * Places in payloads whose values are not stored. If set, a body that cannot be parsed is not stored at all.
      *
      * Items: A place in a payload: $.user.password, $.items[*].token.
      */
     redact?: string[];
     /**
-     * Built-in mappings to enable.
+     * Presets to enable, by name or with options.
      */
     presets?: (
       | string
@@ -359,32 +359,32 @@ export interface UserConfig {
      */
     transformsDir?: string;
     /**
-     * Custom hooks, tried in order.
+     * Custom hooks, tried in order. The first match wins.
      */
     mappings?: MappingInput[];
     /**
-     * The mailbox to watch, or a list of several, written by `webhooks mail setup`. What the mail preset knows too (model, thinking, channel, to, instructions) is its default there, for the mails of this mailbox.
+     * The mailbox to watch, or a list of mailboxes; `webhooks mail setup` writes it. model, thinking, channel, to and instructions apply to the mails of this mailbox in the mail preset.
      */
     mail?: UserConfigMailbox | [UserConfigMailbox, ...UserConfigMailbox[]];
     /**
-     * Whether a request may choose its session: by sessionKey in the payload, or through a template.
+     * Whether a request may choose its session: by sessionKey in its payload, through a template or a transform.
      */
     allowRequestSessionKey?: boolean;
     /**
-     * When not empty, every session key that is given must start with one of these.
+     * If set, every given session key must start with one of these.
      */
     allowedSessionKeyPrefixes?: string[];
     /**
-     * Session of hooks that name none. Default: a random hook:<uuid> each.
+     * Session key of hooks that give none. Default: a random hook:<uuid> for each run.
      */
     defaultSessionKey?: string;
   };
   /**
-   * Who answers.
+   * Agents and their models.
    */
   agents?: {
     /**
-     * Model providers by name; the part of a model before the slash. Without any, the built-in echo agent answers.
+     * Model providers by name, which is the part of a model before the slash. Without any, the built-in echo agent answers.
      */
     providers?: {
       [k: string]: Agent;
@@ -394,7 +394,7 @@ export interface UserConfig {
      */
     defaults?: {
       /**
-       * Model of runs that name none: provider/model or an alias.
+       * Model of runs that name no other: provider/model or an alias.
        */
       model?: string;
       /**
@@ -422,11 +422,11 @@ export interface UserConfig {
        */
       timeoutSeconds?: number;
       /**
-       * Runs side by side.
+       * Maximum number of runs at the same time.
        */
       maxConcurrent?: number;
       /**
-       * Tries of a run that fails for a passing reason.
+       * Maximum number of attempts at a run whose failures are retryable.
        */
       maxAttempts?: number;
       /**
@@ -438,7 +438,7 @@ export interface UserConfig {
          */
         every?: string;
         /**
-         * The reply that means nothing to report.
+         * The reply that means: nothing to report. It is not delivered.
          */
         ack?: string;
       };
@@ -449,11 +449,11 @@ export interface UserConfig {
     prices?: {
       [k: string]: {
         /**
-         * Of the prompt.
+         * Price of a million prompt tokens.
          */
         input: number;
         /**
-         * Of the reply.
+         * Price of a million reply tokens.
          */
         output: number;
       };
@@ -463,26 +463,26 @@ export interface UserConfig {
      */
     budget?: {
       /**
-       * For all runs and heartbeats of a day.
+       * Limit for all runs and heartbeats of a day.
        */
       perDay?: number;
       /**
-       * For the runs of one session in a day.
+       * Limit for the runs of one session in a day.
        */
       perSession?: number;
       /**
-       * cost: in the currency of agents.prices. tokens: prompt and reply.
+       * cost: the limits are in the currency of agents.prices. tokens: they are tokens of prompts and replies.
        */
       unit?: "cost" | "tokens";
     };
   };
   channels?: Channels;
   /**
-   * Where messages go when something needs a person.
+   * Messages to a person when something needs attention.
    */
   alerts?: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event for the time in after. budget: a run is held by agents.budget or limits.perSession.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession.
      *
      * @minItems 1
      */
@@ -512,69 +512,69 @@ export interface UserConfig {
     hook?: string;
   }[];
   /**
-   * What a turn is given of its session's earlier ones: the latest that fit, the oldest left out first. All stay readable until store.retention ends them.
+   * How much of a session's earlier turns a turn gets. The newest that fit are sent. All stay readable until store.retention deletes them.
    */
   session?: {
     /**
-     * Turns at most, a question and its answer each; 0: every turn starts fresh.
+     * Maximum number of earlier turns, each a prompt with its reply. 0: every turn starts fresh.
      */
     maxTurns?: number;
     /**
-     * Tokens of them at most, estimated as four characters each.
+     * Maximum tokens of earlier turns, estimated as four characters each.
      */
     maxTokens?: number;
     /**
-     * A session that nothing was said in for so long starts fresh.
+     * A session without a turn for this time starts fresh.
      */
     idleAfter?: string;
   };
   /**
-   * What protects from loops.
+   * Protection from loops.
    */
   limits?: {
     /**
-     * Replies to the source of its events that one session may send in an hour. Further runs of it are held.
+     * Maximum number of replies that one session sends to the source of its events within an hour. Further runs of it are held.
      */
     perSession?: number;
   };
   /**
-   * Where state is kept.
+   * Where the state is stored.
    */
   store?: {
     /**
-     * The state folder.
+     * The state folder, relative to the configuration file.
      */
     path?: string;
     /**
-     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database. For TLS add sslmode=verify-full, and sslrootcert=<file> unless its certificate is of a public authority.
+     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database. For TLS add sslmode=verify-full, and sslrootcert=<file> if the certificate is not from a public authority.
      */
     url?: string;
     /**
-     * Of the database's user. Default: the one in url.
+     * Password of the database's user. Default: the one in url.
      */
     password?: string;
     /**
-     * Connections of this node to the database, beside the one that listens for notifications.
+     * Maximum number of connections of this node, besides the one that listens for notifications.
      */
     maxConnections?: number;
     /**
-     * How long a write waits for a database that is away before the sender is answered 503.
+     * How long a write waits for an unavailable database before the sender is answered 503.
      */
     commitTimeout?: string;
     /**
-     * How long finished events are kept, with all that came of them. Nothing unfinished is deleted.
+     * How long finished events are kept, with their runs, entries and deliveries. Unfinished work is never deleted.
      */
     retention?: {
       /**
-       * Age at which they are deleted.
+       * Age at which finished events are deleted.
        */
       maxAge?: string;
       /**
-       * Size of the journal above which the oldest of them are deleted, in bytes.
+       * Maximum size of the journal, in bytes. Above it the oldest finished events are deleted.
        */
       maxBytes?: number;
       /**
-       * Idempotency keys above which the oldest are forgotten before hooks.dedupeWindow ends.
+       * Maximum number of idempotency keys. Above it the oldest are forgotten before hooks.dedupeWindow ends.
        */
       maxKeys?: number;
     };
@@ -584,7 +584,7 @@ export interface UserConfig {
    */
   log?: {
     /**
-     * Least level that is written.
+     * Lowest level that is written.
      */
     level?: "debug" | "info" | "warn" | "error" | "silent";
   };
@@ -602,25 +602,25 @@ export interface MappingInput {
    */
   description?: string;
   /**
-   * All that stands here must hold. Absent: every request matches.
+   * Conditions that must all hold. Without any, every request matches.
    */
   match?: {
     /**
-     * The name after the hooks path; may hold slashes.
+     * The name after the hooks path. It may contain slashes.
      */
     path?: string;
     /**
-     * The payload's string field source.
+     * Equal to the payload's string field source.
      */
     source?: string;
     /**
-     * Header values, by exact string or /regular expression/flags. Expressions run in linear time; one that cannot (look-around, back references) is warned of.
+     * Header values, by exact string or /regular expression/flags. They run in linear time. webhooks check warns about one that cannot (look-around, back references).
      */
     headers?: {
       [k: string]: string;
     };
     /**
-     * A JSON Schema that the payload must satisfy to match. Its expressions run in linear time, as those of headers do.
+     * A JSON Schema that the payload must satisfy to match. Its patterns run in linear time.
      */
     where?:
       | {
@@ -629,7 +629,7 @@ export interface MappingInput {
       | boolean;
   };
   /**
-   * JSON Schema (or the path of a file with one); a matching request whose payload fails it gets 400. Its expressions run in linear time, as those of match.headers do.
+   * JSON Schema (or the path of a file with one); a matching request whose payload fails it gets 400. Its patterns run in linear time.
    */
   schema?:
     | string
@@ -639,15 +639,15 @@ export interface MappingInput {
     | boolean;
   auth?: Auth;
   /**
-   * Template. The event's name, as {{headers.x-github-event}}.{{action}}, shown with the event and compared with events.
+   * Template of the event's name, as {{headers.x-github-event}}.{{action}}. It is shown with the event and compared with events.
    */
   event?: string;
   /**
-   * Names of events that lead to an action; * stands for any characters. Other events are skipped. Absent: all do.
+   * Names of events that lead to an action; * stands for any characters. Other events are skipped. Default: all lead to an action.
    */
   events?: string[];
   /**
-   * Events that lead to no action. The first rule that applies is the reason that is recorded.
+   * Events that lead to no action. The reason of the first rule that applies is recorded.
    */
   ignore?: {
     /**
@@ -668,19 +668,19 @@ export interface MappingInput {
     reason: string;
   }[];
   /**
-   * Largest body, after decompression, in bytes. Default: hooks.maxBodyBytes, which it may exceed.
+   * Maximum size of a body after decompression, in bytes. Default: hooks.maxBodyBytes, which it may exceed.
    */
   maxBodyBytes?: number;
   /**
-   * What becomes of the request.
+   * The action that the request leads to.
    */
   action?: "wake" | "agent";
   /**
-   * none: no agent is asked, the message itself goes to the channel, as it is. Absent: the agent of the model.
+   * none: the message is sent to the channel without asking an agent. Default: the agent of the model.
    */
   agent?: "none";
   /**
-   * When the main session is woken.
+   * now: start a heartbeat at once. next-heartbeat: wait for the next periodic one.
    */
   wakeMode?: "now" | "next-heartbeat";
   /**
@@ -688,7 +688,7 @@ export interface MappingInput {
    */
   name?: string;
   /**
-   * Template. The agent's session. Default: hooks.defaultSessionKey, else a random hook:<uuid>, which it also is where the payload lacks a value of the template.
+   * Template of the session key. Default: hooks.defaultSessionKey, else a random hook:<uuid>. A payload that lacks one of the template's values also gets the random one.
    */
   sessionKey?: string;
   /**
@@ -700,7 +700,7 @@ export interface MappingInput {
    */
   textTemplate?: string;
   /**
-   * At most this many characters of message or text: a longer one is cut at the end of a line, and says so. Line ends become \n, several empty lines one. Absent: the text stays as it is rendered.
+   * Maximum number of characters of message or text. A longer one is cut at the end of a line, and says so; several empty lines become one. Default: no limit.
    */
   maxMessageLength?: number;
   /**
@@ -712,15 +712,15 @@ export interface MappingInput {
    */
   deliver?: boolean;
   /**
-   * Template. last, source, whatsapp, signal, telegram, discord, slack, mattermost, imessage, msteams, email, github, gitlab, gitea, linear, bitbucket, pagerduty, sentry, notion, or that of a plugin. Default: last.
+   * Template. The name of a configured channel, last or source. Default: last.
    */
   channel?: string;
   /**
-   * Template. Recipient on the channel. Default: the last one.
+   * Template. Recipient on the channel. Default: the last recipient.
    */
   to?: string;
   /**
-   * The place that the event is about, for the channel source. If the payload lacks a value of it, the reply is not delivered.
+   * The place that the event is about, for channel: source. If the payload lacks one of its values, the reply is not delivered.
    */
   source?: {
     /**
@@ -728,12 +728,12 @@ export interface MappingInput {
      */
     channel: string;
     /**
-     * Template. The recipient, as {{repository.full_name}}#{{issue.number}}. Of several lines, the first that the channel's allow lists counts, else the last.
+     * Template. The recipient, as {{repository.full_name}}#{{issue.number}}. If it renders several lines, the first one that the channel's allow lists is used, else the last.
      */
     to: string;
   };
   /**
-   * With the channel source: a later reply of the session to the same place replaces the earlier one, where the channel can edit its messages.
+   * With channel: source, a later reply of the session replaces the earlier one at the same place, if the channel can edit its messages.
    */
   update?: boolean;
   /**
@@ -749,35 +749,35 @@ export interface MappingInput {
    */
   timeoutSeconds?: number;
   /**
-   * true switches the safety boundary off for this hook. Dangerous: only for trusted internal sources.
+   * true disables the safety boundary for this hook. Dangerous: only for trusted internal sources.
    */
   allowUnsafeExternalContent?: boolean;
   /**
-   * The service that posts received mails here. The mail is read, and source and messages: [mail] are added to the payload, as the preset mail has them.
+   * The service that posts received mails here. source and messages: [mail] are added to the payload, in the form of the mail preset.
    */
   mail?: "mailgun" | "postmark" | "sendgrid";
   /**
-   * Path of an array in the payload: one action an item, as {{item}} and {{index}}. [*] on the way stands for each item of an array, as in entry[*].messages.
+   * Path of an array in the payload. Each item becomes one action, as {{item}} with {{index}}. [*] in the path stands for each item of an array: entry[*].messages.
    */
   forEach?: string;
   /**
-   * With forEach: the array in the payload holds just the item, so that messages[0] is it.
+   * With forEach: the array in the payload contains only the item, so that messages[0] is the item.
    */
   forEachNarrows?: boolean;
   /**
-   * Template of the id of the channel message that the event is about, as the channel gives it: of Slack C0123:1767603600.000100, of Telegram -100123:45, of others the message's own. If a delivery sent that message within hooks.dedupeWindow, the event is skipped.
+   * Template of the id of the channel message that the event is about: C0123:1767603600.000100 in Slack, -100123:45 in Telegram, the message's own id in others. If a delivery sent that message within hooks.dedupeWindow, the event is skipped.
    */
   echo?: string;
   /**
-   * Template of the idempotency key; with forEach, of each item's. Empty, or without one of its values: none.
+   * Template of the idempotency key; with forEach, of each item's key. No key if it is empty or lacks one of its values.
    */
   dedupe?: string;
   /**
-   * How many of its runs may be under way at once. The others wait; runs of other mappings do not. Absent: as many as agents.defaults.maxConcurrent.
+   * Maximum number of its runs at the same time. Others wait; runs of other mappings do not. Default: agents.defaults.maxConcurrent.
    */
   concurrency?: number;
   /**
-   * At most max of its runs start in any such period; the others wait, none is refused.
+   * At most max of its runs start in any such period. Others wait; none is refused.
    */
   rateLimit?: {
     /**
@@ -789,20 +789,20 @@ export interface MappingInput {
      */
     per?: string;
     /**
-     * The period in milliseconds; goes before per.
+     * The period in milliseconds; overrides per.
      */
     perMs?: number;
   };
   /**
-   * A burst about one thing becomes one agent run: what comes under the same key within the window joins the first one's run, which starts when the window closes and whose message holds all of theirs. Wakes need none: a heartbeat takes all that are pending.
+   * Requests with the same key within the window become one agent run, which starts when the window closes and has all their messages. Wakes do not need it: a heartbeat takes all pending events.
    */
   coalesce?: {
     /**
-     * Template; with forEach, of each item's. Empty, or without one of its values: it runs by itself.
+     * Template of the key; with forEach, of each item's key. Without a key, or if it lacks one of its values, the request gets its own run.
      */
     key: string;
     /**
-     * From the first one to the run's start, in milliseconds.
+     * Time from the first request to the start of the run, in milliseconds.
      */
     windowMs: number;
   };
@@ -815,27 +815,27 @@ export interface MappingInput {
      */
     module: string;
     /**
-     * Export to call. Default: default, else transform.
+     * Export to call. Default: the default export, else transform.
      */
     export?: string;
     /**
-     * Time limit of a request's call, in milliseconds; with forEach, of all its calls together.
+     * Time limit of the call, in milliseconds; with forEach, of all calls of the request together.
      */
     timeoutMs?: number;
     /**
-     * Memory of the sandbox, in MiB.
+     * Memory limit, in MiB.
      */
     memoryMb?: number;
     /**
-     * strict: a fresh context for each call.
+     * request: calls share frozen globals, and each has its own module variables. strict: each call gets a context of its own, which costs more.
      */
     isolation?: "request" | "strict";
     /**
-     * request: a session key that the transform returns counts as chosen by the request, so hooks.allowRequestSessionKey applies. trusted: it counts as yours, as a literal sessionKey of the mapping does.
+     * request: hooks.allowRequestSessionKey also applies to session keys that the transform returns. trusted: they count as yours, like a literal sessionKey of the mapping.
      */
     sessionKeys?: "request" | "trusted";
     /**
-     * Values the transform may see, by name; usually ${ENV} or ${file:PATH}.
+     * Values that the transform gets, by name; usually ${ENV} or ${file:PATH}.
      */
     secrets?: {
       [k: string]: string;
@@ -849,31 +849,31 @@ export interface UserConfigMailbox {
   name?: string;
   source?: MailSource;
   /**
-   * Whether `webhooks serve` watches the mailbox itself; false: only `webhooks mail run` does.
+   * Whether `webhooks serve` watches the mailbox. false: only `webhooks mail run` does.
    */
   autoStart?: boolean;
   /**
-   * How far back the first start reaches. By default only mail that comes after it counts.
+   * How far back the first start reads. Default: only mail that arrives after it.
    */
   lookback?: string;
   /**
-   * Most mails of one request.
+   * Maximum number of mails in one request.
    */
   batchSize?: number;
   /**
-   * Most bytes of a mail's text.
+   * Maximum size of a mail's text, in bytes.
    */
   maxBytes?: number;
   /**
-   * The server whose Authentication-Results count, as it names itself there (mx.google.com). Without it: the topmost ones, which a sender can forge where the server adds none.
+   * The server whose Authentication-Results are trusted, as it names itself in them (mx.google.com). Default: the topmost ones, which a sender can forge if your server adds none.
    */
   authservId?: string;
   /**
-   * Which mails are posted. Another one comes only if it is moved: out of spam, say.
+   * Which mails are posted. A mail that was left out is posted only if it is moved later, for example out of spam.
    */
   filter?: {
     /**
-     * Who may send. Without it: anyone.
+     * Senders whose mail is posted. Default: all.
      */
     senders?: string[];
     /**
@@ -887,19 +887,19 @@ export interface UserConfigMailbox {
      */
     dmarc?: "pass";
     /**
-     * Also mail that comes from the mailbox's own addresses.
+     * Also post mail from the mailbox's own addresses.
      */
     own?: boolean;
     /**
-     * Also spam.
+     * Also post spam.
      */
     spam?: boolean;
     /**
-     * Also what is in the trash or marked as deleted.
+     * Also post mail in the trash or marked as deleted.
      */
     trash?: boolean;
     /**
-     * Also drafts.
+     * Also post drafts.
      */
     drafts?: boolean;
   };
@@ -912,7 +912,7 @@ export interface UserConfigMailbox {
    */
   thinking?: string;
   /**
-   * Messaging channel for replies.
+   * Channel for replies.
    */
   channel?: string;
   /**
@@ -1066,7 +1066,7 @@ export interface AgentsEcho {
 export interface AgentsOpenaiCompatible {
   kind: "openai-compatible";
   /**
-   * Its address. Default: the vendor's own.
+   * Address of its API. openai and anthropic default to the vendor's own.
    */
   baseUrl: string;
   /**
@@ -1083,7 +1083,7 @@ export interface AgentsOpenaiCompatible {
 export interface AgentsOpenai {
   kind: "openai";
   /**
-   * Its address. Default: the vendor's own.
+   * Address of its API. openai and anthropic default to the vendor's own.
    */
   baseUrl?: string;
   /**
@@ -1100,7 +1100,7 @@ export interface AgentsOpenai {
 export interface AgentsAnthropic {
   kind: "anthropic";
   /**
-   * Its address. Default: the vendor's own.
+   * Address of its API. openai and anthropic default to the vendor's own.
    */
   baseUrl?: string;
   /**
@@ -1117,7 +1117,7 @@ export interface AgentsAnthropic {
 export interface AgentsGateway {
   kind: "gateway";
   /**
-   * Its address. Default: the vendor's own.
+   * Address of its API. openai and anthropic default to the vendor's own.
    */
   baseUrl: string;
   /**
@@ -1732,7 +1732,7 @@ export interface ValidConfig {
    */
   $schema?: string;
   /**
-   * Packages and local modules that add agents, channels and mail sources. They run in the service with all its rights.
+   * Packages and local modules that add agents, channels, mail sources and signature schemes. They run in the service's process with all its rights.
    */
   plugins?: string[];
   /**
@@ -1748,7 +1748,7 @@ export interface ValidConfig {
      */
     port: number;
     /**
-     * With store.url: what this node does. all: answers and executes. ingress: answers, and executes nothing. worker: executes and watches mailboxes, and answers no hooks from outside. serve --role overrides it.
+     * What this node does; needs store.url. all: answers hooks and executes runs. ingress: only answers. worker: only executes, and watches mailboxes. serve --role overrides it.
      */
     role: "all" | "ingress" | "worker";
     /**
@@ -1765,7 +1765,7 @@ export interface ValidConfig {
      */
     trustedProxies: string[];
     /**
-     * The service's address as senders know it, without the hooks path: https://hooks.example.com. Some sign it, and the page can be opened under it.
+     * The service's public address, without the hooks path: https://hooks.example.com. Some senders sign it, and the page can be opened under it.
      */
     publicUrl?: string;
   };
@@ -1778,26 +1778,26 @@ export interface ValidConfig {
      */
     enabled: boolean;
     /**
-     * Secret that requests must show. Required while enabled. Of several, for rotation, the first is current and the others still count.
+     * The secret that senders present. Required while hooks.enabled is true. In a list (for rotation) the first is the current one, and the others are still accepted.
      */
     token?: string | string[];
     /**
-     * More tokens, by name. The name is the scope of idempotency keys and stays the same when the secret is rotated.
+     * More tokens, by name. Idempotency keys belong to the name, which stays the same when the secret is rotated.
      */
     tokens?: {
       [k: string]: {
         /**
-         * Secret that requests must show. Of several, for rotation, the first is current and the others still count.
+         * The secret. In a list (for rotation) the first is the current one, and the others are still accepted.
          */
         secret: string | string[];
         /**
-         * Names of the hooks that this token is limited to. Default: all.
+         * The hooks for which this token is accepted, by name. Default: all.
          */
         hooks?: string[];
       };
     };
     /**
-     * openclaw: the headers x-openclaw-token and x-openclaw-idempotency-key count too, as x-gateway-token and Idempotency-Key do.
+     * openclaw: x-openclaw-token is accepted like x-gateway-token, and x-openclaw-idempotency-key like Idempotency-Key.
      */
     compat?: "openclaw";
     /**
@@ -1805,19 +1805,19 @@ export interface ValidConfig {
      */
     path: string;
     /**
-     * Largest body, after decompression, in bytes.
+     * Maximum size of a body after decompression, in bytes.
      */
     maxBodyBytes: number;
     /**
-     * Time in which a body must have arrived, in seconds.
+     * Maximum time for a body to arrive, in seconds.
      */
     bodyTimeoutSeconds: number;
     /**
-     * Most actions that one request may become through forEach.
+     * Maximum number of actions from one request with forEach.
      */
     maxFanOut: number;
     /**
-     * Unfinished runs above which requests are answered 503.
+     * Maximum number of unfinished runs; beyond it, requests are answered 503.
      */
     maxPending: number;
     /**
@@ -1825,13 +1825,13 @@ export interface ValidConfig {
      */
     dedupeWindow: string;
     /**
-     * Places in payloads whose values are not kept with the event. While there are any, a body that could not be read is not kept at all.
+     * Places in payloads whose values are not stored. If set, a body that cannot be parsed is not stored at all.
      *
      * Items: A place in a payload: $.user.password, $.items[*].token.
      */
     redact: string[];
     /**
-     * Built-in mappings to enable.
+     * Presets to enable, by name or with options.
      */
     presets: (
       | string
@@ -1853,32 +1853,32 @@ export interface ValidConfig {
      */
     transformsDir: string;
     /**
-     * Custom hooks, tried in order.
+     * Custom hooks, tried in order. The first match wins.
      */
     mappings: MappingInput[];
     /**
-     * The mailbox to watch, or a list of several, written by `webhooks mail setup`. What the mail preset knows too (model, thinking, channel, to, instructions) is its default there, for the mails of this mailbox.
+     * The mailbox to watch, or a list of mailboxes; `webhooks mail setup` writes it. model, thinking, channel, to and instructions apply to the mails of this mailbox in the mail preset.
      */
     mail: ValidConfigMailbox | [ValidConfigMailbox, ...ValidConfigMailbox[]];
     /**
-     * Whether a request may choose its session: by sessionKey in the payload, or through a template.
+     * Whether a request may choose its session: by sessionKey in its payload, through a template or a transform.
      */
     allowRequestSessionKey: boolean;
     /**
-     * When not empty, every session key that is given must start with one of these.
+     * If set, every given session key must start with one of these.
      */
     allowedSessionKeyPrefixes: string[];
     /**
-     * Session of hooks that name none. Default: a random hook:<uuid> each.
+     * Session key of hooks that give none. Default: a random hook:<uuid> for each run.
      */
     defaultSessionKey?: string;
   };
   /**
-   * Who answers.
+   * Agents and their models.
    */
   agents: {
     /**
-     * Model providers by name; the part of a model before the slash. Without any, the built-in echo agent answers.
+     * Model providers by name, which is the part of a model before the slash. Without any, the built-in echo agent answers.
      */
     providers: {
       [k: string]: {kind: string; [option: string]: unknown};
@@ -1888,7 +1888,7 @@ export interface ValidConfig {
      */
     defaults: {
       /**
-       * Model of runs that name none: provider/model or an alias.
+       * Model of runs that name no other: provider/model or an alias.
        */
       model?: string;
       /**
@@ -1916,11 +1916,11 @@ export interface ValidConfig {
        */
       timeoutSeconds: number;
       /**
-       * Runs side by side.
+       * Maximum number of runs at the same time.
        */
       maxConcurrent: number;
       /**
-       * Tries of a run that fails for a passing reason.
+       * Maximum number of attempts at a run whose failures are retryable.
        */
       maxAttempts: number;
       /**
@@ -1932,7 +1932,7 @@ export interface ValidConfig {
          */
         every: string;
         /**
-         * The reply that means nothing to report.
+         * The reply that means: nothing to report. It is not delivered.
          */
         ack: string;
       };
@@ -1943,11 +1943,11 @@ export interface ValidConfig {
     prices: {
       [k: string]: {
         /**
-         * Of the prompt.
+         * Price of a million prompt tokens.
          */
         input: number;
         /**
-         * Of the reply.
+         * Price of a million reply tokens.
          */
         output: number;
       };
@@ -1957,26 +1957,26 @@ export interface ValidConfig {
      */
     budget?: {
       /**
-       * For all runs and heartbeats of a day.
+       * Limit for all runs and heartbeats of a day.
        */
       perDay?: number;
       /**
-       * For the runs of one session in a day.
+       * Limit for the runs of one session in a day.
        */
       perSession?: number;
       /**
-       * cost: in the currency of agents.prices. tokens: prompt and reply.
+       * cost: the limits are in the currency of agents.prices. tokens: they are tokens of prompts and replies.
        */
       unit: "cost" | "tokens";
     };
   };
   channels: Record<string, Record<string, unknown>>;
   /**
-   * Where messages go when something needs a person.
+   * Messages to a person when something needs attention.
    */
   alerts: {
     /**
-     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event for the time in after. budget: a run is held by agents.budget or limits.perSession.
+     * dead-letter: a run or delivery failed permanently. reload-failed: a changed configuration was refused. mailbox-down: no mail can arrive. no-event-for: no event in the time that after gives. budget: a run is held by agents.budget or limits.perSession.
      *
      * @minItems 1
      */
@@ -2006,69 +2006,69 @@ export interface ValidConfig {
     hook?: string;
   }[];
   /**
-   * What a turn is given of its session's earlier ones: the latest that fit, the oldest left out first. All stay readable until store.retention ends them.
+   * How much of a session's earlier turns a turn gets. The newest that fit are sent. All stay readable until store.retention deletes them.
    */
   session: {
     /**
-     * Turns at most, a question and its answer each; 0: every turn starts fresh.
+     * Maximum number of earlier turns, each a prompt with its reply. 0: every turn starts fresh.
      */
     maxTurns: number;
     /**
-     * Tokens of them at most, estimated as four characters each.
+     * Maximum tokens of earlier turns, estimated as four characters each.
      */
     maxTokens: number;
     /**
-     * A session that nothing was said in for so long starts fresh.
+     * A session without a turn for this time starts fresh.
      */
     idleAfter: string;
   };
   /**
-   * What protects from loops.
+   * Protection from loops.
    */
   limits: {
     /**
-     * Replies to the source of its events that one session may send in an hour. Further runs of it are held.
+     * Maximum number of replies that one session sends to the source of its events within an hour. Further runs of it are held.
      */
     perSession: number;
   };
   /**
-   * Where state is kept.
+   * Where the state is stored.
    */
   store: {
     /**
-     * The state folder.
+     * The state folder, relative to the configuration file.
      */
     path: string;
     /**
-     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database. For TLS add sslmode=verify-full, and sslrootcert=<file> unless its certificate is of a public authority.
+     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database. For TLS add sslmode=verify-full, and sslrootcert=<file> if the certificate is not from a public authority.
      */
     url?: string;
     /**
-     * Of the database's user. Default: the one in url.
+     * Password of the database's user. Default: the one in url.
      */
     password?: string;
     /**
-     * Connections of this node to the database, beside the one that listens for notifications.
+     * Maximum number of connections of this node, besides the one that listens for notifications.
      */
     maxConnections: number;
     /**
-     * How long a write waits for a database that is away before the sender is answered 503.
+     * How long a write waits for an unavailable database before the sender is answered 503.
      */
     commitTimeout: string;
     /**
-     * How long finished events are kept, with all that came of them. Nothing unfinished is deleted.
+     * How long finished events are kept, with their runs, entries and deliveries. Unfinished work is never deleted.
      */
     retention: {
       /**
-       * Age at which they are deleted.
+       * Age at which finished events are deleted.
        */
       maxAge: string;
       /**
-       * Size of the journal above which the oldest of them are deleted, in bytes.
+       * Maximum size of the journal, in bytes. Above it the oldest finished events are deleted.
        */
       maxBytes?: number;
       /**
-       * Idempotency keys above which the oldest are forgotten before hooks.dedupeWindow ends.
+       * Maximum number of idempotency keys. Above it the oldest are forgotten before hooks.dedupeWindow ends.
        */
       maxKeys: number;
     };
@@ -2078,7 +2078,7 @@ export interface ValidConfig {
    */
   log: {
     /**
-     * Least level that is written.
+     * Lowest level that is written.
      */
     level: "debug" | "info" | "warn" | "error" | "silent";
   };
@@ -2090,31 +2090,31 @@ export interface ValidConfigMailbox {
   name?: string;
   source?: {kind: string; [option: string]: unknown};
   /**
-   * Whether `webhooks serve` watches the mailbox itself; false: only `webhooks mail run` does.
+   * Whether `webhooks serve` watches the mailbox. false: only `webhooks mail run` does.
    */
   autoStart: boolean;
   /**
-   * How far back the first start reaches. By default only mail that comes after it counts.
+   * How far back the first start reads. Default: only mail that arrives after it.
    */
   lookback?: string;
   /**
-   * Most mails of one request.
+   * Maximum number of mails in one request.
    */
   batchSize: number;
   /**
-   * Most bytes of a mail's text.
+   * Maximum size of a mail's text, in bytes.
    */
   maxBytes: number;
   /**
-   * The server whose Authentication-Results count, as it names itself there (mx.google.com). Without it: the topmost ones, which a sender can forge where the server adds none.
+   * The server whose Authentication-Results are trusted, as it names itself in them (mx.google.com). Default: the topmost ones, which a sender can forge if your server adds none.
    */
   authservId?: string;
   /**
-   * Which mails are posted. Another one comes only if it is moved: out of spam, say.
+   * Which mails are posted. A mail that was left out is posted only if it is moved later, for example out of spam.
    */
   filter: {
     /**
-     * Who may send. Without it: anyone.
+     * Senders whose mail is posted. Default: all.
      */
     senders?: string[];
     /**
@@ -2128,19 +2128,19 @@ export interface ValidConfigMailbox {
      */
     dmarc?: "pass";
     /**
-     * Also mail that comes from the mailbox's own addresses.
+     * Also post mail from the mailbox's own addresses.
      */
     own: boolean;
     /**
-     * Also spam.
+     * Also post spam.
      */
     spam: boolean;
     /**
-     * Also what is in the trash or marked as deleted.
+     * Also post mail in the trash or marked as deleted.
      */
     trash: boolean;
     /**
-     * Also drafts.
+     * Also post drafts.
      */
     drafts: boolean;
   };
@@ -2153,7 +2153,7 @@ export interface ValidConfigMailbox {
    */
   thinking?: string;
   /**
-   * Messaging channel for replies.
+   * Channel for replies.
    */
   channel?: string;
   /**
