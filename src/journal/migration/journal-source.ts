@@ -1,5 +1,5 @@
 import type { EventRecord } from "../journal.ts";
-import type { EventDetail as StoredDetail } from "../postgres/rows.ts";
+import type { EventDetail as StoredDetail } from "../postgres/accept.ts";
 import { bytes, integer, optional, type Row, text } from "../rows.ts";
 import type { Database } from "../sqlite/database.ts";
 import { SELECT_ENTRIES, SELECT_WAKE, toEntry } from "../sqlite/entries.ts";

@@ -1,22 +1,14 @@
-import type { AcceptResult, Idempotency, NewEvent } from "../journal.ts";
-import {
-  type Commit,
-  countRuns,
-  type FirstReceipt,
-  isRun,
-  type Known,
-  type KnownKey,
-  type NewRun,
-  type OpenRun,
-  planEvent,
-  toReplay,
-  usesKeys,
-} from "../plan.ts";
-import { type EventDetail } from "./rows.ts";
-import { integer, type Row, text } from "../rows.ts";
+import type { AcceptResult, NewEntry, NewEvent, StoredRequest } from "../journal.ts";
+import { type Commit, countRuns, isRun, type Known, type NewRun, type OpenRun, planEvent } from "../plan.ts";
+import { integer, text } from "../rows.ts";
 import { Conflict, type Sql } from "./database.ts";
-import { addEntries } from "./entries.ts";
+import { addKeys, type Keys, nameOf, readKeys } from "./idempotency.ts";
 import { Batch, lock, sessionLock, storable, type Transaction, windowLock } from "./transaction.ts";
+
+/** The `detail` column: what is only read whole. */
+export interface EventDetail extends Pick<NewEvent, "warnings" | "log" | "took"> {
+  request: Omit<StoredRequest, "body">;
+}
 
 /** Commits events in their order, or recognises them as repeats. */
 export async function acceptEvents(transaction: Transaction, events: NewEvent[]): Promise<AcceptResult[]> {
@@ -66,15 +58,9 @@ async function readCommitted({ all }: Sql, events: NewEvent[]): Promise<Map<stri
 /* What is known at the beginning, and what the events before this one in the batch add to it. */
 
 interface State {
-  keys: Map<string, StoredKey>;
+  keys: Keys;
   openRuns: Map<string, OpenRun & { dueAt: number }>;
   ahead: number;
-}
-
-interface StoredKey extends KnownKey {
-  expiresAt: number;
-  /** Its event is not done. */
-  isUnfinished: boolean;
 }
 
 function knownAt(now: number, { keys, openRuns, ahead }: State): Known {
@@ -106,37 +92,6 @@ function remember(event: NewEvent, { actions, keys }: Commit, state: State): voi
   }
 }
 
-function nameOf(scope: string, key: string): string {
-  return `${storable(scope)}\n${storable(key)}`;
-}
-
-async function readKeys({ all }: Sql, events: NewEvent[]): Promise<State["keys"]> {
-  const uses = events
-    .filter(usesKeys)
-    .flatMap(({ idempotency: use }) => use?.keys.map((key) => [use.scope, key]) ?? []);
-  const given = uses.filter(([, key]) => key !== "");
-  if (given.length === 0) return new Map();
-  const rows = await all(
-    SELECT_KEYS,
-    [0, 1].map((place) => given.map((use) => storable(use[place]!))),
-  );
-  return new Map(rows.map((row) => [nameOf(text(row.scope), text(row.key)), toStoredKey(row)]));
-}
-
-const SELECT_KEYS = `
-  SELECT scope, key, fingerprint, expires_at, receipt,
-    EXISTS (SELECT 1 FROM hookline.event_states WHERE id = event_id AND status = 'accepted')::integer AS unfinished
-  FROM hookline.idempotency_keys WHERE (scope, key) IN (SELECT * FROM unnest($1::text[], $2::text[]))`;
-
-function toStoredKey(row: Row): StoredKey {
-  return {
-    fingerprint: text(row.fingerprint),
-    receipt: JSON.parse(text(row.receipt)),
-    expiresAt: integer(row.expires_at),
-    isUnfinished: integer(row.unfinished) === 1,
-  };
-}
-
 /** Locks the runs: until the commit they are not claimed. */
 async function readOpenRuns({ all }: Sql, windows: string[]): Promise<State["openRuns"]> {
   if (windows.length === 0) return new Map();
@@ -158,7 +113,7 @@ interface Accepted {
   plan: Commit;
 }
 
-async function write(transaction: Transaction, commits: Accepted[], stored: State["keys"]): Promise<void> {
+async function write(transaction: Transaction, commits: Accepted[], stored: Keys): Promise<void> {
   const runs = commits.flatMap(({ event, plan }) =>
     plan.actions.flatMap((action) => (isRun(action) && !action.joins ? [{ event, ...action }] : [])),
   );
@@ -317,57 +272,39 @@ function addJoined(batch: Batch, commits: Accepted[]): void {
   );
 }
 
-/** Stores the answer of each key. Gives how many the batch has. */
-async function addKeys({ run }: Sql, batch: Batch, commits: Accepted[], stored: State["keys"]): Promise<number> {
-  const rows = new Map(
-    commits.flatMap(({ event, plan }) =>
-      [...plan.keys].map(([key, receipt]) => [
-        nameOf(event.idempotency!.scope, key),
-        toKeyRow(event.idempotency!, key, receipt),
-      ]),
-    ),
-  );
-  const replaced = [...rows].filter(([name]) => stored.has(name)).map(([, row]) => row);
-  if (replaced.length > 0) {
-    const values = [replaced.map(({ scope }) => storable(scope)), replaced.map(({ key }) => storable(key))];
-    await run(DELETE_KEYS, values);
-  }
-  const sorted = [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+/** Adds to the end of the entries' sessions; the first entry creates the session. */
+export function addEntries(batch: Batch, entries: NewEntry[]): void {
+  const rows = entries.map((entry, ord) => ({
+    ord,
+    session_key: entry.sessionKey,
+    role: entry.role,
+    at: entry.at,
+    event_id: entry.eventId,
+    run_id: entry.runId,
+    pending: Number(entry.pending ?? false),
+    urgent: Number(entry.urgent ?? false),
+    boundary: entry.boundary && JSON.stringify(entry.boundary),
+    text: entry.text,
+  }));
+  // Sorted, so that two transactions cannot wait for each other in a circle.
   batch.add(
-    "new_keys",
-    sorted,
-    `INSERT INTO hookline.idempotency_keys (scope, key, fingerprint, expires_at, event_id, receipt)
-     SELECT * FROM json_to_recordset($rows) AS row (scope text, key text, fingerprint text, expires_at bigint,
-       event_id uuid, receipt text)
-     ON CONFLICT DO NOTHING RETURNING 1`,
+    "extended_sessions",
+    entries.map(({ sessionKey, at }) => ({ key: sessionKey, at })),
+    `INSERT INTO hookline.sessions AS session (key, created_at, updated_at, entries)
+     SELECT key, min(at), max(at), count(*) FROM json_to_recordset($rows) AS row (key text, at bigint)
+     GROUP BY key ORDER BY key COLLATE "C"
+     ON CONFLICT (key) DO UPDATE SET updated_at = greatest(session.updated_at, excluded.updated_at),
+       entries = session.entries + excluded.entries RETURNING 1`,
   );
-  return sorted.length;
-}
-
-const DELETE_KEYS = `
-  DELETE FROM hookline.idempotency_keys WHERE (scope, key) IN (SELECT * FROM unnest($1::text[], $2::text[]))`;
-
-interface KeyRow {
-  scope: string;
-  key: string;
-}
-
-function toKeyRow({ scope, fingerprint, expiresAt }: Idempotency, key: string, receipt: FirstReceipt): KeyRow {
-  const { eventId } = receipt;
-  return Object.assign(
-    { scope, key },
-    { fingerprint, expires_at: expiresAt, event_id: eventId, receipt: JSON.stringify(receipt) },
+  // Numbered once the sessions are locked, until the commit: a session's entries appear in the order of their numbers. Without
+  // the condition PostgreSQL chooses the order of both.
+  batch.add(
+    "new_entries",
+    rows,
+    `INSERT INTO hookline.entries (session_key, role, at, event_id, run_id, pending, urgent, boundary, text)
+     SELECT session_key, role, at, event_id, run_id, pending, urgent, boundary, text
+     FROM json_to_recordset($rows) AS row (ord integer, session_key text, role text, at bigint, event_id uuid,
+       run_id uuid, pending integer, urgent integer, boundary text, text text)
+     WHERE (SELECT count(*) FROM extended_sessions) > 0 ORDER BY ord`,
   );
-}
-
-export async function findReplay(
-  sql: Sql,
-  scope: string,
-  key: string,
-  fingerprint: string,
-): Promise<AcceptResult | undefined> {
-  const row = await sql.get(SELECT_KEYS, [[storable(scope)], [storable(key)]]);
-  const first = row && toStoredKey(row);
-  if (!first || (first.expiresAt <= Date.now() && !first.isUnfinished)) return undefined;
-  return first.fingerprint === fingerprint ? toReplay(first.receipt) : { kind: "conflict" };
 }

@@ -1,9 +1,8 @@
 import type { ClaimedRun, RunLimits } from "../journal.ts";
 import { integer, optional, type Row, text } from "../rows.ts";
 import type { Sql } from "./database.ts";
-import { reportAll } from "./reports.ts";
+import { lock, mappingLock, reportAll, toJson, type Transaction } from "./transaction.ts";
 import { toRunHere, withJoined } from "./runs.ts";
-import { lock, mappingLock, toJson, type Transaction } from "./transaction.ts";
 
 export async function claimRuns(
   transaction: Transaction,

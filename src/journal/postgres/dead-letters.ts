@@ -2,9 +2,8 @@ import type { DeadLetter, Page } from "../journal.ts";
 import { optional, type Row, text, toDeadLetter } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { lockOf } from "./deliveries.ts";
-import { updateEventCounts } from "./event-counts.ts";
-import { reportAll } from "./reports.ts";
-import { isId, lock, sessionLock, type Transaction } from "./transaction.ts";
+import { updateEventCounts } from "./counters.ts";
+import { isId, lock, reportAll, sessionLock, type Transaction } from "./transaction.ts";
 
 /*
  * Dead letters are dead runs of hooks and failed deliveries. A failed heartbeat is not one: the next heartbeat gets its

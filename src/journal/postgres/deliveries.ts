@@ -10,9 +10,8 @@ import type {
 } from "../journal.ts";
 import { integer, optional, type Row, text, toDelivery } from "../rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
-import { updateEventCounts } from "./event-counts.ts";
-import { type Report, reportAll } from "./reports.ts";
-import { type Batch, lock, recipientLock, storable, type Transaction } from "./transaction.ts";
+import { updateEventCounts } from "./counters.ts";
+import { type Batch, lock, recipientLock, type Report, reportAll, storable, type Transaction } from "./transaction.ts";
 
 /*
  * Deliveries to one recipient are sent one after another: the oldest unfinished one is pending or being sent, the others

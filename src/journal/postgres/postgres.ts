@@ -4,9 +4,10 @@ import { createNonce } from "../../shared/id.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../journal.ts";
 import { integer } from "../rows.ts";
-import { acceptEvents, findReplay } from "./accept.ts";
+import { acceptEvents } from "./accept.ts";
 import { type Changes, createChanges, recordChanges } from "./changes.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
+import { readSpend } from "./counters.ts";
 import { createDatabase, type PostgresDatabase, type Sql } from "./database.ts";
 import { dropDeadLetter, listDeadLetters, retryDeadLetter } from "./dead-letters.ts";
 import {
@@ -18,8 +19,7 @@ import {
   retryDelivery,
   wasSent,
 } from "./deliveries.ts";
-import { listPendingSystemEvents, listTurns } from "./entries.ts";
-import { createGroup } from "./group.ts";
+import { findReplay } from "./idempotency.ts";
 import { acquireLease, endNode, listNodes, releaseLease, renewNode } from "./leases.ts";
 import {
   countEvents,
@@ -28,8 +28,10 @@ import {
   getSession,
   listDeliveries,
   listEvents,
+  listPendingSystemEvents,
   listRuns,
   listSessions,
+  listTurns,
   readStats,
 } from "./reads.ts";
 import { sweep } from "./retention.ts";
@@ -44,8 +46,7 @@ import {
   toCompletion,
 } from "./runs.ts";
 import { migrate, requireWhole } from "./schema.ts";
-import { readSpend } from "./spend.ts";
-import type { Transaction } from "./transaction.ts";
+import { createGroup, type Transaction } from "./transaction.ts";
 
 /** The first lease of this node, until it is renewed. */
 const FIRST_LEASE_MS = 15_000;

@@ -1,16 +1,16 @@
 import { type DeliveryState, EVENT_STATUSES, type EventStatus, type RunState } from "../../types.ts";
-import type {
-  Delivery,
-  Entry,
-  EventRecord,
-  EventSummary,
-  JournalStats,
-  Page,
-  Run,
-  SessionSummary,
-} from "../journal.ts";
-import { toEntry, toEventRecord, toEventSummary, withOutcome } from "./rows.ts";
-import { findSingleRun, integer, type Row, text, toSession } from "../rows.ts";
+import {
+  type Delivery,
+  type Entry,
+  ENTRY_ROLES,
+  type EventRecord,
+  type EventSummary,
+  type Run,
+  type SessionSummary,
+} from "../records.ts";
+import type { JournalStats, Page } from "../journal.ts";
+import { bytes, findSingleRun, integer, oneOf, optional, type Row, text, toOutcome, toSession } from "../rows.ts";
+import type { EventDetail } from "./accept.ts";
 import type { Sql, SqlValue } from "./database.ts";
 import { toDeliveryHere } from "./deliveries.ts";
 import { toRunHere, withJoined } from "./runs.ts";
@@ -227,4 +227,78 @@ export async function readStats({ get }: Sql): Promise<JournalStats> {
 
 function countOf(table: string, condition = "true"): string {
   return `(SELECT count(*) FROM (SELECT 1 FROM hookline.${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted)`;
+}
+
+export async function listPendingSystemEvents({ all }: Sql, limit?: number): Promise<Entry[]> {
+  const rows = await all("SELECT * FROM hookline.entries WHERE pending = 1 ORDER BY seq LIMIT $1", [limit]);
+  return rows.map(toEntry);
+}
+
+export async function listTurns({ all }: Sql, sessionKey: string, limit: number): Promise<Entry[]> {
+  const newestFirst = await all(
+    "SELECT * FROM hookline.entries WHERE session_key = $1 AND role <> 'system' ORDER BY seq DESC LIMIT $2",
+    [storable(sessionKey), limit],
+  );
+  return newestFirst.toReversed().map(toEntry);
+}
+
+/* Rows become records. */
+
+function toEntry(row: Row): Entry {
+  return {
+    seq: integer(row.seq),
+    sessionKey: text(row.session_key),
+    role: oneOf(ENTRY_ROLES, row.role),
+    text: text(row.text),
+    at: integer(row.at),
+    eventId: optional(text, row.event_id),
+    runId: optional(text, row.run_id),
+    pending: row.pending === 1 || undefined,
+    urgent: row.urgent === 1 || undefined,
+    boundary: row.boundary === null ? undefined : JSON.parse(text(row.boundary)),
+  };
+}
+
+function toEventSummary(row: Row): EventSummary {
+  return {
+    id: text(row.id),
+    hook: text(row.hook),
+    mapping: optional(text, row.mapping),
+    event: optional(text, row.event),
+    reason: optional(text, row.reason),
+    receivedAt: integer(row.received_at),
+    replayOf: optional(text, row.replay_of),
+    status: oneOf(EVENT_STATUSES, row.status),
+    failure: row.failure === null ? undefined : JSON.parse(text(row.failure)),
+    open: integer(row.open),
+    lost: integer(row.lost),
+    actions: JSON.parse(text(row.actions)),
+  };
+}
+
+/** Adds that run, and the newest of its deliveries, if they are given. */
+function withOutcome<Event extends EventSummary>(
+  event: Event,
+  { runs, deliveries }: Pick<EventRecord, "runs" | "deliveries">,
+): Event {
+  const runId = findSingleRun(event);
+  if (runId === undefined) return event;
+  const run = runs.find(({ id }) => id === runId);
+  const delivery = deliveries.findLast((each) => each.runId === runId);
+  return { ...event, ...toOutcome(run, delivery) };
+}
+
+function toEventRecord(row: Row, parts: Pick<EventRecord, "runs" | "entries" | "deliveries">): EventRecord {
+  const { request, warnings, log, took }: EventDetail = JSON.parse(text(row.detail));
+  const record = {
+    ...toEventSummary(row),
+    credential: optional(text, row.credential),
+    traceparent: optional(text, row.traceparent),
+    warnings,
+    log,
+    took,
+    request: { ...request, body: bytes(row.body) },
+    ...parts,
+  };
+  return withOutcome(record, parts);
 }

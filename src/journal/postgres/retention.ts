@@ -2,8 +2,8 @@ import type { Retention } from "../journal.ts";
 import { integer, text } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { addPartitions, dropPartitions } from "./schema.ts";
-import { sweepSpend } from "./spend.ts";
-import { type Transaction, toJson } from "./transaction.ts";
+import { sweepSpend } from "./counters.ts";
+import { toJson, type Transaction } from "./transaction.ts";
 
 /** Most rows of a kind that one commit deletes: it holds locks on sessions. */
 const BATCH = 500;

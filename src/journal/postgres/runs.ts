@@ -1,16 +1,21 @@
-import { MAIN_SESSION } from "../../types.ts";
+import { MAIN_SESSION, RUN_STATES } from "../../types.ts";
 import type { Claim, Lease, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal.ts";
-import { toOutcomeText, toRun } from "./rows.ts";
-import { integer, optional, type Row, text } from "../rows.ts";
-import { MAX_JOINED_MESSAGES } from "./accept.ts";
+import { integer, oneOf, optional, type Row, text } from "../rows.ts";
+import { addEntries, MAX_JOINED_MESSAGES } from "./accept.ts";
+import { addSpend, updateEventCounts } from "./counters.ts";
 import type { Sql } from "./database.ts";
 import { addDeliveries } from "./deliveries.ts";
-import { addEntries } from "./entries.ts";
-import { updateEventCounts } from "./event-counts.ts";
 import { isLeaseHeld } from "./leases.ts";
-import { type Report, reportAll } from "./reports.ts";
-import { addSpend } from "./spend.ts";
-import { Batch, lock, recipientLock, sessionLock, storable, type Transaction } from "./transaction.ts";
+import {
+  Batch,
+  lock,
+  recipientLock,
+  type Report,
+  reportAll,
+  sessionLock,
+  storable,
+  type Transaction,
+} from "./transaction.ts";
 
 /** The end of a claimed run, with everything that it produced. */
 export interface RunEnd {
@@ -255,12 +260,6 @@ const INSERT_HEARTBEAT = `
   INSERT INTO hookline.runs (id, kind, session_key, state, attempts, created_at, due_at, started_at, finished_at, error, outcome)
   VALUES ($1, 'heartbeat', '${MAIN_SESSION}', $2, 1, $3, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING`;
 
-/** With its times by the clock of this process. */
-export function toRunHere(row: Row, ahead: number): Run {
-  const run = toRun(row);
-  return { ...run, dueAt: run.dueAt - (run.kind === "hook" ? ahead : 0) };
-}
-
 /** With the messages that joined them. */
 export async function withJoined(sql: Sql, runs: Run[]): Promise<Run[]> {
   const ids = runs.filter(({ action }) => action?.coalesce).map(({ id }) => id);
@@ -279,4 +278,34 @@ function toJoined(row: Row): NonNullable<Run["joined"]> {
   const stored: string[] = JSON.parse(text(row.messages));
   const messages = stored.map((message): string => JSON.parse(message));
   return { messages, leftOut: integer(row.count) - messages.length };
+}
+
+/** The `outcome` column: what is only read whole. */
+type Outcome = Pick<Run, "reply" | "model" | "usage" | "cost" | "warnings">;
+
+function toOutcomeText({ reply, model, usage, cost, warnings }: TurnOutcome): string {
+  return JSON.stringify({ reply, model, usage, cost, warnings } satisfies Outcome);
+}
+
+/** With its times by the clock of this process. */
+export function toRunHere(row: Row, ahead: number): Run {
+  const kind = oneOf(["hook", "heartbeat"], row.kind);
+  const outcome: Outcome = row.outcome === null ? { warnings: [] } : JSON.parse(text(row.outcome));
+  return {
+    id: text(row.id),
+    kind,
+    eventId: optional(text, row.event_id),
+    hook: optional(text, row.hook),
+    sessionKey: text(row.session_key),
+    action: row.action === null ? undefined : JSON.parse(text(row.action)),
+    state: oneOf(RUN_STATES, row.state),
+    attempts: integer(row.attempts),
+    createdAt: integer(row.created_at),
+    dueAt: integer(row.due_at) - (kind === "hook" ? ahead : 0),
+    startedAt: optional(integer, row.started_at),
+    finishedAt: optional(integer, row.finished_at),
+    holdReason: row.state === "held" ? optional(text, row.hold_reason) : undefined,
+    error: optional(text, row.error),
+    ...outcome,
+  };
 }

@@ -1,5 +1,6 @@
+import { JournalUnavailable } from "../../errors.ts";
 import type { Change, NewWork } from "../journal.ts";
-import type { Row } from "../rows.ts";
+import { type Row, text } from "../rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
 
 /** A transaction as the operations of the journal use it. */
@@ -53,15 +54,15 @@ function clean(_key: string, value: unknown): unknown {
 }
 
 /** PostgreSQL's text cannot hold NUL, and UTF-8 no lone surrogate: each becomes a visible sign. */
-export function storable(text: string): string {
-  return text.toWellFormed().replaceAll("\0", "␀");
+export function storable(value: string): string {
+  return value.toWellFormed().replaceAll("\0", "␀");
 }
 
 const ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** Whether it can be compared with an id: nothing else has been given one. */
-export function isId(text: string): boolean {
-  return ID.test(text);
+export function isId(value: string): boolean {
+  return ID.test(value);
 }
 
 /**
@@ -94,5 +95,102 @@ export class Batch {
 
   #toSql(select: string): string {
     return `WITH ${this.#parts.join(",\n")} SELECT ${select}`;
+  }
+}
+
+/** A change of a run or a delivery, and the run whose events it concerns. */
+export interface Report {
+  change: Exclude<Change, { kind: "event" }>;
+  run?: { id: string; eventId: string | undefined };
+}
+
+/** Reports each change, and after it the event of its run and those that joined it. Without a watcher nothing is read. */
+export async function reportAll(transaction: Transaction, reports: Report[]): Promise<void> {
+  if (reports.length === 0 || !(await transaction.isWatched())) return;
+  const ids = reports.flatMap(({ run }) => (run?.eventId === undefined ? [] : run.id));
+  const rows = await transaction.all(
+    "SELECT run_id, event_id FROM hookline.joined_events WHERE run_id = ANY($1::uuid[]) ORDER BY place",
+    [ids],
+  );
+  const joined = Map.groupBy(rows, (row: Row) => text(row.run_id));
+  for (const { change, run } of reports) {
+    transaction.report(change);
+    if (run?.eventId === undefined) continue;
+    const others = joined.get(run.id)?.map((row) => text(row.event_id)) ?? [];
+    for (const id of [run.eventId, ...others]) transaction.report({ kind: "event", id });
+  }
+}
+
+/** Most operations in one commit: each can take a lock of the database's shared table. */
+const MAX_GROUP = 128;
+
+/** While one commit waits for the database's disk, the next is prepared. */
+const MAX_IN_FLIGHT = 2;
+
+interface Group<Item, Result> {
+  add(item: Item): Promise<Result>;
+  /** Resolves when everything that was added is committed or refused; later items are refused. */
+  close(): Promise<void>;
+}
+
+interface Waiting<Item, Result> {
+  item: Item;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
+/** One commit for everything that arrives while others are in flight. An item that fails does so alone. */
+export function createGroup<Item, Result>(commit: (items: Item[]) => Promise<Result[]>): Group<Item, Result> {
+  const queue: Waiting<Item, Result>[] = [];
+  const inFlight = new Set<Promise<void>>();
+  let scheduled = false;
+  let closed = false;
+
+  return {
+    add(item) {
+      if (closed) return Promise.reject(new JournalUnavailable("the journal is closed"));
+      return new Promise((resolve, reject) => {
+        queue.push({ item, resolve, reject });
+        schedule();
+      });
+    },
+    async close() {
+      closed = true;
+      while (queue.length > 0 || inFlight.size > 0) {
+        fill();
+        await Promise.race(inFlight);
+      }
+    },
+  };
+
+  /** The end of this turn of the event loop, when all requests that arrived with it are read. */
+  function schedule(): void {
+    if (scheduled || inFlight.size === MAX_IN_FLIGHT) return;
+    scheduled = true;
+    setImmediate(() => {
+      scheduled = false;
+      fill();
+    });
+  }
+
+  function fill(): void {
+    while (queue.length > 0 && inFlight.size < MAX_IN_FLIGHT) {
+      const task = commitAll(queue.splice(0, MAX_GROUP)).finally(() => {
+        inFlight.delete(task);
+        if (queue.length > 0) fill();
+      });
+      inFlight.add(task);
+    }
+  }
+
+  async function commitAll(group: Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await commit(group.map(({ item }) => item));
+      for (const [index, { resolve }] of group.entries()) resolve(results[index]!);
+    } catch (error) {
+      if (error instanceof JournalUnavailable) for (const { reject } of [...group, ...queue.splice(0)]) reject(error);
+      else if (group.length > 1) for (const waiting of group) await commitAll([waiting]);
+      else group[0]?.reject(error);
+    }
   }
 }
