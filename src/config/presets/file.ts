@@ -34,11 +34,23 @@ export interface PresetFile {
 
 const checkPreset = createCheck(() => readSchema("preset"), { all: true, subject: "the preset" });
 
+/** By path, so that a reload parses and checks only what has changed. */
+const known = new Map<string, { text: string; preset: PresetFile }>();
+
 /** Throws a `ConfigError` if the file is not a valid preset. */
 export function readPreset(name: string, root = PRESETS_FOLDER): PresetFile {
   const folder = path.join(root, name);
   const file = path.join(folder, "preset.json");
-  const source = parseSource(file, readFileSync(file, "utf8"));
+  const text = readFileSync(file, "utf8");
+  const last = known.get(file);
+  if (last?.text === text) return last.preset;
+  const preset = parsePreset(text, file, folder);
+  known.set(file, { text, preset });
+  return preset;
+}
+
+function parsePreset(text: string, file: string, folder: string): PresetFile {
+  const source = parseSource(file, text);
   const { value } = source;
   if (isPreset(value)) return { preset: value, file, folder, source };
   const problems = checkPreset(value).map(toConfigProblem);

@@ -2,7 +2,7 @@ import { appendSegment, isObject } from "../../shared/json.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
-import { compileSchema, readSchema } from "../schema/validator.ts";
+import { compileSchema, readSchema, type SchemaCheck } from "../schema/validator.ts";
 import { MAIL_DEFAULTS, type MailSettings, type PresetUse } from "../types.ts";
 import type { Parameter } from "./fill.ts";
 
@@ -108,7 +108,6 @@ export function resolveParameters(
   use: PresetUse,
   mailbox: MailSettings | undefined,
 ): { parameters: Map<string, Parameter>; findings: Finding[] } {
-  const schema = toParametersSchema(preset);
   const shared = MAIL_DEFAULTS.flatMap((name) =>
     mailbox?.[name] === undefined ? [] : [[name, mailbox[name]] as const],
   );
@@ -122,10 +121,18 @@ export function resolveParameters(
     ...Object.fromEntries(shared),
     ...use.with,
   });
-  const findings = compileSchema(schema, { all: true, fillDefaults: true })(values).map((problem) => {
+  const findings = checkFor(preset)(values).map((problem) => {
     const [name = "", ...rest] = problem.segments;
     return error(rest.reduce<string>(appendSegment, keyOf(String(name))), toConfigProblem(problem).message);
   });
   const parameters = Object.entries(values).map(([name, value]) => [name, { value, key: keyOf(name) }] as const);
   return { parameters: new Map(parameters), findings };
+}
+
+const checks = new WeakMap<Preset, SchemaCheck>();
+
+function checkFor(preset: Preset): SchemaCheck {
+  const check = checks.get(preset) ?? compileSchema(toParametersSchema(preset), { all: true, fillDefaults: true });
+  checks.set(preset, check);
+  return check;
 }

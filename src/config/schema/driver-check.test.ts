@@ -10,7 +10,7 @@ const withAll = createCheck(() => assembleSchema(builtInDrivers), {
   fillDefaults: true,
   references: assembleReferences(builtInDrivers),
 });
-const checkFor = createDriverCheck((drivers) => [assembleSchema(drivers), ...assembleReferences(drivers)]);
+const configCheck = createDriverCheck((drivers) => [assembleSchema(drivers), ...assembleReferences(drivers)]);
 
 const auth = (block: object): object => ({ hooks: { mappings: [{ match: { path: "x" }, auth: block }] } });
 
@@ -27,13 +27,16 @@ test.each([
   { hooks: { mail: [{ name: "a", source: { kind: "gmial" } }] } },
 ])("finds what a check with every branch finds, and fills in the same: %j", (written) => {
   const [expected, value] = [structuredClone(written), structuredClone(written)];
-  const problems = checkFor(builtInDrivers, value)(value);
+  const problems = configCheck(builtInDrivers, value)(value);
   expect(problems.map(toConfigProblem)).toEqual(withAll(expected).map(toConfigProblem));
   expect(value).toEqual(expected);
 });
 
-test("is compiled again only for a driver that was not named before", () => {
+test("is compiled again once, for a driver that was not named before", () => {
+  const checkFor = createDriverCheck(assembleReferences);
   const first = checkFor(builtInDrivers, auth({ scheme: "stripe" }));
   expect(checkFor(builtInDrivers, { ...auth({ scheme: "stripe" }), log: { level: "error" } })).toBe(first);
-  expect(checkFor(builtInDrivers, auth({ scheme: "shopify" }))).not.toBe(first);
+  const second = checkFor(builtInDrivers, auth({ scheme: "shopify" }));
+  expect(second).not.toBe(first);
+  expect(checkFor(builtInDrivers, auth({ scheme: "github" }))).toBe(second);
 });

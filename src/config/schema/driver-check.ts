@@ -9,8 +9,9 @@ type Schema = Record<string, unknown>;
 export type DriverCheck = (drivers: Drivers, named: unknown) => SchemaCheck;
 
 /**
- * Prepares a check whose schema has a branch for each driver. Only the branches of drivers that a value names are compiled:
- * there are about sixty, and to compile them all takes longer than the rest of a start.
+ * Prepares a check whose schema has a branch for each driver. At first only the branches of drivers that a value names are
+ * compiled: there are about seventy, and to compile them all takes longer than the rest of a start. For a later value that
+ * names another driver, all of them are compiled.
  */
 export function createDriverCheck(
   assemble: (drivers: Drivers) => [schema: Schema, ...references: Schema[]],
@@ -20,10 +21,10 @@ export function createDriverCheck(
     const words = new Set(listWords(named).filter((word) => isDriver(drivers, word)));
     const last = known.get(drivers);
     if (last && words.isSubsetOf(last.words)) return last.check;
-    const all = last ? words.union(last.words) : words;
-    const [schema, ...references] = assemble(withSchemasOf(all, drivers));
+    const compiled = last ? namesOf(drivers) : words;
+    const [schema, ...references] = assemble(withSchemasOf(compiled, drivers));
     const check = createCheck(() => schema, { all: true, fillDefaults: true, references });
-    known.set(drivers, { words: all, check });
+    known.set(drivers, { words: compiled, check });
     return check;
   };
 }
@@ -33,6 +34,10 @@ function listWords(value: unknown): string[] {
   if (typeof value === "string") return [value];
   if (Array.isArray(value)) return value.flatMap(listWords);
   return isObject(value) ? Object.entries(value).flatMap(([key, part]) => [key, ...listWords(part)]) : [];
+}
+
+function namesOf(drivers: Drivers): Set<string> {
+  return new Set(Object.values(drivers).flatMap((definitions) => Object.keys(definitions)));
 }
 
 function isDriver(drivers: Drivers, word: string): boolean {

@@ -63,8 +63,24 @@ const COMPILE_OPTIONS = {
 /** The defaults, set explicitly because Handlebars otherwise prints a warning for each inherited name in a payload. */
 const RENDER_OPTIONS = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
+/** By their text, while a program uses them, so that a reload compiles only what has changed. */
+const templates = new Map<string, WeakRef<Template>>();
+
+const collected = new FinalizationRegistry<string>((source) => {
+  if (templates.get(source)?.deref() === undefined) templates.delete(source);
+});
+
 /** Compiles a Handlebars template. Throws a `TemplateError` that says what is wrong with it. */
 export function compileTemplate(source: string): Template {
+  const known = templates.get(source)?.deref();
+  if (known) return known;
+  const template = compile(source);
+  templates.set(source, new WeakRef(template));
+  collected.register(template, source);
+  return template;
+}
+
+function compile(source: string): Template {
   try {
     const program = handlebars.parse(acceptIndexNotation(source));
     const fields = prepareSyntax(program);
