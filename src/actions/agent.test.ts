@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toPrompt } from "../boundary/boundary.ts";
 import { DriverError } from "../errors.ts";
-import { type HookRun, toErrorSummary, toSummary } from "./agent.ts";
-import { TurnTimeout } from "./turn.ts";
+import { type HookRun, isOnlyAck, toErrorSummary, toSummary, TurnTimeout } from "./agent.ts";
 
 describe("toSummary", () => {
   test("is a pending system event of the main session, urgent when the wake mode is now", () => {
@@ -76,3 +75,43 @@ function run(action: Partial<HookRun["action"]>): HookRun {
     },
   };
 }
+
+const ACK = "HEARTBEAT_OK";
+
+describe("isOnlyAck", () => {
+  test.each([
+    ACK,
+    `  ${ACK}\n`,
+    `**${ACK}**`,
+    `__${ACK}__`,
+    `\`${ACK}\`.`,
+    `“${ACK}!”`,
+    `<p><b>${ACK}</b>.</p>`,
+    `${ACK} nothing to report`,
+    `All is quiet.\n\n${ACK}`,
+    `${ACK}${" x".repeat(150)}`,
+  ])("accepts %j", (reply) => expect(isOnlyAck(reply, ACK)).toBe(true));
+
+  test.each([
+    "",
+    "ok",
+    `${ACK}AY`,
+    `NOT${ACK}`,
+    `_x${ACK}`,
+    `The reply ${ACK} means nothing to report.`,
+    `${ACK}${"x ".repeat(151)}`,
+    `${"!".repeat(400)}${ACK}`,
+  ])("refuses %j", (reply) => expect(isOnlyAck(reply, ACK)).toBe(false));
+
+  test("accepts an ack made of punctuation", () => {
+    expect(isOnlyAck(" ✓ ", "✓")).toBe(true);
+    expect(isOnlyAck("[OK] all well", "[OK]")).toBe(true);
+  });
+
+  test("a long reply of punctuation takes linear time", () => {
+    const startedAt = performance.now();
+    isOnlyAck(`${"-".repeat(500_000)}x`, ACK);
+    // Linear takes a millisecond, quadratic minutes.
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+  });
+});

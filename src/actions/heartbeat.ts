@@ -2,7 +2,7 @@ import { type Origin, protectAction, toPrompt } from "../boundary/boundary.ts";
 import type { Entry, NewEntry, TurnOutcome } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
 import { MAIN_SESSION, type WakeAction } from "../types.ts";
-import { isOnlyAck, runAgentTurn, type TurnContext } from "./turn.ts";
+import { isOnlyAck, runAgentTurn, type TurnContext } from "./agent.ts";
 
 export interface Heartbeat {
   runId: string;

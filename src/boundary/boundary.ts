@@ -1,6 +1,6 @@
 import { createNonce } from "../shared/id.ts";
 import type { HookAction } from "../types.ts";
-import { neutralise } from "./neutralise.ts";
+import { LOOK_ALIKES } from "./look-alikes.generated.ts";
 
 /** Where an untrusted text came from. */
 export interface Origin {
@@ -69,4 +69,222 @@ export function toPrompt({ text, boundary }: Bounded): string {
 /** An untrusted name as one short line. */
 export function toLabel(name: string): string {
   return neutralise(name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ").trim()).slice(0, 200);
+}
+
+/** Breaks what it is inserted into, for a tokenizer and for the patterns below, and stays visible. */
+const DEFUSE = "·";
+
+/**
+ * Defuses everything in a text that imitates the boundary's markers or a model's control tokens: a character is inserted
+ * into its words. Invisible tag characters are removed. The rest stays unchanged, byte for byte.
+ */
+export function neutralise(text: string): string {
+  const visible = removeTagCharacters(text);
+  if (!BRACKET.test(visible)) return visible;
+  let result = "";
+  let done = 0;
+  for (const position of findForgeries(visible)) {
+    result += visible.slice(done, position) + DEFUSE;
+    done = position;
+  }
+  return result + visible.slice(done);
+}
+
+/** Tag characters are invisible, and models read them as ASCII. The flags of England, Scotland and Wales consist of them. */
+const TAG_CHARACTERS =
+  /\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}|\u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}|\u{1f3f4}\u{e0067}\u{e0062}\u{e0077}\u{e006c}\u{e0073}\u{e007f}|[\u{e0000}-\u{e007f}]/gu;
+
+function removeTagCharacters(text: string): string {
+  // All of them begin with this surrogate.
+  if (!text.includes("\udb40")) return text;
+  return text.replace(TAG_CHARACTERS, (found) => (found.length > 2 ? found : ""));
+}
+
+/** The positions at which the forgeries are to be broken, in order. */
+function* findForgeries(text: string): Generator<number> {
+  const skeleton = toSkeleton(text);
+  FORGERY.lastIndex = 0;
+  for (let match = FORGERY.exec(skeleton.text); match; match = FORGERY.exec(skeleton.text)) {
+    const { index, groups = {} } = match;
+    const [found] = match;
+    const start = skeleton.origins[index] ?? 0;
+    if (groups["marker"] !== undefined) {
+      for (const word of found.matchAll(MARKER_WORD)) yield skeleton.origins[index + word.index + 1] ?? start;
+    } else if (isToken(text, start, skeleton.origins[index + found.length - 1] ?? start, groups)) {
+      yield skeleton.origins[index + Math.max(found.search(/\w/), 0) + 1] ?? start;
+    } else {
+      FORGERY.lastIndex = index + 1;
+    }
+  }
+}
+
+/** The same characters are also generics, index expressions, groups of regular expressions and HTML. */
+function isToken(text: string, start: number, last: number, groups: Record<string, string | undefined>): boolean {
+  const written = text.slice(start, last + 1);
+  // A tokenizer knows its tokens only without white space inside: "a < s > b" is arithmetic.
+  if (/^\S*\s(?!\s*[\w:-]+\s*=)/.test(written)) return false;
+  const { opening, lower, upper } = groups;
+  const before = text.slice(Math.max(0, start - 2), start);
+  if ((opening !== undefined || lower === "<s>") && /(?:[\p{L}\p{N}_$?]|::)$/u.test(before)) return false;
+  if (lower !== undefined) return !/\p{Lu}/u.test(written);
+  if (upper !== undefined) return !/\p{Ll}/u.test(written);
+  return true;
+}
+
+/** A text as it looks, for searching: lower-case ASCII without white space, marks and invisible characters. */
+interface Skeleton {
+  text: string;
+  /** For each character of `text`, the index in the original of the code point it came from. */
+  origins: number[];
+}
+
+function toSkeleton(original: string): Skeleton {
+  const origins: number[] = [];
+  let text = "";
+  for (let index = 0; index < original.length; index += 1) {
+    const code = original.codePointAt(index) ?? 0;
+    const folded = fold(code);
+    for (let length = folded.length; length > 0; length -= 1) origins.push(index);
+    text += folded;
+    if (code > 0xffff) index += 1;
+  }
+  return { text, origins };
+}
+
+/** Replaces a character that looks like no ASCII. No pattern contains it. */
+const OTHER = "~";
+
+/** A look-alike of an angle bracket: enough for a marker, not for a token. No text contains these: they are invisible. */
+const LIKE_OPEN = "\u0001";
+const LIKE_CLOSE = "\u0002";
+
+const HOMOGLYPHS: ReadonlyMap<string, string> = new Map(
+  Object.entries(LOOK_ALIKES).flatMap(([ascii, lookAlikes]) => {
+    const folded = ascii.replaceAll("<", LIKE_OPEN).replaceAll(">", LIKE_CLOSE);
+    return Array.from(lookAlikes, (one) => [one, folded] as const);
+  }),
+);
+
+/** Marks, control and format characters (zero-width, bidi), white space, and the blank Braille pattern. */
+const INVISIBLE = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s\u2800]/u;
+
+/** First code points of the letters in boxes and the regional indicators, which NFKD does not change. */
+const BOXED_ALPHABETS = [0x1f150, 0x1f170, 0x1f1e6];
+
+/** The longest text that one character folds to ("<<<", "a.m."). A longer one is a word and imitates nothing. */
+const MAX_FOLD_LENGTH = 4;
+
+/** What all characters fold to, in pages of 256. A page is filled once, when needed: the time is linear for any alphabet. */
+const pages: string[][] = [];
+
+function fold(code: number): string {
+  const page = (pages[code >> 8] ??= createPage(code & ~0xff));
+  return page[code & 0xff] ?? OTHER;
+}
+
+function createPage(first: number): string[] {
+  return Array.from({ length: 256 }, (_, offset) => {
+    const char = String.fromCodePoint(first + offset);
+    const parts = char.normalize("NFKD");
+    const folded = HOMOGLYPHS.get(char) ?? (parts === char ? foldPart(char) : Array.from(parts, foldPart).join(""));
+    return folded.length > MAX_FOLD_LENGTH ? OTHER : folded;
+  });
+}
+
+function foldPart(part: string): string {
+  if (INVISIBLE.test(part)) return "";
+  const code = part.codePointAt(0) ?? 0;
+  if (code < 0x80) return part.toLowerCase();
+  const boxed = BOXED_ALPHABETS.find((start) => code >= start && code < start + 26);
+  return HOMOGLYPHS.get(part) ?? (boxed === undefined ? OTHER : String.fromCharCode(0x61 + code - boxed));
+}
+
+// The patterns below match the skeleton of a text. Every repetition is bounded, so that a search stays linear on hostile text.
+
+const OPEN = `[<${LIKE_OPEN}]`;
+const CLOSE = `[>${LIKE_CLOSE}]`;
+/** Anything between two words of a marker that belongs to neither. */
+const JOINT = `[^a-z0-9<>${LIKE_OPEN}${LIKE_CLOSE}]{0,16}`;
+
+const FORWARDS = ["external", "untrusted", "content"].map(alike);
+const BACKWARDS = ["tnetnoc", "detsurtnu", "lanretxe"].map(alike);
+const MARKER_WORD = new RegExp([alike("end"), ...FORWARDS, ...BACKWARDS].join("|"), "g");
+
+/** The words in angle brackets of any kind. The words alone are honest: this very file contains them. */
+const MARKERS = [
+  `${OPEN}/?(?:${alike("end")}${JOINT})?${FORWARDS.join(JOINT)}`,
+  `${FORWARDS.join(JOINT)}(?:id=[^<>]{0,128})?${CLOSE}{3}`,
+  // After a right-to-left override a marker is read backwards.
+  `(?:${OPEN}|${CLOSE})${BACKWARDS.join(JOINT)}`,
+];
+
+/**
+ * Tokens that models' chat templates give a meaning beyond text. Plain words such as "Human:" are not included: no current
+ * template reserves them, and honest mails and transcripts are full of them.
+ */
+const TAGS = anyOf(
+  // Gemma, Cohere
+  "bos eos bos_token eos_token start_of_turn end_of_turn",
+  // code models
+  "fim_prefix fim_middle fim_suffix fim_pad",
+  // roles, thoughts and tools, for templates and agents
+  "system system-reminder system_prompt assistant think thinking",
+  "tool_call tool_use tool_result tool_response function_calls function_results",
+  "invoke parameter",
+);
+const ATTRIBUTES = "(?:[a-z][a-z:-]{0,40}=[^<>]{0,256})?";
+/** Mistral */
+const SQUARE = anyOf("inst system_prompt available_tools tool_calls tool_results tool_content");
+
+const TOKENS = [
+  // ChatML, Llama 3, Qwen, Phi, DeepSeek, Cohere, gpt-oss; half-open in Gemma 4
+  "<\\|[\\w/-]{1,64}\\|?>",
+  "<[\\w/-]{1,64}\\|>",
+  // A generic type is never closed.
+  `</(?:antml:)?${TAGS}>`,
+  `\\[/${SQUARE}\\]`,
+  "<</sys>>",
+];
+
+/** Behind a letter these are type parameters and index expressions, behind `?` the name of a group. */
+const OPENING = [`<(?:antml:)?${TAGS}${ATTRIBUTES}/?>`, "<function=[\\w.-]{1,64}>", `\\[${SQUARE}\\]`, "<<sys>>"];
+
+/** Llama 2. With its end `<s>` is HTML's strike-through; in upper case it is a type parameter. */
+const LOWER = ["<s>(?!(?:(?!</?s>)[^]){1,500}</s>)", "(?<!<s>(?:(?!</?s>)[^]){1,500})</s>"];
+
+/** Mistral. In lower case they are ordinary words, and `[ARGS]...` is part of many help texts. */
+const UPPER = ["\\[/?think\\]", "\\[args\\](?!\\.)"];
+
+/** Any forgery. */
+const FORGERY = new RegExp(
+  `(?<marker>${MARKERS.join("|")})|${TOKENS.join("|")}|` +
+    `(?<opening>${OPENING.join("|")})|(?<lower>${LOWER.join("|")})|(?<upper>${UPPER.join("|")})`,
+  "g",
+);
+
+/** Every forgery needs one of these: a bracket, its forms of other width or with a mark, and the look-alikes. */
+const BRACKET = new RegExp(
+  `[<>[＜＞［﹤﹥﹇≮≯${Object.entries(LOOK_ALIKES)
+    .flatMap(([ascii, chars]) => (/[<>]/.test(ascii) ? chars : ""))
+    .join("")}]`,
+  "u",
+);
+
+/** Any of the words, which are separated by spaces. */
+function anyOf(...words: string[]): string {
+  return `(?:${words.join(" ").split(" ").map(alike).join("|")})`;
+}
+
+/** A word as a pattern that also accepts digits and bars for its letters. */
+function alike(word: string): string {
+  const digits: Record<string, string> = {
+    a: "[a4]",
+    e: "[e3]",
+    i: "[il1|]",
+    l: "[il1|]",
+    o: "[o0]",
+    s: "[s5]",
+    t: "[t7]",
+  };
+  return word.replace(/[aeilost]/g, (letter) => digits[letter] ?? letter);
 }

@@ -16,8 +16,7 @@ import { type Log, silentLog } from "../telemetry/log.ts";
 import { compileTransform } from "../transforms/compile.ts";
 import type { TransformRunner, TransformSpec } from "../transforms/runner.ts";
 import { isBuiltInHook, toChannelName } from "../types.ts";
-import { openDrivers, type OpenDrivers } from "./drivers.ts";
-import { findSlowTransforms } from "./senders.ts";
+import { findSlowTransforms, openDrivers, type OpenDrivers } from "./drivers.ts";
 
 /** Everything that config, presets and transforms mean, compiled ahead of any request. Never changed, only replaced. */
 export interface Program extends Omit<OpenDrivers, "problems"> {

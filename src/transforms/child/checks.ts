@@ -2,9 +2,8 @@ import type ivm from "isolated-vm";
 import type { Check, Factory } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
 import { BUNDLE_FILE, type ModuleOptions } from "../sandbox/protocol.ts";
-import { toFailure } from "./failure.ts";
+import { type Isolates, type SharedIsolate, toFailure } from "./shared-isolates.ts";
 import { runHostOperation } from "./host-operations.ts";
-import type { Isolates, SharedIsolate } from "./shared-isolates.ts";
 
 /** So often a realm is used before its garbage is left to a new one. */
 const MAX_CHECKS = 100;

@@ -4,9 +4,8 @@ import type { Enter } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
 import { BUNDLE_FILE, type ModuleOptions, TOGETHER_MS } from "../sandbox/protocol.ts";
 import { type Checks, createChecks } from "./checks.ts";
-import { crashed, toFailure } from "./failure.ts";
+import { crashed, createIsolates, type Isolates, type SharedIsolate, toFailure } from "./shared-isolates.ts";
 import { runHostOperation } from "./host-operations.ts";
-import { createIsolates, type Isolates, type SharedIsolate } from "./shared-isolates.ts";
 
 /** One check, one call, or calls to be made together. */
 interface IsolateJobs {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { toSource } from "../../test/support/mapping.ts";
 import type { Auth } from "../config/schema/generated.ts";
 import type { MappingSource } from "../config/types.ts";
-import { groupSenders } from "./senders.ts";
+import { groupSenders } from "./drivers.ts";
 
 const GITHUB = { scheme: "github", secret: ["one", "two"] };
 
