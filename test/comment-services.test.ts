@@ -1,10 +1,10 @@
 /** Each service that takes comments: an agent that answers each comment, its own included, and a crash while one is written. */
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import type { UserConfig } from "../src/config/schema/generated.ts";
+import type { MappingInput, UserConfig } from "../src/config/schema/generated.ts";
 import { toPlainAdf } from "../src/channels/comments/adf.ts";
 import { isObject } from "../src/shared/json.ts";
 import { shownAdf } from "./support/adf.ts";
@@ -14,7 +14,7 @@ import { bitbucket } from "./support/bitbucket.ts";
 import { gitea, gitlab, jira, shownJira } from "./support/comment-services.ts";
 import { TOKEN } from "./support/comment-suite.ts";
 import { shownText } from "./support/comments.ts";
-import { startForgetful } from "./support/forgetful-proxy.ts";
+import { type ForgetfulProxy, startForgetful } from "./support/forgetful-proxy.ts";
 import { startGithub } from "./support/github-server.ts";
 import { startLinear } from "./support/linear-server.ts";
 import { notion, PAGE } from "./support/notion.ts";
@@ -22,7 +22,7 @@ import { pagerduty } from "./support/pagerduty.ts";
 import { sentry } from "./support/sentry.ts";
 import { startModels } from "./support/models.ts";
 import { startProcess } from "./support/process.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, openService, type Service, startService, withTokens } from "./support/service.ts";
 import { createVerifier } from "./support/signatures.ts";
 
 let cleanUp: (() => unknown)[] = [];
@@ -266,52 +266,66 @@ describe.each(places)("$name", (place) => {
   });
 });
 
-test.each([
-  ...places.map(({ name, to, start, shown }) => ({
-    name,
-    async start() {
-      const { server, channel } = await start();
-      return {
-        to,
-        channel,
-        baseUrl: server.baseUrl,
-        close: server.close,
-        comments: async () => server.texts().map(shown),
-      };
-    },
-  })),
-  {
-    name: "github",
-    async start() {
-      const { token, issue, baseUrl, comments, close } = await startGithub();
-      return { to: issue, channel: { token }, baseUrl, close, comments: async () => (await comments()).map(shownText) };
-    },
+interface Written {
+  to: string;
+  channel: object;
+  baseUrl: string;
+  close(): unknown;
+  comments(): Promise<string[]>;
+}
+
+/** Each service with its channel. */
+const services: Record<string, () => Promise<Written>> = {
+  ...Object.fromEntries(
+    places.map(({ name, to, start, shown }) => [
+      name,
+      async () => {
+        const { server, channel } = await start();
+        const comments = async (): Promise<string[]> => server.texts().map(shown);
+        return { to, channel, baseUrl: server.baseUrl, close: server.close, comments };
+      },
+    ]),
+  ),
+  async github() {
+    const { token, issue, baseUrl, comments, close } = await startGithub();
+    return { to: issue, channel: { token }, baseUrl, close, comments: async () => (await comments()).map(shownText) };
   },
-])(
-  "$name: a kill between the comment and its record: the restart finds the comment, and writes no second one",
-  async ({ name, start }) => {
+};
+
+test("a kill between the comments and their records: the restart finds each comment, and writes no second one", async () => {
+  const names = Object.keys(services);
+  const written = new Map<string, Written["comments"]>();
+  const proxies: ForgetfulProxy[] = [];
+  const mappings: MappingInput[] = [];
+  const channels: Record<string, object> = {};
+  for (const [name, start] of Object.entries(services)) {
     const { to, channel, baseUrl, close, comments } = await start();
-    const slow = await startForgetful(baseUrl);
-    const folder = mkdtempSync(path.join(tmpdir(), "hookline-"));
-    cleanUp.push(close, slow.close, () => rmSync(folder, { recursive: true, force: true }));
-    const config = {
-      hooks: { mappings: [{ match: { path: "m" }, messageTemplate: "{{text}}", agent: "none", channel: name, to }] },
-      channels: { [name]: { ...channel, baseUrl: slow.url } },
-    };
-    const file = path.join(folder, "webhooks.json5");
-    writeFileSync(file, JSON.stringify(withTokens(config as UserConfig)));
-    const tokens = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
+    const proxy = await startForgetful(baseUrl);
+    cleanUp.push(close, proxy.close);
+    proxies.push(proxy);
+    written.set(name, comments);
+    mappings.push({ match: { path: name }, messageTemplate: "{{text}}", agent: "none", channel: name, to });
+    channels[name] = { ...channel, baseUrl: proxy.url };
+  }
+  const comments = async (): Promise<unknown> =>
+    Object.fromEntries(await Promise.all(names.map(async (name) => [name, await written.get(name)?.()])));
+  const once = Object.fromEntries(names.map((name) => [name, ["Once."]]));
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-"));
+  const file = path.join(folder, "webhooks.json5");
+  writeFileSync(file, JSON.stringify(withTokens({ hooks: { mappings }, channels })));
 
-    const first = await startProcess(file);
-    const { body } = await createClient(first.url, tokens).post("m", { text: "Once." });
-    await waitFor(async () => (await comments()).length === 1, "the comment");
-    await first.end("SIGKILL");
+  const first = await startProcess(file);
+  const client = createClient(first.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+  const answers = await Promise.all(names.map((name) => client.post(name, { text: "Once." })));
+  await expect.poll(comments).toEqual(once);
+  await first.end("SIGKILL");
 
-    slow.answer();
-    const second = await startProcess(file);
-    const event = await createClient(second.url, tokens).settled(body.eventId);
-    expect(event.deliveries).toMatchObject([{ state: "sent", attempts: 2 }]);
-    expect(await comments()).toEqual(["Once."]);
-    await second.end("SIGTERM");
-  },
-);
+  for (const proxy of proxies) proxy.answer();
+  const second = await openService(folder);
+  cleanUp.push(second.close);
+  const events = await Promise.all(answers.map(({ body }) => second.settled(body.eventId)));
+  expect(events.map(({ deliveries }) => deliveries)).toMatchObject(
+    names.map((channel) => [{ channel, state: "sent", attempts: 2 }]),
+  );
+  expect(await comments()).toEqual(once);
+});

@@ -6,7 +6,7 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createClient, waitFor } from "../support/client.ts";
 import { startProcess } from "../support/process.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, openService, withTokens } from "../support/service.ts";
 
 const tokens = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
 
@@ -49,14 +49,13 @@ test("kill -9 between the 202 and the run, then a restart: the run happens, once
   expect(await first.end("SIGKILL")).toBe("SIGKILL");
 
   answering = true;
-  const second = await startProcess(file);
-  const client = createClient(second.url, tokens);
-  const event = await client.settled(body.eventId);
+  const second = await openService(folder);
+  const event = await second.settled(body.eventId);
   expect(event).toMatchObject({ status: "done", runs: [{ id: body.runId, state: "done", reply: "done" }] });
-  expect((await client.api("/api/sessions/s")).entries).toMatchObject([{ role: "user" }, { role: "assistant" }]);
-  expect((await client.api("/api/sessions/main")).entries).toHaveLength(1);
+  expect((await second.api("/api/sessions/s")).entries).toMatchObject([{ role: "user" }, { role: "assistant" }]);
+  expect((await second.api("/api/sessions/main")).entries).toHaveLength(1);
   expect(asked).toBe(2);
-  await second.end("SIGTERM");
+  await second.close();
 });
 
 test("kill -9 right after a wake's 200: the system event is kept, and its heartbeat runs", async () => {
@@ -66,13 +65,12 @@ test("kill -9 right after a wake's 200: the system event is kept, and its heartb
   await first.end("SIGKILL");
 
   answering = true;
-  const second = await startProcess(file);
-  const client = createClient(second.url, tokens);
+  const second = await openService(folder);
   await waitFor(async () => {
-    const { entries } = await client.api("/api/sessions/main");
+    const { entries } = await second.api("/api/sessions/main");
     return entries.some(({ role }: { role: string }) => role === "assistant");
   }, "the heartbeat");
-  await second.end("SIGTERM");
+  await second.close();
 });
 
 function writeConfig(): string {

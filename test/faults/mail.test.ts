@@ -1,4 +1,4 @@
-/** `serve` and `mail run` are killed, and run side by side. */
+/** `serve` and `mail run` are killed, and run side by side. What is not killed runs in this process. */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { type Client, createClient } from "../support/client.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
 import { folderStatus, idsOfRuns, numbered, toBytes, toMailConfig } from "../support/mail-service.ts";
 import { type ServiceProcess, spawnWebhooks, startProcess } from "../support/process.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN } from "../support/service.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, openService } from "../support/service.ts";
 import { findFreePort } from "../system/find-free-port.ts";
 
 let folder: string;
@@ -19,6 +19,7 @@ let file: string;
 let server: ImapServer;
 let client: Client;
 let children: ChildProcess[];
+let close: (() => Promise<void>) | undefined;
 
 beforeEach(async () => {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-processes-"));
@@ -28,19 +29,21 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await Promise.all(children.map(kill));
+  await close?.();
+  close = undefined;
   await server.close();
-  rmSync(folder, { recursive: true });
+  rmSync(folder, { recursive: true, force: true });
 });
 
 test("serve, killed while it waits and in the middle of a backlog: each mail once", async () => {
   configure(toMailConfig(server, { batchSize: 3 }));
-  let service = await serve();
+  let service = await startServe();
   await expect.poll(() => folderStatus(client)).toMatchObject({ state: "watching" });
   await service.end("SIGKILL");
 
   const sent = numbered("k", 40);
   send(...sent);
-  service = await serve();
+  service = await startServe();
   await expect.poll(async () => (await ids()).length, { interval: 5 }).toBeGreaterThanOrEqual(10);
   await service.end("SIGKILL");
   await serve();
@@ -107,8 +110,14 @@ function lastLine(output: string): unknown {
   return JSON.parse(output.trim().split("\n").at(-1) || "{}");
 }
 
-async function serve(port = 0): Promise<ServiceProcess> {
-  const service = await startProcess(file, {}, port);
+async function serve(port = 0): Promise<void> {
+  const service = await openService(folder, { port });
+  close = service.close;
+  client = service;
+}
+
+async function startServe(): Promise<ServiceProcess> {
+  const service = await startProcess(file);
   children.push(service.child);
   client = createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
   return service;

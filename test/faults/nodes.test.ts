@@ -6,14 +6,14 @@ import { expect, test } from "vitest";
 import { createBalancer } from "../support/balancer.ts";
 import { type Client, createClient } from "../support/client.ts";
 import { createPostgresUrl } from "../support/postgres.ts";
-import { startProcess } from "../support/process.ts";
+import { startWebhooks } from "../support/cli.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
 import { runNodesCampaign } from "./campaign/nodes.ts";
 import { waitUntilIdle } from "./campaign/wait-until-idle.ts";
 
 test("nodes stop one after another, connections break and the database crashes: nothing is lost, twice or out of order", async () => {
   const report = await runNodesCampaign({
-    hooks: 120,
+    hooks: 60,
     faults: ["stop", "cut", "immediate"],
     seed: 1,
     awayMs: 0,
@@ -39,8 +39,11 @@ test("a rolling restart under load: a balancer that tries the next node is refus
   const store = { url: await createPostgresUrl(), commitTimeout: "60s" };
   writeFileSync(config, JSON.stringify(withTokens({ store })));
   const start = async () => {
-    const service = await startProcess(config);
-    return { ...service, ...createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN }) };
+    const { stdout, stop, ended } = startWebhooks(folder, ["serve", "--port", "0"]);
+    await expect.poll(stdout).toContain("Listening on");
+    const [, url = ""] = /Listening on (\S+)/.exec(stdout()) ?? [];
+    const end = async (): Promise<unknown> => (stop(), (await ended).code);
+    return { end, ...createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN }) };
   };
   const nodes = [await start(), await start()];
   const refused: string[] = [];
@@ -60,7 +63,7 @@ test("a rolling restart under load: a balancer that tries the next node is refus
   for (const index of nodes.keys()) {
     const before = accepted.length;
     await expect.poll(() => accepted.length).toBeGreaterThan(before + 20);
-    expect(await nodes[index]!.end("SIGTERM")).toBe(0);
+    expect(await nodes[index]!.end()).toBe(0);
     nodes[index] = await start();
   }
   load.abort();
@@ -68,6 +71,6 @@ test("a rolling restart under load: a balancer that tries the next node is refus
   expect(refused).toEqual([]);
   await waitUntilIdle(nodes[0]!);
   expect(await idsOfDoneRuns(nodes[0]!)).toEqual(accepted.toSorted());
-  for (const node of nodes) expect(await node.end("SIGTERM")).toBe(0);
+  for (const node of nodes) expect(await node.end()).toBe(0);
   rmSync(folder, { recursive: true });
 });

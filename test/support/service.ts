@@ -38,10 +38,11 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   options.prepare?.(folder);
   for (const [name, text] of Object.entries(files)) writeBelow(folder, name, text);
   writeBelow(folder, "webhooks.json5", JSON.stringify(withTokens(config), undefined, 2));
-  return open(folder, watch);
+  return openService(folder, { watch });
 }
 
-async function open(folder: string, watch: boolean, port = 0): Promise<Service> {
+/** Starts the service in this process on an existing folder, for example after a process that was killed. */
+export async function openService(folder: string, { watch = false, port = 0 } = {}): Promise<Service> {
   const file = path.join(folder, "webhooks.json5");
   const hookline = await createHookline({ config: file, port, watch });
   const { url } = await hookline.listen();
@@ -57,7 +58,7 @@ async function open(folder: string, watch: boolean, port = 0): Promise<Service> 
     },
     async restart(at) {
       await hookline.close();
-      return open(folder, watch, at?.port);
+      return openService(folder, { watch, port: at?.port });
     },
     async close() {
       await hookline.close();
