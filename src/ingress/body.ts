@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
-import { type IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate as inflateZlib, inflateRaw } from "node:zlib";
 import { HookError, type HookErrorCode } from "../errors.ts";
 import { isObject } from "../shared/json.ts";
-import type { Exchange } from "./exchange.ts";
+import { type Exchange, http } from "./exchange.ts";
 import type { Upload } from "./overload.ts";
 
 export interface BodyLimits {
@@ -63,7 +63,7 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
       if (chunks.length === 1 && chunks[0]) return resolve(chunks[0]);
       resolve(Buffer.concat(chunks, size));
       // In process, the chunks may still be the caller's.
-      if (body instanceof IncomingMessage) chunks.forEach(free);
+      if (body instanceof http.IncomingMessage) chunks.forEach(free);
     }
     function onError(cause: Error): void {
       fail(new ClientGone("the body broke off", { cause }));

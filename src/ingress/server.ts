@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import http, { type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError, HookError, messageOf, toHookError } from "../errors.ts";
@@ -13,6 +13,7 @@ import {
   createClientResolver,
   errorToResponse,
   type Exchange,
+  http,
   splitTarget,
   writeResponse,
 } from "./exchange.ts";
@@ -41,7 +42,7 @@ export interface IngressServer {
 
 const DRAIN_MS = 10_000;
 
-const SERVER_OPTIONS: http.ServerOptions = {
+const SERVER_OPTIONS: ServerOptions = {
   // Longer than the largest `hooks.bodyTimeoutSeconds`: this one only ends connections that nobody waits for.
   requestTimeout: 330_000,
   headersTimeout: 30_000,
@@ -241,7 +242,7 @@ function findFlaw({ httpVersion, rawHeaders }: IncomingMessage): string | undefi
 /** Connections that wait to be accepted: of those that come at once beyond it, each is retried by its client's kernel after 1 s. */
 const BACKLOG = 4096;
 
-async function listenOn(server: http.Server, host: string, port: number): Promise<void> {
+async function listenOn(server: Server, host: string, port: number): Promise<void> {
   server.listen({ host, port, backlog: BACKLOG });
   await once(server, "listening").catch((error: unknown) => {
     const message = `cannot listen on ${host}, port ${port}: ${messageOf(error)}`;
