@@ -1,7 +1,9 @@
 /** The program as a few files, because a start takes as long as it has files to load. */
 import { build, type Plugin } from "esbuild";
 import { mkdirSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
+import { compiledChecks } from "./checks.ts";
 import { bundlePrograms, PROGRAM_FILES } from "../src/transforms/sandbox/programs.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
@@ -36,11 +38,25 @@ export async function bundleProgram(dist: string): Promise<string[]> {
     target: "node24",
     // The libraries among them are CommonJS.
     banner: { js: 'import { createRequire as from } from "node:module";\nconst require = from(import.meta.url);' },
-    plugins: [packagesExceptBundled()],
+    plugins: [compiledChecks(), lazyLibraries(), packagesExceptBundled()],
     metafile: true,
   });
   await writeSandbox(dist);
   return Object.keys(metafile.inputs);
+}
+
+/** What is loaded at its first use is bundled too. */
+function lazyLibraries(): Plugin {
+  return {
+    name: "lazy-libraries",
+    setup({ onLoad }) {
+      onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path: file }) => {
+        const source = await readFile(file, "utf8");
+        const contents = source.replaceAll(/loadAtFirstUse<.*>\(("[^"]+")\)/g, "() => require($1)");
+        return { contents, loader: "ts" };
+      });
+    },
+  };
 }
 
 function packagesExceptBundled(): Plugin {

@@ -160,7 +160,7 @@ function removeKey(value: unknown, segments: Segment[]): void {
   if (isObject(parent)) delete parent[segments.at(-1) ?? ""];
 }
 
-const configCheck = createDriverCheck((drivers) => [assembleSchema(drivers), ...assembleReferences(drivers)]);
+const configCheck = createDriverCheck("config", (drivers) => [assembleSchema(drivers), ...assembleReferences(drivers)]);
 
 function isValid(_value: unknown, problems: ConfigProblem[]): _value is ValidConfig {
   return problems.length === 0;

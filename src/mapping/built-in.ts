@@ -1,5 +1,5 @@
 import type { AgentPayload, WakePayload } from "../config/schema/generated.ts";
-import { createCheck, readSchema, type SchemaCheck } from "../config/schema/validator.ts";
+import { createBuiltCheck, readSchema, type SchemaCheck } from "../config/schema/validator.ts";
 import { HookError } from "../errors.ts";
 import { isObject } from "../shared/json.ts";
 import type { HookAction } from "../types.ts";
@@ -9,7 +9,7 @@ import { type Terms, toAction } from "./policy.ts";
 type BuiltIn = "wake" | "agent";
 
 const SCHEMAS = { wake: readSchema("wake"), agent: readSchema("agent") };
-const CHECKS = { wake: createCheck(() => SCHEMAS.wake), agent: createCheck(() => SCHEMAS.agent) };
+const CHECKS = { wake: createBuiltCheck("wake"), agent: createBuiltCheck("agent") };
 
 /** The action of a request to `wake` or `agent`: the fields of its payload, under the operator's policy. */
 export function resolveBuiltIn(

@@ -1,6 +1,6 @@
 import { didYouMean } from "../config/schema/problems.ts";
 import type { ActionOverride } from "../config/schema/generated.ts";
-import { createCheck, readSchema } from "../config/schema/validator.ts";
+import { createBuiltCheck, readSchema } from "../config/schema/validator.ts";
 import { HookError, TransformError } from "../errors.ts";
 import type { TransformBundle, TransformCall, TransformRunner } from "../transforms/runner.ts";
 import { type LogLine, toChannelName } from "../types.ts";
@@ -80,7 +80,7 @@ async function callTransform({
 
 const ACTION = readSchema("action");
 const FIELDS = Object.keys(ACTION["properties"] ?? {});
-const checkAction = createCheck(() => ACTION, { all: true });
+const checkAction = createBuiltCheck("action");
 
 function requireOverride(result: unknown, log: LogLine[]): ActionOverride {
   if (isOverride(result)) return result;

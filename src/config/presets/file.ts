@@ -5,7 +5,7 @@ import { PACKAGE_ROOT } from "../package.ts";
 import { parseSource, type Source } from "../parse/source.ts";
 import type { Preset } from "../schema/generated.ts";
 import { didYouMean, toConfigProblem } from "../schema/problems.ts";
-import { createCheck, readSchema } from "../schema/validator.ts";
+import { createBuiltCheck } from "../schema/validator.ts";
 
 /** The package's own presets. */
 export const PRESETS_FOLDER = path.join(PACKAGE_ROOT, "presets");
@@ -32,7 +32,7 @@ export interface PresetFile {
   source: Source;
 }
 
-const checkPreset = createCheck(() => readSchema("preset"), { all: true, subject: "the preset" });
+const checkPreset = createBuiltCheck("preset");
 
 /** By path, so that a reload parses and checks only what has changed. */
 const known = new Map<string, { text: string; preset: PresetFile }>();

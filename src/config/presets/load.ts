@@ -206,7 +206,7 @@ function checkDeclared(
 const STANDARD: string[] = ["secret", ...SETTINGS];
 
 /** The defaults of an `auth` are filled in, as in the configuration. */
-const mappingCheck = createDriverCheck(assembleReferences);
+const mappingCheck = createDriverCheck("mapping", assembleReferences);
 
 function isMapping(_value: unknown, problems: SchemaProblem[]): _value is MappingInput {
   return problems.length === 0;

@@ -1,16 +1,24 @@
+import { createRequire } from "node:module";
+import { compileFunction } from "node:vm";
 import { expect, test } from "vitest";
-import { builtInDrivers } from "../plugins.ts";
+import { compileModule } from "../../../.ci/checks.ts";
+import { builtInDrivers, type Drivers } from "../plugins.ts";
 import { assembleReferences, assembleSchema } from "./assemble.ts";
-import { createDriverCheck } from "./driver-check.ts";
+import { createDriverCheck, type DriverCheck } from "./driver-check.ts";
 import { toConfigProblem } from "./problems.ts";
+import { compiledChecks, type Validate } from "./compiled-checks.ts";
 import { createCheck } from "./validator.ts";
+
+type Schema = Record<string, unknown>;
 
 const withAll = createCheck(() => assembleSchema(builtInDrivers), {
   all: true,
   fillDefaults: true,
   references: assembleReferences(builtInDrivers),
 });
-const configCheck = createDriverCheck((drivers) => [assembleSchema(drivers), ...assembleReferences(drivers)]);
+const assemble = (drivers: Drivers): [Schema, ...Schema[]] => [assembleSchema(drivers), ...assembleReferences(drivers)];
+const configCheck = createDriverCheck("config", assemble);
+const checkBuilt = createBuilt();
 
 const auth = (block: object): object => ({ hooks: { mappings: [{ match: { path: "x" }, auth: block }] } });
 
@@ -26,17 +34,36 @@ test.each([
   { hooks: { mail: { source: { kind: "imap", user: 1 } } } },
   { hooks: { mail: [{ name: "a", source: { kind: "gmial" } }] } },
 ])("finds what a check with every branch finds, and fills in the same: %j", (written) => {
-  const [expected, value] = [structuredClone(written), structuredClone(written)];
+  const [expected, value, builtValue] = [structuredClone(written), structuredClone(written), structuredClone(written)];
   const problems = configCheck(builtInDrivers, value)(value);
   expect(problems.map(toConfigProblem)).toEqual(withAll(expected).map(toConfigProblem));
   expect(value).toEqual(expected);
+  expect(checkBuilt(builtInDrivers, builtValue)(builtValue)).toEqual(problems);
+  expect(builtValue).toEqual(expected);
 });
 
 test("is compiled again once, for a driver that was not named before", () => {
-  const checkFor = createDriverCheck(assembleReferences);
+  const checkFor = createDriverCheck("mapping", assembleReferences);
   const first = checkFor(builtInDrivers, auth({ scheme: "stripe" }));
   expect(checkFor(builtInDrivers, { ...auth({ scheme: "stripe" }), log: { level: "error" } })).toBe(first);
   const second = checkFor(builtInDrivers, auth({ scheme: "shopify" }));
   expect(second).not.toBe(first);
   expect(checkFor(builtInDrivers, auth({ scheme: "github" }))).toBe(second);
 });
+
+test("the built check does not depend on the drivers that are named", () => {
+  expect(checkBuilt(builtInDrivers, auth({ scheme: "shopify" }))).toBe(checkBuilt(builtInDrivers, {}));
+  const plugin = { ...builtInDrivers };
+  expect(checkBuilt(plugin, {})).not.toBe(checkBuilt(builtInDrivers, {}));
+});
+
+/** The check as the build makes it. */
+function createBuilt(): DriverCheck {
+  const module = { exports: {} as Record<string, Validate> };
+  const run = compileFunction(compileModule(["config", "mapping"]), ["module", "exports", "require"]);
+  run(module, module.exports, createRequire(import.meta.url));
+  compiledChecks.config = () => module.exports["config"]!;
+  const check = createDriverCheck("config", assemble);
+  delete compiledChecks.config;
+  return check;
+}

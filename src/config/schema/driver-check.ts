@@ -1,7 +1,7 @@
 import { isObject } from "../../shared/json.ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import type { Drivers } from "../plugins.ts";
-import { createCheck, type SchemaCheck } from "./validator.ts";
+import { builtInDrivers, type Drivers } from "../plugins.ts";
+import { BUILT_CHECKS, createCheck, findBuiltCheck, type SchemaCheck } from "./validator.ts";
 
 type Schema = Record<string, unknown>;
 
@@ -14,16 +14,19 @@ export type DriverCheck = (drivers: Drivers, named: unknown) => SchemaCheck;
  * names another driver, all of them are compiled.
  */
 export function createDriverCheck(
+  name: "config" | "mapping",
   assemble: (drivers: Drivers) => [schema: Schema, ...references: Schema[]],
 ): DriverCheck {
   const known = new WeakMap<Drivers, { words: Set<string>; check: SchemaCheck }>();
+  const builtIn = findBuiltCheck(name);
   return (drivers, named) => {
+    if (builtIn && drivers === builtInDrivers) return builtIn;
     const words = new Set(listWords(named).filter((word) => isDriver(drivers, word)));
     const last = known.get(drivers);
     if (last && words.isSubsetOf(last.words)) return last.check;
     const compiled = last ? namesOf(drivers) : words;
     const [schema, ...references] = assemble(withSchemasOf(compiled, drivers));
-    const check = createCheck(() => schema, { all: true, fillDefaults: true, references });
+    const check = createCheck(() => schema, { ...BUILT_CHECKS[name], references });
     known.set(drivers, { words: compiled, check });
     return check;
   };

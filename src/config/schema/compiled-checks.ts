@@ -1,0 +1,12 @@
+import type { ErrorObject } from "ajv";
+
+/** As ajv compiles it. */
+export interface Validate {
+  (value: unknown): unknown;
+  errors?: ErrorObject[] | null;
+}
+
+/** The checks by the package's own schemas. The build replaces this file; a checkout compiles them at the first use. */
+export const compiledChecks: Partial<
+  Record<"config" | "mapping" | "preset" | "wake" | "agent" | "action", () => Validate>
+> = {};
