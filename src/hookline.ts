@@ -38,8 +38,7 @@ import { createDrafts } from "./program/draft.ts";
 import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
 import { createRunResults } from "./run-results.ts";
-import { createLazyMeter, joinMeters } from "./telemetry/meter.ts";
-import { createTelemetry, type RequestFollower } from "./telemetry/telemetry.ts";
+import { createLazyMeter, createTelemetry, joinMeters, type RequestFollower } from "./telemetry/telemetry.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
 import type { HttpResponse } from "./types.ts";
 

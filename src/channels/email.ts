@@ -3,7 +3,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import { hash } from "node:crypto";
 import { DriverError } from "../errors.ts";
 import type { DriverDefinition, OptionProblem } from "../plugin.ts";
-import { isLoopback } from "../shared/loopback.ts";
+import { isLoopback } from "../shared/host.ts";
 import { NON_BLANK } from "../shared/schema.ts";
 import { cutText } from "../shared/text.ts";
 import type { ChannelDriver } from "./driver.ts";

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { parseDuration } from "../shared/duration.ts";
+import { parseDuration } from "../shared/time.ts";
 import type { Drivers } from "./plugins.ts";
 import type { ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
 import { toChannelName } from "../types.ts";

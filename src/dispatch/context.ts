@@ -7,7 +7,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ChannelName } from "../types.ts";
 import type { HoldGuard } from "./hold.ts";
 import type { DispatchJournal } from "./retry.ts";
-import type { Spans } from "./spans.ts";
+import type { Spans } from "../telemetry/traces.ts";
 
 /** What a reload replaces is a function; it is called for each piece of work. */
 export interface DispatcherOptions {

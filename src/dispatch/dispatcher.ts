@@ -9,7 +9,7 @@ import { executeDelivery } from "./delivery.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { executeRun } from "./run.ts";
 import { createRetryingJournal } from "./retry.ts";
-import { createSpans } from "./spans.ts";
+import { createSpans } from "../telemetry/traces.ts";
 
 /** How many deliveries are sent at once; never two to one recipient. */
 const MAX_SENDS = 16;

@@ -1,6 +1,6 @@
 import type { ResolvedConfig } from "../config/types.ts";
 import type { ClaimedRun, Journal, Spend } from "../journal/journal.ts";
-import { startOfDay } from "../shared/duration.ts";
+import { startOfDay } from "../shared/time.ts";
 import { MAIN_SESSION } from "../types.ts";
 
 const HOUR_MS = 3_600_000;

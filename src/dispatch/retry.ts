@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { DriverError, JournalUnavailable } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
-import { type Backoff, backoffMs } from "../shared/backoff.ts";
+import { type Backoff, backoffMs } from "../shared/time.ts";
 import type { Log } from "../telemetry/log.ts";
 
 export interface RetryPolicy extends Backoff {

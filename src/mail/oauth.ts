@@ -1,4 +1,4 @@
-import { isLoopback } from "../shared/loopback.ts";
+import { isLoopback } from "../shared/host.ts";
 import { MailError, messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/async.ts";
 import { isRetryableStatus } from "../shared/http-status.ts";

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { parseDuration } from "../shared/duration.ts";
+import { parseDuration } from "../shared/time.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import { compileSchema, type SchemaCheck } from "../config/schema/validator.ts";
 import type { MappingSource } from "../config/types.ts";
@@ -7,11 +7,9 @@ import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { RunLimit, RunLimits } from "../journal/journal.ts";
 import { parsePath, type Path } from "../shared/json.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
-import { compileFilter, type Filter } from "./filter.ts";
-import { compileMatch, type Match } from "./match.ts";
+import { compileFilter, compileMatch, type Filter, type Match } from "./match.ts";
 import { createReport, type Report, reportBacktracking } from "./report.ts";
-import { compileField } from "./template/compile-field.ts";
-import type { Template } from "./template/template.ts";
+import { compileField, type Template } from "./template/template.ts";
 
 /** The fields of a mapping that are templates. */
 const TEMPLATE_FIELDS = [

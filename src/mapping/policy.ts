@@ -4,7 +4,7 @@ import { HookError, messageOf } from "../errors.ts";
 import { createId } from "../shared/id.ts";
 import { type AgentAction, type HookAction, MAIN_SESSION, SOURCE_CHANNEL } from "../types.ts";
 import { type FilledDraft, textOf } from "./draft.ts";
-import { compileGlobs } from "./filter.ts";
+import { compileGlobs } from "./match.ts";
 
 /** What the operator allows and sets for an action. */
 export interface Terms {

@@ -1,4 +1,4 @@
-import { type Meter, silentMeter } from "../telemetry/meter.ts";
+import { type Meter, silentMeter } from "../telemetry/telemetry.ts";
 import type { EventStatus } from "../types.ts";
 
 const MINUTE_MS = 60_000;

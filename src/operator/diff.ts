@@ -6,7 +6,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { DraftChange } from "../program/draft.ts";
 import { toObject } from "../shared/json.ts";
-import { parseDuration } from "../shared/duration.ts";
+import { parseDuration } from "../shared/time.ts";
 import { REDACTED } from "../shared/secret.ts";
 import { cutText } from "../shared/text.ts";
 import { type ActionReceipt, ANY_CREDENTIAL, type HookAction, type HookRequest, type Resolution } from "../types.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
 import type { SignatureDefinition } from "../plugin.ts";
-import { parseDuration } from "../shared/duration.ts";
+import { parseDuration } from "../shared/time.ts";
 import { isObject, parseObject, toObject } from "../shared/json.ts";
 import { redactPayload, sameSecret } from "../shared/secret.ts";
 import { graph as graphHandshake } from "./handshakes.ts";

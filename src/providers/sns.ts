@@ -1,7 +1,7 @@
 import { verify, X509Certificate } from "node:crypto";
 import type { FromSchema } from "json-schema-to-ts";
 import type { SignatureDefinition } from "../plugin.ts";
-import { parseDuration } from "../shared/duration.ts";
+import { parseDuration } from "../shared/time.ts";
 import { parseObject } from "../shared/json.ts";
 import { checkTime } from "./verifier.ts";
 import { decodeStrictly, parseTimestamp } from "./header.ts";

@@ -10,7 +10,7 @@ import {
   signed,
   toRequest,
 } from "../../test/support/signatures.ts";
-import { parseDuration } from "../shared/duration.ts";
+import { parseDuration } from "../shared/time.ts";
 import { defineSignature } from "./define-signature.ts";
 import { providers } from "./index.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { OptionProblem } from "../plugin.ts";
-import { parseDuration } from "../shared/duration.ts";
+import { parseDuration } from "../shared/time.ts";
 import { parseObject } from "../shared/json.ts";
 import { formatTimestamp, parseSignatureHeader, parseTimestamp, valuesOf } from "./header.ts";
 import { createKey } from "./keys.ts";

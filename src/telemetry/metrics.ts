@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
-import type { Meter } from "./meter.ts";
+import type { Meter } from "./telemetry.ts";
 
 /** Mappings, hooks and channels that are named in a metric; the others are `other`. */
 const MAX_NAMES = 200;

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createActivity } from "../../src/operator/activity.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
-import { joinMeters } from "../../src/telemetry/meter.ts";
+import { joinMeters } from "../../src/telemetry/telemetry.ts";
 import { load } from "./load.ts";
 import { type BenchServer, startServer } from "./server.ts";
 

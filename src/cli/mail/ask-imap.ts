@@ -1,4 +1,4 @@
-import { isLoopback } from "../../shared/loopback.ts";
+import { isLoopback } from "../../shared/host.ts";
 import { MailError } from "../../errors.ts";
 import { requestDeviceCode } from "../../mail/device-code.ts";
 import { listFolders } from "../../mail/imap/imap.ts";

@@ -1,4 +1,4 @@
-import { parseDuration } from "../../shared/duration.ts";
+import { parseDuration } from "../../shared/time.ts";
 import { ConfigError } from "../../errors.ts";
 import type { EventView } from "../../operator/views.ts";
 import { type OperatorClient, readPages, type ServiceFlags } from "../operator-client.ts";

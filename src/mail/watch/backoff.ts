@@ -1,5 +1,5 @@
 import { messageOf } from "../../errors.ts";
-import { type Backoff, backoffMs } from "../../shared/backoff.ts";
+import { type Backoff, backoffMs } from "../../shared/time.ts";
 import { type MailState, needsOperator, type StatusTracker } from "./status.ts";
 
 export interface ReconnectLimits {

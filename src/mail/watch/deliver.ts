@@ -1,5 +1,5 @@
 import { isRetryableStatus } from "../../shared/http-status.ts";
-import { backoffMs } from "../../shared/backoff.ts";
+import { backoffMs } from "../../shared/time.ts";
 import { cutText } from "../../shared/text.ts";
 import type { Mail } from "../source.ts";
 import type { RetryContext } from "./backoff.ts";

@@ -3,7 +3,7 @@ import { messageOf } from "../../errors.ts";
 import { parseRetryAfter } from "../../shared/http-status.ts";
 import { parseObject } from "../../shared/json.ts";
 import { toBearer } from "../../shared/secret.ts";
-import { describeUnreachable } from "../../shared/unreachable.ts";
+import { describeUnreachable } from "../../shared/host.ts";
 import type { Mail } from "../source.ts";
 
 /** The hook's response to some mails. */

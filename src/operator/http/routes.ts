@@ -4,7 +4,7 @@ import { type FindParser, isJson } from "../../ingress/parse-body.ts";
 import { json } from "../../ingress/router.ts";
 import type { EventRecord, Journal } from "../../journal/journal.ts";
 import { readOwn } from "../../shared/json.ts";
-import { startOfDay } from "../../shared/duration.ts";
+import { startOfDay } from "../../shared/time.ts";
 import { DELIVERY_STATES, EVENT_STATUSES, type HttpResponse, MAIN_SESSION, RUN_STATES } from "../../types.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Activity } from "../activity.ts";

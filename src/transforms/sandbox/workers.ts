@@ -1,4 +1,4 @@
-import { backoffMs } from "../../shared/backoff.ts";
+import { backoffMs } from "../../shared/time.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { loadPrograms } from "./programs.ts";
 import { AS_NOBODY, createSandboxDir, findConfinement, type SandboxDir } from "./spawn.ts";

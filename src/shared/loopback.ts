@@ -1,7 +1,0 @@
-import { isIPv4 } from "node:net";
-
-/** Whether a host as a configuration names it can only be this machine. */
-export function isLoopback(host: string): boolean {
-  const name = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
-  return name === "localhost" || name === "::1" || (isIPv4(name) && name.startsWith("127."));
-}
