@@ -106,7 +106,13 @@ test("a change of a file that it imports is reloaded, and a broken one keeps the
 
 /** The types contain only the built-in drivers. */
 function toConfig(): UserConfig {
-  const mapping = { match: { path: "x" }, messageTemplate: "go", channel: "{{channel}}", to: "{{to}}" };
+  const mapping = {
+    match: { path: "x" },
+    messageTemplate: "go",
+    wakeMode: "next-heartbeat",
+    channel: "{{channel}}",
+    to: "{{to}}",
+  };
   return {
     plugins: ["./notebook.ts"],
     hooks: { mappings: [mapping] },
