@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { promisify } from "node:util";
 
 /** A turn or a message as it arrived. */
 export interface Arrival {
@@ -22,6 +24,8 @@ export interface ExternalServices {
   messages: Arrival[];
   /** Announces a restart of the service: later effects come from the new process. */
   countProcess(): void;
+  /** Resolves when everything has arrived that processes have sent before they ended, and they have closed their connections. */
+  allArrived(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -45,6 +49,7 @@ export async function startExternalServices(options: {
     response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const countConnections = promisify(server.getConnections.bind(server));
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("The double has no port.");
   const url = `http://127.0.0.1:${address.port}`;
@@ -54,6 +59,11 @@ export async function startExternalServices(options: {
     turns,
     messages,
     countProcess: () => void (processNumber += 1),
+    async allArrived() {
+      // A connection that waits to be accepted is counted one turn of the event loop later.
+      do await nextTurn();
+      while ((await countConnections()) > 0);
+    },
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

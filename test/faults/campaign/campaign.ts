@@ -105,7 +105,7 @@ function planKills({ hooks, kills }: CampaignOptions, random: Random): number[] 
 
 /** An additional process that is killed during its start, or soon after. */
 async function killDuringStart(testBed: TestBed, random: Random): Promise<void> {
-  testBed.external.countProcess();
+  await beginProcess(testBed);
   const child = spawnService(testBed.file);
   const ended = once(child, "exit");
   await sleep(random.below(START_MS));
@@ -115,8 +115,14 @@ async function killDuringStart(testBed: TestBed, random: Random): Promise<void> 
   testBed.kills += 1;
 }
 
+/** What the last process has sent counts as its own, although it may be read after the process has ended. */
+async function beginProcess({ external }: TestBed): Promise<void> {
+  await external.allArrived();
+  external.countProcess();
+}
+
 async function startService(testBed: TestBed): Promise<Client> {
-  testBed.external.countProcess();
+  await beginProcess(testBed);
   testBed.service = await startProcess(testBed.file);
   const client = createClient(testBed.service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
   testBed.traffic.sendTo(client);
