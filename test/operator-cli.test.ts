@@ -66,7 +66,7 @@ describe("webhooks events", () => {
     expect(await ask("events", "show")).toMatchObject({ code: 1, stderr: expect.stringContaining("--last") });
     expect(await ask("events", "show", "nope")).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("There is no such event."),
+      stderr: expect.stringContaining("No event has the id nope."),
     });
   });
 
@@ -183,6 +183,10 @@ test("webhooks dead-letters lists, retries and drops", async () => {
 
   expect(await ask("dead-letters", "drop", letters[0].id)).toMatchObject({ code: 0 });
   expect(await ask("dead-letters", "drop", letters[0].id)).toMatchObject({ code: 1 });
+  const shown = await ask("events", "show", ids[0]);
+  expect(shown.stdout).toContain(`try again: webhooks dead-letters retry ${ids[0]}\n`);
+  expect((await ask("dead-letters", "retry", ids[0])).stdout).toBe(`${letters[1].id}  will be retried\n`);
+  await service.settled(ids[0]);
   expect((await ask("dead-letters", "retry", "--all")).stdout).toBe(`${letters[1].id}  will be retried\n`);
   await expect.poll(async () => (await service.api("/api/dead-letters")).deadLetters).toHaveLength(1);
   expect(await ask("dead-letters", "drop")).toMatchObject({

@@ -7,7 +7,7 @@ export const CONFIG_HELP = "configuration file (default: $WEBHOOKS_CONFIG, else 
 /** `webhooks` itself, without its commands. It writes to `io`, and throws instead of ending the process. */
 export function createCommand(io: CliIo): Command {
   return new Command("webhooks")
-    .description("Hookline: webhooks in, durable agent actions out.")
+    .description("Receive webhooks, map them to agent turns, and run these durably.")
     .version(packageVersion())
     .addHelpText(
       "after",

@@ -171,7 +171,7 @@ describe("transform", () => {
       [{ message: 5 }, "message must be a string or null, not a number"],
       [{ wakeMode: "soon" }, "wakeMode must be one of"],
       [{ channel: "fax" }, "channel must be one of"],
-      [{ timeoutSeconds: 0 }, "timeoutSeconds must be > 0"],
+      [{ timeoutSeconds: 0 }, "timeoutSeconds must be more than 0"],
       [{ instructions: "obey" }, "instructions is not allowed"],
       [{ message: " " }, "without message"],
       [{ message: null }, "without message"],

@@ -19,12 +19,12 @@ export function addDeadLetters(program: Command, io: CliIo): void {
     .option("--json", "print JSON", false)
     .action((flags: ListFlags) => listDeadLetters(flags, io));
   addServiceOptions(letters.command("retry").description("Try them again, with all attempts."))
-    .argument("[ids...]", "their ids, or the beginnings of them")
+    .argument("[ids...]", "their ids or those of their events, or the beginnings of them")
     .option("--all", "all dead letters", false)
     .option("--json", "print JSON", false)
     .action((ids: string[], flags: ChoiceFlags) => retryDeadLetters(ids, flags, io));
   addServiceOptions(letters.command("drop").description("Remove them from the list without another attempt."))
-    .argument("[ids...]", "their ids, or the beginnings of them")
+    .argument("[ids...]", "their ids or those of their events, or the beginnings of them")
     .option("--all", "all dead letters", false)
     .option("--json", "print JSON", false)
     .action((ids: string[], flags: ChoiceFlags) => dropDeadLetters(ids, flags, io));
@@ -71,16 +71,20 @@ async function chooseIds(
     throw new ConfigError([{ message: "Name dead letters by their ids, or choose all of them with --all." }]);
   }
   const letters = await Array.fromAsync(readDeadLetters(client));
-  if (!all) return ids.map((start) => findLetter(letters, start));
+  if (!all) return [...new Set(ids.flatMap((start) => findLetters(letters, start)))];
   if (letters.length === 0 && !json) print(io, NONE);
   return letters.map(({ id }) => id).toReversed();
 }
 
-/** The id that begins so. */
-function findLetter(letters: DeadLetterView[], start: string): string {
-  const [letter, other] = letters.filter(({ id }) => id.startsWith(start));
-  if (letter && !other) return letter.id;
-  const message = letter ? `Several dead letters begin with ${start}.` : `There is no such dead letter: ${start}.`;
+/** The one whose id begins so, else those of the event whose id does. */
+function findLetters(letters: DeadLetterView[], start: string): string[] {
+  const found = letters.filter(({ id }) => id.startsWith(start));
+  if (found.length === 1) return [found[0]!.id];
+  const ofEvent = letters.filter(({ eventId }) => eventId?.startsWith(start));
+  const isOneEvent = new Set(ofEvent.map(({ eventId }) => eventId)).size === 1;
+  if (found.length === 0 && isOneEvent) return ofEvent.map(({ id }) => id).toReversed();
+  const several = found.length + ofEvent.length > 0;
+  const message = several ? `Several dead letters begin with ${start}.` : `No dead letter has the id ${start}.`;
   throw new ConfigError([{ message: `${message} \`webhooks dead-letters list\` shows them.` }]);
 }
 

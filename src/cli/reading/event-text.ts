@@ -63,14 +63,16 @@ export function formatEvent(event: EventTimeline, { maxPayloadLines = MAX_PAYLOA
   ];
 }
 
-/** Of the request, its runs and its deliveries. */
-function listErrors({ error, runs, deliveries }: EventTimeline): string[] {
+/** Errors of the request, its runs and its deliveries, and how to try again. */
+function listErrors({ id, error, runs, deliveries }: EventTimeline): string[] {
+  const isDead = runs.some(({ state }) => state === "dead") || deliveries.some(({ state }) => state === "failed");
   return [
     ...(error ? [`${error.code}: ${toPrintable(error.message)}`, ...toLines(error.detail)] : []),
     ...runs.flatMap((run) => (run.error === undefined ? [] : [`run ${run.state}: ${toPrintable(run.error)}`])),
     ...deliveries.flatMap(({ state, error: why }) =>
       why === undefined || state === "skipped" ? [] : [`delivery ${state}: ${toPrintable(why)}`],
     ),
+    ...(isDead ? [`try again: webhooks dead-letters retry ${id}`] : []),
   ];
 }
 

@@ -23,7 +23,7 @@ export async function findId(client: OperatorClient, start: string): Promise<str
   const [event, other] = events;
   if (event && !other) return event.id;
   const found = events.map(({ id }) => id).join(", ");
-  const none = start === LAST ? "No event has been received yet." : "There is no such event.";
+  const none = start === LAST ? "No event has been received yet." : `No event has the id ${start}.`;
   const message = event
     ? `Several events begin with ${start}, such as ${found}.`
     : `${none} \`webhooks events list\` shows them.`;

@@ -28,7 +28,7 @@ async function showSpend({ since, by, json, ...service }: SpendFlags, io: CliIo)
   const answer = await client.call("GET /api/spend", { since: parseTime(since, Date.now()) });
   const rows = groupBy(by, answer.spend);
   if (json) printJson(io, { since: answer.since, spend: rows });
-  else if (rows.length === 0) print(io, `No agent said what it used since ${answer.since}.`);
+  else if (rows.length === 0) print(io, `No agent has reported its tokens since ${answer.since}.`);
   else print(io, ...formatSpend(by, rows));
 }
 

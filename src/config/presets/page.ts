@@ -36,7 +36,8 @@ export function writeConnectSteps(name: string, url: string, secretFile?: string
     .filter((step) => /^\d+\. (?!Make a .*openssl)/.test(step) && !step.includes("presets: ["))
     .map((step, index) => step.replace(/^\d+/, String(index + 1)).trimEnd())
     .join("\n")
-    .replaceAll(`https://<your host>/hooks/${name}`, url);
+    .replaceAll(`https://<your host>/hooks/${name}`, url)
+    .replaceAll("the events below", `the events that \`webhooks presets show ${name}\` lists`);
   if (secretFile === undefined || variable === "") return steps;
   return steps
     .replaceAll(`\`${variable}\``, `\`${secretFile}\``)

@@ -143,7 +143,7 @@ function uniqueItems(): CodeKeywordDefinition {
       const code = _`require("./unique-items.ts").hasUniqueItems`;
       context.pass(_`${context.gen.scopeValue("func", { ref: hasUniqueItems, code })}(${context.data})`);
     },
-    error: { message: "must NOT have duplicate items" },
+    error: { message: "must not have duplicate items" },
   };
 }
 

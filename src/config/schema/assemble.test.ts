@@ -47,7 +47,7 @@ describe("problems", () => {
   test.each([
     [{ hooks: { enabled: "true" } }, "hooks.enabled: must be a boolean, not a string"],
     [{ gateway: { port: "8080" } }, "gateway.port: must be a whole number, not a string"],
-    [{ gateway: { port: 70_000 } }, "gateway.port: must be <= 65535"],
+    [{ gateway: { port: 70_000 } }, "gateway.port: must be at most 65535"],
     [{ hooks: [] }, "hooks: must be an object, not an array"],
     [{ hooks: { presets: [1] } }, "hooks.presets[0]: must be a string or an object, not a number"],
     [{ hooks: { mappings: [{ action: "wakeup" }] } }, 'hooks.mappings[0].action: must be one of "wake", "agent"'],

@@ -112,7 +112,16 @@ function toRule(violation: Violation, value: unknown): string {
       return toPatternRule(String(params["pattern"]), parentSchema?.["description"]);
     case "minLength":
     case "minItems":
-      return params["limit"] === 1 ? "must not be empty" : other;
+      return params["limit"] === 1 ? "must not be empty" : toLimitRule(keyword, params["limit"]);
+    case "maxLength":
+    case "maxItems":
+    case "minimum":
+    case "maximum":
+    case "exclusiveMinimum":
+    case "exclusiveMaximum":
+      return toLimitRule(keyword, params["limit"]);
+    case "not":
+      return "must not match the schema of not";
     case "additionalProperties":
     case "unevaluatedProperties":
       return "is not allowed";
@@ -128,6 +137,23 @@ function toRule(violation: Violation, value: unknown): string {
     default:
       return other;
   }
+}
+
+const LIMITS = {
+  minLength: ["have at least", "character"],
+  maxLength: ["have at most", "character"],
+  minItems: ["have at least", "item"],
+  maxItems: ["have at most", "item"],
+  minimum: ["be at least"],
+  maximum: ["be at most"],
+  exclusiveMinimum: ["be more than"],
+  exclusiveMaximum: ["be less than"],
+} as const;
+
+function toLimitRule(keyword: keyof typeof LIMITS, limit: unknown): string {
+  const [relation, unit] = LIMITS[keyword];
+  const counted = unit === undefined ? "" : ` ${unit}${limit === 1 ? "" : "s"}`;
+  return `must ${relation} ${String(limit)}${counted}`;
 }
 
 /** Lists are short, vocabularies are not; there the nearest word helps more. */

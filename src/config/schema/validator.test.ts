@@ -37,8 +37,15 @@ describe("compileSchema", () => {
     [{ properties: { t: { pattern: "\\S" } } }, { t: " " }, "t must not be blank"],
     [{ properties: { t: { format: "email" } } }, { t: "secret" }, 't must match format "email"'],
     [{ properties: { t: { const: 1 } } }, { t: 2 }, "t must be equal to constant"],
+    [{ properties: { t: { maxLength: 2 } } }, { t: "abc" }, "t must have at most 2 characters"],
+    [{ properties: { t: { minLength: 2 } } }, { t: "a" }, "t must have at least 2 characters"],
+    [{ properties: { t: { maxItems: 1 } } }, { t: [1, 2] }, "t must have at most 1 item"],
+    [{ properties: { n: { minimum: 1 } } }, { n: 0 }, "n must be at least 1"],
+    [{ properties: { n: { maximum: 9 } } }, { n: 10 }, "n must be at most 9"],
+    [{ properties: { n: { exclusiveMinimum: 0 } } }, { n: 0 }, "n must be more than 0"],
+    [{ properties: { n: { exclusiveMaximum: 0 } } }, { n: 0 }, "n must be less than 0"],
     [{ dependencies: { a: ["b"] } }, { a: 1 }, "the payload must have property b when property a is present"],
-    [{ not: { required: ["a"] } }, { a: "secret" }, "the payload must NOT be valid"],
+    [{ not: { required: ["a"] } }, { a: "secret" }, "the payload must not match the schema of not"],
     [false, { a: "secret" }, "the payload boolean schema is false"],
     [{ if: { required: ["a"] }, else: { required: ["b"] } }, {}, "b is required"],
   ])("%j says so", (schema, value, sentence) => {
@@ -188,7 +195,7 @@ describe("uniqueItems", () => {
   });
 
   test("a duplicate is reported without its value", () => {
-    expect(messages({ uniqueItems: true }, ["x", "x"])).toEqual(["the payload must NOT have duplicate items"]);
+    expect(messages({ uniqueItems: true }, ["x", "x"])).toEqual(["the payload must not have duplicate items"]);
   });
 });
 
