@@ -1,10 +1,8 @@
 /** An agent that speaks the Agent Client Protocol in a running service. */
-import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { isRunning } from "./support/is-running.ts";
+import { ACP_AGENT } from "./support/program.ts";
 import { type Service, startService } from "./support/service.ts";
-
-const EXAMPLE = fileURLToPath(import.meta.resolve("./support/acp-agent.ts"));
 
 let service: Service;
 afterEach(() => service.close());
@@ -31,7 +29,7 @@ async function start(): Promise<void> {
   service = await startService({
     config: {
       agents: {
-        providers: { own: { kind: "acp", command: [process.execPath, EXAMPLE] } },
+        providers: { own: { kind: "acp", command: [process.execPath, ACP_AGENT] } },
         defaults: { model: "own/default" },
       },
     },

@@ -1,16 +1,15 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { isRunning } from "../../../test/support/is-running.ts";
+import { ACP_AGENT } from "../../../test/support/program.ts";
 import { describeAgent, turnOf } from "../../contracts/agent.ts";
 import { failureOf } from "../../contracts/harness.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "../driver.ts";
 import { createAcp } from "./acp.ts";
 
 const never = new AbortController().signal;
-const EXAMPLE = fileURLToPath(import.meta.resolve("../../../test/support/acp-agent.ts"));
 const HISTORY: AgentTurn["history"] = [
   { role: "user", text: "one" },
   { role: "assistant", text: "two" },
@@ -244,5 +243,5 @@ function run(message: string, turn: Partial<AgentTurn> = {}, signal = never): Pr
 }
 
 function create(options: { command?: string[]; env?: Record<string, string>; cwd?: string } = {}): AgentDriver {
-  return createAcp({ command: [process.execPath, EXAMPLE], ...options }, { name: "own", baseDir: "/" });
+  return createAcp({ command: [process.execPath, ACP_AGENT], ...options }, { name: "own", baseDir: "/" });
 }
