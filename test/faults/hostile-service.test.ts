@@ -1,4 +1,5 @@
 /** Requests to hostile transforms beside honest traffic: only the hostile requests fail, and the service continues. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Service, startService } from "../support/service.ts";
 
@@ -97,12 +98,18 @@ interface Honest {
   stop(): Promise<void>;
 }
 
+/** Between two requests of a sender: a busy sender, which leaves time to the tests beside it. */
+const PAUSE_MS = 15;
+
 /** Three senders that continue until they are stopped. */
 function startHonest(): Honest {
   const stop = new AbortController();
   const statuses: number[] = [];
   const loops = Array.from({ length: 3 }, async () => {
-    while (!stop.signal.aborted) statuses.push((await service.post("honest", { n: statuses.length })).status);
+    while (!stop.signal.aborted) {
+      statuses.push((await service.post("honest", { n: statuses.length })).status);
+      await sleep(PAUSE_MS);
+    }
   });
   return {
     statuses,

@@ -59,7 +59,7 @@ test("a rolling restart under load: a balancer that tries the next node is refus
       accepted.push(body.runId);
     }
   };
-  const sending = Promise.all(Array.from({ length: 8 }, send));
+  const sending = Promise.all(Array.from({ length: 4 }, send));
   for (const index of nodes.keys()) {
     const before = accepted.length;
     await expect.poll(() => accepted.length).toBeGreaterThan(before + 20);

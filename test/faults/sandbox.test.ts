@@ -392,7 +392,7 @@ interface Traffic {
 }
 
 /** Between two calls of a caller: a busy sender, which leaves time to the tests beside it. */
-const PAUSE_MS = 4;
+const PAUSE_MS = 15;
 
 /** Two callers that continue until they are stopped. */
 function startTraffic(bundle: TransformBundle): Traffic {

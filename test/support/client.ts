@@ -72,18 +72,21 @@ type Nothing = undefined | null | false;
 /** Milliseconds; long enough for a busy machine. */
 const PATIENCE_MS = 60_000;
 
+/** Between two questions, in milliseconds: each is longer than the one before. */
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [4, 50];
+
 /** Polls until there is an answer. On timeout it rejects, and the error says what it waited for. */
 export async function waitFor<Result>(
   ask: () => Result | Nothing | Promise<Result | Nothing>,
   what: string | (() => string) = "a condition",
 ): Promise<Result> {
   const deadline = performance.now() + PATIENCE_MS;
-  for (;;) {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 1.5, LONGEST_PAUSE_MS)) {
     const result = await ask();
     if (result !== undefined && result !== null && result !== false) return result;
     if (performance.now() > deadline) {
       throw new Error(`waited ${PATIENCE_MS} ms for ${typeof what === "string" ? what : what()}`);
     }
-    await sleep(15);
+    await sleep(pauseMs);
   }
 }
