@@ -1,6 +1,7 @@
 import { build } from "esbuild";
 import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { bundleProgram } from "../../.ci/bundle.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
@@ -9,7 +10,7 @@ const FOLDER = path.join(ROOT, "node_modules/.cache/package");
 /** `webhooks`: in tests as the package ships it, since it starts in half the time of the source; in scripts the source. */
 export const PROGRAM = process.env.HOOKLINE_TEST_PROGRAM ?? path.join(ROOT, "src/cli/webhooks.ts");
 
-const ACP_AGENT_SOURCE = path.join(import.meta.dirname, "acp-agent.ts");
+const ACP_AGENT_SOURCE = fileURLToPath(import.meta.resolve("./acp-agent.ts"));
 
 /** An agent for tests, in one file: each start takes less than half the time. */
 export const ACP_AGENT = process.env.HOOKLINE_TEST_ACP_AGENT ?? ACP_AGENT_SOURCE;
