@@ -1,12 +1,13 @@
-import { isLoopback } from "../shared/host.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import { MailError, messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/async.ts";
+import { isLoopback } from "../shared/host.ts";
 import { isRetryableStatus } from "../shared/http-status.ts";
 import { parseObject } from "../shared/json.ts";
 import { cleanLine } from "./message/text.ts";
 import type { RefreshTokens } from "./source.ts";
 
-export interface AccessTokens {
+interface AccessTokens {
   /** Returns a token that is valid for a while. Rejects with a `MailError`, with the signal's reason, or if a new refresh token cannot be stored. */
   get(signal: AbortSignal, stored?: RefreshTokens): Promise<string>;
   /** The token was refused: it is not returned again. */
@@ -14,7 +15,7 @@ export interface AccessTokens {
 }
 
 /** A client of an OAuth server. */
-export interface OAuthClient {
+interface OAuthClient {
   /** https, unless it is on this machine. */
   tokenUrl: string;
   clientId: string;
@@ -104,7 +105,7 @@ interface FormAnswer {
 }
 
 /** Posts a form to an OAuth server; undefined fields are left out. Rejects with a `MailError` if there is no answer. */
-export async function postForm(url: string, fields: Record<string, string | undefined>): Promise<FormAnswer> {
+async function postForm(url: string, fields: Record<string, string | undefined>): Promise<FormAnswer> {
   const { host, hostname, protocol } = new URL(url);
   const toFailure = (reason: string, cause?: unknown): MailError =>
     new MailError("network", `No access token from ${host}: ${reason}`, { cause });
@@ -127,4 +128,62 @@ export async function postForm(url: string, fields: Record<string, string | unde
     // `fetch` gives the reason in the cause.
     throw toFailure(messageOf((error instanceof TypeError && error.cause) || error), error);
   }
+}
+
+interface DeviceCodeOptions extends OAuthClient {
+  /** Where the codes come from, https unless it is on this machine. */
+  deviceUrl: string;
+}
+
+/** A consent that a person gives in a browser, on any device. */
+export interface DeviceConsent {
+  /** The page, and what to enter there. */
+  url: string;
+  userCode: string;
+  /** Resolves to a refresh token. Rejects with a `MailError` if the consent is refused or too late, or with the signal's reason. */
+  wait(signal: AbortSignal): Promise<string>;
+}
+
+const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
+/** If the server does not say. */
+const DEFAULT_INTERVAL_SECONDS = 5;
+const DEFAULT_EXPIRY_SECONDS = 900;
+/** What `slow_down` adds. */
+const SLOW_DOWN_SECONDS = 5;
+
+/** Asks for access to a mailbox with a device code (RFC 8628). Rejects with a `MailError`. */
+export async function requestDeviceCode(options: DeviceCodeOptions): Promise<DeviceConsent> {
+  const { clientId, scope } = options;
+  const { answer } = await postForm(options.deviceUrl, { client_id: clientId, scope });
+  const { device_code: code, user_code: userCode, verification_uri: url, interval, expires_in: expiry } = answer;
+  if (typeof code !== "string" || typeof userCode !== "string" || typeof url !== "string") throw refusal(answer.error);
+  const waiting = {
+    code,
+    intervalSeconds: typeof interval === "number" ? interval : DEFAULT_INTERVAL_SECONDS,
+    endsAt: performance.now() + (Number(expiry) || DEFAULT_EXPIRY_SECONDS) * 1000,
+  };
+  return { url: cleanLine(url), userCode: cleanLine(userCode), wait: (signal) => poll(options, waiting, signal) };
+}
+
+async function poll(
+  { tokenUrl, clientId, clientSecret }: DeviceCodeOptions,
+  { code, intervalSeconds, endsAt }: { code: string; intervalSeconds: number; endsAt: number },
+  signal: AbortSignal,
+): Promise<string> {
+  const form = { grant_type: GRANT_TYPE, device_code: code, client_id: clientId, client_secret: clientSecret };
+  let seconds = intervalSeconds;
+  while (performance.now() < endsAt) {
+    await sleep(seconds * 1000, undefined, { signal });
+    const { answer, isTemporary } = await postForm(tokenUrl, form);
+    if (typeof answer.refresh_token === "string" && answer.refresh_token) return answer.refresh_token;
+    if (answer.access_token) throw refusal("no refresh token: the scope offline_access may be missing");
+    if (answer.error === "slow_down") seconds += SLOW_DOWN_SECONDS;
+    else if (answer.error !== "authorization_pending" && !isTemporary) throw refusal(answer.error);
+  }
+  throw refusal("expired_token");
+}
+
+function refusal(error: unknown): MailError {
+  const reason = typeof error === "string" ? cleanLine(error, 100) : "no reason given";
+  return new MailError("login", `The consent was not given: ${reason}.`);
 }

@@ -1,8 +1,21 @@
-import type { Command } from "commander";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { type ConfigPlan, readTarget, writePlan } from "../../config/edit/plan.ts";
-import { planDrop, planRotation } from "../../config/edit/plan-token.ts";
+import type { Command } from "commander";
+import type { Change } from "../../config/edit/edit-config.ts";
+import {
+  type ConfigPlan,
+  planChanges,
+  readTarget,
+  type Target,
+  toFileReference,
+  writePlan,
+} from "../../config/edit/plan.ts";
+import { createSecret } from "../../config/presets/use.ts";
+import { didYouMean } from "../../config/schema/problems.ts";
+import { DEFAULT_TOKEN } from "../../config/types.ts";
+import { ConfigError } from "../../errors.ts";
+import { readPath, type Segment, toKeyPath, toObject } from "../../shared/json.ts";
 import { confirmWrite, describeFailure, loadPlan, openTerminal, showChange } from "../change.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { locateConfig } from "../context.ts";
@@ -96,4 +109,65 @@ async function write(plan: ConfigPlan, flags: TokenFlags, io: CliIo): Promise<bo
 function report(plan: ConfigPlan, result: object, io: CliIo): void {
   const diff = stripVTControlCharacters(showChange(plan));
   print(io, JSON.stringify({ ok: true, file: plan.file, ...result, diff }));
+}
+
+interface Rotation extends ConfigPlan {
+  /** The file of the new secret, absolute. */
+  secretFile: string;
+  secret: string;
+}
+
+/**
+ * Plans a second secret for a token, in front of the one that senders have. Until the older one is dropped, the hooks accept
+ * both. Throws a `ConfigError` if the token has two already.
+ */
+function planRotation(target: Target, name: string): Rotation {
+  const at = locateToken(target, name);
+  const written = readPath(target.written, at);
+  if (Array.isArray(written) && written.length > 1) {
+    const message = `has ${written.length} secrets already: run \`webhooks token drop ${name}\` when its senders have the first`;
+    throw new ConfigError([{ file: target.file, key: toKeyPath(at), message }]);
+  }
+  const secret = createSecret();
+  const secretFile = nameFile(target, name);
+  const value = toFileReference(secretFile, path.dirname(target.file));
+  const insert: Change = { kind: "insert", path: at, index: 0, value };
+  const changes: Change[] = Array.isArray(written) ? [insert] : [{ kind: "wrap", path: at }, insert];
+  const secretFiles = new Map([[secretFile, `${secret}\n`]]);
+  return { ...planChanges(target, changes, { secretFiles }), secretFile, secret };
+}
+
+/** Plans to remove all secrets of a token but the first. Throws a `ConfigError` if it has only one. */
+function planDrop(target: Target, name: string): ConfigPlan & { dropped: number } {
+  const at = locateToken(target, name);
+  const written = readPath(target.written, at);
+  const count = Array.isArray(written) ? written.length : 1;
+  if (count < 2) {
+    const message = `has only one secret: \`webhooks token rotate ${name}\` adds the next one`;
+    throw new ConfigError([{ file: target.file, key: toKeyPath(at), message }]);
+  }
+  const indexes = Array.from({ length: count - 1 }, (_, index) => count - 1 - index);
+  const changes = indexes.map((index): Change => ({ kind: "remove", path: [...at, index] }));
+  return { ...planChanges(target, changes, { secretFiles: new Map() }), dropped: count - 1 };
+}
+
+/** Where the secrets of a token are written. */
+function locateToken({ file, written }: Target, name: string): Segment[] {
+  const hooks = toObject(written["hooks"]);
+  const tokens = toObject(hooks["tokens"]);
+  const names = [...(hooks["token"] === undefined ? [] : [DEFAULT_TOKEN]), ...Object.keys(tokens)];
+  if (!names.includes(name)) {
+    const next = names.length === 0 ? "; `webhooks init` makes the first" : didYouMean(name, names);
+    throw new ConfigError([{ file, message: `there is no token "${name}"${next}` }]);
+  }
+  return name === DEFAULT_TOKEN ? ["hooks", "token"] : ["hooks", "tokens", name, "secret"];
+}
+
+/** A file of the state folder that does not exist yet: the older secret stays in its own until it is dropped. */
+function nameFile({ stateDir }: Target, name: string): string {
+  const stem = name === DEFAULT_TOKEN ? "hook-token" : `hook-token-${name.replaceAll(/[^\w-]/g, "-")}`;
+  for (let number = 2; ; number++) {
+    const file = path.join(stateDir, `${stem}-${number}`);
+    if (!existsSync(file)) return file;
+  }
 }

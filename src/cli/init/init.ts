@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
 import {
@@ -9,9 +9,10 @@ import {
   toFileReference,
   writePlan,
 } from "../../config/edit/plan.ts";
+import { replaceFile } from "../../config/edit/replace-file.ts";
 import { readConfigText } from "../../config/load.ts";
-import { parseSource } from "../../config/parse/source.ts";
 import { PACKAGE_ROOT } from "../../config/package.ts";
+import { parseSource } from "../../config/parse/source.ts";
 import { requirePreset } from "../../config/presets/file.ts";
 import { findUses, planUse } from "../../config/presets/use.ts";
 import { ConfigError } from "../../errors.ts";
@@ -21,9 +22,9 @@ import { confirmWrite, describeFailure, openTerminal, showChange } from "../chan
 import { locateNewConfig } from "../context.ts";
 import { type CliIo, print, style } from "../io.ts";
 import { askOptions } from "../presets/enable.ts";
+import { readEditorFiles, readTemplate, TYPES } from "../samples/module.ts";
 import type { Terminal } from "../terminal.ts";
 import { type Answers, askAnswers } from "./ask.ts";
-import { ignoreState, listFiles, refreshTypes } from "./files.ts";
 import { EXAMPLE, writeFirstConfig } from "./first-config.ts";
 import { describeSender, listNext, type NextStep } from "./next.ts";
 
@@ -151,4 +152,35 @@ function printReport({ written, kept, notes, next }: InitReport, io: CliIo): voi
   for (const note of notes) print(io, "", toPrintable(note));
   const width = Math.max(...next.map(({ command }) => command.length));
   print(io, "", "Next:", ...next.map(({ command, purpose }) => `  ${command.padEnd(width)}  ${style("dim", purpose)}`));
+}
+
+/** The text of the wanted files below the folder of the transforms, by absolute path. */
+function listFiles(folder: string, hasExample: boolean): Map<string, string> {
+  const files = { ...readEditorFiles(), ...(hasExample ? readTemplate(EXAMPLE) : {}) };
+  return new Map(Object.entries(files).map(([file, text]) => [path.join(folder, file), text]));
+}
+
+/** The types belong to this version of the package. */
+function refreshTypes(kept: string[]): string[] {
+  const text = readEditorFiles()[TYPES] ?? "";
+  const outdated = kept.filter((file) => path.basename(file) === TYPES && readFileSync(file, "utf8") !== text);
+  for (const file of outdated) replaceFile(file, text);
+  return outdated;
+}
+
+/** Keeps the tokens out of version control. Returns the file if it was changed. */
+function ignoreState(configFile: string, stateDir: string): string[] {
+  const folder = path.dirname(configFile);
+  const state = path.relative(folder, stateDir);
+  if (state.startsWith("..") || path.isAbsolute(state)) return [];
+  const file = path.join(folder, ".gitignore");
+  const text = existsSync(file) ? readFileSync(file, "utf8") : undefined;
+  const lines = text?.split(/\r?\n/).map((line) => line.trim().replaceAll(/^\/|\/$/g, "")) ?? [];
+  const missing = [state, ...(text === undefined ? ["node_modules"] : [])].filter((name) => !lines.includes(name));
+  if (missing.length === 0) return [];
+  const start = text === undefined || text === "" || text.endsWith("\n") ? (text ?? "") : `${text}\n`;
+  replaceFile(file, `${start}${missing.map((name) => `${name.split(path.sep).join("/")}/\n`).join("")}`, {
+    expected: text ?? null,
+  });
+  return [file];
 }

@@ -1,11 +1,11 @@
-import type { Command } from "commander";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import path from "node:path";
+import type { Command } from "commander";
 import type { HooklineService } from "../../hookline.ts";
 import { describeError } from "../context.ts";
 import { type CliIo, print, style } from "../io.ts";
 import { saveSample } from "../samples/save.ts";
-import { describeKeys, followKeys, type KeyAction } from "./keys.ts";
-import { openUrl } from "./open-url.ts";
 import { addServeOptions, serve, type ServeFlags } from "./serve.ts";
 import type { LiveView } from "./view.ts";
 
@@ -75,4 +75,53 @@ async function save(id: string, { service, flags, io }: Session): Promise<void> 
 
 async function openPage(url: string, io: CliIo): Promise<void> {
   await openUrl(url, io.env).catch(() => print(io, `Open ${url} in a browser.`));
+}
+
+interface KeyAction {
+  /** What it does, in one or two words. */
+  name: string;
+  run(): void | Promise<void>;
+}
+
+/** Calls an action for each key that is pressed on a terminal, one after another. Returns how to stop. */
+function followKeys(io: CliIo, actions: Record<string, KeyAction>, failed: (error: unknown) => void): () => void {
+  const { stdin } = io;
+  let running = Promise.resolve();
+  const onData = (typed: Buffer | string): void => {
+    for (const key of String(typed)) {
+      // A terminal in raw mode sends a character instead of a signal.
+      if (key === "\u0003") return io.interrupt();
+      const action = Object.hasOwn(actions, key) ? actions[key] : undefined;
+      if (action) running = running.then(() => action.run()).catch(failed);
+    }
+  };
+  stdin.setRawMode?.(true);
+  stdin.on("data", onData);
+  stdin.resume();
+  return () => {
+    stdin.off("data", onData);
+    stdin.pause();
+    stdin.setRawMode?.(false);
+  };
+}
+
+/** `r replay the last · q quit` */
+function describeKeys(actions: Record<string, KeyAction>): string {
+  return Object.entries(actions)
+    .map(([key, { name }]) => `${style("bold", key)} ${name}`)
+    .join(" · ");
+}
+
+/** Opens an address in the person's browser. Rejects if this machine has no way to do so. */
+async function openUrl(url: string, env: NodeJS.ProcessEnv, platform = process.platform): Promise<void> {
+  const [command, ...args] = opener(platform);
+  const child = spawn(command, [...args, url], { env, stdio: "ignore", detached: true });
+  // It may stay open as long as the browser does.
+  await once(child, "spawn");
+  child.unref();
+}
+
+function opener(platform: NodeJS.Platform): [string, ...string[]] {
+  if (platform === "darwin") return ["open"];
+  return platform === "win32" ? ["rundll32", "url.dll,FileProtocolHandler"] : ["xdg-open"];
 }

@@ -1,6 +1,6 @@
 import { isLoopback } from "../../shared/host.ts";
 import { MailError } from "../../errors.ts";
-import { requestDeviceCode } from "../../mail/device-code.ts";
+import { requestDeviceCode } from "../../mail/oauth.ts";
 import { listFolders } from "../../mail/imap/imap.ts";
 import { findServer } from "../../mail/setup/discover.ts";
 import { loadMailbox, loginSignal } from "../../mail/setup/plan.ts";

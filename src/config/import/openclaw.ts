@@ -3,12 +3,11 @@ import { ConfigError } from "../../errors.ts";
 import { isObject, type Segment, toKeyPath, toObject, toText } from "../../shared/json.ts";
 import { isReference, toFileReference } from "../edit/plan.ts";
 import { trimSlashes } from "../resolve.ts";
-import { convertTemplate } from "./openclaw-template.ts";
 
 type Fields = Record<string, unknown>;
 
 /** A configuration made from OpenClaw's. */
-export interface Imported {
+interface Imported {
   /** By block: `hooks`, `agents`, `channels`. */
   config: Record<string, Fields>;
   /** Places that somebody has to decide about, by key of `config`. */
@@ -238,4 +237,44 @@ function listOf(value: unknown): Fields[] {
 
 function listOfText(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/** A template of OpenClaw in our syntax. */
+interface ConvertedTemplate {
+  template: string;
+  /** What `{{path}}` became: the hook's name, or the whole path where that is not known. */
+  path: "name" | "whole" | undefined;
+  /** The list whose first item it takes: `messages` of `{{messages[0].id}}`. */
+  takesFirst: string | undefined;
+}
+
+/** Names that mean something else here, or are helpers. OpenClaw reads them from the payload. */
+const OURS = new Set(
+  "item index method rawBody base json default truncate join lower upper date eq and or not lookup before if unless each with this".split(
+    " ",
+  ),
+);
+
+/** A placeholder holds a path of keys and indexes there, and nothing else. `hook`: the name that `{{path}}` stands for. */
+export function convertTemplate(text: string, hook: string | undefined): ConvertedTemplate {
+  let named: ConvertedTemplate["path"];
+  let takesFirst: string | undefined;
+  const template = text.replace(/\{\{([^{}]+)\}\}/g, (_, given: string) => {
+    const expression = given.trim();
+    if (expression === "path") {
+      named = hook === undefined ? "whole" : "name";
+      return hook ?? "{{path}}";
+    }
+    const keys = expression.match(/[^.[\]]+/g) ?? [];
+    const first = keys[0] === "payload" ? keys[1] : keys[0];
+    if (/^(?:payload\.)?[\w$-]+\[0\]/.test(expression)) takesFirst ??= first;
+    const isPlain = /^[\w$-]+(?:\.[\w$-]+|\[\d+\])*$/.test(expression);
+    const converted = isPlain ? expression : keys.map(toSegment).join(".");
+    return `{{${OURS.has(keys[0] ?? "") ? `payload.${converted}` : converted}}}`;
+  });
+  return { template, path: named, takesFirst };
+}
+
+function toSegment(key: string): string {
+  return /^[A-Za-z_$][\w$-]*$/.test(key) ? key : `[${key}]`;
 }

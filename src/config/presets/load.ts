@@ -11,8 +11,14 @@ import type { SchemaCheck } from "../schema/validator.ts";
 import type { Drivers } from "../plugins.ts";
 import type { MailSettings, MappingSource, PresetUse, ResolvedConfig } from "../types.ts";
 import { findPresets, type PresetFile, readPreset } from "./file.ts";
-import { type FillOptions, fillParameters, type Parameter, type ParameterUse } from "./fill.ts";
-import { resolveParameters, SETTINGS } from "./parameters.ts";
+import {
+  type FillOptions,
+  fillParameters,
+  type Parameter,
+  type ParameterUse,
+  resolveParameters,
+  SETTINGS,
+} from "./parameters.ts";
 
 type Hooks = ResolvedConfig["hooks"];
 

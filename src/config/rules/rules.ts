@@ -1,16 +1,14 @@
+import { BlockList, isIP } from "node:net";
 import type { DriverDefinition } from "../../plugin.ts";
 import { appendSegment } from "../../shared/json.ts";
 import type { Drivers } from "../plugins.ts";
-import type { ResolvedConfig } from "../types.ts";
+import { trimSlashes } from "../resolve.ts";
+import { didYouMean } from "../schema/problems.ts";
+import { type AlertRule, MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../types.ts";
 import { checkAgents } from "./agents.ts";
-import { checkAlerts } from "./alerts.ts";
-import { checkAuth } from "./auth.ts";
-import type { Finding } from "./finding.ts";
-import { checkEnabled, checkGateway, checkHooksPath } from "./gateway.ts";
-import { checkMail } from "./mail.ts";
+import { checkAuth, checkTokens } from "./auth.ts";
+import { error, type Finding, warning } from "./finding.ts";
 import { checkChannelNames, checkMappingModels, checkMappings, checkSessionKeys } from "./mappings.ts";
-import { checkStore } from "./store.ts";
-import { checkTokens } from "./tokens.ts";
 
 /** Finds what the schema cannot express. No finding contains a secret. */
 export function applyRules(config: ResolvedConfig, drivers: Drivers): Finding[] {
@@ -60,4 +58,133 @@ function checkDrivers({ agents, channels, hooks, baseDir }: ResolvedConfig, driv
       message,
     }));
   }
+}
+
+/** A trusted proxy is an IP address or a range of them in CIDR notation. */
+function checkGateway({ gateway }: ResolvedConfig): Finding[] {
+  return gateway.trustedProxies.flatMap((entry, index) =>
+    isIP(entry) !== 0 || isRange(entry)
+      ? []
+      : error(`gateway.trustedProxies[${index}]`, "must be an IP address or a CIDR range such as 10.0.0.0/8"),
+  );
+}
+
+function isRange(entry: string): boolean {
+  const [, network = "", prefix] = /^(.+)\/(\d{1,3})$/.exec(entry) ?? [];
+  try {
+    new BlockList().addSubnet(network, Number(prefix), isIP(network) === 6 ? "ipv6" : "ipv4");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Hooks that are described are on, and the operator can see what becomes of them. */
+function checkEnabled({ gateway, hooks }: ResolvedConfig): Finding[] {
+  if (hooks.enabled && !gateway.token) {
+    return [warning("gateway.auth.token", "is not set, so /api and the operator's commands are off")];
+  }
+  if (hooks.enabled || hooks.mappings.length === 0) return [];
+  return [warning("hooks.enabled", "is not true, so every hook answers 404: set hooks.enabled to true")];
+}
+
+/** Paths that the service answers itself. */
+const RESERVED_PATHS = ["/api", "/healthz", "/readyz", "/metrics", "/mail/push"];
+
+/** Only characters that no client or proxy encodes in another way. */
+const SEGMENTS = /^(\/[A-Za-z0-9._~-]+)+$/;
+
+/** Requests to hooks can be told from all others that the service answers. */
+function checkHooksPath({ hooks }: ResolvedConfig): Finding[] {
+  const message = findPathProblem(hooks.path);
+  return message === undefined ? [] : [error("hooks.path", message)];
+}
+
+function findPathProblem(path: string): string | undefined {
+  if (path === "/") return 'must not be "/": every path would be a hook; use one like "/hooks"';
+  if (!SEGMENTS.test(path)) return "must consist of /segments of letters, digits, - . _ and ~";
+  if (path.split("/").some((segment) => segment === "." || segment.includes(".."))) {
+    return 'must not contain ".." or a segment "."';
+  }
+  const reserved = RESERVED_PATHS.find((prefix) => path === prefix || path.startsWith(`${prefix}/`));
+  return reserved && `must not be or lie under ${reserved}, which the service answers itself`;
+}
+
+/** What a database cannot do, and what it needs. */
+function checkStore({ gateway, store: { postgres, retention } }: ResolvedConfig): Finding[] {
+  if (!postgres) return checkRole(gateway);
+  return [...checkUrl(postgres.url), ...checkSize(retention)];
+}
+
+function checkRole({ role }: ResolvedConfig["gateway"]): Finding[] {
+  if (role === "all") return [];
+  return [
+    error("gateway.role", `must be "all" without store.url: a node of another role needs others that share its store`),
+  ];
+}
+
+function checkUrl(url: string): Finding[] {
+  const { hostname = "", pathname = "" } = URL.canParse(url) ? new URL(url) : {};
+  if (hostname !== "" && pathname.length > 1) return [];
+  return [error("store.url", "must name a host and a database, such as postgres://hookline@db.example.com/hookline")];
+}
+
+function checkSize({ maxBytes }: ResolvedConfig["store"]["retention"]): Finding[] {
+  if (maxBytes === undefined) return [];
+  const message =
+    "cannot be kept with store.url, where space is freed by the month: set retention.maxAge, and use pg_dump to archive";
+  return [error("store.retention.maxBytes", message)];
+}
+
+/** What is watched is posted to a hook that takes it. A mailbox itself is checked by its driver. */
+function checkMail({ hooks }: ResolvedConfig): Finding[] {
+  return hooks.mail.flatMap((mailbox, index) => {
+    const isTaken = hooks.mail.slice(0, index).some(({ name }) => name === mailbox.name);
+    const message = `"${mailbox.name}" is already the name of another mailbox: give each its own`;
+    return [...(isTaken ? [error(`${mailbox.key}.name`, message)] : []), ...checkMailbox(mailbox, hooks)];
+  });
+}
+
+function checkMailbox(mailbox: MailSettings, { enabled, mappings, presets }: ResolvedConfig["hooks"]): Finding[] {
+  const { key, source, filter, authservId } = mailbox;
+  const findings: Finding[] = [];
+  if (!presets.some(({ name }) => name === "mail")) {
+    const message =
+      'has no effect: only the mail preset reads it. Set it on the mapping, or add "mail" to hooks.presets';
+    const written = MAIL_DEFAULTS.filter((setting) => mailbox[setting] !== undefined);
+    findings.push(...written.map((setting) => warning(`${key}.${setting}`, message)));
+  }
+  if (!source) return findings;
+  if (source.kind === "imap" && filter.dmarc && authservId === undefined) {
+    const message = "can be forged if the server does not add its results: set authservId";
+    findings.push(warning(`${key}.filter.dmarc`, message));
+  }
+  const isTaken = mappings.some(({ mapping: { match } }) => trimSlashes(match?.path ?? "mail") === "mail");
+  const problem = enabled
+    ? !isTaken && 'posts to a hook that no mapping answers: add "mail" to hooks.presets'
+    : "posts nothing while hooks.enabled is not true";
+  return problem ? [...findings, warning(`${key}.source`, problem)] : findings;
+}
+
+/** Each alert has a channel that is configured, and what its kind needs. */
+function checkAlerts({ alerts, channels, channelNames }: ResolvedConfig): Finding[] {
+  return alerts.flatMap((rule) => [...checkChannel(rule), ...checkSilence(rule)]);
+
+  function checkChannel({ key, channel }: AlertRule): Finding[] {
+    if (Object.hasOwn(channels, channel)) return [];
+    const message = channelNames.includes(channel)
+      ? `the channel "${channel}" is not configured: add a channels.${channel} block`
+      : `there is no channel "${channel}"${didYouMean(channel, channelNames)}`;
+    return [error(`${key}.channel`, message)];
+  }
+}
+
+function checkSilence({ key, on, hook, afterMs }: AlertRule): Finding[] {
+  if (on.includes("no-event-for")) {
+    return afterMs === undefined ? [error(`${key}.after`, 'is needed for "no-event-for": after: "24h"')] : [];
+  }
+  const set = { hook, after: afterMs };
+  return (["hook", "after"] as const)
+    .filter((setting) => set[setting] !== undefined)
+    .map((setting) => warning(`${key}.${setting}`, 'has no effect: it is for "no-event-for"'));
 }

@@ -1,15 +1,14 @@
 import { isUtf8 } from "node:buffer";
 import type { Attachment, Email } from "postal-mime";
 import type { MailAttachment } from "../source.ts";
-import { readDeliveryStatus } from "./delivery-status.ts";
 import { endOfLine } from "./header.ts";
 import { htmlToText } from "./html.ts";
 import { readInvite } from "./invite.ts";
 import { decodeBytes, parseMime, repairText } from "./mime.ts";
-import { cleanText } from "./text.ts";
+import { cleanLine, cleanText } from "./text.ts";
 
 /** The readable parts of a mail. */
-export interface MailParts {
+interface MailParts {
   text: string;
   attachments: MailAttachment[];
 }
@@ -122,4 +121,32 @@ function cutLines(body: Buffer): Buffer {
   let end = 0;
   for (let line = 0; line < MAX_LINES && end < body.length; line += 1) end = endOfLine(body, end);
   return body.subarray(0, end);
+}
+
+const MAX_STATUS_CHARACTERS = 50_000;
+const MAX_RECIPIENTS = 20;
+
+/** Describes a delivery status (RFC 3464), the report that a mail bounced: a line for each recipient. */
+function readDeliveryStatus(report: string): string {
+  const blocks = report
+    .slice(0, MAX_STATUS_CHARACTERS)
+    .replaceAll(/\r\n?/g, "\n")
+    .replaceAll(/\n[ \t]+/g, " ")
+    .split(/\n{2,}/);
+  return blocks
+    .map((block) => new Map(block.split("\n").map(toField)))
+    .filter((fields) => fields.has("final-recipient"))
+    .slice(0, MAX_RECIPIENTS)
+    .map((fields) => {
+      const values = ["action", "status", "diagnostic-code"].map((name) => fields.get(name)).filter(Boolean);
+      return `Delivery to ${fields.get("final-recipient")}: ${values.join(", ")}`;
+    })
+    .join("\n");
+}
+
+/** `Final-Recipient: rfc822; bob@example.com` → `bob@example.com` */
+function toField(line: string): [string, string] {
+  const colon = line.indexOf(":");
+  const value = line.slice(colon + 1).replace(/^\s*(?:rfc822|smtp|x-[\w-]+)\s*;/i, "");
+  return [line.slice(0, Math.max(0, colon)).trim().toLowerCase(), cleanLine(value)];
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { compileTemplate } from "../../mapping/template/template.ts";
-import { convertTemplate } from "./openclaw-template.ts";
+import { convertTemplate } from "./openclaw.ts";
 
 test.each([
   [

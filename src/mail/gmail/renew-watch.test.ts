@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { MailError } from "../../errors.ts";
-import { createWatchRenewal } from "./watch.ts";
+import { createWatchRenewal } from "./gmail.ts";
 
 const { signal } = new AbortController();
 const MINUTE = 60_000;
