@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { judgeSpace } from "../src/cli/doctor/machine.ts";
-import { judgeClock } from "../src/cli/doctor/remote.ts";
+import { compareClock } from "../src/cli/doctor/remote.ts";
 import type { UserConfig } from "../src/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { withTokens } from "./support/service.ts";
@@ -137,8 +137,8 @@ describe("finds", () => {
         message: expect.stringMatching(/^(599|600|601) s behind that of http/),
       }),
     );
-    expect(judgeClock(-59_000, "x").level).toBe("ok");
-    expect(judgeClock(-61_000, "x")).toMatchObject({ level: "problem", message: "61 s ahead of that of x" });
+    expect(compareClock(-59_000, "x").level).toBe("ok");
+    expect(compareClock(-61_000, "x")).toMatchObject({ level: "problem", message: "61 s ahead of that of x" });
     expect(judgeSpace(499 * 1024 ** 2, "/state")).toMatchObject({
       level: "problem",
       next: expect.stringContaining("503"),

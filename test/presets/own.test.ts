@@ -30,6 +30,7 @@ describe("webhooks presets enable", () => {
     expect(stdout).toContain("URL: https://<your host>/hooks/github");
     expect(stdout).toMatch(/^1\. At GitHub, open .*Payload URL: `https:\/\/<your host>\/hooks\/github`/m);
     expect(stdout).toContain("Secret: the content of `.webhooks/github-secret`.");
+    expect(stdout).toContain("or the events that `webhooks presets show github` lists");
     expect(stdout).not.toContain("openssl");
     expect(read("webhooks.json5")).toContain('secret: "${file:.webhooks/github-secret}"');
     expect(read(".webhooks/github-secret")).toMatch(/^[0-9a-f]{64}\n$/);

@@ -9,7 +9,7 @@ import { checkTypes } from "../samples/types.ts";
 export function addCheck(program: Command, io: CliIo): void {
   program
     .command("check")
-    .description("Load and compile everything, print every problem, exit 1 when there is one.")
+    .description("Load and compile the configuration, and print all problems. Exits 1 if there is one.")
     .option("--config <file>", CONFIG_HELP)
     .option("--strict", "exit 1 on a warning too", false)
     .option("--types", "check the types of the transforms too, with the project's own TypeScript", false)

@@ -21,7 +21,7 @@ interface ImportFlags {
 export function addImport(program: Command, io: CliIo): void {
   program
     .command("import")
-    .description("Make a configuration from that of another gateway.")
+    .description("Convert the configuration of another gateway.")
     .command("openclaw")
     .description("Convert the hooks of OpenClaw, with a comment at each place that needs a decision.")
     .argument("[file]", "its configuration (default: $OPENCLAW_CONFIG_PATH, else ~/.openclaw/openclaw.json)")

@@ -12,7 +12,7 @@ export function addInit(program: Command, io: CliIo): void {
     .option("--preset <name>", "a sender that needs no mapping; may be repeated", addItem, [])
     .option("--model <model>", "openai:<model>, anthropic:<model>, ollama or ollama:<model>")
     .option("--config <file>", "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5 here)")
-    .option("--yes", "ask for nothing", false)
+    .option("--yes", "do not ask", false)
     .option("--json", "no questions; print one JSON object", false)
     .action(async (flags: InitFlags) => {
       // Imported late: prompts and drivers would slow down the other commands.

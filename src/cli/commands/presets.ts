@@ -8,7 +8,7 @@ import type { CopyFlags } from "../presets/copy.ts";
 import type { EnableFlags } from "../presets/enable.ts";
 
 export function addPresets(program: Command, io: CliIo): void {
-  const presets = program.command("presets").description("The senders that need no mapping of your own.");
+  const presets = program.command("presets").description("Show and enable presets, for senders that need no mapping.");
   presets
     .command("list")
     .description("List the presets.")
@@ -43,7 +43,7 @@ export function addPresets(program: Command, io: CliIo): void {
     .option("--path <hook>", "the hook's name (default: the preset's)")
     .option("--events <names>", "the events that lead to an action, separated by commas")
     .option("--with <name=value>", "another option of the preset; may be repeated", addPair("="), {})
-    .option("--yes", "write without a question", false)
+    .option("--yes", "write without asking", false)
     .option("--dry-run", "show the change and write nothing", false)
     .option("--json", "no questions; print one JSON object", false)
     .action(async (name: string, flags: EnableFlags) => {

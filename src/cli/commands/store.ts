@@ -16,7 +16,7 @@ interface MigrateFlags {
 }
 
 export function addStore(program: Command, io: CliIo): void {
-  const store = program.command("store").description("Move the state to another store.");
+  const store = program.command("store").description("Move the state to a database.");
   store
     .command("migrate")
     .summary("Move the state from the file to PostgreSQL, while the service is stopped.")

@@ -31,16 +31,16 @@ interface TokenFlags {
 }
 
 export function addToken(program: Command, io: CliIo): void {
-  const token = program.command("token").description("Give the tokens of senders new secrets.");
-  addChangeOptions(token.command("rotate").summary("Make a new secret for a token; the hooks accept both."))
+  const token = program.command("token").description("Replace the secrets of tokens.");
+  addChangeOptions(token.command("rotate").summary("Add a new secret to a token; the hooks accept both."))
     .description(
-      "Make a new secret for a token, in front of the one in use. A running service reloads and accepts both, until " +
+      "Add a new secret to a token. A running service reloads and accepts both secrets, until " +
         "`webhooks token drop` removes the older one.",
     )
     .argument("<name>", NAME_HELP)
     .option("--print", "print the new secret", false)
     .action((name: string, flags: TokenFlags) => change(flags, io, () => rotate(name, flags, io)));
-  addChangeOptions(token.command("drop").description("Remove the secrets that a token had before its newest one."))
+  addChangeOptions(token.command("drop").description("Remove all secrets of a token except for the newest one."))
     .argument("<name>", NAME_HELP)
     .action((name: string, flags: TokenFlags) => change(flags, io, () => drop(name, flags, io)));
 }
@@ -50,7 +50,7 @@ const NAME_HELP = "its name in hooks.tokens; default is hooks.token";
 function addChangeOptions(command: Command): Command {
   return command
     .option("--config <file>", CONFIG_HELP)
-    .option("--yes", "write without a question", false)
+    .option("--yes", "write without asking", false)
     .option("--dry-run", "show the change and write nothing", false)
     .option("--json", "no questions; print one JSON object", false);
 }

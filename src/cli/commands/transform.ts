@@ -32,10 +32,10 @@ interface NewFlags extends ServiceFlags {
 export function addTransform(program: Command, io: CliIo): void {
   const create = program.command("transform").description("Write transforms.").command("new");
   addServiceOptions(create)
-    .description("Write a typed transform with samples, and have the configuration call it.")
+    .description("Write a typed transform with samples, and add it to the configuration.")
     .argument("<name>", "name of the module, and of the hook if it gets one")
     .option("--sample <file>", "a JSON payload: a sample, and part of the payload's type; may be repeated", addItem, [])
-    .option("--from-event <id>", "the same of an event of the running service; last is the newest", addItem, [])
+    .option("--from-event <id>", "the payload of a stored event, as with --sample; last is the newest", addItem, [])
     .option("--print", "print the mapping and leave the configuration as it is", false)
     .option("--dir <folder>", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
     .option("--json", "print one JSON object", false)

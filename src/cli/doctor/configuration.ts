@@ -66,7 +66,7 @@ function checkGateway({ gateway: { host, trustedProxies, publicUrl } }: Resolved
   }
   if (publicUrl?.startsWith("http:") && !isLoopback(new URL(publicUrl).hostname)) {
     const message = `${publicUrl} is not encrypted: tokens and payloads can be read on their way`;
-    results.push(problem("gateway.publicUrl", message, "let a proxy end TLS, and write the https: address"));
+    results.push(problem("gateway.publicUrl", message, "put a proxy with TLS in front, and set its https: address"));
   }
   return results.length > 0
     ? results
@@ -89,11 +89,11 @@ function checkSecrets({ hooks: { mappings } }: ResolvedConfig): CheckResult[] {
       owners.set(text, owner);
       if (owner === ownerOf(source)) continue;
       const message = `${ownerOf(source)} has the same secret as ${owner}`;
-      const next = "give each sender a secret that nobody else has";
+      const next = "give each sender its own secret";
       shared.set(message, problem(keyOf(source, "auth.secret"), message, next));
     }
   }
-  return shared.size > 0 ? [...shared.values()] : [ok("secrets", "no two senders share one")];
+  return shared.size > 0 ? [...shared.values()] : [ok("secrets", "each sender has its own")];
 }
 
 /** The mappings of one use of a preset have one sender. */
@@ -108,7 +108,7 @@ function keyOf({ key, preset }: MappingSource, field: string): string {
 
 function checkContent({ hooks: { mappings } }: ResolvedConfig): CheckResult[] {
   const unsafe = mappings.filter(({ mapping }) => mapping.allowUnsafeExternalContent);
-  const next = "remove it, unless everybody who can send to this hook may give the agent orders";
+  const next = "remove it, unless every sender of this hook may instruct the agent";
   const message = "the agent reads the payload's text as instructions, outside the safety boundary";
   if (unsafe.length > 0) {
     return unsafe.map((source) => problem(keyOf(source, "allowUnsafeExternalContent"), message, next));

@@ -16,7 +16,7 @@ export function addDoctor(program: Command, io: CliIo): void {
     .summary("Check configuration and machine before the service is deployed.")
     .description(
       "Check configuration and machine before the service is deployed: the problems and warnings of `webhooks check`, who " +
-        "can reach it, secrets, content, state folder, disk, file watcher, sandbox, database and clock. Exits 1 on a problem.",
+        "can reach it, secrets, unsafe content, state folder, disk, file watcher, sandbox, database and clock. Exits 1 on a problem.",
     )
     .option("--config <file>", CONFIG_HELP)
     .option("--json", "print one JSON object: ok, checks", false)

@@ -76,8 +76,8 @@ export async function checkSandbox(): Promise<CheckResult> {
   if (process.platform !== "linux")
     return note("sandbox", `transforms have no network namespace on ${process.platform}`);
   const next =
-    "let unshare make user and network namespaces: see docs/guide/deploying.md; the other layers of the sandbox hold";
-  return problem("sandbox", "the system does not let its processes leave the network", next);
+    "allow unshare to create user and network namespaces: see docs/guide/deploying.md; the other limits of the sandbox still apply";
+  return problem("sandbox", "the system does not allow processes without a network", next);
 }
 
 /** The folder itself, or the nearest one above it that exists. */

@@ -13,31 +13,31 @@ export async function checkRemote({ store, gateway: { publicUrl } }: ResolvedCon
   let clock: CheckResult | undefined;
   if (store.postgres) {
     const answer = await askDatabase(store.postgres.url);
-    const next = "check store.url and that the database runs and lets this machine in";
+    const next = "check store.url, that the database runs, and that it accepts this machine";
     if (answer instanceof Error) results.push(problem("store.url", answer.message, next));
     else {
       results.push(ok("database", "PostgreSQL answers"));
-      clock = judgeClock(answer, "the database");
+      clock = compareClock(answer, "the database");
     }
   }
   if (publicUrl !== undefined) {
     const answer = await askPublic(publicUrl);
     const next = "check the DNS name, the proxy and the firewall";
     if (answer instanceof Error) results.push(problem("gateway.publicUrl", answer.message, next));
-    else clock ??= judgeClock(answer, publicUrl);
+    else clock ??= compareClock(answer, publicUrl);
   }
-  const unchecked = "not compared: neither store.url nor gateway.publicUrl names a machine with another clock";
+  const unchecked = "not compared: neither store.url nor gateway.publicUrl is set";
   return [...results, clock ?? note("clock", unchecked)];
 }
 
 /** Milliseconds by which a clock is ahead of this machine's, at the middle of the question. */
 type Ahead = number;
 
-export function judgeClock(aheadMs: Ahead, whose: string): CheckResult {
+export function compareClock(aheadMs: Ahead, whose: string): CheckResult {
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   if (Math.abs(aheadMs) <= MAX_CLOCK_MS) return ok("clock", `within ${seconds + 1} s of that of ${whose}`);
   const message = `${seconds} s ${aheadMs > 0 ? "behind" : "ahead of"} that of ${whose}`;
-  return problem("clock", message, "let the machine set its clock (NTP): signatures with a timestamp are refused");
+  return problem("clock", message, "synchronise the machine's clock (NTP): signatures with a timestamp are refused");
 }
 
 async function askDatabase(url: string): Promise<Ahead | Error> {
@@ -64,7 +64,7 @@ async function askPublic(publicUrl: string): Promise<Ahead | Error> {
     });
   } catch (error) {
     return new Error(
-      `nobody answers at ${publicUrl}: ${messageOf(error instanceof Error && error.cause ? error.cause : error)}`,
+      `no answer from ${publicUrl}: ${messageOf(error instanceof Error && error.cause ? error.cause : error)}`,
     );
   }
 }

@@ -15,7 +15,7 @@ export function addDev(program: Command, io: CliIo): void {
   addServeOptions(
     program
       .command("dev")
-      .description("Serve while you write: show each request with its reply, reload at every save, and act on keys."),
+      .description("Serve during development: show each request with its reply, and reload at every save."),
   )
     .option("--json", "print one JSON object for each change", false)
     .action((flags: DevFlags) => develop(flags, io));

@@ -20,7 +20,7 @@ export interface ServeFlags {
 }
 
 export function addServe(program: Command, io: CliIo): void {
-  addServeOptions(program.command("serve").description("Serve the hooks and execute what they ask for."))
+  addServeOptions(program.command("serve").description("Serve the hooks and execute their runs."))
     .option("--json", "print one JSON object for each request", false)
     .action(({ json, ...flags }: ServeFlags & { json: boolean }) => serve(flags, io, json ? { show: "json" } : {}));
 }

@@ -20,7 +20,7 @@ interface TailFlags extends ServiceFlags {
 export function addTail(program: Command, io: CliIo): void {
   addServiceOptions(program.command("tail"))
     .description(
-      "Show each request of a running service, as `webhooks dev` does, until Ctrl-C. It survives a restart of the service.",
+      "Show each request of a running service, as `webhooks dev` does, until Ctrl-C. It reconnects after a restart of the service.",
     )
     .option("--hook <name>", "only requests to this hook")
     .option("--status <status>", `only events that are ${EVENT_STATUSES.join(", ")}`, toOneOf(EVENT_STATUSES))

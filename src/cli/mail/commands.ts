@@ -17,7 +17,7 @@ export function addMail(program: Command, io: CliIo): void {
   });
 
   addServiceOptions(mail.command("run"))
-    .description("Watch the mailboxes, and post each mail to the running service. By default `serve` does so itself.")
+    .description("Watch the mailboxes, and post each mail to the running service. `serve` does this by default.")
     .option("--mailbox <name>", "watch only this one of several")
     .option("--json", "print one JSON object for each mail and each change", false)
     .action(async (flags: MailRunFlags) => {

@@ -55,7 +55,7 @@ export function addSetupFlags(command: Command): Command {
   return command
     .option("--folder <name>", "imap: a folder to watch; can be repeated (default: INBOX)", append)
     .option("--no-check", "write without a test login")
-    .option("--yes", "write without a question", false)
+    .option("--yes", "write without asking", false)
     .option("--dry-run", "show the change and write nothing", false)
     .option("--json", "no questions; print one JSON object", false);
 }

@@ -121,7 +121,7 @@ async function askSecret(
   if (generate) return createSecret();
   if (secret !== undefined)
     return requireSecret(secret === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : secret);
-  if (!terminal) throw new MissingAnswer("--secret or --generate", "how the sender proves itself");
+  if (!terminal) throw new MissingAnswer("--secret or --generate", "how the sender authenticates");
   const choice = await terminal.choose({
     message: "The secret that the sender signs with: where is it from?",
     choices: [

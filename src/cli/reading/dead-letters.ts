@@ -18,12 +18,12 @@ export function addDeadLetters(program: Command, io: CliIo): void {
     .option("--limit <number>", "at most this many", toCount, 50)
     .option("--json", "print JSON", false)
     .action((flags: ListFlags) => listDeadLetters(flags, io));
-  addServiceOptions(letters.command("retry").description("Try them again, with all attempts."))
+  addServiceOptions(letters.command("retry").description("Give dead letters all their attempts again."))
     .argument("[ids...]", "their ids or those of their events, or the beginnings of them")
     .option("--all", "all dead letters", false)
     .option("--json", "print JSON", false)
     .action((ids: string[], flags: ChoiceFlags) => retryDeadLetters(ids, flags, io));
-  addServiceOptions(letters.command("drop").description("Remove them from the list without another attempt."))
+  addServiceOptions(letters.command("drop").description("Remove dead letters without another attempt."))
     .argument("[ids...]", "their ids or those of their events, or the beginnings of them")
     .option("--all", "all dead letters", false)
     .option("--json", "print JSON", false)

@@ -32,14 +32,14 @@ export function addEvents(program: Command, io: CliIo): void {
 
   const save = events.command("save").summary("Make a sample of an event.");
   addServiceOptions(save)
-    .description("Make a sample of an event: its request, and the action that it leads to today as the expected one.")
+    .description("Save an event as a sample, with the action that it leads to today as the expected one.")
     .argument("[id]", ID_HELP)
     .option("--last", "the newest event", false)
     .option(
       "--to <transform>",
       "whose sample it is, as transforms/ci (default: the mapping's transform, else the hook)",
     )
-    .option("--name <name>", "name of the sample (default: what the sender calls the event)")
+    .option("--name <name>", "name of the sample (default: the event's name)")
     .option("--json", "print one JSON object", false)
     .action((id: string | undefined, flags: SaveFlags) => saveEvent(id, flags, io));
 
@@ -62,12 +62,15 @@ export function addEvents(program: Command, io: CliIo): void {
         "attempt was answered 2xx. GitHub keeps them for three days.",
     )
     .argument("<sender>", "github", toOneOf(["github"]))
-    .option("--repo <owner/name>", "whose webhook")
-    .option("--org <name>", "or the organization's")
-    .option("--hook-id <id>", "which webhook, if several could be this service's", toDigits)
+    .option("--repo <owner/name>", "the repository that has the webhook")
+    .option("--org <name>", "the organization that has the webhook")
+    .option("--hook-id <id>", "the webhook, if several lead to this service", toDigits)
     .option("--since <time>", "only events sent since then: a duration before now, or a date", "3d")
     .option("--token <token>", "GitHub's token (default: $GITHUB_TOKEN, $GH_TOKEN, else that of channels.github)")
-    .option("--api <address>", "of GitHub Enterprise Server (default: $GITHUB_API_URL, else https://api.github.com)")
+    .option(
+      "--api <address>",
+      "API of GitHub Enterprise Server (default: $GITHUB_API_URL, else https://api.github.com)",
+    )
     .option("--dry-run", "only list the events", false)
     .option("--config <file>", CONFIG_HELP)
     .option("--json", "print one JSON object: ok, missed, redelivered, failures", false)

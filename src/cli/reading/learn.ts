@@ -22,12 +22,10 @@ interface LearnFlags extends ServiceFlags {
 
 export function addLearn(program: Command, io: CliIo): void {
   addServiceOptions(program.command("learn"))
-    .description(
-      "Infer the type and the JSON Schema of a hook's payloads from stored events. Refused payloads do not count.",
-    )
+    .description("Infer the type and the JSON Schema of a hook's payloads from stored events that were not refused.")
     .argument("<hook>", "name of the hook")
     .option("--since <time>", "only events received since then: a duration before now, or a date", "7d")
-    .option("--event <name>", "only events of this name, as the sender calls it")
+    .option("--event <name>", "only events of this name")
     .option("--only <part>", "print only the type, or only the schema", toOneOf(PARTS))
     .option("--json", "print one JSON object: hook, events, names, type, schema", false)
     .action((hook: string, flags: LearnFlags) => learn(hook, flags, io));

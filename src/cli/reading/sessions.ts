@@ -10,19 +10,19 @@ type ListFlags = ServiceFlags & { limit: number; json: boolean };
 
 /** `webhooks sessions` and `webhooks runs`. */
 export function addSessions(program: Command, io: CliIo): void {
-  const sessions = program.command("sessions").description("Read the sessions of the agents.");
+  const sessions = program.command("sessions").description("Show the sessions of the agents.");
   addListOptions(sessions.command("list").description("List sessions, the latest first.")).action((flags: ListFlags) =>
     listSessions(flags, io),
   );
-  addListOptions(sessions.command("show").description("Show what a session holds, oldest first."))
+  addListOptions(sessions.command("show").description("Show the entries of a session, oldest first."))
     .argument("[key]", "key of the session; main has the summaries of all runs", "main")
     .action((key: string, flags: ListFlags) => showSession(key, flags, io));
 
-  const runs = program.command("runs").description("Read the agents' turns.");
+  const runs = program.command("runs").description("Show the agents' turns, and release held ones.");
   addListOptions(runs.command("list").description("List agent turns with their replies, newest first."))
     .option("--state <state>", "only ready, queued, running, held, done, dead or dropped runs")
     .action((flags: ListFlags & { state?: string }) => listRuns(flags, io));
-  addServiceOptions(runs.command("release").description("Let runs start that a budget or a loop breaker holds."))
+  addServiceOptions(runs.command("release").description("Start runs that agents.budget or limits.perSession holds."))
     .option("--reason <text>", "only those that are held for this reason, as `runs list --state held` shows it")
     .option("--json", "print JSON", false)
     .action((flags: ServiceFlags & { reason?: string; json: boolean }) => releaseRuns(flags, io));

@@ -17,7 +17,7 @@ interface SpendFlags extends ServiceFlags {
 export function addSpend(program: Command, io: CliIo): void {
   addServiceOptions(program.command("spend"))
     .description("Show the tokens and the cost of agent turns.")
-    .option("--since <time>", "since then, to the hour: a duration before now, or a date (default: 00:00 UTC today)")
+    .option("--since <time>", "the first hour: a duration before now, or a date (default: 00:00 UTC today)")
     .option("--by <group>", "a line for each hook, mapping or model", toOneOf(GROUPS), "hook")
     .option("--json", "print JSON", false)
     .action((flags: SpendFlags) => showSpend(flags, io));

@@ -71,7 +71,7 @@ function writeOptions({ preset }: PresetFile): string[] {
   return [
     "## Options",
     ["| Option | Default | Meaning |", "|---|---|---|", ...rows].join("\n"),
-    `As every preset, it also takes ${toList([...SETTINGS])}, which replace its own.`,
+    `Like every preset, it also takes ${toList([...SETTINGS])}, which replace its own values.`,
   ];
 }
 
