@@ -272,10 +272,15 @@ function addJoined(batch: Batch, commits: Accepted[]): void {
   );
 }
 
+/** `claim`: with a condition, the id of the run that it belongs to. */
+export type AddedEntry = NewEntry & { claim?: string };
+
 /** Adds to the end of the entries' sessions; the first entry creates the session. */
-export function addEntries(batch: Batch, entries: NewEntry[]): void {
+export function addEntries(batch: Batch, entries: AddedEntry[], condition = "true"): void {
+  if (entries.length === 0) return;
   const rows = entries.map((entry, ord) => ({
     ord,
+    claim: entry.claim,
     session_key: entry.sessionKey,
     role: entry.role,
     at: entry.at,
@@ -286,25 +291,26 @@ export function addEntries(batch: Batch, entries: NewEntry[]): void {
     boundary: entry.boundary && JSON.stringify(entry.boundary),
     text: entry.text,
   }));
-  // Sorted, so that two transactions cannot wait for each other in a circle.
   batch.add(
+    "entry",
+    rows,
+    `SELECT * FROM json_to_recordset($rows) AS row (ord integer, claim uuid, session_key text, role text, at bigint,
+       event_id uuid, run_id uuid, pending integer, urgent integer, boundary text, text text) WHERE ${condition}`,
+  );
+  // Sorted, so that two transactions cannot wait for each other in a circle.
+  batch.addOver(
     "extended_sessions",
-    entries.map(({ sessionKey, at }) => ({ key: sessionKey, at })),
     `INSERT INTO hookline.sessions AS session (key, created_at, updated_at, entries)
-     SELECT key, min(at), max(at), count(*) FROM json_to_recordset($rows) AS row (key text, at bigint)
-     GROUP BY key ORDER BY key COLLATE "C"
+     SELECT session_key, min(at), max(at), count(*) FROM entry GROUP BY session_key ORDER BY session_key COLLATE "C"
      ON CONFLICT (key) DO UPDATE SET updated_at = greatest(session.updated_at, excluded.updated_at),
        entries = session.entries + excluded.entries RETURNING 1`,
   );
   // Numbered once the sessions are locked, until the commit: a session's entries appear in the order of their numbers. Without
   // the condition PostgreSQL chooses the order of both.
-  batch.add(
+  batch.addOver(
     "new_entries",
-    rows,
     `INSERT INTO hookline.entries (session_key, role, at, event_id, run_id, pending, urgent, boundary, text)
-     SELECT session_key, role, at, event_id, run_id, pending, urgent, boundary, text
-     FROM json_to_recordset($rows) AS row (ord integer, session_key text, role text, at bigint, event_id uuid,
-       run_id uuid, pending integer, urgent integer, boundary text, text text)
+     SELECT session_key, role, at, event_id, run_id, pending, urgent, boundary, text FROM entry
      WHERE (SELECT count(*) FROM extended_sessions) > 0 ORDER BY ord`,
   );
 }

@@ -10,13 +10,13 @@ export async function claimRuns(
   now: number,
   limits: RunLimits = new Map(),
 ): Promise<ClaimedRun[]> {
-  const { all, ahead, node } = transaction;
+  const { withBegin, ahead, node } = transaction;
   // What a limit leaves is counted and used under the mapping's lock.
-  await lock(transaction, [...limits.keys()].map(mappingLock));
+  await lock(withBegin, [...limits.keys()].map(mappingLock));
   const at = now + ahead;
   const token = transaction.createToken();
   const places = await readPlaces(transaction, limits, at);
-  const rows = await all(CLAIM_RUNS, [limit, at, toJson(places), token, node, now]);
+  const rows = await withBegin.all(CLAIM_RUNS, [limit, at, toJson(places), token, node, now]);
   await noteStarts(transaction, rows, limits, at);
   const sorted = rows.toSorted(byDue);
   const runs = await withJoined(
@@ -53,20 +53,20 @@ const READY_MAPPINGS = `
 const CLAIM_RUNS = `
   WITH RECURSIVE ${READY_MAPPINGS},
   due AS (
-    SELECT seq FROM (
+    SELECT id FROM (
       SELECT due.*, row_number() OVER (PARTITION BY ready.mapping ORDER BY due_at, seq) AS nth,
         coalesce(limited.places, $1) AS places
       FROM ready
       LEFT JOIN json_to_recordset($3::json) AS limited (mapping text, places integer)
         ON limited.mapping COLLATE "C" = ready.mapping
       CROSS JOIN LATERAL (
-        SELECT seq, due_at FROM hookline.runs
+        SELECT id, seq, due_at FROM hookline.runs
         WHERE state = 'ready' AND runs.mapping = ready.mapping AND due_at <= $2 AND coalesce(limited.places, 1) > 0
         ORDER BY due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED) AS due) AS queued
     WHERE nth <= places ORDER BY due_at, seq LIMIT $1)
   UPDATE hookline.runs SET state = 'running', attempts = attempts + 1, claims = $4, node = $5, started_at = $6,
     coalesce_key = NULL
-  WHERE seq = ANY(ARRAY(SELECT seq FROM due)) RETURNING *`;
+  WHERE id = ANY(ARRAY(SELECT id FROM due)) RETURNING *`;
 
 interface Places {
   mapping: string;

@@ -1,6 +1,6 @@
 import { MAIN_SESSION } from "../../types.ts";
 import type { Spend, TurnOutcome } from "../journal.ts";
-import { type Row, toSpend } from "../rows.ts";
+import { toSpend } from "../rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
 import { type Batch, storable, toJson } from "./transaction.ts";
 
@@ -24,14 +24,15 @@ export function updateEventCounts({ withCommit }: TransactionSql, changes: Count
   if (ofEvents.length > 0) withCommit(UPDATE_COUNTS, [toJson(ofEvents)]);
 }
 
-/** Sorted, so that two transactions cannot wait for each other in a circle. */
-const UPDATE_COUNTS = `
-  WITH change AS (
-    SELECT * FROM json_to_recordset($1::json) AS row (event_id uuid, run_id uuid, open integer, lost integer)),
-  affected AS (
-    SELECT run_id, event_id AS id, open, lost FROM change
+/**
+ * The statement that adds changes to the counts. Sorted, so that two transactions cannot wait for each other in a circle.
+ * @param change - rows of `CountChange`
+ */
+export const addToCounts = (change: string): string => `
+  WITH affected AS (
+    SELECT run_id, event_id AS id, open, lost FROM ${change}
     UNION
-    SELECT run_id, joined.event_id, open, lost FROM change
+    SELECT run_id, joined.event_id, open, lost FROM ${change} AS change
     CROSS JOIN LATERAL (SELECT event_id FROM hookline.joined_events WHERE joined_events.run_id = change.run_id OFFSET 0) AS joined),
   total AS (SELECT id, sum(open)::integer AS open, sum(lost)::integer AS lost FROM affected GROUP BY id),
   locked AS (
@@ -41,32 +42,41 @@ const UPDATE_COUNTS = `
       WHEN state.lost + total.lost > 0 THEN 'dead' ELSE 'done' END
   FROM total WHERE state.id = ANY(ARRAY(SELECT id FROM locked)) AND state.id = total.id`;
 
+const UPDATE_COUNTS = `
+  WITH change AS MATERIALIZED (
+    SELECT * FROM json_to_recordset($1::json) AS row (event_id uuid, run_id uuid, open integer, lost integer)),
+  counted AS (${addToCounts("change")} RETURNING 1)
+  SELECT count(*) FROM counted`;
+
 const HOUR_MS = 3_600_000;
 
-/** Adds what finished runs used whose agents said so. A row has the run's `session_key`, `hook` and `mapping`; a heartbeat has none. */
-export function addSpend(batch: Batch, ended: { row?: Row; outcome: TurnOutcome }[]): void {
-  const rows = ended.flatMap(({ row, outcome: { usage, cost = 0, model = "", finishedAt } }) => {
+/**
+ * Adds what finished runs used whose agents said so. `claim`: the id of the run; a heartbeat has none.
+ * @param ended - the part of the batch with the `id`, `session_key`, `hook` and `mapping` of the runs
+ */
+export function addSpend(batch: Batch, runs: { claim?: string; outcome: TurnOutcome }[], ended = HEARTBEAT): void {
+  const rows = runs.flatMap(({ claim, outcome: { usage, cost = 0, model = "", finishedAt } }) => {
     if (!usage) return [];
-    const { session_key = MAIN_SESSION, hook, mapping } = row ?? {};
     const { inputTokens = 0, outputTokens = 0 } = usage;
     const hour = finishedAt - (finishedAt % HOUR_MS);
-    const used = { input_tokens: inputTokens, output_tokens: outputTokens, cost };
-    return [{ hour, session_key, hook: hook ?? "", mapping: mapping ?? "", model, ...used }];
+    return [{ claim, hour, model, input_tokens: inputTokens, output_tokens: outputTokens, cost }];
   });
   // Sorted, so that two transactions cannot wait for each other in a circle.
   batch.add(
     "new_spend",
     rows,
     `INSERT INTO hookline.spend AS spend (hour, session_key, hook, mapping, model, runs, input_tokens, output_tokens, cost)
-     SELECT hour, session_key, hook, mapping, model, count(*), sum(input_tokens), sum(output_tokens), sum(cost)
-     FROM json_to_recordset($rows) AS row (hour bigint, session_key text, hook text, mapping text, model text,
-       input_tokens bigint, output_tokens bigint, cost double precision)
+     SELECT hour, session_key, coalesce(hook, ''), mapping, model, count(*), sum(input_tokens), sum(output_tokens), sum(cost)
+     FROM json_to_recordset($rows) AS row (claim uuid, hour bigint, model text, input_tokens bigint, output_tokens bigint,
+       cost double precision) JOIN ${ended} AS ended ON row.claim IS NOT DISTINCT FROM ended.id
      GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
      ON CONFLICT (hour, session_key, hook, mapping, model) DO UPDATE SET runs = spend.runs + excluded.runs,
        input_tokens = spend.input_tokens + excluded.input_tokens,
        output_tokens = spend.output_tokens + excluded.output_tokens, cost = spend.cost + excluded.cost`,
   );
 }
+
+const HEARTBEAT = `(SELECT NULL::uuid AS id, '${MAIN_SESSION}' COLLATE "C" AS session_key, '' AS hook, '' COLLATE "C" AS mapping)`;
 
 export async function readSpend(
   { all }: Sql,

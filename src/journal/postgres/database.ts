@@ -30,7 +30,10 @@ export interface DatabaseOptions {
 
 /** The connection of a transaction. Each way there and back costs more than most statements. */
 export interface TransactionSql extends Sql {
-  /** Sends statements without waiting for the answer to BEGIN. Only for reads and locks. */
+  /**
+   * Sends statements without waiting for the answer to BEGIN. Only for reads and locks, and for one statement that may also
+   * be a transaction by itself.
+   */
   withBegin: Sql;
   /** Sends a statement together with COMMIT. If it fails, the transaction does. `read` is given its row. */
   withCommit(sql: string, values?: SqlValue[], read?: (row: Row | undefined) => void): void;

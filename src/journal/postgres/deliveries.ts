@@ -18,25 +18,25 @@ import { type Batch, lock, recipientLock, type Report, reportAll, storable, type
  * are queued, so that a claim never looks at them. A transaction that adds or ends one holds the recipient's lock.
  */
 
-export function addDeliveries(batch: Batch, added: { delivery: NewDelivery; at: number }[], ahead: number): void {
-  const recipients = new Set<string>();
-  const rows = added.map(({ delivery, at }, ord) => {
-    const recipient = recipientLock(delivery);
-    const isFirst = !recipients.has(recipient);
-    recipients.add(recipient);
-    const { id, runId, eventId, channel, to, conversation, update } = delivery;
-    const ids = { ord, id, run_id: runId, event_id: eventId, is_first: isFirst };
-    return {
-      ...ids,
-      channel,
-      recipient: to,
-      created_at: at,
-      due_at: at + ahead,
-      text: delivery.text,
-      conversation,
-      edits: Number(update ?? false),
-    };
-  });
+export function addDeliveries(
+  batch: Batch,
+  added: { delivery: NewDelivery; at: number }[],
+  ahead: number,
+  condition = "true",
+): void {
+  const rows = added.map(({ delivery, at }, ord) => ({
+    ord,
+    id: delivery.id,
+    run_id: delivery.runId,
+    event_id: delivery.eventId,
+    channel: delivery.channel,
+    recipient: delivery.to,
+    created_at: at,
+    due_at: at + ahead,
+    text: delivery.text,
+    conversation: delivery.conversation,
+    edits: Number(delivery.update ?? false),
+  }));
   // With LIMIT and `=`, each row is one look into the index.
   batch.add(
     "new_deliveries",
@@ -44,16 +44,16 @@ export function addDeliveries(batch: Batch, added: { delivery: NewDelivery; at: 
     `INSERT INTO hookline.deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at,
        parts_sent, text, conversation, edits)
      SELECT id, run_id, event_id, channel, recipient,
-       CASE WHEN is_first AND CASE WHEN row.recipient IS NULL
+       CASE WHEN row_number() OVER (PARTITION BY channel, recipient ORDER BY ord) = 1 AND CASE WHEN row.recipient IS NULL
          THEN (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = row.channel
            AND other.recipient IS NULL AND other.finished_at IS NULL LIMIT 1)
          ELSE (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = row.channel
            AND other.recipient = row.recipient AND other.finished_at IS NULL LIMIT 1)
          END IS NULL THEN 'pending' ELSE 'queued' END,
        0, created_at, due_at, 0, text, conversation, edits
-     FROM json_to_recordset($rows) AS row (ord integer, id uuid, run_id uuid, event_id uuid, is_first boolean,
-       channel text, recipient text, created_at bigint, due_at bigint, text text, conversation text, edits integer)
-     ORDER BY ord`,
+     FROM json_to_recordset($rows) AS row (ord integer, id uuid, run_id uuid, event_id uuid, channel text,
+       recipient text, created_at bigint, due_at bigint, text text, conversation text, edits integer)
+     WHERE ${condition} ORDER BY ord`,
   );
 }
 
@@ -62,9 +62,9 @@ export async function claimDeliveries(
   limit: number,
   now: number,
 ): Promise<ClaimedDelivery[]> {
-  const { all, ahead, node } = transaction;
+  const { withBegin, ahead, node } = transaction;
   const token = transaction.createToken();
-  const rows = await all(CLAIM_DELIVERIES, [limit, now + ahead, token, node]);
+  const rows = await withBegin.all(CLAIM_DELIVERIES, [limit, now + ahead, token, node]);
   const sorted = rows.toSorted((a, b) => integer(a.due_at) - integer(b.due_at) || integer(a.seq) - integer(b.seq));
   await reportAll(
     transaction,
@@ -99,7 +99,7 @@ export async function countReplies({ get }: Sql, conversation: string, since: nu
 
 const CLAIM_DELIVERIES = `
   UPDATE hookline.deliveries SET state = 'sending', attempts = attempts + 1, claims = $3, node = $4
-  WHERE seq = ANY(ARRAY(SELECT seq FROM hookline.deliveries WHERE state = 'pending' AND due_at <= $2
+  WHERE id = ANY(ARRAY(SELECT id FROM hookline.deliveries WHERE state = 'pending' AND due_at <= $2
     ORDER BY due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING *`;
 
 export async function progressDelivery(
@@ -188,8 +188,8 @@ const FINISH_DELIVERY = `
 
 /** The index finds `=` and `IS NULL`, but not `IS NOT DISTINCT FROM`. */
 const promoteNext = (recipient: string | undefined): string => `
-  UPDATE hookline.deliveries SET state = 'pending' WHERE seq = (
-    SELECT seq FROM hookline.deliveries WHERE channel = $1 AND recipient ${recipient === undefined ? "IS NULL" : "= $2"}
+  UPDATE hookline.deliveries SET state = 'pending' WHERE id = (
+    SELECT id FROM hookline.deliveries WHERE channel = $1 AND recipient ${recipient === undefined ? "IS NULL" : "= $2"}
       AND finished_at IS NULL ORDER BY seq LIMIT 1) RETURNING 1`;
 
 function reportOf(row: Row, state: DeliveryState) {

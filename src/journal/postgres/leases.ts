@@ -1,6 +1,7 @@
 import type { Lease, NodeInfo, NodeRecord } from "../journal.ts";
 import type { Sql } from "./database.ts";
 import { integer, text } from "../rows.ts";
+import { SCHEMA_VERSION } from "./schema.ts";
 import type { Transaction } from "./transaction.ts";
 
 /*
@@ -30,8 +31,8 @@ export async function renewNode(
 }
 
 const RENEW_NODE = `
-  INSERT INTO hookline.nodes AS node (id, until, seen_at, info, watches)
-  VALUES ($1, hookline.now_ms() + $2, hookline.now_ms(), $3, $4)
+  INSERT INTO hookline.nodes AS node (id, until, seen_at, info, watches, version)
+  VALUES ($1, hookline.now_ms() + $2, hookline.now_ms(), $3, $4, ${SCHEMA_VERSION})
   ON CONFLICT (id) DO UPDATE SET until = excluded.until, seen_at = excluded.seen_at, info = coalesce(excluded.info, node.info),
     watches = excluded.watches`;
 

@@ -156,13 +156,11 @@ async function listQueue(
   { limit, before, state }: Page & { state?: string },
 ): Promise<Row[]> {
   if (before !== undefined && !isId(before)) return [];
-  const last = before && (await sql.get(`SELECT seq FROM hookline.${table} WHERE id = $1`, [before]));
-  if (before !== undefined && !last) return [];
   const conditions: Condition[] = [
     ["state =", state],
-    ["seq <", last ? integer(last.seq) : undefined],
+    ["id <", before],
   ];
-  return listPage(sql, { select: `SELECT * FROM hookline.${table}`, conditions, order: "seq", limit });
+  return listPage(sql, { select: `SELECT * FROM hookline.${table}`, conditions, order: "id", limit });
 }
 
 type Condition = [sql: string, value: SqlValue];

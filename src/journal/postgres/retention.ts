@@ -1,8 +1,8 @@
 import type { Retention } from "../journal.ts";
 import { integer, text } from "../rows.ts";
 import type { Sql } from "./database.ts";
-import { addPartitions, dropPartitions } from "./schema.ts";
 import { sweepSpend } from "./counters.ts";
+import { addPartitions, dropOutdated, dropPartitions } from "./schema.ts";
 import { toJson, type Transaction } from "./transaction.ts";
 
 /** Most rows of a kind that one commit deletes: it holds locks on sessions. */
@@ -23,6 +23,7 @@ export async function sweep(transaction: Transaction, retention: Retention): Pro
   if (deleted > 0) return true;
   await addPartitions(transaction, Date.now());
   await dropPartitions(transaction, keepFrom);
+  await dropOutdated(transaction);
   return false;
 }
 
@@ -65,7 +66,7 @@ async function sweepEvents(sql: Sql, keepFrom: number): Promise<number> {
 async function sweepLoose(sql: Sql, keepFrom: number): Promise<number> {
   const entries = await deleteEntries(
     sql,
-    `seq IN (SELECT seq FROM hookline.entries WHERE event_id IS NULL AND pending = 0 AND at < $1 ORDER BY at LIMIT ${BATCH})`,
+    `(session_key, seq) IN (SELECT session_key, seq FROM hookline.entries WHERE event_id IS NULL AND pending = 0 AND at < $1 ORDER BY at LIMIT ${BATCH})`,
     keepFrom,
   );
   return entries + (await deleteLoose(sql, "runs", keepFrom)) + (await deleteLoose(sql, "deliveries", keepFrom));
@@ -73,7 +74,7 @@ async function sweepLoose(sql: Sql, keepFrom: number): Promise<number> {
 
 function deleteLoose({ run }: Sql, table: "runs" | "deliveries", keepFrom: number): Promise<number> {
   return run(
-    `DELETE FROM hookline.${table} WHERE seq IN (SELECT seq FROM hookline.${table}
+    `DELETE FROM hookline.${table} WHERE id IN (SELECT id FROM hookline.${table}
        WHERE event_id IS NULL AND finished_at < $1 ORDER BY finished_at LIMIT ${BATCH})`,
     [keepFrom],
   );

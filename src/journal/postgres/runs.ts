@@ -2,7 +2,7 @@ import { MAIN_SESSION, RUN_STATES } from "../../types.ts";
 import type { Claim, Lease, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal.ts";
 import { integer, oneOf, optional, type Row, text } from "../rows.ts";
 import { addEntries, MAX_JOINED_MESSAGES } from "./accept.ts";
-import { addSpend, updateEventCounts } from "./counters.ts";
+import { addSpend, addToCounts, updateEventCounts } from "./counters.ts";
 import type { Sql } from "./database.ts";
 import { addDeliveries } from "./deliveries.ts";
 import { isLeaseHeld } from "./leases.ts";
@@ -35,86 +35,95 @@ export function toCompletion(claim: Claim, outcome: TurnOutcome): RunEnd {
 
 /** Ends runs, and makes the next of their sessions ready. False for each whose claim is lost. */
 export async function endRuns(transaction: Transaction, ends: RunEnd[]): Promise<boolean[]> {
+  const { withBegin, withCommit, isRepeated } = transaction;
   const ids = ends.map(({ claim }) => claim.id);
-  const sessions = await transaction.withBegin.all("SELECT session_key FROM hookline.runs WHERE id = ANY($1::uuid[])", [
-    ids,
-  ]);
+  const rows = await withBegin.all("SELECT session_key FROM hookline.runs WHERE id = ANY($1::uuid[])", [ids]);
   const recipients = ends.flatMap(({ deliveries }) => deliveries.map(recipientLock));
-  const [, rows] = await Promise.all([
-    lock(transaction, [...sessions.map((row) => sessionLock(text(row.session_key))), ...recipients]),
-    transaction.all(
-      "SELECT id, event_id, hook, mapping, session_key, state, claims FROM hookline.runs WHERE id = ANY($1::uuid[]) FOR UPDATE",
-      [ids],
-    ),
-  ]);
+  const locks = [...rows.map((row) => sessionLock(text(row.session_key))), ...recipients];
+  const batch = toBatch(ends, transaction.ahead);
+  if (ends.some(({ deliveries }) => deliveries.length > 0)) transaction.announce("delivery");
+  if (ends.some(({ entries }) => entries.some(({ urgent }) => urgent))) transaction.announce("heartbeat");
+  const results = ends.map(() => false);
+  if (!isRepeated && !(await transaction.isWatched())) {
+    await lock({ run: async (sql, values) => (withCommit(sql, values), 0) }, locks);
+    batch.runWithCommit(transaction, ENDED, (row) => void read(row));
+    return results;
+  }
+  const [, row] = await Promise.all([lock(transaction, locks), batch.run(transaction, ENDED)]);
+  const ended = read(row);
+  await reportAll(
+    transaction,
+    ends.filter(({ claim }) => ended.has(claim.id)).flatMap((end) => reportsOf(end, ended.get(end.claim.id))),
+  );
+  if (isRepeated) await recognise(transaction, ends, results);
+  return results;
+
+  function read(row: Row | undefined): Map<string, string | undefined> {
+    const events: Record<string, string | null> = JSON.parse(text(row?.ended));
+    for (const [index, { claim }] of ends.entries()) results[index] = claim.id in events;
+    if (integer(row?.promoted) > 0) transaction.announce("run");
+    return new Map(Object.entries(events).map(([id, eventId]) => [id, eventId ?? undefined]));
+  }
+}
+
+/** The earlier attempt may have ended it. */
+async function recognise({ all }: Transaction, ends: RunEnd[], results: boolean[]): Promise<void> {
+  const ids = ends.map(({ claim }) => claim.id);
+  const rows = await all("SELECT id, claims, state FROM hookline.runs WHERE id = ANY($1::uuid[])", [ids]);
   const runs = new Map(rows.map((row) => [text(row.id), row]));
-  const isOurs = ({ claim }: RunEnd): boolean => runs.get(claim.id)?.claims === claim.token;
-  const claimed = ends.filter((end) => isOurs(end) && runs.get(end.claim.id)?.state === "running");
-  await writeEnds(transaction, claimed, runs);
-  // At a repetition the earlier attempt may have ended it.
-  return ends.map((end) => claimed.includes(end) || (transaction.isRepeated && isOurs(end) && isEnded(runs, end)));
+  for (const [index, { claim, state }] of ends.entries()) {
+    const run = runs.get(claim.id);
+    results[index] ||= run?.claims === claim.token && run.state === state;
+  }
 }
 
-function isEnded(runs: Map<string, Row>, { claim, state }: RunEnd): boolean {
-  return runs.get(claim.id)?.state === state;
-}
+const ENDED = `(SELECT count(*) FROM promoted) AS promoted,
+  (SELECT coalesce(json_object_agg(id, event_id), '{}')::text FROM ended) AS ended`;
 
-async function writeEnds(transaction: Transaction, ends: RunEnd[], runs: Map<string, Row>): Promise<void> {
+const OF_ENDED = (column: string): string => `${column} = ANY(ARRAY(SELECT id FROM ended))`;
+
+/** What does not belong to a run that it ends is left out. The sessions come last: other nodes wait for the main session. */
+function toBatch(ends: RunEnd[], ahead: number): Batch {
   const batch = new Batch();
-  const rows = ends.map(({ claim, state, finishedAt, error, outcome }) => ({
+  const rows = ends.map(({ claim, state, finishedAt, error, outcome, deliveries: { length } }) => ({
     id: claim.id,
-    session_key: runs.get(claim.id)?.session_key,
+    token: claim.token,
     state,
     finished_at: finishedAt,
     error,
     outcome: outcome && toOutcomeText(outcome),
+    open: length - 1,
+    lost: state === "dead" ? 1 : 0,
   }));
-  const columns = "id uuid, session_key text, state text, finished_at bigint, error text, outcome text";
-  batch.add(
+  const columns = `id uuid, token bigint, state text, finished_at bigint, error text, outcome text, open integer, lost integer`;
+  batch.add("run_end", rows, `SELECT *, 'running' AS claimed FROM json_to_recordset($rows) AS row (${columns})`);
+  // With the state as a constant, PostgreSQL reads the index of all running runs.
+  batch.addOver(
     "ended",
-    rows,
-    `WITH row AS MATERIALIZED (SELECT * FROM json_to_recordset($rows) AS row (${columns}))
-     UPDATE hookline.runs SET state = row.state, finished_at = row.finished_at, error = row.error, outcome = row.outcome
-     FROM row WHERE runs.id = ANY(ARRAY(SELECT id FROM row)) AND runs.id = row.id`,
+    `UPDATE hookline.runs SET state = row.state, finished_at = row.finished_at, error = row.error, outcome = row.outcome
+     FROM run_end AS row WHERE runs.id = ANY(ARRAY(SELECT id FROM run_end)) AND runs.id = row.id AND runs.claims = row.token
+       AND runs.state = row.claimed
+     RETURNING runs.id, runs.id AS run_id, event_id, hook, mapping, session_key, row.open, row.lost`,
   );
-  batch.add(
+  batch.addOver(
     "promoted",
-    rows.map(({ id, session_key }) => ({ id, session_key })),
-    `UPDATE hookline.runs SET state = 'ready' WHERE seq = ANY(ARRAY(
-       SELECT (SELECT seq FROM hookline.runs WHERE runs.session_key = row.session_key
-         AND finished_at IS NULL AND runs.id <> row.id ORDER BY seq LIMIT 1)
-       FROM json_to_recordset($rows) AS row (id uuid, session_key text))) RETURNING 1`,
+    `UPDATE hookline.runs SET state = 'ready' WHERE id = ANY(ARRAY(
+       SELECT (SELECT id FROM hookline.runs WHERE runs.session_key = ended.session_key
+         AND finished_at IS NULL AND runs.id <> ended.id ORDER BY seq LIMIT 1)
+       FROM ended)) RETURNING 1`,
   );
+  batch.addOver("change", "SELECT * FROM ended WHERE event_id IS NOT NULL AND (open <> 0 OR lost <> 0)");
+  batch.addOver("counted", `${addToCounts("change")} RETURNING 1`);
   addSpend(
     batch,
-    ends.flatMap(({ claim, outcome }) => (outcome ? [{ row: runs.get(claim.id), outcome }] : [])),
+    ends.flatMap(({ claim, outcome }) => (outcome ? [{ claim: claim.id, outcome }] : [])),
+    "ended",
   );
-  const entries = ends.flatMap((end) => end.entries);
-  addEntries(batch, entries);
   const deliveries = ends.flatMap((end) => end.deliveries.map((delivery) => ({ delivery, at: end.finishedAt })));
-  addDeliveries(batch, deliveries, transaction.ahead);
-  batch.runWithCommit(transaction, "(SELECT count(*) FROM promoted) AS promoted", (row) => {
-    if (integer(row?.promoted) > 0) transaction.announce("run");
-  });
-  updateEventCounts(
-    transaction,
-    ends.map(({ claim, state, deliveries: { length } }) => ({
-      event_id: eventIdOf(runs, { claim }),
-      run_id: claim.id,
-      open: length - 1,
-      lost: state === "dead" ? 1 : 0,
-    })),
-  );
-  await reportAll(
-    transaction,
-    ends.flatMap((end) => reportsOf(end, eventIdOf(runs, end))),
-  );
-  if (deliveries.length > 0) transaction.announce("delivery");
-  if (entries.some(({ urgent }) => urgent)) transaction.announce("heartbeat");
-}
-
-function eventIdOf(runs: Map<string, Row>, { claim }: Pick<RunEnd, "claim">): string | undefined {
-  return optional(text, runs.get(claim.id)?.event_id ?? null);
+  addDeliveries(batch, deliveries, ahead, OF_ENDED("run_id"));
+  const entries = ends.flatMap(({ claim, entries: own }) => own.map((entry) => ({ ...entry, claim: claim.id })));
+  addEntries(batch, entries, `${OF_ENDED("claim")} AND (SELECT count(*) FROM counted) >= 0`);
+  return batch;
 }
 
 function reportsOf({ claim: { id }, state, entries, deliveries }: RunEnd, eventId: string | undefined): Report[] {

@@ -1,4 +1,5 @@
 import { ConfigError } from "../../errors.ts";
+import { MAIN_SESSION } from "../../types.ts";
 import { integer } from "../rows.ts";
 import type { PostgresDatabase, Sql } from "./database.ts";
 
@@ -237,29 +238,77 @@ const VERSION_1 = `
   );
 `;
 
-const MIGRATIONS = [VERSION_1];
+/** Each version of a row is entered into every index whose condition it meets, and that is most of what a run costs. */
+const VERSION_2 = `
+  ALTER TABLE hookline.nodes ADD COLUMN version integer NOT NULL DEFAULT 1;  -- the newest of this list that it knows
+
+  ALTER TABLE hookline.runs REPLICA IDENTITY USING INDEX runs_id_key;
+  CREATE INDEX runs_waiting ON hookline.runs (state, id) WHERE state IN ('queued', 'held', 'dead', 'dropped');
+
+  ALTER TABLE hookline.deliveries REPLICA IDENTITY USING INDEX deliveries_id_key;
+  CREATE INDEX deliveries_waiting ON hookline.deliveries (state, id)
+    WHERE state IN ('queued', 'sending', 'skipped', 'failed', 'dropped');
+
+  CREATE UNIQUE INDEX entries_key ON hookline.entries (session_key, seq);
+  ALTER TABLE hookline.entries REPLICA IDENTITY USING INDEX entries_key;
+  CREATE INDEX entries_main_turns ON hookline.entries (seq) WHERE role <> 'system' AND session_key = '${MAIN_SESSION}';
+`;
+
+/** What only programs need that know version 1. Not while a dump reads the tables: everybody would wait behind it. */
+const DROP_OUTDATED = `DO $$ BEGIN
+  SET LOCAL lock_timeout = '1s';
+  ALTER TABLE hookline.runs DROP CONSTRAINT runs_pkey;
+  DROP INDEX hookline.runs_state;
+  ALTER TABLE hookline.deliveries DROP CONSTRAINT deliveries_pkey;
+  DROP INDEX hookline.deliveries_state;
+  ALTER TABLE hookline.entries DROP CONSTRAINT entries_pkey;
+  DROP INDEX hookline.entries_session;
+  DROP INDEX hookline.entries_turns;
+  EXCEPTION WHEN lock_not_available THEN NULL;
+END $$`;
+
+const MIGRATIONS = [VERSION_1, VERSION_2];
+
+/** The newest version that this program knows. */
+export const SCHEMA_VERSION = MIGRATIONS.length;
 
 /** Any number that no other program takes. */
 const MIGRATION_LOCK = 7_402_615;
 
+/** An index of a large table takes its time. Nobody waits long behind a dump or another reader of the tables. */
+const MIGRATION_TIMEOUTS =
+  "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '3000', true)";
+
 /**
  * Brings the tables to the newest version, one node at a time. Earlier programs keep running beside it, since a version
  * only adds. Throws a `ConfigError` if a newer program needs them otherwise.
+ * @param to - for tests: an earlier version
  */
-export async function migrate(database: PostgresDatabase): Promise<void> {
+export async function migrate(database: PostgresDatabase, to = MIGRATIONS.length): Promise<void> {
   await database.transact(async (sql) => {
     await sql.run("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
     const version = await readVersion(sql);
-    if (version > MIGRATIONS.length) throw toVersionError(version);
-    if (version < MIGRATIONS.length) {
+    if (version > to) throw toVersionError(version);
+    if (version < to) {
+      await sql.run(MIGRATION_TIMEOUTS);
       await sql.run("CREATE SCHEMA IF NOT EXISTS hookline");
-      for (const statements of MIGRATIONS.slice(version)) await runAll(sql, statements);
+      for (const statements of MIGRATIONS.slice(version, to)) await runAll(sql, statements);
       await runAll(sql, "CREATE TABLE IF NOT EXISTS hookline.version (version integer NOT NULL)");
       await runAll(sql, "DELETE FROM hookline.version");
-      await sql.run("INSERT INTO hookline.version VALUES ($1)", [MIGRATIONS.length]);
+      await sql.run("INSERT INTO hookline.version VALUES ($1)", [to]);
     }
+    if (to === MIGRATIONS.length) await dropOutdated(sql);
     await addPartitions(sql, Date.now());
   });
+}
+
+/** Drops what only earlier programs need, once none of them runs. */
+export async function dropOutdated(sql: Sql): Promise<void> {
+  const row = await sql.get(
+    `SELECT to_regclass('hookline.runs_state')::text AS outdated,
+       EXISTS (SELECT 1 FROM hookline.nodes WHERE version < 2 AND until > hookline.now_ms())::integer AS needed`,
+  );
+  if (row?.outdated !== null && row?.needed === 0) await sql.run(DROP_OUTDATED);
 }
 
 /** Exists while a migration from an SQLite journal is unfinished. */

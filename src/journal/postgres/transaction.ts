@@ -30,15 +30,14 @@ export const recipientLock = ({ channel, to }: { channel: string; to?: string })
   `recipient ${channel} ${to ?? ""}`;
 
 /** In one order in all transactions, so that they cannot wait for each other in a circle. */
-export async function lock({ run }: Sql, names: Iterable<string>): Promise<void> {
+export async function lock({ run }: Pick<Sql, "run">, names: Iterable<string>): Promise<void> {
   const unique = [...new Set(names)];
-  if (unique.length === 0) return;
-  await run(
-    `SELECT count(pg_advisory_xact_lock(hash)) FROM (
-       SELECT DISTINCT hashtextextended(name, 0) AS hash FROM unnest($1::text[]) AS name ORDER BY hash OFFSET 0) AS names`,
-    [unique.map(storable)],
-  );
+  if (unique.length > 0) await run(LOCK, [unique.map(storable)]);
 }
+
+const LOCK = `
+  SELECT count(pg_advisory_xact_lock(hash)) FROM (
+    SELECT DISTINCT hashtextextended(name, 0) AS hash FROM unnest($1::text[]) AS name ORDER BY hash OFFSET 0) AS names`;
 
 /** A value for `json_to_recordset`. */
 export function toJson(rows: readonly object[]): string {
@@ -79,7 +78,12 @@ export class Batch {
     this.#values.push(toJson(rows));
     let statement = sql.replaceAll("$rows", `$${this.#values.length}::json`);
     if (extra) statement = statement.replaceAll("$extra", `$${this.#values.push(extra)}::bytea`);
-    this.#parts.push(`${name} AS (${statement})`);
+    return this.addOver(name, statement);
+  }
+
+  /** Adds a statement over earlier parts. */
+  addOver(name: string, sql: string): this {
+    this.#parts.push(`${name} AS MATERIALIZED (${sql})`);
     return this;
   }
 
