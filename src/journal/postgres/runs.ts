@@ -49,8 +49,9 @@ export async function endRuns(transaction: Transaction, ends: RunEnd[]): Promise
     batch.runWithCommit(transaction, ENDED, (row) => void read(row));
     return results;
   }
-  const [, row] = await Promise.all([lock(transaction, locks), batch.run(transaction, ENDED)]);
-  const ended = read(row);
+  const ended = await Promise.all([lock(transaction, locks), batch.run(transaction, ENDED)]).then(([, row]) =>
+    read(row),
+  );
   await reportAll(
     transaction,
     ends.filter(({ claim }) => ended.has(claim.id)).flatMap((end) => reportsOf(end, ended.get(end.claim.id))),
