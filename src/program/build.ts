@@ -125,6 +125,7 @@ export async function buildMapping(
   };
 
   const spec = toTransformSpec(source);
+  if (spec) runner?.prepare();
   const compiled = spec && (await compileTransform(spec, code));
   problems.push(...(compiled?.problems ?? []));
   if (compiled?.bundle && runner) problems.push(...(await runner.check(compiled.bundle)));

@@ -69,6 +69,8 @@ export interface SandboxStatus {
 
 /** Runs transforms outside the gateway process. */
 export interface TransformRunner {
+  /** Starts what the first check or call would start: it takes as long as compiling a module. */
+  prepare(): void;
   /** Evaluates the module once; resolves with its problems, empty if it can serve. */
   check(bundle: TransformBundle): Promise<ConfigProblem[]>;
   /** Rejects only with a `TransformError`. */

@@ -1,6 +1,7 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -12,6 +13,7 @@ import { createTransformFolder, toInput, type TransformFolder } from "../contrac
 
 const confinement = await findConfinement();
 const confined = confinement.includes("--net");
+const hasPrlimit = spawnSync("prlimit", ["--version"]).status === 0;
 const unprivileged = confinement.includes("--no-new-privs");
 
 let folder: TransformFolder;
@@ -53,6 +55,13 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
     await expect.poll(() => readProcess(child!, "status")).toMatch(/^Uid:\t65534\t65534/m);
   });
 
+  test.runIf(hasPrlimit)("has a limited address space, and writes no file", async () => {
+    await runner.run(await folder.bundle("export default () => 1"), toInput({}));
+    const [child] = childrenOf(process.pid);
+    await expect.poll(() => readProcess(child!, "limits")).toMatch(/^Max address space +\d+ /m);
+    expect(readProcess(child!, "limits")).toMatch(/^Max file size +0 /m);
+  });
+
   test("is removed after close, with its folder", async () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
     const work = childrenOf(process.pid).map((child) => readlinkSync(`/proc/${child}/cwd`));
@@ -77,6 +86,19 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
     expect(existsSync(dir)).toBe(false);
   });
+});
+
+test.runIf(confinement.includes(AS_NOBODY))("a process that cannot read its program: the check says why", async () => {
+  const { TMPDIR } = process.env;
+  process.env["TMPDIR"] = mkdtempSync(path.join(tmpdir(), "private-"));
+  try {
+    const [problem] = await runner.check(await folder.bundle("export default () => 1"));
+    expect(problem?.message).toMatch(/^The sandbox process cannot start: .*child\.cjs/);
+  } finally {
+    rmSync(process.env["TMPDIR"], { recursive: true });
+    if (TMPDIR === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = TMPDIR;
+  }
 });
 
 test("no call is lost when a child is killed from outside", async () => {

@@ -25,7 +25,8 @@ export interface MemoryGuard {
   isBloated(modules: number): boolean;
 }
 
-export function createMemoryGuard(pid: number | undefined): MemoryGuard {
+/** `asUser`: the words to put before a command so that it may limit the child. */
+export function createMemoryGuard(pid: number | undefined, asUser: string[]): MemoryGuard {
   let baseline: number | undefined;
   let growth = 0;
   let readAt = 0;
@@ -43,7 +44,7 @@ export function createMemoryGuard(pid: number | undefined): MemoryGuard {
     begin() {
       const use = pid === undefined ? undefined : readMemory(pid);
       baseline = use?.residentBytes;
-      if (use) limitAddressSpace(pid!, use.virtualBytes + ADDRESS_SPACE_BYTES);
+      if (use) limitAddressSpace(pid!, use.virtualBytes + ADDRESS_SPACE_BYTES, asUser);
     },
     isExceeded: (modules, memoryMb) => readGrowth() > modules * MODULE_BYTES + BURST_BYTES + memoryMb * MIB,
     isBloated: (modules) => readGrowth() > modules * MODULE_BYTES + BLOAT_BYTES,
@@ -64,6 +65,7 @@ function readKib(status: string, name: string): number {
 }
 
 /** The kernel stops growth that polling would notice too late, and writes no files. Does nothing without `prlimit`. */
-function limitAddressSpace(pid: number, bytes: number): void {
-  execFile("prlimit", ["--pid", String(pid), `--as=${bytes}`, "--fsize=0", "--core=0"], () => {});
+function limitAddressSpace(pid: number, bytes: number, asUser: string[]): void {
+  const [command, ...words] = [...asUser, "prlimit", "--pid", String(pid), `--as=${bytes}`, "--fsize=0", "--core=0"];
+  execFile(command, words, () => {});
 }

@@ -70,8 +70,12 @@ function toFrames(messages: Message<Order>[]): Message<Order>[][] {
   return frames;
 }
 
-/** V8 writes to standard error when it runs out of memory. */
-export function explainExit(stderrTail: string): FailedAnswer {
+/** V8 writes to standard error when it runs out of memory, Node and the commands before it when they cannot start. */
+export function explainExit(stderrTail: string, wasReady: boolean): FailedAnswer {
+  if (!wasReady) {
+    const [cause = "it ended at once"] = /^.*(?:error|denied|cannot|failed|not permitted).*$/im.exec(stderrTail) ?? [];
+    return { kind: "crashed", message: `The sandbox process cannot start: ${cause.trim()}`, log: [] };
+  }
   return /out of memory|allocation failed|bad_alloc/i.test(stderrTail)
     ? { kind: "memory", message: "The transform exceeded its memory limit.", log: [] }
     : { kind: "crashed", message: "The sandbox process ended while the transform ran.", log: [] };

@@ -29,6 +29,8 @@ export interface PoolOptions {
 
 /** Gives jobs to workers. */
 export interface Pool {
+  /** Starts the processes, if they are not started. */
+  start(): void;
   /** Never rejects. If a worker ends, its jobs run again in another one, except for the job that ended it. */
   run(request: JobRequest): Promise<Answer>;
   status(): Omit<SandboxStatus, "calls" | "failures">;
@@ -69,6 +71,7 @@ export function createPool({ log, children }: PoolOptions): Pool {
     tickedAt: 0,
   };
   return {
+    start: () => openOnce(state),
     run: (request) => run(state, request),
     status: () => ({
       ready: state.phase === "idle" || state.workers.all().some((worker) => worker.isReady()),
@@ -91,7 +94,7 @@ function run(state: State, request: JobRequest): Promise<Answer> {
   if (request.operation === "call" && countOf(module) >= MAX_WAITING - countWaiting(state)) {
     return Promise.resolve(unavailable("Too many calls of this transform are waiting."));
   }
-  if (state.phase !== "open") void open(state);
+  openOnce(state);
   state.inFlight++;
   if (!state.ticker) {
     state.tickedAt = performance.now();
@@ -149,6 +152,10 @@ function listOpenBreakers({ modules }: State): SandboxStatus["openBreakers"] {
   });
 }
 
+function openOnce(state: State): void {
+  if (state.phase === "idle" || state.phase === "broken") void open(state);
+}
+
 async function open(state: State): Promise<void> {
   state.phase = "open";
   try {
@@ -168,8 +175,9 @@ function onWorkerExit(state: State, { running, waiting, reason, isJobsFault }: W
     if (isJobsFault || ++job.crashes > 1) job.settle(reason);
     else putBack(state, [job]);
   }
-  if (state.phase === "closed") refuseAll(state, "The sandbox is closed.");
-  else distribute(state);
+  const failure = state.phase === "closed" ? "The sandbox is closed." : state.workers.failure();
+  if (failure === undefined) distribute(state);
+  else refuseAll(state, failure);
 }
 
 /** Puts jobs that a worker had back to the front. */

@@ -39,6 +39,7 @@ export function createSandbox({ telemetry, children = DEFAULT_CHILDREN }: Sandbo
     failures: 0,
   };
   return {
+    prepare: () => state.pool.start(),
     check: (bundle) => check(state, bundle),
     run: (bundle, call) => run(state, bundle, call),
     status: () => ({ ...state.pool.status(), calls: state.calls, failures: state.failures }),

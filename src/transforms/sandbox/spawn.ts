@@ -75,10 +75,12 @@ function nativePackages(): string[] {
 /** One of the words of a child that does not run as root. */
 export const AS_NOBODY = "--reuid=65534";
 
+const BE_NOBODY = ["setpriv", AS_NOBODY, "--regid=65534", "--clear-groups", "--"];
+
 /** Linux commands that start another one with fewer rights. Each is used if it works after those before it. */
 const CONFINEMENT = [
   // A service that runs as root gives its children the user nobody.
-  ...(process.getuid?.() === 0 ? [["setpriv", AS_NOBODY, "--regid=65534", "--clear-groups", "--"]] : []),
+  ...(process.getuid?.() === 0 ? [BE_NOBODY] : []),
   // A network namespace without a network.
   ["unshare", "--user", "--map-current-user", "--net", "--"],
   // Ends the child with its supervisor, even if both are too busy to notice.
@@ -86,6 +88,11 @@ const CONFINEMENT = [
   // No program that the child could start gains rights, for example by a set-user-ID bit.
   ["setpriv", "--no-new-privs", "--"],
 ];
+
+/** The words to put before a command that changes a child from outside. In a container, root may not if it is another user's. */
+export function asUserOf(confinement: string[]): string[] {
+  return confinement.includes(AS_NOBODY) ? BE_NOBODY : [];
+}
 
 let confinement: Promise<string[]> | undefined;
 
@@ -95,7 +102,10 @@ export function findConfinement(): Promise<string[]> {
   return confinement;
 }
 
+/** Most systems allow all of them, and each attempt delays the first start of a child. */
 async function chainCommands(): Promise<string[]> {
+  const all = CONFINEMENT.flat();
+  if (await canStart(all)) return all;
   let chain: string[] = [];
   for (const words of CONFINEMENT) if (await canStart([...chain, ...words])) chain = [...chain, ...words];
   return chain;

@@ -75,6 +75,10 @@ export interface WorkerOptions {
   maxModules: number;
   /** The code of the realm. */
   realm: string;
+  /** The words to put before a command that changes the process from outside. */
+  asUser: string[];
+  /** It takes jobs from now on. */
+  onReady(): void;
   /** It may take more jobs than before. */
   onFree(): void;
   onExit(exit: WorkerExit): void;
@@ -111,7 +115,7 @@ export function createWorker(options: WorkerOptions): Worker {
     options,
     send,
     modules: new Map(),
-    memory: createMemoryGuard(child.pid),
+    memory: createMemoryGuard(child.pid, options.asUser),
     queue: createJobQueue(),
     ready: false,
     retired: false,
@@ -146,6 +150,7 @@ function receive(state: State, report: Report, text: string): void {
     state.ready = true;
     state.memory.begin();
     state.send({ kind: "realm" }, state.options.realm);
+    state.options.onReady();
   } else if (report.kind === "split") {
     state.queue.split(report.job);
   } else {
@@ -237,7 +242,7 @@ function end(state: State, kind: FailedAnswer["kind"], message: string): void {
 function finish({ options, queue, reason, ready }: State, stderrTail: string): void {
   const running = queue.running().filter(({ takenBack }) => !takenBack);
   options.onExit({
-    reason: reason ?? explainExit(stderrTail),
+    reason: reason ?? explainExit(stderrTail, ready),
     isJobsFault: reason?.kind === "timeout" && running.length === 1,
     wasReady: ready,
     running: running.map(({ job }) => job),

@@ -1,7 +1,8 @@
+import { messageOf } from "../../errors.ts";
 import { backoffMs } from "../../shared/time.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { loadPrograms } from "./programs.ts";
-import { AS_NOBODY, createSandboxDir, findConfinement, type SandboxDir } from "./spawn.ts";
+import { AS_NOBODY, asUserOf, createSandboxDir, findConfinement, type SandboxDir } from "./spawn.ts";
 import { createWorker, type Worker, type WorkerExit } from "./worker.ts";
 
 /** Isolates take 1 to 2 MB each. The modules of the quarantine change all the time. */
@@ -9,6 +10,8 @@ const MAX_MODULES = 256;
 const MAX_QUARANTINED_MODULES = 16;
 const UNLOAD_EVERY_MS = 60_000;
 const RESTART_BACKOFF = { firstMs: 100, maxMs: 5000 };
+/** After so many starts in a row without a ready worker, the reason is given to those who wait. */
+const MAX_FAILED_STARTS = 3;
 
 export interface WorkersOptions {
   log: Log;
@@ -24,7 +27,7 @@ export interface WorkersOptions {
 export interface Workers {
   /** Starts the processes if they are not started. Rejects if they cannot be prepared. */
   start(): Promise<void>;
-  /** How many there are when all are ready; without those that the system refuses to start. */
+  /** How many there are when all are ready; without those that the system refuses to start or that start later. */
   size(): number;
   /** All, including those that are starting or retired. */
   all(): Worker[];
@@ -32,6 +35,8 @@ export interface Workers {
   replaceWorn(): void;
   /** How many were replaced. */
   recycled(): number;
+  /** Why none starts, after some attempts. */
+  failure(): string | undefined;
   close(): Promise<void>;
 }
 
@@ -40,11 +45,17 @@ interface State {
   phase: "stopped" | "started" | "closed";
   /** By slot; undefined until the slot's next worker is started. */
   slots: (Worker | undefined)[];
+  /** Workers beside the quarantine are started, and one of them has been ready. */
+  hasStartedOthers: boolean;
+  hasOthers: boolean;
   recycled: number;
   /** Starts in a row without a ready worker. */
   failedStarts: number;
+  /** Why the last worker ended or was not started. */
+  lastReason: string;
   dir: SandboxDir | undefined;
   realm: string;
+  asUser: string[];
   unloader: NodeJS.Timeout | undefined;
   onExit: () => void;
 }
@@ -54,19 +65,24 @@ export function createWorkers(options: WorkersOptions): Workers {
     options,
     phase: "stopped",
     slots: [],
+    hasStartedOthers: false,
+    hasOthers: false,
     recycled: 0,
     failedStarts: 0,
+    lastReason: "",
     dir: undefined,
     realm: "",
+    asUser: [],
     unloader: undefined,
     onExit: () => dispose(state),
   };
   return {
     start: () => start(state),
-    size: () => (state.failedStarts > 0 ? listAll(state).length : options.size),
+    size: () => (state.failedStarts > 0 ? listAll(state).length : state.hasOthers ? options.size : 1),
     all: () => listAll(state),
     replaceWorn: () => replaceWorn(state),
     recycled: () => state.recycled,
+    failure: () => (state.failedStarts >= MAX_FAILED_STARTS ? state.lastReason : undefined),
     close: () => close(state),
   };
 }
@@ -81,12 +97,22 @@ async function start(state: State): Promise<void> {
   }
   state.phase = "started";
   state.realm = programs.realm;
+  state.asUser = asUserOf(confinement);
   state.dir = dir;
   process.once("exit", state.onExit);
   state.unloader = setInterval(() => {
     for (const worker of listAll(state)) worker.unloadIdleModules();
   }, UNLOAD_EVERY_MS).unref();
-  for (let slot = 0; slot < state.options.size; slot++) startWorker(state, dir, slot);
+  startWorker(state, dir, state.options.size - 1);
+}
+
+/** The quarantine is first, and serves alone until the others are ready: the check at a start needs only one process. */
+function onReady(state: State, dir: SandboxDir, slot: number): void {
+  const last = state.options.size - 1;
+  if (slot < last) state.hasOthers = true;
+  if (state.hasStartedOthers) return;
+  state.hasStartedOthers = true;
+  for (let other = 0; other < last; other++) startWorker(state, dir, other);
 }
 
 function startWorker(state: State, dir: SandboxDir, slot: number): void {
@@ -98,18 +124,21 @@ function startWorker(state: State, dir: SandboxDir, slot: number): void {
       quarantine: isLast,
       maxModules: isLast && slot > 0 ? MAX_QUARANTINED_MODULES : MAX_MODULES,
       realm: state.realm,
+      asUser: state.asUser,
+      onReady: () => onReady(state, dir, slot),
       onFree: () => state.options.onFree(),
       onExit: (exit) => replace(state, dir, slot, exit),
     });
   } catch (error) {
     // At its limits, the system may refuse another process.
     state.failedStarts++;
-    restartLater(state, dir, slot, String(error));
+    restartLater(state, dir, slot, `The sandbox process cannot start: ${messageOf(error)}`);
   }
 }
 
 function restartLater(state: State, dir: SandboxDir, slot: number, reason: string): void {
   state.options.log.warn("replacing a sandbox process", { reason });
+  state.lastReason = reason;
   const delayMs = state.failedStarts === 0 ? 0 : backoffMs(state.failedStarts, RESTART_BACKOFF);
   setTimeout(() => startWorker(state, dir, slot), delayMs).unref();
 }
