@@ -5,10 +5,9 @@ import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { isObject } from "../shared/json.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
-import { type ChannelDriver, recipientCheck } from "./driver.ts";
+import { type ChannelDriver, keepTyping, recipientCheck } from "./driver.ts";
 import { toNoAnswer, toRefusal, toUnreadable } from "./http.ts";
 import { MARKDOWN, renderMarkdown } from "./markdown.ts";
-import { keepTyping } from "./typing.ts";
 
 const schema = {
   type: "object",

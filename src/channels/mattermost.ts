@@ -2,10 +2,9 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
-import { type ChannelDriver, recipientCheck } from "./driver.ts";
+import { type ChannelDriver, keepTyping, recipientCheck } from "./driver.ts";
 import { type HttpAnswer, request, toRefusal } from "./http.ts";
 import { MARKDOWN, renderMarkdown } from "./markdown.ts";
-import { keepTyping } from "./typing.ts";
 
 const schema = {
   type: "object",

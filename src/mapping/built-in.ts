@@ -3,8 +3,7 @@ import { createBuiltCheck, readSchema, type SchemaCheck } from "../config/schema
 import { HookError } from "../errors.ts";
 import { isObject } from "../shared/json.ts";
 import type { HookAction } from "../types.ts";
-import { type Draft, fillDraft } from "./draft.ts";
-import { type Terms, toAction } from "./policy.ts";
+import { type Draft, fillDraft, type Terms, toAction } from "./policy.ts";
 
 type BuiltIn = "wake" | "agent";
 

@@ -12,7 +12,15 @@ import {
 } from "../types.ts";
 import { requireValid, resolveBuiltIn } from "./built-in.ts";
 import type { CompiledMapping, ForEach } from "./compile.ts";
-import { fillDraft, type FilledDraft, renderDraft, toBase } from "./draft.ts";
+import {
+  fillDraft,
+  type FilledDraft,
+  isAllowedRecipient,
+  renderDraft,
+  type Terms,
+  toAction,
+  toBase,
+} from "./policy.ts";
 import {
   coalesceActions,
   findIncomplete,
@@ -24,7 +32,6 @@ import {
   toItemKeys,
 } from "./keys.ts";
 import type { MappingIndex } from "./mapping-index.ts";
-import { isAllowedRecipient, type Terms, toAction } from "./policy.ts";
 import { type Budget, createBudget, type RenderedKey } from "./template/template.ts";
 import { type RunTransform, shareTimeLimit, transformDraft } from "./transform.ts";
 

@@ -4,7 +4,7 @@ import { createBuiltCheck, readSchema } from "../config/schema/validator.ts";
 import { HookError, TransformError } from "../errors.ts";
 import type { TransformBundle, TransformCall, TransformRunner } from "../transforms/runner.ts";
 import { type LogLine, toChannelName } from "../types.ts";
-import { type Draft, mergeOverride, textOf } from "./draft.ts";
+import { type Draft, mergeOverride, textOf } from "./policy.ts";
 
 export type RunTransform = TransformRunner["run"];
 

@@ -1,5 +1,6 @@
 import { createHmac, createPublicKey, createSecretKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
 import { sameSecret } from "../shared/secret.ts";
+import { decodeStrictly } from "./header.ts";
 import type { Bytes } from "./provider.ts";
 import type { Algorithm, SigningKey } from "./row.ts";
 
@@ -40,12 +41,27 @@ function createEd25519Key(secret: string): SigningKey {
 }
 
 /** `publicKey` has 32 bytes. */
-export function toEd25519(publicKey: Buffer): SigningKey {
+function toEd25519(publicKey: Buffer): SigningKey {
   const key = createPublicKey({
     key: { kty: "OKP", crv: "Ed25519", x: publicKey.toString("base64url") },
     format: "jwk",
   });
   return createPublicVerifier(key, null);
+}
+
+/** `whsec_` and base64 is a shared secret, `whpk_` and base64 a public key. */
+export function toStandardKey(secret: string): SigningKey {
+  const [, kind, text = ""] = /^(whsec_|whpk_)?(.*)$/s.exec(secret) ?? [];
+  const bytes = decodeStrictly(text, "base64");
+  if (!bytes) throw new Error("must be base64 after whsec_ or whpk_");
+  if (kind !== "whpk_") return createHmacKey(bytes);
+  if (bytes.length !== 32) throw new Error("must be a public key of 32 bytes after whpk_");
+  return { ...toEd25519(bytes), name: "v1a" };
+}
+
+export function toBasicKey(secret: string): SigningKey {
+  if (!secret.includes(":")) throw new Error("must be user:password");
+  return createKey("secret", secret);
 }
 
 function createEcdsaKey(secret: string): SigningKey {

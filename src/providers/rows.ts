@@ -2,10 +2,9 @@ import { createHash } from "node:crypto";
 import { sameSecret } from "../shared/secret.ts";
 import { NON_BLANK } from "../shared/schema.ts";
 import * as handshakes from "./handshakes.ts";
-import { decodeStrictly } from "./header.ts";
-import { createHmacKey, createKey, toEd25519 } from "./keys.ts";
+import { toBasicKey, toStandardKey } from "./keys.ts";
 import type { SignedRequest } from "./provider.ts";
-import type { SignatureRow, SigningKey } from "./row.ts";
+import type { SignatureRow } from "./row.ts";
 
 /** `t=1614556800,v1=5257a8…`, over the time, a separator and the body. */
 const TIMED_LIST = {
@@ -323,21 +322,6 @@ export const rows = {
   basic: { header: "authorization", prefix: "Basic ", algorithm: "secret", encoding: "base64", toKey: toBasicKey },
   token: { header: "authorization", prefix: "Bearer ", algorithm: "secret", encoding: "latin1" },
 } as const satisfies Record<string, SignatureRow>;
-
-/** `whsec_` and base64 is a shared secret, `whpk_` and base64 a public key. */
-function toStandardKey(secret: string): SigningKey {
-  const [, kind, text = ""] = /^(whsec_|whpk_)?(.*)$/s.exec(secret) ?? [];
-  const bytes = decodeStrictly(text, "base64");
-  if (!bytes) throw new Error("must be base64 after whsec_ or whpk_");
-  if (kind !== "whpk_") return createHmacKey(bytes);
-  if (bytes.length !== 32) throw new Error("must be a public key of 32 bytes after whpk_");
-  return { ...toEd25519(bytes), name: "v1a" };
-}
-
-function toBasicKey(secret: string): SigningKey {
-  if (!secret.includes(":")) throw new Error("must be user:password");
-  return createKey("secret", secret);
-}
 
 /**
  * Twilio's form: each name with its value, sorted. Where a name ends and its value begins is not signed. Of any other body

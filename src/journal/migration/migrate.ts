@@ -6,19 +6,21 @@ import { migrate as createTables } from "../postgres/schema.ts";
 import { text } from "../rows.ts";
 import type { Database } from "../sqlite/database.ts";
 import { openJournalFile } from "../sqlite/sqlite.ts";
-import { addRow, type Checksum, formatChecksum } from "./checksum.ts";
-import { journalSources, readLastSeq, readOldest } from "./journal-source.ts";
-import { countRows, type Position, readRows, type Source, type TargetRow } from "./source.ts";
 import {
   addOldPartitions,
+  addRow,
   beginMigration,
+  type Checksum,
   finishMigration,
+  formatChecksum,
   type Progress,
   sizeOf,
   sumTable,
   TARGET_TABLES,
   writeRows,
 } from "./target.ts";
+import { journalSources, readLastSeq, readOldest } from "./journal-source.ts";
+import { countRows, type Position, readRows, type Source, type TargetRow } from "./source.ts";
 
 export interface MigrationOptions {
   /** The state folder. No service may run on it. */

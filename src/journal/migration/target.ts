@@ -1,9 +1,9 @@
+import { hash } from "node:crypto";
 import { ConfigError } from "../../errors.ts";
 import type { PostgresDatabase, Sql } from "../postgres/database.ts";
 import { addPartitions, MIGRATION_TABLE } from "../postgres/schema.ts";
-import { Batch } from "../postgres/transaction.ts";
+import { Batch, storable } from "../postgres/transaction.ts";
 import { integer, optional, type Row, text } from "../rows.ts";
-import { addRow, type Checksum, toStored } from "./checksum.ts";
 import type { Position, Source, TargetRow } from "./source.ts";
 
 /** What is copied of a source already. */
@@ -13,7 +13,7 @@ export interface Progress {
 }
 
 /** Rows that were read from a source, up to a position. */
-export interface Copied {
+interface Copied {
   rows: TargetRow[];
   read: number;
   from: Position | undefined;
@@ -177,4 +177,40 @@ export async function finishMigration(database: PostgresDatabase, lastSeq: numbe
   });
   // Without statistics, the first queries read whole tables.
   for (const table of TARGET_TABLES) await database.read(({ run }) => run(`ANALYZE hookline.${table}`));
+}
+
+/** Of the rows of a table, in any order. */
+export interface Checksum {
+  rows: number;
+  /** The sum of their hashes. */
+  sum: bigint;
+}
+
+export function addRow(checksum: Checksum, row: Row): void {
+  checksum.rows += 1;
+  checksum.sum = (checksum.sum + BigInt(`0x${hash("sha256", toText(row)).slice(0, 32)}`)) % 2n ** 128n;
+}
+
+export function formatChecksum({ sum }: Checksum): string {
+  return sum.toString(16).padStart(32, "0");
+}
+
+/** A row as PostgreSQL stores it: the same from both sides. */
+function toStored(row: Row): Record<string, string | number> {
+  const stored: Record<string, string | number> = {};
+  for (const column of Object.keys(row).toSorted()) {
+    const value = row[column] ?? null;
+    if (value !== null) stored[column] = toStoredValue(value);
+  }
+  return stored;
+}
+
+function toText(row: Row): string {
+  return JSON.stringify(Object.entries(toStored(row)));
+}
+
+function toStoredValue(value: NonNullable<Row[string]>): string | number {
+  if (typeof value === "string") return storable(value);
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString("hex")}`;
+  return Number(value);
 }

@@ -1,8 +1,7 @@
 import { packageVersion } from "../../config/package.ts";
 import { readSchema } from "../../config/schema/validator.ts";
 import { HTTP_ERRORS } from "../../errors.ts";
-import type { Parameter } from "./query.ts";
-import type { ApiRoute } from "./route.ts";
+import type { ApiRoute, Parameter } from "./route.ts";
 
 export interface OpenApiOptions {
   /** By method and path. */

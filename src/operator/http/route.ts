@@ -1,8 +1,8 @@
+import { didYouMean } from "../../config/schema/problems.ts";
 import { HookError } from "../../errors.ts";
 import type { Exchange } from "../../ingress/exchange.ts";
 import { json, type RouteHandler } from "../../ingress/router.ts";
 import type { HttpResponse } from "../../types.ts";
-import { type Parameter, type Parameters, parseQuery } from "./query.ts";
 
 /** One row of the API's table: the server, the OpenAPI document and the reference are made from it. */
 export interface ApiRoute {
@@ -57,4 +57,103 @@ export function responding<Query extends object = object>({
 export function requireFound<Item>(item: Item | undefined, what: string): Item {
   if (item === undefined) throw new HookError("not_found", { message: `There is no such ${what}.` });
   return item;
+}
+
+const MAX_LIMIT = 1000;
+const MAX_TEXT = 200;
+
+/** A parameter of a query: how it is read, and what the reference says of it. */
+export interface Parameter<Value> {
+  about: string;
+  /** JSON Schema of its text. */
+  schema: object;
+  /** The text is undefined when it is absent or empty. Throws a 400. */
+  parse(text: string | undefined, name: string): Value;
+}
+
+type Parameters<Values> = { [Name in keyof Values]: Parameter<Values[Name]> };
+
+/** Reads the parameters that are listed. Throws a 400 for any other: a misspelled filter must not return everything. */
+function parseQuery<Values extends object>(query: URLSearchParams, parameters?: Parameters<Values>): Values;
+function parseQuery(query: URLSearchParams, parameters: Record<string, Parameter<unknown>> = {}): object {
+  const known = Object.keys(parameters);
+  const unknown = [...query.keys()].find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    const others = known.length > 0 ? `; known here: ${known.join(", ")}.` : "; this path takes none.";
+    throw invalid(`Unknown parameter "${unknown.slice(0, 60)}"${didYouMean(unknown, known, others)}`);
+  }
+  return Object.fromEntries(known.map((name) => [name, parameters[name]?.parse(readOnce(query, name), name)]));
+}
+
+function readOnce(query: URLSearchParams, name: string): string | undefined {
+  const [value, ...others] = query.getAll(name);
+  if (others.length > 0) throw invalid(`${name} must be given only once.`);
+  return value || undefined;
+}
+
+export function text(about: string): Parameter<string | undefined> {
+  return {
+    about,
+    schema: { type: "string", maxLength: MAX_TEXT },
+    parse(value, name) {
+      if (value === undefined || value.length <= MAX_TEXT) return value;
+      throw invalid(`${name} may have at most ${MAX_TEXT} characters.`);
+    },
+  };
+}
+
+export function limit(usual = 50): Parameter<number> {
+  return {
+    about: "How many, at most.",
+    schema: { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: usual },
+    parse(value, name) {
+      const number = Number(value ?? usual);
+      if (Number.isInteger(number) && number >= 1) return Math.min(number, MAX_LIMIT);
+      throw invalid(`${name} must be a whole number from 1 to ${MAX_LIMIT}.`);
+    },
+  };
+}
+
+/** The `seq` of an entry. */
+export function cursor(about: string): Parameter<number | undefined> {
+  return {
+    about,
+    schema: { type: "integer", minimum: 0 },
+    parse(value, name) {
+      if (value === undefined) return undefined;
+      const seq = Number(value);
+      if (Number.isSafeInteger(seq) && seq >= 0) return seq;
+      throw invalid(`${name} must be the seq of an entry.`);
+    },
+  };
+}
+
+export function oneOf<Member extends string>(about: string, members: readonly Member[]): Parameter<Member | undefined> {
+  return {
+    about,
+    schema: { enum: [...members] },
+    parse(value, name) {
+      const member = members.find((candidate) => candidate === value);
+      if (value === undefined || member !== undefined) return member;
+      throw invalid(`${name} must be one of ${members.join(", ")}.`);
+    },
+  };
+}
+
+/** A time in ISO 8601, as milliseconds since the epoch. */
+export function time(about: string): Parameter<number | undefined> {
+  return {
+    about: `${about} A time in ISO 8601.`,
+    schema: { type: "string", format: "date-time" },
+    parse(value, name) {
+      if (value === undefined) return undefined;
+      const at = Date.parse(value);
+      if (!Number.isNaN(at)) return at;
+      throw invalid(`${name} must be a time in ISO 8601.`);
+    },
+  };
+}
+
+function invalid(message: string): HookError {
+  return new HookError("invalid_query", { message });
 }
