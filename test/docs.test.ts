@@ -4,13 +4,22 @@
  * of only `…` matches any lines. `console` blocks are for people only.
  */
 import { execFile } from "node:child_process";
-import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable, Writable } from "node:stream";
 import { text as readText } from "node:stream/consumers";
-import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, test } from "vitest";
 import { runCli } from "../src/cli/main.ts";
@@ -23,6 +32,7 @@ import { isObject } from "../src/shared/json.ts";
 import { plainEnv } from "./support/cli.ts";
 import { startGithub } from "./support/github-server.ts";
 import { startModels } from "./support/models.ts";
+import { PACKAGE } from "./support/program.ts";
 import { startSmtp } from "./support/smtp.ts";
 import { startSlack } from "./support/slack.ts";
 
@@ -113,17 +123,8 @@ async function runPage(folder: string, port: number): Promise<{ stderr: string }
   cleanUp.push(close);
   writeFileSync(path.join(bin, "webhooks"), toShim(url));
   chmodSync(path.join(bin, "webhooks"), 0o755);
-  for (const [name, entry] of [
-    ["index", "index"],
-    ["contracts", "contracts/index"],
-  ] as const) {
-    const file = path.join(folder, `node_modules/hookline/${name}.js`);
-    mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(file, `export * from ${JSON.stringify(pathToFileURL(path.join(root, `src/${entry}.ts`)).href)};\n`);
-  }
-  const exports = { ".": "./index.js", "./contracts": "./contracts.js" };
-  const manifest = { name: "hookline", type: "module", exports };
-  writeFileSync(path.join(folder, "node_modules/hookline/package.json"), JSON.stringify(manifest));
+  mkdirSync(path.join(folder, "node_modules"));
+  symlinkSync(PACKAGE, path.join(folder, "node_modules/hookline"));
   const env = plainEnv();
   const PATH = [bin, path.dirname(process.execPath), env.PATH].join(":");
   const run = promisify(execFile)("bash", ["page.sh"], {

@@ -10,6 +10,9 @@ const FOLDER = path.join(ROOT, "node_modules/.cache/package");
 /** `webhooks`: in tests as the package ships it, since it starts in half the time of the source; in scripts the source. */
 export const PROGRAM = process.env.HOOKLINE_TEST_PROGRAM ?? path.join(ROOT, "src/cli/webhooks.ts");
 
+/** Its package, without declarations and the page. */
+export const PACKAGE = path.join(PROGRAM, "../../..");
+
 const ACP_AGENT_SOURCE = fileURLToPath(import.meta.resolve("./acp-agent.ts"));
 
 /** An agent for tests, in one file: each start takes less than half the time. */
