@@ -21,11 +21,7 @@ test("a skipped event is shown with its name and the reason", async () => {
   expect(events).toMatchObject([{ event: "push", status: "skipped", reason: "a bot sent it (bot)" }]);
 });
 
-test.each([
-  { hook: "signed", job: "lint", status: "done" },
-  { hook: "ci", job: "lint", status: "done" },
-  { hook: "ci", job: "", status: "failed" },
-])("the times of a request's steps are shown: $hook, $status", async ({ hook, job, status }) => {
+test("the times of a request's steps are shown", async () => {
   const transform = { module: "ci.ts" };
   const mappings = [
     { match: { path: "ci" }, transform, deliver: false },
@@ -33,18 +29,24 @@ test.each([
   ];
   const code = "export default ({ payload }) => ({ message: `job ${payload.job.at(0).toUpperCase()}` });";
   service = await startService({ config: { hooks: { mappings } }, files: { "transforms/ci.ts": code } });
-  const body = JSON.stringify({ job });
-  const signature = `sha256=${createHmac("sha256", SECRET).update(body).digest("hex")}`;
-  const headers = { "content-type": "application/json", "x-hub-signature-256": signature };
-  if (hook === "signed") await fetch(`${service.url}/hooks/${hook}`, { method: "POST", headers, body });
-  else await service.post(hook, { job });
-  const [event] = (await service.api("/api/events")).events;
-  await service.settled(event.id);
-  const { took, ...shown } = await service.api(`/api/events/${event.id}`);
-  expect(shown.status).toBe(status);
-  const steps = ["receiveMs", "verifyMs", "mappingMs", ...(status === "done" ? ["transformMs"] : [])];
-  expect(Object.keys(took)).toEqual(steps);
-  for (const ms of Object.values(took)) expect(ms).toBeGreaterThanOrEqual(0);
+  for (const { hook, job, status } of [
+    { hook: "signed", job: "lint", status: "done" },
+    { hook: "ci", job: "lint", status: "done" },
+    { hook: "ci", job: "", status: "failed" },
+  ]) {
+    const body = JSON.stringify({ job });
+    const signature = `sha256=${createHmac("sha256", SECRET).update(body).digest("hex")}`;
+    const headers = { "content-type": "application/json", "x-hub-signature-256": signature };
+    if (hook === "signed") await fetch(`${service.url}/hooks/${hook}`, { method: "POST", headers, body });
+    else await service.post(hook, { job });
+    const [event] = (await service.api("/api/events")).events;
+    await service.settled(event.id);
+    const { took, ...shown } = await service.api(`/api/events/${event.id}`);
+    expect(shown).toMatchObject({ hook, status });
+    const steps = ["receiveMs", "verifyMs", "mappingMs", ...(status === "done" ? ["transformMs"] : [])];
+    expect(Object.keys(took)).toEqual(steps);
+    for (const ms of Object.values(took)) expect(ms).toBeGreaterThanOrEqual(0);
+  }
 });
 
 describe("access", () => {
@@ -215,117 +217,4 @@ test("status names version, generation and queue", async () => {
   });
   await service.hookline.reload();
   expect((await service.api("/api/status")).config.generation).toBe(2);
-});
-
-describe("a dry run", () => {
-  const files = {
-    "transforms/t.ts": [
-      "export default ({ payload, headers }: { payload: any; headers: any }) => {",
-      '  console.warn("saw", payload.n);',
-      '  if (payload.n > 1) throw new Error("too many: " + payload.n);',
-      '  return { message: `${payload.n} ${headers["x-kind"]}` };',
-      "};",
-    ].join("\n"),
-  };
-  const config = { hooks: { mappings: [{ id: "t", match: { path: "t" }, transform: { module: "t.ts" } }] } };
-
-  test("shows the actions, the log and the time, and records nothing", async () => {
-    service = await startService({ config, files });
-    expect(await trial({ hook: "t", payload: { n: 1 }, headers: { "X-Kind": "a" } })).toMatchObject({
-      status: 200,
-      body: {
-        ok: true,
-        mapping: "t",
-        actions: [{ kind: "agent", message: "1 a" }],
-        log: [{ level: "warn", text: "saw 1" }],
-        durationMs: expect.any(Number),
-      },
-    });
-    expect((await service.api("/api/events")).events).toEqual([]);
-  });
-
-  test("shows where the transform failed", async () => {
-    service = await startService({ config, files });
-    const { status, body } = await trial({ hook: "t", payload: { n: 2 } });
-    expect({ status, body }).toMatchObject({ status: 500, body: { ok: false, code: "transform_failed" } });
-    expect(body.detail).toContain("too many: 2");
-    expect(body.detail).toMatch(/t\.ts:3:\d+/);
-  });
-
-  test("gets the same input as the hook: without credentials, with any field name", async () => {
-    const mappings = [
-      {
-        match: { path: "c" },
-        messageTemplate: "[{{headers.authorization}}{{query.token}}] {{json payload}}",
-      },
-    ];
-    service = await startService({ config: { hooks: { mappings } } });
-    const body =
-      '{"hook":"c","payload":{"__proto__":{"a":1}},"headers":{"Authorization":"Bearer s"},"query":{"token":"s"}}';
-    const answer = await trial(body);
-    expect(answer).toMatchObject({
-      status: 200,
-      body: { actions: [{ message: '[] {"__proto__":{"a":1}}' }] },
-    });
-  });
-
-  test("keeps the log when policy refuses the action", async () => {
-    const refused =
-      'export default () => { console.log("here"); return { message: "x", allowUnsafeExternalContent: true }; };';
-    service = await startService({ config, files: { "transforms/t.ts": refused } });
-    const answer = await trial({ hook: "t", payload: {} });
-    expect(answer).toMatchObject({
-      status: 400,
-      body: { code: "unsafe_content_refused", log: [{ text: "here" }] },
-    });
-  });
-
-  test("refuses a channel that is not configured, as the service does", async () => {
-    const toSlack = 'export default ({ payload }) => ({ message: "x", to: "C1", ...payload });';
-    service = await startService({ config, files: { "transforms/t.ts": toSlack } });
-    const tried = async (payload: object) => (await trial({ hook: "t", payload })).body;
-    expect(await tried({ channel: "slack" })).toMatchObject({ ok: false, error: "channel slack is not configured." });
-    expect(await tried({ channel: "slack", deliver: false })).toMatchObject({ ok: true, warnings: [] });
-    expect(await tried({})).toMatchObject({ ok: true, warnings: [] });
-  });
-
-  test("suggests the nearest hook", async () => {
-    const mappings = [{ match: { path: "build", source: "ci" }, messageTemplate: "x" }];
-    service = await startService({ config: { hooks: { mappings } } });
-    const detailOf = async (hook: string) => (await trial({ hook, payload: {} })).body.detail;
-    expect(await detailOf("buidl")).toBe('There is no hook "buidl"; did you mean "build"?');
-    expect(await detailOf("orders")).toContain("known here: wake, agent, build");
-    expect((await trial({ hook: "build", payload: {} })).body).toMatchObject({
-      ok: true,
-      actions: [],
-      reason: "No mapping matches: mapping-0 (match.source).",
-    });
-  });
-
-  test("is refused for an unknown hook, or without a payload", async () => {
-    service = await startService({ config, files });
-    expect((await trial({ hook: "nope", payload: {} })).status).toBe(404);
-    expect((await trial({ hook: "t" })).status).toBe(400);
-    expect((await trial([])).status).toBe(400);
-  });
-
-  test.each([5_000, 100_000])("is refused for a payload that nests %i levels deep", async (depth) => {
-    service = await startService({ config, files });
-    const answer = await trial(`{"hook":"t","payload":${"[".repeat(depth)}${"]".repeat(depth)}}`);
-    expect(answer).toMatchObject({ status: 400, body: { code: "invalid_json" } });
-  });
-
-  async function trial(body: unknown) {
-    const response = await fetch(`${service.url}/api/try`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${GATEWAY_TOKEN}`, "content-type": "application/json" },
-      body: typeof body === "string" ? body : JSON.stringify(body),
-    });
-    const answer: Answer = {
-      status: response.status,
-      headers: response.headers,
-      body: await response.json(),
-    };
-    return answer;
-  }
 });
