@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Client, createClient } from "../support/client.ts";
+import { PROGRAM } from "../support/program.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
 
-const main = path.join(import.meta.dirname, "../../src/cli/webhooks.ts");
 const canLimit = spawnSync("unshare", ["-Ur", "true"]).status === 0;
 
 let folder: string;
@@ -43,7 +43,7 @@ test.skipIf(!canLimit).each(["watches", "instances"])(
 /** Serves with the system's `limit` exhausted. */
 async function serveWithout(limit: string): Promise<{ client: Client; errors: () => string }> {
   const script = `echo 0 > /proc/sys/user/max_inotify_${limit} && exec "$@"`;
-  const service = [process.execPath, main, "serve", "--config", path.join(folder, "webhooks.json5")];
+  const service = [process.execPath, PROGRAM, "serve", "--config", path.join(folder, "webhooks.json5")];
   const started = spawn("unshare", ["-Ur", "sh", "-c", script, "sh", ...service, "--port", "0"]);
   child = started;
   let [output, errors] = ["", ""];
