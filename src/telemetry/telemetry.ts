@@ -131,13 +131,16 @@ export function joinMeters(...meters: Meter[]): Meter {
 
 /** What happened before the library is there; at its first use it takes longer to load than many requests take. */
 const MAX_WAITING = 10_000;
+/** So that the first request does not wait for it. */
+const LOAD_AFTER_MS = 100;
 
-/** A meter that is loaded when something is measured for the first time, and is then told everything from the start. */
+/** A meter that is loaded after something is measured for the first time, and then gets everything from the start. */
 export function createLazyMeter<Loaded extends Meter>(
   load: () => Promise<Loaded>,
 ): Meter & { loaded(): Promise<Loaded> } {
   let meter: Meter | undefined;
   let loading: Promise<Loaded> | undefined;
+  let loadTimer: NodeJS.Timeout | undefined;
   const waiting: ((meter: Meter) => void)[] = [];
 
   return {
@@ -152,7 +155,7 @@ export function createLazyMeter<Loaded extends Meter>(
 
   function wait(report: (meter: Meter) => void): void {
     if (waiting.length < MAX_WAITING) waiting.push(report);
-    void loaded();
+    loadTimer ??= setTimeout(() => void loaded(), LOAD_AFTER_MS).unref();
   }
 
   function loaded(): Promise<Loaded> {
