@@ -1,4 +1,4 @@
-import type { AgentDriver, AgentTurn, HistoryEntry } from "../agents/driver.ts";
+import type { AgentDriver, AgentReply, AgentTurn, HistoryEntry } from "../agents/driver.ts";
 import { type Bounded, type Origin, protect, protectAction, toLabel, toPrompt } from "../boundary/boundary.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { DriverError } from "../errors.ts";
@@ -15,29 +15,47 @@ export type HookRun = Run & { action: AgentAction };
 
 /** Runs an agent action: a turn in its session, a summary for the main session, the delivery of the reply. */
 export async function runAgentAction(run: HookRun, context: TurnContext): Promise<TurnOutcome> {
-  const turn = await runTurn(run, context);
+  const turn = passOn(run) ?? (await runAgentTurn(toRequest(run), context));
+  return toOutcome(run, turn, context.settings);
+}
+
+/** The same without waiting, if there is no agent or it answers at once; undefined for all others. */
+export function answerAgentAction(
+  run: HookRun,
+  { agent, settings }: Pick<TurnContext, "agent" | "settings">,
+): TurnOutcome | undefined {
+  const turn = passOn(run) ?? (agent.replyNow && answerTurn(toRequest(run), settings, agent.replyNow));
+  return turn && toOutcome(run, turn, settings);
+}
+
+function toRequest(run: HookRun): TurnRequest {
+  const { id: runId, eventId, sessionKey, action } = run;
+  const { model, thinking, timeoutSeconds } = action;
+  const message = toMessage(run);
+  return { kind: "hook", runId, eventId, sessionKey, message, model, thinking, timeoutSeconds };
+}
+
+function toMessage(run: HookRun): Bounded {
+  return protectAction(run.action.message, run.action, originOf(run));
+}
+
+function toOutcome(run: HookRun, turn: TurnResult, { heartbeat }: TurnContext["settings"]): TurnOutcome {
   return {
     ...turn,
     entries: [...turn.entries, toSummary(run, turn.reply, turn.finishedAt)],
-    deliveries: toDeliveries(run, turn.reply, context.settings.heartbeat.ack),
+    deliveries: toDeliveries(run, turn.reply, heartbeat.ack),
   };
-}
-
-async function runTurn(run: HookRun, context: TurnContext): Promise<TurnResult> {
-  const { id: runId, eventId, sessionKey, action } = run;
-  const message = protectAction(action.message, action, originOf(run));
-  if (action.agent === "none") return passOn(run, message);
-  const { model, thinking, timeoutSeconds } = action;
-  return runAgentTurn({ kind: "hook", runId, eventId, sessionKey, message, model, thinking, timeoutSeconds }, context);
 }
 
 /**
  * Without an agent the message itself is the reply. The session keeps the wrapped message for both sides, because a later
  * turn is given these entries and must not take outside text for the assistant's own words.
  */
-function passOn({ id: runId, eventId, sessionKey, action }: HookRun, message: Bounded): TurnResult {
+function passOn(run: HookRun): TurnResult | undefined {
+  const { id: runId, eventId, sessionKey, action } = run;
+  if (action.agent !== "none") return undefined;
   const at = Date.now();
-  const entry = { sessionKey, ...message, at, eventId, runId };
+  const entry = { sessionKey, ...toMessage(run), at, eventId, runId };
   return {
     finishedAt: at,
     reply: action.message,
@@ -126,22 +144,12 @@ type TurnResult = Omit<TurnOutcome, "deliveries">;
  */
 export async function runAgentTurn(request: TurnRequest, context: TurnContext): Promise<TurnResult> {
   const { agent, settings, history, signal } = context;
-  const { kind, runId, sessionKey, eventId, message } = request;
-  const turnSettings = resolveTurnSettings(request, settings);
-  const turn = {
-    kind,
-    runId,
-    sessionKey,
-    message: toPrompt(message),
-    history,
-    ...turnSettings,
-    ack: settings.heartbeat.ack,
-  };
-  const asked: NewEntry = { sessionKey, role: "user", ...message, at: Date.now(), eventId, runId };
-  const { text, model, usage, warnings } = await inSpan("turn", async (describe) => {
-    const reply = await withTimeout((ended) => agent.run(turn, ended), {
-      timeoutMs: turnSettings.timeoutSeconds * 1000,
-      timeoutError: () => new TurnTimeout(turnSettings.timeoutSeconds),
+  const turn = toTurn(request, settings);
+  const askedAt = Date.now();
+  const answer = await inSpan("turn", async (describe) => {
+    const reply = await withTimeout((ended) => agent.run({ ...turn, history }, ended), {
+      timeoutMs: turn.timeoutSeconds * 1000,
+      timeoutError: () => new TurnTimeout(turn.timeoutSeconds),
       signal,
     });
     describe?.({
@@ -151,10 +159,40 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     });
     return reply;
   });
+  return toResult(request, { askedAt, answer, cost: toCost(answer.usage, settings.prices[turn.model ?? ""]) });
+}
+
+type TurnNow = Omit<AgentTurn, "history">;
+
+function answerTurn(
+  request: TurnRequest,
+  settings: TurnContext["settings"],
+  replyNow: (turn: TurnNow) => AgentReply,
+): TurnResult {
+  const turn = toTurn(request, settings);
+  const answer = replyNow(turn);
+  const cost = toCost(answer.usage, settings.prices[turn.model ?? ""]);
+  return toResult(request, { askedAt: Date.now(), answer, cost });
+}
+
+function toTurn(request: TurnRequest, settings: TurnContext["settings"]): TurnNow {
+  const { kind, runId, sessionKey, message } = request;
+  const { ack } = settings.heartbeat;
+  return { kind, runId, sessionKey, message: toPrompt(message), ...resolveTurnSettings(request, settings), ack };
+}
+
+function toResult(
+  { sessionKey, eventId, runId, message }: TurnRequest,
+  { askedAt, answer, cost }: { askedAt: number; answer: AgentReply; cost: number | undefined },
+): TurnResult {
+  const { text, model, usage, warnings = [] } = answer;
   const finishedAt = Date.now();
-  const answered: NewEntry = { sessionKey, role: "assistant", text, at: finishedAt, eventId, runId };
-  const cost = toCost(usage, settings.prices[turnSettings.model ?? ""]);
-  return { finishedAt, reply: text, model, usage, cost, warnings: warnings ?? [], entries: [asked, answered] };
+  const origin = { sessionKey, eventId, runId };
+  const entries: NewEntry[] = [
+    { ...origin, role: "user", ...message, at: askedAt },
+    { ...origin, role: "assistant", text, at: finishedAt },
+  ];
+  return { finishedAt, reply: text, model, usage, cost, warnings, entries };
 }
 
 const MILLION = 1_000_000;

@@ -37,6 +37,11 @@ export interface AgentDriver {
   readonly name: string;
   /** Rejects with a `DriverError`. After `signal` aborts it must settle soon and do nothing more. */
   run(turn: AgentTurn, signal: AbortSignal): Promise<AgentReply>;
+  /**
+   * For an agent that answers at once, from the message alone: the service calls this instead of `run` where it can, and
+   * needs fewer commits for the turn. It must have no effect, since it may be called twice for a turn.
+   */
+  replyNow?(turn: Omit<AgentTurn, "history">): AgentReply;
   /** Ends what the driver keeps running between turns, once no turn is running. */
   close?(): void;
 }

@@ -1,5 +1,5 @@
 import type { DriverDefinition } from "../plugin.ts";
-import type { AgentDriver, AgentTurn } from "./driver.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
 
 export const echo: DriverDefinition<AgentDriver> = {
   schema: { type: "object", additionalProperties: false },
@@ -11,15 +11,11 @@ export const echo: DriverDefinition<AgentDriver> = {
  * back, a heartbeat the acknowledgement.
  */
 export function createEcho(): AgentDriver {
-  return {
-    name: "echo",
-    run: async (turn) => ({ text: reply(turn), model: "echo" }),
-  };
+  return { name: "echo", run: async (turn) => replyNow(turn), replyNow };
 }
 
-function reply(turn: AgentTurn): string {
-  if (turn.kind === "heartbeat") return turn.ack;
-  return `[echo: no model is configured] ${contentOf(turn.message)}`;
+function replyNow({ kind, ack, message }: Omit<AgentTurn, "history">): AgentReply {
+  return { text: kind === "heartbeat" ? ack : `[echo: no model is configured] ${contentOf(message)}`, model: "echo" };
 }
 
 /** The content of the message's safety boundaries, or the whole message if it has none. */

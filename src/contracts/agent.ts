@@ -22,6 +22,12 @@ const CHECKS: Checks<AgentUnderTest> = {
     await Promise.all([reply(subject, { sessionKey: "hook:1" }), reply(subject, { sessionKey: "hook:2" })]);
   },
 
+  async "replies at once as it replies later, if it can"({ agent, model }) {
+    const turn = turnOf({ model });
+    const later = agent.replyNow && (await agent.run(turn, new AbortController().signal));
+    assert.deepEqual(agent.replyNow?.(turn), later);
+  },
+
   async "settles when it is aborted before the start"({ agent, model }) {
     const run = agent.run(turnOf({ model }), AbortSignal.abort());
     await run.catch(() => failureOf(run));

@@ -7,7 +7,7 @@ import type { DispatchContext, DispatcherOptions } from "./context.ts";
 import { createHoldGuard } from "./hold.ts";
 import { executeDelivery } from "./delivery.ts";
 import { createHeartbeat } from "./heartbeat.ts";
-import { executeRun } from "./run.ts";
+import { answerRun, executeRun, showDone } from "./run.ts";
 import { createRetryingJournal } from "./retry.ts";
 import { createSpans } from "../telemetry/traces.ts";
 
@@ -53,12 +53,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const context: DispatchContext = { ...options, journal, hold, spans, log, signal };
   const dueAlarm = createAlarm(claimWork);
   const lookAhead = createAlarm(() => void setDueAlarm().catch(report));
-  let unwatch = (): void => undefined;
+  let listeners: (() => void)[] = [];
   let renewal: NodeJS.Timeout | undefined;
 
   const runs = createPool<ClaimedRun>({
     size: () => context.settings().maxConcurrent,
-    claim: (limit) => journal.claimRuns(limit, Date.now(), context.limits()),
+    async claim(limit) {
+      const answer = (run: ClaimedRun) => answerRun(run, context);
+      const claimed = await journal.claimRuns(limit, Date.now(), { limits: context.limits(), answer });
+      for (const run of claimed) if (run.state === "done") showDone(run, context);
+      return claimed.filter(({ state }) => state !== "done");
+    },
     execute: (run, freeSlot) => spans.ofRun(run, () => executeRun(run, context, freeSlot)),
     onDrained: () => lookAhead.set(Date.now() + LOOK_AHEAD_MS),
     log,
@@ -77,7 +82,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       renewal = setInterval(() => void renewLease(), RENEW_EVERY_MS).unref();
       void renewLease();
       if (!executes) return;
-      unwatch = options.journal.watch(onWork);
+      listeners = [options.journal.joinCommits(joinCommit), options.journal.watch(onWork)];
       claimWork();
       heartbeat.start();
     },
@@ -87,7 +92,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       runningHeartbeat: heartbeat.isRunning(),
     }),
     async close(timeoutMs) {
-      unwatch();
+      for (const unwatch of listeners) unwatch();
       for (const part of [dueAlarm, lookAhead, runs, deliveries, heartbeat]) part.stop();
       const idle = Promise.all([runs.idle(), deliveries.idle(), heartbeat.idle().then(releaseHeartbeats)]);
       await settlesWithin(idle, timeoutMs);
@@ -103,6 +108,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   async function releaseHeartbeats(): Promise<void> {
     const lease = heartbeat.lease();
     if (lease) await options.journal.releaseLease(lease).catch(report);
+  }
+
+  /** Work starts with the commit that makes it due, where a slot is free. */
+  function joinCommit(work: ReadonlySet<NewWork>): void {
+    if (work.has("run")) runs.notifyNow();
+    if (work.has("delivery")) deliveries.notifyNow();
   }
 
   function onWork(work: ReadonlySet<NewWork>): void {
@@ -164,6 +175,7 @@ function createPool<Item extends Claim>(options: PoolOptions<Item>) {
 
   return {
     notify,
+    notifyNow,
     active: () => active.size,
     /** Claims nothing more. */
     stop: () => void (stopped = true),
@@ -179,6 +191,12 @@ function createPool<Item extends Claim>(options: PoolOptions<Item>) {
     notified = true;
     // The next turn of the event loop: one claim then replaces all items that ended with the same commit.
     if (!stopped) filling ??= nextTurn().then(fill).catch(report);
+  }
+
+  /** The same, for a claim at once. */
+  function notifyNow(): void {
+    notified = true;
+    if (mayClaim()) filling ??= fill().catch(report);
   }
 
   async function fill(): Promise<void> {

@@ -47,7 +47,7 @@ export function toFailure(cause: unknown): Error {
 }
 
 /** The methods of a journal that return promises. */
-export type DispatchJournal = Omit<Journal, "watch" | "watchChanges">;
+export type DispatchJournal = Omit<Journal, "joinCommits" | "watch" | "watchChanges">;
 
 /** A journal whose calls wait while it is unavailable. */
 export function createRetryingJournal(journal: DispatchJournal, options: RetryOptions): DispatchJournal {

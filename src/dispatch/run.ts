@@ -1,11 +1,11 @@
 import type { HistoryEntry } from "../agents/driver.ts";
-import { runAgentAction, toErrorSummary } from "../actions/agent.ts";
+import { answerAgentAction, runAgentAction, toErrorSummary } from "../actions/agent.ts";
 import { toPrompt } from "../boundary/boundary.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { messageOf } from "../errors.ts";
-import type { ClaimedRun, Entry, Journal, Run } from "../journal/journal.ts";
+import type { ClaimedRun, Entry, Journal, Run, TurnOutcome } from "../journal/journal.ts";
 import { takeWithin } from "../shared/text.ts";
-import { failSpan } from "../telemetry/traces.ts";
+import { failSpan, isTraced } from "../telemetry/traces.ts";
 import type { DispatchContext } from "./context.ts";
 import { assertAttemptsLeft, retryDelayMs, toFailure } from "./retry.ts";
 
@@ -23,8 +23,7 @@ export async function executeRun(
   context: DispatchContext,
   freeSlot: () => void,
 ): Promise<boolean> {
-  const { action, joined } = claimed;
-  const run = { ...claimed, action: { ...action, message: joinMessages(action.message, joined) } };
+  const run = withJoined(claimed);
   try {
     const reason = await context.hold.findHold(claimed);
     if (reason !== undefined) return await hold(claimed, reason, context);
@@ -33,6 +32,25 @@ export async function executeRun(
   } catch (error) {
     await releaseOnShutdown(run, context);
     return recordRunFailure(run, error, context);
+  }
+}
+
+function withJoined(claimed: ClaimedRun): ClaimedRun {
+  const { action, joined } = claimed;
+  return { ...claimed, action: { ...action, message: joinMessages(action.message, joined) } };
+}
+
+/** The outcome of a run that needs no waiting. Undefined also where something has to be checked, shown or traced first. */
+export function answerRun(run: ClaimedRun, context: DispatchContext): TurnOutcome | undefined {
+  const { deliver, toSource, agent } = run.action;
+  const settings = context.settings();
+  const isLimited = (deliver && toSource) || (agent !== "none" && settings.budget !== undefined);
+  if (isLimited || isTraced() || run.attempts > settings.maxAttempts) return undefined;
+  try {
+    return answerAgentAction(withJoined(run), { agent: context.agent(), settings });
+  } catch {
+    // The run is claimed, and fails there.
+    return undefined;
   }
 }
 
@@ -45,17 +63,21 @@ async function hold(run: ClaimedRun, reason: string, { journal, telemetry }: Dis
 }
 
 async function complete(run: ClaimedRun, context: DispatchContext, freeSlot: () => void): Promise<boolean> {
-  const { journal, signal, telemetry } = context;
-  const { id: runId, eventId, hook, attempts } = run;
+  const { journal, signal } = context;
   const history = await readHistory({ journal, budget: context.session() }, run.sessionKey, Date.now());
   const turn = { agent: context.agent(), settings: context.settings(), history, signal };
   const outcome = await showWorking(run, context, () => runAgentAction(run, turn));
   const recording = journal.completeRun(run, outcome);
   freeSlot();
   const isRecorded = await recording;
-  if (isRecorded) telemetry.step("info", "run done", { runId, eventId, hook, attempts });
-  telemetry.meter.turned({ result: "done", ms: msSince(run.startedAt), usage: outcome.usage });
+  showDone({ ...run, usage: outcome.usage }, context, isRecorded);
   return isRecorded;
+}
+
+export function showDone(run: ClaimedRun, { telemetry }: DispatchContext, isRecorded = true): void {
+  const { id: runId, eventId, hook, attempts, startedAt, usage } = run;
+  if (isRecorded) telemetry.step("info", "run done", { runId, eventId, hook, attempts });
+  telemetry.meter.turned({ result: "done", ms: msSince(startedAt), usage });
 }
 
 const MARK_TIMEOUT_MS = 10_000;

@@ -1,6 +1,7 @@
 import type { ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
 import type {
   AcceptResult,
+  AnswerRun,
   Change,
   Claim,
   ClaimedDelivery,
@@ -75,8 +76,11 @@ export interface Journal {
   /**
    * Claims up to `limit` runs that are due, oldest first, never two of one session, and of each mapping only as many as
    * its limits allow. Each claim counts one attempt.
+   *
+   * A store may ask `answer` before it claims a run. A run with an answer is completed by the same commit: it is in the
+   * result as `done`, and does not count towards `limit`.
    */
-  claimRuns(limit: number, now: number, limits?: RunLimits): Promise<ClaimedRun[]>;
+  claimRuns(limit: number, now: number, options?: { limits?: RunLimits; answer?: AnswerRun }): Promise<ClaimedRun[]>;
   /** Ends a run that replied; the next of its session can start. The event is done once nothing of it is left. */
   completeRun(claim: Claim, outcome: TurnOutcome): Promise<boolean>;
   /** Lets the run try again at `dueAt`; later runs of its session keep waiting behind it. */
@@ -134,6 +138,11 @@ export interface Journal {
    */
   lease(name: string): Promise<Lease | undefined>;
   releaseLease(lease: Lease): Promise<void>;
+  /**
+   * Calls the listener before each commit that makes work due, until the returned function is called: what it writes at
+   * once is part of that commit. A store may not call it.
+   */
+  joinCommits(listener: (work: ReadonlySet<NewWork>) => void): () => void;
   /** Calls the listener after each commit that may have made work due, until the returned function is called. */
   watch(listener: (work: ReadonlySet<NewWork>) => void): () => void;
   /**

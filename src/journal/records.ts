@@ -190,6 +190,9 @@ export interface ClaimedRun extends Run, Claim {
   released?: boolean;
 }
 
+/** The outcome of a run that needs no waiting; undefined: it must be claimed. It must not throw. */
+export type AnswerRun = (run: ClaimedRun) => TurnOutcome | undefined;
+
 /** What the finished runs of a hook, mapping and model used. */
 export interface Spend {
   /** Empty for heartbeats. */

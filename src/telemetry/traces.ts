@@ -15,6 +15,11 @@ function findApi(): typeof OpenTelemetry | undefined {
   return registered?.trace ? loadApi() : undefined;
 }
 
+/** Whether an SDK records spans. */
+export function isTraced(): boolean {
+  return findApi() !== undefined;
+}
+
 /** Adds attributes to a span: ids, names and sizes, never content. Without an SDK it is undefined. */
 export type Describe = ((attributes: Attributes) => void) | undefined;
 

@@ -176,6 +176,7 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
     nodes: read(listNodes),
     lease: take(acquireLease),
     releaseLease: write(releaseLease),
+    joinCommits: () => () => undefined,
     watch: changes.watch,
     watchChanges: changes.watchChanges,
 

@@ -26,6 +26,7 @@ export interface GroupCommit {
   announce(work: NewWork): void;
   /** Called by an operation that has claimed all the work of the kind that is due: nobody need look for it. */
   settle(work: NewWork): void;
+  joinCommits(listener: WorkListener): () => void;
   watch(listener: WorkListener): () => void;
   /** Called by an operation: listeners learn of the change after the commit. */
   report(change: Change): void;
@@ -71,6 +72,7 @@ interface State {
   closed: boolean;
   /** From a commit that the storage refused until the next one that succeeds. */
   failing: boolean;
+  joining: Set<WorkListener>;
   listeners: Set<WorkListener>;
   changeListeners: Set<ChangeListener>;
   /** Of the current transaction. */
@@ -90,6 +92,7 @@ export function createGroupCommit(database: Database, log: Log, counters?: Commi
     waits: 0,
     closed: false,
     failing: false,
+    joining: new Set(),
     listeners: new Set(),
     changeListeners: new Set(),
     announced: new Set(),
@@ -99,6 +102,10 @@ export function createGroupCommit(database: Database, log: Log, counters?: Commi
     write: (operation) => new Promise((resolve, reject) => enqueue(state, { operation, resolve, reject })),
     announce: (work) => void state.announced.add(work),
     settle: (work) => void state.announced.delete(work),
+    joinCommits(listener) {
+      state.joining.add(listener);
+      return () => state.joining.delete(listener);
+    },
     watch(listener) {
       state.listeners.add(listener);
       return () => state.listeners.delete(listener);
@@ -137,7 +144,8 @@ function flush(state: State): void {
     return;
   }
   state.scheduled = false;
-  if (state.closed) return;
+  // Writes that were queued during a commit may have joined it.
+  if (state.closed || state.queue.length === 0) return;
   commit(state, state.queue.splice(0, MAX_GROUP));
   if (state.queue.length > 0) schedule(state);
 }
@@ -166,9 +174,17 @@ function commit(state: State, group: QueuedWrite[]): void {
   publish(state);
 }
 
-function perform({ counters }: State, group: QueuedWrite[]): unknown[] {
+/** The group grows by what listeners write because of it. */
+function perform(state: State, group: QueuedWrite[]): unknown[] {
+  const { counters, queue, announced, joining, log } = state;
+  const results: unknown[] = [];
+  const waiting = queue.length;
   counters?.begin();
-  const results = group.map(({ operation }) => operation());
+  while (results.length < group.length) {
+    for (const { operation } of group.slice(results.length)) results.push(operation());
+    if (announced.size > 0) for (const listener of joining) call(() => listener(announced), log);
+    group.push(...queue.splice(waiting));
+  }
   counters?.write();
   return results;
 }

@@ -64,16 +64,35 @@ const INSERT_JOINED = `
     FROM runs WHERE id = ?1)`;
 
 export function completeRun(transaction: Transaction, claim: Claim, outcome: TurnOutcome): boolean {
-  const { finishedAt, reply, entries, deliveries } = outcome;
   const run = endRun(transaction, claim, toEnd(outcome));
-  if (!run) return false;
+  if (run) recordOutcome(transaction, run, outcome);
+  return run !== undefined;
+}
+
+/**
+ * Starts and ends a ready run at once; the row is one of `SELECT_RUNS`. Gives whether the next of its session is ready.
+ */
+export function answerRun(transaction: Transaction, row: Row, now: number, outcome: TurnOutcome): boolean {
+  const run = toEnded(row);
+  const { finishedAt, outcome: stored } = toEnd(outcome);
+  transaction.run(ANSWER_RUN, transaction.node, now, finishedAt, stored, run.seq);
+  const isNextReady = leaveSession(transaction, run);
+  recordOutcome(transaction, run, outcome);
+  return isNextReady;
+}
+
+const ANSWER_RUN = `
+  UPDATE OR FAIL runs SET state = 'done', attempts = attempts + 1, claims = claims + 1, node = ?, started_at = ?,
+    coalesce_key = NULL, finished_at = ?, error = NULL, outcome = ? WHERE seq = ?`;
+
+function recordOutcome(transaction: Transaction, run: EndedRun, outcome: TurnOutcome): void {
+  const { finishedAt, reply, entries, deliveries } = outcome;
   recordSpend(transaction, run.row, outcome);
   insertEntries(transaction, entries, { ...run, source: sourceOfRun(run.body, reply) });
   insertDeliveries(transaction, deliveries, finishedAt);
   const open = deliveries.filter(({ eventId }) => eventId !== undefined).length;
   updateRunCounts(transaction, run, { open: open - 1, lost: 0 });
   reportRun(transaction, run.seq, "done");
-  return true;
 }
 
 export function deadLetterRun(
@@ -144,11 +163,23 @@ interface EndedRun {
 function endRun(transaction: Transaction, { id, token }: Claim, end: End): EndedRun | undefined {
   const row = transaction.get(FIND_CLAIMED, id, token);
   if (!row) return undefined;
-  transaction.run(END_RUN, end.state, end.finishedAt, end.error, end.outcome, integer(row.seq));
-  if (transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
-  transaction.counters.add({ runs: -1 });
+  const run = toEnded(row);
+  transaction.run(END_RUN, end.state, end.finishedAt, end.error, end.outcome, run.seq);
+  leaveSession(transaction, run);
+  return run;
+}
+
+function toEnded(row: Row): EndedRun {
   const seq = integer(row.seq);
   return { seq, runSeq: seq, eventSeq: integer(row.event_seq), body: optional(bytes, row.body ?? null), row };
+}
+
+/** Gives whether the next run of the session is ready. */
+function leaveSession(transaction: Transaction, { row }: EndedRun): boolean {
+  transaction.counters.add({ runs: -1 });
+  const isNextReady = transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0;
+  if (isNextReady) transaction.announce("run");
+  return isNextReady;
 }
 
 const FIND_CLAIMED = `

@@ -2,13 +2,77 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import type { ClaimedRun, RunLimits, TurnOutcome } from "../journal.ts";
 import { describeJournal } from "../../../test/contracts/journal.ts";
 import { useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
-import { NOW, sampleEvent, sweepAll } from "../../../test/contracts/journal/samples.ts";
+import { NOW, sampleEvent, sampleOutcome, sampleRun, sweepAll } from "../../../test/contracts/journal/samples.ts";
 
 const opener = new URL("../../../test/contracts/journal/openers/sqlite.ts", import.meta.url);
 describeJournal("SQLite", { open, opener, hasSizeLimit: true, isSlow: false });
+
+describe("a claim that is asked for answers", () => {
+  const { start } = useJournals(open);
+  const answer = (): TurnOutcome => sampleOutcome();
+
+  test("completes any number of runs, beside the limit", async () => {
+    const journal = await start();
+    const actions = ["a", "a", "b", "c"].map((session) => sampleRun(session));
+    await journal.accept(sampleEvent({ actions }));
+    const runs: ClaimedRun[] = [];
+    // Each takes a few milliseconds at most, however long a run is looked at.
+    while (runs.length < 4) runs.push(...(await journal.claimRuns(1, NOW, { answer })));
+    expect(runs.map(({ id, state, attempts }) => [id, state, attempts])).toEqual(
+      actions.map(({ runId }) => [runId, "done", 1]),
+    );
+    expect(await journal.listRuns({ limit: 9, state: "done" })).toHaveLength(4);
+    expect(await journal.stats()).toMatchObject({ pendingRuns: 0 });
+  });
+
+  test("says that there is more if it ends early", async () => {
+    const journal = await start();
+    await journal.accept(sampleEvent({ actions: [sampleRun("a"), sampleRun("a"), sampleRun("a")] }));
+    const announced: boolean[] = [];
+    journal.watch((work) => announced.push(work.has("run")));
+    const answerSlowly = (): TurnOutcome => {
+      for (const startedAt = performance.now(); performance.now() - startedAt < 10;);
+      return sampleOutcome();
+    };
+    for (let claim = 0; claim < 3; claim += 1) {
+      expect(await journal.claimRuns(4, NOW, { answer: answerSlowly })).toHaveLength(1);
+    }
+    expect(announced).toEqual([true, true]);
+  });
+
+  test("claims the others up to the limit", async () => {
+    const journal = await start();
+    const actions = ["a", "b", "c", "d"].map((session) => sampleRun(session));
+    await journal.accept(sampleEvent({ actions }));
+    const isOdd = ({ id }: ClaimedRun): boolean => id === actions[1]?.runId || id === actions[3]?.runId;
+    const runs: ClaimedRun[] = [];
+    const answerOthers = (run: ClaimedRun): TurnOutcome | undefined => (isOdd(run) ? undefined : sampleOutcome());
+    while (!runs.some(({ state }) => state === "running")) {
+      runs.push(...(await journal.claimRuns(1, NOW, { answer: answerOthers })));
+    }
+    expect(runs.slice(0, 2).map(({ id, state }) => [id, state])).toEqual([
+      [actions[0]?.runId, "done"],
+      [actions[1]?.runId, "running"],
+    ]);
+    expect(await journal.getRun(actions[3]!.runId)).toMatchObject({ state: "ready", attempts: 0 });
+    expect(await journal.completeRun(runs[1]!, sampleOutcome())).toBe(true);
+    expect(await journal.completeRun(runs[0]!, sampleOutcome())).toBe(false);
+  });
+
+  test("keeps to the rate of a mapping", async () => {
+    const journal = await start();
+    const actions = ["a", "b", "c"].map((session) => sampleRun(session));
+    await journal.accept(sampleEvent({ mapping: "m", actions }));
+    const limits: RunLimits = new Map([["m", { rate: { max: 2, perMs: 1000 } }]]);
+    expect(await journal.claimRuns(9, NOW, { limits, answer })).toHaveLength(2);
+    expect(await journal.claimRuns(9, NOW + 999, { limits, answer })).toEqual([]);
+    expect(await journal.claimRuns(9, NOW + 1000, { limits, answer })).toHaveLength(1);
+  });
+});
 
 describe("the SQLite file", () => {
   const { start, folder } = useJournals(open);

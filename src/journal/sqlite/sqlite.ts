@@ -155,6 +155,7 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
     nodes: async () => [],
     lease: write(acquireLease),
     releaseLease: write(releaseLease),
+    joinCommits: commits.joinCommits,
     watch: commits.watch,
     watchChanges: commits.watchChanges,
 
