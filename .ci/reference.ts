@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { PassThrough } from "node:stream";
 import type { Command } from "commander";
-import { exampleOf, leavesOf, nameOf } from "../src/cli/examples.ts";
+import { exampleOf, leafCommands, nameOf } from "../src/cli/examples.ts";
 import { createProgram } from "../src/cli/main.ts";
 import { HTTP_ERRORS } from "../src/errors.ts";
 import { createRoutes } from "../src/operator/http/routes.ts";
@@ -217,7 +217,7 @@ function writeCli(): string {
   const stream = Object.assign(new PassThrough(), { columns: 100 });
   const io = { cwd: root, env: { NO_COLOR: "1" }, stdin: new PassThrough(), stdout: stream, stderr: stream };
   const program = createProgram({ ...io, exitCode: 0, stopSignal: () => new AbortController().signal, interrupt() {} });
-  return join("# CLI", NOTE, EXIT_CODES, ...leavesOf(program).map(writeCommand));
+  return join("# CLI", NOTE, EXIT_CODES, ...leafCommands(program).map(writeCommand));
 }
 
 const EXIT_CODES = `A command exits with 0 when it did what it was asked and found nothing wrong, with 1 when it failed or found a problem, with 2 when the command line is wrong or a question has no answer, and with 3 when no service answers. Colours are shown only on a terminal, and not with NO_COLOR.`;

@@ -194,3 +194,18 @@ export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "skipped
  * an operator.
  */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+/** The fields of a mapping that are templates. */
+export const TEMPLATE_FIELDS = [
+  "messageTemplate",
+  "textTemplate",
+  "name",
+  "sessionKey",
+  "channel",
+  "to",
+  "model",
+  "thinking",
+  "dedupe",
+  "echo",
+] as const;
+export type TemplateField = (typeof TEMPLATE_FIELDS)[number];

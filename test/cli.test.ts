@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { exampleOf, leavesOf, nameOf } from "../src/cli/examples.ts";
+import { exampleOf, leafCommands, nameOf } from "../src/cli/examples.ts";
 import { createProgram } from "../src/cli/main.ts";
 import { type CliResult, createTestIo, runWebhooks } from "./support/cli.ts";
 import { startProcess } from "./support/process.ts";
@@ -115,7 +115,7 @@ describe("webhooks check", () => {
 
 describe("every command", () => {
   const { io } = createTestIo("/");
-  const commands = leavesOf(createProgram(io)).map((command) => [nameOf(command), command] as const);
+  const commands = leafCommands(createProgram(io)).map((command) => [nameOf(command), command] as const);
 
   test.each(commands)("%s has an example and --json", (name, command) => {
     expect(exampleOf(command)).toMatch(new RegExp(`^webhooks ${name}( |$)`));

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { judgeSpace } from "../src/cli/doctor/machine.ts";
+import { checkSpace } from "../src/cli/doctor/machine.ts";
 import { compareClock } from "../src/cli/doctor/remote.ts";
 import type { UserConfig } from "../src/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
@@ -139,7 +139,7 @@ describe("finds", () => {
     );
     expect(compareClock(-59_000, "x").level).toBe("ok");
     expect(compareClock(-61_000, "x")).toMatchObject({ level: "problem", message: "61 s ahead of that of x" });
-    expect(judgeSpace(499 * 1024 ** 2, "/state")).toMatchObject({
+    expect(checkSpace(499 * 1024 ** 2, "/state")).toMatchObject({
       level: "problem",
       next: expect.stringContaining("503"),
     });

@@ -57,12 +57,12 @@ export function exampleOf(command: Command): string | undefined {
 }
 
 /** The commands that do something, below one that groups them. */
-export function leavesOf(command: Command): Command[] {
-  return command.commands.length > 0 ? command.commands.flatMap(leavesOf) : [command];
+export function leafCommands(command: Command): Command[] {
+  return command.commands.length > 0 ? command.commands.flatMap(leafCommands) : [command];
 }
 
 export function addExamples(program: Command): void {
-  for (const command of leavesOf(program)) {
+  for (const command of leafCommands(program)) {
     const example = exampleOf(command);
     if (example !== undefined) command.addHelpText("after", `\nExample:\n  ${example}`);
   }

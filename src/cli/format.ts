@@ -88,7 +88,7 @@ export function formatCount(count: number, noun: string, plural = `${noun}s`): s
 
 /** What became of an event, in the colour of how it ended. */
 export function formatOutcome({ outcome, status }: Pick<EventView, "outcome" | "status">): string {
-  const line = firstWords(outcome, MAX_OUTCOME);
+  const line = toExcerpt(outcome, MAX_OUTCOME);
   if (status === "failed" || status === "dead") return style("red", line);
   if (status === "rejected") return style("yellow", line);
   return status === "skipped" ? style("dim", line) : line.replace(/ ✓$/, ` ${style("green", "✓")}`);
@@ -97,7 +97,7 @@ export function formatOutcome({ outcome, status }: Pick<EventView, "outcome" | "
 const MAX_OUTCOME = 120;
 
 /** One line of a text. */
-export function firstWords(text: string, max: number): string {
+export function toExcerpt(text: string, max: number): string {
   const line = toPrintable(text.slice(0, 4 * max))
     .replaceAll(/\s+/g, " ")
     .trim();

@@ -7,24 +7,10 @@ import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { RunLimit, RunLimits } from "../journal/journal.ts";
 import { parsePath, type Path } from "../shared/json.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
+import { TEMPLATE_FIELDS, type TemplateField } from "../types.ts";
 import { compileFilter, compileMatch, type Filter, type Match } from "./match.ts";
 import { createReport, type Report, reportBacktracking } from "./report.ts";
 import { compileField, type Template } from "./template/template.ts";
-
-/** The fields of a mapping that are templates. */
-const TEMPLATE_FIELDS = [
-  "messageTemplate",
-  "textTemplate",
-  "name",
-  "sessionKey",
-  "channel",
-  "to",
-  "model",
-  "thinking",
-  "dedupe",
-  "echo",
-] as const;
-export type TemplateField = (typeof TEMPLATE_FIELDS)[number];
 
 /** A mapping with everything that can be prepared before a request arrives. */
 export interface CompiledMapping {

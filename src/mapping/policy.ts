@@ -11,8 +11,9 @@ import {
   SOURCE_CHANNEL,
   toChannelName,
   type WakeMode,
+  type TemplateField,
 } from "../types.ts";
-import type { CompiledMapping, TemplateField } from "./compile.ts";
+import type { CompiledMapping } from "./compile.ts";
 import { compileGlobs } from "./match.ts";
 import type { Budget } from "./template/template.ts";
 

@@ -81,7 +81,7 @@ async function loadNewest(): Promise<void> {
 /* One stream for all tabs: a browser opens only six connections to a host. */
 
 /** What tabs tell each other: a message of the stream, or how the connection is. */
-type News = { name: string; data: string } | { connection: "live" | "lost" } | { asks: true };
+type TabMessage = { name: string; data: string } | { connection: "live" | "lost" } | { asks: true };
 
 const MESSAGES = [
   "ready",
@@ -104,7 +104,7 @@ export function startLive(): () => void {
   const stopped = new AbortController();
   const { signal: stop } = stopped;
   let isLeader = false;
-  channel.addEventListener("message", ({ data }: MessageEvent<News>) => {
+  channel.addEventListener("message", ({ data }: MessageEvent<TabMessage>) => {
     if ("asks" in data) {
       if (isLeader && connection.value !== "connecting") channel.postMessage({ connection: connection.value });
     } else receive(data);
@@ -113,9 +113,9 @@ export function startLive(): () => void {
   loadNewest().catch(() => undefined);
   const lead = (): Promise<void> => {
     isLeader = true;
-    return openStream(stop, (news) => {
-      receive(news);
-      channel.postMessage(news);
+    return openStream(stop, (message) => {
+      receive(message);
+      channel.postMessage(message);
     });
   };
   // Over plain http from another machine there are no locks, and each tab has a stream.
@@ -128,20 +128,20 @@ export function startLive(): () => void {
 }
 
 /** Resolves when it is stopped. The browser itself opens it again when it breaks, and continues after the last message. */
-function openStream(stop: AbortSignal, tell: (news: News) => void): Promise<void> {
+function openStream(stop: AbortSignal, publish: (message: TabMessage) => void): Promise<void> {
   return new Promise((resolve) => {
     let source: EventSource;
     const open = (): void => {
       source = new EventSource("./api/stream");
-      source.addEventListener("open", () => tell({ connection: "live" }));
+      source.addEventListener("open", () => publish({ connection: "live" }));
       source.addEventListener("error", () => {
-        tell({ connection: "lost" });
+        publish({ connection: "lost" });
         // The service refused it, so the browser has given up: the sign-in may have ended.
         if (source.readyState !== EventSource.CLOSED || stop.aborted) return;
         setTimeout(() => void get("/api/status").then(restart, restart), RETRY_MS);
       });
       for (const name of MESSAGES) {
-        source.addEventListener(name, ({ data }: MessageEvent<string>) => tell({ name, data }));
+        source.addEventListener(name, ({ data }: MessageEvent<string>) => publish({ name, data }));
       }
     };
     const restart = (): void => {
@@ -157,9 +157,9 @@ function openStream(stop: AbortSignal, tell: (news: News) => void): Promise<void
   });
 }
 
-function receive(news: News): void {
-  if ("connection" in news) connection.value = news.connection;
-  else if ("name" in news) take(news.name, news.data);
+function receive(message: TabMessage): void {
+  if ("connection" in message) connection.value = message.connection;
+  else if ("name" in message) take(message.name, message.data);
 }
 
 function take(name: string, data: string): void {

@@ -45,10 +45,10 @@ function isWritable(folder: string): boolean {
 
 export function checkDisk(folder: string): CheckResult {
   const { bavail, bsize } = statfsSync(nearestFolder(folder));
-  return judgeSpace(bavail * bsize, folder);
+  return checkSpace(bavail * bsize, folder);
 }
 
-export function judgeSpace(freeBytes: number, folder: string): CheckResult {
+export function checkSpace(freeBytes: number, folder: string): CheckResult {
   const free = `${Math.floor(freeBytes / MB).toLocaleString("en")} MB free`;
   if (freeBytes >= MIN_FREE_BYTES) return ok("disk", free);
   const next = "make room, or set store.retention.maxAge or maxBytes; a full disk answers every hook with 503";

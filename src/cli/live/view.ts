@@ -2,7 +2,7 @@ import { toSentence } from "../../errors.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import type { AnsweredRequest, Reload, RequestFollower } from "../../telemetry/telemetry.ts";
-import { firstWords, formatCount, formatDuration, formatLog, formatOutcome } from "../format.ts";
+import { toExcerpt, formatCount, formatDuration, formatLog, formatOutcome } from "../format.ts";
 import { type CliIo, print, style } from "../io.ts";
 
 /** A turn that takes longer is announced before it ends. */
@@ -149,7 +149,7 @@ function describeEvent(event: EventTimeline): string[] {
 /** Its first lines. */
 function formatReply(reply: string): string[] {
   const lines = toPrintable(reply.trim()).split(/\n+/);
-  const shown = lines.slice(0, MAX_REPLY_LINES).map((line) => firstWords(line, MAX_REPLY_LINE));
+  const shown = lines.slice(0, MAX_REPLY_LINES).map((line) => toExcerpt(line, MAX_REPLY_LINE));
   return lines.length > MAX_REPLY_LINES ? [...shown, style("dim", "…")] : shown;
 }
 

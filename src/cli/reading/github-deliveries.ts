@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { toHeaders } from "../../channels/comments/github-app.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { isObject, toObject, toText } from "../../shared/json.ts";
 import { parseRetryAfter } from "../../shared/http-status.ts";
@@ -92,12 +93,7 @@ export function createGithubHooks({ api, token, place, waits }: GithubOptions): 
   }
 
   async function send(method: string, url: string): Promise<Response> {
-    const headers = {
-      authorization: `Bearer ${token}`,
-      accept: "application/vnd.github+json",
-      "x-github-api-version": "2022-11-28",
-      "user-agent": "hookline",
-    };
+    const headers = toHeaders(token);
     const signal = AbortSignal.timeout(ANSWER_MS);
     return fetch(url, { method, headers, signal, redirect: "error" }).catch((error: unknown) => {
       const cause = messageOf(error instanceof Error && error.cause ? error.cause : error);

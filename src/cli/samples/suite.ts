@@ -38,7 +38,7 @@ export interface SuiteOptions {
 }
 
 /** What is counted, and one row for each sample, or for a transform that cannot be loaded. */
-interface Tally extends Record<"passed" | "updated" | "failed", number> {
+interface Totals extends Record<"passed" | "updated" | "failed", number> {
   rows: object[];
 }
 
@@ -46,37 +46,37 @@ interface Tally extends Record<"passed" | "updated" | "failed", number> {
 export async function runAllSamples(options: SuiteOptions): Promise<number> {
   const { folder, names, io, json } = options;
   const show = (...lines: string[]): void => (json ? undefined : print(io, ...lines));
-  const tally: Tally = { passed: 0, updated: 0, failed: 0, rows: [] };
+  const totals: Totals = { passed: 0, updated: 0, failed: 0, rows: [] };
   for (const set of selectSamples(findSamples(folder), names)) {
     show(set.name);
     try {
-      await runSet(set, { ...options, show }, tally);
+      await runSet(set, { ...options, show }, totals);
     } catch (error) {
-      tally.failed += Math.max(1, set.samples.length);
-      tally.rows.push({ name: set.name, kind: "failed", reason: describeError(error) });
+      totals.failed += Math.max(1, set.samples.length);
+      totals.rows.push({ name: set.name, kind: "failed", reason: describeError(error) });
       show(...formatBroken("it cannot be loaded", error));
     }
   }
-  const { rows: samples, ...counts } = tally;
-  if (json) print(io, JSON.stringify({ ok: tally.failed === 0, ...counts, samples }));
-  show("", formatTally(tally));
-  return tally.failed;
+  const { rows: samples, ...counts } = totals;
+  if (json) print(io, JSON.stringify({ ok: totals.failed === 0, ...counts, samples }));
+  show("", formatTotals(totals));
+  return totals.failed;
 }
 
 type Show = (...lines: string[]) => void;
 
-async function runSet(set: SampleSet, options: SuiteOptions & { show: Show }, tally: Tally): Promise<void> {
+async function runSet(set: SampleSet, options: SuiteOptions & { show: Show }, totals: Totals): Promise<void> {
   const { runner, update, io, show } = options;
   const program = await buildSamples(set, { ...options, env: io.env });
   for (const sample of set.samples) {
     try {
       const result = await runSample(sample, { program, runner, update: update(set, sample) });
-      tally[result.kind === "unexpected" ? "failed" : result.kind]++;
-      tally.rows.push({ name: `${set.name}/${sample.name}`, ...result });
+      totals[result.kind === "unexpected" ? "failed" : result.kind]++;
+      totals.rows.push({ name: `${set.name}/${sample.name}`, ...result });
       show(...formatResult(sample.name, result));
     } catch (error) {
-      tally.failed++;
-      tally.rows.push({ name: `${set.name}/${sample.name}`, kind: "failed", reason: describeError(error) });
+      totals.failed++;
+      totals.rows.push({ name: `${set.name}/${sample.name}`, kind: "failed", reason: describeError(error) });
       show(...formatBroken(sample.name, error));
     }
   }
@@ -216,7 +216,7 @@ function indent(lines: string[]): string[] {
   return lines.map((line) => (line === "" ? "" : `    ${line}`));
 }
 
-function formatTally({ passed, updated, failed }: Tally): string {
+function formatTotals({ passed, updated, failed }: Totals): string {
   const parts = [style("green", `${passed} passed`)];
   if (updated > 0) parts.push(style("yellow", `${updated} updated`));
   parts.push(failed > 0 ? style("red", `${failed} failed`) : "0 failed");

@@ -50,6 +50,11 @@ interface Nodes {
   BlockStatement: hbs.AST.BlockStatement;
   SubExpression: hbs.AST.SubExpression;
   PathExpression: hbs.AST.PathExpression;
+  StringLiteral: hbs.AST.StringLiteral;
+  NumberLiteral: hbs.AST.NumberLiteral;
+  BooleanLiteral: hbs.AST.BooleanLiteral;
+  UndefinedLiteral: hbs.AST.UndefinedLiteral;
+  NullLiteral: hbs.AST.NullLiteral;
 }
 type Block = hbs.AST.BlockStatement;
 
@@ -148,6 +153,6 @@ function isLiteralText(node: hbs.AST.Node): boolean {
   return is(node, "ContentStatement") || is(node, "CommentStatement");
 }
 
-function is<Type extends keyof Nodes>(node: hbs.AST.Node, type: Type): node is Nodes[Type] {
+export function is<Type extends keyof Nodes>(node: hbs.AST.Node, type: Type): node is Nodes[Type] {
   return node.type === type;
 }

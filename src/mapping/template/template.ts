@@ -3,7 +3,7 @@ import { HookError } from "../../errors.ts";
 import { readOwn, toText } from "../../shared/json.ts";
 import type { Report } from "../report.ts";
 import { type Helper, HELPERS } from "./helpers.ts";
-import { isStatic, prepareSyntax, TemplateError, TEXT_HELPER } from "./syntax.ts";
+import { is, isStatic, prepareSyntax, TemplateError, TEXT_HELPER } from "./syntax.ts";
 
 export interface Template {
   /** The text is always the same. */
@@ -270,23 +270,6 @@ function compilePath({ data, depth, parts }: hbs.AST.PathExpression): Read | und
     }
     return value;
   };
-}
-
-interface Nodes {
-  ContentStatement: hbs.AST.ContentStatement;
-  CommentStatement: hbs.AST.CommentStatement;
-  MustacheStatement: hbs.AST.MustacheStatement;
-  SubExpression: hbs.AST.SubExpression;
-  PathExpression: hbs.AST.PathExpression;
-  StringLiteral: hbs.AST.StringLiteral;
-  NumberLiteral: hbs.AST.NumberLiteral;
-  BooleanLiteral: hbs.AST.BooleanLiteral;
-  UndefinedLiteral: hbs.AST.UndefinedLiteral;
-  NullLiteral: hbs.AST.NullLiteral;
-}
-
-function is<Type extends keyof Nodes>(node: hbs.AST.Node, type: Type): node is Nodes[Type] {
-  return node.type === type;
 }
 
 /** Compiles the template of a mapping's field. Reports one that cannot be used, and gives undefined. */

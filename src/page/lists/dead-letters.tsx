@@ -6,13 +6,13 @@ import { Loading, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { toLine } from "../parts/text.ts";
 import { route } from "../router.ts";
-import { AT_ONCE, EventLink, Older } from "./list.tsx";
+import { PAGE_SIZE, EventLink, OlderLink } from "./list.tsx";
 
 /** What failed permanently, to be retried or dropped, one by one or many at once. */
 export function DeadLetters(): JSX.Element {
   const { before } = route.value.query;
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const loaded = useLoad(`dead ${before}`, () => get("/api/dead-letters", { before, limit: AT_ONCE }));
+  const loaded = useLoad(`dead ${before}`, () => get("/api/dead-letters", { before, limit: PAGE_SIZE }));
   const treat = async (what: "retry" | "drop", items: readonly DeadLetterView[]): Promise<void> => {
     const chosen = items.filter(({ id }) => selected.has(id));
     const failed = await treatAll(what, chosen);
@@ -64,7 +64,7 @@ export function DeadLetters(): JSX.Element {
                 { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
               ]}
             />
-            <Older items={deadLetters} />
+            <OlderLink items={deadLetters} />
           </>
         )}
       </Loading>

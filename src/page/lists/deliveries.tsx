@@ -6,11 +6,11 @@ import { Loading, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { toLine } from "../parts/text.ts";
 import { route } from "../router.ts";
-import { AT_ONCE, EventLink, Older, ResultText, StateFilter } from "./list.tsx";
+import { PAGE_SIZE, EventLink, OlderLink, ResultText, StateFilter } from "./list.tsx";
 
 export function Deliveries(): JSX.Element {
   const { state, before } = route.value.query;
-  const query = { state, before, limit: AT_ONCE };
+  const query = { state, before, limit: PAGE_SIZE };
   const loaded = useLoad(`deliveries ${state} ${before}`, () => get("/api/deliveries", query));
   return (
     <section class="page">
@@ -40,7 +40,7 @@ export function Deliveries(): JSX.Element {
                 { name: "Sent", show: ({ sentAt }) => <Time at={sentAt} /> },
               ]}
             />
-            <Older items={deliveries} />
+            <OlderLink items={deliveries} />
           </>
         )}
       </Loading>

@@ -3,7 +3,7 @@ import { toLine } from "../parts/text.ts";
 import { hrefTo, route, setQuery } from "../router.ts";
 
 /** How many items a list shows at once. */
-export const AT_ONCE = 200;
+export const PAGE_SIZE = 200;
 
 export function EventLink({
   id,
@@ -42,9 +42,9 @@ export function StateFilter({ states }: { states: readonly string[] }): JSX.Elem
 }
 
 /** Leads to what is older, when the list is full. */
-export function Older({ items }: { items: readonly { id: string }[] }): JSX.Element | null {
+export function OlderLink({ items }: { items: readonly { id: string }[] }): JSX.Element | null {
   const { path, query } = route.value;
-  if (items.length < AT_ONCE) return null;
+  if (items.length < PAGE_SIZE) return null;
   return (
     <a class="button" href={hrefTo(path, { ...query, before: items.at(-1)?.id })}>
       Older

@@ -7,11 +7,11 @@ import { Loading, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { formatCost, formatMs, formatNumber, messageOf, toLine } from "../parts/text.ts";
 import { route } from "../router.ts";
-import { AT_ONCE, EventLink, Older, ResultText, StateFilter } from "./list.tsx";
+import { PAGE_SIZE, EventLink, OlderLink, ResultText, StateFilter } from "./list.tsx";
 
 export function Runs(): JSX.Element {
   const { state, before } = route.value.query;
-  const query = { state, before, limit: AT_ONCE };
+  const query = { state, before, limit: PAGE_SIZE };
   const loaded = useLoad(`runs ${state} ${before}`, () => get("/api/runs", query));
   return (
     <section class="page">
@@ -55,7 +55,7 @@ export function Runs(): JSX.Element {
                 { name: "Cost", kind: "number", show: ({ cost }) => formatCost(cost) },
               ]}
             />
-            <Older items={runs} />
+            <OlderLink items={runs} />
           </>
         )}
       </Loading>

@@ -22,7 +22,7 @@ export interface Problem {
   column?: number;
 }
 
-export interface Name {
+export interface Suggestion {
   label: string;
   /** Shown beside it: its value in the payload, or what it is. */
   detail?: string;
@@ -35,7 +35,7 @@ export interface EditorOptions {
   text: string;
   hint?: string;
   /** What can be written at this place. */
-  names(): readonly Name[];
+  names(): readonly Suggestion[];
   onChange(text: string): void;
 }
 
@@ -92,7 +92,11 @@ export function createEditor(host: HTMLElement, options: EditorOptions): Editor 
   }
 }
 
-function complete(context: CompletionContext, language: Language, names: readonly Name[]): CompletionResult | null {
+function complete(
+  context: CompletionContext,
+  language: Language,
+  names: readonly Suggestion[],
+): CompletionResult | null {
   if (language === "text" || !isInCode(context, language)) return null;
   const word = context.matchBefore(/[\w$.[\]"'-]+/);
   if (!word && !context.explicit && language === "typescript") return null;

@@ -3,7 +3,7 @@ import { get, type MappingSource } from "../api.ts";
 import { Loading, useLoad } from "../parts/load.tsx";
 import { toLine } from "../parts/text.ts";
 import { route, setQuery } from "../router.ts";
-import { Bench, type BenchProps } from "./bench.tsx";
+import { Workbench, type WorkbenchProps } from "./workbench.tsx";
 import { NEW } from "./trial.tsx";
 
 /** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded or written. */
@@ -33,7 +33,7 @@ export function Playground(): JSX.Element {
                 </select>
               </label>
             </p>
-            <Workbench key={mapping} id={mapping} />
+            <LoadedWorkbench key={mapping} id={mapping} />
           </>
         )}
       </Loading>
@@ -42,7 +42,7 @@ export function Playground(): JSX.Element {
 }
 
 /** Loads what the work starts from: the mapping's source, and the event. */
-function Workbench({ id }: { id: string }): JSX.Element {
+function LoadedWorkbench({ id }: { id: string }): JSX.Element {
   const { event = "" } = route.value.query;
   const loaded = useLoad(
     `source ${id} ${event}`,
@@ -54,11 +54,11 @@ function Workbench({ id }: { id: string }): JSX.Element {
     },
     0,
   );
-  return <Loading from={loaded}>{(start) => <Bench source={start.source} event={start.event} />}</Loading>;
+  return <Loading from={loaded}>{(start) => <Workbench source={start.source} event={start.event} />}</Loading>;
 }
 
 /** Without a sample, the newest event of the mapping is what one most likely has in mind. */
-async function findLatest({ fields, samples }: MappingSource): Promise<BenchProps["event"]> {
+async function findLatest({ fields, samples }: MappingSource): Promise<WorkbenchProps["event"]> {
   if (samples.length > 0 || fields.match?.path === undefined) return undefined;
   const { events } = await get("/api/events", { hook: fields.match.path, limit: 1 });
   return events[0] && get("/api/events/:id", { id: events[0].id });

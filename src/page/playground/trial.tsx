@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type MappingSource, post, type Trial } from "../api.ts";
+import { TEMPLATE_FIELDS } from "../../types.ts";
 import { Log, Prompt } from "../parts/conversation.tsx";
 import { toLine, toVisible } from "../parts/text.ts";
 import type { Problem } from "./editor.ts";
@@ -13,18 +14,6 @@ export const NEW: MappingSource = {
   samples: [],
 };
 
-export const TEMPLATES = [
-  "messageTemplate",
-  "textTemplate",
-  "name",
-  "sessionKey",
-  "channel",
-  "to",
-  "model",
-  "thinking",
-  "dedupe",
-] as const;
-
 export interface TrialRequest {
   hook: string;
   payload: string;
@@ -32,7 +21,7 @@ export interface TrialRequest {
   query: Record<string, string>;
 }
 
-export interface Tried {
+export interface TrialState {
   trial?: Trial;
   error?: string;
 }
@@ -48,8 +37,8 @@ interface Work {
 const TYPING_MS = 60;
 
 /** Tries the work whenever it changes; an answer to an earlier state is not shown. */
-export function useTrial(source: MappingSource, { request, payload, fields, code }: Work): Tried {
-  const [tried, setTried] = useState<Tried>({});
+export function useTrial(source: MappingSource, { request, payload, fields, code }: Work): TrialState {
+  const [tried, setTried] = useState<TrialState>({});
   useEffect(() => {
     if (payload.error !== undefined) return undefined;
     const stop = new AbortController();
@@ -76,13 +65,13 @@ export function toDraft(
   fields: Record<string, string>,
 ): { id: string; [field: string]: unknown } {
   const base = source === NEW ? source.fields : {};
-  const changed = TEMPLATES.filter(
+  const changed = TEMPLATE_FIELDS.filter(
     (name) => fields[name] !== undefined && fields[name] !== (source.fields[name] ?? ""),
   );
   return { ...base, id: source.id, ...Object.fromEntries(changed.map((name) => [name, fields[name] || null])) };
 }
 
-export function Result({ trial, error }: Tried): JSX.Element {
+export function Result({ trial, error }: TrialState): JSX.Element {
   if (error !== undefined) return <p class="problem">{toVisible(error)}</p>;
   if (!trial) return <p class="quiet">…</p>;
   if (!trial.ok) return <Refusal trial={trial} />;

@@ -13,7 +13,7 @@ export type Filter = { [Name in (typeof FILTERS)[number]]?: string };
 const OVERSCAN = 8;
 const NARROW = matchMedia("(max-width: 760px)");
 
-/** Draws only the rows that are in view. It stands still while it is pointed at, scrolled or focused. */
+/** Draws only the rows that are in view. It does not move while it is pointed at, scrolled or focused. */
 export function RequestList({ filter }: { filter: Filter }): JSX.Element {
   const scroller = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
@@ -203,7 +203,7 @@ function merge(live: readonly Row[], stored: readonly Row[], filter: Filter): Ro
 const STORED_AT_ONCE = 100;
 /** A search reads every payload; that of a word which is still being typed is not worth it. */
 const TYPING_MS = 250;
-/** So many times the service is asked for more before a person has to. */
+/** How often the page asks the service for more before a person has to. */
 const MAX_SEARCHES = 10;
 
 interface Stored {

@@ -1,15 +1,16 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { MappingSource } from "../api.ts";
+import { TEMPLATE_FIELDS } from "../../types.ts";
 import { Copy } from "../parts/controls.tsx";
 import { formatMs, parseJson, toVisible } from "../parts/text.ts";
 import { route, setQuery } from "../router.ts";
 import type { Editor as EditorHandle, EditorOptions, Problem } from "./editor.ts";
-import { AUTHOR_NAMES, HELPERS, namesOf, toScriptName } from "./names.ts";
-import { findProblems, Result, TEMPLATES, toDraft, type TrialRequest, useTrial } from "./trial.tsx";
-import { Week } from "./week.tsx";
+import { AUTHOR_NAMES, HELPERS, listSuggestions, toScriptName } from "./suggestions.ts";
+import { findProblems, Result, toDraft, type TrialRequest, useTrial } from "./trial.tsx";
+import { Comparison } from "./comparison.tsx";
 
-export interface BenchProps {
+export interface WorkbenchProps {
   source: MappingSource;
   event?: {
     hook: string;
@@ -17,14 +18,14 @@ export interface BenchProps {
   };
 }
 
-export function Bench({ source, event }: BenchProps): JSX.Element {
+export function Workbench({ source, event }: WorkbenchProps): JSX.Element {
   const { sample = event ? "" : (source.samples[0]?.name ?? ""), view } = route.value.query;
   const [request, setRequest] = useState<TrialRequest>(() => toRequest(source, event, sample));
   const [fields, setFields] = useState<Record<string, string>>(() => textFieldsOf(source));
   const [code, setCode] = useState(source.transform?.code);
   const payload = useMemo(() => parseJson(request.payload), [request.payload]);
   const tried = useTrial(source, { request, payload, fields, code });
-  const paths = useMemo(() => namesOf(payload.value, request), [payload.value]);
+  const paths = useMemo(() => listSuggestions(payload.value, request), [payload.value]);
   const problemsOf = (name: string): Problem[] => findProblems(tried.trial, name, source);
   const choose = (name: string): void => {
     setQuery({ sample: name });
@@ -94,13 +95,13 @@ export function Bench({ source, event }: BenchProps): JSX.Element {
             <span class="quiet">{formatMs(tried.trial.durationMs)} in the service</span>
           )}
         </p>
-        {view === "week" ? <Week draft={{ mapping: toDraft(source, fields), code }} /> : <Result {...tried} />}
+        {view === "week" ? <Comparison draft={{ mapping: toDraft(source, fields), code }} /> : <Result {...tried} />}
       </div>
     </div>
   );
 }
 
-function toRequest({ fields, samples }: MappingSource, event: BenchProps["event"], sample: string): TrialRequest {
+function toRequest({ fields, samples }: MappingSource, event: WorkbenchProps["event"], sample: string): TrialRequest {
   const chosen = samples.find(({ name }) => name === sample);
   const { payload, headers, query } = chosen ?? event?.request ?? { payload: { example: "value" } };
   return {
@@ -119,7 +120,7 @@ function toStrings(values: unknown): Record<string, string> {
 /** The templates that are set, and the one that every mapping needs. */
 function textFieldsOf({ fields, transform }: MappingSource): Record<string, string> {
   const needed = fields.action === "wake" ? "textTemplate" : "messageTemplate";
-  const shown = TEMPLATES.filter((name) => fields[name] !== undefined || (name === needed && !transform));
+  const shown = TEMPLATE_FIELDS.filter((name) => fields[name] !== undefined || (name === needed && !transform));
   return Object.fromEntries(shown.map((name) => [name, fields[name] ?? ""]));
 }
 
@@ -127,7 +128,7 @@ function AddField({ fields, onAdd }: { fields: Record<string, string>; onAdd(nam
   return (
     <select aria-label="Add a field" value="" onChange={(event) => onAdd(event.currentTarget.value)}>
       <option value="">Add a field</option>
-      {TEMPLATES.filter((name) => fields[name] === undefined).map((name) => (
+      {TEMPLATE_FIELDS.filter((name) => fields[name] === undefined).map((name) => (
         <option key={name}>{name}</option>
       ))}
     </select>

@@ -5,7 +5,7 @@ import { formatNumber, messageOf, toLine, toVisible } from "../parts/text.ts";
 import { hrefTo } from "../router.ts";
 
 /** How the stored events of the last week would fare under the draft, beside what is loaded. */
-export function Week({ draft }: { draft: { mapping: object; code?: string } }): JSX.Element {
+export function Comparison({ draft }: { draft: { mapping: object; code?: string } }): JSX.Element {
   const [state, setState] = useState<{ diff?: Diff; error?: string; isBusy?: boolean }>({});
   const compare = (): void => {
     setState({ isBusy: true });

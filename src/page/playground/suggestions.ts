@@ -1,9 +1,12 @@
 import { toLine, toVisible } from "../parts/text.ts";
 import { type Keys, toPath } from "../parts/tree.tsx";
-import type { Name } from "./editor.ts";
+import type { Suggestion } from "./editor.ts";
 import type { TrialRequest } from "./trial.tsx";
 
-export function namesOf(payload: unknown, { headers, query }: Pick<TrialRequest, "headers" | "query">): Name[] {
+export function listSuggestions(
+  payload: unknown,
+  { headers, query }: Pick<TrialRequest, "headers" | "query">,
+): Suggestion[] {
   return [
     ...listPaths(payload).map(({ path, value }) => ({ label: path, detail: value })),
     ...Object.entries(headers).map(([name, value]) => ({ label: `headers.${name}`, detail: toLine(value, 60) })),
@@ -12,7 +15,7 @@ export function namesOf(payload: unknown, { headers, query }: Pick<TrialRequest,
 }
 
 /** `payload.items.[0].a-b` → `payload.items[0]["a-b"]` */
-export function toScriptName({ label, detail }: Name): Name {
+export function toScriptName({ label, detail }: Suggestion): Suggestion {
   const script = label
     .replaceAll(/\.\[(\d+)\]/g, "[$1]")
     .replaceAll(/\.\[([^\]]+)\]/g, (_all, key: string) => `[${JSON.stringify(key)}]`)
@@ -42,7 +45,7 @@ function describe(value: unknown): string {
   return toVisible(String(value).slice(0, 60));
 }
 
-const named = (detail: string, labels: string): Name[] => labels.split(" ").map((label) => ({ label, detail }));
+const named = (detail: string, labels: string): Suggestion[] => labels.split(" ").map((label) => ({ label, detail }));
 
 export const HELPERS = [
   ...named("helper", "json default truncate before join brief lower upper date eq and or not lookup"),
