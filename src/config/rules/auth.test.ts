@@ -90,3 +90,14 @@ test("a scheme that signs the address needs it", async () => {
     expect((await findProblems(withAuth(auth, {}, { publicUrl: "https://hooks.example.com" }))).errors).toEqual([]);
   }
 });
+
+test("a preset whose sender signs the address names the key that is missing, once", async () => {
+  const hooks = {
+    enabled: true,
+    token: "a-hook-token-of-good-length",
+    presets: [{ use: "twilio", with: { secret: SECRET } }],
+  };
+  expect((await findProblems({ hooks })).errors).toEqual([
+    "gateway.publicUrl: is required by the preset twilio: its sender signs the address that it posts to",
+  ]);
+});

@@ -21,7 +21,7 @@ export function checkAuth(config: ResolvedConfig, { providers }: Drivers): Findi
       ...checkRepeats(source, providers[auth.scheme]),
       ...(providers[auth.scheme]?.signsUrl ? checkUrl(`${key}.url`, source, config.gateway.publicUrl) : []),
     ];
-    return findings.map((finding) => ({ ...finding, file: source.file }));
+    return findings.map((finding) => (finding.key === PUBLIC_URL ? finding : { ...finding, file: source.file }));
   });
 }
 
@@ -61,8 +61,14 @@ function checkSecret(key: string, secret: string, { gateway, hooks }: ResolvedCo
     : [];
 }
 
-function checkUrl(key: string, { mapping: { auth } }: MappingSource, publicUrl: string | undefined): Finding[] {
+const PUBLIC_URL = "gateway.publicUrl";
+
+function checkUrl(key: string, { mapping: { auth }, preset }: MappingSource, publicUrl: string | undefined): Finding[] {
   const url = auth?.["url"] ?? publicUrl;
+  if (url === undefined && preset !== undefined) {
+    const message = `is required by the preset ${preset}: its sender signs the address that it posts to`;
+    return [error(PUBLIC_URL, message)];
+  }
   if (url === undefined) {
     return [error(key, `is required, or gateway.publicUrl: ${auth?.scheme} signs the address that it posts to`)];
   }
