@@ -27,7 +27,7 @@ export interface Hookline {
   reload(): Promise<void>;
   /** The compiled configuration in use, with its warnings. */
   program(): { config: ResolvedConfig; warnings: ConfigProblem[] };
-  /** What `close` would wait for. */
+  /** The work that `close` would wait for. */
   inFlight(): { turns: number; deliveries: number };
   /** Refuses new requests, finishes what is in flight, closes everything. */
   close(): Promise<void>;

@@ -45,7 +45,7 @@ import type { HttpResponse } from "./types.ts";
 /** How long `close` waits for turns and deliveries in flight, in milliseconds; the rest runs again after the next start. */
 export const CLOSE_MS = 30_000;
 
-/** What only the command line uses, beside what every program does. */
+/** The service as the command line uses it, with more than a program that embeds it gets. */
 export interface HooklineServiceOptions extends HooklineOptions {
   /** Is called as requests are answered and executed. On a terminal it replaces the log's lines about them. */
   follower?: RequestFollower;
@@ -53,7 +53,7 @@ export interface HooklineServiceOptions extends HooklineOptions {
 
 export interface HooklineService extends Hookline {
   program(): Program;
-  /** What was received, and what has become of it so far; undefined if unknown. */
+  /** An event with its results so far; undefined if unknown. */
   event(id: string): Promise<EventTimeline | undefined>;
   /** Runs an event again as a new one, and gives the answer that its sender would get; undefined if it is unknown. */
   replay(id: string): Promise<HttpResponse | undefined>;

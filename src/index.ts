@@ -2,7 +2,7 @@ import type { Hookline, HooklineOptions } from "./embedding.ts";
 import { createHookline as createService } from "./hookline.ts";
 import type { UserConfig } from "./config/schema/generated.ts";
 
-// What a program imports. None of these types needs those of Node.
+// The public API. None of these types needs those of Node.
 
 export type { Hookline, HooklineOptions } from "./embedding.ts";
 export { ConfigError, DriverError, HookError, MailError } from "./errors.ts";

@@ -21,7 +21,7 @@ export interface RunResults {
   close(): void;
 }
 
-/** What became of a run, for the sender of its event. */
+/** The result of a run, for the sender of its event. */
 export function createRunResults(journal: Pick<Journal, "getRun" | "getEvent">): RunResults {
   const closing = createWakeUp();
   let waiting = 0;

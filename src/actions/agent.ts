@@ -95,7 +95,7 @@ function originOf(run: HookRun): Origin {
   return { source: `webhook ${hook}`, hook };
 }
 
-/** What an agent makes of untrusted text is just as untrusted; so is a name that the request chose. */
+/** An agent's reply to untrusted text is untrusted too, and so is a name that the request chose. */
 function createSummary(
   run: HookRun,
   { label, text, trustedText, at }: { label: string; text: string; trustedText?: boolean; at: number },
@@ -121,7 +121,7 @@ function shorten(text: string): string {
   return `${start}\n[… ${text.length - start.length} more characters]`;
 }
 
-/** What a turn runs with, read when the turn starts. */
+/** The settings of a turn, read when it starts. */
 export interface TurnContext {
   agent: AgentDriver;
   settings: ResolvedConfig["agents"];

@@ -85,7 +85,7 @@ export function createCommand(
   };
 }
 
-/** What a program needs to find others and its settings, and what `env` in the configuration names. */
+/** The variables that a program needs to find others and its settings, and those of `env` in the configuration. */
 export function toProgramEnvironment(env: Record<string, string>): NodeJS.ProcessEnv {
   return { ...pickEnvironment(["PATH", "HOME", "LANG"]), ...env };
 }

@@ -15,9 +15,9 @@ export interface Bounded {
   boundary?: Boundary;
 }
 
-/** What a journal stores of a boundary: the same text comes out whenever it is read, also by a later program. */
+/** The stored form of a boundary. It gives the same text at each read, also in later versions. */
 interface Boundary {
-  /** Of the notice and the markers. A version that was released never changes. */
+  /** Version of the notice and the markers. A released version never changes. */
   version: 1;
   /** Random, so that the text cannot know it. */
   id: string;

@@ -93,7 +93,7 @@ interface Place {
 
 const ID = /^<[\x21-\x3B=\x3F-\x7E]{1,250}@[\x21-\x3B=\x3F-\x7E]{1,250}>$/;
 
-/** What is no id, such as one of Gmail's own or one that was cut, is left out: the answer is then a mail by itself. */
+/** Invalid ids, such as Gmail's own or a shortened one, are left out: then the answer does not belong to the thread. */
 function toPlace(to: string): Place {
   const [address = "", ...words] = to.split(" ");
   const end = words.findIndex((word) => !word.startsWith("<"));
@@ -213,9 +213,9 @@ function stopped(): DriverError {
 /** The fields that the errors of the library have. */
 interface Failure {
   code?: string;
-  /** What the server said. */
+  /** The answer of the server. */
   response?: string;
-  /** Of SMTP: 4xx may work later, 5xx is permanent. */
+  /** The SMTP status: 4xx may work later, 5xx is permanent. */
   responseCode?: number;
   message: string;
 }

@@ -57,9 +57,9 @@ function encode(body: unknown, headers: Record<string, string> = {}): Pick<Reque
 }
 
 export interface Refusal {
-  /** What the service said. It is shortened to one line. */
+  /** The answer of the service. It is shortened to one line. */
   reason?: unknown;
-  /** What the operator can do, a sentence. */
+  /** The next step for the operator, a sentence. */
   advice?: string;
   /** When the service says it other than by `Retry-After`, in milliseconds. */
   retryAfterMs?: number;

@@ -50,7 +50,7 @@ const ADVICE = new Map([
   [-32_603, "Check that Messages is signed in, and that imsg may control it (Privacy & Security, Automation)."],
 ]);
 
-/** What imsg and ssh need. The rest of the service's environment may hold secrets. */
+/** The variables that imsg and ssh need. The rest of the service's environment may contain secrets. */
 const ENVIRONMENT = ["PATH", "HOME", "USER", "LANG", "SSH_AUTH_SOCK"];
 
 /**

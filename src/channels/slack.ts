@@ -165,7 +165,7 @@ function escape(text: string): string {
 interface Failure {
   /** Seconds, of a 429. */
   retryAfter?: number;
-  /** Of an answer with `ok: false`, which has HTTP status 200. */
+  /** The error of an answer with `ok: false`, which has HTTP status 200. */
   data?: { error: unknown; response_metadata?: { retryAfter?: number } };
   /** A status other than 200. */
   statusCode?: number;

@@ -123,7 +123,7 @@ async function openApi({ token, baseUrl }: TelegramOptions, signal: AbortSignal)
 
 /** The fields that the errors of Telegram's client have. https://core.telegram.org/bots/api#making-requests */
 interface Failure {
-  /** Of an answer with `ok: false`. */
+  /** The error of an answer with `ok: false`. */
   error_code?: number;
   description?: string;
   parameters?: {
@@ -132,7 +132,7 @@ interface Failure {
     /** The new id of a group that became a supergroup. */
     migrate_to_chat_id?: number;
   };
-  /** What `fetch` or the reading of its answer threw. */
+  /** The error of `fetch` or of reading its answer. */
   error?: unknown;
   message: string;
 }

@@ -132,7 +132,7 @@ export function toDriverError(answer: HttpAnswer): DriverError {
   const code = isObject(error) && typeof error["code"] === "number" ? error["code"] : undefined;
   if (code === undefined) return toRefusal("WhatsApp", answer);
   return toRefusal("WhatsApp", answer, {
-    // Not the service's own message: that of code 190 quotes the token.
+    // The service's own message is not used: that of code 190 quotes the token.
     reason: `error ${code}`,
     advice: ADVICE.get(code),
     retryable: RETRYABLE_CODES.has(code) || undefined,

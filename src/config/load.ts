@@ -54,7 +54,7 @@ function findIgnored(file: string): ConfigProblem[] {
     .map((other) => ({ file: other, message: `is not read, because ${base} is: remove one of them` }));
 }
 
-/** As `readConfig`, for a text that may not be in the file yet. */
+/** Like `readConfig`, for a text that may not be in the file yet. */
 export async function readConfigText(
   file: string,
   text: string,

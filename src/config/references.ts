@@ -38,7 +38,7 @@ export function resolveReferences(value: unknown, { env, baseDir, unwritten }: R
     if (Array.isArray(part)) return part.map((item, index) => copy(item, appendSegment(key, index)));
     if (!isObject(part)) return part;
     const entries = Object.entries(part).filter(([, child]) => child !== undefined);
-    // Not by assignment: a key `__proto__` must stay a key and be reported as unknown.
+    // An assignment would not keep a key `__proto__`, which must be reported as unknown.
     return Object.fromEntries(entries.map(([name, child]) => [name, copy(child, appendSegment(key, name))]));
   }
 

@@ -20,7 +20,7 @@ export interface MappingSource {
 /** The name of `hooks.token`. */
 export const DEFAULT_TOKEN = "default";
 
-/** What lets a request in to a hook. The name stays the same when the secret is rotated. */
+/** A token of the hooks. The name stays the same when the secret is rotated. */
 export interface HookToken {
   name: string;
   /** The first is current. Without white space around them. */
@@ -54,12 +54,12 @@ type Converted =
   | "mappings"
   | "mail";
 
-/** What a mailbox sets for the `mail` preset. */
+/** The settings of a mailbox for the `mail` preset. */
 export const MAIL_DEFAULTS = ["channel", "to", "model", "thinking", "instructions"] as const;
 
 /** One mailbox of `hooks.mail`. Without `source` it is the mail preset's defaults alone. */
 export interface MailSettings extends Omit<ValidConfigMailbox, "lookback"> {
-  /** As written, or the kind of its source: the `source` of the payload. */
+  /** The configured name, or the kind of its source. It is the `source` of the payload. */
   name: string;
   /** `hooks.mail`, in a list `hooks.mail[0]` … */
   key: string;
@@ -79,7 +79,7 @@ export type NodeRole = ValidConfig["gateway"]["role"];
 
 type ValidAlert = ValidConfig["alerts"][number];
 
-/** What a person can be told of. */
+/** The kinds of alerts. */
 export type AlertKind = ValidAlert["on"][number];
 
 export interface AlertRule extends Pick<ValidAlert, "on" | "channel" | "to" | "hook"> {
@@ -142,12 +142,12 @@ export interface ResolvedConfig {
   };
   /** By name, those that are configured. */
   channels: ValidConfig["channels"];
-  /** What every block of a channel can say, by the channel's name. */
+  /** The settings that every channel has, by the channel's name. */
   channelRules: ReadonlyMap<string, ChannelRules>;
   /** Every channel that could be configured. */
   channelNames: string[];
   alerts: AlertRule[];
-  /** What a turn is given of its session's earlier ones; `maxTokens` estimated as characters / 4. */
+  /** The limits of a turn's history; `maxTokens` is estimated as characters / 4. */
   session: { maxTurns: number; maxTokens: number; idleAfterMs: number };
   /** `perSession`: replies of a session to the source of its events, in an hour. */
   limits: { perSession: number };

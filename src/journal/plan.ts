@@ -8,7 +8,7 @@ export interface Commit {
   receipt: FirstReceipt;
   /** Actions that were not accepted before. */
   actions: NewAction[];
-  /** What later uses of its keys are answered. */
+  /** The answer to later requests with its keys. */
   keys: Map<string, FirstReceipt>;
 }
 
@@ -27,7 +27,7 @@ export interface OpenRun {
   sessionKey: string;
 }
 
-/** What a store knows at the time of the event. */
+/** The facts in the store when the event arrives. */
 export interface Known {
   /** The key's first use, unless it has expired. A key never expires while its event is unfinished. */
   findKey(scope: string, key: string): KnownKey | undefined;

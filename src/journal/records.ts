@@ -99,7 +99,7 @@ export interface NewEvent {
   id: string;
   hook: string;
   mapping?: string;
-  /** What the sender calls it: `pull_request.opened`. */
+  /** The event's name: `pull_request.opened`. */
   event?: string;
   /** accepted · skipped (no actions) · rejected · failed (no actions, with `failure`). */
   status: Extract<EventStatus, "accepted" | "skipped" | "rejected" | "failed">;
@@ -193,7 +193,7 @@ export interface ClaimedRun extends Run, Claim {
 /** The outcome of a run that needs no waiting; undefined: it must be claimed. It must not throw. */
 export type AnswerRun = (run: ClaimedRun) => TurnOutcome | undefined;
 
-/** What the finished runs of a hook, mapping and model used. */
+/** The tokens and cost of the finished runs of a hook, mapping and model. */
 export interface Spend {
   /** Empty for heartbeats. */
   hook: string;
@@ -201,7 +201,7 @@ export interface Spend {
   mapping: string;
   /** Empty if the agent named none. */
   model: string;
-  /** Those whose agent said what they used. */
+  /** Runs whose agent reported its tokens. */
   runs: number;
   inputTokens: number;
   outputTokens: number;
@@ -257,9 +257,9 @@ export type DeliveryEnd =
   /** There was no recipient; this is not a failure. */
   | { state: "skipped"; at: number; error: string };
 
-/** What failed permanently, until an operator retries or drops it. */
+/** A run or delivery that failed permanently, until an operator retries or drops it. */
 export interface DeadLetter {
-  /** Of the run or the delivery. */
+  /** The id of the run or the delivery. */
   id: string;
   kind: "run" | "delivery";
   eventId?: string;
@@ -307,7 +307,7 @@ export interface TurnOutcome extends Pick<Run, "model" | "usage" | "cost" | "war
   deliveries: NewDelivery[];
 }
 
-/** What a node says about itself. */
+/** The published state of a node. */
 export interface NodeInfo {
   role: NodeRole;
   host: string;

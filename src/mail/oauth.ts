@@ -148,7 +148,7 @@ const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
 /** If the server does not say. */
 const DEFAULT_INTERVAL_SECONDS = 5;
 const DEFAULT_EXPIRY_SECONDS = 900;
-/** What `slow_down` adds. */
+/** Seconds that `slow_down` adds to the interval. */
 const SLOW_DOWN_SECONDS = 5;
 
 /** Asks for access to a mailbox with a device code (RFC 8628). Rejects with a `MailError`. */

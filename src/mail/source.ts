@@ -58,7 +58,7 @@ export interface MailAuthentication {
   dmarc?: string;
 }
 
-/** What a filter needs to know about a mail and the hook does not. */
+/** Properties of a mail for filters. The hook does not get them. */
 export interface MailMarks {
   spam: boolean;
   trash: boolean;

@@ -43,7 +43,7 @@ export interface Settlement {
 /** A mail that the service rejects permanently. */
 export interface SetAside {
   id: string;
-  /** Of the response to a request with this mail alone. */
+  /** The response to a request with this mail alone. */
   status: number;
   /** The response's `code`, empty if it had none. */
   code: string;
@@ -150,7 +150,7 @@ function isKnown({ get, run }: Database, mailbox: string, id: string): boolean {
   return run("UPDATE known SET digest = ? WHERE digest = ?", known, earlier) > 0;
 }
 
-/** As earlier versions stored it. */
+/** The form that earlier versions stored. */
 export function withoutDigest(id: string): string {
   return id.replace(/#[0-9a-f]{16}$/, "");
 }

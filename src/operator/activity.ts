@@ -10,7 +10,7 @@ export interface Minute {
   at: number;
   /** Answered requests to hooks, also refused ones. */
   requests: number;
-  /** Those that were answered 4xx and 5xx. */
+  /** Requests that were answered 4xx or 5xx. */
   clientErrors: number;
   serverErrors: number;
   /** The time to the answer in milliseconds, of all of them and of the slowest. */
@@ -23,14 +23,14 @@ export interface Minute {
 /** Events by how they began. */
 export type EventCounts = { [Status in EventStatus]?: number };
 
-/** What a mapping did since the start of the service. */
+/** The activity of a mapping since the start of the service. */
 export interface MappingUse {
   events: EventCounts;
   lastAt: number;
   lastFailureAt?: number;
 }
 
-/** What happened lately, in memory. */
+/** Recent activity, in memory. */
 export interface Activity extends Meter {
   /** The last three hours, oldest first; minutes without anything are left out. */
   minutes(): Minute[];

@@ -12,7 +12,7 @@ import { cutText } from "../shared/text.ts";
 import { type ActionReceipt, ANY_CREDENTIAL, type HookAction, type HookRequest, type Resolution } from "../types.ts";
 import { listSince, toReplayRequest } from "./replay.ts";
 
-/** What becomes of a stored request: under one configuration, or as it was recorded. */
+/** The result of a stored request: under one configuration, or as it was recorded. */
 export type FindOutcome = (request: HookRequest) => Promise<Outcome>;
 
 /** How stored events would fare under another configuration. Nothing is recorded or executed. */
@@ -49,11 +49,11 @@ export interface DiffExample {
   after: Outcome;
 }
 
-/** What becomes of a request: actions, or why there are none. */
+/** The result of a request: actions, or why there are none. */
 export interface Outcome {
   mapping?: string;
   actions: (HookAction | RecordedAction)[];
-  /** Of a skip. */
+  /** The reason of a skip. */
   reason?: string;
   /** The code and the sentence of a refusal. */
   error?: string;
@@ -137,7 +137,7 @@ export function outcomesOf(resolve: (request: HookRequest) => Promise<Resolution
   };
 }
 
-/** As it was recorded. */
+/** The recorded result. */
 function recordedOutcomes(journal: Pick<Journal, "getEvent">): FindOutcome {
   return async ({ id }) => {
     const { mapping, actions = [], reason, failure } = (await journal.getEvent(id)) ?? {};
@@ -179,7 +179,7 @@ function classify({ before, after }: Outcomes): Pick<DiffGroup, "kind" | "label"
   return { kind: "changed", label: nameChange(before, after) };
 }
 
-/** What a person calls a difference in these fields. */
+/** The words for a difference in these fields. */
 const FIELD_LABELS: Record<string, string> = {
   kind: "as another action",
   sessionKey: "in another session",

@@ -1,7 +1,7 @@
 import type { Gauges } from "../telemetry/metrics.ts";
 import type { StatusView } from "./views.ts";
 
-/** What `GET /metrics` shows of the state of the service. */
+/** The state of the service in `GET /metrics`. */
 export function toGauges(status: StatusView): Gauges {
   const { sandbox, queue, config, lastReloadError, mail, version } = status;
   const one = (help: string, value: number): Gauges[string] => ({ help, values: [{ value }] });

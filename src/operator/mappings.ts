@@ -19,7 +19,7 @@ export interface MappingView {
   action: "wake" | "agent";
   /** The signature scheme; absent: the hook token. */
   auth?: string;
-  /** Another one before it takes all its requests. */
+  /** An earlier mapping takes all its requests. */
   shadowed: boolean;
   /** The address to give to its sender; absent if it takes any path. */
   url?: string;
@@ -79,7 +79,7 @@ function toIso(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
 }
 
-/** What a mapping is made of, to be edited and tried. Without secrets. */
+/** The parts of a mapping, to be edited and tried. Without secrets. */
 export interface MappingSourceView {
   id: string;
   preset?: string;
@@ -118,7 +118,7 @@ export function toMappingSourceView(source: MappingSource): MappingSourceView {
   };
 }
 
-/** As `webhooks test` finds them: beside the module, for the hook, or in the preset's folder. */
+/** The samples that `webhooks test` finds: beside the module, for the hook, or in the preset's folder. */
 function readSamples(
   { preset, file = "", mapping, transformsDir }: MappingSource,
   module: string | undefined,

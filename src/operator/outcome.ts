@@ -5,7 +5,7 @@ import type { EventSummary } from "../journal/journal.ts";
 export type Outcome = Pick<EventSummary, "failure" | "open" | "lost" | "run" | "delivery">;
 
 export interface OutcomeView {
-  /** What became of the event, in one line: `turn 3.2 s → slack C01 ✓`. It may quote what a driver or a sender said. */
+  /** The result of the event in one line: `turn 3.2 s → slack C01 ✓`. It may quote a driver or a sender. */
   outcome: string;
   /** From the request to the end of what it led to, in milliseconds. Absent until then. */
   durationMs?: number;

@@ -14,14 +14,14 @@ export interface Rejection {
   method: string;
   /** missing · malformed · wrong · expired: its credential · no_such_hook · or the code of the answer. */
   reason: string;
-  /** As the sender was answered. */
+  /** The sentence of the answer. */
   message: string;
-  /** What the requests of this sender have in common. */
+  /** A note about all refused requests of this sender. */
   hint?: string;
   client: string;
   /** Names only. */
   headers: string[];
-  /** As declared, in bytes. */
+  /** The declared size in bytes. */
   size?: number;
   /** How many more requests this client was refused while it was throttled. */
   repeated?: number;
@@ -121,7 +121,7 @@ export function createRejectionLog(
   }
 }
 
-/** What is known of every refusal, also of one that is only counted. */
+/** The facts about every refusal, also about one that is only counted. */
 type Reported = Pick<Rejection, "hook" | "reason" | "message" | "hint" | "client">;
 
 function toRefusal(

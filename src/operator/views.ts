@@ -30,7 +30,7 @@ import type { Diff } from "./diff.ts";
 import type { Rejection } from "./rejections.ts";
 import { type AgentActionView, toActionView, type Trial } from "./trial.ts";
 
-/** What the operator API answers: the journal's records, with times in ISO 8601. */
+/** The answers of the operator API: the journal's records, with times in ISO 8601. */
 export interface OperatorAnswers {
   "POST /api/session": { ok: true; expiresAt: string };
   "DELETE /api/session": { ok: true };
@@ -65,7 +65,7 @@ type View<Item> = {
 };
 type TimeName = `${string}At` | "at" | "since";
 
-/** What a row of a list needs. */
+/** The fields of a row in a list. */
 export type EventView = View<Omit<EventSummary, keyof Outcome>> & OutcomeView;
 export type DeadLetterView = View<DeadLetter>;
 type EntryView = View<Omit<Entry, "sessionKey" | "boundary" | "urgent">>;
@@ -82,7 +82,7 @@ export interface EventTimeline extends EventView {
   took?: Took;
   error?: EventFailure;
   runs: RunView[];
-  /** What the event's turns added to the main session, one line each. */
+  /** The summaries that the event's turns added to the main session. */
   summary?: string;
   entries: EntryView[];
   deliveries: View<Delivery>[];
@@ -116,7 +116,7 @@ export interface StatusView {
   mail: MailView[];
   /** With `store.url`: those that share it, also those that stopped a moment ago. */
   nodes?: View<NodeRecord>[];
-  /** What the live nodes differ in: they answer differently until it is the same. */
+  /** The differences between live nodes, which answer differently until these are gone. */
   nodesDiffer?: ("version" | "config")[];
 }
 

@@ -7,7 +7,7 @@ export interface Row extends Omit<EventView, "receivedAt"> {
   at: number;
   /** Grows with each change. */
   revision: number;
-  /** What it is searched by; removed with each change. */
+  /** The text that searches compare with; removed with each change. */
   words?: string;
   /** It was refused before its sender was known, and there is no event. */
   refusal?: RefusalView;
@@ -80,7 +80,7 @@ async function loadNewest(): Promise<void> {
 
 /* One stream for all tabs: a browser opens only six connections to a host. */
 
-/** What tabs tell each other: a message of the stream, or how the connection is. */
+/** What tabs send each other: a message of the stream, or the state of the connection. */
 type TabMessage = { name: string; data: string } | { connection: "live" | "lost" } | { asks: true };
 
 const MESSAGES = [
@@ -165,7 +165,7 @@ function receive(message: TabMessage): void {
 function take(name: string, data: string): void {
   if (name === "event") put(toRow(JSON.parse(data)));
   else if (name === "rejection") put(refusalToRow(JSON.parse(data)));
-  // What happened before the stream began, or while nobody listened, is read.
+  // Read what happened before the stream began, or while nobody listened.
   else if (name === "gap" || name === "ready") loadNewest().catch(() => undefined);
   changed();
 }

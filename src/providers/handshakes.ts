@@ -4,7 +4,7 @@ import { sameSecret } from "../shared/secret.ts";
 import type { Bytes, Handshake, SignedHead } from "./provider.ts";
 import type { HandshakeRule } from "./row.ts";
 
-/** Of what is echoed or shown without a signature. */
+/** Maximum length of a text that is echoed or shown without a signature. */
 const MAX_ECHO_LENGTH = 4096;
 const MAX_UNSIGNED_BYTES = 1024;
 
@@ -74,7 +74,7 @@ export const notion: HandshakeRule = {
   },
 };
 
-/** What may be shown to the operator and sent back in a header. */
+/** Text that may be shown to the operator and sent back in a header. */
 const SHOWN = /^[\w+/=-]{8,256}$/;
 
 /** Unsigned, this would sign any text for anyone, for example that of a forged request. */

@@ -69,7 +69,7 @@ function createEcdsaKey(secret: string): SigningKey {
     const key = createPublicKey({ key: Buffer.from(secret, "base64"), format: "der", type: "spki" });
     if (key.asymmetricKeyType === "ec") return createPublicVerifier(key, "sha256");
   } catch {
-    // Not a key at all. What OpenSSL says about it would not help.
+    // Not a key at all. The message of OpenSSL would not help.
   }
   throw new Error("must be the public key of an elliptic curve, in base64");
 }

@@ -21,7 +21,7 @@ interface Secret {
   key: SigningKey;
 }
 
-/** What is signed besides the request itself. */
+/** Input of the signature besides the request itself. */
 interface Claims {
   id?: string;
   timestamp?: string;
@@ -76,7 +76,7 @@ export function createVerifier(row: SignatureRow, options: RowOptions): Signatur
   }
 }
 
-/** What is wrong with the secrets, for the operator. */
+/** Problems of the secrets, for the operator. */
 export function checkSecrets(row: SignatureRow, { secret }: RowOptions): OptionProblem[] {
   return [secret].flat().flatMap((text, index) => {
     try {

@@ -61,7 +61,7 @@ export async function createGoogleTokenVerifier(options: GoogleTokenOptions): Pr
   };
 }
 
-/** What jose throws when the keys cannot be fetched. */
+/** The error of jose when the keys cannot be fetched. */
 const FETCH_FAULTS = new Set(["ERR_JOSE_GENERIC", "ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID"]);
 
 export const MALFORMED_TOKEN: SignatureRefusal = {

@@ -39,7 +39,7 @@ export function sameSecret(one: string | Uint8Array, other: string | Uint8Array)
 
 /** Digests have the same length, so comparing them does not reveal the length of the secrets. */
 export function digestOf(secret: string | Uint8Array): Buffer {
-  // As text and back takes half the time of the digest as a buffer.
+  // The digest as text and back takes half the time of the digest as a buffer.
   return Buffer.from(hash("sha256", secret, "binary"), "binary");
 }
 

@@ -13,7 +13,7 @@ export function takeWithin<Item>(items: Item[], maxSize: number, sizeOf: (item: 
 /** A rendered text for an agent to read, of at most `maxLength` characters; undefined: the text stays as it is. */
 export function tidyText(text: string | undefined, maxLength: number | undefined): string | undefined {
   if (text === undefined || maxLength === undefined) return text;
-  // Not by an expression for spaces at line ends, which takes quadratic time.
+  // A regular expression for spaces at line ends would take quadratic time.
   const lines = text.split("\n").map((line) => line.trimEnd());
   const tidy = lines
     .join("\n")

@@ -82,7 +82,7 @@ export function createMetrics(readGauges: () => Promise<Gauges>): Metrics {
     const Metric = name.endsWith("_total") ? Counter : Gauge;
     const gauge = gauges.get(name) ?? new Metric<string>({ name, help, labelNames, registers });
     gauges.set(name, gauge);
-    // What has no value now, such as a mailbox that was removed, must not keep its last one.
+    // A series without a value now, such as that of a removed mailbox, must not keep its last one.
     gauge.reset();
     for (const { labels = {}, value } of values) gauge.inc(labels, value);
   }

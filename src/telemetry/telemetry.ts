@@ -27,7 +27,7 @@ export interface RequestFollower {
 }
 
 export interface Reload {
-  /** Of the configuration that is served now. */
+  /** Generation of the configuration in use. */
   generation: number;
   /** The files that had changed, relative to the configuration's folder; undefined: none is known. */
   changed: string | undefined;
@@ -88,7 +88,7 @@ export function withLog(log: Log, meter: Meter = silentMeter): Telemetry {
   };
 }
 
-/** What the service counts and times, as it happens. Times are in milliseconds. Names are of mappings, hooks and channels. */
+/** Counts and times of the service. Times are in milliseconds. Names are those of mappings, hooks and channels. */
 export interface Meter {
   /** A request to a hook was answered. `hook` is undefined unless the configuration names it. */
   answered(answer: { hook: string | undefined; status: number; ms: number }): void;
@@ -129,7 +129,7 @@ export function joinMeters(...meters: Meter[]): Meter {
   };
 }
 
-/** What happened before the library is there; at its first use it takes longer to load than many requests take. */
+/** Events before the library is loaded, which takes longer than many requests. */
 const MAX_WAITING = 10_000;
 /** So that the first request does not wait for it. */
 const LOAD_AFTER_MS = 100;

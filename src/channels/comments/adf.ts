@@ -28,7 +28,7 @@ function toDocument(nodes: AdfNode[]): AdfDocument {
   return { version: 1, type: "doc", content: toBlocks(nodes) };
 }
 
-/** What is rendered is JSON: nodes, each with a comma behind it, so that parts can be joined like other text. */
+/** Renders JSON: nodes with a comma after each, so that parts can be joined like other text. */
 const ADF: Dialect = {
   text: (plain) => renderNodes(toInline(withoutGroups(plain))),
   strong: addMark("strong"),

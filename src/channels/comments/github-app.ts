@@ -10,7 +10,7 @@ export interface GithubApp {
   key: string;
 }
 
-/** What a token may do, and no more. The installation must have these permissions. */
+/** The permissions of a token. The installation must have them. */
 export type Permissions = Record<string, "read" | "write">;
 
 /** The tokens of one installation of a GitHub App: each lasts an hour. */

@@ -53,7 +53,7 @@ export const github: DriverDefinition<ChannelDriver, GithubOptions> = {
 const PLACE =
   /^(?<owner>[\w-]{1,100})\/(?<repo>(?!\.{1,2}[#/])[\w.-]{1,100})(?:#(?<number>[1-9]\d{0,15})(?:\/r(?<review>[1-9]\d{0,15}))?|\/commit\/(?<commit>[0-9a-f]{40})|\/discussions\/(?<discussion>[1-9]\d{0,8})(?:\/r(?<thread>[1-9]\d{0,15}))?)$/;
 
-/** What a GitHub App's token may do where it writes. */
+/** The permissions that a GitHub App's token needs to write. */
 const PERMISSIONS = {
   issue: { issues: "write", pull_requests: "write" },
   commit: { contents: "read" },
@@ -147,7 +147,7 @@ function toHost(baseUrl: string): string {
   return new URL(baseUrl).host.replace(/^api\.github\.com$/, "github.com");
 }
 
-/** What the REST API calls it. */
+/** The name in the REST API. */
 interface RestPlace {
   kind: "commit" | "issue";
   /** The path of the repository. */
@@ -220,7 +220,7 @@ const STATUSES = new Map([
 ]);
 
 function createAsk(call: Call, baseUrl: string): Ask {
-  // Of GitHub Enterprise Server: https://<host>/api/graphql beside https://<host>/api/v3.
+  // GitHub Enterprise Server has https://<host>/api/graphql beside https://<host>/api/v3.
   const path = /\/v3\/?$/.test(baseUrl) ? "/../graphql" : "/graphql";
   return async (query, variables) => {
     const answer = await call("POST", path, { query, variables });

@@ -12,7 +12,7 @@ interface LinearApp {
 
 interface LinearAccess {
   baseUrl: string;
-  /** One of both. */
+  /** Either a token or an application. */
   token?: string;
   app?: LinearApp;
 }

@@ -1,6 +1,6 @@
 import type { MarkdownParser } from "@lezer/markdown";
 
-/** What a reply may do at its place, as the options of a channel's block. The text comes from a model that has read a payload. */
+/** What a reply may do, as options of a channel's block. Its text comes from a model that has read a payload. */
 interface Allowances {
   allowMentions?: boolean;
   allowClosing?: boolean;
@@ -138,7 +138,7 @@ function findEnds(text: string, pattern: RegExp): number[] {
   return Array.from(text.matchAll(pattern), ({ index, 0: found }) => index + found.length);
 }
 
-/** Of ranges in order, by halves. */
+/** Binary search in ordered ranges. */
 function isWithin(ranges: Range[], at: number): boolean {
   let low = 0;
   let high = ranges.length;

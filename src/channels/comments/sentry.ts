@@ -82,7 +82,7 @@ function toPath(issue: string): string {
   return `/issues/${issue}/comments/`;
 }
 
-/** As in Sentry's event about it. */
+/** The id in Sentry's event about the comment. */
 function toMessageId(id: unknown): string {
   return `comment-${requireId(id, "Sentry")}`;
 }

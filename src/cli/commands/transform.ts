@@ -152,10 +152,10 @@ function write(file: string, text: string): void {
   writeFileSync(file, text);
 }
 
-/** How a configuration comes to call a new transform. */
+/** The change of a configuration that calls a new transform. */
 interface TransformPlan {
   change: Change;
-  /** What a person writes at the key. */
+  /** The value to write at the key. */
   shown: unknown;
   /** `hooks.mappings[0]` */
   key: string;

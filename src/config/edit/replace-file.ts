@@ -36,7 +36,7 @@ export function replaceFile(file: string, text: string, { expected, mode }: Repl
   const permissions = mode ?? stats?.mode;
   const temporary = `${target}.${randomUUID()}.tmp`;
   try {
-    // Nobody else may open the file before its permissions are set.
+    // No other user may open the file before its permissions are set.
     writeFileSync(temporary, text, { flag: "wx", mode: permissions === undefined ? 0o666 : 0o600, flush: true });
     const { uid, gid } = statSync(temporary);
     if (stats && (stats.uid !== uid || stats.gid !== gid)) chownSync(temporary, stats.uid, stats.gid);

@@ -12,7 +12,7 @@ interface Imported {
   config: Record<string, Fields>;
   /** Places that somebody has to decide about, by key of `config`. */
   decisions: [key: string, sentence: string][];
-  /** What is different here, in sentences. */
+  /** Differences from OpenClaw, in sentences. */
   changes: string[];
   /** Literal secrets of the original, by the absolute path of their new files. */
   secretFiles: Map<string, string>;
@@ -242,7 +242,7 @@ function listOfText(value: unknown): unknown[] {
 /** A template of OpenClaw in our syntax. */
 interface ConvertedTemplate {
   template: string;
-  /** What `{{path}}` became: the hook's name, or the whole path where that is not known. */
+  /** The replacement of `{{path}}`: the hook's name, or the whole path if the name is unknown. */
   path: "name" | "whole" | undefined;
   /** The list whose first item it takes: `messages` of `{{messages[0].id}}`. */
   takesFirst: string | undefined;

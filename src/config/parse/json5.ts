@@ -19,7 +19,7 @@ export function parseJson5(text: string): ParsedText {
 function toValue(node: ValueNode, key: string, parsed: ParsedText): unknown {
   switch (node.type) {
     case "Object":
-      // Not by assignment: a key `__proto__` must stay a key and be reported as unknown.
+      // An assignment would not keep a key `__proto__`, which must be reported as unknown.
       return Object.fromEntries(node.members.map((member) => toEntry(member, key, parsed)));
     case "Array":
       return node.elements.map(({ value }, index) => toItem(value, appendSegment(key, index), parsed));

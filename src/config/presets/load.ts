@@ -22,10 +22,10 @@ import {
 
 type Hooks = ResolvedConfig["hooks"];
 
-/** What the presets in use add, in their order. */
+/** The additions of the presets in use, in their order. */
 export interface LoadedPresets {
   mappings: MappingSource[];
-  /** Those without a file are about the configuration. */
+  /** Problems without a file are about the configuration. */
   findings: Finding[];
   /** Which key of a preset's file has its value from which key of the configuration. */
   origins: { file: string; key: string; origin: string }[];
@@ -162,7 +162,7 @@ export function fillMappings(
   });
 }
 
-/** What all mappings of a preset have in common, with its path and the settings that are given. */
+/** The fields that all mappings of a preset share, with its path and the given settings. */
 function toCommon({ common = {} }: Preset, parameters: ReadonlyMap<string, Parameter>): object {
   const match = { path: { $param: "path" }, ...toObject(common["match"]) };
   const given = SETTINGS.filter((name) => parameters.has(name)).map((name) => [name, { $param: name }]);

@@ -27,7 +27,7 @@ type Schemas = Record<string, Schema>;
 const NAMES: Schema = { type: ["string", "array"], items: { type: "string", minLength: 1 } };
 const SWITCH: Schema = { type: "boolean", default: true };
 
-/** What a preset names in `ignore` with `true`. */
+/** The keys of `ignore` that a preset can set to `true`. */
 const IGNORE: Schemas = {
   self: { ...NAMES, description: "The agent's own account, so that it does not answer itself." },
   bots: { ...SWITCH, description: "What bots did." },

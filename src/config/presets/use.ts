@@ -39,7 +39,7 @@ export function requireUnused(target: Target, name: string, givenPath: string | 
 
 export interface WantedPreset {
   name: string;
-  /** As `with` has them. Undefined ones are left out. */
+  /** The options of `with`. Undefined ones are left out. */
   options: Record<string, unknown>;
 }
 

@@ -130,7 +130,7 @@ function canStartWithOne(sessionKey: string, prefixes: string[]): boolean {
 /** A template that is one `{{#if …}}` as a whole gives no key where the condition does not hold. */
 const CONDITIONAL = /^\{\{#if [^{}]*\}\}((?:(?!\{\{(?:else|\^|\/if)).)*)\{\{\/if\}\}$/s;
 
-/** What every key of a template starts with: all of it up to the first placeholder. */
+/** The common start of all keys of a template: its text up to the first placeholder. */
 function literalStart(template: string): string {
   const [, body = template] = CONDITIONAL.exec(template.trim()) ?? [];
   return body.split(/\\?\{\{/, 1)[0]?.trim() ?? "";

@@ -110,7 +110,7 @@ function findPathProblem(path: string): string | undefined {
   return reserved && `must not be or lie under ${reserved}, which the service answers itself`;
 }
 
-/** What a database cannot do, and what it needs. */
+/** Settings that need a database, or that a database does not support. */
 function checkStore({ gateway, store: { postgres, retention } }: ResolvedConfig): Finding[] {
   if (!postgres) return checkRole(gateway);
   return [...checkUrl(postgres.url), ...checkSize(retention)];
@@ -136,7 +136,7 @@ function checkSize({ maxBytes }: ResolvedConfig["store"]["retention"]): Finding[
   return [error("store.retention.maxBytes", message)];
 }
 
-/** What is watched is posted to a hook that takes it. A mailbox itself is checked by its driver. */
+/** A watched mailbox needs a hook that takes its mails. Its driver checks the mailbox itself. */
 function checkMail({ hooks }: ResolvedConfig): Finding[] {
   return hooks.mail.flatMap((mailbox, index) => {
     const isTaken = hooks.mail.slice(0, index).some(({ name }) => name === mailbox.name);

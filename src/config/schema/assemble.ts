@@ -41,7 +41,7 @@ export function assembleSchema({ agents, channels, mailSources }: Drivers): Reco
   };
 }
 
-/** One of several blocks, told apart by their key `kind` or `scheme`. */
+/** One of several blocks, distinguished by `kind` or `scheme`. */
 function toChoice(part: string, description: string, definitions: Definitions, key = "kind"): object {
   return {
     type: "object",

@@ -1,6 +1,6 @@
 import type { ErrorObject } from "ajv";
 
-/** As ajv compiles it. */
+/** The type of ajv's compiled validators. */
 export interface Validate {
   (value: unknown): unknown;
   errors?: ErrorObject[] | null;

@@ -7,7 +7,7 @@ const re2js = loadAtFirstUse<typeof Re2js>("re2js");
 /** A regular expression ready for use. */
 export interface Expression {
   test(text: string): boolean;
-  /** As it was written: `/body/flags`. */
+  /** The original text: `/body/flags`. */
   toString(): string;
 }
 

@@ -11,7 +11,7 @@ export interface SchemaProblem {
   path: string;
   /** The path in steps. */
   segments: Segment[];
-  /** What the field must be, without its name: `must be a string, not a number`. */
+  /** The rule without the field's name: `must be a string, not a number`. */
   rule: string;
   /**
    * Field and rule as one sentence. Safe to show to the sender: it contains no value, and only field names of letters,
@@ -68,7 +68,7 @@ export function toSchemaProblem(violation: Violation, root: unknown, subject: st
   };
 }
 
-/** Walks a JSON pointer, so that an array's index can be told from an object's key. */
+/** Walks a JSON pointer, so that an array's index can be distinguished from an object's key. */
 function follow(pointer: string, root: unknown): { segments: Segment[]; value: unknown } {
   const segments: Segment[] = [];
   let value = root;

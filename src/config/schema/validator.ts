@@ -41,7 +41,7 @@ export function findBuiltCheck(name: keyof typeof BUILT_CHECKS): SchemaCheck | u
   return load && toCheck(load(), BUILT_CHECKS[name]);
 }
 
-/** As `createCheck`, for one of the package's schemas. */
+/** Like `createCheck`, for one of the package's schemas. */
 export function createBuiltCheck(name: Exclude<keyof typeof BUILT_CHECKS, "config" | "mapping">): SchemaCheck {
   let check: SchemaCheck | undefined;
   return (value) => (check ??= findBuiltCheck(name) ?? compileValid(readSchema(name), BUILT_CHECKS[name]))(value);

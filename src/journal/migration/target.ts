@@ -6,7 +6,7 @@ import { Batch, storable } from "../postgres/transaction.ts";
 import { integer, optional, type Row, text } from "../rows.ts";
 import type { Position, Source, TargetRow } from "./source.ts";
 
-/** What is copied of a source already. */
+/** The progress of copying a source. */
 export interface Progress {
   position: Position | undefined;
   rows: number;

@@ -26,7 +26,7 @@ const FORMS = {
   /** Only the headers that identify it. */
   metadata: { format: "metadata", metadataHeaders: ["Message-ID", "Message-Id", "From", "Date", "Subject"] },
   headers: { format: "metadata" },
-  /** As it was sent. */
+  /** The mail as it was sent. */
   raw: { format: "raw" },
   /** Parsed, without attachments. */
   full: { format: "full" },

@@ -24,7 +24,7 @@ const RATE_LIMITS = new Set<unknown>([
 ]);
 const OAUTH_REFUSALS = new Set<unknown>(["invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope"]);
 
-/** What to do about a refusal, by reason. */
+/** The next step after a refusal, by reason. */
 const ADVICE = new Map<unknown, string>([
   ["invalid_grant", "The refresh token has ended or was revoked: run `webhooks mail setup` again."],
   ["invalid_client", "Check hooks.mail.source.oauth.clientId and clientSecret."],

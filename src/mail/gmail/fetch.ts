@@ -17,7 +17,7 @@ const CONCURRENCY = 5;
 /** How often Gmail may fail to give a mail's text. */
 const MAX_ATTEMPTS = 5;
 
-/** What is known of a mail before it is fetched. */
+/** The facts about a mail before it is fetched. */
 export interface MessageInfo {
   /** Gmail's own id. */
   id: string;

@@ -9,7 +9,7 @@ export interface Position {
   historyId: string;
   /** When the history was last read to its end, in milliseconds since the epoch, by this machine's clock. */
   readAt: number;
-  /** What must be read before the history continues. */
+  /** The mails to read before the history continues. */
   backlog?: Backlog;
 }
 

@@ -36,7 +36,7 @@ export const gmailSchema = {
 
 export type GmailOptions = FromSchema<typeof gmailSchema>;
 
-/** What the schema cannot express. */
+/** Checks that the schema cannot express. */
 export function checkGmail({
   user,
   oauth,

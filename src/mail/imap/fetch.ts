@@ -10,7 +10,7 @@ import type { Position } from "./position.ts";
 /** Of a larger mail only the header and the texts are fetched. */
 const MAX_MAIL_BYTES = 512 * 1024;
 const MAX_HEADER_BYTES = 256 * 1024;
-/** Of all texts of a large mail together. */
+/** Limit for all texts of a large mail together. */
 const MAX_TEXT_BYTES = 512 * 1024;
 /** How often a server is asked for a part of a mail that it fails to give. */
 const MAX_ATTEMPTS = 5;
@@ -204,7 +204,7 @@ function toTime(internalDate: Date | string | undefined): number {
   return internalDate instanceof Date ? internalDate.getTime() : Date.now();
 }
 
-/** What is fetched of each mail. */
+/** The parts of a mail that are fetched. */
 interface Request<Value> {
   /** Failures are counted for each part by itself. */
   part: string;

@@ -34,7 +34,7 @@ export const imapSchema = {
 
 export type ImapOptions = FromSchema<typeof imapSchema>;
 
-/** What the schema cannot express. */
+/** Checks that the schema cannot express. */
 export function checkImap({ host, tls, password, oauth }: ImapOptions): OptionProblem[] {
   const problems = checkHttps({ "oauth.tokenUrl": oauth?.tokenUrl });
   if (!password && !oauth) problems.push({ key: "password", message: "is required, or oauth instead" });

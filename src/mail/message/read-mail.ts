@@ -8,7 +8,7 @@ import { toMailId, toMessageId } from "./identity.ts";
 import { decodeWords, guessCharset, parseAddresses, repairText } from "./mime.ts";
 import { cleanLine, cutBytes, toSnippet } from "./text.ts";
 
-/** What a source knows about a mail besides its bytes. */
+/** The facts of a source about a mail besides its bytes. */
 export interface MailFacts {
   /** The mail's id, if it was read before. */
   id?: string;

@@ -167,7 +167,7 @@ function isWideScreen(query: string): boolean {
   return query.startsWith("not ") ? !holds : holds;
 }
 
-/** As a number with 4 bits for each of ids, classes and elements. */
+/** A number with 4 bits each for ids, classes and elements. */
 function specificityOf({ children }: Selector): number {
   const types = Array.from(children, ({ type }) => type);
   const count = (...wanted: string[]): number => Math.min(types.filter((type) => wanted.includes(type)).length, 15);

@@ -54,7 +54,7 @@ export function createReconnectBackoff(
   };
 }
 
-/** What a retry needs to know. */
+/** The facts that decide about a retry. */
 export interface RetryContext {
   status: StatusTracker;
   backoff: Backoff;

@@ -82,7 +82,7 @@ export type Classification = "accepted" | "too-large" | "rejected" | "failed" | 
 /** Statuses that are the same for any mail: token, address, method, a gateway in between. */
 const SERVICE_STATUSES = [401, 403, 404, 405, 407, 415, 426];
 
-/** What a response says about the `count` mails of its request. */
+/** The meaning of a response for the `count` mails of its request. */
 export function classifyResponse({ status, code, skipped }: HookResponse, count: number): Classification {
   // A mapping's `match.where` may ask for a field that a mail lacks: that mail must not stop the others.
   if (skipped) return "rejected";

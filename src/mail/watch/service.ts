@@ -38,7 +38,7 @@ export interface MailService {
   use(program: MailProgram): void;
   /** Another node has released a lease: the mailboxes that are locked may be free. */
   retryLocked(): void;
-  /** Of each mailbox. */
+  /** The state of each mailbox. */
   status(): MailStatus[];
   /** Throws if no mail arrives from a mailbox until an operator has fixed something. */
   assertReady(): void;
@@ -48,7 +48,7 @@ export interface MailService {
 }
 
 interface Watched extends Mailbox {
-  /** What its source was made by: a plugin that was changed brings another one. */
+  /** The driver that made its source; a changed plugin has another one. */
   definition: unknown;
   /** undefined: it does not start by itself. */
   watch: MailWatch | undefined;

@@ -29,7 +29,7 @@ export function needsOperator(state: MailState): boolean {
   return state === "mailbox-gone" || state === "tls-failed" || state === "login-refused";
 }
 
-/** How long a problem that may pass by itself has to last. */
+/** How long a temporary problem must last before it is reported. */
 const DOWN_MS = 300_000;
 
 /** Whether a person should know that no mail arrives. */
@@ -58,7 +58,7 @@ export interface FolderStatus {
   /** Mails that were processed before, and came again since the watch began: a copy in another folder, for example. */
   repeated: number;
   lastMailAt: number | undefined;
-  /** What keeps the folder from being watched. */
+  /** Why the folder cannot be watched. */
   error: string | undefined;
   nextTryAt: number | undefined;
 }

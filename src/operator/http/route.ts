@@ -6,7 +6,7 @@ import type { HttpResponse } from "../../types.ts";
 
 /** One row of the API's table: the server, the OpenAPI document and the reference are made from it. */
 export interface ApiRoute {
-  /** What it gives, in a sentence or two. */
+  /** A description of the answer, in one or two sentences. */
   about: string;
   query?: Record<string, Parameter<unknown>>;
   /** JSON Schema of the body. */

@@ -28,7 +28,7 @@ import {
   toView,
 } from "../views.ts";
 
-/** What the API shows and steers. */
+/** The parts of the service that the API uses. */
 export interface OperatorServices {
   journal: Journal;
   /** Of the configuration and its presets, in the order in which they are tried. */

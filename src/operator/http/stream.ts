@@ -205,7 +205,7 @@ interface Client {
   isAllowed(): boolean;
   /** The last message that was sent. */
   cursor: number;
-  /** Nothing is sent until it has read what it was sent. */
+  /** The client has not read everything, so nothing more is sent. */
   isLagging: boolean;
 }
 
@@ -213,7 +213,7 @@ function toMessage(name: MessageName, seq: number, data: object): string {
   return `id: ${seq}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** What a filter asks for must be in the message: one without a hook is about none. */
+/** A message must have the value that a filter names: a message without a hook does not match a hook. */
 function matches({ data }: Message, { hook, status, session }: StreamFilter): boolean {
   const { actions = [], ...fields }: { hook?: string; status?: string; actions?: { sessionKey?: string }[] } = data;
   if (hook !== undefined && fields.hook !== hook) return false;

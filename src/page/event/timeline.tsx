@@ -7,7 +7,7 @@ import { hrefTo } from "../router.ts";
 
 interface StepProps {
   name: string;
-  /** Of its end. */
+  /** Time of its end. */
   at?: string;
   tookMs?: number;
   tone?: "good" | "bad" | "warn" | "live";
@@ -26,7 +26,7 @@ function Step({ name, at, tookMs, tone, children }: StepProps): JSX.Element {
   );
 }
 
-/** What happened to the request, step by step. */
+/** The steps of the request. */
 export function Steps({ event }: { event: Timeline }): JSX.Element {
   const { request, credential, receivedAt, error, status, reason, log, took, actions, runs, deliveries, summary } =
     event;

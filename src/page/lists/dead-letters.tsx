@@ -8,7 +8,7 @@ import { toLine } from "../parts/text.ts";
 import { route } from "../router.ts";
 import { PAGE_SIZE, EventLink, OlderLink } from "./list.tsx";
 
-/** What failed permanently, to be retried or dropped, one by one or many at once. */
+/** Dead letters, to be retried or dropped, one by one or several at once. */
 export function DeadLetters(): JSX.Element {
   const { before } = route.value.query;
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());

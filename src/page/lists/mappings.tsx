@@ -6,7 +6,7 @@ import { Table } from "../parts/table.tsx";
 import { formatNumber, toLine, toVisible } from "../parts/text.ts";
 import { hrefTo } from "../router.ts";
 
-/** What the service is configured to do: mappings in the order in which they are tried, and the last reload. */
+/** The mappings in the order in which they are tried, and the last reload. */
 export function Mappings({ id }: { id?: string }): JSX.Element {
   const status = useLoad("status", () => get("/api/status"));
   const loaded = useLoad("mappings", () => get("/api/mappings"));

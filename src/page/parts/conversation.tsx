@@ -57,7 +57,7 @@ export function SessionLink({ sessionKey }: { sessionKey: string }): JSX.Element
   return <a href={hrefTo(["sessions", sessionKey])}>{toLine(sessionKey, 48)}</a>;
 }
 
-/** What a transform wrote to its console. */
+/** The log of a transform. */
 export function Log({ log }: { log: Timeline["log"] }): JSX.Element | null {
   if (log.length === 0) return null;
   return (

@@ -13,7 +13,7 @@ interface TableProps<Item> {
   columns: Column<Item>[];
   keyOf(item: Item): string;
   empty: ComponentChildren;
-  /** Of the items with these keys, for what is done to several at once. */
+  /** Keys of the selected items, for actions on several at once. */
   selected?: ReadonlySet<string>;
   onSelect?(selected: ReadonlySet<string>): void;
 }

@@ -2,7 +2,7 @@
 
 const INVISIBLE = /[\p{Cc}\p{Cf}\u2028\u2029\u3164\uffa0]/gu;
 
-/** Such a character could reorder or hide the text around it. */
+/** Characters that could reorder or hide the text around them. */
 export function toVisible(text: string): string {
   return text.replace(INVISIBLE, (char) =>
     /[\t\n\r]/.test(char) ? char : `\\u{${char.codePointAt(0)?.toString(16)}}`,

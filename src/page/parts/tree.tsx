@@ -82,7 +82,7 @@ function Leaf({ value }: { value: unknown }): JSX.Element {
   );
 }
 
-/** As the template language writes it: `payload.items.[0].some-key` */
+/** A path in the template language: `payload.items.[0].some-key` */
 export function toPath(keys: Keys): string {
   return keys
     .map((key) => (typeof key === "number" ? `[${key}]` : /^[A-Za-z_$][\w$-]*$/.test(key) ? key : `[${key}]`))

@@ -31,10 +31,10 @@ export interface Suggestion {
 export interface EditorOptions {
   label: string;
   language: Language;
-  /** What it starts with. */
+  /** The text at the start. */
   text: string;
   hint?: string;
-  /** What can be written at this place. */
+  /** The completions at this place. */
   names(): readonly Suggestion[];
   onChange(text: string): void;
 }

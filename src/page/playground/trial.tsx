@@ -6,7 +6,7 @@ import { Log, Prompt } from "../parts/conversation.tsx";
 import { toLine, toVisible } from "../parts/text.ts";
 import type { Problem } from "./editor.ts";
 
-/** What a new mapping begins with. */
+/** The text of a new mapping. */
 export const NEW: MappingSource = {
   id: "new",
   key: "",
@@ -145,7 +145,7 @@ function Action({ action }: { action: (Trial & { ok: true })["actions"][number] 
   );
 }
 
-/** What belongs to the place: the field of the mapping, or the transform's own text. */
+/** The text at this place: the field of the mapping, or the transform's code. */
 export function findProblems(trial: Trial | undefined, name: string, { transform }: MappingSource): Problem[] {
   if (!trial || trial.ok) return [];
   const { problems = [], detail = "" } = trial;
