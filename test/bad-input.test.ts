@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { brotliCompressSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { BEARER, startIngress, type Ingress } from "./support/ingress.ts";
 import { expectFlatMemory } from "./support/memory.ts";
@@ -53,10 +53,11 @@ describe("bodies", () => {
   test("decompression bombs do not use memory", async () => {
     const ingress = await startIngress("socket");
     const zeros = Buffer.alloc(50_000_000);
+    const zipped = gzipSync(zeros);
     const bombs: [string, Buffer][] = [
-      ["gzip", gzipSync(zeros)],
-      ["br", brotliCompressSync(zeros)],
-      ["gzip, gzip", gzipSync(gzipSync(zeros))],
+      ["gzip", zipped],
+      ["br", brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })],
+      ["gzip, gzip", gzipSync(zipped)],
     ];
     await expectFlatMemory(10, async () => {
       for (const [coding, body] of bombs) {

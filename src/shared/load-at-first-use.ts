@@ -8,5 +8,6 @@ const require = createRequire(import.meta.url);
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- TypeScript cannot tell it from the name.
 export function loadAtFirstUse<Library>(name: string): () => Library {
-  return () => require(name);
+  let library: Library | undefined;
+  return () => (library ??= require(name));
 }
