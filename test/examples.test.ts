@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { runWebhooks } from "./support/cli.ts";
 
-const folder = path.join(import.meta.dirname, "../docs/examples");
+const folder = path.join(import.meta.dirname, "../docs/deploy/several-nodes");
 
 test.for(globSync("*.yaml", { cwd: folder }))("the commands of %s exist", async (file) => {
   const documents = parseAllDocuments(readFileSync(path.join(folder, file), "utf8"), { merge: true });
