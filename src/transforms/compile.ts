@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
-import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { ConfigProblem } from "../errors.ts";
 import { type BuildError, type BuildOptions, runEsbuild, showLine } from "./esbuild.ts";
 import type { CompileResult, TransformSpec } from "./runner.ts";
-import { createSourceGate, checkSource } from "./source-gate.ts";
+import { checkSource, createSourceGate, toRealPath } from "./source-gate.ts";
 
 /**
  * Bundles a transform with everything it imports into one script. Problems in the author's code are in the result. `draft`:
@@ -13,9 +12,9 @@ import { createSourceGate, checkSource } from "./source-gate.ts";
 export async function compileTransform(spec: TransformSpec, draft?: string): Promise<CompileResult> {
   const inputs = new Set([spec.file]);
   const fail = (problems: CompileResult["problems"]): CompileResult => ({ problems, inputs: [...inputs] });
-  const root = await realpath(spec.root).catch(() => undefined);
+  const root = toRealPath(spec.root);
   if (root === undefined) return fail([{ message: `The folder ${spec.root} does not exist.`, file: spec.file }]);
-  const entry = await checkSource(spec.file, root);
+  const entry = checkSource(spec.file, root);
   if (entry.problem !== undefined) return fail([{ message: entry.problem, file: spec.file }]);
 
   const { result, errors } = await runEsbuild({
@@ -25,8 +24,8 @@ export async function compileTransform(spec: TransformSpec, draft?: string): Pro
     outfile: path.join(root, "transform.js"),
     plugins: [createSourceGate(root, inputs, { [entry.file]: draft })],
   });
-  if (result === undefined) return fail(await Promise.all(errors.map((error) => toProblem(error, root))));
-  const stray = await findStray(Object.keys(result.metafile.inputs), root);
+  if (result === undefined) return fail(errors.map((error) => toProblem(error, root)));
+  const stray = findStray(Object.keys(result.metafile.inputs), root);
   if (stray !== undefined) return fail([{ message: stray, file: spec.file }]);
 
   const text = (suffix: string): string => result.outputFiles.find((file) => file.path.endsWith(suffix))!.text;
@@ -56,11 +55,11 @@ const BUILD_OPTIONS: BuildOptions = {
 const EXPORT_COPY = /^module\.exports = __toCommonJS\((\w+)\);$/m;
 
 /** The first file of a finished bundle that is not allowed in it: finds what the source gate was not asked about. */
-async function findStray(inputs: string[], root: string): Promise<string | undefined> {
+function findStray(inputs: string[], root: string): string | undefined {
   for (const input of inputs) {
     // `(disabled):…` is a module that its package excludes from this platform; it has no file.
     if (input.startsWith("(disabled):")) continue;
-    const { problem } = await checkSource(path.resolve(root, input), root);
+    const { problem } = checkSource(path.resolve(root, input), root);
     if (problem !== undefined) return problem;
   }
   return undefined;
@@ -72,11 +71,11 @@ function identify(code: string, exportName: string | undefined): string {
     .digest("hex");
 }
 
-async function toProblem({ text, location }: BuildError, root: string): Promise<ConfigProblem> {
+function toProblem({ text, location }: BuildError, root: string): ConfigProblem {
   if (!location) return { message: text };
   const file = path.resolve(root, location.file);
   // The text and the line quote the file, which may be a `package.json` outside.
-  if ((await checkSource(file, root)).problem !== undefined) return { message: `${file} cannot be used.`, file };
+  if (checkSource(file, root).problem !== undefined) return { message: `${file} cannot be used.`, file };
   const { line, column, lineText } = location;
   return { message: text, file, line, column: column + 1, excerpt: showLine(lineText, line, column + 1) };
 }

@@ -1,4 +1,4 @@
-import { realpath, stat } from "node:fs/promises";
+import { realpathSync, statSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import path from "node:path";
 import { readRegularFile } from "../shared/regular-file.ts";
@@ -23,12 +23,12 @@ export function createSourceGate(
       build.onResolve({ filter: /.*/ }, async (args) => {
         if (args.pluginData === OWN_RESOLUTION) return undefined;
         const refusal = args.kind === "entry-point" ? undefined : refuseSpecifier(args);
-        const problem = refusal ?? (await checkManifests(args)) ?? (await checkTarget(args));
+        const problem = refusal ?? checkManifests(args) ?? (await checkTarget(args));
         return problem === undefined ? undefined : { errors: [{ text: problem }] };
       });
 
-      build.onLoad({ filter: /.*/, namespace: "file" }, async (args) => {
-        const { file, problem } = await checkSource(args.path, root);
+      build.onLoad({ filter: /.*/, namespace: "file" }, (args) => {
+        const { file, problem } = checkSource(args.path, root);
         if (problem !== undefined) return { errors: [{ text: problem }] };
         inputs.add(file);
         return { contents: readSource(file, drafts[file]), loader: toLoader(file) };
@@ -41,7 +41,7 @@ export function createSourceGate(
         if (found.errors.length > 0) return explainMissing(args, inputs);
         // A module that a package excludes on purpose has no file.
         if (!path.isAbsolute(found.path)) return undefined;
-        return (await checkSource(found.path, root)).problem;
+        return checkSource(found.path, root).problem;
       }
     },
   };
@@ -93,10 +93,11 @@ type CheckedSource = { file: string; problem?: undefined } | { file?: undefined;
 
 /**
  * Checks whether a file may be part of a bundle: code or JSON, a regular file of limited size, inside `root` (a real path)
- * or in a `node_modules` in or above it, all after resolving symlinks. esbuild itself would inline any file.
+ * or in a `node_modules` in or above it, all after resolving symlinks. esbuild itself would inline any file. It blocks: the
+ * asynchronous calls take ten times the CPU.
  */
-export async function checkSource(file: string, root: string): Promise<CheckedSource> {
-  const real = await realpath(file).catch(() => undefined);
+export function checkSource(file: string, root: string): CheckedSource {
+  const real = toRealPath(file);
   if (real === undefined) return { problem: `The file ${file} does not exist or cannot be read.` };
   if (!isInside(real, root) && !isInstalledAbove(real, root)) {
     return { problem: `${real} is outside ${root}: a transform can only import files inside it.` };
@@ -104,13 +105,13 @@ export async function checkSource(file: string, root: string): Promise<CheckedSo
   if (!EXTENSIONS.includes(path.extname(real))) {
     return { problem: `${real} is not code: expected one of ${EXTENSIONS.join(", ")}.` };
   }
-  const problem = await checkRegular(real);
+  const problem = checkRegular(real);
   return problem === undefined ? { file: real } : { problem };
 }
 
 /** A pipe or a device would block the build. */
-async function checkRegular(file: string): Promise<string | undefined> {
-  const found = await stat(file);
+function checkRegular(file: string): string | undefined {
+  const found = statSync(file);
   if (!found.isFile()) return `${file} is not a regular file.`;
   if (found.size <= MAX_SOURCE_BYTES) return undefined;
   return `${file} has ${found.size} bytes; the limit for one file is ${MAX_SOURCE_BYTES}.`;
@@ -120,42 +121,52 @@ async function checkRegular(file: string): Promise<string | undefined> {
  * Gives a function that checks the `package.json` of each folder that esbuild visits to resolve an import, because esbuild
  * reads these without asking a plugin. Those above `root` are the operator's: they only have to be regular files.
  */
-function createManifestCheck(root: string): (args: OnResolveArgs) => Promise<string | undefined> {
-  const checked = new Map<string, Promise<string | undefined>>();
+function createManifestCheck(root: string): (args: OnResolveArgs) => string | undefined {
+  const checked = new Map<string, string | undefined>();
 
-  function checkFolder(folder: string): Promise<string | undefined> {
-    const known = checked.get(folder) ?? checkWithParents(folder);
-    checked.set(folder, known);
-    return known;
+  function checkFolder(folder: string): string | undefined {
+    if (!checked.has(folder)) checked.set(folder, checkWithParents(folder));
+    return checked.get(folder);
   }
 
-  async function checkWithParents(folder: string): Promise<string | undefined> {
+  function checkWithParents(folder: string): string | undefined {
     const parent = path.dirname(folder);
     const file = path.join(folder, "package.json");
-    const problem = (await exists(file)) ? await checkManifest(file) : undefined;
+    const problem = exists(file) ? checkManifest(file) : undefined;
     return problem ?? (parent === folder ? undefined : checkFolder(parent));
   }
 
-  async function checkManifest(file: string): Promise<string | undefined> {
-    return isInside(file, root) ? (await checkSource(file, root)).problem : checkRegular(file);
+  function checkManifest(file: string): string | undefined {
+    return isInside(file, root) ? checkSource(file, root).problem : checkRegular(file);
   }
 
-  return async ({ path: specifier, kind, resolveDir }) => {
+  return ({ path: specifier, kind, resolveDir }) => {
     if (kind === "entry-point") return checkFolder(path.dirname(specifier));
     const isRelative = specifier.startsWith(".");
     const folders = isRelative
       ? [resolveDir]
       : parentsOf(resolveDir).map((folder) => path.join(folder, "node_modules"));
-    const found = await Promise.all(folders.map((folder) => checkFolder(path.join(folder, specifier))));
+    const found = folders.map((folder) => checkFolder(path.join(folder, specifier)));
     return found.find((problem) => problem !== undefined);
   };
 }
 
-async function exists(file: string): Promise<boolean> {
-  return stat(file).then(
-    (found) => !found.isDirectory(),
-    () => false,
-  );
+/** The real path; undefined if there is none. */
+export function toRealPath(file: string): string | undefined {
+  try {
+    return realpathSync.native(file);
+  } catch {
+    return undefined;
+  }
+}
+
+function exists(file: string): boolean {
+  try {
+    const found = statSync(file, { throwIfNoEntry: false });
+    return found !== undefined && !found.isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 function parentsOf(folder: string): string[] {
