@@ -1,7 +1,8 @@
+import path from "node:path";
 import { ConfigError, HookError } from "./errors.ts";
 import { splitText } from "./channels/split.ts";
 import { type ReadConfig, readConfig } from "./config/load.ts";
-import { packageVersion } from "./config/package.ts";
+import { IS_CHECKOUT, packageVersion } from "./config/package.ts";
 import { describeNode } from "./program/describe-node.ts";
 import { readBudget } from "./dispatch/hold.ts";
 import { createAlerts, describeDown, describeRefusal } from "./dispatch/alerts.ts";
@@ -39,6 +40,7 @@ import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
 import { createRunResults } from "./run-results.ts";
 import { createLazyMeter, createTelemetry, joinMeters, type RequestFollower } from "./telemetry/telemetry.ts";
+import { createCodeCache } from "./transforms/code-cache.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
 import type { HttpResponse } from "./types.ts";
 
@@ -63,7 +65,9 @@ export interface HooklineService extends Hookline {
 export async function createHookline(options: HooklineServiceOptions): Promise<HooklineService> {
   const startedAt = new Date().toISOString();
   const load = createLoad(options);
-  const { log: logSettings, store } = (await load()).config;
+  const readAt = Date.now();
+  const read = await load();
+  const { log: logSettings, store } = read.config;
   const activity = createActivity();
   const metrics = createLazyMeter(async () => {
     const { createMetrics } = await import("./telemetry/metrics.ts");
@@ -73,10 +77,20 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   const telemetry = createTelemetry(logSettings.level, { follower: options.follower, meter });
   const { log } = telemetry;
   const sandbox = createSandbox({ telemetry });
+  // In a checkout, what compiles may change between two starts.
+  const keepsCode = !IS_CHECKOUT && !store.postgres;
+  const cache = createCodeCache(keepsCode ? path.join(store.path, "compiled-transforms.json") : undefined);
   const build = (generation: number): Promise<Program> =>
-    buildProgram({ generation, load, runner: sandbox, log: telemetry.log });
+    buildProgram({ generation, load, runner: sandbox, log: telemetry.log, cache });
   const drafts = createDrafts(sandbox);
-  const first = await build(1).catch(abandon);
+  const first = await buildProgram({
+    generation: 1,
+    readAt,
+    load: async () => read,
+    runner: sandbox,
+    log,
+    cache,
+  }).catch(abandon);
   const journal = await openJournal(store, telemetry).catch(abandon);
   const stream = createLiveStream({ journal, log });
   const programs = createReloader({
@@ -84,6 +98,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     build,
     watch: options.watch ?? true,
     replaced(program) {
+      cache.save();
       if (listening) useMail(program);
       if (started) useAlerts(program);
       showReload();
@@ -192,6 +207,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       start();
       listening = true;
       useMail(current());
+      setImmediate(cache.save);
       return address;
     },
     async handle(request) {

@@ -150,9 +150,11 @@ function checkSchema(
   const check = configCheck(drivers, value);
   const find = (): SchemaProblem[] =>
     check(value).filter(({ path: key }) => missing.length === 0 || !DRIVER_BLOCK.test(key));
-  const unknown = find().filter((problem) => problem.unknown);
+  const found = find();
+  const unknown = found.filter((problem) => problem.unknown);
   for (const { segments } of unknown) removeKey(value, segments);
-  return { unknown: unknown.map(toConfigProblem), invalid: [...missing, ...find().map(toConfigProblem)] };
+  const invalid = unknown.length === 0 ? found : find();
+  return { unknown: unknown.map(toConfigProblem), invalid: [...missing, ...invalid.map(toConfigProblem)] };
 }
 
 function removeKey(value: unknown, segments: Segment[]): void {

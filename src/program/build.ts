@@ -13,6 +13,7 @@ import { createMappingIndex, findShadowed, type MappingIndex } from "../mapping/
 import { isWithin } from "../shared/json.ts";
 import { readRegularFile } from "../shared/regular-file.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
+import type { CodeCache } from "../transforms/code-cache.ts";
 import { compileTransform } from "../transforms/compile.ts";
 import type { TransformRunner, TransformSpec } from "../transforms/runner.ts";
 import { isBuiltInHook, toChannelName } from "../types.ts";
@@ -40,14 +41,23 @@ export interface Program extends Omit<OpenDrivers, "problems"> {
 export interface BuildOptions {
   generation: number;
   load(): Promise<ReadConfig>;
+  /** If it was loaded earlier: when that began. */
+  readAt?: number;
   runner: TransformRunner;
   /** For the drivers. Default: silent. */
   log?: Log;
+  cache?: CodeCache;
 }
 
 /** Builds a program whole, or throws a `ConfigError` with all problems. */
-export async function buildProgram({ generation, load, runner, log = silentLog }: BuildOptions): Promise<Program> {
-  const readAt = Date.now();
+export async function buildProgram({
+  generation,
+  load,
+  runner,
+  log = silentLog,
+  cache,
+  readAt = Date.now(),
+}: BuildOptions): Promise<Program> {
   const read = await load();
   const { config, drivers } = read;
   const place = (problem: ConfigProblem): ConfigProblem => (problem.line === undefined ? read.place(problem) : problem);
@@ -56,7 +66,7 @@ export async function buildProgram({ generation, load, runner, log = silentLog }
     opened.senders.flatMap(({ credential, mappings }) => mappings.map((source) => [source, credential])),
   );
   const built = await Promise.all(
-    config.hooks.mappings.map((source) => buildMapping(source, credentials.get(source), { runner })),
+    config.hooks.mappings.map((source) => buildMapping(source, credentials.get(source), { runner, cache })),
   );
   const recipients = checkRecipients(
     [
@@ -115,7 +125,7 @@ interface BuiltMapping {
 export async function buildMapping(
   source: MappingSource,
   credential: string | undefined,
-  { runner, code }: { runner?: TransformRunner; code?: string },
+  { runner, code, cache }: { runner?: TransformRunner; code?: string; cache?: CodeCache },
 ): Promise<BuiltMapping> {
   const files: string[] = [];
   const problems: ConfigProblem[] = [];
@@ -126,7 +136,7 @@ export async function buildMapping(
 
   const spec = toTransformSpec(source);
   if (spec) runner?.prepare();
-  const compiled = spec && (await compileTransform(spec, code));
+  const compiled = spec && (await compileTransform(spec, { draft: code, cache }));
   problems.push(...(compiled?.problems ?? []));
   if (compiled?.bundle && runner) problems.push(...(await runner.check(compiled.bundle)));
   if (spec) files.push(spec.root);

@@ -1,15 +1,19 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
 import type { ConfigProblem } from "../errors.ts";
-import { type BuildError, type BuildOptions, runEsbuild, showLine } from "./esbuild.ts";
+import type { CodeCache, CompiledCode } from "./code-cache.ts";
+import { type BuildError, type BuildOptions, type Metafile, runEsbuild, showLine } from "./esbuild.ts";
 import type { CompileResult, TransformSpec } from "./runner.ts";
-import { checkSource, createSourceGate, toRealPath } from "./source-gate.ts";
+import { checkSource, createSourceGate, readIfReadable, toRealPath } from "./source-gate.ts";
 
 /**
  * Bundles a transform with everything it imports into one script. Problems in the author's code are in the result. `draft`:
- * a text for the module that is not in its file yet.
+ * a text for the module that is not in its file yet. `cache`: what earlier builds made.
  */
-export async function compileTransform(spec: TransformSpec, draft?: string): Promise<CompileResult> {
+export async function compileTransform(
+  spec: TransformSpec,
+  { draft, cache }: { draft?: string; cache?: CodeCache } = {},
+): Promise<CompileResult> {
   const inputs = new Set([spec.file]);
   const fail = (problems: CompileResult["problems"]): CompileResult => ({ problems, inputs: [...inputs] });
   const root = toRealPath(spec.root);
@@ -17,12 +21,22 @@ export async function compileTransform(spec: TransformSpec, draft?: string): Pro
   const entry = checkSource(spec.file, root);
   if (entry.problem !== undefined) return fail([{ message: entry.problem, file: spec.file }]);
 
+  inputs.add(entry.file);
+  const name = path.relative(root, entry.file);
+  const source = draft ?? (cache && readIfReadable(entry.file));
+  const toResult = (compiled: CompiledCode): CompileResult => ({
+    bundle: { spec, id: identify(compiled.code, spec.export), ...compiled, inputs: [...inputs] },
+    problems: [],
+  });
+  const known = source === undefined ? undefined : cache?.find(name, source);
+  if (known) return toResult(known);
+
   const { result, errors } = await runEsbuild({
     ...BUILD_OPTIONS,
     entryPoints: [entry.file],
     absWorkingDir: root,
     outfile: path.join(root, "transform.js"),
-    plugins: [createSourceGate(root, inputs, { [entry.file]: draft })],
+    plugins: [createSourceGate(root, inputs, { [entry.file]: source })],
   });
   if (result === undefined) return fail(errors.map((error) => toProblem(error, root)));
   const stray = findStray(Object.keys(result.metafile.inputs), root);
@@ -31,10 +45,15 @@ export async function compileTransform(spec: TransformSpec, draft?: string): Pro
   const text = (suffix: string): string => result.outputFiles.find((file) => file.path.endsWith(suffix))!.text;
   // A shebang line would be a syntax error inside a function.
   const code = text(".js").replace(/^#!/, "//").replace(EXPORT_COPY, "module.exports = $1;");
-  return {
-    bundle: { spec, id: identify(code, spec.export), code, sourceMap: text(".js.map"), inputs: [...inputs] },
-    problems: [],
-  };
+  const compiled = { code, sourceMap: text(".js.map") };
+  if (source !== undefined && isAlone(result.metafile)) cache?.keep(name, source, compiled);
+  return toResult(compiled);
+}
+
+/** It imports nothing, and no `package.json` says what kind of module it is. */
+function isAlone({ inputs }: Metafile): boolean {
+  const [input, ...others] = Object.values(inputs);
+  return others.length === 0 && input?.imports.length === 0 && input.format === "esm";
 }
 
 const BUILD_OPTIONS: BuildOptions = {

@@ -4,7 +4,7 @@ import { messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/async.ts";
 import { loadAtFirstUse } from "../shared/load-at-first-use.ts";
 
-export type { BuildOptions, Loader, OnResolveArgs, Plugin } from "esbuild";
+export type { BuildOptions, Loader, Metafile, OnResolveArgs, Plugin } from "esbuild";
 
 const esbuild = loadAtFirstUse<typeof Esbuild>("esbuild");
 

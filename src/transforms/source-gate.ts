@@ -75,8 +75,21 @@ function refuseBuiltin(specifier: string): string {
  * or pattern that only looks like such a comment.
  */
 function readSource(file: string, draft?: string): string {
-  const text = draft ?? readRegularFile(file, MAX_SOURCE_BYTES).toString("utf8");
+  const text = draft ?? readText(file);
   return text.replaceAll(/(?<=[#@] )s(?=ourceMappingURL=)/g, String.raw`\u0073`);
+}
+
+function readText(file: string): string {
+  return readRegularFile(file, MAX_SOURCE_BYTES).toString("utf8");
+}
+
+/** undefined: the build will say why. */
+export function readIfReadable(file: string): string | undefined {
+  try {
+    return readText(file);
+  } catch {
+    return undefined;
+  }
 }
 
 function toLoader(file: string): Loader {
