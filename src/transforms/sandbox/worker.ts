@@ -1,5 +1,6 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { type FailedAnswer, parseAnswers } from "./answer.ts";
+import { createJobClock, type JobClock } from "./job-clock.ts";
 import { createJobQueue, type Job, type JobQueue } from "./job.ts";
 import { createMemoryGuard, type MemoryGuard } from "./memory-guard.ts";
 import { connectChild, explainExit, type SendOrder } from "./pipe.ts";
@@ -13,8 +14,6 @@ const LOADING_GRACE_MS = 500;
 const SLOW_MS = 10;
 /** A job that runs longer is probably stuck. Until then, those of its module wait for it: sending them again costs more. */
 export const STUCK_MS = 100;
-/** The longest tick that counts: in a longer one this process itself was blocked, and the answer may be here unread. */
-const MAX_TICK_MS = 50;
 /** The weight of the newest job in the average duration. */
 const NEWEST_WEIGHT = 0.1;
 /** A worker is replaced after this many jobs. */
@@ -95,8 +94,8 @@ interface State {
   retired: boolean;
   /** How many jobs it was ever given. */
   given: number;
-  /** How long the running job has run or the child has been starting, in milliseconds. */
-  age: number;
+  /** Of the running job or of the start. */
+  clock: JobClock;
   /** The average duration of a job, in milliseconds. */
   averageMs: number;
   /** Why the supervisor ended the process, if it did. */
@@ -120,16 +119,16 @@ export function createWorker(options: WorkerOptions): Worker {
     ready: false,
     retired: false,
     given: 0,
-    age: 0,
+    clock: createJobClock(child.pid),
     averageMs: 0,
     reason: undefined,
   };
   return {
     isQuarantine: options.quarantine,
     isReady: () => state.ready && !state.retired && !child.killed,
-    isSlow: () => state.age > SLOW_MS,
-    stuckOn: () => (state.age > STUCK_MS ? state.queue.first()?.job.module : undefined),
-    isHeld: () => state.age > SLOW_MS || state.queue.first()?.job.alone === true,
+    isSlow: () => state.clock.age() > SLOW_MS,
+    stuckOn: () => (state.clock.age() > STUCK_MS ? state.queue.first()?.job.module : undefined),
+    isHeld: () => state.clock.age() > SLOW_MS || state.queue.first()?.job.alone === true,
     isServing: (module) => state.queue.has(module),
     backlog: () => state.queue.weight(),
     expectedWait: () => state.queue.size() * state.averageMs,
@@ -145,7 +144,7 @@ export function createWorker(options: WorkerOptions): Worker {
 }
 
 function receive(state: State, report: Report, text: string): void {
-  state.age = 0;
+  state.clock.restart();
   if (report.kind === "ready") {
     state.ready = true;
     state.memory.begin();
@@ -206,9 +205,9 @@ function unloadSurplus({ modules, options, send }: State): void {
   }
 }
 
-function takeBack({ queue, send, age }: State): Job[] {
+function takeBack({ queue, send, clock }: State): Job[] {
   const runs = queue.first()?.job.module;
-  const waiting = queue.waiting().filter(({ job }) => age > STUCK_MS || job.module !== runs);
+  const waiting = queue.waiting().filter(({ job }) => clock.age() > STUCK_MS || job.module !== runs);
   if (waiting.length > 0) send({ kind: "cancel", jobs: waiting.map(({ id }) => id) });
   for (const entry of waiting) entry.takenBack = true;
   return waiting.map((entry) => entry.job);
@@ -216,9 +215,9 @@ function takeBack({ queue, send, age }: State): Job[] {
 
 function tick(state: State, elapsedMs: number): void {
   if (state.queue.size() === 0 && state.ready) return;
-  state.age += Math.min(elapsedMs, MAX_TICK_MS);
+  state.clock.advance(elapsedMs);
   if (state.queue.size() > 0) limitRunning(state);
-  else if (state.age > START_MS) end(state, "crashed", "The sandbox process did not start.");
+  else if (state.clock.age() > START_MS) end(state, "crashed", "The sandbox process did not start.");
 }
 
 function limitRunning(state: State): void {
@@ -227,7 +226,7 @@ function limitRunning(state: State): void {
   const { graceMs, isTogether } = running[0]!.group;
   const { memoryMb } = bundle.spec;
   const mostMs = isTogether ? Math.min(limitMs, TOGETHER_MS) : limitMs;
-  if (state.age > mostMs + graceMs) {
+  if (state.clock.age() > mostMs + graceMs) {
     end(state, "timeout", `The transform ran longer than ${limitMs} ms and could not be interrupted.`);
   } else if (state.memory.isExceeded(state.modules.size, memoryMb)) {
     end(state, "memory", `The transform needed far more memory than its ${memoryMb} MB.`);
