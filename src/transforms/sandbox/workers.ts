@@ -82,7 +82,7 @@ export function createWorkers(options: WorkersOptions): Workers {
     all: () => listAll(state),
     replaceWorn: () => replaceWorn(state),
     recycled: () => state.recycled,
-    failure: () => (state.failedStarts >= MAX_FAILED_STARTS ? state.lastReason : undefined),
+    failure: () => findFailure(state),
     close: () => close(state),
   };
 }
@@ -149,6 +149,11 @@ function replace(state: State, dir: SandboxDir, slot: number, exit: WorkerExit):
   state.failedStarts = exit.wasReady ? 0 : state.failedStarts + 1;
   if (state.phase === "started") restartLater(state, dir, slot, exit.reason.message);
   state.options.onWorkerExit(exit);
+}
+
+function findFailure(state: State): string | undefined {
+  const isServing = listAll(state).some((worker) => worker.isReady());
+  return state.failedStarts >= MAX_FAILED_STARTS && !isServing ? state.lastReason : undefined;
 }
 
 function listAll({ slots }: State): Worker[] {
