@@ -229,6 +229,12 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+/** The `code` of an error of Node or of a library, such as `ENOENT`. */
+export function codeOf(thrown: unknown): string | number | undefined {
+  const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+  return typeof code === "string" || typeof code === "number" ? code : undefined;
+}
+
 function looksLike(value: unknown, name: string, field: string): boolean {
   return value instanceof Error && value.name === name && field in value;
 }

@@ -20,7 +20,6 @@ import { listShadowed } from "./mapping/mapping-index.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { createActivity } from "./operator/activity.ts";
 import { createOperatorRoutes } from "./operator/http/api.ts";
-import { toGauges } from "./operator/gauges.ts";
 import { createRejectionLog } from "./operator/rejections.ts";
 import { createLiveStream } from "./operator/http/stream.ts";
 import { type Diff, runDiff } from "./operator/diff.ts";
@@ -70,7 +69,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   const { log: logSettings, store } = read.config;
   const activity = createActivity();
   const metrics = createLazyMeter(async () => {
-    const { createMetrics } = await import("./telemetry/metrics.ts");
+    const { createMetrics, toGauges } = await import("./telemetry/metrics.ts");
     return createMetrics(async () => toGauges(await status()));
   });
   const meter = joinMeters(metrics, activity);

@@ -1,4 +1,4 @@
-import { DriverError } from "../errors.ts";
+import { codeOf, DriverError } from "../errors.ts";
 import { isRetryableStatus, parseRetryAfter } from "../shared/http-status.ts";
 
 /** The fields that the AI SDK's errors have. */
@@ -39,7 +39,7 @@ const RETRYABLE_START_ERRORS = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", 
 
 /** The error for a program that could not be started. Only the code is shown: the message may quote the environment. */
 export function toStartError(name: string, error: unknown): DriverError {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+  const code = String(codeOf(error) ?? "unknown error");
   return new DriverError(`${name} could not be started (${code}): check agents.providers.${name}.command.`, {
     retryable: RETRYABLE_START_ERRORS.has(code),
   });

@@ -1,7 +1,7 @@
 import type { REST } from "@discordjs/rest";
 import type { FromSchema } from "json-schema-to-ts";
 import { hash } from "node:crypto";
-import { DriverError } from "../errors.ts";
+import { codeOf, DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { isObject } from "../shared/json.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
@@ -108,7 +108,7 @@ async function edit(rest: REST, route: `/${string}`, body: object): Promise<bool
     await rest.patch(route, { body });
     return true;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === UNKNOWN_MESSAGE) return false;
+    if (codeOf(error) === UNKNOWN_MESSAGE) return false;
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { DriverError } from "../errors.ts";
+import { codeOf, DriverError } from "../errors.ts";
 import { isRetryableStatus, parseRetryAfter } from "../shared/http-status.ts";
 import { parseObject, parseObjects } from "../shared/json.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
@@ -109,7 +109,9 @@ export function toNoAnswer(service: string, error: unknown, signal: AbortSignal)
       retryable: false,
     });
   }
-  return new DriverError(`${service} gave no answer: ${toLine(cause.message || codeOf(cause))}.`, { retryable: true });
+  // An error for several addresses has an empty message.
+  const reason = toLine(cause.message || String(codeOf(cause) ?? cause.name));
+  return new DriverError(`${service} gave no answer: ${reason}.`, { retryable: true });
 }
 
 /** Text of a service as part of a sentence: one line of at most 200 characters without a full stop, "" for other values. */
@@ -120,9 +122,4 @@ export function toLine(text: unknown): string {
     .trim()
     .slice(0, 200)
     .replace(/\.$/, "");
-}
-
-/** An error for several addresses has an empty message. */
-function codeOf(error: Error): string {
-  return "code" in error && typeof error.code === "string" ? error.code : error.name;
 }

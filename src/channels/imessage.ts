@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { createInterface } from "node:readline";
-import { DriverError } from "../errors.ts";
+import { codeOf, DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { findMissingProgram, pickEnvironment, startProcess } from "../shared/child-process.ts";
 import { isObject, parseObject } from "../shared/json.ts";
@@ -121,7 +121,7 @@ async function callImsg(
 }
 
 function toStartError([program]: string[], error: unknown): DriverError {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+  const code = String(codeOf(error) ?? "unknown error");
   const isMissing = code === "ENOENT" || code === "EACCES";
   const advice =
     " iMessage needs a Mac: install imsg there (brew install steipete/tap/imsg), " +

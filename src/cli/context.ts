@@ -3,7 +3,7 @@ import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { findConfigFile, readConfig, resolveUserConfig } from "../config/load.ts";
 import type { ResolvedConfig } from "../config/types.ts";
-import { ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
+import { codeOf, ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
 import { buildProgram, type Program } from "../program/build.ts";
 import { createTelemetry } from "../telemetry/telemetry.ts";
 import type { TransformRunner } from "../transforms/runner.ts";
@@ -72,7 +72,7 @@ export async function readInput(file: string, io: CliIo): Promise<Buffer> {
   if (file === "-") return buffer(io.stdin);
   const name = path.resolve(io.cwd, file);
   return readFile(name).catch((error: unknown) => {
-    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const isMissing = codeOf(error) === "ENOENT";
     const message = isMissing ? `There is no file ${name}.` : `${name} cannot be read: ${messageOf(error)}`;
     throw new ConfigError([{ message }]);
   });

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate as inflateZlib, inflateRaw } from "node:zlib";
-import { HookError, type HookErrorCode } from "../errors.ts";
+import { codeOf, HookError, type HookErrorCode } from "../errors.ts";
 import { isObject } from "../shared/json.ts";
 import { type Exchange, http } from "./exchange.ts";
 import type { Upload } from "./overload.ts";
@@ -133,7 +133,7 @@ async function undo(coding: Coding, body: Buffer, maxBytes: number): Promise<Buf
   try {
     return await decode(body, { maxOutputLength: maxBytes });
   } catch (error) {
-    if (isTooLarge(error)) throw bodyTooLarge(maxBytes);
+    if (codeOf(error) === "ERR_BUFFER_TOO_LARGE") throw bodyTooLarge(maxBytes);
     throw new HookError("invalid_encoding", { message: `The body is not valid ${coding}.`, cause: error });
   }
 }
@@ -145,10 +145,6 @@ function hasZlibHeader(body: Buffer): boolean {
 
 function isCoding(name: string): name is Coding {
   return (CODINGS as readonly string[]).includes(name);
-}
-
-function isTooLarge(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
 }
 
 /** Far above any real payload, far below the depth at which recursive code overflows the stack. */

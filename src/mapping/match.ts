@@ -1,3 +1,4 @@
+import { trimSlashes } from "../config/resolve.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import { compileExpression, type Expression } from "../config/schema/linear-regexp.ts";
 import { compileSchema } from "../config/schema/validator.ts";
@@ -35,7 +36,7 @@ export function compileMatch(match: MatchInput, report: Report): Match {
   }
   if (match.where !== undefined) tests.push(["match.where", compileWhere(match.where, report)]);
   return {
-    path: match.path?.replace(/^\/+|\/+$/g, ""),
+    path: match.path === undefined ? undefined : trimSlashes(match.path),
     source: match.source,
     headers: Object.fromEntries(headers.map(([name, pattern]) => [name.toLowerCase(), pattern])),
     where: match.where,

@@ -1,3 +1,4 @@
+import { trimSlashes } from "../config/resolve.ts";
 import { didYouMean } from "../config/schema/problems.ts";
 import { createCheck } from "../config/schema/validator.ts";
 import { ConfigError, type ConfigProblem, HookError } from "../errors.ts";
@@ -134,7 +135,7 @@ function requireTrial(body: unknown): asserts body is TrialInput {
 function toTrialRequest(body: TrialInput, hooksPath: string): HookRequest {
   const { payload, headers = {} } = body;
   const { [TOKEN_PARAMETER]: _token, ...query } = body.query ?? {};
-  const hook = body.hook.replace(/^\/+|\/+$/g, "");
+  const hook = trimSlashes(body.hook);
   const sent = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   return {
     id: createId(),

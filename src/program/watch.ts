@@ -1,6 +1,7 @@
 import { type FSWatcher, watch } from "chokidar";
 import { lstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import path from "node:path";
+import { codeOf } from "../errors.ts";
 import type { Log } from "../telemetry/log.ts";
 
 /** Events come in bursts: an editor's rename, a checkout, a folder swap. They become one change. */
@@ -142,5 +143,5 @@ function isInstalled(file: string): boolean {
 }
 
 function isExhausted(error: unknown): boolean {
-  return error instanceof Error && "code" in error && EXHAUSTED.some((code) => code === error.code);
+  return EXHAUSTED.some((code) => code === codeOf(error));
 }

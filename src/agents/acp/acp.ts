@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import path from "node:path";
-import { DriverError } from "../../errors.ts";
+import { codeOf, DriverError } from "../../errors.ts";
 import type { DriverContext, DriverDefinition } from "../../plugin.ts";
 import { checkProgram, programSchema, toProgramEnvironment } from "../command.ts";
 import type { AgentDriver, AgentReply } from "../driver.ts";
@@ -84,7 +84,7 @@ function toDriverError(error: unknown, { name, secrets }: { name: string; secret
   if (error instanceof AgentLost) {
     return new DriverError(`${name} was lost before it replied${message ? `: ${message}` : "."}`, { retryable: true });
   }
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = codeOf(error);
   if (typeof code === "string") return toStartError(name, error);
   if (code === AUTHENTICATION_REQUIRED) {
     return new DriverError(

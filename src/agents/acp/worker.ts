@@ -1,6 +1,6 @@
 import type { ClientContext, RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import { Readable, Writable } from "node:stream";
-import { DriverError } from "../../errors.ts";
+import { codeOf, DriverError } from "../../errors.ts";
 import { type ProcessOptions, type RunningProcess, startProcess } from "../../shared/child-process.ts";
 import type { AgentTurn } from "../driver.ts";
 import { type AcpAnswer, type AcpSession, openAcpSession } from "./session.ts";
@@ -59,7 +59,7 @@ export function createAcpWorker(options: ProcessOptions & { cwd: string }): AcpW
     } catch (error) {
       forgetSession(turn.sessionKey);
       // Errors of this service, of the system and of the agent are kept. Any other means that the connection broke.
-      if (error instanceof DriverError || (error instanceof Error && "code" in error)) throw error;
+      if (error instanceof DriverError || codeOf(error) !== undefined) throw error;
       // After a prompt standard error may quote it, and all sessions share standard error.
       throw new AgentLost(prompted ? "" : await process.stderrTail(), { cause: error });
     } finally {

@@ -2,7 +2,7 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
-import { ConfigError } from "../../errors.ts";
+import { codeOf, ConfigError } from "../../errors.ts";
 import type { EventView } from "../../operator/views.ts";
 import { addServiceOptions, CONFIG_HELP, toCount, toOneOf } from "../command.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
@@ -140,7 +140,7 @@ async function exportEvents(flags: FilterFlags, io: CliIo): Promise<void> {
 
 /** `… export | head` has read enough. */
 function ignoreClosedPipe(error: unknown): void {
-  if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error;
+  if (codeOf(error) !== "EPIPE") throw error;
 }
 
 type ReplayFlags = FilterFlags & { dryRun: boolean; json: boolean };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, type ClientConfig, DatabaseError, Pool, type PoolClient, type QueryResult, types } from "pg";
-import { JournalUnavailable, messageOf } from "../../errors.ts";
+import { codeOf, JournalUnavailable, messageOf } from "../../errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Row } from "../rows.ts";
 
@@ -299,7 +299,7 @@ function isRefused(error: unknown): boolean {
 }
 
 function isCertificateError(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && "code" in error && CERTIFICATE_CODES.test(String(error.code));
+  return CERTIFICATE_CODES.test(String(codeOf(error)));
 }
 
 function describe(error: unknown): string {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { messageOf } from "../../errors.ts";
+import { codeOf, messageOf } from "../../errors.ts";
 import { parseRetryAfter } from "../../shared/http-status.ts";
 import { parseObject } from "../../shared/json.ts";
 import { toBearer } from "../../shared/secret.ts";
@@ -133,7 +133,7 @@ function readRetryAfter(headers: Headers): number | undefined {
 /** `fetch` puts the reason into the cause of its error. */
 function describeFailure(error: unknown, url: string): string {
   const cause = error instanceof Error && error.cause ? error.cause : error;
-  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  const code = codeOf(cause);
   const { hostname, port, protocol } = URL.parse(url) ?? { hostname: "", port: "", protocol: "" };
   const unreachable = describeUnreachable(code, hostname, port || (protocol === "https:" ? 443 : 80));
   return unreachable ?? `no response from the hook: ${messageOf(cause)}`;

@@ -13,6 +13,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import { codeOf } from "../../errors.ts";
 
 const NODE_OPTIONS = [
   // isolated-vm needs it: https://github.com/laverdet/isolated-vm#requirements
@@ -150,7 +151,7 @@ function isAlive(pid: number): boolean {
     return process.kill(pid, 0);
   } catch (error) {
     // Another user's process cannot be signalled, but it exists.
-    return error instanceof Error && "code" in error && error.code === "EPERM";
+    return codeOf(error) === "EPERM";
   }
 }
 
