@@ -6,7 +6,11 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { createProgram } from "../src/cli/main.ts";
+import { parseSource } from "../src/config/parse/source.ts";
+import type { UserConfig } from "../src/config/schema/generated.ts";
 import { createTestIo, run, runWebhooks } from "./support/cli.ts";
+import { createPostgresUrl } from "./support/postgres.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const files = path.join(root, "docs/deploy");
@@ -144,6 +148,104 @@ describe("kubernetes.yaml", () => {
   });
 });
 
+describe("several nodes", () => {
+  const examples = path.join(root, "docs/deploy/several-nodes");
+  const readExample = (name: string): string => readFileSync(path.join(examples, name), "utf8");
+  const listenPort = 18790;
+
+  test("compose.yaml starts two ingresses and two workers, with what its parts name", () => {
+    const [{ services, secrets, volumes }] = readYaml(path.join(examples, "compose.yaml"));
+    expect(services.worker).toMatchObject({ ports: [], deploy: { replicas: 2 } });
+    expect(services.ingress).toMatchObject({
+      ports: [`${listenPort}-${listenPort + 1}:${listenPort}`],
+      deploy: { replicas: 2 },
+    });
+    for (const { command, secrets: used, volumes: mounted, depends_on: after } of [services.ingress, services.worker]) {
+      requireCommand(command);
+      const [source, target] = mounted[0].split(":");
+      expect(existsSync(path.join(examples, source))).toBe(true);
+      expect(command).toContain(target);
+      expect(secrets).toHaveProperty(used[0]);
+      expect(readExample("webhooks.json5")).toContain(`/run/secrets/${used[0]}`);
+      expect(services).toHaveProperty(Object.keys(after));
+    }
+    const { POSTGRES_USER: user, POSTGRES_DB: name } = services.postgres.environment;
+    expect(readExample("webhooks.json5")).toContain(`postgres://${user}@postgres/${name}`);
+    expect(volumes).toHaveProperty(services.postgres.volumes[0].split(":")[0]);
+  });
+
+  test("kubernetes.yaml starts two ingresses and two workers, with what its parts name", () => {
+    const documents = readYaml(path.join(examples, "kubernetes.yaml"));
+    const [config, ingress, worker, service] = documents;
+    for (const { spec } of [ingress, worker]) {
+      expect(spec.replicas).toBe(2);
+      expect(spec.template.metadata.labels).toEqual(spec.selector.matchLabels);
+      const { containers, volumes } = spec.template.spec;
+      const [{ command, ports, readinessProbe, livenessProbe, volumeMounts }] = containers;
+      requireCommand(command);
+      expect(command).toContain(`${volumeMounts[0].mountPath}/${Object.keys(config.data)[0]}`);
+      expect(ports).toEqual([{ containerPort: listenPort }]);
+      expect([readinessProbe, livenessProbe].map(({ httpGet }: Loose) => httpGet)).toEqual([
+        { path: "/readyz", port: listenPort },
+        { path: "/healthz", port: listenPort },
+      ]);
+      expect(volumeMounts.map(({ name }: Loose) => name)).toEqual(volumes.map(({ name }: Loose) => name));
+      expect(volumes[0].configMap.name).toBe(config.metadata.name);
+    }
+    expect(service.spec.selector).toEqual(ingress.spec.selector.matchLabels);
+    expect(service.spec.ports).toEqual([{ port: 80, targetPort: listenPort }]);
+  });
+
+  test.each(["compose.yaml", "kubernetes.yaml"])(
+    "%s: the nodes start with its configuration, and work together",
+    async (name) => {
+      const documents = readYaml(path.join(examples, name));
+      const services = documents[0].services ?? {};
+      const commands: string[][] = documents[0].services
+        ? [services.ingress.command, services.worker.command]
+        : documents.slice(1, 3).map(({ spec }) => spec.template.spec.containers[0].command);
+      const roles = commands.map((command) => command[command.indexOf("--role") + 1]);
+      expect(roles).toEqual(["ingress", "worker"]);
+      const text: string = documents[0].data?.["webhooks.json5"] ?? readExample("webhooks.json5");
+      const database = new URL(await createPostgresUrl());
+      const secrets = {
+        password: database.password,
+        db_password: database.password,
+        "hook-token": HOOK_TOKEN,
+        "gateway-token": GATEWAY_TOKEN,
+      };
+      for (const [file, secret] of Object.entries(secrets)) writeFileSync(path.join(folder, file), secret);
+      database.password = "";
+      const config = parseSource(
+        "webhooks.json5",
+        text
+          .replaceAll("/run/secrets/", `${folder}/`)
+          .replace(/postgres:\/\/[^"]+/, database.href)
+          .replace("${HOOK_TOKEN}", HOOK_TOKEN)
+          .replace("${GATEWAY_TOKEN}", GATEWAY_TOKEN),
+      ).value as UserConfig;
+      const nodes: Service[] = [];
+      for (const role of roles.flatMap((each) => [each, each])) {
+        nodes.push(
+          await startService({
+            config: { ...config, gateway: { ...config.gateway, role: role as "ingress" | "worker" } },
+          }),
+        );
+      }
+      const [first, second] = nodes as [Service, Service];
+      const { status, body } = await first.post("agent", { message: "Hello." });
+      expect(status).toBe(202);
+      expect(await second.settled(body.eventId)).toMatchObject({ status: "done" });
+      const { nodes: listed } = await second.api("/api/status");
+      expect(listed.map(({ role }: Loose) => role).toSorted()).toEqual(["ingress", "ingress", "worker", "worker"]);
+      for (const node of nodes) {
+        for (const probe of ["/readyz", "/healthz"]) expect((await fetch(node.url + probe)).status).toBe(200);
+        await node.close();
+      }
+    },
+  );
+});
+
 async function check(env: Record<string, string>): Promise<{ code: number; stderr: string }> {
   const file = path.join(folder, "webhooks.json5");
   const text = Object.entries(env).reduce(
@@ -163,11 +265,11 @@ function requireCommand([program, name, ...args]: string[]): void {
 }
 
 function read(name: string): string {
-  return readFileSync(path.join(files, name), "utf8");
+  return readFileSync(path.resolve(files, name), "utf8");
 }
 
 function readYaml(name: string): Loose[] {
-  return parseAllDocuments(read(name)).map((document) => {
+  return parseAllDocuments(read(name), { merge: true }).map((document) => {
     if ("errors" in document) expect(document.errors).toEqual([]);
     return document.toJS();
   });

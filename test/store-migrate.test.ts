@@ -105,7 +105,8 @@ async function createFolder(events: number): Promise<string> {
 }
 
 function openDatabase(url: string): PostgresDatabase {
-  const database = createDatabase({ url, maxConnections: 2, commitTimeoutMs: 5000, log: silentLog });
+  // A lock is held as long as the program takes to start.
+  const database = createDatabase({ url, maxConnections: 2, commitTimeoutMs: 5000, maxIdleMs: 300_000, log: silentLog });
   closing.push(() => database.close());
   return database;
 }

@@ -1,7 +1,7 @@
 /**
  * The journal in PostgreSQL beside the one in SQLite, and beside pg-boss, a job queue in PostgreSQL: what accepts cost
  * grouped and one transaction each, and how fast runs are claimed and completed, by one node and by two. Each node is a
- * process; the CPU is the node's, without PostgreSQL's own. Alone: `node test/bench/postgres.ts`.
+ * process. Alone: `node test/bench/postgres.ts`.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -14,8 +14,9 @@ import { acceptEvents } from "../../src/journal/postgres/accept.ts";
 import { createPostgresJournal } from "../../src/journal/postgres/postgres.ts";
 import { createSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
 import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
-import { startPostgres } from "../support/postgres-server.ts";
+import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
 import { toEvent } from "./event.ts";
+import { usageOf } from "./server.ts";
 import { acceptEvents as acceptAll, carryOut } from "./work.ts";
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
@@ -29,32 +30,38 @@ type Store = "sqlite" | "postgres" | "one-by-one" | "pg-boss";
 
 interface Figures {
   perSecond: number;
-  /** Of a node, for each event or run. */
+  /** Of the nodes, for each event or run. */
   cpuMicros: number;
+  /** With PostgreSQL's own. */
+  allMicros: number;
 }
 
 interface Contestant {
   name: string;
   store: Store;
   nodes: number;
-  /** Whether the runs are claimed and completed too. */
-  drains: boolean;
+  /** What is claimed and completed too: runs with the entries of a turn, or nothing but runs. */
+  drains?: "turns" | "runs";
 }
 
 const SQLITE = "SQLite";
 const ONE_NODE = "PostgreSQL, one node";
 const TWO_NODES = "PostgreSQL, two nodes";
+const RUNS_ALONE = "PostgreSQL, one node, runs without entries";
+const TWO_ALONE = "PostgreSQL, two nodes, runs without entries";
 const ONE_BY_ONE = "PostgreSQL, one node, a transaction each";
 const BOSS = "pg-boss, one node";
 const TWO_BOSSES = "pg-boss, two nodes";
 
 const CONTESTANTS: Contestant[] = [
-  { name: SQLITE, store: "sqlite", nodes: 1, drains: true },
-  { name: ONE_NODE, store: "postgres", nodes: 1, drains: true },
-  { name: TWO_NODES, store: "postgres", nodes: 2, drains: true },
-  { name: ONE_BY_ONE, store: "one-by-one", nodes: 1, drains: false },
-  { name: BOSS, store: "pg-boss", nodes: 1, drains: true },
-  { name: TWO_BOSSES, store: "pg-boss", nodes: 2, drains: true },
+  { name: SQLITE, store: "sqlite", nodes: 1, drains: "turns" },
+  { name: ONE_NODE, store: "postgres", nodes: 1, drains: "turns" },
+  { name: TWO_NODES, store: "postgres", nodes: 2, drains: "turns" },
+  { name: RUNS_ALONE, store: "postgres", nodes: 1, drains: "runs" },
+  { name: TWO_ALONE, store: "postgres", nodes: 2, drains: "runs" },
+  { name: ONE_BY_ONE, store: "one-by-one", nodes: 1 },
+  { name: BOSS, store: "pg-boss", nodes: 1, drains: "runs" },
+  { name: TWO_BOSSES, store: "pg-boss", nodes: 2, drains: "runs" },
 ];
 
 /** Medians over the rounds; the ratios are of the same round. */
@@ -73,15 +80,15 @@ export async function measurePostgres(): Promise<PostgresReport> {
       round % 2 === 0 ? CONTESTANTS : CONTESTANTS.toReversed(),
     );
     for (const contestant of rounds.flat()) {
-      const { accept, drain } = await measureContestant(contestant, () => server.createUrl());
+      const { accept, drain } = await measureContestant(contestant, server);
       // Its jobs are inserted without callers that wait.
-      if (contestant.store !== "pg-boss") add(accepts, contestant.name, accept);
+      if (contestant.store !== "pg-boss" && contestant.drains !== "runs") add(accepts, contestant.name, accept);
       if (drain) add(drains, contestant.name, drain);
     }
   } finally {
     await server.remove();
   }
-  const note = `Medians of ${ROUNDS} rounds, alternating, of ${EVENTS} events of 1 KB by ${CALLERS} callers on each node. A run is claimed with up to ${BATCH - 1} others, and completed with three entries; pg-boss inserts, fetches and completes ${BATCH} jobs at a time.`;
+  const note = `Medians of ${ROUNDS} rounds, alternating, of ${EVENTS} events of 1 KB by ${CALLERS} callers on each node. A run is claimed with up to ${BATCH - 1} others, and completed with three entries of sessions, the state of its event and the next run of its session; pg-boss inserts, fetches and completes ${BATCH} jobs at a time, and writes nothing else. The CPU is that of the nodes, and with PostgreSQL's own.`;
   return { rows: toRows(accepts, drains), ratios: toRatios(accepts, drains), note };
 }
 
@@ -102,8 +109,10 @@ function toRows(accepts: Map<string, Figures[]>, drains: Map<string, Figures[]>)
       {
         "accepted/s": medianOf(accepts.get(name), "perSecond"),
         "CPU µs": medianOf(accepts.get(name), "cpuMicros"),
+        "with PostgreSQL": medianOf(accepts.get(name), "allMicros"),
         "completed/s": medianOf(drains.get(name), "perSecond"),
         "CPU µs of a run": medianOf(drains.get(name), "cpuMicros"),
+        "with PostgreSQL, of a run": medianOf(drains.get(name), "allMicros"),
       },
     ]),
   );
@@ -116,6 +125,10 @@ function toRatios(accepts: Map<string, Figures[]>, drains: Map<string, Figures[]
     "accepts in groups ÷ a transaction each": ratio(accepts, ONE_NODE, ONE_BY_ONE, "perSecond"),
     "completed, one node ÷ pg-boss": ratio(drains, ONE_NODE, BOSS, "perSecond"),
     "completed, two nodes ÷ pg-boss": ratio(drains, TWO_NODES, TWO_BOSSES, "perSecond"),
+    "runs without entries, one node ÷ pg-boss": ratio(drains, RUNS_ALONE, BOSS, "perSecond"),
+    "runs without entries, two nodes ÷ pg-boss": ratio(drains, TWO_ALONE, TWO_BOSSES, "perSecond"),
+    "CPU of a run with PostgreSQL's, pg-boss ÷ one node": ratio(drains, BOSS, ONE_NODE, "allMicros"),
+    "CPU of a run with PostgreSQL's, pg-boss ÷ two nodes": ratio(drains, TWO_BOSSES, TWO_NODES, "allMicros"),
     "CPU of an accept on a node ÷ SQLite": ratio(accepts, ONE_NODE, SQLITE, "cpuMicros"),
     "CPU of a run on a node ÷ SQLite": ratio(drains, ONE_NODE, SQLITE, "cpuMicros"),
   };
@@ -131,10 +144,10 @@ function median(values: number[]): number {
 
 async function measureContestant(
   { store, nodes, drains }: Contestant,
-  createUrl: () => Promise<string>,
+  server: PostgresServer,
 ): Promise<{ accept: Figures; drain: Figures | undefined }> {
   const folder = mkdtempSync(path.join(tmpdir(), "bench-postgres-"));
-  const place = store === "sqlite" ? folder : await createUrl();
+  const place = store === "sqlite" ? folder : await server.createUrl();
   const children: ChildProcess[] = [];
   try {
     for (let index = 0; index < nodes; index += 1) {
@@ -143,8 +156,9 @@ async function measureContestant(
       // One after another: the first creates the tables.
       await once(child, "message");
     }
-    const accept = await measureStep(children, { step: "accept", count: EVENTS / nodes });
-    const drain = drains ? await measureStep(children, { step: "drain", count: EVENTS / nodes }) : undefined;
+    const count = EVENTS / nodes;
+    const accept = await measureStep(children, { step: "accept", count }, server);
+    const drain = drains && (await measureStep(children, { step: "drain", count, drains }, server));
     return { accept, drain };
   } finally {
     for (const child of children) {
@@ -159,9 +173,11 @@ async function measureContestant(
 interface Step {
   step: "accept" | "drain";
   count: number;
+  drains?: Contestant["drains"];
 }
 
-async function measureStep(children: ChildProcess[], step: Step): Promise<Figures> {
+async function measureStep(children: ChildProcess[], step: Step, server: PostgresServer): Promise<Figures> {
+  const before = cpuMicrosOf(server);
   const startedAt = performance.now();
   const answers = children.map(async (child): Promise<number> => {
     child.send(step);
@@ -169,7 +185,13 @@ async function measureStep(children: ChildProcess[], step: Step): Promise<Figure
     return cpuMicros;
   });
   const cpuMicros = (await Promise.all(answers)).reduce((sum, each) => sum + each, 0);
-  return { perSecond: EVENTS / ((performance.now() - startedAt) / 1000), cpuMicros: cpuMicros / EVENTS };
+  const seconds = (performance.now() - startedAt) / 1000;
+  const allMicros = cpuMicros + cpuMicrosOf(server) - before;
+  return { perSecond: EVENTS / seconds, cpuMicros: cpuMicros / EVENTS, allMicros: allMicros / EVENTS };
+}
+
+function cpuMicrosOf(server: PostgresServer): number {
+  return usageOf(server.pid() ?? 0).cpuSeconds * 1e6;
 }
 
 /* What a node does. */
@@ -177,7 +199,7 @@ async function measureStep(children: ChildProcess[], step: Step): Promise<Figure
 interface Node {
   accept(from: number, count: number): Promise<void>;
   /** Until nothing is left. */
-  drain(): Promise<void>;
+  drain(what: Contestant["drains"]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -200,7 +222,7 @@ async function openNode(store: Store, place: string): Promise<Node> {
 function toNode(journal: Journal): Node {
   return {
     accept: (from, count) => acceptAll(journal, { from, count, inFlight: CALLERS }),
-    drain: () => inTwo(() => carryOut(journal, BATCH, { delivers: false })),
+    drain: (what) => inTwo(() => carryOut(journal, BATCH, { delivers: false, hasEntries: what === "turns" })),
     close: () => journal.close(),
   };
 }
@@ -244,9 +266,9 @@ async function inTwo(work: () => Promise<number>): Promise<void> {
 
 async function serveSteps(store: Store, place: string, from: number): Promise<void> {
   const node = await openNode(store, place);
-  process.on("message", async ({ step, count }: Step) => {
+  process.on("message", async ({ step, count, drains }: Step) => {
     const before = process.cpuUsage();
-    await (step === "accept" ? node.accept(from, count) : node.drain());
+    await (step === "accept" ? node.accept(from, count) : node.drain(drains));
     const { user, system } = process.cpuUsage(before);
     process.send!(user + system);
   });

@@ -17,12 +17,16 @@ export async function acceptEvents(
 
 /**
  * Claims up to this many runs and executes them, like the dispatcher, and then the deliveries. Returns the number of runs.
- * `delivers: false`: without deliveries.
+ * `delivers: false`: without deliveries. `hasEntries: false`: without entries.
  */
-export async function carryOut(journal: Journal, limit: number, { delivers = true } = {}): Promise<number> {
+export async function carryOut(
+  journal: Journal,
+  limit: number,
+  { delivers = true, hasEntries = true } = {},
+): Promise<number> {
   const now = Date.now();
   const runs = await journal.claimRuns(limit, now);
-  await Promise.all(runs.map((run) => complete(journal, run, { at: now, delivers })));
+  await Promise.all(runs.map((run) => complete(journal, run, { at: now, delivers, hasEntries })));
   if (!delivers) return runs.length;
   const deliveries = await journal.claimDeliveries(limit, now);
   await Promise.all(deliveries.map((delivery) => finish(journal, delivery, now)));
@@ -33,7 +37,7 @@ export async function carryOut(journal: Journal, limit: number, { delivers = tru
 async function complete(
   journal: Journal,
   run: ClaimedRun,
-  { at, delivers }: { at: number; delivers: boolean },
+  { at, delivers, hasEntries }: { at: number; delivers: boolean; hasEntries: boolean },
 ): Promise<void> {
   const { id: runId, eventId, sessionKey } = run;
   const own = { at, eventId, runId };
@@ -41,11 +45,13 @@ async function complete(
     finishedAt: at,
     reply: "Done.",
     warnings: [],
-    entries: [
-      { ...own, sessionKey, role: "user", text: "Look at this. ".repeat(20) },
-      { ...own, sessionKey, role: "assistant", text: "Done." },
-      { ...own, sessionKey: MAIN_SESSION, role: "system", text: "Hook github: Done.", pending: true },
-    ],
+    entries: hasEntries
+      ? [
+          { ...own, sessionKey, role: "user", text: "Look at this. ".repeat(20) },
+          { ...own, sessionKey, role: "assistant", text: "Done." },
+          { ...own, sessionKey: MAIN_SESSION, role: "system", text: "Hook github: Done.", pending: true },
+        ]
+      : [],
     deliveries: delivers ? [{ id: `${runId}-0`, runId, eventId, channel: "slack", to: sessionKey, text: "Done." }] : [],
   });
 }

@@ -19,6 +19,8 @@ export interface PostgresServer {
   /** Of a new database, empty or a copy of another one that nobody uses. */
   createUrl(template?: string): Promise<string>;
   port: number;
+  /** Of its first process; undefined while it is stopped. */
+  pid(): number | undefined;
   /** fast: ends all connections and writes everything · immediate: as a crash. */
   stop(mode: "fast" | "immediate"): Promise<void>;
   start(): Promise<void>;
@@ -63,7 +65,7 @@ export async function startPostgres({
   if (certificate) writeCertificate(data, certificate);
   await server.start();
 
-  return { port, createUrl, stop, start: () => server.start(), remove };
+  return { port, pid: () => readPid(data), createUrl, stop, start: () => server.start(), remove };
 
   async function createUrl(template = "template1"): Promise<string> {
     const name = `hookline_${randomBytes(6).toString("hex")}`;

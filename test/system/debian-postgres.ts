@@ -26,7 +26,7 @@ export async function startDebianPostgres(): Promise<PostgresServer> {
   });
   let child: ChildProcess;
   await start();
-  return { port, createUrl, stop, start, remove };
+  return { port, pid: () => child.pid, createUrl, stop, start, remove };
 
   async function start(): Promise<void> {
     const settings = {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { ConfigError, JournalUnavailable } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -11,6 +12,7 @@ import {
   addRow,
   beginMigration,
   type Checksum,
+  type Copied,
   finishMigration,
   formatChecksum,
   type Progress,
@@ -119,19 +121,33 @@ async function copySource(
   const total = countRows(source);
   const batch = createBatch(position);
   let rows = done;
+  let writing = Promise.resolve();
   const flush = async (): Promise<void> => {
+    await writing;
     const copied = batch.take();
-    if (!copied) return;
-    await writeRows(database, name, copied);
-    rows += copied.read;
-    onProgress({ step: "copying", table: name, rows, total });
+    if (copied) writing = write(copied);
+    // Its failure is that of the next flush.
+    writing.catch(() => undefined);
   };
+  // The next batch is read while the database writes the one before it.
+  let count = 0;
   for (const read of readRows(source, position)) {
     batch.add(read.rows, read.position);
     if (batch.isFull()) await flush();
+    if (++count % ROWS_A_TURN === 0) await nextTurn();
   }
   await flush();
+  await writing;
+
+  async function write(copied: Copied): Promise<void> {
+    await writeRows(database, name, copied);
+    rows += copied.read;
+    onProgress({ step: "copying", table: name, rows, total });
+  }
 }
+
+/** After these, the answers of the database are read. */
+const ROWS_A_TURN = 50;
 
 function createBatch(from: Position | undefined) {
   let rows: TargetRow[] = [];

@@ -141,16 +141,21 @@ export async function sumTable(
   return database.transact(async ({ run, all }) => {
     const checksum: Checksum = { rows: 0, sum: 0n };
     await run(`DECLARE everything NO SCROLL CURSOR FOR SELECT * FROM hookline.${table}`);
-    for (let size = 16; ;) {
-      const rows = await all(`FETCH ${size} FROM everything`);
+    const fetch = (size: number): Promise<Row[]> => all(`FETCH ${size} FROM everything`);
+    let fetching = fetch(FIRST_FETCH_ROWS);
+    for (let size = FIRST_FETCH_ROWS; ;) {
+      const rows = await fetching;
       if (rows.length === 0) return checksum;
+      size = sizeOf(rows) > MAX_FETCH_BYTES ? Math.ceil(size / 2) : Math.min(size * 2, MAX_FETCH_ROWS);
+      // The database reads the next rows meanwhile.
+      fetching = fetch(size);
       for (const row of rows) addRow(checksum, row);
       onRows(rows.length);
-      size = sizeOf(rows) > MAX_FETCH_BYTES ? Math.ceil(size / 2) : Math.min(size * 2, MAX_FETCH_ROWS);
     }
   });
 }
 
+const FIRST_FETCH_ROWS = 16;
 const MAX_FETCH_ROWS = 2048;
 const MAX_FETCH_BYTES = 2_000_000;
 
