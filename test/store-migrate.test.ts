@@ -106,7 +106,13 @@ async function createFolder(events: number): Promise<string> {
 
 function openDatabase(url: string): PostgresDatabase {
   // A lock is held as long as the program takes to start.
-  const database = createDatabase({ url, maxConnections: 2, commitTimeoutMs: 5000, maxIdleMs: 300_000, log: silentLog });
+  const database = createDatabase({
+    url,
+    maxConnections: 2,
+    commitTimeoutMs: 5000,
+    maxIdleMs: 300_000,
+    log: silentLog,
+  });
   closing.push(() => database.close());
   return database;
 }

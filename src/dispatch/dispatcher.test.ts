@@ -6,6 +6,7 @@ import { createGate } from "../../test/support/gate.ts";
 import type { AgentTurn } from "../agents/driver.ts";
 import { createEcho } from "../agents/echo.ts";
 import { DriverError } from "../errors.ts";
+import type { ClaimedRun } from "../journal/journal.ts";
 
 let service: DispatchService;
 afterEach(() => service.close());
@@ -294,3 +295,38 @@ async function runsInState(state: "done" | "dead", count: number) {
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
+
+test("a turn does not start once another node has its run, because the journal was away until the lease ended", async () => {
+  const seen: string[] = [];
+  const agent = scripted(({ message }) => {
+    seen.push(message);
+    return "ok";
+  });
+  const claims: ClaimedRun[] = [];
+  const read = createGate();
+  service = await startDispatch({
+    agent,
+    settings: { maxConcurrent: 1 },
+    wrap: (journal) => ({
+      ...journal,
+      async claimRuns(limit, now, limits) {
+        const runs = await journal.claimRuns(limit, now, limits);
+        claims.push(...runs);
+        return runs.map((run) => ({ ...run, startedAt: now - 60_000 }));
+      },
+      async history(sessionKey, limit) {
+        await journal.retryRun(claims[0]!, 0, "its node is gone");
+        const [again] = await journal.claimRuns(1, Date.now());
+        const entries = await journal.history(sessionKey, limit);
+        claims.push(again!);
+        read.open();
+        return entries;
+      },
+    }),
+  });
+  const [runId] = await service.accept({ sessionKey: "s", message: "ping" });
+  await read.passed;
+  await expect.poll(() => service.dispatcher.status().runningRuns).toBe(0);
+  expect(seen).toEqual([]);
+  expect(await service.journal.getRun(runId!)).toMatchObject({ state: "running", attempts: 2 });
+});

@@ -65,6 +65,7 @@ async function hold(run: ClaimedRun, reason: string, { journal, telemetry }: Dis
 async function complete(run: ClaimedRun, context: DispatchContext, freeSlot: () => void): Promise<boolean> {
   const { journal, signal } = context;
   const history = await readHistory({ journal, budget: context.session() }, run.sessionKey, Date.now());
+  if (!(await isStillOurs(run, journal))) return false;
   const turn = { agent: context.agent(), settings: context.settings(), history, signal };
   const outcome = await showWorking(run, context, () => runAgentAction(run, turn));
   const recording = journal.completeRun(run, outcome);
@@ -78,6 +79,19 @@ export function showDone(run: ClaimedRun, { telemetry }: DispatchContext, isReco
   const { id: runId, eventId, hook, attempts, startedAt, usage } = run;
   if (isRecorded) telemetry.step("info", "run done", { runId, eventId, hook, attempts });
   telemetry.meter.turned({ result: "done", ms: msSince(startedAt), usage });
+}
+
+/** A claim this young is not asked about: a node's lease is much longer. */
+const YOUNG_CLAIM_MS = 2000;
+
+/** While the journal was away, the node's lease may have ended: then another node has the run, and runs the turn. */
+async function isStillOurs(
+  { id, attempts, startedAt = 0 }: ClaimedRun,
+  journal: Pick<Journal, "getRun">,
+): Promise<boolean> {
+  if (Date.now() - startedAt < YOUNG_CLAIM_MS) return true;
+  const run = await journal.getRun(id);
+  return run?.state === "running" && run.attempts === attempts;
 }
 
 const MARK_TIMEOUT_MS = 10_000;

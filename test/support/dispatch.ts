@@ -24,6 +24,8 @@ export interface DispatchSetup {
   folder?: string;
   /** Other services may be running on it. */
   shared?: boolean;
+  /** What the dispatcher gets in place of the journal. */
+  wrap?(journal: Journal): Journal;
 }
 
 /** The relevant fields of an action. Default `kind`: agent. */
@@ -60,7 +62,7 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
   const journal = await createSqliteJournal({ folder, shared: setup.shared ?? false, telemetry: silentTelemetry });
   const channels = new Map(setup.channel && [[setup.channel.name, setup.channel]]);
   const dispatcher = createDispatcher({
-    journal,
+    journal: setup.wrap?.(journal) ?? journal,
     agent: () => setup.agent,
     channels: () => channels,
     split: splitText,

@@ -13,7 +13,7 @@ export interface Progress {
 }
 
 /** Rows that were read from a source, up to a position. */
-interface Copied {
+export interface Copied {
   rows: TargetRow[];
   read: number;
   from: Position | undefined;
