@@ -105,7 +105,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     },
     refused({ problems }) {
       showReload();
-      alerts.tell({ kind: "reload-failed", text: describeRefusal(problems) });
+      alerts.raise({ kind: "reload-failed", text: describeRefusal(problems) });
       meter.reloaded(false);
     },
     telemetry,
@@ -270,7 +270,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
 
   function showMailbox(mailbox: MailStatus): void {
     stream.publish("mailbox", mailbox.name, () => toMailView(mailbox));
-    if (isDown(mailbox)) alerts.tell({ kind: "mailbox-down", subject: mailbox.name, text: describeDown(mailbox) });
+    if (isDown(mailbox)) alerts.raise({ kind: "mailbox-down", subject: mailbox.name, text: describeDown(mailbox) });
   }
 
   /** A failed start must not leave a sandbox process behind. */

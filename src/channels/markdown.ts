@@ -99,7 +99,7 @@ function renderList({ items, ordered, start }: Tokens.List, place: Place): strin
     .join("\n");
 }
 
-/** An item's own text is no paragraph, and what follows it stands directly below. */
+/** An item's own text is not a paragraph: what follows it is directly below. */
 function renderItem(tokens: Token[], place: Place): string {
   const parts = toKnown(tokens).map((token) => {
     if (token.type === "checkbox") return place.dialect.text(token.checked ? "[x] " : "[ ] ");

@@ -23,7 +23,7 @@ export interface Alerts {
   /** Watches for what these rules name, and only that. The cooldown of a rule that stays the same continues. */
   use(rules: AlertRule[]): void;
   /** Sends the alert by every rule that names its kind, unless the rule's cooldown lasts. */
-  tell(alert: Alert): void;
+  raise(alert: Alert): void;
   /** Drops what was not sent. */
   close(): Promise<void>;
 }
@@ -60,7 +60,7 @@ export function createAlerts({ journal, channels, channelRules, split, log }: Al
       if (needsChanges) unwatch ??= journal.watchChanges(onChanges);
       else stopWatching();
     },
-    tell: (alert) => rules.forEach((rule) => void tell(rule, alert)),
+    raise: (alert) => rules.forEach((rule) => void raiseFor(rule, alert)),
     async close() {
       stopWatching();
       for (const alarm of alarms) alarm.stop();
@@ -81,7 +81,7 @@ export function createAlerts({ journal, channels, channelRules, split, log }: Al
   function onChanges(changes: readonly Change[]): void {
     for (const change of changes) {
       const alert = toAlert(change);
-      if (alert) for (const rule of rules) void tell(rule, alert);
+      if (alert) for (const rule of rules) void raiseFor(rule, alert);
     }
   }
 
@@ -108,7 +108,7 @@ export function createAlerts({ journal, channels, channelRules, split, log }: Al
     return `A run ${about} is held: ${run.holdReason}. See: webhooks runs list --state held`;
   }
 
-  async function tell(rule: AlertRule, { kind, subject = "", text }: Alert): Promise<void> {
+  async function raiseFor(rule: AlertRule, { kind, subject = "", text }: Alert): Promise<void> {
     const key = JSON.stringify([rule.on, rule.channel, rule.to, rule.hook, rule.everyMs, rule.afterMs, kind, subject]);
     const now = Date.now();
     if (signal.aborted || !rule.on.includes(kind) || now < (quietUntil.get(key) ?? 0)) return;
@@ -183,7 +183,7 @@ export function createAlerts({ journal, channels, channelRules, split, log }: Al
       // What was missed while the service was stopped does not count.
       const overdueAt = Math.max(last?.receivedAt ?? 0, startedAt) + afterMs;
       if (Date.now() < overdueAt) return alarm.set(overdueAt);
-      await tell(rule, { kind: "no-event-for", text: describeSilence(rule, last?.receivedAt) });
+      await raiseFor(rule, { kind: "no-event-for", text: describeSilence(rule, last?.receivedAt) });
       alarm.set(Date.now() + Math.max(Math.min(afterMs, rule.everyMs), MIN_CHECK_MS));
     }
   }

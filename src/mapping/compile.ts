@@ -23,7 +23,7 @@ export interface CompiledMapping {
   filter: Filter;
   forEach?: ForEach;
   templates: { [Field in TemplateField]?: Template };
-  /** Of `source`: what its channel `source` stands for. */
+  /** Of `source`: what its channel `source` means. */
   place?: { channel: Template; to: Template };
   coalesce?: Coalesce;
   bundle?: TransformBundle;

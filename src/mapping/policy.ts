@@ -191,7 +191,7 @@ export interface Draft extends Settings {
   /** Any text, because a template can render anything. */
   channel?: string;
   mode?: WakeMode;
-  /** The channel was `source`, and stands for this place now. */
+  /** The channel was `source`; `channel` and `to` now name its place. */
   toSource?: true;
 }
 

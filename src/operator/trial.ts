@@ -18,7 +18,7 @@ import {
   type Resolution,
 } from "../types.ts";
 
-/** The result of a request that was only tried, with everything that its sender would not be told. */
+/** The result of a request that was only tried, with what its sender would not see. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
   | ({ ok: true } & Pick<Resolution, "mapping" | "event" | "reason" | "warnings"> & { actions: ActionView[] })
   | {

@@ -117,7 +117,7 @@ export const silentMeter: Meter = {
   reloaded: ignore,
 };
 
-/** Tells several meters. */
+/** Reports to several meters. */
 export function joinMeters(...meters: Meter[]): Meter {
   return {
     answered: (answer) => meters.forEach((meter) => meter.answered(answer)),

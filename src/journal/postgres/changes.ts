@@ -16,7 +16,7 @@ export interface Changes {
   watches(): boolean;
   /** Tells nobody here any more. */
   mute(): void;
-  /** Resolves when the others are told. */
+  /** Resolves when the other nodes are notified. */
   close(): Promise<void>;
 }
 

@@ -35,7 +35,7 @@ export interface Counters {
   settle(): void;
 }
 
-/** Counting so many takes about as long as a commit. */
+/** Counting this many takes about as long as a commit. */
 const MAX_UNCOUNTED = 256;
 
 interface SessionChange {
