@@ -57,13 +57,18 @@ function longestPrefix(text: string, fits: Fits): number {
   return fitting;
 }
 
-const sentences = new Intl.Segmenter(undefined, { granularity: "sentence" });
+/** Made at the first use: each takes as long as a tenth of a start. */
+let sentences: Intl.Segmenter | undefined;
+let characters: Intl.Segmenter | undefined;
 
 /** Offsets of paragraphs, lines, sentences and words, in order of preference. */
 const NATURAL_CUTS: ((text: string) => number[])[] = [
   (text) => offsetsOf(text, /\n[^\S\n]*\n/g),
   (text) => offsetsOf(text, /\n/g),
-  (text) => Array.from(sentences.segment(text), (sentence) => sentence.index).slice(1),
+  (text) => {
+    sentences ??= new Intl.Segmenter(undefined, { granularity: "sentence" });
+    return Array.from(sentences.segment(text), (sentence) => sentence.index).slice(1);
+  },
   (text) => offsetsOf(text, /\s+/g),
 ];
 
@@ -115,8 +120,6 @@ function reopen(text: string, fence: Fence, { end, next }: { end: number; next: 
   };
 }
 
-const characters = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-
 /**
  * The last offset up to `wanted` that is not inside a character as a reader sees it, such as an emoji with modifiers. If the
  * first character is longer, an offset between its code points.
@@ -124,6 +127,7 @@ const characters = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 function characterBoundary(text: string, wanted: number): number {
   // No real character is longer than this, and the rest of the text may be long.
   const near = text.slice(0, wanted + 64);
+  characters ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
   const start = characters.segment(near).containing(wanted)?.index ?? wanted;
   if (start > 0) return start;
   const firstCodePoint = String.fromCodePoint(text.codePointAt(0) ?? 0);

@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { ConfigError } from "../../errors.ts";
 import { PACKAGE_ROOT } from "../package.ts";
@@ -12,9 +12,8 @@ export const PRESETS_FOLDER = path.join(PACKAGE_ROOT, "presets");
 
 /** The names of the presets in a folder. */
 export function findPresets(folder = PRESETS_FOLDER): string[] {
-  return globSync("*/preset.json", { cwd: folder })
-    .map((file) => path.dirname(file))
-    .toSorted();
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return names.filter((name) => existsSync(path.join(folder, name, "preset.json"))).toSorted();
 }
 
 /** The name. Throws a `ConfigError` if the package has no such preset. */

@@ -31,7 +31,8 @@ const SAMPLE_CHARACTERS = 20_000;
 /** Lines that begin with `>`, and the line above that introduces them, in any language. */
 const QUOTED = /(?:^[^\n>][^\n]*:[ \t]*\n\s*)?^>[^\n]*$/gm;
 
-const segmenter = new Intl.Segmenter();
+/** Made at the first use: each takes as long as a tenth of a start. */
+let segmenter: Intl.Segmenter | undefined;
 
 /** The beginning of a text on one line, without quotes unless it has nothing else. */
 export function toSnippet(text: string): string {
@@ -39,5 +40,6 @@ export function toSnippet(text: string): string {
   const line = cleanLine(start.replaceAll(QUOTED, "")) || cleanLine(start);
   if (line.length <= MAX_SNIPPET_CHARACTERS) return line;
   // Never cuts what a reader sees as one character.
+  segmenter ??= new Intl.Segmenter();
   return line.slice(0, segmenter.segment(line).containing(MAX_SNIPPET_CHARACTERS)?.index);
 }
