@@ -3,7 +3,7 @@ import { build, type Plugin } from "esbuild";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { compiledChecks } from "./checks.ts";
+import { compiledChecks, writeChecks } from "./checks.ts";
 import { bundlePrograms, PROGRAM_FILES } from "../src/transforms/sandbox/programs.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
@@ -41,6 +41,8 @@ export async function bundleProgram(dist: string): Promise<string[]> {
     plugins: [compiledChecks(), lazyLibraries(), packagesExceptBundled()],
     metafile: true,
   });
+  await writeChecks(dist);
+  // Last: some seconds later the sandbox's own builds end the process of esbuild, with any other build.
   await writeSandbox(dist);
   return Object.keys(metafile.inputs);
 }

@@ -1,6 +1,6 @@
 /** The checks by the package's own schemas, compiled for the bundle: to compile them would take half of a start. */
 import standalone from "ajv/dist/standalone/index.js";
-import type { Plugin } from "esbuild";
+import { build, type Plugin } from "esbuild";
 import path from "node:path";
 import { builtInDrivers } from "../src/config/plugins.ts";
 import { createAjv } from "../src/config/schema/ajv.ts";
@@ -25,29 +25,35 @@ const MODULES: [Name, ...Name[]][] = [["config", "mapping"], ["preset"], ["wake"
 
 const SCHEMA_FOLDER = path.join(import.meta.dirname, "../src/config/schema");
 
-/** Fills the table of `compiled-checks.ts`. Each check is a module that is run at its first use. */
+/** Fills the table of `compiled-checks.ts`. */
 export function compiledChecks(): Plugin {
+  const rows = MODULES.flatMap((names) => names.map((name) => `  ${name}: () => load("${names[0]}").${name},\n`));
+  const contents = `import { createRequire } from "node:module";
+import path from "node:path";
+import { PACKAGE_ROOT } from "../package.ts";
+
+const load = (name) => createRequire(import.meta.url)(path.join(PACKAGE_ROOT, "dist/checks", name + ".cjs"));
+export const compiledChecks = {\n${rows.join("")}};`;
   return {
     name: "compiled-checks",
-    setup({ onLoad, onResolve }) {
-      onLoad({ filter: /[\\/]compiled-checks\.ts$/ }, () => {
-        const rows = MODULES.flatMap((names) =>
-          names.map((name) => `  ${name}: () => require("check:${names[0]}").${name},\n`),
-        );
-        return { contents: `export const compiledChecks = {\n${rows.join("")}};`, resolveDir: SCHEMA_FOLDER };
-      });
-      onResolve({ filter: /^check:/ }, ({ path: specifier }) => ({
-        path: specifier.slice("check:".length),
-        namespace: "check",
-      }));
-      for (const names of MODULES) {
-        onLoad({ filter: new RegExp(`^${names[0]}$`), namespace: "check" }, () => ({
-          contents: compileModule(names),
-          resolveDir: SCHEMA_FOLDER,
-        }));
-      }
+    setup({ onLoad }) {
+      onLoad({ filter: /[\\/]compiled-checks\.ts$/ }, () => ({ contents, resolveDir: SCHEMA_FOLDER }));
     },
   };
+}
+
+/** Writes a file for each module: it is run at the first use of its checks. */
+export async function writeChecks(dist: string): Promise<void> {
+  for (const names of MODULES) {
+    await build({
+      stdin: { contents: compileModule(names), resolveDir: SCHEMA_FOLDER },
+      outfile: path.join(dist, "checks", `${names[0]}.cjs`),
+      bundle: true,
+      format: "cjs",
+      platform: "node",
+      target: "node24",
+    });
+  }
 }
 
 /** As CommonJS, to be used in the folder of the schemas' code. */
@@ -56,5 +62,25 @@ export function compileModule(names: [Name, ...Name[]]): string {
   const references = others.length > 0 ? [...others.map((name) => SCHEMAS[name]), auth] : [];
   const ajv = createAjv(SCHEMAS[first], { ...BUILT_CHECKS[first], references }, true);
   ajv.addSchema(SCHEMAS[first]);
-  return standalone.default(ajv, Object.fromEntries(names.map((name) => [name, String(SCHEMAS[name]["$id"])])));
+  return toEager(
+    standalone.default(ajv, Object.fromEntries(names.map((name) => [name, String(SCHEMAS[name]["$id"])]))),
+  );
+}
+
+/**
+ * Puts large functions in brackets: V8 compiles these with their file, so that Node's compile cache holds them. Where they
+ * stand, they would not be defined before their first use.
+ */
+function toEager(code: string): string {
+  const functions: string[] = [];
+  const rest = code.replaceAll(
+    /function (validate\d+)\(.*?\1\.errors = vErrors;return errors === 0;\}/gs,
+    (text, name) => {
+      functions.push(`const ${name} = (${text});`);
+      return "";
+    },
+  );
+  if (functions.length === 0) return code;
+  const exported = /exports\.\w+ = validate\d+;/g;
+  return [...functions, rest.replaceAll(exported, ""), ...(rest.match(exported) ?? [])].join("\n");
 }
