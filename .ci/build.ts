@@ -10,7 +10,7 @@ const dist = path.join(root, "dist");
 rmSync(dist, { recursive: true, force: true });
 execFileSync("tsc", ["-p", path.join(root, ".ci/tsconfig.build.json")], { stdio: "inherit" });
 for (const file of globSync("**/*.test.*", { cwd: dist })) rmSync(path.join(dist, file));
-writeLicenses([...(await bundleProgram(dist)), ...(await buildPage())]);
+writeLicenses([...(await buildPage()), ...(await bundleProgram(dist))]);
 chmodSync(path.join(dist, "cli/webhooks.js"), 0o755);
 
 function writeLicenses(files: string[]): void {
