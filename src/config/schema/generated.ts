@@ -570,7 +570,7 @@ export interface UserConfig {
        */
       maxAge?: string;
       /**
-       * Maximum size of the journal, in bytes. Above it the oldest finished events are deleted.
+       * Maximum size of the journal, in bytes. Above it the oldest finished events are deleted. Not with store.url.
        */
       maxBytes?: number;
       /**
@@ -2064,7 +2064,7 @@ export interface ValidConfig {
        */
       maxAge: string;
       /**
-       * Maximum size of the journal, in bytes. Above it the oldest finished events are deleted.
+       * Maximum size of the journal, in bytes. Above it the oldest finished events are deleted. Not with store.url.
        */
       maxBytes?: number;
       /**
