@@ -418,8 +418,8 @@ test("a mapping's static model is on an enforced list, by id or alias", async ()
 test("a database has no size limit", async () => {
   const url = "postgres://hookline@db.example.com/hookline";
   const config: UserConfig = { gateway: GATEWAY, store: { url, retention: { maxBytes: 2 ** 30 } } };
-  const { errors } = await findProblems(config);
-  expect(errors).toHaveLength(1);
-  expect(errors[0]).toContain("store.retention.maxBytes");
-  expect(errors[0]).toContain("set retention.maxAge");
+  const [error, ...others] = await errors(config);
+  expect(error).toContain("store.retention.maxBytes");
+  expect(error).toContain("set retention.maxAge");
+  expect(others).toEqual([]);
 });
