@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import { ConfigError } from "../../errors.ts";
 import type { PostgresDatabase, Sql } from "../postgres/database.ts";
-import { addPartitions, MIGRATION_TABLE } from "../postgres/schema.ts";
+import { addPartitions } from "../postgres/retention.ts";
+import { MIGRATION_TABLE } from "../postgres/schema.ts";
 import { Batch, storable } from "../postgres/transaction.ts";
 import { integer, optional, type Row, text } from "../rows.ts";
 import type { Position, Source, TargetRow } from "./source.ts";

@@ -34,7 +34,7 @@ import {
   listTurns,
   readStats,
 } from "./reads.ts";
-import { sweep } from "./retention.ts";
+import { addPartitions, sweep } from "./retention.ts";
 import {
   completeHeartbeat,
   endRuns,
@@ -81,6 +81,7 @@ export async function createPostgresJournal(options: PostgresJournalOptions): Pr
   const database = createDatabase({ url, maxConnections, commitTimeoutMs, log, maxIdleMs: options.maxIdleMs });
   try {
     await migrate(database);
+    await database.transact((sql) => addPartitions(sql, Date.now()));
     await requireWhole(database);
     const node = createNode(now);
     const changes = createChanges({ database, node: node.id, pollMs, log });

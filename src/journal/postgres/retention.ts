@@ -2,7 +2,7 @@ import type { Retention } from "../journal.ts";
 import { integer, text } from "../rows.ts";
 import type { Sql } from "./database.ts";
 import { sweepSpend } from "./counters.ts";
-import { addPartitions, dropOutdated, dropPartitions } from "./schema.ts";
+import { dropOutdated, MIGRATION_LOCK } from "./schema.ts";
 import { toJson, type Transaction } from "./transaction.ts";
 
 /** Most rows of a kind that one commit deletes: it holds locks on sessions. */
@@ -129,4 +129,61 @@ async function expiryOfExcess({ get }: Sql, maxKeys: number): Promise<number> {
     maxKeys,
   ]);
   return row ? integer(row.expires_at) : 0;
+}
+
+/* The partitions of events and bodies. */
+
+const PARTITIONED = ["events", "bodies"] as const;
+const MONTHS_AHEAD = 2;
+
+/** Creates the partitions of this month and the next ones, unless they are there; and those since an earlier time. */
+export async function addPartitions(sql: Sql, now: number, since = now): Promise<void> {
+  await sql.run("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
+  const [first, last] = [new Date(since), new Date(now)];
+  const before = 12 * (last.getUTCFullYear() - first.getUTCFullYear()) + last.getUTCMonth() - first.getUTCMonth();
+  for (let month = -before; month <= MONTHS_AHEAD; month++) {
+    const [from, to] = [month, month + 1].map((months) => Date.UTC(last.getUTCFullYear(), last.getUTCMonth() + months));
+    const suffix = new Date(from!).toISOString().slice(0, 7).replace("-", "_");
+    const bounds = [firstIdAt(from!), firstIdAt(to!)];
+    // Events that came before their partition stay where they are.
+    const isLate = await sql.get("SELECT 1 FROM hookline.events_other WHERE id >= $1 AND id < $2 LIMIT 1", bounds);
+    if (isLate || (await isTable(sql, `events_${suffix}`))) continue;
+    for (const table of PARTITIONED) {
+      await sql.run(`CREATE TABLE hookline.${table}_${suffix} PARTITION OF hookline.${table}
+        FOR VALUES FROM ('${bounds[0]}') TO ('${bounds[1]}')`);
+    }
+  }
+}
+
+/** Drops the partitions whose events are all older, once none of them is left in `event_states`. Gives how many. */
+async function dropPartitions(sql: Sql, keepFrom: number): Promise<number> {
+  const rows = await sql.all(
+    `SELECT right(inhrelid::regclass::text, 7) AS suffix FROM pg_inherits
+     WHERE inhparent = 'hookline.events'::regclass ORDER BY 1`,
+  );
+  let dropped = 0;
+  for (const { suffix } of rows) {
+    const month = /^(\d{4})_(\d{2})$/.exec(String(suffix));
+    if (!month) continue;
+    const [from, to] = [0, 1].map((months) => Date.UTC(Number(month[1]), Number(month[2]) - 1 + months));
+    if (to! > keepFrom) continue;
+    const left = await sql.get("SELECT 1 FROM hookline.event_states WHERE id >= $1 AND id < $2 LIMIT 1", [
+      firstIdAt(from!),
+      firstIdAt(to!),
+    ]);
+    if (left) continue;
+    for (const table of PARTITIONED) await sql.run(`DROP TABLE hookline.${table}_${month[0]}`);
+    dropped++;
+  }
+  return dropped;
+}
+
+async function isTable(sql: Sql, name: string): Promise<boolean> {
+  return (await sql.get("SELECT to_regclass($1)::text AS name", [`hookline.${name}`]))?.name !== null;
+}
+
+/** The lowest UUIDv7 of a millisecond. */
+function firstIdAt(ms: number): string {
+  const hex = ms.toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }

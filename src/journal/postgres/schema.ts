@@ -273,7 +273,7 @@ const MIGRATIONS = [VERSION_1, VERSION_2];
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
 /** Any number that no other program takes. */
-const MIGRATION_LOCK = 7_402_615;
+export const MIGRATION_LOCK = 7_402_615;
 
 /** An index of a large table takes its time. Nobody waits long behind a dump or another reader of the tables. */
 const MIGRATION_TIMEOUTS =
@@ -298,7 +298,6 @@ export async function migrate(database: PostgresDatabase, to = MIGRATIONS.length
       await sql.run("INSERT INTO hookline.version VALUES ($1)", [to]);
     }
     if (to === MIGRATIONS.length) await dropOutdated(sql);
-    await addPartitions(sql, Date.now());
   });
 }
 
@@ -342,58 +341,4 @@ function toVersionError(version: number): ConfigError {
     `the journal has schema version ${version}, but this program supports ${MIGRATIONS.length} at most; ` +
     "start the newer program, or set another database";
   return new ConfigError([{ message, key: "store.url" }]);
-}
-
-const PARTITIONED = ["events", "bodies"] as const;
-const MONTHS_AHEAD = 2;
-
-/** Creates the partitions of this month and the next ones, unless they are there; and those since an earlier time. */
-export async function addPartitions(sql: Sql, now: number, since = now): Promise<void> {
-  const [first, last] = [new Date(since), new Date(now)];
-  const before = 12 * (last.getUTCFullYear() - first.getUTCFullYear()) + last.getUTCMonth() - first.getUTCMonth();
-  for (let month = -before; month <= MONTHS_AHEAD; month++) {
-    const [from, to] = [month, month + 1].map((months) => Date.UTC(last.getUTCFullYear(), last.getUTCMonth() + months));
-    const suffix = new Date(from!).toISOString().slice(0, 7).replace("-", "_");
-    const bounds = [firstIdAt(from!), firstIdAt(to!)];
-    // Events that came before their partition stay where they are.
-    const isLate = await sql.get("SELECT 1 FROM hookline.events_other WHERE id >= $1 AND id < $2 LIMIT 1", bounds);
-    if (isLate || (await isTable(sql, `events_${suffix}`))) continue;
-    for (const table of PARTITIONED) {
-      await sql.run(`CREATE TABLE hookline.${table}_${suffix} PARTITION OF hookline.${table}
-        FOR VALUES FROM ('${bounds[0]}') TO ('${bounds[1]}')`);
-    }
-  }
-}
-
-/** Drops the partitions whose events are all older, once none of them is left in `event_states`. Gives how many. */
-export async function dropPartitions(sql: Sql, keepFrom: number): Promise<number> {
-  const rows = await sql.all(
-    `SELECT right(inhrelid::regclass::text, 7) AS suffix FROM pg_inherits
-     WHERE inhparent = 'hookline.events'::regclass ORDER BY 1`,
-  );
-  let dropped = 0;
-  for (const { suffix } of rows) {
-    const month = /^(\d{4})_(\d{2})$/.exec(String(suffix));
-    if (!month) continue;
-    const [from, to] = [0, 1].map((months) => Date.UTC(Number(month[1]), Number(month[2]) - 1 + months));
-    if (to! > keepFrom) continue;
-    const left = await sql.get("SELECT 1 FROM hookline.event_states WHERE id >= $1 AND id < $2 LIMIT 1", [
-      firstIdAt(from!),
-      firstIdAt(to!),
-    ]);
-    if (left) continue;
-    for (const table of PARTITIONED) await sql.run(`DROP TABLE hookline.${table}_${month[0]}`);
-    dropped++;
-  }
-  return dropped;
-}
-
-async function isTable(sql: Sql, name: string): Promise<boolean> {
-  return (await sql.get("SELECT to_regclass($1)::text AS name", [`hookline.${name}`]))?.name !== null;
-}
-
-/** The lowest UUIDv7 of a millisecond. */
-function firstIdAt(ms: number): string {
-  const hex = ms.toString(16).padStart(12, "0");
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
