@@ -306,7 +306,7 @@ test("a claim whose answer was lost is returned to the queue", async () => {
 test("a new version starts beside an earlier one, and drops its indexes once that has stopped", async () => {
   const url = await createPostgresUrl();
   const database = createDatabase({ url, maxConnections: 2, commitTimeoutMs: 5000, log: silentTelemetry.log });
-  await database.read(({ run }) => run("DROP SCHEMA hookline CASCADE"));
+  await database.read(({ run }) => run("DROP SCHEMA IF EXISTS hookline CASCADE"));
   await migrate(database, 1);
   await database.read(({ run }) =>
     run("INSERT INTO hookline.nodes (id, until, seen_at) VALUES ('earlier', hookline.now_ms() + 60000, 0)"),
