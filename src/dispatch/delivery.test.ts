@@ -1,7 +1,8 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { createGate } from "../../test/support/gate.ts";
 import { type DispatchService, recorder, scripted, startDispatch, untilAborted } from "../../test/support/dispatch.ts";
 import { DriverError } from "../errors.ts";
-import type { Delivery, Route } from "../journal/journal.ts";
+import type { ClaimedDelivery, Delivery, Route } from "../journal/journal.ts";
 import type { ChannelName } from "../types.ts";
 import { resolveRoute } from "./delivery.ts";
 
@@ -54,6 +55,44 @@ describe("executeDelivery", () => {
     service = await startDispatch({ agent, channel, folder: first.folder });
     await settled("sent");
     expect(channel.sent.map(({ text }) => text)).toEqual(["bbbbbbbbb"]);
+  });
+
+  test("nothing is sent once another node has the delivery, because the journal was away until the lease ended", async () => {
+    const channel = recorder();
+    let claimed: ClaimedDelivery | undefined;
+    const clock = vi.spyOn(Date, "now");
+    const read = createGate();
+    service = await startDispatch({
+      agent,
+      channel,
+      wrap: (journal) => ({
+        ...journal,
+        async claimDeliveries(limit, now) {
+          const deliveries = await journal.claimDeliveries(limit, now);
+          // Later claims are those of the other node.
+          if (claimed) return [];
+          claimed = deliveries[0];
+          return deliveries;
+        },
+        async lastRoute(name) {
+          await journal.retryDelivery(claimed!, 0, "its node is gone");
+          await journal.claimDeliveries(1, Date.now());
+          const now = Date.now() + 60_000;
+          clock.mockImplementation(() => now);
+          read.open();
+          return journal.lastRoute(name);
+        },
+      }),
+    });
+    try {
+      await service.accept({ ...toC1, message: "hello" });
+      await read.passed;
+      await expect.poll(() => service.dispatcher.status().runningDeliveries).toBe(0);
+    } finally {
+      clock.mockRestore();
+    }
+    expect(channel.sent).toEqual([]);
+    expect(await service.journal.listDeliveries({ limit: 1 })).toMatchObject([{ state: "sending", attempts: 2 }]);
   });
 
   test("an attempt after an unknown result says that the message may be there already", async () => {

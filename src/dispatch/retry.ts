@@ -37,6 +37,9 @@ export function assertAttemptsLeft(attempts: number, maxAttempts: number): void 
   });
 }
 
+/** A claim this young cannot have ended: a node's lease is much longer. An older one is checked before an effect. */
+export const YOUNG_CLAIM_MS = 2000;
+
 const MAX_ERROR_CHARACTERS = 500;
 
 /** An error whose message can be shown and stored: a driver words its own, anything else is unexpected. */

@@ -7,7 +7,7 @@ import type { ClaimedRun, Entry, Journal, Run, TurnOutcome } from "../journal/jo
 import { takeWithin } from "../shared/text.ts";
 import { failSpan, isTraced } from "../telemetry/traces.ts";
 import type { DispatchContext } from "./context.ts";
-import { assertAttemptsLeft, retryDelayMs, toFailure } from "./retry.ts";
+import { assertAttemptsLeft, retryDelayMs, toFailure, YOUNG_CLAIM_MS } from "./retry.ts";
 
 const BACKOFF = { firstMs: 1000, maxMs: 60_000 };
 
@@ -80,9 +80,6 @@ export function showDone(run: ClaimedRun, { telemetry }: DispatchContext, isReco
   if (isRecorded) telemetry.step("info", "run done", { runId, eventId, hook, attempts });
   telemetry.meter.turned({ result: "done", ms: msSince(startedAt), usage });
 }
-
-/** A claim this young is not asked about: a node's lease is much longer. */
-const YOUNG_CLAIM_MS = 2000;
 
 /** While the journal was away, the node's lease may have ended: then another node has the run, and runs the turn. */
 async function isStillOurs(
