@@ -37,6 +37,9 @@ const { values: flags } = parseArgs({
 /** Medians over the rounds come of these: by row and contestant. */
 const samples = new Map<string, Map<string, Sample[]>>();
 
+/** How long V8 still compiles a new process, which is not part of a request. */
+const COMPILE_SECONDS = 4;
+
 /** The last figures of the floor, for the ratios of this round. */
 const floor = new Map<string, number>();
 
@@ -72,8 +75,9 @@ async function measureGroup({ who, start, cells, memory, start2xx }: Group): Pro
   let accepted = 0;
   try {
     if (start2xx) record(`${start2xx}, s`, who, { value: server.startSeconds });
-    for (const cell of cells) {
-      const result = await measureCell(server, cell, who !== FLOOR);
+    for (const [index, cell] of cells.entries()) {
+      const warmUpSeconds = index === 0 ? COMPILE_SECONDS : 1;
+      const result = await measureCell(server, cell, { hasRuns: who !== FLOOR, warmUpSeconds });
       accepted += result.sent;
       if (who === FLOOR) floor.set(floorKey(cell), result.cpuMicros);
       else record(cell.row, who, { ...result, value: result.cpuMicros / (floor.get(floorKey(cell)) ?? Number.NaN) });
@@ -95,12 +99,12 @@ function floorKey({ connections = 16, bytes = 1000, drain }: Cell): string {
 async function measureCell(
   server: BenchServer,
   { connections = 16, bytes = 1000, hook = "bench", headers = server.headers, drain, refused, requests }: Cell,
-  hasRuns: boolean,
+  { hasRuns, warmUpSeconds }: { hasRuns: boolean; warmUpSeconds: number },
 ): Promise<LoadResult & { cpuMicros: number; sent: number }> {
   const url = server.url.replace(/\w+$/, hook);
   const options = { url, headers, payload: bodyOf(bytes), connections, seconds: SECONDS };
   const run = drain ? loadByNode : load;
-  const warmUp = await run({ ...options, seconds: 1 });
+  const warmUp = await run({ ...options, seconds: warmUpSeconds });
   if (drain && hasRuns) await untilDrained(server);
   const before = server.usage();
   const result = await (requests === undefined
