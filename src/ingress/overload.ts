@@ -97,7 +97,7 @@ export function createBodyBudget(maxBytes: number): BodyBudget {
 
 /** How many requests to hooks begin in one step of the event loop: more than that only come in a burst. */
 const MAX_BEGUN = 64;
-/** So many steps in a row with a new connection are a burst. */
+/** This number of consecutive steps, each with a new connection, is a burst. */
 const BURST_STEPS = 8;
 /** Meanwhile, a few requests begin from time to time. */
 const BURST_PORTION = { size: 8, everyMs: 10 };

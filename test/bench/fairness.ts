@@ -44,7 +44,7 @@ interface Row {
 const rows: Row[] = [
   { name: "no other requests", code: "", hook: "attacked", burst: 0 },
   ...BURSTS.flatMap((burst) => [
-    // What so many connections and requests cost on their own.
+    // The cost of the same number of connections and requests alone.
     { name: `${burst} harmless requests at once`, code: "", hook: "attacked" as const, burst },
     ...Object.entries(ATTACKS).map(([kind, code]) => {
       return { name: `${burst} bad requests at once: ${kind}`, code, hook: "attacked" as const, burst };

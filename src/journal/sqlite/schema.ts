@@ -1,6 +1,80 @@
 import type { Schema } from "./database.ts";
 import { INDEXES, migrateToVersion4, TABLES } from "./version-4.ts";
 
+/** The same in all versions. */
+const SINCE_VERSION_1 = `
+  CREATE TABLE sessions (
+    key TEXT PRIMARY KEY,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    entries INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sessions_updated ON sessions (updated_at);
+
+  CREATE TABLE routes (
+    seq INTEGER PRIMARY KEY,          -- the highest was used last
+    channel TEXT NOT NULL UNIQUE,
+    recipient TEXT NOT NULL
+  ) STRICT;
+
+  CREATE TABLE idempotency_keys (
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    receipt TEXT NOT NULL,            -- JSON: the answer to the first one
+    PRIMARY KEY (scope, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_at);
+
+  CREATE TABLE run_starts (           -- of mappings with a rate limit, within its period
+    mapping TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    run_seq INTEGER NOT NULL,
+    PRIMARY KEY (mapping, started_at, run_seq)
+  ) STRICT, WITHOUT ROWID;
+`;
+
+/** Later versions add others. */
+const DELIVERY_COLUMNS = `
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    run_id TEXT NOT NULL,
+    event_id TEXT,
+    channel TEXT NOT NULL,
+    recipient TEXT,
+    state TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    parts_sent INTEGER NOT NULL,
+    route TEXT,                       -- JSON: Route
+    error TEXT,
+    text TEXT NOT NULL`;
+
+const DELIVERY_INDEXES = `
+  CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'pending';
+  CREATE INDEX deliveries_lane ON deliveries (channel, recipient) WHERE finished_at IS NULL;
+  CREATE INDEX deliveries_state ON deliveries (state);
+  CREATE INDEX deliveries_loose ON deliveries (finished_at) WHERE event_id IS NULL;
+  CREATE INDEX deliveries_failed ON deliveries (id) WHERE state = 'failed';
+  CREATE INDEX deliveries_event ON deliveries (event_id) WHERE event_id IS NOT NULL;
+`;
+
+const NODES_AND_LEASES = `
+  CREATE TABLE nodes (
+    id TEXT PRIMARY KEY,
+    until INTEGER NOT NULL            -- its claims and leases end then
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE leases (
+    name TEXT PRIMARY KEY,
+    node TEXT NOT NULL,               -- empty: released
+    token INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`;
+
 const VERSION_1 = `
   CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
@@ -52,13 +126,6 @@ const VERSION_1 = `
   CREATE INDEX runs_dead ON runs (id) WHERE state = 'dead' AND kind = 'hook';
   CREATE TABLE run_actions (run_seq INTEGER PRIMARY KEY, action TEXT NOT NULL) STRICT;
 
-  CREATE TABLE run_starts (           -- of mappings with a rate limit, within its period
-    mapping TEXT NOT NULL,
-    started_at INTEGER NOT NULL,
-    run_seq INTEGER NOT NULL,
-    PRIMARY KEY (mapping, started_at, run_seq)
-  ) STRICT, WITHOUT ROWID;
-
   CREATE TABLE joined_events (        -- what a coalesced run holds beside its own event
     run_seq INTEGER NOT NULL,
     place INTEGER NOT NULL,
@@ -86,53 +153,9 @@ const VERSION_1 = `
   CREATE INDEX entries_loose ON entries (at) WHERE event_id IS NULL;
   CREATE INDEX entries_event ON entries (event_id) WHERE event_id IS NOT NULL;
 
-  CREATE TABLE sessions (
-    key TEXT PRIMARY KEY,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    entries INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX sessions_updated ON sessions (updated_at);
-
-  CREATE TABLE deliveries (
-    seq INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    run_id TEXT NOT NULL,
-    event_id TEXT,
-    channel TEXT NOT NULL,
-    recipient TEXT,
-    state TEXT NOT NULL,
-    attempts INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    due_at INTEGER NOT NULL,
-    finished_at INTEGER,
-    parts_sent INTEGER NOT NULL,
-    route TEXT,                       -- JSON: Route
-    error TEXT,
-    text TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'pending';
-  CREATE INDEX deliveries_lane ON deliveries (channel, recipient) WHERE finished_at IS NULL;
-  CREATE INDEX deliveries_state ON deliveries (state);
-  CREATE INDEX deliveries_loose ON deliveries (finished_at) WHERE event_id IS NULL;
-  CREATE INDEX deliveries_failed ON deliveries (id) WHERE state = 'failed';
-  CREATE INDEX deliveries_event ON deliveries (event_id) WHERE event_id IS NOT NULL;
-
-  CREATE TABLE routes (
-    seq INTEGER PRIMARY KEY,          -- the highest was used last
-    channel TEXT NOT NULL UNIQUE,
-    recipient TEXT NOT NULL
-  ) STRICT;
-
-  CREATE TABLE idempotency_keys (
-    scope TEXT NOT NULL,
-    key TEXT NOT NULL,
-    fingerprint TEXT NOT NULL,
-    expires_at INTEGER NOT NULL,
-    receipt TEXT NOT NULL,            -- JSON: what the first one was answered
-    PRIMARY KEY (scope, key)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_at);
+  ${SINCE_VERSION_1}
+  CREATE TABLE deliveries (${DELIVERY_COLUMNS}) STRICT;
+  ${DELIVERY_INDEXES}
 `;
 
 /** Kept by triggers, so that no total is counted over a million rows. */
@@ -170,15 +193,7 @@ const VERSION_2 = `
   ALTER TABLE runs ADD COLUMN node TEXT;                          -- that made it
   ALTER TABLE deliveries ADD COLUMN claims INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE deliveries ADD COLUMN node TEXT;
-  CREATE TABLE nodes (
-    id TEXT PRIMARY KEY,
-    until INTEGER NOT NULL            -- what it holds is free after this
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE leases (
-    name TEXT PRIMARY KEY,
-    node TEXT NOT NULL,               -- empty: released
-    token INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
+  ${NODES_AND_LEASES}
   UPDATE idempotency_keys SET scope = 'token:default' || substr(scope, 6) WHERE scope LIKE 'token %';
 `;
 
@@ -193,83 +208,17 @@ const VERSION_3 = `
 /** A new file has them at once: through all versions it takes six times the CPU. */
 const LAST_VERSION = `
   ${TABLES}
-  CREATE TABLE sessions (
-    key TEXT PRIMARY KEY,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    entries INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX sessions_updated ON sessions (updated_at);
-
-  CREATE TABLE deliveries (
-    seq INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    run_id TEXT NOT NULL,
-    event_id TEXT,
-    channel TEXT NOT NULL,
-    recipient TEXT,
-    state TEXT NOT NULL,
-    attempts INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    due_at INTEGER NOT NULL,
-    finished_at INTEGER,
-    parts_sent INTEGER NOT NULL,
-    route TEXT,                       -- JSON: Route
-    error TEXT,
-    text TEXT NOT NULL,
+  ${SINCE_VERSION_1}
+  CREATE TABLE deliveries (${DELIVERY_COLUMNS},
     claims INTEGER NOT NULL DEFAULT 0,  -- the token of the last claim
     node TEXT,                        -- that made it
     conversation TEXT,                -- the session whose reply goes to the place of its event
     edits INTEGER,                    -- 1: it replaces the conversation's earlier message
     message_id TEXT                   -- of the first part, in a conversation
   ) STRICT;
-  CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'pending';
-  CREATE INDEX deliveries_lane ON deliveries (channel, recipient) WHERE finished_at IS NULL;
-  CREATE INDEX deliveries_state ON deliveries (state);
-  CREATE INDEX deliveries_loose ON deliveries (finished_at) WHERE event_id IS NULL;
-  CREATE INDEX deliveries_failed ON deliveries (id) WHERE state = 'failed';
-  CREATE INDEX deliveries_event ON deliveries (event_id) WHERE event_id IS NOT NULL;
-
-  CREATE TABLE routes (
-    seq INTEGER PRIMARY KEY,          -- the highest was used last
-    channel TEXT NOT NULL UNIQUE,
-    recipient TEXT NOT NULL
-  ) STRICT;
-
-  CREATE TABLE idempotency_keys (
-    scope TEXT NOT NULL,
-    key TEXT NOT NULL,
-    fingerprint TEXT NOT NULL,
-    expires_at INTEGER NOT NULL,
-    receipt TEXT NOT NULL,            -- JSON: the answer to the first one
-    PRIMARY KEY (scope, key)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_at);
-
-  CREATE TABLE run_starts (           -- of mappings with a rate limit, within its period
-    mapping TEXT NOT NULL,
-    started_at INTEGER NOT NULL,
-    run_seq INTEGER NOT NULL,
-    PRIMARY KEY (mapping, started_at, run_seq)
-  ) STRICT, WITHOUT ROWID;
-
-  CREATE TABLE nodes (
-    id TEXT PRIMARY KEY,
-    until INTEGER NOT NULL            -- its claims and leases end then
-  ) STRICT, WITHOUT ROWID;
-
-  CREATE TABLE leases (
-    name TEXT PRIMARY KEY,
-    node TEXT NOT NULL,               -- empty: released
-    token INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-
-  CREATE TABLE sent_messages (        -- of deliveries in the last hour
-    id TEXT PRIMARY KEY,              -- that the channel gave
-    sent_at INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX sent_messages_age ON sent_messages (sent_at);
-
+  ${DELIVERY_INDEXES}
+  ${NODES_AND_LEASES}
+  ${VERSION_3}
   ${INDEXES}
   INSERT INTO totals VALUES (0, 0, 0, 0, 0, 0);
 `;

@@ -10,7 +10,7 @@ const MAX_MODULES = 256;
 const MAX_QUARANTINED_MODULES = 16;
 const UNLOAD_EVERY_MS = 60_000;
 const RESTART_BACKOFF = { firstMs: 100, maxMs: 5000 };
-/** After so many starts in a row without a ready worker, the reason is given to those who wait. */
+/** After this number of consecutive starts without a ready worker, waiting calls are refused with the reason. */
 const MAX_FAILED_STARTS = 3;
 
 export interface WorkersOptions {
