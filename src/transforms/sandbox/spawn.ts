@@ -90,7 +90,10 @@ const CONFINEMENT = [
   ["setpriv", "--no-new-privs", "--"],
 ];
 
-/** The words to put before a command that changes a child from outside. In a container, root may not if it is another user's. */
+/**
+ * The prefix of a command that changes a child from outside: in a container, root may lack the right to change the process
+ * of another user.
+ */
 export function asUserOf(confinement: string[]): string[] {
   return confinement.includes(AS_NOBODY) ? BE_NOBODY : [];
 }

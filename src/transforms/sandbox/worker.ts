@@ -74,7 +74,7 @@ export interface WorkerOptions {
   maxModules: number;
   /** The code of the realm. */
   realm: string;
-  /** The words to put before a command that changes the process from outside. */
+  /** The prefix of a command that changes the process from outside. */
   asUser: string[];
   /** It takes jobs from now on. */
   onReady(): void;
