@@ -158,7 +158,10 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     current,
     telemetry,
     findParser,
-    receive: async (request) => results.waitFor(request, await receive(request)),
+    async receive(request) {
+      const accepted = await receive(request);
+      return request.headers["prefer"] === undefined ? accepted : results.waitFor(request, accepted);
+    },
     readRun: results.read,
     rejections,
     refused: record,

@@ -2,87 +2,9 @@ import { timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { HookToken } from "../config/types.ts";
 import { HookError } from "../errors.ts";
-import type { Handshake, SignatureRefusal, SignatureVerifier, SignedHead } from "../providers/provider.ts";
 import { bearerOf, digestOf, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
-import type { HttpResponse } from "../types.ts";
-
-/** Decides who may send to a hook. */
-export interface Door {
-  /** The methods that it accepts; all but POST are for handshakes. */
-  methods: readonly string[];
-  /** Names the credential of the request, answers its handshake, or says why it is refused with a 401. */
-  verify(request: DoorRequest): Verification | Promise<Verification>;
-}
-
-/** What a door sees of a request. */
-export interface DoorRequest {
-  /** undefined: the path cannot be the name of a hook. */
-  hook: string | undefined;
-  method: string;
-  headers: IncomingHttpHeaders;
-  /** Name, value, name, value … as they came. */
-  rawHeaders: readonly string[];
-  query: Record<string, string>;
-  /** As in `Exchange`. */
-  path: string;
-  search: string;
-  /** Milliseconds since the epoch. */
-  receivedAt: number;
-  /** Reads the whole body as it came, not decompressed. A door that does not need it checks the request before it is read. */
-  readBody(): Promise<Buffer>;
-}
-
-export type Verification = (Verified | AnsweredHandshake | Refusal) & {
-  /** The request used a deprecated form: a warning for the log, and headers for the answer. */
-  deprecation?: { warning: string; headers: Record<string, string> };
-  /** How long it took, if the body was read meanwhile: without that. */
-  verifyMs?: number;
-};
-
-export interface Verified {
-  /** A name, never the secret: `token:default`. It stays the same when the secret is rotated. */
-  credential: string;
-  /** The only status that the sender takes for success. */
-  accept?: 200;
-  /** A body without bytes is an empty payload. */
-  allowsEmptyBody?: boolean;
-  /** Header values that nothing behind the door may see. */
-  secrets?: readonly string[];
-  /** As in `SignatureVerifier`, for the same reason. */
-  hideSecrets?(payload: unknown): unknown;
-}
-
-/** A sender has checked that the hook exists. */
-export interface AnsweredHandshake {
-  credential: string;
-  handshake: HttpResponse;
-  /** Some senders do not sign their handshakes, so anyone could have sent them. */
-  isSigned: boolean;
-  /** For the operator. */
-  note?: string;
-}
-
-/** No error, because building one for each wrong guess is expensive. */
-export interface Refusal {
-  /** One sentence for the caller. */
-  refusal: string;
-  reason: "missing" | "malformed" | "wrong" | "expired";
-  /** The sender whose signature is expired, by its credential, and how far its time is after ours. */
-  sender?: string;
-  skewSeconds?: number;
-}
-
-/** Who signs the requests to a hook. */
-export interface Sender {
-  hook: string;
-  /** `auth:` and the name of its mapping or preset. */
-  credential: string;
-  verifier: SignatureVerifier;
-  /** As in a header: some senders show the secret itself. */
-  secrets: string[];
-  /** The address that the sender signs, if it is not the one behind `gateway.publicUrl`. */
-  url?: string;
-}
+import type { Door } from "./door.ts";
+import { createSignedDoor, type Sender } from "./signed-door.ts";
 
 /** The door of every hook path. A path that names no hook has one too: it must not be told from one that does. */
 export interface Doors {
@@ -164,86 +86,70 @@ function findToken(headers: IncomingHttpHeaders, query: Record<string, string>):
   return parameter ? { form: "query", secret: Buffer.from(parameter) } : undefined;
 }
 
-interface SignedDoorOptions {
-  senders: Sender[];
-  /** For requests with a token: they may be let in too. */
-  tokens: Door;
-  publicUrl: string | undefined;
+const MAX_FAILURES = 20;
+const WINDOW_MS = 60_000;
+/** So that an attacker with many addresses costs a few megabytes and no more. */
+const MAX_CLIENTS = 10_000;
+
+/** Keeps clients from guessing a credential: counts the failures of each in a sliding window. */
+export interface AuthRateLimit {
+  /** The client, an address, showed a right credential: forgets the failures of its network. */
+  succeed(client: string): void;
+  /** Whether the next failure of the client is answered with a 429. */
+  isThrottled(client: string): boolean;
+  /** That 429; undefined: the client has not failed too often. */
+  refusal(client: string): HookError | undefined;
+  /** Counts a failure. Throws the 429 of a client that has failed too often; such a failure is not counted. */
+  fail(client: string): void;
 }
 
-const NO_BODY = Buffer.alloc(0);
+/** `now` gives milliseconds that never go backwards. */
+export function createAuthRateLimit(now: () => number = () => performance.now()): AuthRateLimit {
+  /** The times of each client's last failures, oldest first; the client that failed longest ago comes first. */
+  const failures = new Map<string, number[]>();
 
-/** Lets requests in that one of the senders has signed, and those with a token. Answers handshakes of the senders. */
-function createSignedDoor({ senders, tokens, publicUrl }: SignedDoorOptions): Door {
   return {
-    methods: ["POST", ...new Set(senders.flatMap(({ verifier }) => verifier.handshakeMethods ?? []))],
-    async verify(request) {
-      const isPost = request.method === "POST";
-      const byToken = isPost ? await tokens.verify(request) : undefined;
-      if (byToken && "credential" in byToken) return byToken;
-      const shown = senders
-        .map((sender) => ({ sender, head: toHead(request, sender, publicUrl) }))
-        .filter(({ sender: { verifier }, head }) => accepts(verifier, request.method) && verifier.presents(head));
-      if (shown.length === 0) return byToken ?? wrongMethod();
+    succeed(client) {
+      failures.delete(networkOf(client));
+    },
 
-      const body = isPost ? await request.readBody() : NO_BODY;
-      const startedAt = performance.now();
-      const refusals: Refusal[] = [];
-      for (const { sender, head } of shown) {
-        const verification = await verifyBy(sender, { ...head, body, receivedAt: request.receivedAt });
-        if (!("refusal" in verification)) return { ...verification, verifyMs: performance.now() - startedAt };
-        refusals.push(verification);
-      }
-      return refusals.toSorted((one, other) => rankOf(one) - rankOf(other))[0] ?? wrongMethod();
+    isThrottled: (client) => waitOf(failures.get(networkOf(client))) > 0,
+
+    refusal(client) {
+      const waitMs = waitOf(failures.get(networkOf(client)));
+      return waitMs > 0 ? tooManyFailures(waitMs) : undefined;
+    },
+
+    fail(address) {
+      const client = networkOf(address);
+      const times = failures.get(client) ?? [];
+      const waitMs = waitOf(times);
+      if (waitMs > 0) throw tooManyFailures(waitMs);
+      times.push(now());
+      if (times.length > MAX_FAILURES) times.shift();
+      failures.delete(client);
+      failures.set(client, times);
+      if (failures.size > MAX_CLIENTS) failures.delete(failures.keys().next().value ?? "");
     },
   };
+
+  /** In milliseconds. */
+  function waitOf(times: number[] = []): number {
+    return times.length < MAX_FAILURES ? 0 : (times[0] ?? 0) + WINDOW_MS - now();
+  }
 }
 
-async function verifyBy({ credential, verifier, secrets }: Sender, request: SignedRequest): Promise<Verification> {
-  const result = await verifier.verify(request);
-  const handshake = await verifier.handshake?.(request, result);
-  if (handshake)
-    return { credential, handshake: toAnswer(handshake), isSigned: result === "valid", note: handshake.note };
-  if (result !== "valid") return toRefusal(result, credential);
-  // A handshake's method for anything else.
-  if (request.method !== "POST") return wrongMethod();
-  const { accept, allowsEmptyBody, hideSecrets } = verifier;
-  return { credential, accept, allowsEmptyBody, secrets, hideSecrets };
+/** One sender usually has a whole /64 of IPv6 addresses: counted singly, they would give it that many attempts. */
+function networkOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const [head = "", tail = ""] = address.split("::");
+  const groups = head.split(":");
+  const last = tail.split(":");
+  // `::` stands for as many zeros as make eight groups.
+  while (groups.length + last.length < 8) groups.push("0");
+  return [...groups, ...last].slice(0, 4).join(":");
 }
 
-type SignedRequest = Parameters<SignatureVerifier["verify"]>[0];
-
-function accepts({ handshakeMethods = [] }: SignatureVerifier, method: string): boolean {
-  return method === "POST" || handshakeMethods.some((known) => known === method);
-}
-
-function wrongMethod(): never {
-  throw new HookError("method_not_allowed", { headers: { Allow: "POST" } });
-}
-
-function toHead(request: DoorRequest, { url }: Sender, publicUrl: string | undefined): SignedHead {
-  const { method, headers, rawHeaders, query, path, search } = request;
-  const address = url ?? (publicUrl && publicUrl + path);
-  const isWhole = search === "" || address?.includes("?");
-  return { method, headers, rawHeaders, query, url: isWhole ? address : address && `${address}?${search}` };
-}
-
-function toRefusal({ reason, message, skewSeconds }: SignatureRefusal, credential: string): Refusal {
-  // It is not the sender's fault, and it tries again.
-  if (reason === "unavailable") throw new HookError("unavailable", { message });
-  return { refusal: message, reason, skewSeconds, sender: credential };
-}
-
-/** Of several senders' refusals the one that knows most about the request is shown. */
-const RANKS: Refusal["reason"][] = ["expired", "wrong", "malformed", "missing"];
-
-function rankOf({ reason }: Refusal): number {
-  return RANKS.indexOf(reason);
-}
-
-/** A text is sent as it is. */
-function toAnswer({ status, headers = {}, body }: Handshake): HttpResponse {
-  if (typeof body !== "string") return { status, headers, body };
-  const type = { "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff" };
-  return { status, headers: { ...type, ...headers }, body: Buffer.from(body) };
+function tooManyFailures(waitMs: number): HookError {
+  return new HookError("too_many_failures", { headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) } });
 }

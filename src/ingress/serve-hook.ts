@@ -6,10 +6,10 @@ import type { RejectionLog } from "../operator/rejections.ts";
 import { OPENCLAW_TOKEN_HEADER, SECRET_HEADERS, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { HookRequest, HttpResponse } from "../types.ts";
-import { createAuthRateLimit } from "./auth-rate-limit.ts";
 import { createBodyBudget, type Upload } from "./overload.ts";
 import { inflate, parseCodings, receiveBody, requireDeclaredSize } from "./body.ts";
-import type { AnsweredHandshake, Door, DoorRequest, Doors, Refusal, Verification, Verified } from "./doors.ts";
+import type { AnsweredHandshake, Door, DoorRequest, Refusal, Verification, Verified } from "./door.ts";
+import { createAuthRateLimit, type Doors } from "./doors.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FindParser } from "./parse-body.ts";
 
@@ -128,7 +128,6 @@ export function createServeHook(options: HookOptions): ServeHook {
       if (!latest.config.hooks.enabled) throw new HookError("not_found");
       request.credential = requireAdmitted(await verify(latest.doors.find(hook), doorRequest, exchange)).credential;
     }
-    rejections.succeed(credential);
     if (!latest.mappings.mayTake(request)) return rejections.add(exchange, hook, noSuchHook());
     try {
       const response = await receive(request);
@@ -159,9 +158,9 @@ export function createServeHook(options: HookOptions): ServeHook {
       if (!("handshake" in verification) || verification.isSigned) rateLimit.succeed(client);
       return verification;
     }
-    const { refusal: message, reason, sender, skewSeconds } = verification;
+    const { refusal: message, reason, hint } = verification;
     const tooMany = rateLimit.refusal(client);
-    const details = { reason, sender, skewSeconds, isThrottled: tooMany !== undefined };
+    const details = { reason, hint, isThrottled: tooMany !== undefined };
     rejections.add(exchange, request.hook, { code: "unauthorized", message }, details);
     if (!tooMany) rateLimit.fail(client);
     return tooMany ?? new HookError("unauthorized", { message });

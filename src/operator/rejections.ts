@@ -38,9 +38,7 @@ type RefusalError = Pick<HookError, "code" | "message">;
 
 interface RejectionDetails {
   reason?: string;
-  /** The name of a sender whose signature is right but expired, and how far its time is after ours. */
-  sender?: string;
-  skewSeconds?: number;
+  hint?: string;
   /** The client has failed too often. */
   isThrottled?: boolean;
 }
@@ -53,8 +51,6 @@ export interface RejectionLog {
     error: E,
     details?: RejectionDetails,
   ): E;
-  /** A request of this sender was accepted. */
-  succeed(sender: string): void;
   /** Newest first. */
   list(limit: number): Rejection[];
 }
@@ -70,19 +66,16 @@ export function createRejectionLog(
   changed: (rejection: Rejection) => void = () => undefined,
 ): RejectionLog {
   const kept: Rejection[] = [];
-  const clocks = createClockCheck();
   /** How many there were since the last line, by reason. */
   const counts = new Map<string, number>();
 
   return {
     add(request, hook, error, details = {}) {
       const refusal = toRefusal(request, hook, error, details);
-      refusal.hint = clocks.fail(details.sender, details.skewSeconds);
       report(refusal);
       changed((details.isThrottled && countRepeated(request.client)) || keep(toRejection(refusal, request)));
       return error;
     },
-    succeed: clocks.succeed,
     list: (limit) => kept.slice(-limit).toReversed(),
   };
 
@@ -128,9 +121,9 @@ function toRefusal(
   { client }: RefusedRequest,
   hook: string | undefined,
   { code, message }: RefusalError,
-  { reason = code === "not_found" ? "no_such_hook" : code }: RejectionDetails,
+  { reason = code === "not_found" ? "no_such_hook" : code, hint }: RejectionDetails,
 ): Reported {
-  return { hook: hook && cutText(hook, MAX_NAME_LENGTH), reason, message, client };
+  return { hook: hook && cutText(hook, MAX_NAME_LENGTH), reason, message, hint, client };
 }
 
 function toRejection(refusal: Reported, { id, method, headers }: RefusedRequest): Rejection {
@@ -144,33 +137,5 @@ function toRejection(refusal: Reported, { id, method, headers }: RefusedRequest)
       .slice(0, MAX_HEADERS)
       .map((name) => cutText(name, MAX_NAME_LENGTH)),
     size: size === undefined ? undefined : Number(size),
-  };
-}
-
-/** Two of them, so that a single old request is not taken for a clock. */
-const MIN_SKEWED = 2;
-const MAX_SPREAD_SECONDS = 60;
-
-/** Recognizes senders all of whose signatures are right, and whose times are wrong alike. */
-function createClockCheck(): {
-  fail(sender?: string, skewSeconds?: number): string | undefined;
-  succeed(sender: string): void;
-} {
-  /** The first of each sender's skews that are alike, and how many there are. */
-  const skewed = new Map<string, { first: number; count: number }>();
-
-  return {
-    fail(sender, skewSeconds) {
-      if (sender === undefined || skewSeconds === undefined) return undefined;
-      const known = skewed.get(sender);
-      const isAlike = known !== undefined && Math.abs(known.first - skewSeconds) <= MAX_SPREAD_SECONDS;
-      const now = isAlike ? { ...known, count: known.count + 1 } : { first: skewSeconds, count: 1 };
-      skewed.set(sender, now);
-      if (now.count < MIN_SKEWED) return undefined;
-      return `the sender's clock, or ours, is ${Math.abs(Math.round(skewSeconds))} s off`;
-    },
-    succeed(sender) {
-      skewed.delete(sender);
-    },
   };
 }

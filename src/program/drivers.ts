@@ -7,7 +7,7 @@ import { trimSlashes } from "../config/resolve.ts";
 import type { Auth } from "../config/schema/generated.ts";
 import type { MappingSource } from "../config/types.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
-import type { Sender } from "../ingress/doors.ts";
+import type { Sender } from "../ingress/signed-door.ts";
 import type { Mailbox } from "../mail/watch/service.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { appendSegment } from "../shared/json.ts";

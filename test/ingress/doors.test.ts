@@ -1,6 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { createDoors, type Sender } from "../../src/ingress/doors.ts";
+import { createDoors } from "../../src/ingress/doors.ts";
+import type { Sender } from "../../src/ingress/signed-door.ts";
 import type { SignatureVerifier } from "../../src/providers/provider.ts";
 import { createGate } from "../support/gate.ts";
 import { BEARER, expectRefusal, startIngress, TOKEN, TRANSPORTS } from "../support/ingress.ts";

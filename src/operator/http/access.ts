@@ -2,7 +2,7 @@ import { createHmac, hkdfSync } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import { HookError } from "../../errors.ts";
-import { createAuthRateLimit } from "../../ingress/auth-rate-limit.ts";
+import { createAuthRateLimit } from "../../ingress/doors.ts";
 import type { Exchange } from "../../ingress/exchange.ts";
 import { isJson } from "../../ingress/parse-body.ts";
 import { createNonce } from "../../shared/id.ts";
