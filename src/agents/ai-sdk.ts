@@ -4,11 +4,10 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { Agent } from "undici";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition } from "../plugin.ts";
-import { HTTP_URL } from "../shared/schema.ts";
+import { HTTP_URL } from "../shared/json.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
-import { assertNotAborted, toDriverError } from "./errors.ts";
-import { requireModelId, toReasoning } from "./model.ts";
+import { assertNotAborted, requireModelId, toDriverError, toReasoning } from "./errors.ts";
 
 export const remoteSchema = {
   type: "object",

@@ -6,10 +6,9 @@ import path from "node:path";
 import { DriverError } from "../errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../plugin.ts";
 import { findMissingProgram, pickEnvironment, type ProgramResult, runProgram } from "../shared/child-process.ts";
-import { NON_BLANK } from "../shared/schema.ts";
+import { NON_BLANK } from "../shared/json.ts";
 import type { AgentDriver, AgentTurn } from "./driver.ts";
-import { assertNotAborted, toProgramMessage, toStartError } from "./errors.ts";
-import { requireModelId } from "./model.ts";
+import { assertNotAborted, requireModelId, toProgramMessage, toStartError } from "./errors.ts";
 
 /** The options of a provider that runs a program: of `command` and of `acp`. */
 export const programSchema = {

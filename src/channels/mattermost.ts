@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
+import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
 import { type ChannelDriver, keepTyping, recipientCheck } from "./driver.ts";
 import { type HttpAnswer, request, toRefusal } from "./http.ts";
 import { MARKDOWN, renderMarkdown } from "./markdown.ts";

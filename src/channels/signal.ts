@@ -1,8 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { isObject } from "../shared/json.ts";
-import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
+import { HTTP_URL, isObject, NON_BLANK } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
 import { type HttpAnswer, request, toCodeRefusal, toRefusal, toUnreadable } from "./http.ts";
 

@@ -2,7 +2,7 @@ import type { ChatPostMessageResponse, Logger, WebClient } from "@slack/web-api"
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
+import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "./driver.ts";
 import { renderMarkdown, SLACK } from "./markdown.ts";
 import { toCodeRefusal, toNoAnswer, toRefusal, toUnreadable } from "./http.ts";

@@ -2,7 +2,7 @@ import type { Api } from "grammy";
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
+import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
 import { type ChannelDriver, keepTyping, recipientCheck } from "./driver.ts";
 import { toNoAnswer, toRefusal, toUnreadable } from "./http.ts";
 import { renderMarkdown, TELEGRAM } from "./markdown.ts";

@@ -1,8 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { isObject } from "../shared/json.ts";
-import { HTTP_URL, NON_BLANK } from "../shared/schema.ts";
+import { HTTP_URL, isObject, NON_BLANK } from "../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "./driver.ts";
 import { type HttpAnswer, request, toRefusal } from "./http.ts";
 import { renderMarkdown, WHATSAPP } from "./markdown.ts";

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import { appendSegment, isObject } from "../shared/json.ts";
-import { readRegularFile } from "../shared/regular-file.ts";
+import { readRegularFile } from "../shared/files.ts";
 
 /** `${NAME}`, `${NAME:-default}` or `${file:PATH}`; with a second `$` in front, the text itself. */
 const REFERENCE = /(\$?)\$\{(?:([A-Za-z_]\w*)(?::-([^}]*))?|file:([^}]+))\}/g;

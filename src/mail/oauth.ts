@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { MailError, messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/async.ts";
-import { isLoopback } from "../shared/host.ts";
-import { isRetryableStatus } from "../shared/http-status.ts";
+import { isLoopback, isRetryableStatus } from "../shared/network.ts";
 import { parseObject } from "../shared/json.ts";
 import { cleanLine } from "./message/text.ts";
 import type { RefreshTokens } from "./source.ts";

@@ -1,6 +1,6 @@
 import type { OptionProblem } from "../plugin.ts";
-import { HTTP_URL } from "../shared/schema.ts";
-import { isLoopback } from "../shared/host.ts";
+import { HTTP_URL } from "../shared/json.ts";
+import { isLoopback } from "../shared/network.ts";
 
 export const TEXT = { type: "string", minLength: 1 } as const;
 

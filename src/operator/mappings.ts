@@ -3,7 +3,7 @@ import path from "node:path";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { MappingSource } from "../config/types.ts";
 import { parseObject } from "../shared/json.ts";
-import { readRegularFile } from "../shared/regular-file.ts";
+import { readRegularFile } from "../shared/files.ts";
 import type { EventCounts, MappingUse } from "./activity.ts";
 import type { Rejection } from "./rejections.ts";
 

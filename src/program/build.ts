@@ -11,7 +11,7 @@ import type { RunLimits } from "../journal/journal.ts";
 import { type CompiledMapping, compileMapping, toRunLimits } from "../mapping/compile.ts";
 import { createMappingIndex, findShadowed, type MappingIndex } from "../mapping/mapping-index.ts";
 import { isWithin } from "../shared/json.ts";
-import { readRegularFile } from "../shared/regular-file.ts";
+import { readRegularFile } from "../shared/files.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
 import type { CodeCache } from "../transforms/code-cache.ts";
 import { compileTransform } from "../transforms/compile.ts";

@@ -1,5 +1,5 @@
 import type { SignatureDefinition } from "../plugin.ts";
-import { NON_BLANK } from "../shared/schema.ts";
+import { NON_BLANK } from "../shared/json.ts";
 import type { Bytes, Handshake, SignatureResult, SignatureVerifier, SignedHead, SignedRequest } from "./provider.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { sameSecret } from "../shared/secret.ts";
-import { NON_BLANK } from "../shared/schema.ts";
+import { NON_BLANK } from "../shared/json.ts";
 import * as handshakes from "./handshakes.ts";
 import { toBasicKey, toStandardKey } from "./keys.ts";
 import type { SignedRequest } from "./provider.ts";

@@ -1,5 +1,5 @@
 import type { SignatureRefusal, SignatureResult } from "../providers/provider.ts";
-import { HTTP_URL, NON_BLANK } from "./schema.ts";
+import { HTTP_URL, NON_BLANK } from "./json.ts";
 
 /** JSON Schemas of the options that say which tokens are right. */
 export const GOOGLE_TOKEN = {

@@ -92,3 +92,9 @@ export function appendSegment(path: string, segment: Segment): string {
 export function isWithin(key: string, outer: string): boolean {
   return key === outer || (key.startsWith(outer) && [".", "["].includes(key.charAt(outer.length)));
 }
+
+/** Parts of JSON Schemas that several drivers share. */
+
+export const NON_BLANK = { type: "string", pattern: "\\S" } as const;
+
+export const HTTP_URL = { type: "string", pattern: "^https?://" } as const;

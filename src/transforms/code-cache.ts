@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { replaceFile } from "../config/edit/replace-file.ts";
+import { readRegularFile, replaceFile } from "../shared/files.ts";
 import { packageVersion } from "../config/package.ts";
 import { isObject, parseObject } from "../shared/json.ts";
-import { readRegularFile } from "../shared/regular-file.ts";
 
 /** What a module was compiled to. */
 export interface CompiledCode {

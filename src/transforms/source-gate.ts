@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import path from "node:path";
-import { readRegularFile } from "../shared/regular-file.ts";
+import { readRegularFile } from "../shared/files.ts";
 import type { Loader, OnResolveArgs, Plugin } from "./esbuild.ts";
 
 const OWN_RESOLUTION = Symbol("own resolution");

@@ -1,13 +1,14 @@
+import type { ClientContext, RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { FromSchema } from "json-schema-to-ts";
 import path from "node:path";
+import { Readable, Writable } from "node:stream";
 import { codeOf, DriverError } from "../../errors.ts";
 import type { DriverContext, DriverDefinition } from "../../plugin.ts";
+import { type ProcessOptions, type RunningProcess, startProcess } from "../../shared/child-process.ts";
 import { checkProgram, programSchema, toProgramEnvironment } from "../command.ts";
-import type { AgentDriver, AgentReply } from "../driver.ts";
-import { assertNotAborted, toProgramMessage, toStartError } from "../errors.ts";
-import { requireModelId } from "../model.ts";
-import type { AcpAnswer } from "./session.ts";
-import { AgentLost, type AcpWorker, createAcpWorker } from "./worker.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "../driver.ts";
+import { assertNotAborted, requireModelId, toProgramMessage, toStartError } from "../errors.ts";
+import { type AcpAnswer, type AcpSession, openAcpSession } from "./session.ts";
 
 type AcpOptions = FromSchema<typeof programSchema>;
 
@@ -93,4 +94,123 @@ function toDriverError(error: unknown, { name, secrets }: { name: string; secret
     );
   }
   return new DriverError(`${name} failed: ${message}`, { retryable: code === INTERNAL_ERROR });
+}
+
+/** A running agent and its sessions. */
+interface AcpWorker {
+  /**
+   * Runs a turn in the session of its key. When the signal aborts, the turn is cancelled and the agent killed if it has not
+   * stopped two seconds later. Rejects with `AgentLost` when the program ends or the connection breaks.
+   */
+  ask(turn: AgentTurn & { model: string }, signal: AbortSignal): Promise<AcpAnswer>;
+  /** Takes no further turn: the program has ended, or has had its share of sessions. */
+  isSpent(): boolean;
+  /** Ends the program once no turn is running. */
+  retire(): void;
+}
+
+/** The message is what the program wrote to standard error before its first prompt; may be empty. */
+class AgentLost extends Error {
+  override name = "AgentLost";
+}
+
+/** Agents keep every session in memory, so one that has had this many is replaced. */
+const MAX_SESSIONS = 100;
+const CANCEL_GRACE_MS = 2000;
+/** A longer line ends the connection. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
+
+/** Starts the agent. Throws for invalid arguments or environment values. */
+function createAcpWorker(options: ProcessOptions & { cwd: string }): AcpWorker {
+  const process = startProcess(options);
+  const agent = process.started.then(() => connect(process));
+  // The turns that wait for it see the rejection.
+  agent.catch(process.kill);
+  const sessions = new Map<string, AcpSession>();
+  let openedSessions = 0;
+  let runningTurns = 0;
+  let prompted = false;
+  let retired = false;
+
+  return { ask, isSpent: () => retired || openedSessions >= MAX_SESSIONS || !process.isRunning(), retire };
+
+  async function ask(turn: AgentTurn & { model: string }, signal: AbortSignal): Promise<AcpAnswer> {
+    let grace: NodeJS.Timeout | undefined;
+    const cancel = (): void => {
+      sessions.get(turn.sessionKey)?.cancel();
+      grace = setTimeout(process.kill, CANCEL_GRACE_MS);
+    };
+    signal.addEventListener("abort", cancel, { once: true });
+    runningTurns += 1;
+    try {
+      const session = await takeSession(turn);
+      signal.throwIfAborted();
+      prompted = true;
+      return await session.ask(turn);
+    } catch (error) {
+      forgetSession(turn.sessionKey);
+      // Errors of this service, of the system and of the agent are kept. Any other means that the connection broke.
+      if (error instanceof DriverError || codeOf(error) !== undefined) throw error;
+      // After a prompt standard error may quote it, and all sessions share standard error.
+      throw new AgentLost(prompted ? "" : await process.stderrTail(), { cause: error });
+    } finally {
+      signal.removeEventListener("abort", cancel);
+      clearTimeout(grace);
+      if (signal.aborted) forgetSession(turn.sessionKey);
+      runningTurns -= 1;
+      endIfIdle();
+    }
+  }
+
+  /** A turn without a history starts a new session, whatever the agent remembers. */
+  async function takeSession({ sessionKey, history }: AgentTurn): Promise<AcpSession> {
+    const known = sessions.get(sessionKey);
+    if (known && history.length > 0) return known;
+    forgetSession(sessionKey);
+    openedSessions += 1;
+    const session = await openAcpSession(await agent, options.cwd);
+    sessions.set(sessionKey, session);
+    return session;
+  }
+
+  /** After a failed turn the agent's session differs from the stored history. */
+  function forgetSession(sessionKey: string): void {
+    sessions.get(sessionKey)?.close();
+    sessions.delete(sessionKey);
+  }
+
+  function retire(): void {
+    retired = true;
+    endIfIdle();
+  }
+
+  function endIfIdle(): void {
+    if (retired && runningTurns === 0) process.end();
+  }
+}
+
+/** Offers the agent neither files nor a terminal. */
+async function connect({ child: { stdin, stdout }, kill }: RunningProcess): Promise<ClientContext> {
+  const { client, methods, ndJsonStream, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
+  const stream = ndJsonStream(Writable.toWeb(stdin), Readable.toWeb(stdout), { maxMessageBytes: MAX_LINE_BYTES });
+  const { agent, closed } = client({ name: "hookline" })
+    .onRequest(methods.client.session.requestPermission, ({ params }) => rejectPermission(params))
+    .connect(stream);
+  void closed.then(kill);
+  const { protocolVersion } = await agent.request(methods.agent.initialize, {
+    protocolVersion: PROTOCOL_VERSION,
+    clientCapabilities: {},
+  });
+  if (protocolVersion === PROTOCOL_VERSION) return agent;
+  throw new DriverError(
+    `The agent speaks version ${protocolVersion} of the Agent Client Protocol; expected ${PROTOCOL_VERSION}.`,
+    { retryable: false },
+  );
+}
+
+/** There is nobody who could approve. */
+function rejectPermission({ options }: RequestPermissionRequest): RequestPermissionResponse {
+  const rejection =
+    options.find(({ kind }) => kind === "reject_once") ?? options.find(({ kind }) => kind === "reject_always");
+  return { outcome: rejection ? { outcome: "selected", optionId: rejection.optionId } : { outcome: "cancelled" } };
 }

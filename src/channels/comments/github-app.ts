@@ -1,7 +1,6 @@
 import { createSign } from "node:crypto";
 import { DriverError } from "../../errors.ts";
-import { request, toRefusal } from "../http.ts";
-import { createTokenSource, type Token, type TokenSource } from "../token-source.ts";
+import { createTokenSource, request, type Token, type TokenSource, toRefusal } from "../http.ts";
 
 export interface GithubApp {
   id: string;

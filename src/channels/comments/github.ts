@@ -1,9 +1,8 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverError } from "../../errors.ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { parseRetryAfter } from "../../shared/http-status.ts";
-import { toObject, toObjects } from "../../shared/json.ts";
-import { HTTP_URL, NON_BLANK } from "../../shared/schema.ts";
+import { parseRetryAfter } from "../../shared/network.ts";
+import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
 import { type HttpAnswer, toLine, toRefusal } from "../http.ts";
 import { type Call, createApi, createCommentChannel, isSuccess, requireId, withMark } from "./comment.ts";

@@ -1,7 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { toObject, toObjects } from "../../shared/json.ts";
-import { HTTP_URL, NON_BLANK } from "../../shared/schema.ts";
+import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
 import { toRefusal } from "../http.ts";
 import { createApi, createCommentChannel, isSuccess, requireId, toInvisibleMark } from "./comment.ts";

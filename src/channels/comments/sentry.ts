@@ -1,8 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { parseRetryAfter } from "../../shared/http-status.ts";
-import { toObject } from "../../shared/json.ts";
-import { HTTP_URL, NON_BLANK } from "../../shared/schema.ts";
+import { parseRetryAfter } from "../../shared/network.ts";
+import { HTTP_URL, NON_BLANK, toObject } from "../../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
 import { toRefusal } from "../http.ts";
 import { createApi, createCommentChannel, isSuccess, requireId, withMark } from "./comment.ts";

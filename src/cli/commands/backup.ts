@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { existsSync, rmSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { readConfig } from "../../config/load.ts";
-import { ConfigError } from "../../errors.ts";
-import { backUpDatabase } from "../../journal/backup.ts";
+import { ConfigError, messageOf } from "../../errors.ts";
+import { copyDatabase, openDatabase } from "../../journal/sqlite/database.ts";
 import { CONFIG_HELP } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { type CliIo, print, printJson } from "../io.ts";
@@ -54,4 +54,43 @@ async function backUpState(folder: string, target: string): Promise<string[]> {
     for (const half of written) rmSync(half, { force: true });
     throw error;
   }
+}
+
+const BUSY_TIMEOUT_MS = 5000;
+
+/**
+ * Copies an SQLite file to a new file, as of one point in time, while a service may be writing to it. The copy appears
+ * complete and checked, or not at all. Throws a `ConfigError` if it exists already or cannot be created.
+ */
+async function backUpDatabase(file: string, target: string): Promise<void> {
+  if (!existsSync(file)) throw toConfigError(file, "the file does not exist: nothing was written");
+  if (existsSync(target)) throw toConfigError(target, "the file exists already: nothing was written");
+  const partial = `${target}.partial`;
+  try {
+    rmSync(partial, { force: true });
+    // It holds payloads: only its owner may read it.
+    closeSync(openSync(partial, "wx", 0o600));
+    await copyDatabase(file, partial);
+    finish(partial);
+    renameSync(partial, target);
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw toConfigError(target, `the backup cannot be written (${messageOf(error)})`);
+  }
+}
+
+/** Turns the copy into a single file without a write-ahead log, and checks it. */
+function finish(file: string): void {
+  const copy = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS });
+  try {
+    copy.exec("PRAGMA journal_mode = DELETE");
+    const result = copy.get("PRAGMA quick_check")?.quick_check;
+    if (result !== "ok") throw new Error(`the copy is damaged: ${String(result)}`);
+  } finally {
+    copy.close();
+  }
+}
+
+function toConfigError(file: string, message: string): ConfigError {
+  return new ConfigError([{ message, file }]);
 }

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Command } from "commander";
 import { type Change, editConfig } from "../../config/edit/edit-config.ts";
 import { readTarget, type Target } from "../../config/edit/plan.ts";
-import { replaceFile } from "../../config/edit/replace-file.ts";
+import { replaceFile } from "../../shared/files.ts";
 import { readConfigText } from "../../config/load.ts";
 import { findUses } from "../../config/presets/use.ts";
 import { trimSlashes } from "../../config/resolve.ts";

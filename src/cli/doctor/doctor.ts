@@ -6,9 +6,8 @@ import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import { checkConfiguration } from "./configuration.ts";
-import { checkDisk, checkNode, checkSandbox, checkStateFolder, checkWatcher } from "./machine.ts";
-import { checkRemote } from "./remote.ts";
 import type { CheckResult } from "./result.ts";
+import { checkDisk, checkNode, checkRemote, checkSandbox, checkStateFolder, checkWatcher } from "./surroundings.ts";
 
 export function addDoctor(program: Command, io: CliIo): void {
   program

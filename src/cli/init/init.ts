@@ -9,7 +9,7 @@ import {
   toFileReference,
   writePlan,
 } from "../../config/edit/plan.ts";
-import { replaceFile } from "../../config/edit/replace-file.ts";
+import { replaceFile } from "../../shared/files.ts";
 import { readConfigText } from "../../config/load.ts";
 import { PACKAGE_ROOT } from "../../config/package.ts";
 import { parseSource } from "../../config/parse/source.ts";

@@ -1,4 +1,4 @@
-import { isLoopback } from "../../shared/host.ts";
+import { isLoopback } from "../../shared/network.ts";
 import { MailError } from "../../errors.ts";
 import { requestDeviceCode } from "../../mail/oauth.ts";
 import { listFolders } from "../../mail/imap/imap.ts";

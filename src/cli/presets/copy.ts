@@ -1,9 +1,24 @@
+import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { editConfig } from "../../config/edit/edit-config.ts";
-import { readTarget, requireNew, writePlan } from "../../config/edit/plan.ts";
+import { type Change, editConfig } from "../../config/edit/edit-config.ts";
+import {
+  type ConfigPlan,
+  planChanges,
+  readTarget,
+  requireNew,
+  type Target,
+  toFileReference,
+  writePlan,
+} from "../../config/edit/plan.ts";
 import { readConfigText } from "../../config/load.ts";
-import { planCopy } from "../../config/presets/copy.ts";
+import { readPreset } from "../../config/presets/file.ts";
+import { fillMappings, mailboxesFor } from "../../config/presets/load.ts";
+import { resolveParameters } from "../../config/presets/parameters.ts";
+import { findUses } from "../../config/presets/use.ts";
+import { trimSlashes } from "../../config/resolve.ts";
+import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError, toSentence } from "../../errors.ts";
+import { readOwn } from "../../shared/json.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
@@ -56,4 +71,98 @@ export async function copyPreset(name: string, flags: CopyFlags, io: CliIo): Pro
     print(io, "Its requests need the hook token: set auth on the mappings if the sender signs.");
   }
   printError(io, ...warnings.map((warning) => `warning: ${warning}`));
+}
+
+/** A preset as mappings of a configuration's own. */
+interface PresetCopy {
+  plan: ConfigPlan;
+  /** The hook's name. */
+  hook: string;
+  mappings: Record<string, unknown>[];
+  /** Whether the configuration used the preset, so that the mappings replace it. */
+  replaces: boolean;
+}
+
+/**
+ * Plans to replace a preset by its mappings, with the parameters of the configuration's own use of it, and to copy its
+ * templates, modules and samples below `hooks.transformsDir`. References to secrets stay references. `wantedHook`: the hook's
+ * name, if the preset is used under several. Throws a `ConfigError` if a parameter is wrong.
+ */
+function planCopy(
+  target: Target,
+  { hooks }: ResolvedConfig,
+  { name, hook: wantedHook }: { name: string; hook?: string },
+): PresetCopy {
+  const read = readPreset(name);
+  const wanted = wantedHook === undefined ? undefined : trimSlashes(wantedHook);
+  const uses = findUses(target, name).filter((found) => wanted === undefined || found.hook === wanted);
+  const [use, another] = uses;
+  if (use && another) {
+    const message = `the preset "${name}" is used for ${use.hook} and ${another.hook}: choose one with --path`;
+    throw new ConfigError([{ file: target.file, key: use.key, message }]);
+  }
+  const given = use?.with ?? (wanted === undefined ? {} : { path: wanted });
+  const hook = use?.hook ?? wanted ?? name;
+  if (!/^\w[\w.-]*(?:\/\w[\w.-]*)*$/.test(hook)) {
+    const message = `the hook "${hook}" cannot be the name of a folder: expected letters, digits, dots, - and _`;
+    throw new ConfigError([{ file: target.file, key: use?.key, message }]);
+  }
+  const folder = path.join(hooks.transformsDir, hook);
+  const baseDir = path.dirname(target.file);
+  /** Absolute, of the files that are another preset's. */
+  const shared = new Set<string>();
+  const readFile = (file: string): string => {
+    const source = path.join(read.folder, file);
+    const isShared = path.relative(read.folder, source).startsWith("..");
+    if (isShared) shared.add(source);
+    return toFileReference(path.join(folder, isShared ? path.basename(file) : file), baseDir);
+  };
+
+  const mappings = mailboxesFor(read, hooks).flatMap((mailbox) => {
+    const asUsed = { name, with: given, key: use?.key ?? "hooks.presets" };
+    const { parameters, findings } = resolveParameters(read.preset, asUsed, mailbox?.settings);
+    if (findings.length > 0) {
+      throw new ConfigError(findings.map(({ key, message }) => ({ file: target.file, key, message })));
+    }
+    return fillMappings(read.preset, parameters, { readFile, mailbox }).map(({ id, value }) =>
+      toOwnMapping(id, value, given["transform"] === undefined ? hook : undefined),
+    );
+  });
+
+  const changes: Change[] = mappings.map((value) => ({ kind: "append", path: ["hooks", "mappings"], value }));
+  if (use) changes.unshift({ kind: "remove", path: use.at });
+  const newFiles = readFiles(read.folder, folder);
+  for (const file of shared) newFiles.set(path.join(folder, path.basename(file)), readText(file));
+  const plan = planChanges(target, changes, { secretFiles: new Map(), newFiles });
+  return { plan, hook, mappings, replaces: use !== undefined };
+}
+
+/** With what a reader looks for first at the start, and the preset's module in the hook's own folder. */
+function toOwnMapping(
+  id: string,
+  { id: _id, match, transform, ...rest }: Record<string, unknown>,
+  folder: string | undefined,
+): Record<string, unknown> {
+  const module = readOwn(transform, "module");
+  if (typeof module !== "string") return { id, match, ...rest };
+  const place = folder === undefined ? module : `${folder}/${module}`;
+  return { id, match, ...rest, transform: { ...Object(transform), module: place } };
+}
+
+/** Templates and modules go into the folder of the hook, samples next to it, where `webhooks test` finds them. */
+function readFiles(from: string, to: string): Map<string, string> {
+  const own = ["preset.json", "page.md"];
+  const files = globSync("**/*.*", { cwd: from })
+    .toSorted()
+    .filter((file) => !own.includes(file));
+  return new Map(
+    files.map((file) => [
+      file.startsWith(`samples${path.sep}`) ? `${to}.${file}` : path.join(to, file),
+      readText(path.join(from, file)),
+    ]),
+  );
+}
+
+function readText(file: string): string {
+  return `${readFileSync(file, "utf8").trimEnd()}\n`;
 }

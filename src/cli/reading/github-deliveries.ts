@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { toHeaders } from "../../channels/comments/github-app.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { isObject, toObject, toText } from "../../shared/json.ts";
-import { parseRetryAfter } from "../../shared/http-status.ts";
+import { parseRetryAfter } from "../../shared/network.ts";
 
 /** An attempt of GitHub to deliver an event, as its API lists it. */
 export interface Delivery {

@@ -8,7 +8,7 @@ import { resolveUserConfig } from "../load.ts";
 import { parseSource } from "../parse/source.ts";
 import { resolveReferences } from "../references.ts";
 import { type Change, editConfig } from "./edit-config.ts";
-import { replaceFile } from "./replace-file.ts";
+import { replaceFile } from "../../shared/files.ts";
 
 /** The configuration to change. */
 export interface Target {

@@ -1,7 +1,7 @@
 import type { gmail_v1 } from "@googleapis/gmail";
 import { isAscii, isUtf8 } from "node:buffer";
 import { isSameMailbox } from "../address.ts";
-import { toMailId } from "../message/identity.ts";
+import { toMailId } from "../message/header.ts";
 import { assembleMail, type MailFacts, readMail } from "../message/read-mail.ts";
 import { type MailPart, pickParts } from "../parts.ts";
 import type { FollowOptions, MailAttachment, ReceivedMail } from "../source.ts";

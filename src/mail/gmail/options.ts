@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { OptionProblem } from "../../plugin.ts";
 import { GOOGLE_TOKEN } from "../../shared/google-token.ts";
-import { HTTP_URL } from "../../shared/schema.ts";
+import { HTTP_URL } from "../../shared/json.ts";
 import { oauthSchema, checkHttps, TEXT } from "../options.ts";
 
 export const gmailSchema = {

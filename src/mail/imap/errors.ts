@@ -1,6 +1,6 @@
 import type { ImapFlow, ImapFlowError } from "imapflow";
 import { MailError, messageOf } from "../../errors.ts";
-import { describeUnreachable } from "../../shared/host.ts";
+import { describeUnreachable } from "../../shared/network.ts";
 import { cleanLine } from "../message/text.ts";
 import type { ImapServer } from "./options.ts";
 

@@ -1,5 +1,5 @@
 import type { FetchMessageObject, FetchQueryObject, MessageStructureObject } from "imapflow";
-import { IDENTITY_FIELDS, toMailId } from "../message/identity.ts";
+import { IDENTITY_FIELDS, toMailId } from "../message/header.ts";
 import { assembleMail, type MailFacts, readMail } from "../message/read-mail.ts";
 import { type MailPart, pickParts } from "../parts.ts";
 import type { FollowOptions, ReceivedMail } from "../source.ts";

@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { MailError } from "../../errors.ts";
 import type { OptionProblem } from "../../plugin.ts";
-import { isLoopback } from "../../shared/host.ts";
+import { isLoopback } from "../../shared/network.ts";
 import { checkHttps, oauthSchema, TEXT } from "../options.ts";
 
 export const imapSchema = {

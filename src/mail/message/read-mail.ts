@@ -3,8 +3,7 @@ import type { Mail, MailAttachment } from "../source.ts";
 import { toSender } from "../address.ts";
 import { readAuthentication } from "./authentication.ts";
 import { readParts } from "./body.ts";
-import { type MailHeader, readHeader, splitHeader } from "./header.ts";
-import { toMailId, toMessageId } from "./identity.ts";
+import { type MailHeader, readHeader, splitHeader, toMailId, toMessageId } from "./header.ts";
 import { decodeWords, guessCharset, parseAddresses, repairText } from "./mime.ts";
 import { cleanLine, cutBytes, toSnippet } from "./text.ts";
 

@@ -1,4 +1,4 @@
-import { isRetryableStatus } from "../../shared/http-status.ts";
+import { isRetryableStatus } from "../../shared/network.ts";
 import { backoffMs } from "../../shared/time.ts";
 import { cutText } from "../../shared/text.ts";
 import type { Mail } from "../source.ts";

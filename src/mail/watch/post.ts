@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { codeOf, messageOf } from "../../errors.ts";
-import { parseRetryAfter } from "../../shared/http-status.ts";
+import { describeUnreachable, parseRetryAfter } from "../../shared/network.ts";
 import { parseObject } from "../../shared/json.ts";
 import { toBearer } from "../../shared/secret.ts";
-import { describeUnreachable } from "../../shared/host.ts";
 import type { Mail } from "../source.ts";
 
 /** The hook's response to some mails. */

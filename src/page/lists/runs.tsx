@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { RUN_STATES } from "../../types.ts";
+import { DELIVERY_STATES, RUN_STATES } from "../../types.ts";
 import { get, post, type RunView } from "../api.ts";
 import { notify, State, Time } from "../parts/controls.tsx";
 import { SessionLink } from "../parts/conversation.tsx";
@@ -7,7 +7,7 @@ import { Loading, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { formatCost, formatMs, formatNumber, messageOf, toLine } from "../parts/text.ts";
 import { route } from "../router.ts";
-import { PAGE_SIZE, EventLink, OlderLink, ResultText, StateFilter } from "./list.tsx";
+import { EventLink, OlderLink, PAGE_SIZE, ResultText, StateFilter } from "./list.tsx";
 
 export function Runs(): JSX.Element {
   const { state, before } = route.value.query;
@@ -77,3 +77,43 @@ function tookOf({ startedAt, finishedAt }: RunView): string {
 }
 
 const tokensOf = ({ usage }: RunView): number => (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
+
+export function Deliveries(): JSX.Element {
+  const { state, before } = route.value.query;
+  const query = { state, before, limit: PAGE_SIZE };
+  const loaded = useLoad(`deliveries ${state} ${before}`, () => get("/api/deliveries", query));
+  return (
+    <section class="page">
+      <h1>Deliveries</h1>
+      <StateFilter states={DELIVERY_STATES} />
+      <Loading from={loaded}>
+        {({ deliveries }) => (
+          <>
+            <Table
+              label="Deliveries"
+              items={deliveries}
+              keyOf={({ id }) => id}
+              empty={<p>No delivery is in this state.</p>}
+              columns={[
+                { name: "Created", show: ({ createdAt }) => <Time at={createdAt} /> },
+                { name: "State", show: (delivery) => <State state={delivery.state} /> },
+                {
+                  name: "To",
+                  show: ({ id, eventId, channel, route: found, to }) => (
+                    <EventLink id={eventId} row={id}>
+                      {`${found?.channel ?? channel} ${toLine(found?.to ?? to, 60)}`}
+                    </EventLink>
+                  ),
+                },
+                { name: "Text", kind: "wide", show: ({ text, error }) => <ResultText reply={text} error={error} /> },
+                { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
+                { name: "Sent", show: ({ sentAt }) => <Time at={sentAt} /> },
+              ]}
+            />
+            <OlderLink items={deliveries} />
+          </>
+        )}
+      </Loading>
+    </section>
+  );
+}

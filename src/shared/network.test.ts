@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isRetryableStatus, parseRetryAfter } from "./http-status.ts";
+import { isLoopback, isRetryableStatus, parseRetryAfter } from "./network.ts";
 
 test.each([302, 408, 409, 425, 429, 500, 502, 503, 504])("%i is retryable", (status) => {
   expect(isRetryableStatus(status)).toBe(true);
@@ -21,3 +21,14 @@ test.each([
 ])("Retry-After %j is %j ms", (header, milliseconds) => {
   expect(parseRetryAfter(header, 10_000)).toBe(milliseconds);
 });
+
+test.each(["localhost", "LocalHost", "127.0.0.1", "127.1.2.3", "::1", "[::1]"])("%s is this machine", (host) => {
+  expect(isLoopback(host)).toBe(true);
+});
+
+test.each(["", "mail.example.com", "localhost.example.com", "127.0.0.1.example.com", "128.0.0.1", "0.0.0.0", "::2"])(
+  "%s may be another",
+  (host) => {
+    expect(isLoopback(host)).toBe(false);
+  },
+);

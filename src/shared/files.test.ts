@@ -1,5 +1,7 @@
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -11,8 +13,31 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { replaceFile } from "./replace-file.ts";
+import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
+import { readRegularFile, replaceFile } from "./files.ts";
+
+const special = mkdtempSync(path.join(tmpdir(), "hookline-files-"));
+afterAll(() => rmSync(special, { recursive: true }));
+
+const pipe = path.join(special, "pipe");
+const link = path.join(special, "link");
+execFileSync("mkfifo", [pipe]);
+symlinkSync(pipe, link);
+
+test.each([pipe, link, "/dev/zero", "/dev/null", special])("%s is refused at once", (file) => {
+  expect(() => readRegularFile(file, 10)).toThrow("it is not a regular file");
+});
+
+test("a file of the limit's size is read, one byte more is refused", () => {
+  const file = path.join(special, "text");
+  writeFileSync(file, "0123456789");
+  expect(readRegularFile(file, 10).toString()).toBe("0123456789");
+  expect(() => readRegularFile(file, 9)).toThrow("it is over 9 bytes");
+});
+
+test.runIf(existsSync("/proc/self/maps"))("a file is read whole that does not know its size", () => {
+  expect(readRegularFile("/proc/self/maps", 10_000_000).toString()).toContain("[stack]");
+});
 
 let folder: string;
 let file: string;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findLacking } from "./openclaw.ts";
+import { findLacking } from "./import.ts";
 
 test.each([
   ["const r = await fetch(u); Buffer.from(process.env.X)", ["fetch", "Buffer", "process"]],

@@ -1,7 +1,91 @@
+import { accessSync, constants, existsSync, type FSWatcher, statfsSync, statSync, watch } from "node:fs";
+import path from "node:path";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { messageOf } from "../../errors.ts";
 import { silentLog } from "../../telemetry/log.ts";
+import { findConfinement } from "../../transforms/sandbox/spawn.ts";
 import { type CheckResult, note, ok, problem } from "./result.ts";
+
+const MB = 1024 ** 2;
+/** SQLite needs room for its log beside the journal, and a migration for a copy of it. */
+const MIN_FREE_BYTES = 500 * MB;
+
+/** An older Node does not get as far as this. */
+export function checkNode(): CheckResult {
+  return ok("node", process.version);
+}
+
+export function checkStateFolder(folder: string): CheckResult {
+  if (!existsSync(folder)) {
+    const parent = nearestFolder(folder);
+    if (isWritable(parent)) return ok("state folder", `${folder} is created at the first start`);
+    return problem(
+      "state folder",
+      `${folder} cannot be created in ${parent}`,
+      `give this user the right to write to ${parent}`,
+    );
+  }
+  const { mode } = statSync(folder);
+  if (!isWritable(folder)) {
+    return problem("state folder", `${folder} is not writable`, `chown -R $(id -un) ${folder}`);
+  }
+  if ((mode & 0o077) !== 0) {
+    const open = `${folder} has mode ${(mode & 0o777).toString(8)}: other users can read what was received`;
+    return problem("state folder", open, `chmod 700 ${folder}`);
+  }
+  return ok("state folder", folder);
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function checkDisk(folder: string): CheckResult {
+  const { bavail, bsize } = statfsSync(nearestFolder(folder));
+  return checkSpace(bavail * bsize, folder);
+}
+
+export function checkSpace(freeBytes: number, folder: string): CheckResult {
+  const free = `${Math.floor(freeBytes / MB).toLocaleString("en")} MB free`;
+  if (freeBytes >= MIN_FREE_BYTES) return ok("disk", free);
+  const next = "make room, or set store.retention.maxAge or maxBytes; a full disk answers every hook with 503";
+  return problem("disk", `${free} for ${folder}, fewer than ${MIN_FREE_BYTES / MB}`, next);
+}
+
+/** Watches the folder for a moment, as the service does. */
+export function checkWatcher(folder: string): CheckResult {
+  let watcher: FSWatcher | undefined;
+  try {
+    watcher = watch(folder);
+    return ok("watcher", "changes of files are noticed at once");
+  } catch (error) {
+    const next =
+      "sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512; until then files are polled";
+    return problem("watcher", `files cannot be watched: ${messageOf(error)}`, next);
+  } finally {
+    watcher?.close();
+  }
+}
+
+export async function checkSandbox(): Promise<CheckResult> {
+  const words = await findConfinement();
+  if (words.includes("--net")) return ok("sandbox", "transforms run without a network");
+  if (process.platform !== "linux")
+    return note("sandbox", `transforms have no network namespace on ${process.platform}`);
+  const next =
+    "allow unshare to create user and network namespaces: see docs/guide/deploying.md; the other limits of the sandbox still apply";
+  return problem("sandbox", "the system does not allow processes without a network", next);
+}
+
+/** The folder itself, or the nearest one above it that exists. */
+function nearestFolder(folder: string): string {
+  return existsSync(folder) ? folder : nearestFolder(path.dirname(folder));
+}
 
 const ANSWER_MS = 5000;
 /** Signatures with a timestamp are usually refused after five minutes. */
