@@ -20,7 +20,6 @@ const BUNDLED = [
   "handlebars",
   "leven",
   "pino",
-  "uuid",
 ];
 
 /** Writes the program and those of the sandbox to a folder, and returns the files that are in it, relative to the root. */

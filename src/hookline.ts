@@ -158,10 +158,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     current,
     telemetry,
     findParser,
-    async receive(request) {
-      const accepted = await receive(request);
-      return request.headers["prefer"] === undefined ? accepted : results.waitFor(request, accepted);
-    },
+    receive: (request) => receive(request).then((accepted) => results.waitFor(request, accepted)),
     readRun: results.read,
     rejections,
     refused: record,

@@ -9,7 +9,7 @@ import { resolveRequest } from "./mapping/resolve.ts";
 import { toReplayRequest } from "./operator/replay.ts";
 import type { Program } from "./program/build.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
-import { inSpan } from "./telemetry/traces.ts";
+import { type Describe, inSpan } from "./telemetry/traces.ts";
 import type { TransformRunner } from "./transforms/runner.ts";
 import { type HookRequest, type HttpResponse, isBuiltInHook, type Resolution } from "./types.ts";
 
@@ -73,10 +73,9 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
   ): Promise<Resolution> {
     const startedAt = performance.now();
     try {
-      return await inSpan("mapping", async (describe) => {
-        const resolution = await resolveRequest(request, { mappings, config, channels, run, isEcho });
-        describe?.({ "hookline.mapping": resolution.mapping, "hookline.actions": resolution.actions.length });
-        return resolution;
+      return await inSpan("mapping", (describe) => {
+        const resolving = resolveRequest(request, { mappings, config, channels, run, isEcho });
+        return describe ? resolving.then((resolution) => describeResolution(resolution, describe)) : resolving;
       });
     } catch (error) {
       // A hook that does not exist is kept with the other rejections: a sender's typing error must not fill the journal.
@@ -110,9 +109,11 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     // Nothing needs the parsed payload any more. Kept until the commit, it would survive a garbage collection, which copies it.
     request.payload = undefined;
     const result = await inSpan("commit", () => journal.accept(event));
-    if (result.kind === "committed") measure(event, { mappingMs, commitMs: performance.now() - mappedAt });
     telemetry.follower?.changed(event.id);
-    if (result.kind === "committed") backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);
+    if (result.kind === "committed") {
+      measure(event, { mappingMs, commitMs: performance.now() - mappedAt });
+      backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);
+    }
     return toAnswer(result, resolution);
   }
 
@@ -154,6 +155,12 @@ function toAnswer(result: AcceptResult, resolution?: Resolution): HttpResponse {
   // A sender of many payloads, such as the mail watch, can tell that no mapping took its request.
   if (resolution?.reason !== undefined && resolution.mapping === undefined) response.headers["Hook-Skipped"] = "true";
   return response;
+}
+
+function describeResolution(resolution: Resolution, describe: NonNullable<Describe>): Resolution {
+  const { mapping, actions } = resolution;
+  describe({ "hookline.mapping": mapping, "hookline.actions": actions.length });
+  return resolution;
 }
 
 /** Senders wait three seconds for the answer. */

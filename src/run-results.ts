@@ -1,6 +1,7 @@
 import { HookError } from "./errors.ts";
 import type { Journal, Run } from "./journal/journal.ts";
 import { createWakeUp } from "./shared/async.ts";
+import { readOwn } from "./shared/json.ts";
 import type { HookRequest, HttpResponse } from "./types.ts";
 
 /** Requests that wait at once. Any further one gets its usual answer without waiting. */
@@ -14,7 +15,7 @@ export interface RunResults {
    * If the request prefers to wait and led to a single run: the run's result, or the usual answer when the time is up.
    * Never later than `close`.
    */
-  waitFor(request: HookRequest, accepted: HttpResponse): Promise<HttpResponse>;
+  waitFor(request: HookRequest, accepted: HttpResponse): HttpResponse | Promise<HttpResponse>;
   /** Answers `GET {hooks.path}/runs/<id>`. Throws a 404 unless the credential is the one that created the run. */
   read(runId: string, credential: string): Promise<HttpResponse>;
   /** Ends all waits: the run of a service that stops may take longer than the shutdown. */
@@ -28,10 +29,14 @@ export function createRunResults(journal: Pick<Journal, "getRun" | "getEvent">):
 
   return { waitFor, read, close: closing.wake };
 
-  async function waitFor({ headers }: HookRequest, accepted: HttpResponse): Promise<HttpResponse> {
+  function waitFor({ headers }: HookRequest, accepted: HttpResponse): HttpResponse | Promise<HttpResponse> {
     const seconds = parseWait(headers["prefer"]);
     const receipt = accepted.body;
     if (seconds === undefined || !hasSingleRun(receipt) || waiting >= MAX_WAITING) return accepted;
+    return wait(accepted, receipt, seconds);
+  }
+
+  async function wait(accepted: HttpResponse, receipt: SingleRun, seconds: number): Promise<HttpResponse> {
     waiting++;
     try {
       const run = await untilEnded(receipt.runId, Date.now() + seconds * 1000);
@@ -63,10 +68,15 @@ export function createRunResults(journal: Pick<Journal, "getRun" | "getEvent">):
   }
 }
 
-function hasSingleRun(
-  receipt: unknown,
-): receipt is { runId: string; sessionKey: string; eventId: string; warnings?: string[] } {
-  return typeof receipt === "object" && receipt !== null && "runId" in receipt;
+interface SingleRun {
+  runId: string;
+  sessionKey: string;
+  eventId: string;
+  warnings?: string[];
+}
+
+function hasSingleRun(receipt: unknown): receipt is SingleRun {
+  return typeof readOwn(receipt, "runId") === "string";
 }
 
 /** Seconds from `Prefer: wait=10` (RFC 7240, 4.3). */

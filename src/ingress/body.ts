@@ -50,7 +50,7 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    const timer = setTimeout(onTimeout, timeoutMs);
+    startDeadline(onTimeout, timeoutMs);
 
     function onData(chunk: Buffer): void {
       chunks.push(chunk);
@@ -85,7 +85,7 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
       reject(error);
     }
     function stop(): void {
-      clearTimeout(timer);
+      deadlines.delete(onTimeout);
       if (upload) upload.reader = undefined;
       body.off("data", onData).off("end", onEnd).off("close", onClose);
     }
@@ -94,6 +94,24 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
     // The error listener stays: an error after the answer concerns nobody.
     body.on("data", onData).on("end", onEnd).on("error", onError).on("close", onClose);
   });
+}
+
+/** The bodies that are being read: what happens when its time is over, and when that is. A timer for each takes longer than most bodies. */
+const deadlines = new Map<() => void, number>();
+let deadlineCheck: NodeJS.Timeout | undefined;
+const CHECK_EVERY_MS = 50;
+
+function startDeadline(onTimeout: () => void, timeoutMs: number): void {
+  deadlines.set(onTimeout, performance.now() + timeoutMs);
+  deadlineCheck ??= setInterval(checkDeadlines, CHECK_EVERY_MS).unref();
+}
+
+function checkDeadlines(): void {
+  const now = performance.now();
+  for (const [onTimeout, deadline] of deadlines) if (deadline <= now) onTimeout();
+  if (deadlines.size > 0) return;
+  clearInterval(deadlineCheck);
+  deadlineCheck = undefined;
 }
 
 /** Gives the memory back at once: under a flood of bodies, the garbage collector would have too much to do. */

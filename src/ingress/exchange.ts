@@ -4,7 +4,7 @@ import { pipeline, Readable } from "node:stream";
 import { HookError, toHookError } from "../errors.ts";
 import { createId } from "../shared/id.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
-import type { ActionReceipt, HttpResponse, Receipt } from "../types.ts";
+import type { HttpResponse, Receipt } from "../types.ts";
 
 /** `import` would also load Node's `fetch` and WebSocket, which no hook needs: a tenth of a start. */
 export const http = process.getBuiltinModule("node:http");
@@ -115,17 +115,15 @@ export function receiptToResponse({ eventId, actions, warnings, replayed }: Rece
   const headers: Record<string, string> = replayed ? { "Idempotency-Replayed": "true" } : {};
   const [first, ...others] = actions;
   if (!first) return { status: 204, headers };
-  const body = {
-    ok: true,
-    ...(others.length === 0 ? toSingle(first) : { actions, runIds: actions.flatMap(({ runId }) => runId ?? []) }),
-    eventId,
-    ...(warnings.length > 0 && { warnings }),
-  };
-  return { status: actions.some(({ kind }) => kind === "agent") ? 202 : 200, headers, body };
-}
-
-function toSingle({ kind, mode, runId, sessionKey, coalesced }: ActionReceipt): object {
-  return kind === "wake" ? { mode } : { runId, sessionKey, ...(coalesced && { coalesced }) };
+  const status = actions.some(({ kind }) => kind === "agent") ? 202 : 200;
+  const shownWarnings = warnings.length > 0 ? warnings : undefined;
+  if (others.length > 0) {
+    const runIds = actions.flatMap(({ runId }) => runId ?? []);
+    return { status, headers, body: { ok: true, actions, runIds, eventId, warnings: shownWarnings } };
+  }
+  const { mode, runId, sessionKey, coalesced } = first;
+  const body = { ok: true, mode, runId, sessionKey, coalesced, eventId, warnings: shownWarnings };
+  return { status, headers, body };
 }
 
 /** The answer to an error. An unexpected error is logged whole, and its answer reveals nothing. */

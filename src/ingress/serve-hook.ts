@@ -201,7 +201,9 @@ interface Visit {
 function readPayload(request: HookRequest, parse: ReturnType<FindParser>): Promise<HookRequest> | undefined {
   const parsed = parse(request.rawBody);
   if (parsed instanceof Promise) return parsed.then((body) => Object.assign(request, body));
-  Object.assign(request, parsed);
+  request.payload = parsed.payload;
+  request.payloadIsBody = parsed.payloadIsBody;
+  request.warnings = parsed.warnings;
   return undefined;
 }
 
@@ -249,12 +251,14 @@ function toHookRequest(
     contentType: headers["content-type"] ?? "",
     receivedAt,
     client,
-    ...(typeof idempotencyKey === "string" && idempotencyKey !== "" && { idempotencyKey }),
+    idempotencyKey: typeof idempotencyKey === "string" && idempotencyKey !== "" ? idempotencyKey : undefined,
   };
 }
 
-function withoutToken({ [TOKEN_PARAMETER]: _token, ...query }: Record<string, string>): Record<string, string> {
-  return query;
+function withoutToken(query: Record<string, string>): Record<string, string> {
+  if (query[TOKEN_PARAMETER] === undefined) return query;
+  const { [TOKEN_PARAMETER]: _token, ...others } = query;
+  return others;
 }
 
 /** The bytes show what the payload hides, so they are replaced too. */

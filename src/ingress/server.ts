@@ -4,7 +4,6 @@ import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError, HookError, messageOf, toHookError } from "../errors.ts";
 import { createId } from "../shared/id.ts";
-import type { AnsweredRequest } from "../telemetry/telemetry.ts";
 import { type Describe, inRequestSpan } from "../telemetry/traces.ts";
 import type { HttpResponse } from "../types.ts";
 import { ClientGone } from "./body.ts";
@@ -84,7 +83,7 @@ export function createServer(options: IngressOptions): IngressServer {
       const realPort = typeof address === "object" && address ? address.port : port;
       return { url: toUrl(host, realPort), port: realPort };
     },
-    handle: (request) => handleInProcess(request, answer, clientOf),
+    handle: (request) => handleInProcess(request, async (exchange) => answer(exchange), clientOf),
     drain,
     close: () => (closing ??= close()),
   };
@@ -93,13 +92,25 @@ export function createServer(options: IngressOptions): IngressServer {
     newest.set(req.socket, res);
     inFlight++;
     res.on("close", leave);
-    void respond(req, res);
+    const exchange = toExchange(req, res);
+    const fail = (error: unknown): void => {
+      // Nobody is there to answer, or no answer can be written.
+      res.destroy();
+      if (!(error instanceof ClientGone)) errorToResponse(error, exchange.id, telemetry.log);
+    };
+    try {
+      const answered = answer(exchange);
+      if (answered instanceof Promise) answered.then((response) => writeResponse(exchange, response, res)).catch(fail);
+      else writeResponse(exchange, answered, res);
+    } catch (error) {
+      fail(error);
+    }
   }
 
-  async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
+  function toExchange(req: IncomingMessage, res: ServerResponse): Exchange {
     const forwarded = req.headers["x-forwarded-for"];
     const { path, search } = splitTarget(req.url ?? "");
-    const exchange: Exchange = {
+    return {
       id: createId(),
       method: req.method ?? "",
       path,
@@ -115,27 +126,28 @@ export function createServer(options: IngressOptions): IngressServer {
       isOwn: false,
       answerHeaders: {},
     };
-    try {
-      writeResponse(exchange, await answer(exchange), res);
-    } catch (error) {
-      // Nobody is there to answer, or no answer can be written.
-      res.destroy();
-      if (!(error instanceof ClientGone)) errorToResponse(error, exchange.id, telemetry.log);
-    }
   }
 
-  /** Rejects only with `ClientGone`. */
-  async function answer(exchange: Exchange): Promise<HttpResponse> {
+  /** Throws or rejects only with `ClientGone`. */
+  function answer(exchange: Exchange): HttpResponse | Promise<HttpResponse> {
     inFlight++;
     try {
-      const answered = await dispatch(exchange);
+      const answered = dispatch(exchange);
+      return answered instanceof Promise ? answered.then(finish, fail) : finish(answered);
+    } catch (error) {
+      return fail(error);
+    }
+
+    function finish(answered: HttpResponse | HookError): HttpResponse {
+      leave();
       if (!(answered instanceof HookError)) return closeWhenDraining(answered);
       return closeWhenDraining(errorToResponse(answered, exchange.id, telemetry.log));
-    } catch (error) {
+    }
+
+    function fail(error: unknown): HttpResponse {
+      leave();
       if (error instanceof ClientGone) throw error;
       return closeWhenDraining(errorToResponse(error, exchange.id, telemetry.log));
-    } finally {
-      leave();
     }
   }
 
@@ -153,30 +165,24 @@ export function createServer(options: IngressOptions): IngressServer {
   /** A refusal is not thrown: under a flood of them, that would be most of their cost. */
   function measureAnswer(exchange: Exchange, describe: Describe): HookError | Promise<HttpResponse | HookError> {
     const startedAt = performance.now();
-    const measure = <Answer extends HttpResponse | HookError>(answered: Answer): Answer => {
-      const error = answered instanceof HookError ? answered : undefined;
-      showAnswer(exchange, { error, status: answered.status, startedAt }, describe);
-      return answered;
-    };
     const answered = answerHook(exchange);
-    if (answered instanceof HookError) return measure(answered);
-    return answered.then(measure, (cause: unknown) => {
-      const error = toHookError(cause);
-      if (!(cause instanceof ClientGone)) showAnswer(exchange, { error, status: error.status, startedAt }, describe);
+    if (answered instanceof HookError) return show(answered);
+    return answered.then(show, (cause: unknown) => {
+      if (!(cause instanceof ClientGone)) show(toHookError(cause));
       throw cause;
     });
-  }
 
-  function showAnswer(
-    { id, method, path }: Exchange,
-    { startedAt, ...result }: Pick<AnsweredRequest, "status" | "error"> & { startedAt: number },
-    describe: Describe,
-  ): void {
-    const durationMs = performance.now() - startedAt;
-    const hook = nameOf(path);
-    telemetry.meter.answered({ hook, status: result.status, ms: durationMs });
-    describe?.({ "hookline.hook": hook, "hookline.event_id": id, "http.response.status_code": result.status });
-    telemetry.follower?.answered({ id, method, path, ...result, durationMs });
+    function show<Answer extends HttpResponse | HookError>(result: Answer): Answer {
+      const { id, method, path } = exchange;
+      const { status } = result;
+      const durationMs = performance.now() - startedAt;
+      const hook = nameOf(path);
+      telemetry.meter.answered({ hook, status, ms: durationMs });
+      describe?.({ "hookline.hook": hook, "hookline.event_id": id, "http.response.status_code": status });
+      const error = result instanceof HookError ? result : undefined;
+      telemetry.follower?.answered({ id, method, path, status, error, durationMs });
+      return result;
+    }
   }
 
   /** The hook, if the configuration names it: others are a sender's choice. */

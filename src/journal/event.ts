@@ -29,16 +29,24 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
     idempotency: toIdempotency(request, resolution, options.dedupeWindowMs),
     warnings: [...(request.warnings ?? []), ...warnings],
     log,
-    took: toTook({ ...request.took, mappingMs, transformMs }),
+    took: toTook(request.took, mappingMs, transformMs),
   };
 }
 
 /** Rounded to tenths. */
-function toTook(times: Took): Took | undefined {
-  const known = Object.entries(times).filter(([, ms]) => ms !== undefined);
-  return known.length === 0
-    ? undefined
-    : Object.fromEntries(known.map(([step, ms]) => [step, Math.round(ms * 10) / 10]));
+function toTook(request: HookRequest["took"], mappingMs: number | undefined, transformMs?: number): Took | undefined {
+  if (request === undefined && mappingMs === undefined) return undefined;
+  const { receiveMs, verifyMs }: Took = request ?? {};
+  return {
+    receiveMs: toTenths(receiveMs),
+    verifyMs: toTenths(verifyMs),
+    mappingMs: toTenths(mappingMs),
+    transformMs: toTenths(transformMs),
+  };
+}
+
+function toTenths(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.round(ms * 10) / 10;
 }
 
 /** The event of a refused request, for the operator to see. It has no actions. */
@@ -55,7 +63,7 @@ export function toRefusedEvent(
     actions: [],
     warnings: request.warnings ?? [],
     log,
-    took: toTook({ ...request.took, mappingMs: options.mappingMs }),
+    took: toTook(request.took, options.mappingMs),
     failure: { code: error.code, message: error.message, detail: trace || message },
   };
 }

@@ -92,7 +92,7 @@ export function compileFilter({ event, events, ignore = [] }: MappingInput, repo
   const rules = compileRules(ignore, report);
   if (events && event === undefined) report.problem("events", "Set event too: the template of the event's name.");
   return {
-    nameEvent: (context, budget) => toOneLine(name?.render(context, budget) ?? "") || undefined,
+    nameEvent: (context, budget) => (name && toOneLine(name.render(context, budget))) || undefined,
     findReason(found, context, budget) {
       if (isWanted && !isWanted(found ?? "")) return `the event ${found ?? "without a name"} is not one of events`;
       for (const rule of rules) {

@@ -226,7 +226,7 @@ export function renderDraft({ source, templates }: CompiledMapping, context: obj
 export function fillDraft(draft: Draft, defaultName: string): FilledDraft {
   return {
     ...draft,
-    name: toOneLine(draft.name ?? "") || toOneLine(defaultName),
+    name: (draft.name && toOneLine(draft.name)) || toOneLine(defaultName),
     sessionKey: blankToUndefined(draft.sessionKey),
     deliver: draft.deliver ?? true,
     channel: toChannelName(blankToUndefined(draft.channel) ?? "last"),

@@ -1,3 +1,4 @@
+import type { MappingInput } from "../config/schema/generated.ts";
 import { HookError } from "../errors.ts";
 import { isObject, type Path, readPath, replaceAt } from "../shared/json.ts";
 import type { TransformCall } from "../transforms/runner.ts";
@@ -25,6 +26,7 @@ import {
   coalesceActions,
   findIncomplete,
   type ItemKey,
+  type ItemKeys,
   renderKeys,
   requireIdempotencyKey,
   toChosenKey,
@@ -67,7 +69,8 @@ export async function resolveRequest(
   const log: LogLine[] = [];
   try {
     requireBodySize(request, mapping.source.mapping.maxBodyBytes ?? config.hooks.maxBodyBytes);
-    const read = await readPayload(request, mapping, config);
+    const { mail } = mapping.source.mapping;
+    const read = mail === undefined ? request : await withMail(request, mail, config);
     if (mapping.check) requireValid(mapping.check, read.payload);
     const budget = createBudget(request.rawBody.length);
     return await resolveItems({ mapping, request: read, config, channels, run, isEcho, budget, log });
@@ -82,15 +85,14 @@ function requireBodySize({ rawBody }: HookRequest, maxBodyBytes: number): void {
   throw new HookError("body_too_large", { message: `The body is over the limit of ${maxBodyBytes} bytes.` });
 }
 
-/** With `mail`, the payload of a mail service also holds the mail as the mail hook takes it. */
-async function readPayload(
+/** The payload of a mail service that also holds the mail as the mail hook takes it. */
+async function withMail(
   request: HookRequest,
-  { source: { mapping } }: CompiledMapping,
+  mail: NonNullable<MappingInput["mail"]>,
   { hooks }: Terms["config"],
 ): Promise<HookRequest> {
-  if (mapping.mail === undefined) return request;
   const { readServiceMail } = await import("../mail/message/posted-mail.ts");
-  const payload = await readServiceMail(mapping.mail, request, hooks.mail[0]);
+  const payload = await readServiceMail(mail, request, hooks.mail[0]);
   return { ...request, payload, payloadIsBody: false };
 }
 
@@ -125,7 +127,8 @@ async function resolveItems(job: Job): Promise<Resolution> {
   };
   const itemJob = { ...job, run: mapping.forEach ? shareTimeLimit(measured) : measured };
   for (const item of fanOut(request, mapping.forEach, maxFanOut)) {
-    const resolved = await resolveItem(item, itemJob);
+    const resolving = resolveItem(item, itemJob);
+    const resolved = resolving instanceof Promise ? await resolving : resolving;
     actions.push(...resolved.actions);
     if (resolved.event !== undefined) events.push(resolved.event);
     if (resolved.reason !== undefined) reasons.push(resolved.reason);
@@ -155,29 +158,54 @@ interface ResolvedItem extends Pick<Resolution, "actions" | "event" | "reason" |
   dedupe?: RenderedKey;
 }
 
-async function resolveItem(item: Item, job: Job): Promise<ResolvedItem> {
-  const { mapping, request, budget, run, log } = job;
-  const { channelNames } = job.config;
-  const { bundle, filter } = mapping;
+function resolveItem(item: Item, job: Job): ResolvedItem | Promise<ResolvedItem> {
+  const { mapping, request, budget } = job;
+  const { filter, templates } = mapping;
   const context = createContext(request, item);
   const event = filter.nameEvent(context, budget);
   const ignored = filter.findReason(event, context, budget);
   if (ignored !== undefined) return { event, actions: [], reason: ignored, warnings: [] };
-  const echo = mapping.templates.echo?.renderKey(context, budget);
-  if (echo && !echo.incomplete && (await job.isEcho?.(echo.text.trim()))) {
-    return { event, actions: [], reason: "it is the echo of a delivery", warnings: [] };
-  }
+  const echo = templates.echo?.renderKey(context, budget);
+  const rendering: Rendering = { item, context, event };
+  return echo && !echo.incomplete && job.isEcho
+    ? job.isEcho(echo.text.trim()).then((isEcho) => (isEcho ? toEcho(event) : renderItem(rendering, job)))
+    : renderItem(rendering, job);
+}
+
+interface Rendering {
+  item: Item;
+  context: object;
+  event: string | undefined;
+}
+
+function toEcho(event: string | undefined): ResolvedItem {
+  return { event, actions: [], reason: "it is the echo of a delivery", warnings: [] };
+}
+
+function renderItem(rendering: Rendering, job: Job): ResolvedItem | Promise<ResolvedItem> {
+  const { mapping, request, run, budget, log } = job;
+  const { item, context } = rendering;
+  const { bundle } = mapping;
   const keys = renderKeys(mapping, context, budget);
   const sessionKey = keys.session?.incomplete ? undefined : keys.session?.text;
   const base = fillDraft({ ...renderDraft(mapping, context, budget), sessionKey }, request.hook);
-  const drafts = bundle
-    ? await transformDraft(base, { run, bundle, input: toTransformCall(base, item, request), channelNames, log })
-    : undefined;
+  if (!bundle) return finishItem(rendering, job, { keys, base, drafts: [base] });
+  const { channelNames } = job.config;
+  const input = toTransformCall(base, item, request);
+  return transformDraft(base, { run, bundle, input, channelNames, log }).then((drafts) =>
+    finishItem(rendering, job, { keys, base, drafts: drafts.map((draft) => fillDraft(draft, request.hook)) }),
+  );
+}
+
+function finishItem(
+  { context, event }: Rendering,
+  job: Job,
+  { keys, base, drafts }: { keys: ItemKeys; base: FilledDraft; drafts: FilledDraft[] },
+): ResolvedItem {
+  const { mapping, request } = job;
   const terms = { ...toTerms(base, job), ownSession: keys.session?.incomplete };
   const place = renderPlace(job, context);
-  const filled = (drafts?.map((draft) => fillDraft(draft, request.hook)) ?? [base]).map((draft) =>
-    toPlace(draft, place),
-  );
+  const filled = drafts.map((draft) => toPlace(draft, place));
   const actions = filled.map((draft) => toAction(draft, terms));
   const reason = actions.length > 0 ? undefined : "the transform gave no action";
   const turns = filled.filter(({ kind }) => kind === "agent");
@@ -231,12 +259,17 @@ function createContext(request: HookRequest, { payload, each }: Item): object {
     query,
     path,
     method,
-    // Few templates read it, and writing it is slow.
-    get now() {
-      return new Date(request.receivedAt).toISOString();
-    },
+    now: toTime(request.receivedAt),
     ...each,
   };
+}
+
+let lastTime = { at: 0, text: "" };
+
+/** Requests come many in a millisecond, and writing it is slow. */
+function toTime(at: number): string {
+  if (at !== lastTime.at) lastTime = { at, text: new Date(at).toISOString() };
+  return lastTime.text;
 }
 
 function toTransformCall(base: FilledDraft, { payload, each }: Item, request: HookRequest): TransformCall {
@@ -249,7 +282,7 @@ function toTransformCall(base: FilledDraft, { payload, each }: Item, request: Ho
     query,
     path,
     method,
-    now: new Date(request.receivedAt).toISOString(),
+    now: toTime(request.receivedAt),
     base: toBase(base),
     ...each,
   };

@@ -1,38 +1,45 @@
-import { randomFillSync } from "node:crypto";
-import { v7 } from "uuid";
+import { randomBytes } from "node:crypto";
 
-/** Random bytes are generated for many ids at once, since a call per id would dominate its cost. */
-const pool = Buffer.alloc(4096);
-const BYTES_PER_ID = 16;
-let used = pool.length;
+/** Hexadecimal digits. They are generated for many ids at once, since a call per id would dominate its cost. */
+let digits = "";
+let used = 0;
 
 let lastMs = 0;
-let sequence = 0;
+/** What the ids of a millisecond begin with: the time, the version, and the upper bits of the counter. */
+let start = "";
+/** The lower 14 bits of the counter. */
+let counter = 0;
+const MAX_COUNTER = 0x3fff;
+/** The first two of the four digits in which these bits follow the variant, and the last two. */
+const BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /** A new UUIDv7. The ids of one process sort in the order of creation, also within a millisecond. */
 export function createId(): string {
-  const random = randomBytes();
   const now = Date.now();
-  if (now > lastMs) {
-    lastMs = now;
-    // RFC 9562, 6.2: the counter starts at a random value, with room to grow.
-    sequence = random.readUInt32LE() >>> 1;
-  } else {
-    sequence++;
-  }
-  return v7({ random, msecs: lastMs, seq: sequence });
+  if (now > lastMs) startAt(now);
+  else if (counter === MAX_COUNTER) startAt(lastMs + 1);
+  else counter++;
+  return `${start}${BYTES[0x80 | (counter >> 8)]}${BYTES[counter & 0xff]}-${randomDigits(12)}`;
+}
+
+/** RFC 9562, 6.2: the counter starts at a random value, with room to grow. */
+function startAt(ms: number): void {
+  const time = ms.toString(16).padStart(12, "0");
+  lastMs = ms;
+  start = `${time.slice(0, 8)}-${time.slice(8)}-7${randomDigits(3)}-`;
+  counter = Number.parseInt(randomDigits(4), 16) & (MAX_COUNTER >> 1);
 }
 
 /** 32 random hexadecimal digits. */
 export function createNonce(): string {
-  return randomBytes().toString("hex");
+  return randomDigits(32);
 }
 
-function randomBytes(): Buffer {
-  if (used === pool.length) {
-    randomFillSync(pool);
+function randomDigits(count: number): string {
+  if (used + count > digits.length) {
+    digits = randomBytes(2048).toString("hex");
     used = 0;
   }
-  used += BYTES_PER_ID;
-  return pool.subarray(used - BYTES_PER_ID, used);
+  used += count;
+  return digits.slice(used - count, used);
 }
