@@ -40,6 +40,7 @@ import { createReceiver } from "./receive.ts";
 import { createRunResults } from "./run-results.ts";
 import { createLazyMeter, createTelemetry, joinMeters, type RequestFollower } from "./telemetry/telemetry.ts";
 import { createCodeCache } from "./transforms/code-cache.ts";
+import type { Pool } from "./transforms/sandbox/pool.ts";
 import { createSandbox } from "./transforms/sandbox/sandbox.ts";
 import type { HttpResponse } from "./types.ts";
 
@@ -50,6 +51,8 @@ export const CLOSE_MS = 30_000;
 export interface HooklineServiceOptions extends HooklineOptions {
   /** Is called as requests are answered and executed. On a terminal it replaces the log's lines about them. */
   follower?: RequestFollower;
+  /** For its sandbox. Default: new processes. */
+  pool?: Pool;
 }
 
 export interface HooklineService extends Hookline {
@@ -75,7 +78,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   const meter = joinMeters(metrics, activity);
   const telemetry = createTelemetry(logSettings.level, { follower: options.follower, meter });
   const { log } = telemetry;
-  const sandbox = createSandbox({ telemetry });
+  const sandbox = createSandbox({ telemetry, pool: options.pool });
   // In a checkout, what compiles may change between two starts.
   const keepsCode = !IS_CHECKOUT && !store.postgres;
   const cache = createCodeCache(keepsCode ? path.join(store.path, "compiled-transforms.json") : undefined);

@@ -32,6 +32,7 @@ import { isObject } from "../src/shared/json.ts";
 import { plainEnv } from "./support/cli.ts";
 import { startGithub } from "./support/github-server.ts";
 import { startModels } from "./support/models.ts";
+import { sharedPool } from "./support/pool.ts";
 import { PACKAGE } from "./support/program.ts";
 import { startSmtp } from "./support/smtp.ts";
 import { startSlack } from "./support/slack.ts";
@@ -192,7 +193,15 @@ async function runCommand(request: IncomingMessage, response: ServerResponse, se
         done();
       },
     });
-  const io = { cwd, env, stdin: Readable.from([]), stdout: toOutput(1), stderr: toOutput(2), exitCode: 0 };
+  const io = {
+    cwd,
+    env,
+    stdin: Readable.from([]),
+    stdout: toOutput(1),
+    stderr: toOutput(2),
+    exitCode: 0,
+    pool: sharedPool,
+  };
   const code = await runCli(args, { ...io, stopSignal: () => stop.signal, interrupt: () => stop.abort() });
   if (args[0] === "init") usePort(path.join(cwd, "webhooks.json5"), new URL(service).port);
   response.end(`=${code}\n`);

@@ -42,8 +42,8 @@ export function locateAnyConfig(flag: string | undefined, io: CliIo): string | u
 }
 
 /** The sandbox of the service; its errors go to the command's standard error. */
-export function openSandbox({ stderr }: CliIo): TransformRunner {
-  return createSandbox({ telemetry: createTelemetry("error", { output: stderr }), children: 1 });
+export function openSandbox({ stderr, pool }: CliIo): TransformRunner {
+  return createSandbox({ telemetry: createTelemetry("error", { output: stderr }), children: 1, pool });
 }
 
 /** Builds what `serve` would serve, in the same sandbox, passes it to `use`, and closes it. */

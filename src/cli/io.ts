@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import { stripVTControlCharacters, styleText } from "node:util";
+import type { Pool } from "../transforms/sandbox/pool.ts";
 
 /** All that a command uses of the process it runs in. `webhooks.ts` makes it from the real one, tests make their own. */
 export interface CliIo {
@@ -15,6 +16,8 @@ export interface CliIo {
   stopSignal(): AbortSignal;
   /** Has the effect of a Ctrl-C, which a terminal in raw mode sends as a character. */
   interrupt(): void;
+  /** The processes of the sandbox. Default: each command starts its own. */
+  pool?: Pool;
 }
 
 type CliOutput = Writable & { isTTY?: boolean; columns?: number; hasColors?(env: object): boolean };

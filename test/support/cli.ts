@@ -3,6 +3,7 @@ import { Readable, Writable } from "node:stream";
 import { onTestFailed } from "vitest";
 import type { CliIo } from "../../src/cli/io.ts";
 import { runCli } from "../../src/cli/main.ts";
+import { sharedPool } from "./pool.ts";
 
 /** The exit code and output of a command. */
 export interface CliResult {
@@ -62,6 +63,7 @@ export function createTestIo(
     exitCode: 0,
     stopSignal: () => stopping.signal,
     interrupt: () => stopping.abort(),
+    pool: sharedPool,
   };
   return { io, stdout: stdout.text, stderr: stderr.text, stop: () => stopping.abort() };
 }

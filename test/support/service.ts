@@ -4,6 +4,7 @@ import path from "node:path";
 import type { UserConfig } from "../../src/config/schema/generated.ts";
 import { createHookline, type HooklineService } from "../../src/hookline.ts";
 import { createClient, type Client } from "./client.ts";
+import { sharedPool } from "./pool.ts";
 
 export const HOOK_TOKEN = "hook-token-for-tests-0123456789";
 export const GATEWAY_TOKEN = "gateway-token-for-tests-0123456789";
@@ -44,7 +45,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
 /** Starts the service in this process on an existing folder, for example after a process that was killed. */
 export async function openService(folder: string, { watch = false, port = 0 } = {}): Promise<Service> {
   const file = path.join(folder, "webhooks.json5");
-  const hookline = await createHookline({ config: file, port, watch });
+  const hookline = await createHookline({ config: file, port, watch, pool: sharedPool });
   const { url } = await hookline.listen();
   return {
     ...createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN }),

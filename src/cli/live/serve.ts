@@ -63,6 +63,7 @@ export async function serve(
     port,
     role,
     follower: view,
+    pool: io.pool,
   });
   let stopListening: (() => void) | undefined;
   try {

@@ -15,6 +15,8 @@ export interface SandboxOptions {
   telemetry: Telemetry;
   /** How many child processes. Default: 2. A command of the terminal needs no spare. */
   children?: number;
+  /** Processes that several sandboxes of this process share. `close` leaves them running. */
+  pool?: Pool;
 }
 
 /** More versions than a service has modules, in many reloads. */
@@ -30,10 +32,10 @@ interface State {
 }
 
 /** Runs transforms in supervised child processes, which the first check or call starts. */
-export function createSandbox({ telemetry, children = DEFAULT_CHILDREN }: SandboxOptions): TransformRunner {
+export function createSandbox({ telemetry, children = DEFAULT_CHILDREN, pool }: SandboxOptions): TransformRunner {
   const state: State = {
     telemetry,
-    pool: createPool({ log: telemetry.log, children }),
+    pool: pool ?? createPool({ log: telemetry.log, children }),
     passed: new Set(),
     calls: 0,
     failures: 0,
@@ -43,7 +45,7 @@ export function createSandbox({ telemetry, children = DEFAULT_CHILDREN }: Sandbo
     check: (bundle) => check(state, bundle),
     run: (bundle, call) => run(state, bundle, call),
     status: () => ({ ...state.pool.status(), calls: state.calls, failures: state.failures }),
-    close: () => state.pool.close(),
+    close: async () => (pool ? undefined : state.pool.close()),
   };
 }
 
