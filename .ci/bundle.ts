@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { compiledChecks, writeChecks } from "./checks.ts";
-import { bundlePrograms, PROGRAM_FILES } from "../src/transforms/sandbox/programs.ts";
+import { bundlePrograms, PROGRAM_FILES } from "../src/transforms/sandbox/prepare.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
 

@@ -4,7 +4,7 @@ import path from "node:path";
 import { PassThrough } from "node:stream";
 import type { Command } from "commander";
 import { exampleOf, leafCommands, nameOf } from "../src/cli/examples.ts";
-import { createProgram } from "../src/cli/main.ts";
+import { createProgram } from "../src/cli/all-commands.ts";
 import { HTTP_ERRORS } from "../src/errors.ts";
 import { createRoutes } from "../src/operator/http/routes.ts";
 import { providers } from "../src/providers/index.ts";

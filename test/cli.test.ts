@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exampleOf, leafCommands, nameOf } from "../src/cli/examples.ts";
-import { createProgram } from "../src/cli/main.ts";
+import { createProgram } from "../src/cli/all-commands.ts";
 import { type CliResult, createTestIo, runWebhooks } from "./support/cli.ts";
 import { startProcess } from "./support/process.ts";
 import { startSlack } from "./support/slack.ts";

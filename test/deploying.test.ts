@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { createProgram } from "../src/cli/main.ts";
+import { createProgram } from "../src/cli/all-commands.ts";
 import { parseSource } from "../src/config/parse/source.ts";
 import type { UserConfig } from "../src/config/schema/generated.ts";
 import { createTestIo, run, runWebhooks } from "./support/cli.ts";

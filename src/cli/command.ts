@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { packageVersion } from "../config/package.ts";
-import { type CliIo, hasColours } from "./io.ts";
+import { ConfigError, HookError, toSentence } from "../errors.ts";
+import { type CliIo, hasColours, printError } from "./io.ts";
 
 export const CONFIG_HELP = "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .yaml or .json here)";
 
@@ -37,10 +38,27 @@ export const EXIT_CODES = {
   unreachable: 3,
 } as const;
 
-/** The exit code of what commander throws after it has written help, the version or a usage error; else undefined. */
-export function exitCodeOf(error: unknown): number | undefined {
-  if (!(error instanceof CommanderError)) return undefined;
-  return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
+/** No service answers. */
+export class Unreachable extends ConfigError {
+  override name = "Unreachable";
+}
+
+/** Writes an error, unless commander has, and gives its exit code. Commander also throws after it has written help. */
+export function reportError(io: CliIo, error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
+  printError(io, describeError(error));
+  return error instanceof Unreachable ? EXIT_CODES.unreachable : EXIT_CODES.failed;
+}
+
+/** An error as the terminal shows it: what the operator has to fix line by line, anything unexpected with its stack. */
+export function describeError(error: unknown): string {
+  if (error instanceof ConfigError) {
+    return error.problems
+      .map((problem) => [toSentence(problem), problem.excerpt].filter(Boolean).join("\n"))
+      .join("\n");
+  }
+  if (error instanceof HookError) return `${error.status} ${error.code}: ${error.message}`;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 /** Adds the options that say which running service a command asks. */

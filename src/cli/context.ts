@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
-import { findConfigFile, readConfig, resolveUserConfig } from "../config/load.ts";
+import { findConfigFile } from "../config/find.ts";
+import { readConfig, resolveUserConfig } from "../config/load.ts";
 import type { ResolvedConfig } from "../config/types.ts";
-import { codeOf, ConfigError, HookError, messageOf, toSentence } from "../errors.ts";
+import { codeOf, ConfigError, messageOf } from "../errors.ts";
 import { buildProgram, type Program } from "../program/build.ts";
 import { createTelemetry } from "../telemetry/telemetry.ts";
 import type { TransformRunner } from "../transforms/runner.ts";
@@ -87,15 +88,4 @@ export async function readPayload(file: string, io: CliIo): Promise<unknown> {
     const name = file === "-" ? "Standard input" : file;
     throw new ConfigError([{ message: `${name} cannot be read as JSON: ${messageOf(error)}` }]);
   }
-}
-
-/** An error as the terminal shows it: what the operator has to fix line by line, anything unexpected with its stack. */
-export function describeError(error: unknown): string {
-  if (error instanceof ConfigError) {
-    return error.problems
-      .map((problem) => [toSentence(problem), problem.excerpt].filter(Boolean).join("\n"))
-      .join("\n");
-  }
-  if (error instanceof HookError) return `${error.status} ${error.code}: ${error.message}`;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

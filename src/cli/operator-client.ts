@@ -2,6 +2,7 @@ import { readConfig } from "../config/load.ts";
 import { ConfigError, messageOf } from "../errors.ts";
 import type { OperatorAnswers } from "../operator/views.ts";
 import { toBearer } from "../shared/secret.ts";
+import { Unreachable } from "./command.ts";
 import { locateConfig, serviceAddress } from "./context.ts";
 import type { CliIo } from "./io.ts";
 
@@ -55,11 +56,6 @@ export async function createOperatorClient(flags: ServiceFlags, io: CliIo): Prom
       return JSON.parse(await (await requireAnswer(response)).text());
     },
   };
-}
-
-/** No service answers. */
-export class Unreachable extends ConfigError {
-  override name = "Unreachable";
 }
 
 /** What a failed `fetch` means for the person. */

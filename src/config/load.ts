@@ -1,10 +1,10 @@
-import { statSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { isObject, isWithin, readPath, type Segment } from "../shared/json.ts";
 import { readRegularFile } from "../shared/files.ts";
 import { toChannelName } from "../types.ts";
+import { findIgnored } from "./find.ts";
 import { parseSource, type Source } from "./parse/source.ts";
 import { builtInDrivers, type Drivers, loadPlugins } from "./plugins.ts";
 import { PRESETS_FOLDER } from "./presets/file.ts";
@@ -42,16 +42,6 @@ export async function readConfig(config: string | UserConfig, env: NodeJS.Proces
   const file = path.resolve(config);
   const read = await readConfigText(file, readText(file), { env });
   return { ...read, warnings: [...read.warnings, ...findIgnored(file)] };
-}
-
-/** Another configuration in the folder, which is not read. */
-function findIgnored(file: string): ConfigProblem[] {
-  const { dir, base } = path.parse(file);
-  const later = FILE_NAMES.includes(base) ? FILE_NAMES.slice(FILE_NAMES.indexOf(base) + 1) : [];
-  return later
-    .map((name) => path.join(dir, name))
-    .filter(isFile)
-    .map((other) => ({ file: other, message: `is not read, because ${base} is: remove one of them` }));
 }
 
 /** Like `readConfig`, for a text that may not be in the file yet. */
@@ -201,32 +191,4 @@ export function byPlace(first: string | undefined) {
     Number(one.file !== first) - Number(other.file !== first) ||
     (one.line ?? 0) - (other.line ?? 0) ||
     (one.column ?? 0) - (other.column ?? 0);
-}
-
-const FILE_NAMES = ["webhooks.json5", "webhooks.yaml", "webhooks.yml", "webhooks.json"];
-
-/**
- * The configuration file, absolute: the one named by `--config`, else by `WEBHOOKS_CONFIG`, else the first of the usual
- * names in `cwd`. Throws a `ConfigError` that lists what was looked for.
- */
-export function findConfigFile(options: { flag?: string; env: NodeJS.ProcessEnv; cwd: string }): string {
-  const { flag, env, cwd } = options;
-  if (flag !== undefined) return requireFile(path.resolve(cwd, flag), "--config");
-  if (env["WEBHOOKS_CONFIG"]) return requireFile(path.resolve(cwd, env["WEBHOOKS_CONFIG"]), "WEBHOOKS_CONFIG");
-
-  const found = FILE_NAMES.map((name) => path.join(cwd, name)).find(isFile);
-  if (found !== undefined) return found;
-  const message = `No configuration found: looked for ${FILE_NAMES.join(", ")} in ${cwd}.`;
-  throw new ConfigError([
-    { message: `${message} \`webhooks init\` writes one; --config or WEBHOOKS_CONFIG names another.` },
-  ]);
-}
-
-function requireFile(file: string, named: string): string {
-  if (isFile(file)) return file;
-  throw new ConfigError([{ file, message: `file not found; it is named by ${named}` }]);
-}
-
-function isFile(file: string): boolean {
-  return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false;
 }

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentTelemetry } from "../../src/telemetry/telemetry.ts";
@@ -101,6 +102,23 @@ test.runIf(confinement.includes(AS_NOBODY))("a process that cannot read its prog
   }
 });
 
+test.runIf(confined)(
+  "where the system forbids a part of the confinement, it runs with the rest, and the log says so",
+  async () => {
+    const file = folder.write("alone.ts", "export default () => 7");
+    const script = unconfinedScript(file, folder.root);
+    const forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$0" --input-type=module --eval "$1"';
+    const supervisor = spawn("unshare", ["--user", "--map-root-user", "sh", "-c", forbid, process.execPath, script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const output = await text(supervisor.stdout);
+    expect(output).toContain("sandbox processes have the service's network");
+    expect(output).toContain("sandbox processes run as root");
+    expect(output).not.toContain("replacing a sandbox process");
+    expect(output).toMatch(/^result 7$/m);
+  },
+);
+
 test("no call is lost when a child is killed from outside", async () => {
   const bundle = await folder.bundle("export default ({ payload }: any) => payload.n");
   await runner.run(bundle, toInput({ n: 0 }));
@@ -163,16 +181,39 @@ function readProcess(pid: number, name: string): string {
 
 /** Starts a call that never ends, and reports that it is running. */
 function superviseScript(file: string, root: string): string {
-  const from = (name: string): string => JSON.stringify(path.resolve(import.meta.dirname, "../../src", name));
   return `
-    import { compileTransform } from ${from("transforms/compile.ts")};
-    import { createSandbox } from ${from("transforms/sandbox/sandbox.ts")};
-    import { silentTelemetry } from ${from("telemetry/telemetry.ts")};
-    const spec = { file: ${JSON.stringify(file)}, root: ${JSON.stringify(root)}, timeoutMs: 60000, memoryMb: 64, isolation: "request", secrets: {} };
-    const { bundle } = await compileTransform(spec);
-    const runner = createSandbox({ telemetry: silentTelemetry });
+    import { silentTelemetry as telemetry } from ${source("telemetry/telemetry.ts")};
+    ${callScript(file, root)}
     await runner.check(bundle);
-    void runner.run(bundle, { ...${JSON.stringify(toInput({}))}, rawBody: Buffer.from("{}") });
+    void call();
     setTimeout(() => console.log("stuck"), 100);
   `;
+}
+
+/** Makes a call and prints its result, after the log. */
+function unconfinedScript(file: string, root: string): string {
+  return `
+    import { createTelemetry } from ${source("telemetry/telemetry.ts")};
+    const telemetry = createTelemetry("info", { output: process.stdout });
+    ${callScript(file, root)}
+    const { value } = await call();
+    await runner.close();
+    console.log("result " + value);
+  `;
+}
+
+/** Gives `runner`, `bundle` and `call()`. */
+function callScript(file: string, root: string): string {
+  return `
+    import { compileTransform } from ${source("transforms/compile.ts")};
+    import { createSandbox } from ${source("transforms/sandbox/sandbox.ts")};
+    const spec = { file: ${JSON.stringify(file)}, root: ${JSON.stringify(root)}, timeoutMs: 60000, memoryMb: 64, isolation: "request", secrets: {} };
+    const { bundle } = await compileTransform(spec);
+    const runner = createSandbox({ telemetry });
+    const call = () => runner.run(bundle, { ...${JSON.stringify(toInput({}))}, rawBody: Buffer.from("{}") });
+  `;
+}
+
+function source(name: string): string {
+  return JSON.stringify(path.resolve(import.meta.dirname, "../../src", name));
 }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import path from "node:path";
 import type { Command } from "commander";
 import type { HooklineService } from "../../hookline.ts";
-import { describeError } from "../context.ts";
+import { describeError } from "../command.ts";
 import { type CliIo, print, style } from "../io.ts";
 import { saveSample } from "../samples/save.ts";
 import { addServeOptions, serve, type ServeFlags } from "./serve.ts";

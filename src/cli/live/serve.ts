@@ -1,16 +1,12 @@
-import { once } from "node:events";
-import { networkInterfaces } from "node:os";
+import { setImmediate } from "node:timers/promises";
 import type { Command } from "commander";
-import { packageVersion } from "../../config/package.ts";
+import { findConfigFile } from "../../config/find.ts";
 import type { NodeRole } from "../../config/types.ts";
-import type { HooklineService } from "../../hookline.ts";
-import type { Program } from "../../program/build.ts";
-import { BUILT_IN_HOOKS } from "../../types.ts";
+import { readRegularFile } from "../../shared/regular-file.ts";
+import { startFirstChild } from "../../transforms/sandbox/prepare.ts";
 import { CONFIG_HELP, toOneOf, toPort } from "../command.ts";
-import { locateConfig } from "../context.ts";
-import { formatCount } from "../format.ts";
-import { type CliIo, print, style } from "../io.ts";
-import { createLiveView, type LiveView } from "./view.ts";
+import type { CliIo } from "../io.ts";
+import type { ServeOptions } from "./service.ts";
 
 export interface ServeFlags {
   config?: string;
@@ -37,109 +33,26 @@ export function addServeOptions(command: Command): Command {
     );
 }
 
-interface ServeOptions {
-  /** Whether to show each request, and how. Default: lines on a terminal, else not at all. */
-  show?: "lines" | "json";
-  /** Called once it listens; the result, before it stops. */
-  onListening?(service: HooklineService, view: LiveView, url: string): () => void;
-}
-
 /** Serves until the stop signal, then finishes what is in flight. */
-export async function serve(
-  { config, host, port, role }: ServeFlags,
-  io: CliIo,
-  options: ServeOptions = {},
-): Promise<void> {
-  // Only these commands need the server and the journal: the others start faster without them.
-  const { CLOSE_MS, createHookline } = await import("../../hookline.ts");
-  const { show = io.stdout.isTTY ? "lines" : undefined, onListening } = options;
-  const json = show === "json";
-  const view = show && createLiveView({ io, read: (id) => hookline.event(id), json });
-  const file = locateConfig(config, io);
-  const hookline: HooklineService = await createHookline({
-    config: file,
-    env: io.env,
-    host,
-    port,
-    role,
-    follower: view,
-    pool: io.pool,
-  });
-  let stopListening: (() => void) | undefined;
-  try {
-    const { url } = await hookline.listen();
-    // Before the lines that announce it: a signal may come from then on.
-    const stopped = once(io.stopSignal(), "abort");
-    if (json) print(io, JSON.stringify({ url }));
-    else {
-      print(io, `Hookline ${packageVersion()}, configured by ${file}`);
-      if (show) print(io, ...describeProgram(hookline.program(), url));
-      print(io, `Listening on ${url}`, ...otherUrls(hookline.program().config.gateway.host, url));
-    }
-    stopListening = view && onListening?.(hookline, view, url);
-    await stopped;
-    const waitsFor = describeWork(hookline.inFlight());
-    const advice = "Ctrl-C again to stop now; what has not ended runs again at the next start.";
-    if (waitsFor && !json) print(io, `Finishing ${waitsFor}, up to ${CLOSE_MS / 1000} s. ${advice}`);
-  } finally {
-    await hookline.close();
-    stopListening?.();
+export async function serve({ config, ...flags }: ServeFlags, io: CliIo, options: ServeOptions = {}): Promise<void> {
+  const file = findConfigFile({ flag: config, env: io.env, cwd: io.cwd });
+  if (!io.pool && mentionsTransform(file)) {
+    void startFirstChild();
+    // Loading the service blocks the process: the child has to be on its way before.
+    await setImmediate();
   }
+  // The other commands start faster without the server and the journal.
+  const { runService } = await import("./service.ts");
+  await runService(file, flags, io, options);
 }
 
-/** `1 turn and 2 messages`; empty if nothing is in flight. */
-function describeWork({ turns, deliveries }: { turns: number; deliveries: number }): string {
-  const counts = [turns > 0 && formatCount(turns, "turn"), deliveries > 0 && formatCount(deliveries, "message")];
-  return counts.filter(Boolean).join(" and ");
-}
+const MAX_READ_BYTES = 1024 * 1024;
 
-/** How many mappings of a hook are named. */
-const MAX_LISTED = 3;
-
-/** What it serves, which agent answers, and whether the operator's side is on. */
-function describeProgram({ config, mappings }: Program, url: string): string[] {
-  const { hooks, agents, gateway } = config;
-  const byHook = Map.groupBy(mappings.mappings, ({ match }) => match.path ?? "<any name>");
-  const urls = [...byHook].map(([hook, ofHook]) => [
-    `${url}${hooks.path}/${hook}`,
-    style(
-      "dim",
-      ofHook.length > MAX_LISTED
-        ? formatCount(ofHook.length, "mapping")
-        : ofHook.map(({ source }) => source.id).join(", "),
-    ),
-  ]);
-  const builtIn = BUILT_IN_HOOKS.map((hook) => [`${url}${hooks.path}/${hook}`]);
-  const providers = Object.keys(agents.providers).join(", ");
-  const operator = "webhooks events list, sessions list, runs list";
-  return [
-    ...block(
-      "Hooks",
-      hooks.enabled ? [...urls, ...builtIn].map((row) => row.join("  ")) : ["off: set hooks.enabled to true"],
-    ),
-    ...block("Agent", [
-      providers === ""
-        ? "echo, a placeholder that repeats its prompt: set agents.providers to use a model"
-        : `${agents.model ?? "no default model"} (${providers})`,
-    ]),
-    ...block("Operator", [gateway.token ? operator : `off without gateway.auth.token: /api, ${operator}`]),
-  ];
-}
-
-/** The lines beside their title. */
-function block(title: string, lines: string[]): string[] {
-  return lines.map((line, index) => `${(index === 0 ? title : "").padEnd(10)}${line}`);
-}
-
-/** For a service on all addresses: the URLs by which other machines reach it. */
-function otherUrls(host: string, url: string): string[] {
-  const families = { "0.0.0.0": ["IPv4"], "::": ["IPv4", "IPv6"] }[host] ?? [];
-  return Object.values(networkInterfaces())
-    .flatMap((addresses) => addresses ?? [])
-    .filter(({ family, internal, address }) => !internal && families.includes(family) && !address.startsWith("fe80:"))
-    .map(({ family, address }) => {
-      const reachable = new URL(url);
-      reachable.hostname = family === "IPv6" ? `[${address}]` : address;
-      return `             ${reachable.origin}`;
-    });
+/** Judges by the text. A wrong guess costs time, or starts a process that is ended again. */
+function mentionsTransform(file: string): boolean {
+  try {
+    return /\btransform["']?\s*:/.test(readRegularFile(file, MAX_READ_BYTES).toString("utf8"));
+  } catch {
+    return false;
+  }
 }

@@ -9,7 +9,7 @@ import { buildProgram, type Program } from "../../program/build.ts";
 import { isObject, readPath, toObject } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
-import { describeError } from "../context.ts";
+import { describeError } from "../command.ts";
 import { formatActions, formatDiff, formatLog } from "../format.ts";
 import { type CliIo, print, style } from "../io.ts";
 import {

@@ -42,8 +42,6 @@ export function connectChild(child: ChildProcessWithoutNullStreams, options: Pip
   child.stderr.on("data", (chunk: Buffer) => {
     stderrTail = (stderrTail + chunk.toString()).slice(-STDERR_TAIL);
   });
-  child.stdin.on("error", () => {});
-  child.on("error", () => {});
   child.on("close", () => options.onClose(stderrTail));
 
   function flush(): void {

@@ -113,6 +113,7 @@ function run(state: State, request: JobRequest): Promise<Answer> {
       settle,
     };
     function settle(answer: Answer): void {
+      state.workers.startOthers();
       if (module.brief === job) module.brief = undefined;
       if (answer.kind === "timeout" && job.limitMs < job.timeoutMs) return runAgainAlone(state, module, job);
       state.inFlight--;

@@ -32,8 +32,8 @@ test("only the folders of ended processes are removed", async () => {
 });
 
 test("Ctrl-C in a terminal, which ends a process group, does not reach the children", async () => {
-  const dir = createSandboxDir("process.stdin.resume();", []);
-  const child = dir.launch();
+  const dir = createSandboxDir("process.stdin.resume();");
+  const child = dir.launch([]);
   // The group that it leads has its id.
   expect(process.kill(-child.pid!, "SIGKILL")).toBe(true);
   await once(child, "exit");

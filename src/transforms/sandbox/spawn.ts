@@ -31,15 +31,13 @@ const NODE_OPTIONS = [
 
 /** The folder of the children: their program, and an empty folder to work in. */
 export interface SandboxDir {
-  launch(): ChildProcessWithoutNullStreams;
+  /** `confinement`: the words to put before its command. */
+  launch(confinement: string[]): ChildProcessWithoutNullStreams;
   remove(): void;
 }
 
-/**
- * Creates the folder. A child has no environment, and can read its program and the native module, nothing else.
- * `confinement` is put before its command.
- */
-export function createSandboxDir(program: string, confinement: string[]): SandboxDir {
+/** Creates the folder. A child has no environment, and can read its program and the native module, nothing else. */
+export function createSandboxDir(program: string): SandboxDir {
   const folder = realpathSync(createTemporaryFolder());
   const entry = path.join(folder, "child.cjs");
   const work = path.join(folder, "work");
@@ -48,12 +46,16 @@ export function createSandboxDir(program: string, confinement: string[]): Sandbo
   // Whatever user a child has.
   chmodSync(folder, 0o711);
   const readable = [entry, ...nativePackages()].map((name) => `--allow-fs-read=${name}`);
-  const command = [...confinement, process.execPath, ...NODE_OPTIONS, ...readable, entry];
+  const command = [process.execPath, ...NODE_OPTIONS, ...readable, entry];
   return {
-    launch() {
+    launch(confinement) {
+      const [name = "", ...words] = [...confinement, ...command];
       // In a separate process group, it does not get a Ctrl-C that is meant for the service.
-      const child = spawn(command[0]!, command.slice(1), { cwd: work, env: {}, stdio: "pipe", detached: true });
+      const child = spawn(name, words, { cwd: work, env: {}, stdio: "pipe", detached: true });
+      // What goes wrong is known by its end.
+      child.on("error", () => {});
       if (!isPiped(child)) throw new Error("The system refuses more pipes.");
+      child.stdin.on("error", () => {});
       return child;
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
@@ -90,6 +92,9 @@ const CONFINEMENT = [
   ["setpriv", "--no-new-privs", "--"],
 ];
 
+/** A child that becomes ready behind these words shows that the system allows them all, as most do. */
+export const FULL_CONFINEMENT = CONFINEMENT.flat();
+
 /**
  * The prefix of a command that changes a child from outside: in a container, root may lack the right to change the process
  * of another user.
@@ -106,10 +111,8 @@ export function findConfinement(): Promise<string[]> {
   return confinement;
 }
 
-/** Most systems allow all of them, and each attempt delays the first start of a child. */
 async function chainCommands(): Promise<string[]> {
-  const all = CONFINEMENT.flat();
-  if (await canStart(all)) return all;
+  if (await canStart(FULL_CONFINEMENT)) return FULL_CONFINEMENT;
   let chain: string[] = [];
   for (const words of CONFINEMENT) if (await canStart([...chain, ...words])) chain = [...chain, ...words];
   return chain;

@@ -1,8 +1,9 @@
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { messageOf } from "../../errors.ts";
 import { backoffMs } from "../../shared/time.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { loadPrograms } from "./programs.ts";
-import { AS_NOBODY, asUserOf, createSandboxDir, findConfinement, type SandboxDir } from "./spawn.ts";
+import { endPrepared, takeFirstChild } from "./prepare.ts";
+import { AS_NOBODY, asUserOf, findConfinement, FULL_CONFINEMENT, type SandboxDir } from "./spawn.ts";
 import { createWorker, type Worker, type WorkerExit } from "./worker.ts";
 
 /** Isolates take 1 to 2 MB each. The modules of the quarantine change all the time. */
@@ -25,8 +26,10 @@ export interface WorkersOptions {
 
 /** The child processes: a fixed number, from `start` to `close`. */
 export interface Workers {
-  /** Starts the processes if they are not started. Rejects if they cannot be prepared. */
+  /** Starts the quarantine, which serves alone until the others are ready. Rejects if it cannot be prepared. */
   start(): Promise<void>;
+  /** Starts the others, if they are not started. */
+  startOthers(): void;
   /** How many there are when all are ready; without those that the system refuses to start or that start later. */
   size(): number;
   /** All, including those that are starting or retired. */
@@ -48,6 +51,9 @@ interface State {
   /** Workers beside the quarantine are started, and one of them has been ready. */
   hasStartedOthers: boolean;
   hasOthers: boolean;
+  /** The words before the command of a child, and whether the system is known to allow them. */
+  confinement: string[];
+  isAllowed: boolean;
   recycled: number;
   /** Starts in a row without a ready worker. */
   failedStarts: number;
@@ -55,7 +61,6 @@ interface State {
   lastReason: string;
   dir: SandboxDir | undefined;
   realm: string;
-  asUser: string[];
   unloader: NodeJS.Timeout | undefined;
   onExit: () => void;
 }
@@ -67,17 +72,19 @@ export function createWorkers(options: WorkersOptions): Workers {
     slots: [],
     hasStartedOthers: false,
     hasOthers: false,
+    confinement: FULL_CONFINEMENT,
+    isAllowed: false,
     recycled: 0,
     failedStarts: 0,
     lastReason: "",
     dir: undefined,
     realm: "",
-    asUser: [],
     unloader: undefined,
     onExit: () => dispose(state),
   };
   return {
     start: () => start(state),
+    startOthers: () => startOthers(state),
     size: () => (state.failedStarts > 0 ? listAll(state).length : state.hasOthers ? options.size : 1),
     all: () => listAll(state),
     replaceWorn: () => replaceWorn(state),
@@ -88,44 +95,42 @@ export function createWorkers(options: WorkersOptions): Workers {
 }
 
 async function start(state: State): Promise<void> {
-  const [programs, confinement] = await Promise.all([loadPrograms(), findConfinement()]);
-  if (state.phase !== "stopped") return;
-  const dir = createSandboxDir(programs.child, confinement);
-  if (!confinement.includes("--net")) state.options.log.info("sandbox processes have the service's network");
-  if (process.getuid?.() === 0 && !confinement.includes(AS_NOBODY)) {
-    state.options.log.warn("sandbox processes run as root: run the service as another user");
-  }
+  const prepared = await takeFirstChild();
+  if (state.phase !== "stopped") return endPrepared(prepared);
+  const { dir, realm, child } = prepared;
   state.phase = "started";
-  state.realm = programs.realm;
-  state.asUser = asUserOf(confinement);
+  state.realm = realm;
   state.dir = dir;
   process.once("exit", state.onExit);
   state.unloader = setInterval(() => {
     for (const worker of listAll(state)) worker.unloadIdleModules();
   }, UNLOAD_EVERY_MS).unref();
-  startWorker(state, dir, state.options.size - 1);
+  startWorker(state, dir, state.options.size - 1, child);
 }
 
-/** The quarantine is first, and serves alone until the others are ready: the check at a start needs only one process. */
-function onReady(state: State, dir: SandboxDir, slot: number): void {
-  const last = state.options.size - 1;
-  if (slot < last) state.hasOthers = true;
-  if (state.hasStartedOthers) return;
+/** The check at a start needs only the quarantine, and the others would take a processor from the rest of the start. */
+function startOthers(state: State): void {
+  if (state.hasStartedOthers || !state.dir) return;
   state.hasStartedOthers = true;
-  for (let other = 0; other < last; other++) startWorker(state, dir, other);
+  for (let other = 0; other < state.options.size - 1; other++) startWorker(state, state.dir, other);
 }
 
-function startWorker(state: State, dir: SandboxDir, slot: number): void {
+function onReady(state: State, slot: number): void {
+  state.isAllowed = true;
+  if (slot < state.options.size - 1) state.hasOthers = true;
+}
+
+function startWorker(state: State, dir: SandboxDir, slot: number, child?: ChildProcessWithoutNullStreams): void {
   if (state.phase !== "started") return;
   try {
     const isLast = slot === state.options.size - 1;
     state.slots[slot] = createWorker({
-      process: dir.launch(),
+      process: child ?? dir.launch(state.confinement),
       quarantine: isLast,
       maxModules: isLast && slot > 0 ? MAX_QUARANTINED_MODULES : MAX_MODULES,
       realm: state.realm,
-      asUser: state.asUser,
-      onReady: () => onReady(state, dir, slot),
+      asUser: asUserOf(state.confinement),
+      onReady: () => onReady(state, slot),
       onFree: () => state.options.onFree(),
       onExit: (exit) => replace(state, dir, slot, exit),
     });
@@ -145,10 +150,24 @@ function restartLater(state: State, dir: SandboxDir, slot: number, reason: strin
 
 function replace(state: State, dir: SandboxDir, slot: number, exit: WorkerExit): void {
   state.slots[slot] = undefined;
+  const isStarted = state.phase === "started";
+  if (isStarted && !exit.wasReady && !state.isAllowed) return void startAsAllowed(state, dir, slot);
   state.recycled++;
   state.failedStarts = exit.wasReady ? 0 : state.failedStarts + 1;
-  if (state.phase === "started") restartLater(state, dir, slot, exit.reason.message);
+  if (isStarted) restartLater(state, dir, slot, exit.reason.message);
   state.options.onWorkerExit(exit);
+}
+
+/** After the first start failed: the system may not allow the whole confinement. */
+async function startAsAllowed(state: State, dir: SandboxDir, slot: number): Promise<void> {
+  const { log } = state.options;
+  state.confinement = await findConfinement();
+  state.isAllowed = true;
+  if (!state.confinement.includes("--net")) log.info("sandbox processes have the service's network");
+  if (process.getuid?.() === 0 && !state.confinement.includes(AS_NOBODY)) {
+    log.warn("sandbox processes run as root: run the service as another user");
+  }
+  startWorker(state, dir, slot);
 }
 
 function findFailure(state: State): string | undefined {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { runEsbuild } from "../../../src/transforms/esbuild.ts";
-import { loadPrograms } from "../../../src/transforms/sandbox/programs.ts";
+import { loadPrograms } from "../../../src/transforms/sandbox/prepare.ts";
 import { ISOLATED_VM } from "../../../src/transforms/sandbox/spawn.ts";
 import { createTransformFolder, toInput } from "../../contracts/transform-folder.ts";
 import { PAYLOAD, TRANSFORM } from "./sample.ts";

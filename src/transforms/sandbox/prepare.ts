@@ -1,8 +1,55 @@
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { IS_CHECKOUT, PACKAGE_ROOT } from "../../config/package.ts";
 import { type BuildOptions, runEsbuild } from "../esbuild.ts";
-import { ISOLATED_VM } from "./spawn.ts";
+import { createSandboxDir, FULL_CONFINEMENT, ISOLATED_VM, type SandboxDir } from "./spawn.ts";
+
+/** What the children of a sandbox need. */
+export interface Prepared {
+  dir: SandboxDir;
+  /** The code of the realm. */
+  realm: string;
+  /** The first child, fully confined, if it was started ahead and has not ended. */
+  child?: ChildProcessWithoutNullStreams;
+}
+
+let ahead: Prepared | undefined;
+
+/** Starts the first child of the next sandbox: that takes as long as loading the rest of the service. */
+export async function startFirstChild(): Promise<void> {
+  try {
+    ahead ??= await prepare();
+    ahead.child ??= ahead.dir.launch(FULL_CONFINEMENT);
+  } catch {
+    // The sandbox tries again, and says why it fails.
+  }
+}
+
+/** For one sandbox. */
+export async function takeFirstChild(): Promise<Prepared> {
+  const taken = ahead;
+  ahead = undefined;
+  if (!taken) return prepare();
+  const isRunning = taken.child?.exitCode === null && taken.child.signalCode === null;
+  return isRunning ? taken : { ...taken, child: undefined };
+}
+
+/** Ends the child that was started ahead, unless a sandbox has taken it. */
+export function dropFirstChild(): void {
+  if (ahead) endPrepared(ahead);
+  ahead = undefined;
+}
+
+export function endPrepared({ child, dir }: Prepared): void {
+  child?.kill("SIGKILL");
+  dir.remove();
+}
+
+async function prepare(): Promise<Prepared> {
+  const { child, realm } = await loadPrograms();
+  return { dir: createSandboxDir(child), realm };
+}
 
 /** The sandbox's own scripts, each bundled into one file. */
 export interface Programs {

@@ -1,0 +1,57 @@
+import { existsSync, globSync, readFileSync, readlinkSync } from "node:fs";
+import { afterEach, describe, expect, test } from "vitest";
+import { createTransformFolder, toInput } from "../../../test/contracts/transform-folder.ts";
+import { silentTelemetry } from "../../telemetry/telemetry.ts";
+import { dropFirstChild, endPrepared, startFirstChild, takeFirstChild } from "./prepare.ts";
+import { createSandbox } from "./sandbox.ts";
+
+afterEach(dropFirstChild);
+
+describe.runIf(process.platform === "linux")("the first child, started ahead", () => {
+  test("serves the next sandbox", async () => {
+    const child = await start();
+    const folder = createTransformFolder();
+    const runner = createSandbox({ telemetry: silentTelemetry, children: 1 });
+    const { value } = await runner.run(await folder.bundle("export default () => 1"), toInput({}));
+    expect(value).toBe(1);
+    expect(findChildren()).toContain(child);
+    expect(runner.status()).toMatchObject({ children: 1, recycled: 0 });
+    await runner.close();
+    expect(findChildren()).not.toContain(child);
+    folder.remove();
+  });
+
+  test("ends with its folder if no sandbox takes it", async () => {
+    const child = await start();
+    const work = readlinkSync(`/proc/${child}/cwd`);
+    dropFirstChild();
+    await expect.poll(findChildren).not.toContain(child);
+    expect(existsSync(work)).toBe(false);
+  });
+
+  test("is not used if it has ended", async () => {
+    const child = await start();
+    process.kill(child, "SIGKILL");
+    await expect.poll(findChildren).not.toContain(child);
+    const prepared = await takeFirstChild();
+    expect(prepared.child).toBeUndefined();
+    endPrepared(prepared);
+  });
+});
+
+async function start(): Promise<number> {
+  const others = findChildren();
+  await startFirstChild();
+  await startFirstChild();
+  const [child, ...more] = findChildren().filter((pid) => !others.includes(pid));
+  expect(more).toEqual([]);
+  return child!;
+}
+
+/** The sandbox processes of this process. */
+function findChildren(): number[] {
+  return globSync("/proc/self/task/*/children")
+    .flatMap((file) => readFileSync(file, "utf8").split(" "))
+    .filter((pid) => pid !== "" && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("child.cjs"))
+    .map(Number);
+}
