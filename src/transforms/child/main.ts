@@ -22,6 +22,7 @@ const STDOUT = 1;
 
 /** Their bodies are text already, so that no buffer waits for the garbage collector. */
 const waiting: OrderMessage[] = [];
+/** The rest of them is executed in another step of the event loop. */
 let isScheduled = false;
 const cancelled = new Set<number>();
 let modules: Modules;
@@ -29,10 +30,14 @@ let modules: Modules;
 readInput(createFrameReader<Order>(receive), () => process.kill(process.pid, "SIGKILL"));
 send({ kind: "ready" });
 
-/** Avoids Node's streams, which are slow without a JIT compiler. */
+/**
+ * Avoids Node's streams, which are slow without a JIT compiler, and executes what it has read without another step of the
+ * event loop.
+ */
 function readInput(onChunk: (chunk: Buffer) => void, onEnd: () => void): void {
   const callback = (size: number, bytes: Uint8Array): boolean => {
     onChunk(Buffer.from(bytes.buffer, bytes.byteOffset, size));
+    if (!isScheduled) executeSome();
     return true;
   };
   const onread = { buffer: Buffer.alloc(CHUNK_BYTES), callback };
@@ -42,8 +47,6 @@ function readInput(onChunk: (chunk: Buffer) => void, onEnd: () => void): void {
 function receive(message: OrderMessage): void {
   if (message.head.kind === "cancel") for (const job of message.head.jobs) cancelled.add(job);
   else waiting.push(message);
-  if (!isScheduled) setImmediate(executeSome);
-  isScheduled = true;
 }
 
 function executeSome(): void {
