@@ -20,6 +20,8 @@ import { createWorkers, type Workers } from "./workers.ts";
 const MAX_WAITING = 2000;
 const MAX_WAITING_MS = 10_000;
 const TICK_MS = 5;
+/** From this number on, jobs do not wait for others. */
+const MAX_GATHERED = 64;
 
 export interface PoolOptions {
   log: Log;
@@ -46,8 +48,10 @@ interface State {
   /** The modules with waiting jobs; they take turns, and the first is next. */
   turns: Set<Module>;
   inFlight: number;
-  /** Jobs that arrive in one step of the event loop are handed out together. */
-  isDistributing: boolean;
+  /** Jobs that arrived shortly one after the other are about to be handed out together. */
+  isGathering: boolean;
+  /** How many waited at the last step of the event loop. */
+  gathered: number;
   /** Set while there are jobs. */
   ticker: NodeJS.Timeout | undefined;
   tickedAt: number;
@@ -66,7 +70,8 @@ export function createPool({ log, children }: PoolOptions): Pool {
     modules: new Map(),
     turns: new Set(),
     inFlight: 0,
-    isDistributing: false,
+    isGathering: false,
+    gathered: 0,
     ticker: undefined,
     tickedAt: 0,
   };
@@ -126,8 +131,8 @@ function run(state: State, request: JobRequest): Promise<Answer> {
     if (request.operation === "check") module.lone.unshift(job);
     else module.waiting.push(job);
     state.turns.add(module);
-    if (!state.isDistributing) setImmediate(distribute, state);
-    state.isDistributing = true;
+    if (!state.isGathering) setImmediate(gather, state);
+    state.isGathering = true;
   });
 }
 
@@ -202,9 +207,18 @@ function runAgainAlone(state: State, module: Module, job: Job): void {
   state.turns.add(module);
 }
 
+/** Waking a worker costs as much as some jobs. While each step of the event loop brings more, they are handed out in the next. */
+function gather(state: State): void {
+  const count = countWaiting(state);
+  const waits = count > state.gathered && count < MAX_GATHERED;
+  state.gathered = waits ? count : 0;
+  state.isGathering = waits;
+  if (waits) setImmediate(gather, state);
+  else distribute(state);
+}
+
 /** Hands out jobs until no worker can take the next one of any module. */
 function distribute(state: State): void {
-  state.isDistributing = false;
   for (const module of state.turns) {
     const refusal = module.health.refusal();
     if (refusal) refuse(state, module, refusal, (job) => job.operation === "call");
