@@ -5,7 +5,7 @@ import type { Worker } from "./worker.ts";
 /** Jobs given to a worker in advance, so that it never waits for the pipe. */
 const MAX_BACKLOG = 64;
 /** The bodies of calls that are made together: for larger ones, an order of their own costs little. */
-const MAX_BYTES_TOGETHER = 64 * 1024;
+const MAX_BYTES_TOGETHER = 256 * 1024;
 /** Below this, moving a job elsewhere gains nothing, and jobs that go together cost less. */
 const SHORT_WAIT_MS = 2;
 
