@@ -319,6 +319,19 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
     }
   });
 
+  test("to each of two modules leaves a worker to the others", async () => {
+    const both = await Promise.all(
+      ["one", "another"].map((name) => folder.bundle(code.replace("well", name), { timeoutMs: 5000 })),
+    );
+    for (const bundle of both) await other.run(bundle, toInput({}));
+    for (let call = 0; call < 20; call++) {
+      for (const bundle of both)
+        void other.run(bundle, toInput({ hang: true })).catch(({ kind }) => outcomes.push(kind));
+    }
+    for (let call = 0; call < 5; call++) expect(await other.run(honest, toInput({}))).toMatchObject({ value: "well" });
+    expect(outcomes).not.toContain("timeout");
+  });
+
   test("neither delays the check of a module at a reload nor leaves it no worker", async () => {
     attackWith(60);
     for (const bundle of [await folder.bundle("export default () => 1"), hanging]) {
@@ -376,7 +389,7 @@ test("after a failure, calls of a module still have the time that they need", as
   }`;
   const bundle = await folder.bundle(code, { memoryMb: 8 });
   let work = 1000;
-  // Long enough that a brief run does not suffice.
+  // Long enough that a slice does not suffice.
   while ((await runner.run(bundle, toInput({ work }))).runMs < 150) work *= 2;
   await expect(runner.run(bundle, toInput({ grow: true }))).rejects.toMatchObject({ kind: "memory" });
   const calls = [1, 2, 3].map((n) => runner.run(bundle, toInput({ work: work + n })));

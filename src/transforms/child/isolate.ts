@@ -2,7 +2,7 @@ import type ivm from "isolated-vm";
 import type { LogLine } from "../../types.ts";
 import type { Enter } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
-import { BUNDLE_FILE, type ModuleOptions, TOGETHER_MS } from "../sandbox/protocol.ts";
+import { BUNDLE_FILE, type ModuleOptions } from "../sandbox/protocol.ts";
 import { type Checks, createChecks } from "./checks.ts";
 import { crashed, createIsolates, type Isolates, type SharedIsolate, toFailure } from "./shared-isolates.ts";
 import { runHostOperation } from "./host-operations.ts";
@@ -177,8 +177,7 @@ function enterRealm({ enter }: RealmContext, { operation, inputs, bodies, timeou
 }
 
 function enterTogether({ enter }: RealmContext, { inputs, bodies, timeoutMs }: IsolateJobs): string | undefined {
-  const timeout = Math.min(timeoutMs, TOGETHER_MS);
-  return enter.applySync(undefined, ["together", inputs, ...bodies], { timeout }) || undefined;
+  return enter.applySync(undefined, ["together", inputs, ...bodies], { timeout: timeoutMs }) || undefined;
 }
 
 /** In whole milliseconds, at least 1, because 0 would mean no limit. */

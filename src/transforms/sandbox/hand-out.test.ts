@@ -74,26 +74,26 @@ test("one module never has all workers", () => {
   expect(pick(false, { serves: "b", held: true }, {})).toBe("quarantine");
 });
 
-test("a brief run may take the worker that its module does not have", () => {
+test("a call of a suspect may take the worker that its module does not have", () => {
   const workers = [toWorker(false, {}), toWorker(true, { serves: "a", held: true })];
-  expect(pickWorker({ ...JOB, isBrief: true }, { workers, size: 2, isLoneWaiting: true })).toBe(workers[0]);
+  expect(pickWorker({ ...JOB, isProbe: true }, { workers, size: 2, isLoneWaiting: true })).toBe(workers[0]);
   expect(pickWorker(JOB, { workers, size: 2, isLoneWaiting: true })).toBeUndefined();
 });
 
 describe("the calls of a suspect", () => {
   function createModule(jobs: number): Module {
-    const module: Module = { file: "/t/a.ts", health: createHealth(), lone: [], waiting: [], brief: undefined };
+    const module: Module = { file: "/t/a.ts", health: createHealth(), lone: [], waiting: [], probe: undefined };
     for (let id = 0; id < jobs; id++) module.waiting.push({ ...JOB, text: String(id) });
     module.health.record("value", 0.1);
     return module;
   }
 
-  test("run briefly, the newest first, one at a time", () => {
+  test("run the newest first, one at a time", () => {
     const module = createModule(3);
-    expect(findNext(module)).toMatchObject([{ text: "0", isBrief: false, limitMs: 100 }]);
+    expect(findNext(module)).toMatchObject([{ text: "0", isProbe: false, limitMs: 25 }]);
     module.health.record("timeout");
     const [next] = findNext(module);
-    expect(next).toMatchObject({ text: "2", isBrief: true, alone: false, limitMs: 25 });
+    expect(next).toMatchObject({ text: "2", isProbe: true, alone: false, limitMs: 25 });
     expect(takeTogether(module, next!, toWorker(false, {}))).toEqual([next]);
     expect(findNext(module)).toEqual([]);
   });
@@ -103,15 +103,15 @@ describe("the calls of a suspect", () => {
     module.health.record("timeout");
     module.lone.push({ ...JOB, isLong: true });
     expect(findNext(module)).toMatchObject([
-      { alone: true, isBrief: false, limitMs: 100 },
-      { alone: false, isBrief: true },
+      { alone: true, isProbe: false, limitMs: 100 },
+      { alone: false, isProbe: true },
     ]);
   });
 
   test("run alone if one of them ended a worker", () => {
     const module = createModule(1);
     module.health.endWorker();
-    expect(findNext(module)).toMatchObject([{ alone: true, isBrief: false, limitMs: 100 }]);
+    expect(findNext(module)).toMatchObject([{ alone: true, isProbe: false, limitMs: 100 }]);
   });
 });
 
@@ -139,7 +139,7 @@ const JOB: Job = {
   crashes: 0,
   isLong: false,
   alone: false,
-  isBrief: false,
+  isProbe: false,
   limitMs: 100,
   settle() {},
 };

@@ -17,8 +17,8 @@ export interface Module {
   lone: Job[];
   /** The other calls. */
   waiting: Job[];
-  /** The call that a worker has for a brief run; there is one at a time. */
-  brief: Job | undefined;
+  /** The call that a worker has while the module is not trusted; there is one at a time. */
+  probe: Job | undefined;
 }
 
 export function countOf({ lone, waiting }: Module): number {
@@ -27,7 +27,7 @@ export function countOf({ lone, waiting }: Module): number {
 
 /** A job that must run alone waits. */
 export function hasLone({ lone, waiting, health }: Module): boolean {
-  return lone.length > 0 || (waiting.length > 0 && health.endsWorkers());
+  return lone.length > 0 || (waiting.length > 0 && health.needsQuarantine());
 }
 
 /** Because of what it is, or of what an earlier attempt showed. */
@@ -40,31 +40,31 @@ export function findNext(module: Module): Job[] {
   const { health, lone, waiting } = module;
   const found: Job[] = [];
   const [first] = lone;
-  if (first) found.push(Object.assign(first, { alone: true, isBrief: false, limitMs: first.timeoutMs }));
+  if (first) found.push(Object.assign(first, { alone: true, isProbe: false, limitMs: first.timeoutMs }));
   // In a burst of bad calls to a suspect, a good one that comes later does not wait for all of them.
   const next = health.isSuspect() ? waiting.at(-1) : waiting[0];
   if (!next) return found;
-  const alone = health.endsWorkers();
-  const isBrief = !alone && !health.isTrusted();
-  if (isBrief && (module.brief || !health.isBriefDue())) return found;
-  const limitMs = isBrief ? Math.min(next.timeoutMs, health.briefMs()) : next.timeoutMs;
-  return [...found, Object.assign(next, { alone, isBrief, limitMs })];
+  const alone = health.needsQuarantine();
+  const isProbe = !alone && !health.isTrusted();
+  if (isProbe && (module.probe || !health.isProbeDue())) return found;
+  const limitMs = alone ? next.timeoutMs : Math.min(next.timeoutMs, health.sliceMs());
+  return [...found, Object.assign(next, { alone, isProbe, limitMs })];
 }
 
 /** Removes a job from those waiting, with those behind it that can run together with it. */
 export function takeTogether(module: Module, job: Job, worker: Worker): Job[] {
   const { lone, waiting, health } = module;
   if (job === lone[0]) return lone.splice(0, 1);
-  if (job.isBrief) module.brief = job;
+  if (job.isProbe) module.probe = job;
   const start = waiting.indexOf(job);
-  const isSingle = job.alone || job.isBrief || job.bundle.spec.isolation === "strict";
+  const isSingle = job.alone || job.isProbe || job.bundle.spec.isolation === "strict";
   const mostJobs = isSingle ? 1 : Math.min(MAX_BACKLOG - worker.backlog(), health.mostTogether());
   let end = start + 1;
   for (let bytes = job.body.length; end < waiting.length && end - start < mostJobs; end++) {
     const next = waiting[end]!;
     bytes += next.body.length;
     if (next.timeoutMs !== job.timeoutMs || bytes > MAX_BYTES_TOGETHER) break;
-    Object.assign(next, { alone: false, isBrief: false, limitMs: next.timeoutMs });
+    Object.assign(next, { alone: false, isProbe: false, limitMs: job.limitMs });
   }
   return waiting.splice(start, end - start);
 }
@@ -79,14 +79,14 @@ export interface Situation {
 }
 
 /**
- * The worker that can take the job now, if any. One module never has all workers for more than a brief run. A job that must
+ * The worker that can take the job now, if any. One module never has all workers for more than a slice. A job that must
  * run alone goes to the quarantine, only while that is empty and another worker serves the rest; others keep away from the
  * quarantine then. They go to the first worker with a short wait, else to the one with the shortest: as long as one is
  * enough, the other stays empty as a spare.
  */
 export function pickWorker(job: Job, { workers, size, isLoneWaiting }: Situation): Worker | undefined {
   const serving = workers.filter((worker) => worker.isServing(job.module));
-  const hasItsShare = !job.isBrief && serving.length >= Math.max(1, size - 1);
+  const hasItsShare = !job.isProbe && serving.length >= Math.max(1, size - 1);
   const ready = (hasItsShare ? serving : workers).filter((worker) => worker.isReady());
   const canRunAlone = size === 1 || workers.some((worker) => !worker.isQuarantine && isAvailable(worker));
   if (job.alone) return ready.find((worker) => canRunAlone && worker.isQuarantine && worker.backlog() === 0);

@@ -76,29 +76,38 @@ test("an error that the transform throws is an answer", () => {
   expect(health.isTrusted()).toBe(true);
 });
 
-test("the more brief runs in a row were not enough, the longer is the pause before the next", () => {
+test("the more slices in a row were not enough, the longer is the pause before the next", () => {
   for (const pauseMs of [25, 50, 100, 200, 400, 800, 1600, 3000, 3000]) {
     health.overrun();
     vi.advanceTimersByTime(pauseMs - 1);
-    expect(health.isBriefDue()).toBe(false);
+    expect(health.isProbeDue()).toBe(false);
     vi.advanceTimersByTime(1);
-    expect(health.isBriefDue()).toBe(true);
+    expect(health.isProbeDue()).toBe(true);
   }
   health.record("value", 1);
   health.overrun();
   vi.advanceTimersByTime(25);
-  expect(health.isBriefDue()).toBe(true);
+  expect(health.isProbeDue()).toBe(true);
 });
 
-test("a brief run takes a few times as long as the calls of a module usually take, within limits", () => {
-  expect(health.briefMs()).toBe(25);
-  for (const [runMs, briefMs] of [
-    [15, 60],
-    [500, 100],
+test("a slice is a few times as long as the calls of a module usually take, within limits", () => {
+  expect(health.sliceMs()).toBe(25);
+  for (const [runMs, sliceMs, needsQuarantine] of [
+    [15, 60, false],
+    [500, 100, true],
   ] as const) {
     for (let call = 0; call < 200; call++) health.record("value", runMs);
-    expect(health.briefMs()).toBeCloseTo(briefMs);
+    expect(health.sliceMs()).toBeCloseTo(sliceMs);
+    expect(health.needsQuarantine()).toBe(needsQuarantine);
   }
+});
+
+test("a module is a suspect after a call that a slice was not enough for, until the next answer", () => {
+  health.record("value", 1);
+  health.overrun();
+  expect(health.isTrusted()).toBe(false);
+  health.record("value", 1);
+  expect(health.isTrusted()).toBe(true);
 });
 
 test("a module is a suspect while a call runs far longer than usual", () => {

@@ -1,10 +1,10 @@
 import type { Answer, FailedAnswer } from "./answer.ts";
 
-/** So long after a failure that cost others something, the module's calls get little time first. */
+/** So long after a failure that cost others something, the module's calls are made one at a time. */
 const SUSPECT_MS = 10_000;
-/** That time: a few times what its calls usually take, within these limits. Then a call runs again alone. */
-const BRIEF_MS = { least: 25, most: 100, usual: 4 };
-/** The longest pause after brief runs of which none was enough: they shall not take a hundredth of a worker's time. */
+/** How long a call may run beside others: a few times what its module's calls usually take, within these limits. */
+const SLICE_MS = { least: 25, most: 100, usual: 4 };
+/** The longest pause after slices of which none was enough: they shall not take a hundredth of a worker's time. */
 const MAX_PAUSE_MS = 3000;
 /** After this many such failures in a row the circuit breaker opens. */
 const OPEN_AFTER = 5;
@@ -28,14 +28,14 @@ const NEWEST_WEIGHT = 0.1;
 export interface Health {
   /** The module has answered before and has not failed lately: other jobs may wait behind its calls. */
   isTrusted(): boolean;
-  /** It timed out, ran out of memory or crashed lately, or a call of it is stuck. */
+  /** It timed out, ran out of memory or crashed lately, a call of it is stuck, or a slice was not enough for the last one. */
   isSuspect(): boolean;
-  /** A worker ended lately while it ran a call of this module. */
-  endsWorkers(): boolean;
-  /** How long a call of a module that is not trusted may run before it has to run alone, in milliseconds. */
-  briefMs(): number;
-  /** A brief run may start now: the more of them were not enough, the longer the pauses. */
-  isBriefDue(): boolean;
+  /** Its calls run alone from the start: one ended a worker lately, or they usually take longer than a slice. */
+  needsQuarantine(): boolean;
+  /** How long a call may run before it has to run alone, in milliseconds. */
+  sliceMs(): number;
+  /** A call of a module that is not trusted may start now: the more slices were not enough, the longer the pauses. */
+  isProbeDue(): boolean;
   /** While the circuit breaker is open: how long until the next trial, in milliseconds, at least 0. */
   untilTrial(): number | undefined;
   /** While the circuit breaker is open, and it is not time for a trial: the answer to every call. */
@@ -46,7 +46,7 @@ export interface Health {
   record(kind: Answer["kind"], runMs?: number): void;
   /** How many calls should be made together, so that they take no more than a moment. */
   mostTogether(): number;
-  /** A brief run was not enough. */
+  /** A slice was not enough. */
   overrun(): void;
   /** A call has run for so long and goes on. */
   stall(milliseconds: number): void;
@@ -62,9 +62,9 @@ export function createHealth(): Health {
   let answeredAt = -Infinity;
   let failedAt = -Infinity;
   let endedWorkerAt = -Infinity;
-  /** Brief runs since the last answer that were not enough. */
+  /** Slices since the last answer that were not enough. */
   let overruns = 0;
-  let briefAt = 0;
+  let probeAt = 0;
   /** Since the last answer. */
   let failures = 0;
   let trialAt = 0;
@@ -73,15 +73,16 @@ export function createHealth(): Health {
 
   const isWithin = (milliseconds: number, since: number): boolean => performance.now() - since < milliseconds;
   const endsWorkers = (): boolean => isWithin(SUSPECT_MS, endedWorkerAt);
-  const isSuspect = (): boolean => isWithin(SUSPECT_MS, failedAt) || endsWorkers();
+  const isSuspect = (): boolean => overruns > 0 || isWithin(SUSPECT_MS, failedAt) || endsWorkers();
+  const isTrusted = (): boolean => answeredAt !== -Infinity && !isSuspect();
   const isOpen = (): boolean => failures >= OPEN_AFTER && !isWithin(WORKS_MS, answeredAt);
   const untilTrial = (): number | undefined => (isOpen() ? Math.max(0, trialAt - performance.now()) : undefined);
   return {
-    isTrusted: () => answeredAt !== -Infinity && !isSuspect(),
+    isTrusted,
     isSuspect,
-    endsWorkers,
-    briefMs: () => Math.min(BRIEF_MS.most, Math.max(BRIEF_MS.least, BRIEF_MS.usual * averageMs)),
-    isBriefDue: () => performance.now() >= briefAt,
+    needsQuarantine: () => endsWorkers() || (isTrusted() && SLICE_MS.usual * averageMs > SLICE_MS.most),
+    sliceMs: () => Math.min(SLICE_MS.most, Math.max(SLICE_MS.least, SLICE_MS.usual * averageMs)),
+    isProbeDue: () => performance.now() >= probeAt,
     untilTrial,
     refusal() {
       const retryAfterMs = untilTrial();
@@ -109,10 +110,10 @@ export function createHealth(): Health {
     },
     mostTogether: () => Math.max(1, Math.floor(EXPECTED_MS / averageMs)),
     overrun() {
-      briefAt = performance.now() + Math.min(MAX_PAUSE_MS, BRIEF_MS.least * 2 ** overruns++);
+      probeAt = performance.now() + Math.min(MAX_PAUSE_MS, SLICE_MS.least * 2 ** overruns++);
     },
     stall(milliseconds) {
-      if (milliseconds > BRIEF_MS.usual * averageMs) failedAt = performance.now();
+      if (milliseconds > SLICE_MS.usual * averageMs) failedAt = performance.now();
     },
     endWorker() {
       endedWorkerAt = performance.now();

@@ -25,7 +25,7 @@ const JOB: Job = {
   crashes: 0,
   isLong: false,
   alone: false,
-  isBrief: false,
+  isProbe: false,
   limitMs: 100,
   settle() {},
 };

@@ -19,13 +19,13 @@ export interface Job extends JobRequest {
   queuedAt: number;
   /** How many child processes ended on their own while they ran it. */
   crashes: number;
-  /** It took longer than a brief run may: the next one has its whole time, alone. */
+  /** A slice was not enough: the next time it runs alone, with its whole time. */
   isLong: boolean;
   /** No other job may wait behind it. Decided when it is handed to a worker, as the rest. */
   alone: boolean;
-  /** A call of a module that is not trusted, which runs with little time first. */
-  isBrief: boolean;
-  /** How long it may run this time, at most `timeoutMs`. */
+  /** A call of a module that is not trusted: they are made one at a time. */
+  isProbe: boolean;
+  /** How long it may run this time: beside others a slice, alone `timeoutMs`. Those that run together have it together. */
   limitMs: number;
   settle(answer: Answer): void;
 }

@@ -113,13 +113,13 @@ function run(state: State, request: JobRequest): Promise<Answer> {
       crashes: 0,
       isLong: false,
       alone: false,
-      isBrief: false,
+      isProbe: false,
       limitMs: request.timeoutMs,
       settle,
     };
     function settle(answer: Answer): void {
       state.workers.startOthers();
-      if (module.brief === job) module.brief = undefined;
+      if (module.probe === job) module.probe = undefined;
       if (answer.kind === "timeout" && job.limitMs < job.timeoutMs) return runAgainAlone(state, module, job);
       state.inFlight--;
       // At once, because the next call may be handed out before the caller goes on.
@@ -140,7 +140,7 @@ function findModule(state: State, { module: name, bundle }: JobRequest): Module 
   const known = state.modules.get(name);
   if (known) return known;
   const { file } = bundle.spec;
-  const module: Module = { file, health: createHealth(), lone: [], waiting: [], brief: undefined };
+  const module: Module = { file, health: createHealth(), lone: [], waiting: [], probe: undefined };
   state.modules.set(name, module);
   return module;
 }
@@ -190,16 +190,16 @@ function onWorkerExit(state: State, { running, waiting, reason, isJobsFault }: W
 function putBack(state: State, jobs: Job[]): void {
   for (const job of jobs.toReversed()) {
     const module = findModule(state, job);
-    if (module.brief === job) module.brief = undefined;
+    if (module.probe === job) module.probe = undefined;
     // The calls of a suspect are taken from the end.
     if (mustRunAlone(job)) module.lone.unshift(job);
-    else if (job.isBrief) module.waiting.push(job);
+    else if (job.isProbe) module.waiting.push(job);
     else module.waiting.unshift(job);
     state.turns.add(module);
   }
 }
 
-/** After a brief run that was not enough. */
+/** After a slice that was not enough. */
 function runAgainAlone(state: State, module: Module, job: Job): void {
   module.health.overrun();
   job.isLong = true;

@@ -41,9 +41,6 @@ export type Report =
   /** The calls from `job` on cannot be made together, so the child makes them one after the other. */
   | { kind: "split"; job: number };
 
-/** How long calls that are made together may take, all in all. */
-export const TOGETHER_MS = 50;
-
 /** A message to send, or as it was read: its bodies as bytes, then as text. */
 export interface Message<Head, Body = Buffer> {
   head: Head;

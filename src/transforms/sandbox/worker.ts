@@ -4,7 +4,7 @@ import { createJobClock, type JobClock } from "./job-clock.ts";
 import { createJobQueue, type Job, type JobQueue } from "./job.ts";
 import { createMemoryGuard, type MemoryGuard } from "./memory-guard.ts";
 import { connectChild, explainExit, type SendOrder } from "./pipe.ts";
-import { type ModuleOptions, type Report, TOGETHER_MS } from "./protocol.ts";
+import type { ModuleOptions, Report } from "./protocol.ts";
 
 /** How long a job may exceed its own deadline, which the child itself enforces as long as it can. */
 const GRACE_MS = 200;
@@ -12,7 +12,7 @@ const GRACE_MS = 200;
 const LOADING_GRACE_MS = 500;
 /** A job that runs longer may be stuck, so those of other modules go elsewhere. */
 const SLOW_MS = 10;
-/** A job that runs longer is probably stuck. Until then, those of its module wait for it: sending them again costs more. */
+/** A job that runs longer is probably stuck. */
 export const STUCK_MS = 100;
 /** The weight of the newest job in the average duration. */
 const NEWEST_WEIGHT = 0.1;
@@ -206,8 +206,10 @@ function unloadSurplus({ modules, options, send }: State): void {
 }
 
 function takeBack({ queue, send, clock }: State): Job[] {
-  const runs = queue.first()?.job.module;
-  const waiting = queue.waiting().filter(({ job }) => clock.age() > STUCK_MS || job.module !== runs);
+  const running = queue.first()?.job;
+  // Sending a body again costs more than to wait for an honest call of the same module.
+  const isLate = clock.age() > (running?.limitMs ?? 0) / 2;
+  const waiting = queue.waiting().filter(({ job }) => isLate || job.module !== running?.module);
   if (waiting.length > 0) send({ kind: "cancel", jobs: waiting.map(({ id }) => id) });
   for (const entry of waiting) entry.takenBack = true;
   return waiting.map((entry) => entry.job);
@@ -223,10 +225,9 @@ function tick(state: State, elapsedMs: number): void {
 function limitRunning(state: State): void {
   const running = state.queue.running();
   const { limitMs, bundle } = running[0]!.job;
-  const { graceMs, isTogether } = running[0]!.group;
+  const { graceMs } = running[0]!.group;
   const { memoryMb } = bundle.spec;
-  const mostMs = isTogether ? Math.min(limitMs, TOGETHER_MS) : limitMs;
-  if (state.clock.age() > mostMs + graceMs) {
+  if (state.clock.age() > limitMs + graceMs) {
     end(state, "timeout", `The transform ran longer than ${limitMs} ms and could not be interrupted.`);
   } else if (state.memory.isExceeded(state.modules.size, memoryMb)) {
     end(state, "memory", `The transform needed far more memory than its ${memoryMb} MB.`);
