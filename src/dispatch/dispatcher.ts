@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
-import type { Claim, ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
+import type { Claim, ClaimedDelivery, ClaimedRun, NewWork, RunAnswerer } from "../journal/journal.ts";
 import { createAlarm, settlesWithin } from "../shared/async.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { DispatchContext, DispatcherOptions } from "./context.ts";
@@ -58,12 +58,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   const runs = createPool<ClaimedRun>({
     size: () => context.settings().maxConcurrent,
-    async claim(limit) {
-      const answer = (run: ClaimedRun) => answerRun(run, context);
-      const claimed = await journal.claimRuns(limit, Date.now(), { limits: context.limits(), answer });
-      for (const run of claimed) if (run.state === "done") showDone(run, context);
-      return claimed.filter(({ state }) => state !== "done");
-    },
+    claim: (limit) => journal.claimRuns(limit, Date.now(), context.limits()),
     execute: (run, freeSlot) => spans.ofRun(run, () => executeRun(run, context, freeSlot)),
     onDrained: () => lookAhead.set(Date.now() + LOOK_AHEAD_MS),
     log,
@@ -76,13 +71,18 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     log,
   });
   const heartbeat = createHeartbeat(context);
+  const answerer: RunAnswerer = {
+    answer: (run, mapping) => (context.limits().has(mapping) ? undefined : answerRun(run, context)),
+    answered: (run) => showDone(run, context),
+  };
 
   return {
     start({ executes = true } = {}) {
       renewal = setInterval(() => void renewLease(), RENEW_EVERY_MS).unref();
       void renewLease();
       if (!executes) return;
-      listeners = [options.journal.joinCommits(joinCommit), options.journal.watch(onWork)];
+      const { answerRuns, joinCommits, watch } = options.journal;
+      listeners = [answerRuns(answerer), joinCommits(joinCommit), watch(onWork)];
       claimWork();
       heartbeat.start();
     },

@@ -50,7 +50,7 @@ export function toFailure(cause: unknown): Error {
 }
 
 /** The methods of a journal that return promises. */
-export type DispatchJournal = Omit<Journal, "joinCommits" | "watch" | "watchChanges">;
+export type DispatchJournal = Omit<Journal, "answerRuns" | "joinCommits" | "watch" | "watchChanges">;
 
 /** A journal whose calls wait while it is unavailable. */
 export function createRetryingJournal(journal: DispatchJournal, options: RetryOptions): DispatchJournal {

@@ -1,7 +1,6 @@
 import type { ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
 import type {
   AcceptResult,
-  AnswerRun,
   Change,
   Claim,
   ClaimedDelivery,
@@ -21,6 +20,7 @@ import type {
   NodeRecord,
   Route,
   Run,
+  RunAnswerer,
   RunLimits,
   SessionSummary,
   Spend,
@@ -76,11 +76,8 @@ export interface Journal {
   /**
    * Claims up to `limit` runs that are due, oldest first, never two of one session, and of each mapping only as many as
    * its limits allow. Each claim counts one attempt.
-   *
-   * A store may ask `answer` before it claims a run. A run with an answer is completed by the same commit: it is in the
-   * result as `done`, and does not count towards `limit`.
    */
-  claimRuns(limit: number, now: number, options?: { limits?: RunLimits; answer?: AnswerRun }): Promise<ClaimedRun[]>;
+  claimRuns(limit: number, now: number, limits?: RunLimits): Promise<ClaimedRun[]>;
   /** Ends a run that replied; the next of its session can start. The event is done once nothing of it is left. */
   completeRun(claim: Claim, outcome: TurnOutcome): Promise<boolean>;
   /** Lets the run try again at `dueAt`; later runs of its session keep waiting behind it. */
@@ -138,6 +135,11 @@ export interface Journal {
    */
   lease(name: string): Promise<Lease | undefined>;
   releaseLease(lease: Lease): Promise<void>;
+  /**
+   * Asks for the outcome of each accepted run that is due and first in its session, until the returned function is called.
+   * A run with an outcome is completed by the commit that accepts it. A store may not ask.
+   */
+  answerRuns(answerer: RunAnswerer): () => void;
   /**
    * Calls the listener before each commit that makes work due, until the returned function is called: what it writes at
    * once is part of that commit. A store may not call it.

@@ -190,8 +190,13 @@ export interface ClaimedRun extends Run, Claim {
   released?: boolean;
 }
 
-/** The outcome of a run that needs no waiting; undefined: it must be claimed. It must not throw. */
-export type AnswerRun = (run: ClaimedRun) => TurnOutcome | undefined;
+/** Answers runs that need no waiting. */
+export interface RunAnswerer {
+  /** The outcome of a run of the mapping; undefined: the run must be claimed. It must not throw. */
+  answer(run: ClaimedRun, mapping: string): TurnOutcome | undefined;
+  /** Called after the commit. */
+  answered(run: ClaimedRun): void;
+}
 
 /** The tokens and cost of the finished runs of a hook, mapping and model. */
 export interface Spend {

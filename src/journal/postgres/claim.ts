@@ -8,7 +8,7 @@ export async function claimRuns(
   transaction: Transaction,
   limit: number,
   now: number,
-  { limits = new Map() }: { limits?: RunLimits } = {},
+  limits: RunLimits = new Map(),
 ): Promise<ClaimedRun[]> {
   const { withBegin, ahead, node } = transaction;
   // What a limit leaves is counted and used under the mapping's lock.

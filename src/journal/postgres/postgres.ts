@@ -177,6 +177,7 @@ function createJournal(database: PostgresDatabase, node: Node, changes: Changes)
     nodes: read(listNodes),
     lease: take(acquireLease),
     releaseLease: write(releaseLease),
+    answerRuns: () => () => undefined,
     joinCommits: () => () => undefined,
     watch: changes.watch,
     watchChanges: changes.watchChanges,

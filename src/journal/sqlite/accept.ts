@@ -1,34 +1,92 @@
 import { type ActionReceipt, MAIN_SESSION } from "../../types.ts";
-import { countRuns, isRun, type Known, type KnownKey, planEvent, toReplay } from "../plan.ts";
-import type { AcceptResult, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest } from "../records.ts";
+import { countRuns, isRun, type Known, type KnownKey, type NewRun, planEvent, toReplay } from "../plan.ts";
+import type {
+  AcceptResult,
+  ClaimedRun,
+  Idempotency,
+  NewAction,
+  NewEntry,
+  NewEvent,
+  RunAnswerer,
+  StoredRequest,
+} from "../records.ts";
 import { text } from "../rows.ts";
 import type { Database } from "./database.ts";
 import { type Content, insertEntry, MAX_INLINE, sourceOf, toContent } from "./entries.ts";
 import type { Transaction } from "./group-commit.ts";
-import { insertJoined, insertRun } from "./runs.ts";
+import { type AnsweredRun, countOpen, insertAnswered, insertJoined, insertRun, isBusy } from "./runs.ts";
 
 /*
  * An accept inserts with `OR FAIL`: if a statement fails, the whole transaction is undone. To undo only the statement,
  * SQLite would keep a copy of every page that it is about to change.
  */
 
-export function acceptEvent(transaction: Transaction, event: NewEvent): AcceptResult {
+export function acceptEvent(transaction: Transaction, event: NewEvent, answerer?: RunAnswerer): AcceptResult {
   const plan = planEvent(event, knownAt(transaction, event.receivedAt));
   if (plan.kind !== "commit") return plan;
   const { actions, receipt, keys } = plan;
   const seq = transaction.counters.addEvent();
   const source = sourceOf(event.request.body);
   const wake = findInlineWake(event, actions);
-  insertEvent(transaction, event, { seq, source, receipts: receipt.actions, actions, wake });
+  const answered = answerer ? answerRuns(transaction, event, { actions, answerer }) : NONE;
+  let open = countRuns(actions);
+  for (const { outcome } of answered.values()) open += countOpen(outcome) - 1;
+  insertEvent(transaction, event, { seq, source, receipts: receipt.actions, open, wake });
   for (const action of actions) {
     if (!isRun(action)) {
       if (action.entry !== wake) insertEntry(transaction, action.entry, { eventSeq: seq, source });
     } else if (action.joins) insertJoined(transaction, seq, action);
-    else insertRun(transaction, event, action, { eventSeq: seq, source });
+    else {
+      const answer = answered.get(action.runId);
+      if (answer) insertAnswered(transaction, event, answer, { eventSeq: seq, source });
+      else insertRun(transaction, event, action, { eventSeq: seq, source });
+    }
   }
   transaction.report({ kind: "event", id: event.id });
   if (event.idempotency) rememberKeys(transaction, event.idempotency, keys);
   return { kind: "committed", receipt: { ...receipt, replayed: false } };
+}
+
+const NONE: ReadonlyMap<string, AnsweredRun> = new Map();
+
+/** Most runs of an event that are answered: while they are, nothing else happens in this process. */
+const MAX_ANSWERED = 64;
+
+/** By run. After the first run that has to wait, later ones may be of its session, so they wait too. */
+function answerRuns(
+  transaction: Transaction,
+  event: NewEvent,
+  { actions, answerer }: { actions: NewAction[]; answerer: RunAnswerer },
+): ReadonlyMap<string, AnsweredRun> {
+  const answered = new Map<string, AnsweredRun>();
+  for (const action of actions) {
+    if (!isRun(action)) continue;
+    if (action.window || action.joins || answered.size === MAX_ANSWERED) break;
+    const run = toStarted(event, action);
+    const outcome = answerer.answer(run, event.mapping ?? "");
+    if (!outcome || isBusy(transaction, run.sessionKey)) break;
+    answered.set(run.id, { run, outcome });
+    transaction.afterCommit(() => answerer.answered({ ...run, state: "done", usage: outcome.usage }));
+  }
+  return answered;
+}
+
+function toStarted({ id: eventId, hook, receivedAt }: NewEvent, { runId, action }: NewRun): ClaimedRun {
+  return {
+    id: runId,
+    kind: "hook",
+    eventId,
+    hook,
+    sessionKey: action.sessionKey,
+    action,
+    state: "running",
+    attempts: 1,
+    token: 1,
+    createdAt: receivedAt,
+    dueAt: receivedAt,
+    startedAt: Date.now(),
+    warnings: [],
+  };
 }
 
 /** The `detail` column: what no condition of a list needs. Empty lists are left out. */
@@ -48,14 +106,13 @@ interface EventParts {
   seq: number;
   source: Uint8Array;
   receipts: ActionReceipt[];
-  /** Those that were not accepted before. */
-  actions: NewAction[];
+  open: number;
   /** The system event that is stored with the event. */
   wake: NewEntry | undefined;
 }
 
 function insertEvent(transaction: Transaction, event: NewEvent, parts: EventParts): void {
-  const { seq, source, receipts, actions, wake } = parts;
+  const { seq, source, receipts, open, wake } = parts;
   const { id, hook, mapping, receivedAt, replayOf, credential, traceparent, reason, warnings, log, took, failure } =
     event;
   const { body, ...request } = event.request;
@@ -74,7 +131,6 @@ function insertEvent(transaction: Transaction, event: NewEvent, parts: EventPart
     failure,
     wake: wake && { ...toContent(wake, source), urgent: wake.urgent ?? false },
   };
-  const open = countRuns(actions);
   // Wakes are done with this commit.
   const status = event.status === "accepted" && open === 0 ? "done" : event.status;
   const inline = body.length <= MAX_INLINE ? body : undefined;

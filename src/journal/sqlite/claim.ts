@@ -1,67 +1,30 @@
-import type { AnswerRun, ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
+import type { ClaimedRun, RunLimit, RunLimits } from "../journal.ts";
 import { reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
-import { integer, optional, type Row, text } from "../rows.ts";
-import { answerRun, SELECT_RUNS, toWholeRun } from "./runs.ts";
+import { integer, optional, text } from "../rows.ts";
+import { SELECT_RUNS, toWholeRun } from "./runs.ts";
 
 /*
  * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
  * delays another.
  */
 
-export function claimRuns(
-  transaction: Transaction,
-  limit: number,
-  now: number,
-  { limits, answer }: { limits?: RunLimits; answer?: AnswerRun } = {},
-): ClaimedRun[] {
-  const runs: ClaimedRun[] = [];
-  const answersUntil = performance.now() + MAX_ANSWERING_MS;
-  let free = limit;
-  let mayBeMore = true;
-  for (let size = limit; mayBeMore && free > 0; size = MAX_LISTED) {
-    const due = listAllDue(transaction, size, now, limits);
-    mayBeMore = due.length === size;
-    for (const { seq, mapping } of due) {
-      const row = transaction.get(`${SELECT_RUNS} WHERE runs.seq = ?`, seq) ?? {};
-      const run = toClaimed(transaction, row, now);
-      const outcome = answer?.(run);
-      if (!outcome && free === 0) break;
+export function claimRuns(transaction: Transaction, limit: number, now: number, limits?: RunLimits): ClaimedRun[] {
+  const due = listReadyMappings(transaction).flatMap((mapping) => {
+    const { concurrency, rate } = limits?.get(mapping) ?? {};
+    const places = placesOf(transaction, mapping, concurrency);
+    const starts = rate ? startsLeft(transaction, mapping, rate, now) : Infinity;
+    return listDue(transaction, mapping, Math.min(limit, places, starts), now);
+  });
+  if (due.length < limit) transaction.settle("run");
+  return due
+    .toSorted((a, b) => a.dueAt - b.dueAt || a.seq - b.seq)
+    .slice(0, limit)
+    .map(({ seq, mapping }) => {
       const rate = limits?.get(mapping)?.rate;
       if (rate) noteStart(transaction, { mapping, seq, at: now }, rate);
-      if (outcome) {
-        const isNextReady = answerRun(transaction, row, now, outcome);
-        mayBeMore ||= isNextReady;
-        runs.push({ ...run, state: "done", usage: outcome.usage });
-      } else {
-        startRun(transaction, seq, now);
-        free -= 1;
-        runs.push(run);
-      }
-    }
-    if (performance.now() > answersUntil) break;
-  }
-  if (!mayBeMore) transaction.settle("run");
-  else if (free > 0) transaction.announce("run");
-  return runs;
-}
-
-/** Most runs that are looked at together. */
-const MAX_LISTED = 64;
-
-/** While runs are answered, nothing else happens in this process. The next claim continues. */
-const MAX_ANSWERING_MS = 5;
-
-function listAllDue(transaction: Transaction, limit: number, now: number, limits: RunLimits | undefined): Due[] {
-  return listReadyMappings(transaction)
-    .flatMap((mapping) => {
-      const { concurrency, rate } = limits?.get(mapping) ?? {};
-      const places = placesOf(transaction, mapping, concurrency);
-      const starts = rate ? startsLeft(transaction, mapping, rate, now) : Infinity;
-      return listDue(transaction, mapping, Math.min(limit, places, starts), now);
-    })
-    .toSorted((a, b) => a.dueAt - b.dueAt || a.seq - b.seq)
-    .slice(0, limit);
+      return startRun(transaction, seq, now);
+    });
 }
 
 export function nextDueAt(database: Database, limits?: RunLimits): number | undefined {
@@ -133,19 +96,13 @@ const START_RUN = `
   UPDATE OR FAIL runs SET state = 'running', attempts = attempts + 1, claims = claims + 1, node = ?, started_at = ?,
     coalesce_key = NULL WHERE seq = ?`;
 
-function startRun(transaction: Transaction, seq: number, now: number): void {
+function startRun(transaction: Transaction, seq: number, now: number): ClaimedRun {
   transaction.run(START_RUN, transaction.node, now, seq);
-  reportRun(transaction, seq, "running");
-}
-
-/** A ready run as it is once it has started. */
-function toClaimed(database: Database, row: Row, startedAt: number): ClaimedRun {
-  const { action, ...run } = toWholeRun(database, row);
+  const row = transaction.get(`${SELECT_RUNS} WHERE runs.seq = ?`, seq) ?? {};
+  const { action, ...run } = toWholeRun(transaction, row);
   if (!action) throw new Error(`run ${run.id} has no action`);
-  const token = integer(row.claims) + 1;
-  const attempts = run.attempts + 1;
-  const released = row.hold_reason === null ? undefined : { released: true };
-  return { ...run, action, state: "running", startedAt, attempts, token, ...released };
+  reportRun(transaction, seq, "running");
+  return { ...run, action, token: integer(row.claims), ...(row.hold_reason !== null && { released: true }) };
 }
 
 /*

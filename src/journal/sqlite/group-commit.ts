@@ -26,6 +26,8 @@ export interface GroupCommit {
   announce(work: NewWork): void;
   /** Called by an operation that has claimed all the work of the kind that is due: nobody need look for it. */
   settle(work: NewWork): void;
+  /** Called by an operation: does this after the commit. */
+  afterCommit(work: () => void): void;
   joinCommits(listener: WorkListener): () => void;
   watch(listener: WorkListener): () => void;
   /** Called by an operation: listeners learn of the change after the commit. */
@@ -43,6 +45,7 @@ export interface Transaction extends Database {
   node: string;
   announce: GroupCommit["announce"];
   settle: GroupCommit["settle"];
+  afterCommit: GroupCommit["afterCommit"];
   report: GroupCommit["report"];
   isWatched: GroupCommit["isWatched"];
   counters: Counters;
@@ -78,6 +81,7 @@ interface State {
   /** Of the current transaction. */
   announced: Set<NewWork>;
   changes: Change[];
+  after: (() => void)[];
 }
 
 /** One fsync for everything that arrives in the same turn of the event loop. */
@@ -97,11 +101,13 @@ export function createGroupCommit(database: Database, log: Log, counters?: Commi
     changeListeners: new Set(),
     announced: new Set(),
     changes: [],
+    after: [],
   };
   return {
     write: (operation) => new Promise((resolve, reject) => enqueue(state, { operation, resolve, reject })),
     announce: (work) => void state.announced.add(work),
     settle: (work) => void state.announced.delete(work),
+    afterCommit: (work) => void state.after.push(work),
     joinCommits(listener) {
       state.joining.add(listener);
       return () => state.joining.delete(listener);
@@ -161,6 +167,7 @@ function shouldWait(state: State): boolean {
 function commit(state: State, group: QueuedWrite[]): void {
   state.announced = new Set();
   state.changes = [];
+  state.after = [];
   try {
     const results = transact(state.database, () => perform(state, group));
     if (state.failing) state.log.info("journal accepts writes again");
@@ -203,7 +210,8 @@ function rejectAll(state: State, group: QueuedWrite[], error: JournalUnavailable
   for (const write of [...group, ...state.queue.splice(0)]) write.reject(error);
 }
 
-function publish({ listeners, changeListeners, announced, changes, log }: State): void {
+function publish({ listeners, changeListeners, announced, changes, after, log }: State): void {
+  for (const work of after) call(work, log);
   if (announced.size > 0) for (const listener of listeners) call(() => listener(announced), log);
   if (changes.length > 0) for (const listener of changeListeners) call(() => listener(changes), log);
 }

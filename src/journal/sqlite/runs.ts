@@ -1,7 +1,7 @@
 import { MAIN_SESSION, RUN_STATES, type RunState } from "../../types.ts";
 import type { NewRun } from "../plan.ts";
 import { type AgentAction } from "../../types.ts";
-import type { Claim, Lease, NewEntry, NewEvent, Run, TurnOutcome } from "../records.ts";
+import type { Claim, ClaimedRun, Lease, NewEntry, NewEvent, Run, TurnOutcome } from "../records.ts";
 import { reportDeadLetter, reportRun, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { bytes, integer, oneOf, optional, type Row, text } from "../rows.ts";
@@ -33,13 +33,54 @@ export function insertRun(
   const { mapping = "", receivedAt } = event;
   const { key, closesAt } = window ?? { closesAt: receivedAt };
   const seq = transaction.counters.nextSeq();
-  const stored = JSON.stringify({ ...action, message: toPieces(action.message, source) } satisfies StoredAction);
-  const inline = stored.length <= MAX_INLINE ? stored : undefined;
+  const inline = storeAction(transaction, seq, action, source);
   const { sessionKey } = action;
   transaction.run(INSERT_RUN, seq, runId, eventSeq, mapping, sessionKey, key, receivedAt, closesAt, inline);
-  if (!inline) transaction.run("INSERT OR FAIL INTO run_actions (run_seq, action) VALUES (?, ?)", seq, stored);
   transaction.counters.add({ runs: 1 });
   transaction.announce("run");
+}
+
+/** A run that is answered by the commit that accepts it: no claim ever looks at it. */
+export interface AnsweredRun {
+  run: ClaimedRun;
+  outcome: TurnOutcome;
+}
+
+export function insertAnswered(
+  transaction: Transaction,
+  { mapping = "", hook, receivedAt, request }: NewEvent,
+  { run, outcome }: AnsweredRun,
+  { eventSeq, source }: { eventSeq: number; source: Uint8Array },
+): void {
+  const { id, sessionKey, action, startedAt } = run;
+  const { finishedAt, outcome: stored } = toEnd(outcome);
+  const { node, counters } = transaction;
+  const seq = counters.nextSeq();
+  const inline = storeAction(transaction, seq, action, source);
+  const values = [seq, id, eventSeq, mapping, sessionKey, node, receivedAt, startedAt, finishedAt, inline, stored];
+  transaction.run(INSERT_ANSWERED, ...values);
+  const row = { session_key: sessionKey, hook, mapping };
+  recordOutcome(transaction, { seq, eventSeq, body: request.body, row }, outcome);
+}
+
+const INSERT_ANSWERED = `
+  INSERT OR FAIL INTO runs (seq, id, event_seq, mapping, session_key, state, attempts, claims, node, created_at, due_at,
+    started_at, finished_at, action, outcome)
+  VALUES (?1, ?2, ?3, ?4, ?5, 'done', 1, 1, ?6, ?7, ?7, ?8, ?9, ?10, ?11)`;
+
+/** Whether the session has an unfinished run. */
+export function isBusy(database: Database, sessionKey: string): boolean {
+  return (
+    database.get("SELECT 1 FROM runs WHERE session_key = ? AND finished_at IS NULL LIMIT 1", sessionKey) !== undefined
+  );
+}
+
+/** Gives the `action` column. */
+function storeAction(database: Database, seq: number, action: AgentAction, source: Uint8Array): string | undefined {
+  const stored = JSON.stringify({ ...action, message: toPieces(action.message, source) } satisfies StoredAction);
+  if (stored.length <= MAX_INLINE) return stored;
+  database.run("INSERT OR FAIL INTO run_actions (run_seq, action) VALUES (?, ?)", seq, stored);
+  return undefined;
 }
 
 type StoredAction = Omit<AgentAction, "message"> & { message: Pieces };
@@ -65,34 +106,29 @@ const INSERT_JOINED = `
 
 export function completeRun(transaction: Transaction, claim: Claim, outcome: TurnOutcome): boolean {
   const run = endRun(transaction, claim, toEnd(outcome));
-  if (run) recordOutcome(transaction, run, outcome);
-  return run !== undefined;
-}
-
-/**
- * Starts and ends a ready run at once; the row is one of `SELECT_RUNS`. Gives whether the next of its session is ready.
- */
-export function answerRun(transaction: Transaction, row: Row, now: number, outcome: TurnOutcome): boolean {
-  const run = toEnded(row);
-  const { finishedAt, outcome: stored } = toEnd(outcome);
-  transaction.run(ANSWER_RUN, transaction.node, now, finishedAt, stored, run.seq);
-  const isNextReady = leaveSession(transaction, run);
+  if (!run) return false;
   recordOutcome(transaction, run, outcome);
-  return isNextReady;
+  updateRunCounts(transaction, run, { open: countOpen(outcome) - 1, lost: 0 });
+  return true;
 }
 
-const ANSWER_RUN = `
-  UPDATE OR FAIL runs SET state = 'done', attempts = attempts + 1, claims = claims + 1, node = ?, started_at = ?,
-    coalesce_key = NULL, finished_at = ?, error = NULL, outcome = ? WHERE seq = ?`;
+/** How many deliveries its event waits for. */
+export function countOpen({ deliveries }: TurnOutcome): number {
+  return deliveries.filter(({ eventId }) => eventId !== undefined).length;
+}
 
-function recordOutcome(transaction: Transaction, run: EndedRun, outcome: TurnOutcome): void {
+/** What a run leaves behind. The row is as in `recordSpend`. */
+function recordOutcome(
+  transaction: Transaction,
+  run: Pick<EndedRun, "seq" | "eventSeq" | "body" | "row">,
+  outcome: TurnOutcome,
+): void {
+  const { seq: runSeq, eventSeq, body, row } = run;
   const { finishedAt, reply, entries, deliveries } = outcome;
-  recordSpend(transaction, run.row, outcome);
-  insertEntries(transaction, entries, { ...run, source: sourceOfRun(run.body, reply) });
+  recordSpend(transaction, row, outcome);
+  insertEntries(transaction, entries, { eventSeq, runSeq, source: sourceOfRun(body, reply) });
   insertDeliveries(transaction, deliveries, finishedAt);
-  const open = deliveries.filter(({ eventId }) => eventId !== undefined).length;
-  updateRunCounts(transaction, run, { open: open - 1, lost: 0 });
-  reportRun(transaction, run.seq, "done");
+  reportRun(transaction, runSeq, "done");
 }
 
 export function deadLetterRun(
@@ -163,23 +199,11 @@ interface EndedRun {
 function endRun(transaction: Transaction, { id, token }: Claim, end: End): EndedRun | undefined {
   const row = transaction.get(FIND_CLAIMED, id, token);
   if (!row) return undefined;
-  const run = toEnded(row);
-  transaction.run(END_RUN, end.state, end.finishedAt, end.error, end.outcome, run.seq);
-  leaveSession(transaction, run);
-  return run;
-}
-
-function toEnded(row: Row): EndedRun {
   const seq = integer(row.seq);
-  return { seq, runSeq: seq, eventSeq: integer(row.event_seq), body: optional(bytes, row.body ?? null), row };
-}
-
-/** Gives whether the next run of the session is ready. */
-function leaveSession(transaction: Transaction, { row }: EndedRun): boolean {
+  transaction.run(END_RUN, end.state, end.finishedAt, end.error, end.outcome, seq);
   transaction.counters.add({ runs: -1 });
-  const isNextReady = transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0;
-  if (isNextReady) transaction.announce("run");
-  return isNextReady;
+  if (transaction.run(PROMOTE_NEXT, text(row.session_key)) > 0) transaction.announce("run");
+  return { seq, runSeq: seq, eventSeq: integer(row.event_seq), body: optional(bytes, row.body ?? null), row };
 }
 
 const FIND_CLAIMED = `

@@ -2,7 +2,9 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import type { ClaimedRun, RunLimits, TurnOutcome } from "../journal.ts";
+import type { ClaimedRun, Journal, NewEvent, TurnOutcome } from "../journal.ts";
+import { createId } from "../../shared/id.ts";
+import type { RunState } from "../../types.ts";
 import { describeJournal } from "../../../test/contracts/journal.ts";
 import { useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
@@ -11,66 +13,78 @@ import { NOW, sampleEvent, sampleOutcome, sampleRun, sweepAll } from "../../../t
 const opener = new URL("../../../test/contracts/journal/openers/sqlite.ts", import.meta.url);
 describeJournal("SQLite", { open, opener, hasSizeLimit: true, isSlow: false });
 
-describe("a claim that is asked for answers", () => {
+describe("a run that is answered", () => {
   const { start } = useJournals(open);
-  const answer = (): TurnOutcome => sampleOutcome();
+  const accepted = async (journal: Journal, event: NewEvent): Promise<RunState[]> => {
+    await journal.accept(event);
+    const runs = (await journal.getEvent(event.id))?.runs ?? [];
+    return runs.map(({ state }) => state);
+  };
 
-  test("completes any number of runs, beside the limit", async () => {
+  test("is done with the commit that accepts it, with all that belongs to it", async () => {
     const journal = await start();
-    const actions = ["a", "a", "b", "c"].map((session) => sampleRun(session));
-    await journal.accept(sampleEvent({ actions }));
-    const runs: ClaimedRun[] = [];
-    // Each takes a few milliseconds at most, however long a run is looked at.
-    while (runs.length < 4) runs.push(...(await journal.claimRuns(1, NOW, { answer })));
-    expect(runs.map(({ id, state, attempts }) => [id, state, attempts])).toEqual(
-      actions.map(({ runId }) => [runId, "done", 1]),
-    );
-    expect(await journal.listRuns({ limit: 9, state: "done" })).toHaveLength(4);
-    expect(await journal.stats()).toMatchObject({ pendingRuns: 0 });
+    const answered: ClaimedRun[] = [];
+    const outcome = sampleOutcome({ usage: { inputTokens: 3 } });
+    journal.answerRuns({ answer: () => outcome, answered: (run) => answered.push(run) });
+    const run = sampleRun("a");
+    const event = sampleEvent({ mapping: "m", actions: [run] });
+    expect(await accepted(journal, event)).toEqual(["done"]);
+    expect(await journal.getRun(run.runId)).toMatchObject({
+      eventId: event.id,
+      action: run.action,
+      attempts: 1,
+      createdAt: event.receivedAt,
+      finishedAt: outcome.finishedAt,
+      reply: outcome.reply,
+    });
+    expect(await journal.getEvent(event.id)).toMatchObject({ status: "done", open: 0, lost: 0 });
+    expect(answered).toMatchObject([{ id: run.runId, state: "done", usage: outcome.usage }]);
+    expect(await journal.stats()).toMatchObject({ events: 1, pendingRuns: 0 });
+    expect(await journal.spend({ since: 0 })).toMatchObject([{ hook: event.hook, mapping: "m", inputTokens: 3 }]);
+    expect(await journal.claimRuns(9, NOW)).toEqual([]);
   });
 
-  test("says that there is more if it ends early", async () => {
+  test("leaves its event open until its deliveries have ended", async () => {
     const journal = await start();
-    await journal.accept(sampleEvent({ actions: [sampleRun("a"), sampleRun("a"), sampleRun("a")] }));
-    const announced: boolean[] = [];
-    journal.watch((work) => announced.push(work.has("run")));
-    const answerSlowly = (): TurnOutcome => {
-      for (const startedAt = performance.now(); performance.now() - startedAt < 10;);
-      return sampleOutcome();
-    };
-    for (let claim = 0; claim < 3; claim += 1) {
-      expect(await journal.claimRuns(4, NOW, { answer: answerSlowly })).toHaveLength(1);
-    }
-    expect(announced).toEqual([true, true]);
+    const run = sampleRun("a");
+    const event = sampleEvent({ actions: [run] });
+    const delivery = { id: createId(), runId: run.runId, eventId: event.id, channel: "last", text: "a reply" };
+    journal.answerRuns({ answer: () => sampleOutcome({ deliveries: [delivery] }), answered: () => {} });
+    expect(await accepted(journal, event)).toEqual(["done"]);
+    expect(await journal.getEvent(event.id)).toMatchObject({ status: "accepted", open: 1 });
+    const [claimed] = await journal.claimDeliveries(1, Date.now() + 1000);
+    await journal.finishDelivery(claimed!, { state: "skipped", at: NOW, error: "nobody" });
+    expect(await journal.getEvent(event.id)).toMatchObject({ status: "done", open: 0 });
   });
 
-  test("claims the others up to the limit", async () => {
+  test("never overtakes an earlier run of its session", async () => {
     const journal = await start();
-    const actions = ["a", "b", "c", "d"].map((session) => sampleRun(session));
-    await journal.accept(sampleEvent({ actions }));
-    const isOdd = ({ id }: ClaimedRun): boolean => id === actions[1]?.runId || id === actions[3]?.runId;
-    const runs: ClaimedRun[] = [];
-    const answerOthers = (run: ClaimedRun): TurnOutcome | undefined => (isOdd(run) ? undefined : sampleOutcome());
-    while (!runs.some(({ state }) => state === "running")) {
-      runs.push(...(await journal.claimRuns(1, NOW, { answer: answerOthers })));
-    }
-    expect(runs.slice(0, 2).map(({ id, state }) => [id, state])).toEqual([
-      [actions[0]?.runId, "done"],
-      [actions[1]?.runId, "running"],
+    let answers = 1;
+    const answer = (): TurnOutcome | undefined => (answers-- > 0 ? sampleOutcome() : undefined);
+    const stop = journal.answerRuns({ answer, answered: () => {} });
+    const sessions = ["a", "a", "a", "b"];
+    expect(await accepted(journal, sampleEvent({ actions: sessions.map((session) => sampleRun(session)) }))).toEqual([
+      ...["done", "ready", "queued", "ready"],
     ]);
-    expect(await journal.getRun(actions[3]!.runId)).toMatchObject({ state: "ready", attempts: 0 });
-    expect(await journal.completeRun(runs[1]!, sampleOutcome())).toBe(true);
-    expect(await journal.completeRun(runs[0]!, sampleOutcome())).toBe(false);
+    stop();
+    journal.answerRuns({ answer: () => sampleOutcome(), answered: () => {} });
+    expect(await accepted(journal, sampleEvent({ actions: [sampleRun("a")] }))).toEqual(["queued"]);
+    expect(await accepted(journal, sampleEvent({ actions: [sampleRun("c")] }))).toEqual(["done"]);
   });
 
-  test("keeps to the rate of a mapping", async () => {
+  test("is no longer asked for after the end", async () => {
     const journal = await start();
-    const actions = ["a", "b", "c"].map((session) => sampleRun(session));
-    await journal.accept(sampleEvent({ mapping: "m", actions }));
-    const limits: RunLimits = new Map([["m", { rate: { max: 2, perMs: 1000 } }]]);
-    expect(await journal.claimRuns(9, NOW, { limits, answer })).toHaveLength(2);
-    expect(await journal.claimRuns(9, NOW + 999, { limits, answer })).toEqual([]);
-    expect(await journal.claimRuns(9, NOW + 1000, { limits, answer })).toHaveLength(1);
+    journal.answerRuns({ answer: () => sampleOutcome(), answered: () => {} })();
+    expect(await accepted(journal, sampleEvent({ actions: [sampleRun("a")] }))).toEqual(["ready"]);
+  });
+
+  test("does not block the process for all runs of a large event", async () => {
+    const journal = await start();
+    journal.answerRuns({ answer: () => sampleOutcome(), answered: () => {} });
+    const actions = Array.from({ length: 100 }, (_, index) => sampleRun(`s${index}`));
+    const states = await accepted(journal, sampleEvent({ actions }));
+    expect(states.filter((state) => state === "done")).toHaveLength(64);
+    expect(states.filter((state) => state === "ready")).toHaveLength(36);
   });
 });
 

@@ -4,7 +4,7 @@ import { ConfigError, JournalUnavailable, messageOf } from "../../errors.ts";
 import { createNonce } from "../../shared/id.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { Journal } from "../journal.ts";
+import type { Journal, RunAnswerer } from "../journal.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
 import { claimRuns, nextDueAt } from "./claim.ts";
 import { type Database, isDiskFull, type Lock, openMigrated, takeLock, toUnavailable, transact } from "./database.ts";
@@ -107,6 +107,7 @@ function fileIn(folder: string): string {
 
 function createJournal(transaction: Transaction, commits: GroupCommit, close: () => void): Journal {
   let closed = false;
+  let answerer: RunAnswerer | undefined;
 
   const write =
     <Args extends unknown[], Result>(operation: (transaction: Transaction, ...args: Args) => Result) =>
@@ -126,7 +127,7 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
     };
 
   return {
-    accept: write(acceptEvent),
+    accept: (event) => commits.write(() => acceptEvent(transaction, event, answerer)),
     findReplay: read(findReplay),
 
     claimRuns: write(claimRuns),
@@ -155,6 +156,10 @@ function createJournal(transaction: Transaction, commits: GroupCommit, close: ()
     nodes: async () => [],
     lease: write(acquireLease),
     releaseLease: write(releaseLease),
+    answerRuns(asked) {
+      answerer = asked;
+      return () => (answerer = undefined);
+    },
     joinCommits: commits.joinCommits,
     watch: commits.watch,
     watchChanges: commits.watchChanges,

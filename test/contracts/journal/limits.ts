@@ -44,7 +44,7 @@ export function describeLimits(open: OpenJournal): void {
       const at = folder();
       const before = await start(at);
       const ids = await acceptRuns(before, ["slow", "slow", "slow"]);
-      for (const run of await before.claimRuns(10, NOW, { limits: twoASecond })) {
+      for (const run of await before.claimRuns(10, NOW, twoASecond)) {
         await before.completeRun(claimOf(run.id), sampleOutcome());
       }
       await before.close();
@@ -56,7 +56,7 @@ export function describeLimits(open: OpenJournal): void {
     test("a clock that was set back blocks nothing", async () => {
       const journal = await start();
       const [, , third] = await acceptRuns(journal, ["slow", "slow", "slow"]);
-      await journal.claimRuns(10, NOW + 3_600_000, { limits: twoASecond });
+      await journal.claimRuns(10, NOW + 3_600_000, twoASecond);
       expect(await claimedIds(journal, NOW, twoASecond)).toEqual([third]);
     });
 
@@ -77,5 +77,5 @@ async function acceptRuns(journal: Journal, mappings: string[]): Promise<string[
 }
 
 async function claimedIds(journal: Journal, now: number, limits?: RunLimits, limit = 10): Promise<string[]> {
-  return (await journal.claimRuns(limit, now, { limits })).map((run) => run.id);
+  return (await journal.claimRuns(limit, now, limits)).map((run) => run.id);
 }
