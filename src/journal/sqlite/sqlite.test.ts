@@ -62,10 +62,8 @@ describe("a run that is answered", () => {
     let answers = 1;
     const answer = (): TurnOutcome | undefined => (answers-- > 0 ? sampleOutcome() : undefined);
     const stop = journal.answerRuns({ answer, answered: () => {} });
-    const sessions = ["a", "a", "a", "b"];
-    expect(await accepted(journal, sampleEvent({ actions: sessions.map((session) => sampleRun(session)) }))).toEqual([
-      ...["done", "ready", "queued", "ready"],
-    ]);
+    const actions = ["a", "a", "a", "b"].map((session) => sampleRun(session));
+    expect(await accepted(journal, sampleEvent({ actions }))).toEqual(["done", "ready", "queued", "ready"]);
     stop();
     journal.answerRuns({ answer: () => sampleOutcome(), answered: () => {} });
     expect(await accepted(journal, sampleEvent({ actions: [sampleRun("a")] }))).toEqual(["queued"]);
