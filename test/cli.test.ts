@@ -145,6 +145,39 @@ test("a usage error is one line and the next step, with exit code 2", async () =
   });
 });
 
+describe("wrong input has a plain message and the exit code of the documentation", () => {
+  test.each([
+    [["send", "a", "folder"], 1, "is a folder: name a file."],
+    [["send", "a", "gone.json"], 1, "There is no file "],
+    [["try", "a", "folder"], 1, "is a folder: name a file."],
+    [["try", "a", "-"], 1, "Standard input cannot be read as JSON"],
+    [["check", "--config", "folder"], 1, "this is not a file; it is named by --config"],
+    [["check", "--config", "gone.json5"], 1, "file not found; it is named by --config"],
+    [["import", "openclaw", "folder", "--config", "new.json5"], 1, "is a folder: name a file."],
+    [["init", "--yes", "--config", "folder"], 1, "it is not a regular file"],
+    [["presets", "enable", "github", "--config", "folder"], 1, "it is not a regular file"],
+    [["presets", "show", "gmial"], 1, 'did you mean "mail"?'],
+    [["presets", "enable", "github", "--secret", "-"], 2, "--secret must not be empty."],
+    [["presets", "enable", "github", "--secret", "s", "--generate"], 2, "either --secret or --generate"],
+    [["mail", "setup", "--address", "nobody"], 2, "--address: expected an address"],
+    [["events", "show"], 2, "Name an event by its id"],
+    [["events", "save", "a", "--last"], 2, "Name an event, or say --last, not both."],
+    [["events", "replay"], 2, "Name events by their ids"],
+    [["events", "list", "--since", "soon"], 2, "argument 'soon' is invalid. Expected a duration before now"],
+    [["events", "list", "--status", "ok"], 2, "argument 'ok' is invalid. Expected accepted or "],
+    [["events", "catch-up", "github"], 2, "Name either --repo <owner>/<name> or --org <name>."],
+    [["dead-letters", "retry"], 2, "Name dead letters by their ids"],
+    [["dead-letters", "drop", "a", "--all"], 2, "Name dead letters, or say --all, not both."],
+    [["store", "migrate"], 2, "Name the database with --to, or set store.url."],
+  ])("%j", async (args, code, message) => {
+    write("webhooks.json5", JSON.stringify(withTokens({})));
+    mkdirSync(path.join(folder, "folder"));
+    const { stderr, ...result } = await webhooks(...args);
+    expect({ ...result, stderr }).toMatchObject({ code, stderr: expect.stringContaining(message) });
+    expect(stderr).not.toMatch(/\bE[A-Z]{4,}\b|^ +at /m);
+  });
+});
+
 test("webhooks try prints the action that a payload would give", async () => {
   const mappings = [{ id: "order", match: { path: "orders/new" }, messageTemplate: "{{id}} {{headers.x-shop}}" }];
   write("webhooks.yaml", JSON.stringify(withTokens({ hooks: { mappings } })));

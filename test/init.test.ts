@@ -105,12 +105,12 @@ test("an existing configuration gets what is asked for, keeps its comments, and 
 });
 
 test.each([
-  [["--model", "gpt-5"], '"gpt-5" is not a model: expected openai:<model>'],
-  [["--model", "openai"], '"openai" names no model'],
-  [["--preset", "gihtub"], 'There is no preset "gihtub"; did you mean "github"?'],
-])("%j is refused, and nothing is written", async (flags, message) => {
+  [["--model", "gpt-5"], 2, '"gpt-5" is not a model: expected openai:<model>'],
+  [["--model", "openai"], 2, '"openai" names no model'],
+  [["--preset", "gihtub"], 1, 'There is no preset "gihtub"; did you mean "github"?'],
+])("%j is refused, and nothing is written", async (flags, code, message) => {
   expect(await webhooks("init", "--yes", ...flags)).toMatchObject({
-    code: 1,
+    code,
     stderr: expect.stringContaining(message),
   });
   expect(existsSync(path.join(folder, "webhooks.json5"))).toBe(false);

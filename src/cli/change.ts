@@ -5,7 +5,7 @@ import { buildProgram, type Program } from "../program/build.ts";
 import { toPrintable } from "../telemetry/log.ts";
 import { createTelemetry } from "../telemetry/telemetry.ts";
 import { createSandbox } from "../transforms/sandbox/sandbox.ts";
-import { describeError, EXIT_CODES } from "./command.ts";
+import { describeError, EXIT_CODES, UsageError } from "./command.ts";
 import { formatDiff } from "./format.ts";
 import { type CliIo, print, printError } from "./io.ts";
 import { Cancelled, createTerminal, MissingAnswer, type Terminal } from "./terminal.ts";
@@ -63,9 +63,9 @@ function toPrintableLines(text: string): string[] {
   return text === "" ? [] : toPrintable(text.trimEnd().replaceAll("\r\n", "\n")).split("\n");
 }
 
-/** Says why nothing was written. Exit code 2: an answer is missing. */
+/** Says why nothing was written. */
 export function describeFailure(error: unknown, { json }: { json: boolean }, io: CliIo): void {
-  io.exitCode = error instanceof MissingAnswer ? EXIT_CODES.usage : EXIT_CODES.failed;
+  io.exitCode = error instanceof UsageError ? EXIT_CODES.usage : EXIT_CODES.failed;
   const { code, sentence } = toFailure(error);
   if (json) print(io, JSON.stringify({ ok: false, error: sentence, code }));
   else printError(io, toPrintable(sentence), "Nothing was written.");
@@ -80,6 +80,7 @@ const MAIL_CODES: Record<MailError["kind"], string> = {
 
 function toFailure(error: unknown): { code: string; sentence: string } {
   if (error instanceof MissingAnswer) return { code: "missing_answer", sentence: error.message };
+  if (error instanceof UsageError) return { code: "usage", sentence: error.message };
   if (error instanceof Cancelled) return { code: "cancelled", sentence: "Cancelled." };
   if (error instanceof MailError) return { code: MAIL_CODES[error.kind], sentence: error.message };
   if (error instanceof ConfigError) return { code: "config", sentence: describeError(error) };

@@ -1,6 +1,7 @@
-import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { packageVersion } from "../config/package.ts";
 import { ConfigError, HookError, toSentence } from "../errors.ts";
+import { parseDuration } from "../shared/time.ts";
 import { type CliIo, hasColours, printError } from "./io.ts";
 
 export const CONFIG_HELP = "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .yaml or .json here)";
@@ -38,6 +39,11 @@ export const EXIT_CODES = {
   unreachable: 3,
 } as const;
 
+/** The command line is wrong in a way that only the command itself can tell. */
+export class UsageError extends Error {
+  override name = "UsageError";
+}
+
 /** No service answers. */
 export class Unreachable extends ConfigError {
   override name = "Unreachable";
@@ -47,6 +53,7 @@ export class Unreachable extends ConfigError {
 export function reportError(io: CliIo, error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
   printError(io, describeError(error));
+  if (error instanceof UsageError) return EXIT_CODES.usage;
   return error instanceof Unreachable ? EXIT_CODES.unreachable : EXIT_CODES.failed;
 }
 
@@ -57,6 +64,7 @@ export function describeError(error: unknown): string {
       .map((problem) => [toSentence(problem), problem.excerpt].filter(Boolean).join("\n"))
       .join("\n");
   }
+  if (error instanceof UsageError) return error.message;
   if (error instanceof HookError) return `${error.status} ${error.code}: ${error.message}`;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
@@ -86,6 +94,24 @@ export function toOneOf<Choice extends string>(choices: readonly Choice[]) {
     if (choice !== undefined) return choice;
     throw new InvalidArgumentError(`Expected ${choices.join(" or ")}.`);
   };
+}
+
+export function toDigits(text: string): string {
+  if (/^\d+$/.test(text)) return text;
+  throw new InvalidArgumentError("Expected a number.");
+}
+
+/** `1h` is an hour before now, anything else a date; in ISO 8601. */
+export function toTime(text: string): string {
+  const time = new Date(/^\d+(ms|s|m|h|d)$/.test(text) ? Date.now() - parseDuration(text) : text);
+  if (!Number.isNaN(time.getTime())) return time.toISOString();
+  throw new InvalidArgumentError("Expected a duration before now, as 90m or 7d, or a date, as 2026-11-20T10:00:00Z.");
+}
+
+/** `--since <time>`, with its time in ISO 8601. */
+export function createSince(description: string, byDefault?: string): Option {
+  const option = new Option("--since <time>", description).argParser(toTime);
+  return byDefault === undefined ? option : option.default(toTime(byDefault), byDefault);
 }
 
 /** `name=value`, for a header `name:value` too, added to the earlier ones. */

@@ -73,10 +73,21 @@ export async function readInput(file: string, io: CliIo): Promise<Buffer> {
   if (file === "-") return buffer(io.stdin);
   const name = path.resolve(io.cwd, file);
   return readFile(name).catch((error: unknown) => {
-    const isMissing = codeOf(error) === "ENOENT";
-    const message = isMissing ? `There is no file ${name}.` : `${name} cannot be read: ${messageOf(error)}`;
-    throw new ConfigError([{ message }]);
+    throw new ConfigError([{ message: describeUnreadable(name, error) }]);
   });
+}
+
+function describeUnreadable(file: string, error: unknown): string {
+  switch (codeOf(error)) {
+    case "ENOENT":
+      return `There is no file ${file}.`;
+    case "EISDIR":
+      return `${file} is a folder: name a file.`;
+    case "EACCES":
+      return `${file} cannot be read: permission denied.`;
+    default:
+      return `${file} cannot be read: ${messageOf(error)}`;
+  }
 }
 
 /** The JSON of such an input. */

@@ -1,6 +1,7 @@
 import type * as Clack from "@clack/prompts";
 import { loadAtFirstUse } from "../shared/load-at-first-use.ts";
 import { toPrintable } from "../telemetry/log.ts";
+import { UsageError } from "./command.ts";
 import { type CliIo, print } from "./io.ts";
 
 const clack = loadAtFirstUse<typeof Clack>("@clack/prompts");
@@ -46,7 +47,7 @@ export class Cancelled extends Error {
 }
 
 /** A question without an answer, and without a terminal to ask it. */
-export class MissingAnswer extends Error {
+export class MissingAnswer extends UsageError {
   override name = "MissingAnswer";
 
   constructor(flags: string, message: string) {

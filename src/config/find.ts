@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 
@@ -33,7 +33,8 @@ export function findIgnored(file: string): ConfigProblem[] {
 
 function requireFile(file: string, named: string): string {
   if (isFile(file)) return file;
-  throw new ConfigError([{ file, message: `file not found; it is named by ${named}` }]);
+  const problem = existsSync(file) ? "this is not a file" : "file not found";
+  throw new ConfigError([{ file, message: `${problem}; it is named by ${named}` }]);
 }
 
 function isFile(file: string): boolean {

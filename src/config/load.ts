@@ -40,7 +40,7 @@ export interface ReadConfig {
 export async function readConfig(config: string | UserConfig, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
   if (typeof config !== "string") return checkConfig(config, { baseDir: process.cwd(), env });
   const file = path.resolve(config);
-  const read = await readConfigText(file, readText(file), { env });
+  const read = await readConfigText(file, readConfigFile(file), { env });
   return { ...read, warnings: [...read.warnings, ...findIgnored(file)] };
 }
 
@@ -56,7 +56,8 @@ export async function readConfigText(
 
 const MAX_CONFIG_BYTES = 8 * 1024 * 1024;
 
-function readText(file: string): string {
+/** The text of a configuration file. Throws a `ConfigError` if it cannot be read. */
+export function readConfigFile(file: string): string {
   try {
     return readRegularFile(file, MAX_CONFIG_BYTES).toString("utf8");
   } catch (error) {

@@ -132,7 +132,7 @@ describe("an existing configuration", () => {
 describe("errors are reported, and nothing is written", () => {
   test.each([
     [["--host", "127.0.0.1", "--user", "ann"], 2, "--password-env, or --password-file, or --password-stdin"],
-    [["--host", "mail.example", "--user", "ann", "--tls", "none"], 1, "--tls: expected one of implicit, starttls"],
+    [["--host", "mail.example", "--user", "ann", "--tls", "none"], 2, "--tls: expected one of implicit, starttls"],
     [["--host", "127.0.0.1", "--user", "ann", "--password-file", "gone", "--yes"], 1, "gone cannot be used"],
     [["--password", "correct horse"], 2, "unknown option '--password'"],
   ])("%j", { timeout: 120_000 }, async (flags, code, message) => {

@@ -17,12 +17,11 @@ import type { EventTimeline } from "../../operator/views.ts";
 import { buildProgram, type Program } from "../../program/build.ts";
 import type { TransformRunner } from "../../transforms/runner.ts";
 import type { HookRequest } from "../../types.ts";
-import { toOneOf } from "../command.ts";
+import { createSince, toOneOf } from "../command.ts";
 import { locateConfig, withProgram } from "../context.ts";
 import { formatActions, formatCount, formatDiff, shortenIds } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
 import { createOperatorClient, requireAnswer } from "../operator-client.ts";
-import { parseTime } from "../reading/find-events.ts";
 
 const FAIL_ON = ["changed", "failing"] as const;
 
@@ -45,7 +44,7 @@ export function addDiff(program: Command, io: CliIo): void {
     )
     .requiredOption("--config <file>", "the changed configuration; today's is $WEBHOOKS_CONFIG, else the one here")
     .option("--url <address>", "address of the service (default: http://<gateway.host>:<gateway.port>)")
-    .option("--since <time>", "only events received since then: a duration before now, or a date", "7d")
+    .addOption(createSince("only events received since then: a duration before now, or a date", "7d"))
     .option("--hook <name>", "only events of this hook")
     .option(
       "--fail-on <what>",
@@ -65,7 +64,7 @@ async function diff({ config, since, hook, url, failOn, json }: DiffFlags, io: C
   const client = await createOperatorClient({ config: today, url }, io);
   await withProgram(today, io, async (before, runner) => {
     const after = await buildProgram({ generation: 2, load: () => readConfig(changed, io.env), runner });
-    const query = { hook, since: parseTime(since, Date.now()) };
+    const query = { hook, since };
     const { body } = await requireAnswer(await client.send("GET", "/api/events/export", query));
     const requests = body ? readRequests(Readable.fromWeb(body)) : none();
     const result = await diffEvents(

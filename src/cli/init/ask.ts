@@ -1,7 +1,7 @@
 import type { Target } from "../../config/edit/plan.ts";
 import { findPresets, readPreset } from "../../config/presets/file.ts";
-import { ConfigError } from "../../errors.ts";
 import { readPath } from "../../shared/json.ts";
+import { UsageError } from "../command.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** What the person chooses that no flag says. */
@@ -81,7 +81,7 @@ const OLLAMA = "http://127.0.0.1:11434";
 const OLLAMA_MODEL = "llama3.2";
 const OLLAMA_MS = 2000;
 
-/** `openai:<model>`, `anthropic:<model>`, `ollama` or `ollama:<model>`. Throws a `ConfigError` for anything else. */
+/** `openai:<model>`, `anthropic:<model>`, `ollama` or `ollama:<model>`. Throws a `UsageError` for anything else. */
 async function parseModel(text: string): Promise<ModelChoice> {
   const [provider = "", ...rest] = text.split(":");
   const model = rest.join(":").trim();
@@ -94,8 +94,8 @@ async function parseModel(text: string): Promise<ModelChoice> {
   return { provider, block, model: `${provider}/${model}`, keyVariable };
 }
 
-function refuse(message: string): ConfigError {
-  return new ConfigError([{ message: `--model: ${message}` }]);
+function refuse(message: string): UsageError {
+  return new UsageError(`--model: ${message}`);
 }
 
 /** Without a name: the first model that Ollama has on this machine. */

@@ -1,8 +1,8 @@
 import path from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { isReference, type Target, toFileReference, toVariableReference } from "../../config/edit/plan.ts";
-import { ConfigError } from "../../errors.ts";
 import type { WrittenMailbox } from "../../mail/setup/plan.ts";
+import { UsageError } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { type Choice, type ChoicePrompt, MissingAnswer, type Terminal, type TextPrompt } from "../terminal.ts";
 import { type SecretFlag, type SetupFlags, type TextFlag, toFlag } from "./flags.ts";
@@ -101,7 +101,7 @@ async function readSecretFlags(
   if (file !== undefined) return referToFile(session, file);
   if (!flags[`${flag}Stdin`]) return undefined;
   const piped = (await readAll(io.stdin)).replace(/\r?\n$/, "");
-  if (piped === "") throw new ConfigError([{ message: `${title}: standard input is empty` }]);
+  if (piped === "") throw new UsageError(`${title}: standard input is empty`);
   return storeSecret(session, fileName, piped);
 }
 
@@ -148,6 +148,6 @@ function cannotAsk(flag: keyof SetupFlags, question: string): MissingAnswer {
   return new MissingAnswer(toFlag(flag), `cannot prompt for “${question}” without a terminal`);
 }
 
-function invalidFlag(flag: keyof SetupFlags, problem: string): ConfigError {
-  return new ConfigError([{ message: `${toFlag(flag)}: ${problem}` }]);
+function invalidFlag(flag: keyof SetupFlags, problem: string): UsageError {
+  return new UsageError(`${toFlag(flag)}: ${problem}`);
 }

@@ -10,13 +10,13 @@ import { createSecret, isSecretOption, planUse, requireUnused } from "../../conf
 import { resolveReferences } from "../../config/references.ts";
 import { trimSlashes } from "../../config/resolve.ts";
 import { ConfigError, toSentence } from "../../errors.ts";
-import { toText } from "../../shared/json.ts";
+import { readOwn, toObject, toText } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { confirmWrite, describeFailure, loadPlan, openTerminal, showChange } from "../change.ts";
+import { UsageError } from "../command.ts";
 import { locateNewConfig } from "../context.ts";
 import { type CliIo, print, printError } from "../io.ts";
 import { MissingAnswer, type Terminal } from "../terminal.ts";
-import { readOwn, toObject } from "../../shared/json.ts";
 
 export interface EnableFlags {
   config?: string;
@@ -116,8 +116,7 @@ async function askSecret(
   { secret, generate }: Pick<EnableFlags, "secret" | "generate">,
   { io, terminal }: Person,
 ): Promise<string> {
-  if (secret !== undefined && generate)
-    throw new ConfigError([{ message: "give either --secret or --generate, not both" }]);
+  if (secret !== undefined && generate) throw new UsageError("Give either --secret or --generate, not both.");
   if (generate) return createSecret();
   if (secret !== undefined)
     return requireSecret(secret === "-" ? (await readAll(io.stdin)).replace(/\r?\n$/, "") : secret);
@@ -134,7 +133,7 @@ async function askSecret(
 
 function requireSecret(secret: string): string {
   if (secret.trim() !== "") return secret;
-  throw new ConfigError([{ message: "--secret: it must not be empty" }]);
+  throw new UsageError("--secret must not be empty.");
 }
 
 /** `true`, `5` and `["a"]` are values; anything else is text. */

@@ -2,10 +2,10 @@ import { readConfig } from "../../config/load.ts";
 import type { ResolvedConfig } from "../../config/types.ts";
 import { ConfigError } from "../../errors.ts";
 import { readPath } from "../../shared/json.ts";
+import { UsageError } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount, formatDuration, formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson } from "../io.ts";
-import { parseTime } from "./find-events.ts";
 import { createGithubHooks, type Delivery, type GithubHooks } from "./github-deliveries.ts";
 
 export interface CatchUpFlags {
@@ -15,6 +15,7 @@ export interface CatchUpFlags {
   hookId?: string;
   token?: string;
   api?: string;
+  /** In ISO 8601. */
   since: string;
   dryRun: boolean;
   json: boolean;
@@ -22,12 +23,13 @@ export interface CatchUpFlags {
 
 /** Has GitHub send again what did not arrive: events none of whose attempts was answered 2xx. */
 export async function catchUpGithub(flags: CatchUpFlags, io: CliIo): Promise<void> {
+  const { since } = flags;
+  const place = toPlace(flags);
   const { config } = await readConfig(locateConfig(flags.config, io), io.env);
-  const since = parseTime(flags.since, Date.now()) ?? "";
   const github = createGithubHooks({
     api: flags.api ?? (io.env["GITHUB_API_URL"] || "https://api.github.com"),
     token: findToken(flags, config, io),
-    place: toPlace(flags),
+    place,
     waits: (ms) => printError(io, `GitHub's rate limit: waiting ${formatDuration(ms)}.`),
   });
   const hookId = flags.hookId ?? (await findHook(github, config));
@@ -54,6 +56,7 @@ interface Report {
   missed: Delivery[];
   redelivered: string[];
   failures: { id: string; message: string }[];
+  /** In ISO 8601. */
   since: string;
   dryRun: boolean;
 }
@@ -101,12 +104,13 @@ function findToken({ token }: CatchUpFlags, { channels }: ResolvedConfig, { env 
   const ofChannel = readPath(channels, ["github", "token"]);
   const found = token ?? (env["GITHUB_TOKEN"] || env["GH_TOKEN"] || ofChannel);
   if (typeof found === "string" && found !== "") return found;
-  const message = "GitHub needs a token: set GITHUB_TOKEN, or say --token. It needs read and write access to webhooks.";
-  throw new ConfigError([{ message }]);
+  throw new UsageError(
+    "GitHub needs a token: set GITHUB_TOKEN, or say --token. It needs read and write access to webhooks.",
+  );
 }
 
 function toPlace({ repo, org }: CatchUpFlags): string {
   if (repo !== undefined && org === undefined && /^\w[\w.-]*\/\w[\w.-]*$/.test(repo)) return `repos/${repo}`;
   if (org !== undefined && repo === undefined && /^\w[\w.-]*$/.test(org)) return `orgs/${org}`;
-  throw new ConfigError([{ message: "Name either --repo <owner>/<name> or --org <name>." }]);
+  throw new UsageError("Name either --repo <owner>/<name> or --org <name>.");
 }

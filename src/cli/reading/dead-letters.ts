@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { ConfigError } from "../../errors.ts";
 import type { DeadLetterView } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addServiceOptions, toCount } from "../command.ts";
+import { addServiceOptions, toCount, UsageError } from "../command.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import { createOperatorClient, type OperatorClient, readPages, type ServiceFlags } from "../operator-client.ts";
@@ -18,16 +18,19 @@ export function addDeadLetters(program: Command, io: CliIo): void {
     .option("--limit <number>", "at most this many", toCount, 50)
     .option("--json", "print JSON", false)
     .action((flags: ListFlags) => listDeadLetters(flags, io));
-  addServiceOptions(letters.command("retry").description("Give dead letters all their attempts again."))
+  addChoiceOptions(letters.command("retry").description("Give dead letters all their attempts again.")).action(
+    (ids: string[], flags: ChoiceFlags) => changeDeadLetters(RETRY, ids, flags, io),
+  );
+  addChoiceOptions(letters.command("drop").description("Remove dead letters without another attempt.")).action(
+    (ids: string[], flags: ChoiceFlags) => changeDeadLetters(DROP, ids, flags, io),
+  );
+}
+
+function addChoiceOptions(command: Command): Command {
+  return addServiceOptions(command)
     .argument("[ids...]", "their ids or those of their events, or the beginnings of them")
     .option("--all", "all dead letters", false)
-    .option("--json", "print JSON", false)
-    .action((ids: string[], flags: ChoiceFlags) => retryDeadLetters(ids, flags, io));
-  addServiceOptions(letters.command("drop").description("Remove dead letters without another attempt."))
-    .argument("[ids...]", "their ids or those of their events, or the beginnings of them")
-    .option("--all", "all dead letters", false)
-    .option("--json", "print JSON", false)
-    .action((ids: string[], flags: ChoiceFlags) => dropDeadLetters(ids, flags, io));
+    .option("--json", "print JSON", false);
 }
 
 async function listDeadLetters(flags: ListFlags, io: CliIo): Promise<void> {
@@ -40,40 +43,31 @@ async function listDeadLetters(flags: ListFlags, io: CliIo): Promise<void> {
   else print(io, ...letters.flatMap(formatDeadLetter));
 }
 
-async function retryDeadLetters(ids: string[], flags: ChoiceFlags, io: CliIo): Promise<void> {
-  const client = await createOperatorClient(flags, io);
-  const chosen = await chooseIds(client, ids, flags, io);
-  for (const id of chosen) {
-    await client.call("POST /api/dead-letters/:id/retry", { id });
-    if (!flags.json) print(io, `${id}  will be retried`);
-  }
-  if (flags.json) printJson(io, { retried: chosen });
-}
+const RETRY = { endpoint: "POST /api/dead-letters/:id/retry", done: "will be retried", key: "retried" } as const;
+const DROP = { endpoint: "DELETE /api/dead-letters/:id", done: "dropped", key: "dropped" } as const;
 
-async function dropDeadLetters(ids: string[], flags: ChoiceFlags, io: CliIo): Promise<void> {
-  const client = await createOperatorClient(flags, io);
-  const chosen = await chooseIds(client, ids, flags, io);
-  for (const id of chosen) {
-    await client.call("DELETE /api/dead-letters/:id", { id });
-    if (!flags.json) print(io, `${id}  dropped`);
-  }
-  if (flags.json) printJson(io, { dropped: chosen });
-}
-
-/** The ids to act on. All are read before the first call: a run that fails again would come back to the list. */
-async function chooseIds(
-  client: OperatorClient,
+async function changeDeadLetters(
+  { endpoint, done, key }: typeof RETRY | typeof DROP,
   ids: string[],
-  { all, json }: ChoiceFlags,
+  flags: ChoiceFlags,
   io: CliIo,
-): Promise<string[]> {
-  if (ids.length === 0 && !all) {
-    throw new ConfigError([{ message: "Name dead letters by their ids, or choose all of them with --all." }]);
+): Promise<void> {
+  if (ids.length === 0 && !flags.all) {
+    throw new UsageError("Name dead letters by their ids, or choose all of them with --all.");
   }
+  if (ids.length > 0 && flags.all) throw new UsageError("Name dead letters, or say --all, not both.");
+  const client = await createOperatorClient(flags, io);
+  // All are read before the first call: a run that fails again would come back to the list.
   const letters = await Array.fromAsync(readDeadLetters(client));
-  if (!all) return [...new Set(ids.flatMap((start) => findLetters(letters, start)))];
-  if (letters.length === 0 && !json) print(io, NONE);
-  return letters.map(({ id }) => id).toReversed();
+  const chosen = flags.all
+    ? letters.map(({ id }) => id).toReversed()
+    : [...new Set(ids.flatMap((start) => findLetters(letters, start)))];
+  if (chosen.length === 0 && !flags.json) print(io, NONE);
+  for (const id of chosen) {
+    await client.call(endpoint, { id });
+    if (!flags.json) print(io, `${id}  ${done}`);
+  }
+  if (flags.json) printJson(io, { [key]: chosen });
 }
 
 /** The one whose id begins so, else those of the event whose id does. */

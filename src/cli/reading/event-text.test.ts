@@ -2,24 +2,6 @@ import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import type { EventTimeline } from "../../operator/views.ts";
 import { formatEvent } from "./event-text.ts";
-import { parseTime } from "./find-events.ts";
-
-const NOW = Date.parse("2026-11-20T12:00:00Z");
-
-test.for([
-  ["90m", "2026-11-20T10:30:00.000Z"],
-  ["7d", "2026-11-13T12:00:00.000Z"],
-  ["2026-11-20T08:00:00+01:00", "2026-11-20T07:00:00.000Z"],
-  ["2026-11-01", "2026-11-01T00:00:00.000Z"],
-] as const)("%s", ([text, moment]) => {
-  expect(parseTime(text, NOW)).toBe(moment);
-});
-
-test("leaves a missing time out and refuses an invalid one", () => {
-  expect(parseTime(undefined, NOW)).toBeUndefined();
-  expect(() => parseTime("soon", NOW)).toThrow('"soon" is not a valid time');
-  expect(() => parseTime("99999999999d", NOW)).toThrow("is not a valid time");
-});
 
 test("a delivery to the last route shows where it went", () => {
   const route = { channel: "slack", to: "C1" };

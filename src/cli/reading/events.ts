@@ -2,15 +2,25 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
-import { codeOf, ConfigError } from "../../errors.ts";
+import { codeOf } from "../../errors.ts";
 import type { EventView } from "../../operator/views.ts";
-import { addServiceOptions, CONFIG_HELP, toCount, toOneOf } from "../command.ts";
+import { EVENT_STATUSES } from "../../types.ts";
+import {
+  addServiceOptions,
+  CONFIG_HELP,
+  createSince,
+  toCount,
+  toDigits,
+  toOneOf,
+  toTime,
+  UsageError,
+} from "../command.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
 import { createOperatorClient, type OperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
 import { type SaveOptions, saveSample } from "../samples/save.ts";
 import { type CatchUpFlags, catchUpGithub } from "./catch-up.ts";
 import { formatEvent, formatEvents } from "./event-text.ts";
-import { type FilterFlags, findId, LAST, readEvents, toFilter } from "./find-events.ts";
+import { type FilterFlags, findId, LAST, readEvents } from "./find-events.ts";
 
 type ListFlags = FilterFlags & { limit: number; json: boolean };
 type ShowFlags = ServiceFlags & { last: boolean; payload: boolean; json: boolean };
@@ -64,8 +74,12 @@ export function addEvents(program: Command, io: CliIo): void {
     .argument("<sender>", "github", toOneOf(["github"]))
     .option("--repo <owner/name>", "the repository that has the webhook")
     .option("--org <name>", "the organization that has the webhook")
-    .option("--hook-id <id>", "the webhook, if several lead to this service", toDigits)
-    .option("--since <time>", "only events sent since then: a duration before now, or a date", "3d")
+    .option(
+      "--hook-id <id>",
+      "the webhook, if several lead to this service: the number in its address at GitHub",
+      toDigits,
+    )
+    .addOption(createSince("only events sent since then: a duration before now, or a date", "3d"))
     .option("--token <token>", "GitHub's token (default: $GITHUB_TOKEN, $GH_TOKEN, else that of channels.github)")
     .option(
       "--api <address>",
@@ -81,21 +95,14 @@ export function addEvents(program: Command, io: CliIo): void {
     .action((flags: FilterFlags) => exportEvents(flags, io));
 }
 
-function toDigits(text: string): string {
-  if (/^\d+$/.test(text)) return text;
-  throw new ConfigError([
-    { message: `--hook-id: expected a number, as in the webhook's address at GitHub, not "${text}"` },
-  ]);
-}
-
 const ID_HELP = "its id, or the beginning of it; last is the newest";
 
 function addFilterOptions(command: Command): Command {
   return addServiceOptions(command)
     .option("--hook <name>", "only events of this hook")
-    .option("--status <status>", "only accepted, skipped, rejected, done, failed or dead events")
-    .option("--since <time>", "only events received since then: a duration before now, as 90m or 7d, or a date")
-    .option("--until <time>", "only events received before then");
+    .option("--status <status>", `only events that are ${EVENT_STATUSES.join(", ")}`, toOneOf(EVENT_STATUSES))
+    .addOption(createSince("only events received since then: a duration before now, as 90m or 7d, or a date"))
+    .option("--until <time>", "only events received before then", toTime);
 }
 
 async function listEvents(flags: ListFlags, io: CliIo): Promise<void> {
@@ -109,15 +116,17 @@ async function listEvents(flags: ListFlags, io: CliIo): Promise<void> {
 }
 
 async function showEvent(start: string | undefined, flags: ShowFlags, io: CliIo): Promise<void> {
+  const wanted = requireStart(start, flags);
   const client = await createOperatorClient(flags, io);
-  const event = await client.call("GET /api/events/:id", { id: await findId(client, requireStart(start, flags)) });
+  const event = await client.call("GET /api/events/:id", { id: await findId(client, wanted) });
   if (flags.json) printJson(io, event);
   else print(io, ...formatEvent(event, flags.payload ? { maxPayloadLines: Infinity } : {}));
 }
 
 async function saveEvent(start: string | undefined, flags: SaveFlags, io: CliIo): Promise<void> {
+  const wanted = requireStart(start, flags);
   const client = await createOperatorClient(flags, io);
-  const event = await client.call("GET /api/events/:id", { id: await findId(client, requireStart(start, flags)) });
+  const event = await client.call("GET /api/events/:id", { id: await findId(client, wanted) });
   const { name, files, failure } = await saveSample(event, flags, io);
   if (flags.json) return printJson(io, { ok: true, name, files, failure });
   print(io, "Written:", ...files.map((file) => `  ${path.relative(io.cwd, file)}`));
@@ -126,15 +135,16 @@ async function saveEvent(start: string | undefined, flags: SaveFlags, io: CliIo)
 }
 
 function requireStart(start: string | undefined, { last }: { last: boolean }): string {
-  if (start !== undefined && last) throw new ConfigError([{ message: "Name an event, or say --last, not both." }]);
+  if (start !== undefined && last) throw new UsageError("Name an event, or say --last, not both.");
   if (start !== undefined) return start;
   if (last) return LAST;
-  throw new ConfigError([{ message: "Name an event by its id, or say --last. `webhooks events list` shows the ids." }]);
+  throw new UsageError("Name an event by its id, or say --last. `webhooks events list` shows the ids.");
 }
 
 async function exportEvents(flags: FilterFlags, io: CliIo): Promise<void> {
+  const { hook, status, since, until } = flags;
   const client = await createOperatorClient(flags, io);
-  const { body } = await requireAnswer(await client.send("GET", "/api/events/export", { ...toFilter(flags) }));
+  const { body } = await requireAnswer(await client.send("GET", "/api/events/export", { hook, status, since, until }));
   if (body) await pipeline(Readable.fromWeb(body), io.stdout, { end: false }).catch(ignoreClosedPipe);
 }
 
@@ -147,6 +157,9 @@ type ReplayFlags = FilterFlags & { dryRun: boolean; json: boolean };
 
 /** Replays the oldest event first. Exit code 1 when one is refused. */
 async function replayEvents(ids: string[], flags: ReplayFlags, io: CliIo): Promise<void> {
+  if (ids.length === 0 && [flags.hook, flags.status, flags.since, flags.until].every((one) => one === undefined)) {
+    throw new UsageError("Name events by their ids, or choose them with --hook, --status, --since or --until.");
+  }
   const client = await createOperatorClient(flags, io);
   const named = await Promise.all(ids.map((id) => findId(client, id)));
   const chosen = named.length > 0 ? named : await findIds(client, flags);
@@ -167,10 +180,6 @@ async function replayEvents(ids: string[], flags: ReplayFlags, io: CliIo): Promi
 
 /** All of them before the first replay: the search would find the new events too. */
 async function findIds(client: OperatorClient, flags: FilterFlags): Promise<string[]> {
-  if (Object.values(toFilter(flags)).every((value) => value === undefined)) {
-    const message = "Name events by their ids, or choose them with --hook, --status, --since or --until.";
-    throw new ConfigError([{ message }]);
-  }
   const events = await Array.fromAsync(readEvents(client, flags));
   return events.map(({ id }) => id).toReversed();
 }

@@ -4,12 +4,11 @@ import { Readable } from "node:stream";
 import { ConfigError } from "../../errors.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../telemetry/log.ts";
-import { addServiceOptions, toOneOf } from "../command.ts";
+import { addServiceOptions, createSince, toOneOf } from "../command.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
 import { createOperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
 import { addValue, createShape, type Shape, toDeclaration, toJsonSchema } from "../samples/shape.ts";
-import { parseTime } from "./find-events.ts";
 
 const PARTS = ["type", "schema"] as const;
 
@@ -24,7 +23,7 @@ export function addLearn(program: Command, io: CliIo): void {
   addServiceOptions(program.command("learn"))
     .description("Infer the type and the JSON Schema of a hook's payloads from stored events that were not refused.")
     .argument("<hook>", "name of the hook")
-    .option("--since <time>", "only events received since then: a duration before now, or a date", "7d")
+    .addOption(createSince("only events received since then: a duration before now, or a date", "7d"))
     .option("--event <name>", "only events of this name")
     .option("--only <part>", "print only the type, or only the schema", toOneOf(PARTS))
     .option("--json", "print one JSON object: hook, events, names, type, schema", false)
@@ -33,7 +32,7 @@ export function addLearn(program: Command, io: CliIo): void {
 
 async function learn(hook: string, flags: LearnFlags, io: CliIo): Promise<void> {
   const client = await createOperatorClient(flags, io);
-  const query = { hook, since: parseTime(flags.since, Date.now()) };
+  const query = { hook, since: flags.since };
   const { body } = await requireAnswer(await client.send("GET", "/api/events/export", query));
   const learned = await readShape(body ? Readable.fromWeb(body) : Readable.from([]), flags.event, io);
   const { events, names, shape } = learned;

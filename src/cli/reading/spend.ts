@@ -1,10 +1,9 @@
 import type { Command } from "commander";
 import type { OperatorAnswers } from "../../operator/views.ts";
-import { addServiceOptions, toOneOf } from "../command.ts";
+import { addServiceOptions, createSince, toOneOf } from "../command.ts";
 import { formatTable } from "../format.ts";
 import { type CliIo, print, printJson } from "../io.ts";
 import { createOperatorClient, type ServiceFlags } from "../operator-client.ts";
-import { parseTime } from "./find-events.ts";
 
 const GROUPS = ["hook", "mapping", "model"] as const;
 
@@ -17,7 +16,7 @@ interface SpendFlags extends ServiceFlags {
 export function addSpend(program: Command, io: CliIo): void {
   addServiceOptions(program.command("spend"))
     .description("Show the tokens and the cost of agent turns.")
-    .option("--since <time>", "the first hour: a duration before now, or a date (default: 00:00 UTC today)")
+    .addOption(createSince("the first hour: a duration before now, or a date (default: 00:00 UTC today)"))
     .option("--by <group>", "a line for each hook, mapping or model", toOneOf(GROUPS), "hook")
     .option("--json", "print JSON", false)
     .action((flags: SpendFlags) => showSpend(flags, io));
@@ -25,7 +24,7 @@ export function addSpend(program: Command, io: CliIo): void {
 
 async function showSpend({ since, by, json, ...service }: SpendFlags, io: CliIo): Promise<void> {
   const client = await createOperatorClient(service, io);
-  const answer = await client.call("GET /api/spend", { since: parseTime(since, Date.now()) });
+  const answer = await client.call("GET /api/spend", { since });
   const rows = groupBy(by, answer.spend);
   if (json) printJson(io, { since: answer.since, spend: rows });
   else if (rows.length === 0) print(io, `No agent has reported its tokens since ${answer.since}.`);

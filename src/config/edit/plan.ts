@@ -4,7 +4,7 @@ import path from "node:path";
 import { ConfigError } from "../../errors.ts";
 import { isObject, readPath, type Segment, toObject } from "../../shared/json.ts";
 import { REDACTED } from "../../shared/secret.ts";
-import { resolveUserConfig } from "../load.ts";
+import { readConfigFile, resolveUserConfig } from "../load.ts";
 import { parseSource } from "../parse/source.ts";
 import { resolveReferences } from "../references.ts";
 import { type Change, editConfig } from "./edit-config.ts";
@@ -39,7 +39,7 @@ export function readTarget(file: string, env: NodeJS.ProcessEnv): Target {
   const baseDir = path.dirname(file);
   const stateDir = resolveUserConfig({}, { baseDir }).store.path;
   if (!existsSync(file)) return { file, text: undefined, written: {}, stateDir, env };
-  const text = readFileSync(file, "utf8");
+  const text = readConfigFile(file);
   if (text.trim() === "") return { file, text, written: {}, stateDir, env };
   const { value } = parseSource(file, text);
   const storePath = readPath(resolveReferences(value, { env, baseDir }).value, ["store", "path"]);

@@ -33,11 +33,24 @@ export function toConfigProblem({ path, rule, unknown }: SchemaProblem): ConfigP
  * default a list of them all.
  */
 export function didYouMean(name: string, known: readonly string[], otherwise = listKnown(known)): string {
+  if (name.length > MAX_WORD) return otherwise;
   const [nearest] = known
-    .map((candidate) => ({ candidate, distance: leven(name.toLowerCase(), candidate.toLowerCase()) }))
+    .map((candidate) => ({ candidate, distance: countErrors(name.toLowerCase(), candidate.toLowerCase()) }))
     .toSorted((one, other) => one.distance - other.distance);
   if (nearest === undefined || nearest.distance > maxDistance(nearest.candidate)) return otherwise;
   return `; did you mean "${nearest.candidate}"?`;
+}
+
+/** Comparing a longer text would take too long. */
+const MAX_WORD = 64;
+
+/** Two letters in the wrong order are one typing error. */
+function countErrors(name: string, candidate: string): number {
+  const swapped = Array.from(
+    name.slice(1),
+    (letter, index) => name.slice(0, index) + letter + name[index] + name.slice(index + 2),
+  );
+  return Math.min(leven(name, candidate), ...swapped.map((text) => 1 + leven(text, candidate)));
 }
 
 /** Two typing errors, or half of a longer name: `transforms` for `transformsDir`. */
@@ -158,8 +171,6 @@ function toLimitRule(keyword: keyof typeof LIMITS, limit: unknown): string {
 
 /** Lists are short, vocabularies are not; there the nearest word helps more. */
 const MAX_LISTED = 12;
-/** Comparing with a longer text would take too long. */
-const MAX_WORD = 64;
 
 function toEnumRule(allowed: unknown[], value: unknown): string {
   const words = allowed.map(String);
