@@ -82,23 +82,19 @@ test("what GitHub no longer has does not keep back the rest", async () => {
   expect(github.redelivered).toEqual(["2"]);
 });
 
-test.each<[string, string[], Record<string, string>, RegExp, number?]>([
-  ["no token", ["--repo", "acme/shop"], {}, /set GITHUB_TOKEN/, 2],
+test.each<[string, string[], Record<string, string>, RegExp]>([
   ["a wrong token", ["--repo", "acme/shop"], { GITHUB_TOKEN: "wrong" }, /401: the token is not valid/],
   ["an unknown repository", ["--repo", "acme/none"], { GITHUB_TOKEN: TOKEN }, /404: there is no such repository/],
-  ["neither repository nor organization", [], { GITHUB_TOKEN: TOKEN }, /--repo <owner>\/<name> or --org/, 2],
-  ["a path as a repository", ["--repo", "../.."], { GITHUB_TOKEN: TOKEN }, /--repo <owner>\/<name> or --org/, 2],
   [
     "no webhook of this service",
     ["--org", "acme"],
     { GITHUB_TOKEN: TOKEN },
     /No webhook posts .*--hook-id.*5 \(https:\/\/other\.example\/x\)/,
   ],
-])("%s is an error with the next step", async (_what, args, env, expected, exitCode = 1) => {
+])("%s is an error with the next step", async (_what, args, env, expected) => {
   const command = ["events", "catch-up", "github", "--api", github.url, ...args];
-  const quiet = { GITHUB_TOKEN: "", GH_TOKEN: "", ...env };
-  const { code, stderr } = await startWebhooks(service.folder, command, { env: quiet }).ended;
-  expect(code).toBe(exitCode);
+  const { code, stderr } = await startWebhooks(service.folder, command, { env }).ended;
+  expect(code).toBe(1);
   expect(stderr).toMatch(expected);
   expect(stderr).not.toContain("secret-of-other");
 });

@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exampleOf, leafCommands, nameOf } from "../src/cli/examples.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
-import { type CliResult, createTestIo, runWebhooks } from "./support/cli.ts";
+import { type CliResult, createTestIo, runWebhooks, startWebhooks } from "./support/cli.ts";
 import { startProcess } from "./support/process.ts";
 import { startSlack } from "./support/slack.ts";
 import { INTERRUPT, spawnTerminal } from "./support/terminal.ts";
@@ -166,13 +166,16 @@ describe("wrong input has a plain message and the exit code of the documentation
     [["events", "list", "--since", "soon"], 2, "argument 'soon' is invalid. Expected a duration before now"],
     [["events", "list", "--status", "ok"], 2, "argument 'ok' is invalid. Expected accepted or "],
     [["events", "catch-up", "github"], 2, "Name either --repo <owner>/<name> or --org <name>."],
+    [["events", "catch-up", "github", "--repo", "../.."], 2, "Name either --repo <owner>/<name> or --org <name>."],
+    [["events", "catch-up", "github", "--repo", "acme/shop"], 2, "set GITHUB_TOKEN, or say --token"],
     [["dead-letters", "retry"], 2, "Name dead letters by their ids"],
     [["dead-letters", "drop", "a", "--all"], 2, "Name dead letters, or say --all, not both."],
     [["store", "migrate"], 2, "Name the database with --to, or set store.url."],
   ])("%j", async (args, code, message) => {
     write("webhooks.json5", JSON.stringify(withTokens({})));
     mkdirSync(path.join(folder, "folder"));
-    const { stderr, ...result } = await webhooks(...args);
+    const noToken = { GITHUB_TOKEN: "", GH_TOKEN: "" };
+    const { stderr, ...result } = await startWebhooks(folder, args, { env: noToken }).ended;
     expect({ ...result, stderr }).toMatchObject({ code, stderr: expect.stringContaining(message) });
     expect(stderr).not.toMatch(/\bE[A-Z]{4,}\b|^ +at /m);
   });

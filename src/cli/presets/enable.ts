@@ -9,7 +9,7 @@ import { toParametersSchema } from "../../config/presets/parameters.ts";
 import { createSecret, isSecretOption, planUse, requireUnused } from "../../config/presets/use.ts";
 import { resolveReferences } from "../../config/references.ts";
 import { trimSlashes } from "../../config/resolve.ts";
-import { ConfigError, toSentence } from "../../errors.ts";
+import { toSentence } from "../../errors.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
 import { toPrintable } from "../../telemetry/log.ts";
 import { confirmWrite, describeFailure, loadPlan, openTerminal, showChange } from "../change.ts";
