@@ -45,7 +45,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     const known = request.idempotencyKey === undefined ? undefined : await findReplay(request, request.idempotencyKey);
     if (known) return toAnswer(known);
     const startedAt = performance.now();
-    const resolution = await resolve(request, program);
+    const resolution = await resolve(request, program, { startedAt });
     return commit(request, resolution, { program, startedAt });
   }
 
@@ -58,7 +58,7 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
     const program = current();
     const request = await toReplayRequest(event, findParser);
     const startedAt = performance.now();
-    const resolution = await resolve(request, program, async () => false);
+    const resolution = await resolve(request, program, { startedAt, isEcho: async () => false });
     return commit(request, { ...resolution, idempotency: undefined }, { program, startedAt });
   }
 
@@ -69,9 +69,8 @@ export function createReceiver({ current, sandbox, journal, telemetry, findParse
   async function resolve(
     request: HookRequest,
     { mappings, config, channels }: Program,
-    isEcho = isDelivered,
+    { startedAt, isEcho = isDelivered }: { startedAt: number; isEcho?: typeof isDelivered },
   ): Promise<Resolution> {
-    const startedAt = performance.now();
     try {
       return await inSpan("mapping", (describe) => {
         const resolving = resolveRequest(request, { mappings, config, channels, run, isEcho });

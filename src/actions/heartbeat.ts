@@ -40,12 +40,14 @@ function toMessage(events: Entry[], ack: string): string {
 /** The system event that a wake adds to the main session. `at` is in milliseconds since the epoch. */
 export function toSystemEvent(
   action: WakeAction,
-  { eventId, at, ...origin }: Origin & { eventId: string; at: number },
+  { eventId, at, source, hook }: Origin & { eventId: string; at: number },
 ): NewEntry {
+  const { text, boundary } = protectAction(action.text, action, { source, hook });
   return {
     sessionKey: MAIN_SESSION,
     role: "system",
-    ...protectAction(action.text, action, origin),
+    text,
+    boundary,
     at,
     eventId,
     pending: true,

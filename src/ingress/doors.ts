@@ -150,6 +150,14 @@ function networkOf(address: string): string {
   return [...groups, ...last].slice(0, 4).join(":");
 }
 
+/** By seconds. To build one for each wrong guess would be a large part of its refusal. */
+const refusals = new Map<number, HookError>();
+
 function tooManyFailures(waitMs: number): HookError {
-  return new HookError("too_many_failures", { headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) } });
+  const seconds = Math.ceil(waitMs / 1000);
+  const known = refusals.get(seconds);
+  if (known) return known;
+  const refusal = new HookError("too_many_failures", { headers: { "Retry-After": String(seconds) } });
+  refusals.set(seconds, refusal);
+  return refusal;
 }

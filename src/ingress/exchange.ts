@@ -70,8 +70,12 @@ export function createClientResolver(trustedProxies: string[]): ClientResolver {
     else trusted.addSubnet(network, Number(prefix), familyOf(network));
   }
 
+  /** A connection has many requests. */
+  let last: { peer: string | undefined; client: string } = { peer: undefined, client: toClient(undefined) };
+
   return (peer, forwarded) => {
-    let client = toClient(peer);
+    if (peer !== last.peer) last = { peer, client: toClient(peer) };
+    let { client } = last;
     if (trustedProxies.length === 0 || forwarded === undefined) return client;
     for (const hop of forwarded.split(",").toReversed()) {
       if (!trusted.check(client, familyOf(client))) break;

@@ -43,9 +43,9 @@ export interface Terms {
 export function toAction(draft: FilledDraft, terms: Terms): HookAction {
   const { allowUnsafeExternalContent, mode } = draft;
   if (allowUnsafeExternalContent && !terms.allowsUnsafe) throw new HookError("unsafe_content_refused");
-  const common = { allowUnsafeExternalContent, instructions: terms.instructions };
-  if (draft.kind === "wake") return { kind: "wake", text: requireText(draft), mode, ...common };
-  return { ...toAgentFields(draft, terms), ...common };
+  const { instructions } = terms;
+  if (draft.kind === "agent") return { ...toAgentFields(draft, terms), allowUnsafeExternalContent, instructions };
+  return { kind: "wake", text: requireText(draft), mode, allowUnsafeExternalContent, instructions };
 }
 
 /** How a turn runs. */

@@ -125,7 +125,7 @@ async function resolveItems(job: Job): Promise<Resolution> {
     transformMs = (transformMs ?? 0) + outcome.runMs;
     return outcome;
   };
-  const itemJob = { ...job, run: mapping.forEach ? shareTimeLimit(measured) : measured };
+  const itemJob = mapping.bundle ? { ...job, run: mapping.forEach ? shareTimeLimit(measured) : measured } : job;
   for (const item of fanOut(request, mapping.forEach, maxFanOut)) {
     const resolving = resolveItem(item, itemJob);
     const resolved = resolving instanceof Promise ? await resolving : resolving;
@@ -203,7 +203,7 @@ function finishItem(
   { keys, base, drafts }: { keys: ItemKeys; base: FilledDraft; drafts: FilledDraft[] },
 ): ResolvedItem {
   const { mapping, request } = job;
-  const terms = { ...toTerms(base, job), ownSession: keys.session?.incomplete };
+  const terms = toTerms(base, job, keys);
   const place = renderPlace(job, context);
   const filled = drafts.map((draft) => toPlace(draft, place));
   const actions = filled.map((draft) => toAction(draft, terms));
@@ -289,7 +289,11 @@ function toTransformCall(base: FilledDraft, { payload, each }: Item, request: Ho
 }
 
 /** A name or key from a template with placeholders is the request's choice, also if a transform keeps it. */
-function toTerms({ name, sessionKey, to }: FilledDraft, { mapping, request, config, channels }: Job): Terms {
+function toTerms(
+  { name, sessionKey, to }: FilledDraft,
+  { mapping, request, config, channels }: Job,
+  keys: ItemKeys,
+): Terms {
   const { allowUnsafeExternalContent, instructions, agent, transform, update } = mapping.source.mapping;
   const { templates, match } = mapping;
   // A blank name becomes the path of the request, which only `match.path` fixes.
@@ -306,6 +310,7 @@ function toTerms({ name, sessionKey, to }: FilledDraft, { mapping, request, conf
       draft.toSource ? request.credential.startsWith("auth:") : draft.to === to && templates.to?.isStatic !== false,
     isRequestedKey: (key) =>
       key === sessionKey ? templates.sessionKey?.isStatic === false : transform?.sessionKeys !== "trusted",
+    ownSession: keys.session?.incomplete,
   };
 }
 

@@ -46,18 +46,18 @@ export function createMetrics(readGauges: () => Promise<Gauges>): Metrics {
     seconds.labels({ step }),
   );
   const gauges = new Map<string, Gauge<string> | Counter<string>>();
-  const nameHook = createNames();
-  const nameMapping = createNames();
-  const nameChannel = createNames();
-  const nameReason = createNames();
+  const answers = createTally((hook, status, count) => requests.inc({ hook, status: String(status) }, count));
+  const recorded = createTally((id, status, count) => events.inc({ mapping: id, status: String(status) }, count));
+  const attempts = createTally((channel, result, count) => deliveries.inc({ channel, result: String(result) }, count));
+  const refusals = createTally((reason, _, count) => rejections.inc({ reason }, count));
 
   return {
     answered({ hook, status, ms }) {
-      requests.inc({ hook: nameHook(hook), status: String(status) });
+      answers.add(hook, status);
       request?.observe(ms / 1000);
     },
     recorded({ mapping: id, status, mappingMs, commitMs }) {
-      events.inc({ mapping: nameMapping(id), status });
+      recorded.add(id, status);
       if (mappingMs !== undefined) mapping?.observe(mappingMs / 1000);
       if (commitMs !== undefined) commit?.observe(commitMs / 1000);
     },
@@ -68,12 +68,13 @@ export function createMetrics(readGauges: () => Promise<Gauges>): Metrics {
       if (outputTokens > 0) tokens.inc({ direction: "output" }, outputTokens);
     },
     delivered({ channel, result, ms }) {
-      deliveries.inc({ channel: nameChannel(channel), result });
+      attempts.add(channel, result);
       delivery?.observe(ms / 1000);
     },
-    rejected: (reason) => rejections.inc({ reason: nameReason(reason) }),
+    rejected: (reason) => refusals.add(reason, ""),
     reloaded: (isGood) => reloads.inc({ result: isGood ? "ok" : "failed" }),
     async render() {
+      for (const tally of [answers, recorded, attempts, refusals]) tally.flush();
       for (const [name, figures] of Object.entries(await readGauges())) show(name, figures);
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
@@ -89,18 +90,37 @@ export function createMetrics(readGauges: () => Promise<Gauges>): Metrics {
   }
 }
 
-/** Bounds the values of a label: each of them is a time series that is kept. */
-function createNames(): (name: string | undefined) => string {
-  const known = new Set<string>();
-  return (name) => {
-    if (name === undefined) return "other";
-    if (!known.has(name)) {
-      if (known.size >= MAX_NAMES) return "other";
-      known.add(name);
-    }
-    return name;
+type Value = string | number;
+
+/**
+ * Counts by a name and another label, for a counter that is given the counts when somebody reads it: it takes longer for each
+ * set of labels. Bounds the names: each of them is a time series that is kept.
+ */
+function createTally(increase: (name: string, value: Value, count: number) => void) {
+  const counts = new Map<string, Map<Value, number>>();
+
+  return {
+    add(name: string | undefined, value: Value): void {
+      const values = counts.get(name ?? OTHER) ?? start(name ?? OTHER);
+      values.set(value, (values.get(value) ?? 0) + 1);
+    },
+    flush(): void {
+      for (const [name, values] of counts) {
+        for (const [value, count] of values) increase(name, value, count);
+        values.clear();
+      }
+    },
   };
+
+  function start(name: string): Map<Value, number> {
+    const kept = counts.size < MAX_NAMES ? name : OTHER;
+    const values = counts.get(kept) ?? new Map<Value, number>();
+    counts.set(kept, values);
+    return values;
+  }
 }
+
+const OTHER = "other";
 
 /** The state of the service in `GET /metrics`. */
 export function toGauges(status: StatusView): Gauges {

@@ -115,7 +115,7 @@ function insertEvent(transaction: Transaction, event: NewEvent, parts: EventPart
   const { seq, source, receipts, open, wake } = parts;
   const { id, hook, mapping, receivedAt, replayOf, credential, traceparent, reason, warnings, log, took, failure } =
     event;
-  const { body, ...request } = event.request;
+  const { method, path, query, headers, contentType, client, body } = event.request;
   const detail: EventDetail = {
     mapping,
     event: event.event,
@@ -123,7 +123,7 @@ function insertEvent(transaction: Transaction, event: NewEvent, parts: EventPart
     replayOf,
     credential,
     traceparent,
-    request,
+    request: { method, path, query, headers, contentType, client },
     actions: unlessEmpty(receipts),
     warnings: unlessEmpty(warnings),
     log: unlessEmpty(log),

@@ -246,6 +246,10 @@ function extend(
   let start = at;
   while (start > from && encoded[start - 1] === known[start - 1 + shift]) start -= 1;
   let end = at + PROBE;
+  // A whole field is often repeated up to the end of the text.
+  const rest = encoded.length - end;
+  const isKnown = end + shift + rest <= known.length;
+  if (isKnown && encoded.compare(known, end + shift, end + shift + rest, end) === 0) end += rest;
   while (end < encoded.length && encoded[end] === known[end + shift]) end += 1;
   while (isInsideCharacter(encoded[start])) start += 1;
   while (isInsideCharacter(encoded[end])) end -= 1;
