@@ -97,10 +97,12 @@ export function createBodyBudget(maxBytes: number): BodyBudget {
 
 /** How many requests to hooks begin in one step of the event loop: more than that only come in a burst. */
 const MAX_BEGUN = 64;
+/** Of those that wait, fewer: a request to another hook takes several steps, and each is as long as its portion. */
+const PORTION = 16;
 /** This number of consecutive steps, each with a new connection, is a burst. */
 const BURST_STEPS = 8;
-/** Meanwhile, a few requests begin from time to time. */
-const BURST_PORTION = { size: 8, everyMs: 10 };
+/** Meanwhile, a portion begins from time to time. */
+const BURST_EVERY_MS = 10;
 
 /**
  * Lets a burst of requests begin in portions, the hooks in turn, so that a request to another hook waits for a portion and
@@ -153,18 +155,14 @@ export function createBurstQueue(): BurstQueue {
     streak = accepted > 0 ? streak + 1 : 0;
     accepted = 0;
     begun = 0;
-    if (streak < BURST_STEPS) {
-      beginPortion(MAX_BEGUN);
-    } else if (performance.now() - portionAt > BURST_PORTION.everyMs) {
-      portionAt = performance.now();
-      beginPortion(BURST_PORTION.size);
-    }
+    if (streak < BURST_STEPS || performance.now() - portionAt > BURST_EVERY_MS) beginPortion();
     if (waiting.size > 0 || begun > 0 || streak > 0) step();
   }
 
-  function beginPortion(size: number): void {
+  function beginPortion(): void {
+    portionAt = performance.now();
     for (const [hook, queue] of waiting) {
-      if (begun === size) return;
+      if (begun === PORTION) return;
       begun++;
       queue.shift()!();
       // The loop comes to it again after the others.
