@@ -2,6 +2,7 @@
 import standalone from "ajv/dist/standalone/index.js";
 import { build, type Plugin } from "esbuild";
 import path from "node:path";
+import { parseSync } from "oxc-parser";
 import { builtInDrivers } from "../src/config/plugins.ts";
 import { createAjv } from "../src/config/schema/ajv.ts";
 import { assembleReferences, assembleSchema } from "../src/config/schema/assemble.ts";
@@ -68,19 +69,13 @@ export function compileModule(names: [Name, ...Name[]]): string {
 }
 
 /**
- * Puts large functions in brackets: V8 compiles these with their file, so that Node's compile cache holds them. Where they
- * stand, they would not be defined before their first use.
+ * Puts functions in brackets: V8 compiles these with their file, so that Node's compile cache holds them. Constants have to
+ * come before their first use.
  */
 function toEager(code: string): string {
-  const functions: string[] = [];
-  const rest = code.replaceAll(
-    /function (validate\d+)\(.*?\1\.errors = vErrors;return errors === 0;\}/gs,
-    (text, name) => {
-      functions.push(`const ${name} = (${text});`);
-      return "";
-    },
-  );
-  if (functions.length === 0) return code;
-  const exported = /exports\.\w+ = validate\d+;/g;
-  return [...functions, rest.replaceAll(exported, ""), ...(rest.match(exported) ?? [])].join("\n");
+  const { program } = parseSync("checks.cjs", code);
+  const functions = program.body.flatMap((node) => (node.type === "FunctionDeclaration" ? [node] : []));
+  const constants = functions.map(({ id, start, end }) => `const ${id?.name} = (${code.slice(start, end)});`);
+  const rest = functions.reduceRight((text, { start, end }) => text.slice(0, start) + text.slice(end), code);
+  return [...constants, rest].join("\n");
 }
