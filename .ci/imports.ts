@@ -44,7 +44,8 @@ const ALLOWED: Record<string, string[]> = {
   program: [...GROUND, "ingress", "mapping", "transforms", "agents", "channels", "mail"],
   "receive.ts": [...GROUND, "ingress", "journal", "mapping", "actions", "operator"],
   "run-results.ts": GROUND,
-  "hookline.ts": [...GROUND, ...STEPS, "program", "receive.ts", "run-results.ts"],
+  "stores.ts": [...GROUND, "journal", "mail"],
+  "hookline.ts": [...GROUND, ...STEPS, "program", "receive.ts", "run-results.ts", "stores.ts"],
   "index.ts": [...GROUND, "plugin.ts", "providers", "hookline.ts"],
   // The contract suites must not depend on any driver.
   contracts: GROUND,

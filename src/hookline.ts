@@ -1,30 +1,28 @@
 import path from "node:path";
-import { ConfigError, HookError } from "./errors.ts";
 import { splitText } from "./channels/split.ts";
 import { type ReadConfig, readConfig } from "./config/load.ts";
 import { IS_CHECKOUT, packageVersion } from "./config/package.ts";
-import { describeNode } from "./program/describe-node.ts";
-import { readBudget } from "./dispatch/hold.ts";
 import { createAlerts, describeDown, describeRefusal } from "./dispatch/alerts.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
-import { createParsers } from "./ingress/parse-body.ts";
+import { readBudget } from "./dispatch/hold.ts";
 import type { Hookline, HooklineOptions } from "./embedding.ts";
+import { ConfigError, HookError } from "./errors.ts";
+import { createParsers } from "./ingress/parse-body.ts";
 import { createServer } from "./ingress/server.ts";
-import { openJournal } from "./journal/open.ts";
 import { createSweeper } from "./journal/sweeper.ts";
 import { createMailPush } from "./mail/gmail/push.ts";
-import { createMailStores } from "./mail/open-store.ts";
 import { createMailService } from "./mail/watch/service.ts";
 import { isDown, type MailStatus } from "./mail/watch/status.ts";
 import { listShadowed } from "./mapping/mapping-index.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { createActivity } from "./operator/activity.ts";
-import { createOperatorRoutes } from "./operator/http/api.ts";
-import { createRejectionLog } from "./operator/rejections.ts";
-import { createLiveStream } from "./operator/http/stream.ts";
 import { type Diff, runDiff } from "./operator/diff.ts";
+import { createOperatorRoutes } from "./operator/http/api.ts";
+import { createLiveStream } from "./operator/http/stream.ts";
+import { createRejectionLog } from "./operator/rejections.ts";
 import { runTrial, type Trial } from "./operator/trial.ts";
 import {
+  describeNode,
   type EventTimeline,
   type StatusView,
   toEventTimeline,
@@ -38,6 +36,7 @@ import { createDrafts } from "./program/draft.ts";
 import { createReloader } from "./program/reload.ts";
 import { createReceiver } from "./receive.ts";
 import { createRunResults } from "./run-results.ts";
+import { createMailStores, openJournal } from "./stores.ts";
 import { createLazyMeter, createTelemetry, joinMeters, type RequestFollower } from "./telemetry/telemetry.ts";
 import { createCodeCache } from "./transforms/code-cache.ts";
 import type { Pool } from "./transforms/sandbox/pool.ts";

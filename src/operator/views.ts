@@ -1,6 +1,10 @@
-import type { BudgetStatus } from "../dispatch/hold.ts";
+import { createHash } from "node:crypto";
+import { hostname } from "node:os";
 import { toPrompt } from "../boundary/boundary.ts";
+import { packageVersion } from "../config/package.ts";
+import type { ResolvedConfig } from "../config/types.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { BudgetStatus } from "../dispatch/hold.ts";
 import { type ConfigProblem, toSentence } from "../errors.ts";
 import type { FindParser } from "../ingress/parse-body.ts";
 import type {
@@ -11,6 +15,7 @@ import type {
   EventRecord,
   EventSummary,
   JournalStats,
+  NodeInfo,
   NodeRecord,
   Run,
   SessionSummary,
@@ -24,9 +29,9 @@ import type { ReloadFailure } from "../program/reload.ts";
 import type { SandboxStatus } from "../transforms/runner.ts";
 import type { LogLine } from "../types.ts";
 import type { EventCounts, Minute } from "./activity.ts";
+import type { Diff } from "./diff.ts";
 import type { MappingSourceView, MappingView } from "./mappings.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./outcome.ts";
-import type { Diff } from "./diff.ts";
 import type { Rejection } from "./rejections.ts";
 import { type AgentActionView, toActionView, type Trial } from "./trial.ts";
 
@@ -217,4 +222,26 @@ export function toProgramView(
 
 export function toMailView(mailbox: MailStatus): MailView {
   return { ...mailbox, folders: mailbox.folders.map(toView) };
+}
+
+/** What the nodes that share a store show of each other. */
+export function describeNode(config: ResolvedConfig, startedAt: string): NodeInfo {
+  return {
+    role: config.gateway.role,
+    host: hostname(),
+    version: packageVersion(),
+    config: digestOf(config),
+    startedAt: Date.parse(startedAt),
+  };
+}
+
+/** The same on all nodes that would do the same with a request. Places on the node's own machine do not count. */
+function digestOf({
+  baseDir,
+  gateway: { host: _host, port: _port, role: _role, ...gateway },
+  ...config
+}: ResolvedConfig): string {
+  const { file: _file, store: _store, log: _log, ...rest } = config;
+  const text = JSON.stringify({ ...rest, gateway }).replaceAll(JSON.stringify(baseDir).slice(1, -1), "");
+  return createHash("sha256").update(text).digest("hex").slice(0, 12);
 }

@@ -1,3 +1,4 @@
+import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
 
@@ -98,7 +99,7 @@ export function findProvider(address: MailAddress): FoundServer | undefined {
 }
 
 /** The server of the provider that an MX record belongs to. */
-export function findProviderByMx(exchange: string, address: MailAddress): FoundServer | undefined {
+function findProviderByMx(exchange: string, address: MailAddress): FoundServer | undefined {
   const name = exchange.toLowerCase();
   const provider = PROVIDERS.find(({ mx = [] }) => mx.some((end) => name === end || name.endsWith(`.${end}`)));
   return provider && toServer(provider, address, "the provider that receives its mail");
@@ -113,7 +114,7 @@ function toServer(
 }
 
 /** Whether a server belongs to a big provider. */
-export function isProvider(host: string): boolean {
+function isProvider(host: string): boolean {
   return PROVIDERS.some((provider) => provider.host === host);
 }
 
@@ -129,7 +130,7 @@ export function findObstacle({ domain }: MailAddress): string | undefined {
 }
 
 /** Whether a name from outside can be a server: letters, digits, hyphens and dots, at most 253 characters. */
-export function isHostName(name: string): boolean {
+function isHostName(name: string): boolean {
   return name.length <= 253 && name.includes(".") && name.split(".").every((label) => LABEL.test(label));
 }
 
@@ -149,4 +150,55 @@ export function parseMailAddress(text: string): MailAddress | undefined {
   const domain = domainToASCII(written).replace(/\.$/, "");
   if (!isHostName(domain) || isIP(domain) !== 0) return undefined;
   return { address: `${local}@${domain}`, local, domain };
+}
+
+/** How long a lookup may take. */
+const TIMEOUT_MS = 3000;
+
+type MailResolver = Pick<Resolver, "resolveSrv" | "resolveMx">;
+
+/**
+ * Finds the IMAP server of an address: in the table of big providers, else by the domain's SRV records or its MX record. undefined:
+ * none was found. Never rejects. `resolver` defaults to the system's name servers.
+ */
+export async function findServer(
+  address: MailAddress,
+  resolver: MailResolver = new Resolver({ timeout: TIMEOUT_MS, tries: 1 }),
+): Promise<FoundServer | undefined> {
+  const known = findProvider(address);
+  if (known) return known;
+  const [bySrv, byMx] = await Promise.all([findBySrv(address, resolver), findByMx(address, resolver)]);
+  return bySrv ?? byMx;
+}
+
+/** The server that the domain names in DNS (RFC 6186), preferably with implicit TLS. */
+async function findBySrv(address: MailAddress, resolver: MailResolver): Promise<FoundServer | undefined> {
+  const [implicit, starttls] = await Promise.all(
+    ["_imaps._tcp", "_imap._tcp"].map((service) => resolveSrv(`${service}.${address.domain}`, resolver)),
+  );
+  const server = implicit ?? starttls;
+  if (!server) return undefined;
+  const { host } = server;
+  const isOwn = host === address.domain || host.endsWith(`.${address.domain}`);
+  const found = { ...server, tls: implicit ? "implicit" : "starttls", user: address.address, origin: "DNS" } as const;
+  return isOwn || isProvider(host) ? found : { ...found, isForeign: true };
+}
+
+async function resolveSrv(
+  name: string,
+  resolver: MailResolver,
+): Promise<Pick<FoundServer, "host" | "port"> | undefined> {
+  const records = await resolver.resolveSrv(name).catch(() => []);
+  const [first] = records.toSorted((one, other) => one.priority - other.priority || other.weight - one.weight);
+  if (!first) return undefined;
+  const host = first.name.replace(/\.$/, "").toLowerCase();
+  // A single dot means that there is no such service.
+  return isHostName(host) && first.port > 0 ? { host, port: first.port } : undefined;
+}
+
+/** The server of the provider that receives the domain's mail. */
+async function findByMx(address: MailAddress, resolver: MailResolver): Promise<FoundServer | undefined> {
+  const records = await resolver.resolveMx(address.domain).catch(() => []);
+  const [first] = records.toSorted((one, other) => one.priority - other.priority);
+  return first && findProviderByMx(first.exchange, address);
 }

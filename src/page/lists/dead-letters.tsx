@@ -3,10 +3,9 @@ import { useState } from "preact/hooks";
 import { type DeadLetterView, get, post, remove } from "../api.ts";
 import { notify, Time } from "../parts/controls.tsx";
 import { Loading, useLoad } from "../parts/load.tsx";
-import { Table } from "../parts/table.tsx";
+import { EventLink, OlderLink, PAGE_SIZE, Table } from "../parts/table.tsx";
 import { toLine } from "../parts/text.ts";
 import { route } from "../router.ts";
-import { PAGE_SIZE, EventLink, OlderLink } from "./list.tsx";
 
 /** Dead letters, to be retried or dropped, one by one or several at once. */
 export function DeadLetters(): JSX.Element {

@@ -4,10 +4,9 @@ import { get, post, type RunView } from "../api.ts";
 import { notify, State, Time } from "../parts/controls.tsx";
 import { SessionLink } from "../parts/conversation.tsx";
 import { Loading, useLoad } from "../parts/load.tsx";
-import { Table } from "../parts/table.tsx";
+import { EventLink, OlderLink, PAGE_SIZE, ResultText, StateFilter, Table } from "../parts/table.tsx";
 import { formatCost, formatMs, formatNumber, messageOf, toLine } from "../parts/text.ts";
 import { route } from "../router.ts";
-import { EventLink, OlderLink, PAGE_SIZE, ResultText, StateFilter } from "./list.tsx";
 
 export function Runs(): JSX.Element {
   const { state, before } = route.value.query;

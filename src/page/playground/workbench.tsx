@@ -7,8 +7,7 @@ import { formatMs, parseJson, toVisible } from "../parts/text.ts";
 import { route, setQuery } from "../router.ts";
 import type { Editor as EditorHandle, EditorOptions, Problem } from "./editor.ts";
 import { AUTHOR_NAMES, HELPERS, listSuggestions, toScriptName } from "./suggestions.ts";
-import { findProblems, Result, toDraft, type TrialRequest, useTrial } from "./trial.tsx";
-import { Comparison } from "./comparison.tsx";
+import { Comparison, findProblems, Result, toDraft, type TrialRequest, useTrial } from "./trial.tsx";
 
 export interface WorkbenchProps {
   source: MappingSource;

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type DnsRecords, startDns } from "../../../test/support/dns.ts";
-import { findServer } from "./discover.ts";
-import { type FoundServer, parseMailAddress } from "./providers.ts";
+import { findServer, type FoundServer, parseMailAddress } from "./providers.ts";
 
 describe("findServer", () => {
   const closers: (() => unknown)[] = [];
