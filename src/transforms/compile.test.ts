@@ -44,6 +44,24 @@ describe("a transform that compiles", () => {
     expect(code).toMatch(/^module\.exports = \w+;$/m);
   });
 
+  test.each([
+    "export default (): string => `é ${process.env.NODE_ENV}`",
+    "enum Kind { A, B }\nfunction unused() {}\nexport const module = Kind.B;\nexport default () => [module, typeof global];",
+    "#!/usr/bin/env node\nexport { run as default };\nfunction run() { return (0, eval)('typeof globalThis'); }",
+  ])("does the same whether it is compiled alone or in a build: %s", async (code) => {
+    const alone = await folder.bundle(code);
+    // The word is enough for a build, which names the file.
+    const built = await folder.bundle(`${code}\n// import`);
+    expect([alone, built].map((bundle) => /^\/\/ transform-\d\.ts$/m.test(bundle.code))).toEqual([false, true]);
+    const [one, other] = [alone, built].map((bundle) => {
+      const module = { exports: { default: (): unknown => undefined } };
+      runInNewContext(bundle.code, { module });
+      return JSON.stringify([module.exports, module.exports.default()]);
+    });
+    expect(one).toBe(other);
+    expect(JSON.parse(alone.sourceMap).sources).toEqual(alone.inputs.map((file) => path.basename(file)));
+  });
+
   test("has an id that depends on its code and export, not on its secrets", async () => {
     const file = folder.write("main.ts", "export default () => 1;");
     const id = async (overrides = {}): Promise<string> => {

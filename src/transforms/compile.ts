@@ -2,9 +2,16 @@ import { createHash } from "node:crypto";
 import path from "node:path";
 import type { ConfigProblem } from "../errors.ts";
 import type { CodeCache, CompiledCode } from "./code-cache.ts";
-import { type BuildError, type BuildOptions, type Metafile, runEsbuild, showLine } from "./esbuild.ts";
+import { type BuildError, type CommonOptions, type Metafile, runEsbuild, showLine, transformText } from "./esbuild.ts";
 import type { CompileResult, TransformSpec } from "./runner.ts";
-import { checkSource, createSourceGate, readIfReadable, toRealPath } from "./source-gate.ts";
+import {
+  checkSource,
+  createSourceGate,
+  readIfReadable,
+  toLoader,
+  toRealPath,
+  withoutMapComment,
+} from "./source-gate.ts";
 
 /**
  * Bundles a transform with everything it imports into one script. Problems in the author's code are in the result. `draft`:
@@ -23,7 +30,7 @@ export async function compileTransform(
 
   inputs.add(entry.file);
   const name = path.relative(root, entry.file);
-  const source = draft ?? (cache && readIfReadable(entry.file));
+  const source = draft ?? readIfReadable(entry.file);
   const toResult = (compiled: CompiledCode): CompileResult => ({
     bundle: { spec, id: identify(compiled.code, spec.export), ...compiled, inputs: [...inputs] },
     problems: [],
@@ -31,10 +38,18 @@ export async function compileTransform(
   const known = source === undefined ? undefined : cache?.find(name, source);
   if (known) return toResult(known);
 
+  if (source !== undefined && importsNothing(source)) {
+    const { result, errors } = await compileAlone(name, source);
+    if (result === undefined) return fail(errors.map((error) => toProblem(error, root)));
+    const compiled = toCompiled(result.code, result.map);
+    cache?.keep(name, source, compiled);
+    return toResult(compiled);
+  }
   const { result, errors } = await runEsbuild({
-    ...BUILD_OPTIONS,
+    ...OPTIONS,
     entryPoints: [entry.file],
     absWorkingDir: root,
+    nodePaths: [],
     outfile: path.join(root, "transform.js"),
     plugins: [createSourceGate(root, inputs, { [entry.file]: source })],
   });
@@ -43,11 +58,28 @@ export async function compileTransform(
   if (stray !== undefined) return fail([{ message: stray, file: spec.file }]);
 
   const text = (suffix: string): string => result.outputFiles.find((file) => file.path.endsWith(suffix))!.text;
-  // A shebang line would be a syntax error inside a function.
-  const code = text(".js").replace(/^#!/, "//").replace(EXPORT_COPY, "module.exports = $1;");
-  const compiled = { code, sourceMap: text(".js.map") };
+  const compiled = toCompiled(text(".js"), text(".js.map"));
   if (source !== undefined && isAlone(result.metafile)) cache?.keep(name, source, compiled);
   return toResult(compiled);
+}
+
+/** An ECMAScript module without these words, also in comments and texts, imports nothing. */
+function importsNothing(source: string): boolean {
+  return /\bexport\b/.test(source) && !/\b(?:import|require)\b|(?<!\.)\bfrom\b/.test(source);
+}
+
+function compileAlone(name: string, source: string): ReturnType<typeof transformText> {
+  return transformText(withoutMapComment(source), {
+    ...OPTIONS,
+    loader: toLoader(name),
+    sourcefile: name,
+    treeShaking: true,
+  });
+}
+
+/** A shebang line would be a syntax error inside a function. */
+function toCompiled(code: string, sourceMap: string): CompiledCode {
+  return { code: code.replace(/^#!/, "//").replace(EXPORT_COPY, "module.exports = $1;"), sourceMap };
 }
 
 /** It imports nothing, and no `package.json` says what kind of module it is. */
@@ -56,7 +88,7 @@ function isAlone({ inputs }: Metafile): boolean {
   return others.length === 0 && input?.imports.length === 0 && input.format === "esm";
 }
 
-const BUILD_OPTIONS: BuildOptions = {
+const OPTIONS = {
   format: "cjs",
   // Packages offer a build without Node's modules under this name.
   platform: "browser",
@@ -65,10 +97,9 @@ const BUILD_OPTIONS: BuildOptions = {
   charset: "utf8",
   legalComments: "none",
   define: { "process.env.NODE_ENV": '"production"', global: "globalThis" },
-  // No tsconfig in a parent folder and no NODE_PATH may change what an import means.
+  // No tsconfig in a parent folder may change what an import means, and no NODE_PATH.
   tsconfigRaw: "{}",
-  nodePaths: [],
-};
+} satisfies CommonOptions;
 
 /** esbuild copies the exports for a `require` that does not exist here. At each call that would take a fifth of the time. */
 const EXPORT_COPY = /^module\.exports = __toCommonJS\((\w+)\);$/m;

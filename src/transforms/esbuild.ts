@@ -1,10 +1,10 @@
 import type * as Esbuild from "esbuild";
-import type { BuildFailure, BuildOptions, BuildResult, Message } from "esbuild";
+import type { BuildFailure, BuildOptions, BuildResult, Message, TransformOptions, TransformResult } from "esbuild";
 import { messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/async.ts";
 import { loadAtFirstUse } from "../shared/load-at-first-use.ts";
 
-export type { BuildOptions, Loader, Metafile, OnResolveArgs, Plugin } from "esbuild";
+export type { BuildOptions, CommonOptions, Loader, Metafile, OnResolveArgs, Plugin } from "esbuild";
 
 const esbuild = loadAtFirstUse<typeof Esbuild>("esbuild");
 
@@ -20,24 +20,41 @@ let stopped = new AbortController();
 
 export type BuildError = Pick<Message, "text" | "location">;
 
-export type BuildOutcome =
-  | { result: BuildResult<{ write: false; metafile: true }>; errors: [] }
-  | { result: undefined; errors: BuildError[] };
+export type Outcome<Result> = { result: Result; errors: [] } | { result: undefined; errors: BuildError[] };
+
+interface RunOptions {
+  timeoutMs?: number;
+}
+
+/** Builds in memory. */
+export function runEsbuild(
+  options: BuildOptions,
+  limits?: RunOptions,
+): Promise<Outcome<BuildResult<{ write: false; metafile: true }>>> {
+  return run(
+    () => esbuild().build({ ...options, bundle: true, write: false, metafile: true, logLevel: "silent" }),
+    limits,
+  );
+}
+
+/** Compiles one text, which imports nothing: that takes half of a build. */
+export function transformText(text: string, options: TransformOptions): Promise<Outcome<TransformResult>> {
+  return run(() => esbuild().transform(text, { ...options, logLevel: "silent" }));
+}
 
 /**
- * Builds in memory. Between builds esbuild keeps a process alive, which is stopped after a while without builds. A build
- * that does not end within its time is stopped with that process, and so are others that run at the same time.
+ * Between builds esbuild keeps a process alive, which is stopped after a while without builds. A build that does not end
+ * within its time is stopped with that process, and so are others that run at the same time.
  */
-export async function runEsbuild(
-  options: BuildOptions,
-  { timeoutMs = BUILD_TIMEOUT_MS }: { timeoutMs?: number } = {},
-): Promise<BuildOutcome> {
+async function run<Result>(
+  start: () => Promise<Result>,
+  { timeoutMs = BUILD_TIMEOUT_MS }: RunOptions = {},
+): Promise<Outcome<Result>> {
   running++;
   clearTimeout(idleTimer);
   const timer = setTimeout(stopEsbuild, timeoutMs, `it took longer than ${timeoutMs / 1000} s`);
   try {
-    const work = esbuild().build({ ...options, bundle: true, write: false, metafile: true, logLevel: "silent" });
-    const result = await untilAborted(work, stopped.signal);
+    const result = await untilAborted(start(), stopped.signal);
     return { result, errors: [] };
   } catch (error) {
     return { result: undefined, errors: isBuildFailure(error) ? error.errors : [toBuildError(error)] };

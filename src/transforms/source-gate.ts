@@ -31,7 +31,7 @@ export function createSourceGate(
         const { file, problem } = checkSource(args.path, root);
         if (problem !== undefined) return { errors: [{ text: problem }] };
         inputs.add(file);
-        return { contents: readSource(file, drafts[file]), loader: toLoader(file) };
+        return { contents: withoutMapComment(drafts[file] ?? readText(file)), loader: toLoader(file) };
       });
 
       async function checkTarget(args: OnResolveArgs): Promise<string | undefined> {
@@ -74,8 +74,7 @@ function refuseBuiltin(specifier: string): string {
  * esbuild would follow a source map's comment and read every file that the map names. The escape changes no text, template
  * or pattern that only looks like such a comment.
  */
-function readSource(file: string, draft?: string): string {
-  const text = draft ?? readText(file);
+export function withoutMapComment(text: string): string {
   return text.replaceAll(/(?<=[#@] )s(?=ourceMappingURL=)/g, String.raw`\u0073`);
 }
 
@@ -92,7 +91,7 @@ export function readIfReadable(file: string): string | undefined {
   }
 }
 
-function toLoader(file: string): Loader {
+export function toLoader(file: string): Loader {
   const extension = path.extname(file);
   if (extension === ".json") return "json";
   return extension.endsWith("ts") ? "ts" : "js";

@@ -118,10 +118,11 @@ function run(state: State, request: JobRequest): Promise<Answer> {
       settle,
     };
     function settle(answer: Answer): void {
-      state.workers.startOthers();
       if (module.probe === job) module.probe = undefined;
       if (answer.kind === "timeout" && job.limitMs < job.timeoutMs) return runAgainAlone(state, module, job);
       state.inFlight--;
+      // The checks of a start are made by one: another would take a processor from the compiler.
+      if (request.operation === "call" || state.inFlight === 0) state.workers.startOthers();
       // At once, because the next call may be handed out before the caller goes on.
       const runMs = answer.kind === "value" ? answer.runMs : undefined;
       if (request.operation === "call") module.health.record(answer.kind, runMs);

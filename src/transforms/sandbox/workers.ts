@@ -108,7 +108,6 @@ async function start(state: State): Promise<void> {
   startWorker(state, dir, state.options.size - 1, child);
 }
 
-/** The check at a start needs only the quarantine, and the others would take a processor from the rest of the start. */
 function startOthers(state: State): void {
   if (state.hasStartedOthers || !state.dir) return;
   state.hasStartedOthers = true;
