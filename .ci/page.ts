@@ -6,7 +6,7 @@
 import { build, type Metafile } from "esbuild";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { brotliCompressSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 const ROOT = path.join(import.meta.dirname, "..");
 const SOURCE = path.join(ROOT, "src/page");
@@ -39,6 +39,8 @@ export async function buildPage(folder = PAGE_FOLDER): Promise<string[]> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const sizes = new Map<string, number>();
+  // The best compression takes most of the time, which only a release is worth.
+  const params = { [constants.BROTLI_PARAM_QUALITY]: folder === PAGE_FOLDER ? constants.BROTLI_MAX_QUALITY : 5 };
   let html = readFileSync(path.join(SOURCE, "index.html"), "utf8");
   for (const { path: file, contents } of outputFiles) {
     const name = path.basename(file);
@@ -47,7 +49,7 @@ export async function buildPage(folder = PAGE_FOLDER): Promise<string[]> {
     sizes.set(name, zipped.length);
     writeFileSync(path.join(folder, name), contents);
     writeFileSync(path.join(folder, `${name}.gz`), zipped);
-    writeFileSync(path.join(folder, `${name}.br`), brotliCompressSync(contents));
+    writeFileSync(path.join(folder, `${name}.br`), brotliCompressSync(contents, { params }));
   }
   writeFileSync(path.join(folder, "index.html"), html);
   requireBudgets(sizes, metafile);

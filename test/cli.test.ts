@@ -1,13 +1,11 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exampleOf, leafCommands, nameOf } from "../src/cli/examples.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
 import { type CliResult, createTestIo, runWebhooks, startWebhooks } from "./support/cli.ts";
-import { startProcess } from "./support/process.ts";
 import { startSlack } from "./support/slack.ts";
-import { INTERRUPT, spawnTerminal } from "./support/terminal.ts";
 import { HOOK_TOKEN, withTokens } from "./support/service.ts";
 
 let folder: string;
@@ -233,27 +231,6 @@ describe("webhooks channels test", () => {
 });
 
 describe("webhooks serve", () => {
-  test("on a terminal the log is human-readable, and Ctrl+C ends it", async () => {
-    writeOpenState();
-    const terminal = spawnTerminal(folder, ["serve", "--port", "0"]);
-    await terminal.answer("Listening on", INTERRUPT);
-    expect(await terminal.end()).toBe(0);
-    expect(terminal.shown()).toMatch(/^\d\d:\d\d:\d\d WARN {2}other users can access the state folder folder=\S+\r?$/m);
-  });
-
-  test("without a terminal the log is JSON, and SIGTERM ends it", async () => {
-    writeOpenState();
-    const service = await startProcess(path.join(folder, "webhooks.json5"));
-    const response = await fetch(`${service.url}/hooks/wake`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${HOOK_TOKEN}` },
-      body: '{ "text": "x" }',
-    });
-    expect(response.status).toBe(200);
-    expect(await service.end("SIGTERM")).toBe(0);
-    expect(service.errors()).toMatch(/^\{"level":40,.*"msg":"other users can access the state folder"\}$/m);
-  });
-
   test("refuses to start without a hook token, and names the key and the reason", async () => {
     write("webhooks.json5", "{ hooks: { enabled: true } }");
     const { code, stderr } = await webhooks("serve");
@@ -261,13 +238,6 @@ describe("webhooks serve", () => {
     expect(stderr).toMatch(/hooks\.token/);
   });
 });
-
-/** A configuration whose state folder leads to a warning in the log. */
-function writeOpenState(): void {
-  write("webhooks.json5", JSON.stringify(withTokens({ store: { path: "state" }, log: { level: "warn" } })));
-  mkdirSync(path.join(folder, "state"));
-  chmodSync(path.join(folder, "state"), 0o755);
-}
 
 function write(name: string, text: string): void {
   mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });

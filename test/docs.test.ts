@@ -36,6 +36,7 @@ import { sharedPool } from "./support/pool.ts";
 import { PACKAGE } from "./support/program.ts";
 import { startSmtp } from "./support/smtp.ts";
 import { startSlack } from "./support/slack.ts";
+import { findFreePort } from "./system/find-free-port.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const pages = globSync(["README.md", "docs/{guide,drivers}/*.md"], { cwd: root }).toSorted();
@@ -296,13 +297,6 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
     );
   }
   return (text) => replacements.reduce((adapted, [pattern, value]) => adapted.replace(pattern, value), text);
-}
-
-async function findFreePort(): Promise<number> {
-  const server = http.createServer();
-  const port = await listen(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function toPattern(text: string): RegExp {

@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHookline } from "../src/hookline.ts";
 import { type CliResult, run, runWebhooks, startWebhooks } from "./support/cli.ts";
-import { DOWN, ENTER, INTERRUPT, spawnTerminal } from "./support/terminal.ts";
+import { DOWN, ENTER, openTerminal } from "./support/terminal.ts";
 
 const root = path.join(import.meta.dirname, "..");
 
@@ -116,29 +116,20 @@ test.each([
   expect(existsSync(path.join(folder, "webhooks.json5"))).toBe(false);
 });
 
-test(
-  "on a terminal it asks for sender, model and key, and Ctrl-C leaves the folder as it was",
-  { timeout: 120_000 },
-  async () => {
-    const cancelled = spawnTerminal(folder, ["init"]);
-    await cancelled.answer("Who sends the first webhooks?", INTERRUPT);
-    expect(await cancelled.end()).toBe(1);
-    expect(existsSync(path.join(folder, "webhooks.json5"))).toBe(false);
-
-    const terminal = spawnTerminal(folder, ["init"], { OPENAI_API_KEY: "" });
-    await terminal.answer("Who sends the first webhooks?", ENTER);
-    await terminal.answer("Which model should answer?", DOWN + DOWN + ENTER);
-    await terminal.answer("The model's name", `gpt-5.2${ENTER}`);
-    await terminal.answer("Where is the key of openai?", ENTER);
-    await terminal.answer("Key (hidden)", `sk-secret-key${ENTER}`);
-    expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
-    expect(read(".webhooks/openai-api-key")).toBe("sk-secret-key\n");
-    expect(modeOf(".webhooks/openai-api-key")).toBe(0o600);
-    expect(read("webhooks.json5")).toContain('apiKey: "${file:.webhooks/openai-api-key}"');
-    expect(terminal.shown()).not.toContain("sk-secret-key");
-    expect(await webhooks("check")).toMatchObject({ code: 0 });
-  },
-);
+test("on a terminal it asks for sender, model and key", async () => {
+  const terminal = openTerminal(folder, ["init"], { OPENAI_API_KEY: "" });
+  await terminal.answer("Who sends the first webhooks?", ENTER);
+  await terminal.answer("Which model should answer?", DOWN + DOWN + ENTER);
+  await terminal.answer("The model's name", `gpt-5.2${ENTER}`);
+  await terminal.answer("Where is the key of openai?", ENTER);
+  await terminal.answer("Key (hidden)", `sk-secret-key${ENTER}`);
+  expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
+  expect(read(".webhooks/openai-api-key")).toBe("sk-secret-key\n");
+  expect(modeOf(".webhooks/openai-api-key")).toBe(0o600);
+  expect(read("webhooks.json5")).toContain('apiKey: "${file:.webhooks/openai-api-key}"');
+  expect(terminal.shown()).not.toContain("sk-secret-key");
+  expect(await webhooks("check")).toMatchObject({ code: 0 });
+});
 
 /** The commands below `Next:`. */
 function commandsOf(stdout: string): string[] {

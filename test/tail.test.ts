@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RunningCommand, runWebhooks, startWebhooks } from "./support/cli.ts";
 import { HOOK_TOKEN, type Service, startService } from "./support/service.ts";
-import { INTERRUPT, spawnTerminal } from "./support/terminal.ts";
 
 const mappings = [
   { id: "m", match: { path: "m" }, messageTemplate: "{{text}}", deliver: false },
@@ -53,12 +52,6 @@ test("--hook, --status and --json", async () => {
   for (const line of json.stdout().trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("id");
   json.stop();
   await json.ended;
-});
-
-test("in a terminal, Ctrl-C ends it", { timeout: 60_000 }, async () => {
-  const terminal = spawnTerminal(service.folder, ["tail", "--url", service.url]);
-  await terminal.answer("Press Ctrl-C to stop", INTERRUPT);
-  expect(await terminal.end()).toBe(0);
 });
 
 test("without a service it says so at once", async () => {

@@ -1,28 +1,22 @@
-/** Requests to hostile transforms beside honest traffic: only the hostile requests fail, and the service continues. */
+/**
+ * Requests to hostile transforms beside honest traffic: only the hostile requests fail, and the service continues. One of
+ * each kind; `sandbox.test.ts` has the others.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Service, startService } from "../support/service.ts";
 
 const HOSTILE: Record<string, string> = {
   "an endless loop": "export default () => { for (;;); };",
-  "an endless promise chain": "export default async () => { for (;;) await null; };",
   "a promise that never settles": "export default () => new Promise(() => {});",
-  "a catastrophic expression": 'export default () => ({ message: String(/^(a+)+$/.test("a".repeat(40) + "!")) });',
   "a native loop that ignores timeouts":
     "export default () => { new Array(2 ** 31).fill(0).sort(() => 1); return null; };",
-  "a string that doubles": 'export default () => { let s = "x"; for (;;) s += s; };',
   "arrays without end": "export default () => { const all: any[] = []; for (;;) all.push(new Array(1e5).fill(1.5)); };",
-  "a map without end": "export default () => { const m = new Map(); for (let i = 0; ; i++) m.set({}, i); };",
-  "array buffers without end":
-    "export default () => { const all: any[] = []; for (;;) all.push(new ArrayBuffer(1e7)); };",
-  "a deep recursion": "export default function f(): any { return f() + 1; }",
   "an error whose getters throw":
     'export default () => { const e = new Error("x"); for (const k of ["message", "stack", "name"]) Object.defineProperty(e, k, { get() { throw e; } }); throw e; };',
   "a proxy that throws on every access":
     "export default () => new Proxy({}, { get() { throw 1; }, ownKeys() { throw 2; }, has() { throw 3; } });",
-  "toJSON that loops": "export default () => ({ toJSON() { for (;;); } });",
   "a result of 50 MB": 'export default () => ({ message: "x".repeat(50_000_000) });',
-  "a cycle": "export default () => { const a: any = {}; a.a = a; return a; };",
   "an unknown action field": 'export default () => ({ message: "x", constructor: { prototype: {} } });',
 };
 
@@ -40,7 +34,7 @@ let answeredBefore: number;
 beforeAll(async () => {
   const honestCode = "export default ({ payload }: any) => ({ message: `n ${payload.n}` });";
   const modules: [name: string, code: string, timeoutMs: number][] = [
-    ...Object.values(HOSTILE).map((code, index): [string, string, number] => [`hostile${index}`, code, 300]),
+    ...Object.values(HOSTILE).map((code, index): [string, string, number] => [`hostile${index}`, code, 100]),
     ...Object.values(LOUD).map((code, index): [string, string, number] => [`loud${index}`, code, 30_000]),
     ["honest", honestCode, 30_000],
   ];
@@ -99,7 +93,7 @@ interface Honest {
 }
 
 /** Between two requests of a sender: a busy sender, which leaves time to the tests beside it. */
-const PAUSE_MS = 15;
+const PAUSE_MS = 40;
 
 /** Three senders that continue until they are stopped. */
 function startHonest(): Honest {

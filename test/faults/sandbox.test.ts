@@ -236,6 +236,7 @@ describe("resource exhaustion ends only its own call", () => {
     ["a search that backtracks without end", "/^(a+)+$/.test('a'.repeat(40) + 'b')"],
     ["microtasks without end", "return (async () => { for (;;) await null })()"],
     ["a getter without end in a result", "return { get a() { for (;;) {} } }"],
+    ["a toJSON without end in a result", "return { toJSON() { for (;;) {} } }"],
     ["a message without end in an error", "throw { get message() { for (;;) {} } }"],
     ["a flood of calls to the host", "for (;;) new TextEncoder().encode('x'.repeat(1e6))"],
     ["arrays without end", "const all: any[] = []; for (;;) all.push(new Array(1e4).fill(1))"],
@@ -405,7 +406,7 @@ interface Traffic {
 }
 
 /** Between two calls of a caller: a busy sender, which leaves time to the tests beside it. */
-const PAUSE_MS = 15;
+const PAUSE_MS = 40;
 
 /** Two callers that continue until they are stopped. */
 function startTraffic(bundle: TransformBundle): Traffic {

@@ -1,11 +1,11 @@
-/** A failed start ends the process, says what to fix, and leaves nothing running. */
+/** A failed start says what to fix, and leaves nothing running. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHookline } from "../../src/hookline.ts";
-import { startProcess } from "../support/process.ts";
+import { runWebhooks } from "../support/cli.ts";
 import { withTokens } from "../support/service.ts";
 
 let folder: string;
@@ -19,7 +19,10 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test("beside another service on the same state folder", async () => {
   const owner = await createHookline({ config, port: 0, watch: false });
-  await expect(startProcess(config)).rejects.toThrow(/store\.path: another process owns this state folder/);
+  expect(await runWebhooks(folder, "serve", "--port", "0")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("store.path: another process owns this state folder"),
+  });
   await owner.close();
 });
 
@@ -27,7 +30,10 @@ test("on a port in use; the state folder is released", async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const port = (other.address() as { port: number }).port;
-  await expect(startProcess(config, {}, port)).rejects.toThrow(/EADDRINUSE/);
+  expect(await runWebhooks(folder, "serve", "--port", String(port))).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("EADDRINUSE"),
+  });
   other.close();
   await (await createHookline({ config, port: 0, watch: false })).close();
 });

@@ -6,7 +6,7 @@ import { GMAIL_CLIENT, giveConsent } from "../support/gmail/mailbox.ts";
 import { startGmail } from "../support/gmail.ts";
 import { type ImapServer, startImapServer } from "../support/imap-server.ts";
 import { startJsonServer } from "../support/json-server.ts";
-import { DOWN, ENTER, INTERRUPT, openTerminal, spawnTerminal } from "../support/terminal.ts";
+import { DOWN, ENTER, INTERRUPT, openTerminal } from "../support/terminal.ts";
 
 let folder: string;
 let server: ImapServer;
@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 test("guides the user, and shows the change before it is written", { timeout: 120_000 }, async () => {
-  const terminal = spawnTerminal(folder, ["mail", "setup", "--host", server.host]);
+  const terminal = openTerminal(folder, ["mail", "setup", "--host", server.host]);
   await terminal.answer("Mail address", `${server.user}${ENTER}`);
   await terminal.answer("Encryption", DOWN + DOWN + ENTER);
   await terminal.answer("Port", `${"\u007f".repeat(3)}${server.port}${ENTER}`);

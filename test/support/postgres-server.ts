@@ -36,6 +36,8 @@ interface PostgresOptions {
   certificate?: { cert: string; key: string };
 }
 
+type Admin = ReturnType<InstanceType<typeof EmbeddedPostgres>["getPgClient"]>;
+
 /** A new server, from npm. */
 export async function startPostgres({
   durable = true,
@@ -56,7 +58,7 @@ export async function startPostgres({
     password: "secret",
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ["--encoding=UTF8", "--no-locale", "--no-sync"],
+    initdbFlags: ["--encoding=UTF8", "--no-locale", "--no-sync", "--no-data-checksums", "--set=scram_iterations=1"],
     postgresFlags: settings,
     onLog: () => undefined,
     onError: () => undefined,
@@ -65,15 +67,23 @@ export async function startPostgres({
   if (certificate) writeCertificate(data, certificate);
   await server.start();
 
+  /** A new connection takes as long as the copy of a database. */
+  let admin: Admin | undefined;
   return { port, pid: () => readPid(data), createUrl, stop, start: () => server.start(), remove };
 
   async function createUrl(template = "template1"): Promise<string> {
     const name = `hookline_${randomBytes(6).toString("hex")}`;
-    const client = server.getPgClient("postgres", "127.0.0.1");
-    await client.connect();
-    await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
-    await client.end();
+    admin ??= await connect();
+    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
     return `postgres://postgres:secret@127.0.0.1:${port}/${name}`;
+  }
+
+  async function connect(): Promise<Admin> {
+    const client = server.getPgClient("postgres", "127.0.0.1");
+    // When the server stops.
+    client.on("error", () => (admin = undefined));
+    await client.connect();
+    return client;
   }
 
   async function stop(mode: "fast" | "immediate"): Promise<void> {

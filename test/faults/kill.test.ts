@@ -1,10 +1,10 @@
-/** A turn that is running at every kill, and a process that ends while a window is open. */
+/** `kill -9` during a turn, after a wake, and while a window is open. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { UserConfig } from "../../src/config/schema/generated.ts";
 import { createClient, waitFor } from "../support/client.ts";
 import { startProcess } from "../support/process.ts";
@@ -15,38 +15,44 @@ const quiet = { deliver: false, wakeMode: "next-heartbeat" } as const;
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "hookline-poison-"));
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-kill-"));
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test("a turn that was interrupted by more kills than it has attempts is executed", async () => {
   const lives = 3;
   let asked = 0;
-  const model = await startModel(() => (asked += 1) === lives);
-  const file = writeConfig({
-    agents: {
-      providers: { local: { kind: "openai-compatible", baseUrl: urlOf(model) } },
-      defaults: { model: "local/small", maxAttempts: 1 },
-    },
-  });
-  try {
-    let eventId = "";
-    for (let life = 1; life < lives; life += 1) {
-      const service = await startProcess(file);
-      if (life === 1) eventId = await postTurn(service.url);
-      await waitFor(() => asked === life, "the turn to be under way");
-      await service.end("SIGKILL");
-    }
-
-    const last = await openService(folder);
-    const event = await last.settled(eventId);
-    expect(event).toMatchObject({ status: "done", runs: [{ reply: "at last", attempts: lives }] });
-    expect(asked).toBe(lives);
-    await last.close();
-  } finally {
-    model.closeAllConnections();
-    model.close();
+  const agents = await useModel(() => (asked += 1) === lives);
+  const file = writeConfig({ agents: { ...agents, defaults: { ...agents.defaults, maxAttempts: 1 } } });
+  let eventId = "";
+  for (let life = 1; life < lives; life += 1) {
+    const service = await startProcess(file);
+    if (life === 1) eventId = await postTurn(service.url, "s");
+    await waitFor(() => asked === life, "the turn to be under way");
+    await service.end("SIGKILL");
   }
+
+  const last = await openService(folder);
+  const event = await last.settled(eventId);
+  expect(event).toMatchObject({ status: "done", runs: [{ reply: "at last", attempts: lives }] });
+  expect(asked).toBe(lives);
+  expect((await last.api("/api/sessions/s")).entries).toMatchObject([{ role: "user" }, { role: "assistant" }]);
+  await last.close();
+});
+
+test("kill -9 right after a wake's 200: the system event is kept, and its heartbeat runs", async () => {
+  let isAnswering = false;
+  const first = await startProcess(writeConfig({ agents: await useModel(() => isAnswering) }));
+  expect((await createClient(first.url, tokens).post("wake", { text: "remember me" })).status).toBe(200);
+  await first.end("SIGKILL");
+
+  isAnswering = true;
+  const second = await openService(folder);
+  await waitFor(async () => {
+    const { entries } = await second.api("/api/sessions/main");
+    return entries.some(({ role }: { role: string }) => role === "assistant");
+  }, "the heartbeat");
+  await second.close();
 });
 
 test("kill -9 while a window is open: nothing is lost, and it is one turn", async () => {
@@ -56,7 +62,7 @@ test("kill -9 while a window is open: nothing is lost, and it is one turn", asyn
         {
           match: { path: "push" },
           messageTemplate: "{{commit}}",
-          coalesce: { key: "{{pr}}", windowMs: 8000 },
+          coalesce: { key: "{{pr}}", windowMs: 4000 },
           ...quiet,
         },
       ],
@@ -80,13 +86,13 @@ test("kill -9 while a window is open: nothing is lost, and it is one turn", asyn
   await after.close();
 });
 
-async function postTurn(url: string): Promise<string> {
-  const { body } = await createClient(url, tokens).post("agent", { message: "carry me out", ...quiet });
+async function postTurn(url: string, sessionKey: string): Promise<string> {
+  const { body } = await createClient(url, tokens).post("agent", { message: "carry me out", sessionKey, ...quiet });
   return body.eventId;
 }
 
-/** A model server that answers only selected turns. */
-async function startModel(answers: () => boolean): Promise<Server> {
+/** The configuration of a model that answers only selected turns. */
+async function useModel(answers: () => boolean) {
   const message = { role: "assistant", content: "at last" };
   const choices = [{ index: 0, message, finish_reason: "stop" }];
   const completion = { id: "1", object: "chat.completion", created: 0, model: "small", choices };
@@ -97,11 +103,15 @@ async function startModel(answers: () => boolean): Promise<Server> {
     });
   });
   await new Promise<void>((resolve) => model.listen(0, "127.0.0.1", resolve));
-  return model;
-}
-
-function urlOf(server: Server): string {
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  onTestFinished(() => {
+    model.closeAllConnections();
+    model.close();
+  });
+  const baseUrl = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`;
+  return {
+    providers: { local: { kind: "openai-compatible" as const, baseUrl } },
+    defaults: { model: "local/small" },
+  };
 }
 
 function writeConfig(config: UserConfig): string {

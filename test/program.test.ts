@@ -1,0 +1,137 @@
+/** What only the program as a process shows: a real terminal, its keys, and signals. */
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createClient } from "./support/client.ts";
+import { isRunning } from "./support/is-running.ts";
+import { startProcess } from "./support/process.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, startService, withTokens } from "./support/service.ts";
+import { DOWN, ENTER, INTERRUPT, spawnTerminal } from "./support/terminal.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-program-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("webhooks serve", () => {
+  test("on a terminal the log is human-readable, and Ctrl+C ends it", async () => {
+    writeOpenState();
+    const terminal = spawnTerminal(folder, ["serve", "--port", "0"]);
+    await terminal.answer("Listening on", INTERRUPT);
+    expect(await terminal.end()).toBe(0);
+    expect(terminal.shown()).toMatch(/^\d\d:\d\d:\d\d WARN {2}other users can access the state folder folder=\S+\r?$/m);
+  });
+
+  test("without a terminal the log is JSON, and SIGTERM ends it", async () => {
+    writeOpenState();
+    const service = await startProcess(path.join(folder, "webhooks.json5"));
+    const response = await fetch(`${service.url}/hooks/wake`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${HOOK_TOKEN}` },
+      body: '{ "text": "x" }',
+    });
+    expect(response.status).toBe(200);
+    expect(await service.end("SIGTERM")).toBe(0);
+    expect(service.errors()).toMatch(/^\{"level":40,.*"msg":"other users can access the state folder"\}$/m);
+  });
+});
+
+test.each([
+  ["dev", " quit"],
+  ["tail", "Press Ctrl-C to stop"],
+])("webhooks %s: Ctrl-C ends it", async (command, shown) => {
+  const service = await startService({});
+  const flags = command === "tail" ? ["--url", service.url] : ["--port", "0"];
+  writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens({})));
+  const terminal = spawnTerminal(folder, [command, ...flags]);
+  await terminal.answer(shown, INTERRUPT);
+  expect(await terminal.end()).toBe(0);
+  await service.close();
+});
+
+test("webhooks init: keys choose and type, a key's letters are hidden, and Ctrl-C leaves the folder as it was", async () => {
+  const cancelled = spawnTerminal(folder, ["init"]);
+  await cancelled.answer("Who sends the first webhooks?", INTERRUPT);
+  expect(await cancelled.end()).toBe(1);
+  expect(readdirSync(folder)).toEqual([]);
+
+  const terminal = spawnTerminal(folder, ["init"], { OPENAI_API_KEY: "" });
+  await terminal.answer("Who sends the first webhooks?", ENTER);
+  await terminal.answer("Which model should answer?", DOWN + DOWN + ENTER);
+  await terminal.answer("The model's name", `gpt-5.2${ENTER}`);
+  await terminal.answer("Where is the key of openai?", ENTER);
+  await terminal.answer("Key (hidden)", `sk-secret-key${ENTER}`);
+  expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
+  expect(terminal.shown()).not.toContain("sk-secret-key");
+  expect(readFileSync(path.join(folder, ".webhooks/openai-api-key"), "utf8")).toBe("sk-secret-key\n");
+});
+
+const SCRIPT = "trap '' TERM INT; echo $$ > pid; while :; do sleep 1; done";
+
+test("Ctrl-C under npm, which sends the signal twice, lets the turn finish", async () => {
+  const script = "touch begun; until [ -e go ]; do sleep 0.1; done; touch done";
+  const file = writeConfig(script);
+
+  const { url, child, output, end } = await startProcess(file);
+  const client = createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+  await client.post("agent", { message: "go", deliver: false, wakeMode: "next-heartbeat" });
+  await expect.poll(() => existsSync(path.join(folder, "begun"))).toBe(true);
+
+  // Two different signals, since the system may merge equal ones.
+  child.kill("SIGINT");
+  const ended = end("SIGTERM");
+  await expect.poll(output).toContain("Finishing 1 turn, up to 30 s. Ctrl-C again to stop now");
+  writeFileSync(path.join(folder, "go"), "");
+  expect(await ended).toBe(0);
+  expect(existsSync(path.join(folder, "done"))).toBe(true);
+});
+
+test("a program that ignores signals ends with the service, and no history file is left", async () => {
+  const temporary = path.join(folder, "temporary");
+  mkdirSync(temporary);
+  const file = writeConfig(SCRIPT);
+
+  const { url, child } = await startProcess(file, { TMPDIR: temporary });
+  const client = createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+  await client.post("agent", { message: "go", deliver: false, wakeMode: "next-heartbeat" });
+  const pidFile = path.join(folder, "pid");
+  const readPid = (): string => readFileSync(pidFile, "utf8").trim();
+  await expect.poll(() => existsSync(pidFile) && readPid()).toMatch(/^\d+$/);
+  const histories = (): string[] => readdirSync(temporary).filter((name) => name.startsWith("hookline-turn-"));
+  expect(histories()).toHaveLength(1);
+
+  child.kill("SIGTERM");
+  // The service waits for the turn until a second signal, which counts after a second.
+  await expect.poll(async () => (await fetch(`${url}/readyz`)).status).toBe(503);
+  await expect.poll(() => child.exitCode ?? child.kill("SIGTERM")).toBe(1);
+  await expect.poll(() => isRunning(readPid())).toBe(false);
+  expect(histories()).toEqual([]);
+});
+
+/** A configuration whose state folder leads to a warning in the log. */
+function writeOpenState(): void {
+  writeFileSync(
+    path.join(folder, "webhooks.json5"),
+    JSON.stringify(withTokens({ store: { path: "state" }, log: { level: "warn" } })),
+  );
+  mkdirSync(path.join(folder, "state"));
+  chmodSync(path.join(folder, "state"), 0o755);
+}
+
+function writeConfig(script: string): string {
+  const file = path.join(folder, "webhooks.json5");
+  const providers = { own: { kind: "command" as const, command: ["sh", "-c", script] as [string, ...string[]] } };
+  writeFileSync(file, JSON.stringify(withTokens({ agents: { providers, defaults: { model: "own/default" } } })));
+  return file;
+}
