@@ -15,7 +15,7 @@ export type HookRun = Run & { action: AgentAction };
 
 /** Runs an agent action: a turn in its session, a summary for the main session, the delivery of the reply. */
 export async function runAgentAction(run: HookRun, context: TurnContext): Promise<TurnOutcome> {
-  const turn = passOn(run) ?? (await runAgentTurn(toRequest(run), context));
+  const turn = replyWithoutAgent(run) ?? (await runAgentTurn(toRequest(run), context));
   return toOutcome(run, turn, context.settings);
 }
 
@@ -24,7 +24,7 @@ export function answerAgentAction(
   run: HookRun,
   { agent, settings }: Pick<TurnContext, "agent" | "settings">,
 ): TurnOutcome | undefined {
-  const turn = passOn(run) ?? (agent.replyNow && answerTurn(toRequest(run), settings, agent.replyNow));
+  const turn = replyWithoutAgent(run) ?? (agent.replyNow && answerTurn(toRequest(run), settings, agent.replyNow));
   return turn && toOutcome(run, turn, settings);
 }
 
@@ -51,7 +51,7 @@ function toOutcome(run: HookRun, turn: TurnResult, { heartbeat }: TurnContext["s
  * Without an agent the message itself is the reply. The session keeps the wrapped message for both sides, because a later
  * turn is given these entries and must not take outside text for the assistant's own words.
  */
-function passOn(run: HookRun): TurnResult | undefined {
+function replyWithoutAgent(run: HookRun): TurnResult | undefined {
   const { id: runId, eventId, sessionKey, action } = run;
   if (action.agent !== "none") return undefined;
   const at = Date.now();

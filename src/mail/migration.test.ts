@@ -30,7 +30,7 @@ test("the database knows the mails, the mails set aside, the position and the re
   const store = (await openMailStore({ folder, mailbox }))!;
   await store.folder("INBOX");
   const refused = { id: "b", status: 400, code: "invalid", eventId: undefined, at: 1, tries: 2 };
-  await store.settle({ folder: "INBOX", ids: ["a", "b"], setAside: [refused], position: "7" });
+  await store.record({ folder: "INBOX", ids: ["a", "b"], setAside: [refused], position: "7" });
   await store.refreshTokens.replace("configured", "newer");
   const before = await describeStore(store);
   await store.close();
@@ -40,7 +40,7 @@ test("the database knows the mails, the mails set aside, the position and the re
   const journal = await createPostgresJournal({ url, maxConnections: 3, commitTimeoutMs: 5000, telemetry });
   const after = (await openPostgresMailStore({ journal, mailbox }))!;
   expect(await describeStore(after)).toEqual(before);
-  await after.settle({ folder: "INBOX", ids: ["c"], setAside: [refused], position: "8" });
+  await after.record({ folder: "INBOX", ids: ["c"], setAside: [refused], position: "8" });
   expect(await describeStore(after)).toMatchObject({ known: ["a", "b", "c"], folder: { setAside: 1, position: "8" } });
   await after.close();
   await journal.close();

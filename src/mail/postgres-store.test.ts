@@ -25,11 +25,11 @@ test("a node whose lease ended while another node has the mailbox stores nothing
   const old = await openStore(first, mailbox);
   await expect.poll(() => openPostgresMailStore({ journal: second, mailbox }).then(Boolean)).toBe(true);
   await first.renewNode(60_000);
-  const settlement = { folder: "INBOX", ids: ["a"], setAside: [], position: "1" };
-  await expect(old.settle(settlement)).rejects.toThrow("another node watches this mailbox");
+  const result = { folder: "INBOX", ids: ["a"], setAside: [], position: "1" };
+  await expect(old.record(result)).rejects.toThrow("another node watches this mailbox");
   await second.close();
   await old.folder("INBOX");
-  await old.settle(settlement);
+  await old.record(result);
   expect(await old.folder("INBOX")).toMatchObject({ position: "1" });
   await first.close();
 });

@@ -3,7 +3,7 @@ import { isLeaseHeld } from "../journal/postgres/leases.ts";
 import type { PostgresJournal } from "../journal/postgres/postgres.ts";
 import { integer, optional, text } from "../journal/rows.ts";
 import { storable, toJson, type Transaction } from "../journal/postgres/transaction.ts";
-import { MAX_KNOWN, type MailStore, type Settlement, type StoredFolder, toDigest, withoutDigest } from "./store.ts";
+import { MAX_KNOWN, type MailStore, type BatchResult, type StoredFolder, toDigest, withoutDigest } from "./store.ts";
 
 interface PostgresMailStoreOptions {
   journal: PostgresJournal;
@@ -34,7 +34,7 @@ export async function openPostgresMailStore({
   return {
     folder: (folder) => call((transaction) => readFolder(transaction, mailbox, folder)),
     findKnown: (ids) => call((transaction) => findKnown(transaction, mailbox, ids)),
-    settle: (settlement) => call((transaction) => settle(transaction, { mailbox, maxKnown }, settlement)),
+    record: (result) => call((transaction) => recordBatch(transaction, { mailbox, maxKnown }, result)),
     refreshTokens: {
       find: (configured) => call((transaction) => findToken(transaction, mailbox, configured)),
       replace: (configured, token) => call((transaction) => replaceToken(transaction, mailbox, { configured, token })),
@@ -86,10 +86,10 @@ async function findKnown(sql: Transaction, mailbox: string, ids: string[]): Prom
   return known;
 }
 
-async function settle(
+async function recordBatch(
   sql: Transaction,
   { mailbox, maxKnown }: { mailbox: string; maxKnown: number },
-  { folder, ids, setAside, position }: Settlement,
+  { folder, ids, setAside, position }: BatchResult,
 ): Promise<void> {
   const digests = ids.map((id) => toDigest(mailbox, id).toString("hex"));
   await sql.run(ADD_KNOWN, [digests]);

@@ -16,7 +16,7 @@ export interface MailStore {
   /** Those of the ids whose mails were processed, in any folder. */
   findKnown(ids: string[]): Promise<Set<string>>;
   /** Stores all of it, or nothing; resolves once it is on disk. */
-  settle(settlement: Settlement): Promise<void>;
+  record(result: BatchResult): Promise<void>;
   refreshTokens: RefreshTokens;
   close(): Promise<void>;
 }
@@ -31,17 +31,17 @@ export interface StoredFolder {
 }
 
 /** The results of some mails of a folder. */
-export interface Settlement {
+export interface BatchResult {
   folder: string;
   /** Ids of the processed mails, including those set aside. */
   ids: string[];
-  setAside: SetAside[];
+  setAside: RejectedMail[];
   /** How far the folder is read now; absent: unchanged. */
   position?: string;
 }
 
 /** A mail that the service rejects permanently. */
-export interface SetAside {
+export interface RejectedMail {
   id: string;
   /** The response to a request with this mail alone. */
   status: number;
@@ -104,7 +104,7 @@ function createMailStore(
   return {
     folder: async (name) => readFolder(database, mailbox, name),
     findKnown: async (ids) => new Set(ids.filter((id) => isKnown(database, mailbox, id))),
-    settle: async (settlement) => transact(database, () => settle(database, { mailbox, maxKnown }, settlement)),
+    record: async (result) => transact(database, () => recordBatch(database, { mailbox, maxKnown }, result)),
     refreshTokens: {
       find: async (configured) => findToken(database, mailbox, configured),
       async replace(configured, token) {
@@ -155,10 +155,10 @@ export function withoutDigest(id: string): string {
   return id.replace(/#[0-9a-f]{16}$/, "");
 }
 
-function settle(
+function recordBatch(
   { run }: Database,
   { mailbox, maxKnown }: { mailbox: string; maxKnown: number },
-  { folder, ids, setAside, position }: Settlement,
+  { folder, ids, setAside, position }: BatchResult,
 ): void {
   for (const id of ids) run("INSERT OR IGNORE INTO known (digest) VALUES (?)", toDigest(mailbox, id));
   run("DELETE FROM known WHERE seq <= (SELECT max(seq) FROM known) - ?", maxKnown);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MailStore, SetAside } from "../../src/mail/store.ts";
+import type { MailStore, RejectedMail } from "../../src/mail/store.ts";
 
 /** Opens the store of a mailbox; undefined while another process has it. */
 export type OpenMailStore = (options: {
@@ -32,7 +32,7 @@ export function describeMailStore(name: string, open: OpenMailStore): void {
       const first = await start();
       const { startedAt } = await first.folder("INBOX");
       expect(await first.folder("INBOX")).toEqual({ startedAt, position: undefined, setAside: 0 });
-      await first.settle({ folder: "INBOX", ids: ["a", "b"], setAside: [sampleSetAside("b")], position: "2" });
+      await first.record({ folder: "INBOX", ids: ["a", "b"], setAside: [sampleSetAside("b")], position: "2" });
       await close(first);
 
       const second = await start();
@@ -44,15 +44,15 @@ export function describeMailStore(name: string, open: OpenMailStore): void {
     test("keeps the position if none is given", async () => {
       const store = await start();
       await store.folder("INBOX");
-      await store.settle({ folder: "INBOX", ids: [], setAside: [], position: "1" });
-      await store.settle({ folder: "INBOX", ids: ["a"], setAside: [] });
+      await store.record({ folder: "INBOX", ids: [], setAside: [], position: "1" });
+      await store.record({ folder: "INBOX", ids: ["a"], setAside: [] });
       expect((await store.folder("INBOX")).position).toBe("1");
     });
 
     test("keeps a position per folder, and ids across folders", async () => {
       const store = await start();
       for (const each of ["INBOX", "Lists"]) await store.folder(each);
-      await store.settle({ folder: "Lists", ids: ["a"], setAside: [sampleSetAside("a")], position: "7" });
+      await store.record({ folder: "Lists", ids: ["a"], setAside: [sampleSetAside("a")], position: "7" });
       expect(await store.folder("INBOX")).toMatchObject({ position: undefined, setAside: 0 });
       expect(await store.findKnown(["a"])).toEqual(new Set(["a"]));
     });
@@ -60,7 +60,7 @@ export function describeMailStore(name: string, open: OpenMailStore): void {
     test("keeps mailboxes apart", async () => {
       const [ann, bob] = [await start(), await start({ mailbox: BOB })];
       for (const store of [ann, bob]) await store.folder("INBOX");
-      await ann.settle({ folder: "INBOX", ids: ["a"], setAside: [], position: "1" });
+      await ann.record({ folder: "INBOX", ids: ["a"], setAside: [], position: "1" });
       expect(await bob.findKnown(["a"])).toEqual(new Set());
       expect((await bob.folder("INBOX")).position).toBeUndefined();
     });
@@ -69,7 +69,7 @@ export function describeMailStore(name: string, open: OpenMailStore): void {
       const store = await start();
       await store.folder("INBOX");
       const broken = { ...sampleSetAside("a"), code: null as unknown as string };
-      const settled = store.settle({ folder: "INBOX", ids: ["a"], setAside: [broken], position: "1" });
+      const settled = store.record({ folder: "INBOX", ids: ["a"], setAside: [broken], position: "1" });
       await expect(settled).rejects.toBeInstanceOf(Error);
       expect(await store.findKnown(["a"])).toEqual(new Set());
       expect((await store.folder("INBOX")).position).toBeUndefined();
@@ -77,14 +77,14 @@ export function describeMailStore(name: string, open: OpenMailStore): void {
 
     test("forgets the oldest ids if there are too many", async () => {
       const store = await start({ maxKnown: 3 });
-      await store.settle({ folder: "INBOX", ids: ["a", "b"], setAside: [] });
-      await store.settle({ folder: "INBOX", ids: ["b", "c", "d", "e"], setAside: [] });
+      await store.record({ folder: "INBOX", ids: ["a", "b"], setAside: [] });
+      await store.record({ folder: "INBOX", ids: ["b", "c", "d", "e"], setAside: [] });
       expect(await store.findKnown(["a", "b", "c", "d", "e"])).toEqual(new Set(["c", "d", "e"]));
     });
 
     test("an id that an earlier version stored without a digest counts for one mail", async () => {
       const store = await start();
-      await store.settle({ folder: "INBOX", ids: ["a@example.com"], setAside: [] });
+      await store.record({ folder: "INBOX", ids: ["a@example.com"], setAside: [] });
       const [one, other] = [`a@example.com#${"0".repeat(16)}`, `a@example.com#${"1".repeat(16)}`];
       expect(await store.findKnown([one])).toEqual(new Set([one]));
       expect(await store.findKnown([one, other])).toEqual(new Set([one]));
@@ -123,6 +123,6 @@ export function describeMailStore(name: string, open: OpenMailStore): void {
   });
 }
 
-function sampleSetAside(id: string): SetAside {
+function sampleSetAside(id: string): RejectedMail {
   return { id, status: 400, code: "invalid_payload", eventId: undefined, at: 1, tries: 1 };
 }

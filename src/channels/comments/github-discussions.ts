@@ -40,7 +40,7 @@ export async function findComment(place: DiscussionPlace, mark: string, ask: Ask
 }
 
 /** Shows eyes on the thread's comment or on the discussion. Resolves to what takes them away, with its own `Ask`. */
-export async function addEyes(place: DiscussionPlace, ask: Ask): Promise<(ask: Ask) => Promise<void>> {
+export async function addEyesReaction(place: DiscussionPlace, ask: Ask): Promise<(ask: Ask) => Promise<void>> {
   const { id, thread = id } = await load(place, ask);
   const input = { subjectId: thread, content: "EYES" };
   await ask(REACT, { input });

@@ -7,7 +7,14 @@ import { type ChannelDriver, recipientCheck } from "../driver.ts";
 import { type HttpAnswer, toLine, toRefusal } from "../http.ts";
 import { type Call, createApi, createCommentChannel, isSuccess, requireId, withMark } from "./comment.ts";
 import { createAppTokens, toHeaders } from "./github-app.ts";
-import { addComment, addEyes, type Ask, type DiscussionPlace, editComment, findComment } from "./github-discussions.ts";
+import {
+  addComment,
+  addEyesReaction,
+  type Ask,
+  type DiscussionPlace,
+  editComment,
+  findComment,
+} from "./github-discussions.ts";
 import { ALLOWANCES, neutralize } from "./neutralize.ts";
 
 const schema = {
@@ -124,7 +131,7 @@ export function createGithub(options: GithubOptions): ChannelDriver {
         const place = parsePlace(to);
         const openAgain = (): Promise<Call> => open(AbortSignal.timeout(REACTION_TIMEOUT_MS), to);
         if (place.kind === "discussion") {
-          const stop = await addEyes(place, openGraphql(await open(signal, to)));
+          const stop = await addEyesReaction(place, openGraphql(await open(signal, to)));
           return async () => stop(openGraphql(await openAgain()));
         }
         const { reactions } = place;

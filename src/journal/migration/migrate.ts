@@ -17,7 +17,7 @@ import {
   formatChecksum,
   type Progress,
   sizeOf,
-  sumTable,
+  checksumTable,
   TARGET_TABLES,
   writeRows,
 } from "./target.ts";
@@ -184,7 +184,7 @@ async function compare(
   for (const table of TARGET_TABLES) {
     const { rows: total, sum } = expected.get(table) ?? { rows: 0, sum: 0n };
     let rows = 0;
-    const found = await sumTable(database, table, (more) => {
+    const found = await checksumTable(database, table, (more) => {
       rows += more;
       onProgress({ step: "comparing", table, rows, total });
     });

@@ -134,7 +134,7 @@ function toValues({ values }: TargetRow): object {
 }
 
 /** Reads a table of the database, whole. */
-export async function sumTable(
+export async function checksumTable(
   database: PostgresDatabase,
   table: string,
   onRows: (count: number) => void,

@@ -45,7 +45,7 @@ import {
   retryRun,
   toCompletion,
 } from "./runs.ts";
-import { migrate, requireWhole } from "./schema.ts";
+import { migrate, requireComplete } from "./schema.ts";
 import { createGroup, type Transaction } from "./transaction.ts";
 
 /** The first lease of this node, until it is renewed. */
@@ -82,7 +82,7 @@ export async function createPostgresJournal(options: PostgresJournalOptions): Pr
   try {
     await migrate(database);
     await database.transact((sql) => addPartitions(sql, Date.now()));
-    await requireWhole(database);
+    await requireComplete(database);
     const node = createNode(now);
     const changes = createChanges({ database, node: node.id, pollMs, log });
     const journal = createJournal(database, node, changes);

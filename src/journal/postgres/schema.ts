@@ -314,7 +314,7 @@ export async function dropOutdated(sql: Sql): Promise<void> {
 export const MIGRATION_TABLE = "hookline.migration";
 
 /** Throws a `ConfigError` if only a part of a journal is in the database. */
-export async function requireWhole(database: PostgresDatabase): Promise<void> {
+export async function requireComplete(database: PostgresDatabase): Promise<void> {
   const row = await database.read(({ get }) => get("SELECT to_regclass($1)::text AS name", [MIGRATION_TABLE]));
   if (row?.name === null) return;
   const message =

@@ -2,7 +2,7 @@ import type { MailSettings } from "../../config/types.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { isSameMailbox } from "../address.ts";
 import type { Mail, MailBatch, ReceivedMail } from "../source.ts";
-import type { MailStore, SetAside } from "../store.ts";
+import type { MailStore, RejectedMail } from "../store.ts";
 import { retryStore } from "./backoff.ts";
 import { deliver, type DeliverContext, type ProcessedMail } from "./deliver.ts";
 import { toRequests } from "./post.ts";
@@ -80,22 +80,26 @@ async function postFresh(fresh: Mail[], { position, remaining }: MailBatch, cont
 async function postAndStore(mails: Mail[], position: string | undefined, context: BatchContext): Promise<void> {
   const { folder, store } = context;
   const processed: ProcessedMail[] = [];
-  const settle = (reached?: string): Promise<void> => {
-    const setAside = processed.filter((mail) => mail.setAside).map(toSetAside);
-    return store.settle({ folder, ids: processed.map(({ mail }) => mail.id), setAside, position: reached });
+  const record = (reached?: string): Promise<void> => {
+    const setAside = processed.filter((mail) => mail.setAside).map(toRejectedMail);
+    return store.record({ folder, ids: processed.map(({ mail }) => mail.id), setAside, position: reached });
   };
   try {
     if (mails.length > 0) for await (const mail of deliver(mails, context)) processed.push(mail);
   } catch (error) {
-    await settle();
+    await record();
     report(processed, context);
     throw error;
   }
-  await retryStore(() => settle(position), context);
+  await retryStore(() => record(position), context);
   report(processed, context);
 }
 
-function toSetAside({ mail: { id }, response: { status, code, eventId }, attempts: tries }: ProcessedMail): SetAside {
+function toRejectedMail({
+  mail: { id },
+  response: { status, code, eventId },
+  attempts: tries,
+}: ProcessedMail): RejectedMail {
   return { id, status, code, eventId, at: Date.now(), tries };
 }
 

@@ -143,12 +143,12 @@ describe("the store", () => {
     mailbox.add({ id: "2", authentication: { spf: "fail" } });
     const opened = await mailbox.openStore();
     let failures = 0;
-    const settle: MailStore["settle"] = async (settlement) => {
+    const record: MailStore["record"] = async (result) => {
       if (failures++ < 3) throw new Error("database or disk is full");
-      await opened.settle(settlement);
+      await opened.record(result);
     };
     const gate = Promise.withResolvers<object>();
-    mailbox.start({ store: { ...opened, settle }, hook: (ids) => (ids.includes("2") ? gate.promise : {}) });
+    mailbox.start({ store: { ...opened, record }, hook: (ids) => (ids.includes("2") ? gate.promise : {}) });
     await expect.poll(() => mailbox.requests).toEqual([["1"], ["2"]]);
     expect(mailbox.changes).toContainEqual(
       expect.objectContaining({ state: "store-failed", error: expect.stringContaining("disk is full") }),

@@ -10,7 +10,7 @@ import {
   pickWorker,
   type Situation,
   takeTogether,
-} from "./hand-out.ts";
+} from "./schedule.ts";
 import { createHealth } from "./health.ts";
 import type { Job, JobRequest } from "./job.ts";
 import { STUCK_MS, type WorkerExit } from "./worker.ts";
@@ -225,11 +225,11 @@ function distribute(state: State): void {
     if (refusal) refuse(state, module, refusal, (job) => job.operation === "call");
   }
   let isGiven = true;
-  while (isGiven && state.turns.size > 0) isGiven = handOutNext(state);
+  while (isGiven && state.turns.size > 0) isGiven = assignNext(state);
 }
 
 /** A module that failed lately comes after those that did not, so that a reload does not wait for its calls. */
-function handOutNext(state: State): boolean {
+function assignNext(state: State): boolean {
   const turns = [...state.turns];
   const isSuspect = ({ health }: Module): boolean => health.isSuspect();
   const ordered = [...turns.filter((module) => !isSuspect(module)), ...turns.filter(isSuspect)];
@@ -238,10 +238,10 @@ function handOutNext(state: State): boolean {
     isLoneWaiting: turns.some(hasLone),
     size: state.workers.size(),
   };
-  return ordered.some((module) => findNext(module).some((job) => handOut(state, module, { job, situation })));
+  return ordered.some((module) => findNext(module).some((job) => assign(state, module, { job, situation })));
 }
 
-function handOut(state: State, module: Module, { job, situation }: { job: Job; situation: Situation }): boolean {
+function assign(state: State, module: Module, { job, situation }: { job: Job; situation: Situation }): boolean {
   const worker = pickWorker(job, situation);
   if (!worker) return false;
   const jobs = takeTogether(module, job, worker);

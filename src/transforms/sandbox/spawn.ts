@@ -101,7 +101,7 @@ export const FULL_CONFINEMENT = CONFINEMENT.flat();
  * The prefix of a command that changes a child from outside: in a container, root may lack the right to change the process
  * of another user.
  */
-export function asUserOf(confinement: string[]): string[] {
+export function sameUserPrefix(confinement: string[]): string[] {
   return confinement.includes(AS_NOBODY) ? BE_NOBODY : [];
 }
 

@@ -3,7 +3,7 @@ import { messageOf } from "../../errors.ts";
 import { backoffMs } from "../../shared/time.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { endPrepared, takeFirstChild } from "./prepare.ts";
-import { AS_NOBODY, asUserOf, findConfinement, FULL_CONFINEMENT, type SandboxDir } from "./spawn.ts";
+import { AS_NOBODY, sameUserPrefix, findConfinement, FULL_CONFINEMENT, type SandboxDir } from "./spawn.ts";
 import { createWorker, type Worker, type WorkerExit } from "./worker.ts";
 
 /** Isolates take 1 to 2 MB each. The modules of the quarantine change all the time. */
@@ -128,7 +128,7 @@ function startWorker(state: State, dir: SandboxDir, slot: number, child?: ChildP
       quarantine: isLast,
       maxModules: isLast && slot > 0 ? MAX_QUARANTINED_MODULES : MAX_MODULES,
       realm: state.realm,
-      asUser: asUserOf(state.confinement),
+      asUser: sameUserPrefix(state.confinement),
       onReady: () => onReady(state, slot),
       onFree: () => state.options.onFree(),
       onExit: (exit) => replace(state, dir, slot, exit),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findNext, type Module, pickWorker, takeTogether } from "./hand-out.ts";
+import { findNext, type Module, pickWorker, takeTogether } from "./schedule.ts";
 import { createHealth } from "./health.ts";
 import type { Job } from "./job.ts";
 import type { Worker } from "./worker.ts";
