@@ -90,15 +90,17 @@ test("a service on PostgreSQL continues what it began on the file", async () => 
   await expect.poll(() => idsOfRuns(second)).toEqual([...mails, ...numbered("b", 2)]);
 });
 
-/** A folder with a configuration and a journal of this many events. */
-async function createFolder(events: number): Promise<string> {
+/** A folder with a configuration and a journal of this many events, the first of them with a run. */
+async function createFolder(events: number, runs: number): Promise<string> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-migrate-"));
   closing.push(() => rmSync(folder, { recursive: true }));
   writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens({})));
   mkdirSync(path.join(folder, ".webhooks"), { mode: 0o700 });
   const journal = await openSqlite(path.join(folder, ".webhooks"));
-  const accept = () =>
-    journal.accept(sampleEvent({ receivedAt: Date.now(), actions: [sampleRun(nextId(), { deliver: false })] }));
+  const accept = (_: unknown, index: number) => {
+    const actions = index < runs ? [sampleRun(nextId(), { deliver: false })] : [];
+    return journal.accept(sampleEvent({ receivedAt: Date.now(), actions }));
+  };
   await Promise.all(Array.from({ length: events }, accept));
   await journal.close();
   return folder;
@@ -118,7 +120,7 @@ function openDatabase(url: string): PostgresDatabase {
 }
 
 test("after a kill the migration continues, and what it copied before is not copied again", async () => {
-  const folder = await createFolder(1200);
+  const folder = await createFolder(1200, 50);
   const url = await createPostgresUrl();
   const database = openDatabase(url);
   const config = path.join(folder, "webhooks.json5");
@@ -150,26 +152,24 @@ test("after a kill the migration continues, and what it copied before is not cop
   expect(again.stderr).not.toContain("copying events");
   const { ok, tables } = JSON.parse(again.stdout);
   expect(ok).toBe(true);
-  expect(tables.find(({ table }: { table: string }) => table === "runs")).toMatchObject({ rows: 1200 });
+  expect(tables.find(({ table }: { table: string }) => table === "runs")).toMatchObject({ rows: 50 });
 
   const service = await startService({ config: { store: { url } } });
   closing.push(() => service.close());
   await expect.poll(async () => (await service.api("/api/status")).queue.pendingRuns, { timeout: 60_000 }).toBe(0);
-  expect((await service.api("/api/events?limit=1000&status=done")).events).toHaveLength(1000);
+  const { runs } = await service.api("/api/runs?limit=1000&state=done");
+  // A heartbeat has no event.
+  expect(runs.filter(({ eventId }: { eventId?: string }) => eventId !== undefined)).toHaveLength(50);
 });
 
 test("without --to the configured database is filled, and a running service is refused", async () => {
-  const folder = await createFolder(1);
+  const folder = await createFolder(1, 1);
   const url = await createPostgresUrl();
   const service = await startService();
   closing.push(() => service.close());
   expect(await runWebhooks(service.folder, "store", "migrate", "--to", url)).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("another process owns this state folder; stop it"),
-  });
-  expect(await runWebhooks(folder, "store", "migrate")).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining("store.url is not set"),
   });
   expect(await runWebhooks(folder, "store", "migrate", "--to", "mysql://x/y")).toMatchObject({ code: 2 });
   writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens({ store: { url } })));
