@@ -110,7 +110,7 @@ export function createHealth(): Health {
     },
     mostTogether: () => Math.max(1, Math.floor(EXPECTED_MS / averageMs)),
     overrun() {
-      probeAt = performance.now() + Math.min(MAX_PAUSE_MS, SLICE_MS.least * 2 ** overruns++);
+      probeAt = performance.now() + Math.min(MAX_PAUSE_MS, SLICE_MS.least * (2 ** overruns++ - 1));
     },
     stall(milliseconds) {
       if (milliseconds > SLICE_MS.usual * averageMs) failedAt = performance.now();

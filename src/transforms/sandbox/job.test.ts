@@ -78,3 +78,13 @@ test.each([
 ])("an answer to %d with %d jobs is refused", (id, count, reason) => {
   expect(() => fill().answer(id, count)).toThrow(reason);
 });
+
+test("a job that runs alone keeps no other of its module from another worker, nor does one taken back", () => {
+  const queue = createJobQueue();
+  queue.add([{ ...JOB, alone: true }], 200);
+  expect(queue.has("a")).toBe(false);
+  queue.add([JOB], 200);
+  expect(queue.has("a")).toBe(true);
+  queue.waiting()[0]!.takenBack = true;
+  expect(queue.has("a")).toBe(false);
+});

@@ -58,7 +58,7 @@ export interface JobQueue {
   /** The same, except that a job with a large body counts as several. */
   weight(): number;
   first(): JobEntry | undefined;
-  /** Whether a job of this module is running or waiting. */
+  /** Whether a job of this module is running beside others or waiting. */
   has(module: string): boolean;
   /** Gives the id of the first: 1, 2, 3, … */
   add(jobs: Job[], graceMs: number): number;
@@ -81,7 +81,7 @@ export function createJobQueue(): JobQueue {
     size: () => entries.length,
     weight: () => weight,
     first: () => entries[0],
-    has: (module) => entries.some(({ job, takenBack }) => !takenBack && job.module === module),
+    has: (module) => entries.some(({ job, takenBack }) => !takenBack && !job.alone && job.module === module),
     add(jobs, graceMs) {
       const group = { isTogether: jobs.length > 1, graceMs };
       const id = lastId + 1;

@@ -9,7 +9,7 @@ interface Load {
   wait: number;
   held: boolean;
   ready: boolean;
-  /** The module whose jobs the worker has. */
+  /** The module whose slices the worker has. */
   serves: string;
 }
 
@@ -67,17 +67,11 @@ test("a job that must run alone waits for an empty quarantine and for a worker t
   expect(pick(false, { held: true }, {}, true)).toBe("quarantine");
 });
 
-test("one module never has all workers", () => {
+test("the slices of one module never hold all workers, and keep no job of it from the quarantine", () => {
   expect(pick(false, { serves: "a", held: true }, {})).toBeUndefined();
-  expect(pick(true, { serves: "a" }, {})).toBeUndefined();
+  expect(pick(true, { serves: "a" }, {})).toBe("quarantine");
   expect(pick(false, {}, { serves: "a" })).toBe("quarantine");
   expect(pick(false, { serves: "b", held: true }, {})).toBe("quarantine");
-});
-
-test("a call of a suspect may take the worker that its module does not have", () => {
-  const workers = [toWorker(false, {}), toWorker(true, { serves: "a", held: true })];
-  expect(pickWorker({ ...JOB, isProbe: true }, { workers, size: 2, isLoneWaiting: true })).toBe(workers[0]);
-  expect(pickWorker(JOB, { workers, size: 2, isLoneWaiting: true })).toBeUndefined();
 });
 
 describe("the calls of a suspect", () => {

@@ -79,19 +79,19 @@ export interface Situation {
 }
 
 /**
- * The worker that can take the job now, if any. One module never has all workers for more than a slice. A job that must
- * run alone goes to the quarantine, only while that is empty and another worker serves the rest; others keep away from the
+ * The worker that can take the job now, if any. The slices of one module never hold all workers. A job that must run alone
+ * goes to the quarantine, only while that is empty and another worker serves the rest; others keep away from the
  * quarantine then. They go to the first worker with a short wait, else to the one with the shortest: as long as one is
  * enough, the other stays empty as a spare.
  */
 export function pickWorker(job: Job, { workers, size, isLoneWaiting }: Situation): Worker | undefined {
-  const serving = workers.filter((worker) => worker.isServing(job.module));
-  const hasItsShare = !job.isProbe && serving.length >= Math.max(1, size - 1);
-  const ready = (hasItsShare ? serving : workers).filter((worker) => worker.isReady());
+  const ready = workers.filter((worker) => worker.isReady());
   const canRunAlone = size === 1 || workers.some((worker) => !worker.isQuarantine && isAvailable(worker));
   if (job.alone) return ready.find((worker) => canRunAlone && worker.isQuarantine && worker.backlog() === 0);
   const keepsAway = isLoneWaiting && canRunAlone && size > 1;
-  const available = ready.filter(
+  const serving = ready.filter((worker) => worker.isServing(job.module));
+  const hasItsShare = serving.length >= Math.max(1, size - 1);
+  const available = (hasItsShare ? serving : ready).filter(
     (worker) => isAvailable(worker) && worker.backlog() < MAX_BACKLOG && !(keepsAway && worker.isQuarantine),
   );
   return available.find((worker) => worker.expectedWait() < SHORT_WAIT_MS) ?? findShortestWait(available);

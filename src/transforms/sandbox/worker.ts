@@ -34,7 +34,7 @@ export interface Worker {
   stuckOn(): string | undefined;
   /** No other job should be put behind the running one. */
   isHeld(): boolean;
-  /** It has jobs of this module. */
+  /** It has jobs of this module that run beside others. */
   isServing(module: string): boolean;
   /** How many jobs it was given and has not answered; one with a large body counts as several. */
   backlog(): number;
