@@ -10,7 +10,7 @@ import { ConfigError, HookError } from "./errors.ts";
 import { createParsers } from "./ingress/parse-body.ts";
 import { createServer } from "./ingress/server.ts";
 import { createSweeper } from "./journal/sweeper.ts";
-import { createMailPush } from "./mail/gmail/push.ts";
+import { createMailPush } from "./mail/gmail/pubsub.ts";
 import { createMailService } from "./mail/watch/service.ts";
 import { isDown, type MailStatus } from "./mail/watch/status.ts";
 import { listShadowed } from "./mapping/mapping-index.ts";

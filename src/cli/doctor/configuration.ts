@@ -5,7 +5,7 @@ import { toText } from "../../shared/json.ts";
 import { withProgram } from "../context.ts";
 import { formatCount } from "../format.ts";
 import type { CliIo } from "../io.ts";
-import { type CheckResult, ok, problem } from "./result.ts";
+import { type CheckResult, ok, problem } from "./surroundings.ts";
 
 export interface CheckedConfiguration {
   /** Undefined if it cannot be parsed, or does not fit its schema. */

@@ -6,8 +6,15 @@ import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import { checkConfiguration } from "./configuration.ts";
-import type { CheckResult } from "./result.ts";
-import { checkDisk, checkNode, checkRemote, checkSandbox, checkStateFolder, checkWatcher } from "./surroundings.ts";
+import {
+  checkDisk,
+  checkNode,
+  checkRemote,
+  type CheckResult,
+  checkSandbox,
+  checkStateFolder,
+  checkWatcher,
+} from "./surroundings.ts";
 
 export function addDoctor(program: Command, io: CliIo): void {
   program

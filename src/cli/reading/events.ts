@@ -16,11 +16,19 @@ import {
   UsageError,
 } from "../command.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
-import { createOperatorClient, type OperatorClient, requireAnswer, type ServiceFlags } from "../operator-client.ts";
+import {
+  createOperatorClient,
+  type FilterFlags,
+  findId,
+  LAST,
+  type OperatorClient,
+  readEvents,
+  requireAnswer,
+  type ServiceFlags,
+} from "../operator-client.ts";
 import { type SaveOptions, saveSample } from "../samples/save.ts";
 import { type CatchUpFlags, catchUpGithub } from "./catch-up.ts";
 import { formatEvent, formatEvents } from "./event-text.ts";
-import { type FilterFlags, findId, LAST, readEvents } from "./find-events.ts";
 
 type ListFlags = FilterFlags & { limit: number; json: boolean };
 type ShowFlags = ServiceFlags & { last: boolean; payload: boolean; json: boolean };

@@ -21,8 +21,16 @@ import {
   TARGET_TABLES,
   writeRows,
 } from "./target.ts";
-import { journalSources, readLastSeq, readOldest } from "./journal-source.ts";
-import { countRows, type Position, readRows, type Source, type TargetRow } from "./source.ts";
+import {
+  countRows,
+  journalSources,
+  type Position,
+  readLastSeq,
+  readOldest,
+  readRows,
+  type Source,
+  type TargetRow,
+} from "./source.ts";
 
 export interface MigrationOptions {
   /** The state folder. No service may run on it. */

@@ -1,9 +1,11 @@
+import type { ImapFlow } from "imapflow";
+import { createWakeUp, type WakeUp } from "../../shared/async.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../source.ts";
-import { createLogin, disconnect, openFolder } from "./connect.ts";
+import { createLogin, disconnect, openFolder, type OpenFolder, search } from "./connect.ts";
 import { toMailError } from "./errors.ts";
-import type { Failures } from "./fetch.ts";
-import { followFolder, type Timing } from "./follow.ts";
+import { type Failures, findMails, findNewest, newestOf, type Reading, readMails } from "./fetch.ts";
 import { type ImapOptions, resolveServer, toMailboxUrl } from "./options.ts";
+import { advance, parsePosition, type Position, resumeFrom, writePosition } from "./position.ts";
 
 const TIMING: Timing = { renewMs: 30_000, pollMs: 60_000, answerMs: 60_000 };
 
@@ -57,4 +59,131 @@ export async function listFolders(source: Partial<ImapOptions>, signal: AbortSig
   } finally {
     await disconnect(client);
   }
+}
+
+/** All in milliseconds. */
+export interface Timing {
+  /** How long a connection stays in IDLE before the folder is opened again: it may be gone, or recreated, without a word. */
+  renewMs: number;
+  /** How often a server without IDLE is asked for new mail. */
+  pollMs: number;
+  /** How long a server may take to open a folder. */
+  answerMs: number;
+}
+
+/** How many mails are looked at in one command. Their uids fit into a line of 8 KB, the limit of many servers. */
+const CHUNK_SIZE = 500;
+const DAY_MS = 86_400_000;
+
+export interface FollowContext {
+  options: FollowOptions;
+  timing: Timing;
+  failures: Failures;
+}
+
+/** Follows a folder over a connection that is logged in. Rejects with the library's error; never ends by itself. */
+export async function* followFolder(
+  client: ImapFlow,
+  name: string,
+  { options, timing, failures }: FollowContext,
+): AsyncGenerator<MailBatch> {
+  const changes = createChangeSignal(client);
+  let position = parsePosition(options.position);
+  let isFirst = true;
+  for (;;) {
+    const folder = await openFolder(client, name, timing.answerMs);
+    position = resumeFrom(position, folder, options.since);
+    const reading = { folder, options, failures };
+    // Whole seconds: the mails that are here already do not count as new.
+    position.newest ??= (await findNewest(reading)) + 1;
+    do {
+      changes.reset();
+      const { backlog, fresh } = await listMails(folder, position);
+      if (isFirst) {
+        yield { mails: [], position: writePosition(position), remaining: backlog.length + fresh.length };
+        isFirst = false;
+      }
+      if (position.backlog) {
+        const end: number = position.backlog.until;
+        position = yield* giveMails(reading, position, { uids: backlog, end, behind: fresh.length });
+      }
+      if (fresh.length > 0) {
+        position = yield* giveMails(reading, position, { uids: fresh, end: fresh.at(-1) ?? 0, behind: 0 });
+      }
+    } while (await waitForChange(client, changes, timing));
+  }
+}
+
+/** Lists the uids of what is not processed yet, ascending. */
+async function listMails(
+  { client }: OpenFolder,
+  { uid, backlog }: Position,
+): Promise<{ backlog: number[]; fresh: number[] }> {
+  const last = backlog?.until ?? uid;
+  // Servers search by days, in a time zone of their choice, and some refuse a day in the future.
+  const day = new Date(Math.max(0, Math.min(backlog?.since ?? 0, Date.now()) - 2 * DAY_MS));
+  const old = backlog ? await search(client, { uid: `${uid + 1}:${last}`, since: day }) : [];
+  const found = await search(client, { uid: `${last + 1}:*` });
+  // `*` is the last mail, even if its uid is below the range.
+  return { backlog: old, fresh: found.filter((each) => each > last) };
+}
+
+interface Stretch {
+  uids: number[];
+  /** Up to this uid everything is processed afterwards. */
+  end: number;
+  /** How many mails wait behind these. */
+  behind: number;
+}
+
+/** Returns the position behind the mails. */
+async function* giveMails(
+  reading: Reading,
+  from: Position,
+  { uids, end, behind }: Stretch,
+): AsyncGenerator<MailBatch, Position> {
+  let position = from;
+  let unread = uids.length + behind;
+  for (const chunk of toChunks(uids, CHUNK_SIZE)) {
+    const chunkEnd = chunk.at(-1) === uids.at(-1) ? end : (chunk.at(-1) ?? end);
+    unread -= chunk.length;
+    const found = await findMails(reading, chunk, from.backlog);
+    let left = found.length;
+    for (const batch of toChunks(found, reading.options.batchSize)) {
+      const mails = await readMails(reading, batch);
+      left -= batch.length;
+      const uid = left > 0 ? (batch.at(-1)?.uid ?? chunkEnd) : chunkEnd;
+      position = advance(position, uid, newestOf(batch.map(({ facts }) => facts)));
+      yield { mails, position: writePosition(position), remaining: left + unread };
+    }
+  }
+  return position;
+}
+
+/** At least one chunk, which may be empty. */
+function toChunks<Item>(items: Item[], size: number): Item[][] {
+  const count = Math.max(1, Math.ceil(items.length / size));
+  return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
+}
+
+/** Resolves with false when it is time to open the folder again. */
+async function waitForChange(client: ImapFlow, changes: WakeUp, { renewMs, pollMs }: Timing): Promise<boolean> {
+  if (!client.capabilities.has("IDLE")) return changes.wait(pollMs);
+  // The next command ends it.
+  client.idle().catch(() => undefined);
+  return changes.wait(renewMs);
+}
+
+/** Wakes when the server announces mail or the connection is lost. */
+function createChangeSignal(client: ImapFlow): WakeUp {
+  const changes = createWakeUp();
+  client.on("exists", changes.wake);
+  client.on("close", changes.wake);
+  return {
+    ...changes,
+    reset() {
+      // A lost connection stays lost.
+      if (client.usable) changes.reset();
+    },
+  };
 }
