@@ -66,12 +66,8 @@ export function toPrompt({ text, boundary }: Bounded): string {
   );
 }
 
-/** Most names are such words, and stay as they are. */
-const PLAIN_LABEL = /^[\w:./-]{1,100}(?: [\w:./-]{1,99})?$/;
-
 /** An untrusted name as one short line. */
 export function toLabel(name: string): string {
-  if (PLAIN_LABEL.test(name)) return name;
   return neutralise(name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ").trim()).slice(0, 200);
 }
 

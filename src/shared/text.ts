@@ -33,12 +33,8 @@ const NOTE = "\n\n(The text was cut here.)";
 
 const MAX_NAME_LENGTH = 80;
 
-/** Most names are such a word. */
-const PLAIN_WORD = /^[!-~]{1,80}$/;
-
 /** A name that the operator wrote appears in summaries outside the safety boundary, so it is only one line. */
 export function toOneLine(name: string): string {
-  if (PLAIN_WORD.test(name)) return name;
   const line = name.replace(/[\s\p{Cc}]+/gu, " ").trim();
   if (line.length <= MAX_NAME_LENGTH) return line;
   return Array.from(line.slice(0, 2 * MAX_NAME_LENGTH))
