@@ -5,7 +5,7 @@ import { describeRemoteAgent, type RemoteAgentUnderTest, turnOf } from "../contr
 import { type FaultProxy, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
 import { DriverError } from "../errors.ts";
-import { createAiSdk, toReply } from "./ai-sdk.ts";
+import { createAiSdk, toReasoning, toReply } from "./ai-sdk.ts";
 import type { AgentTurn } from "./driver.ts";
 
 const KEY = "sk-test-0123456789abcdef";
@@ -212,3 +212,34 @@ function result(changes: Partial<Result>): Result {
     ...changes,
   };
 }
+
+describe("thinking level", () => {
+  test.each(["none", "minimal", "low", "medium", "high", "xhigh", "max"])("%s is unchanged", (level) => {
+    expect(toReasoning(level)).toEqual({ reasoning: level });
+  });
+
+  test("ignores case and white space", () => {
+    expect(toReasoning(" High ")).toEqual({ reasoning: "high" });
+  });
+
+  test.each([
+    ["off", "none"],
+    ["ultra", "max"],
+    ["adaptive", "provider-default"],
+  ])("%s becomes %s, with a warning", (word, reasoning) => {
+    expect(toReasoning(word)).toEqual({
+      reasoning,
+      warning: `Thinking level "${word}" was replaced by "${reasoning}".`,
+    });
+  });
+
+  test.each([undefined, "", "  "])("%j sets nothing", (thinking) => {
+    expect(toReasoning(thinking)).toEqual({});
+  });
+
+  test("an unknown word is ignored, with a warning", () => {
+    const { reasoning, warning } = toReasoning("a lot");
+    expect(reasoning).toBeUndefined();
+    expect(warning).toContain('"a lot" is unknown');
+  });
+});

@@ -7,7 +7,7 @@ import type { DriverContext, DriverDefinition } from "../plugin.ts";
 import { HTTP_URL } from "../shared/json.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
 import type { AgentDriver, AgentReply, AgentTurn } from "./driver.ts";
-import { assertNotAborted, requireModelId, toDriverError, toReasoning } from "./errors.ts";
+import { assertNotAborted, requireModelId, toDriverError } from "./errors.ts";
 
 export const remoteSchema = {
   type: "object",
@@ -162,4 +162,33 @@ function toSentence(warning: CallWarning): string {
     default:
       return warning.message;
   }
+}
+
+/** The levels of the AI SDK's `reasoning` option, in ascending order. */
+const LEVELS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+type Reasoning = (typeof LEVELS)[number] | "provider-default";
+
+/** Other words that people write. */
+const SYNONYMS = new Map<string, Reasoning>([
+  ["off", "none"],
+  ["min", "minimal"],
+  ["extra-high", "xhigh"],
+  ["ultra", "max"],
+  ["maximum", "max"],
+  ["adaptive", "provider-default"],
+  ["auto", "provider-default"],
+  ["default", "provider-default"],
+]);
+
+/** The level of the AI SDK for a configured thinking level. `warning` says when it is not the same word. */
+export function toReasoning(thinking: string | undefined): { reasoning?: Reasoning; warning?: string } {
+  const word = thinking?.trim().toLowerCase();
+  if (!word) return {};
+  const level = LEVELS.find((known) => known === word);
+  if (level) return { reasoning: level };
+  const reasoning = SYNONYMS.get(word);
+  if (reasoning) return { reasoning, warning: `Thinking level "${word}" was replaced by "${reasoning}".` };
+  return {
+    warning: `Thinking level "${word.slice(0, 40)}" is unknown and was ignored. Known levels: ${LEVELS.join(", ")}.`,
+  };
 }

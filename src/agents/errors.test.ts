@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toDriverError, toReasoning } from "./errors.ts";
+import { toDriverError } from "./errors.ts";
 
 const call = { provider: "house", secrets: ["correct-horse-battery", "v1"] };
 
@@ -53,34 +53,3 @@ describe("retryAfterMs", () => {
 function answer(statusCode: number, message: string, responseHeaders: Record<string, string> = {}): Error {
   return Object.assign(new Error(message), { statusCode, responseHeaders });
 }
-
-describe("thinking level", () => {
-  test.each(["none", "minimal", "low", "medium", "high", "xhigh", "max"])("%s is unchanged", (level) => {
-    expect(toReasoning(level)).toEqual({ reasoning: level });
-  });
-
-  test("ignores case and white space", () => {
-    expect(toReasoning(" High ")).toEqual({ reasoning: "high" });
-  });
-
-  test.each([
-    ["off", "none"],
-    ["ultra", "max"],
-    ["adaptive", "provider-default"],
-  ])("%s becomes %s, with a warning", (word, reasoning) => {
-    expect(toReasoning(word)).toEqual({
-      reasoning,
-      warning: `Thinking level "${word}" was replaced by "${reasoning}".`,
-    });
-  });
-
-  test.each([undefined, "", "  "])("%j sets nothing", (thinking) => {
-    expect(toReasoning(thinking)).toEqual({});
-  });
-
-  test("an unknown word is ignored, with a warning", () => {
-    const { reasoning, warning } = toReasoning("a lot");
-    expect(reasoning).toBeUndefined();
-    expect(warning).toContain('"a lot" is unknown');
-  });
-});

@@ -5,6 +5,29 @@ import { messageOf } from "../../errors.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import { findConfinement } from "../../transforms/sandbox/spawn.ts";
 
+/** What one check found. */
+export interface CheckResult {
+  /** What was checked, or the key of the configuration that is wrong. */
+  name: string;
+  /** note: it could not be checked, or is for information. */
+  level: "ok" | "note" | "problem";
+  message: string;
+  /** What to do about a problem. */
+  next?: string;
+}
+
+export function ok(name: string, message: string): CheckResult {
+  return { name, level: "ok", message };
+}
+
+function note(name: string, message: string): CheckResult {
+  return { name, level: "note", message };
+}
+
+export function problem(name: string, message: string, next: string): CheckResult {
+  return { name, level: "problem", message, next };
+}
+
 const MB = 1024 ** 2;
 /** SQLite needs room for its log beside the journal, and a migration for a copy of it. */
 const MIN_FREE_BYTES = 500 * MB;
@@ -156,27 +179,4 @@ async function compare(ask: () => Promise<number>): Promise<Ahead> {
   const before = Date.now();
   const there = await ask();
   return there - (before + Date.now()) / 2;
-}
-
-/** What one check found. */
-export interface CheckResult {
-  /** What was checked, or the key of the configuration that is wrong. */
-  name: string;
-  /** note: it could not be checked, or is for information. */
-  level: "ok" | "note" | "problem";
-  message: string;
-  /** What to do about a problem. */
-  next?: string;
-}
-
-export function ok(name: string, message: string): CheckResult {
-  return { name, level: "ok", message };
-}
-
-function note(name: string, message: string): CheckResult {
-  return { name, level: "note", message };
-}
-
-export function problem(name: string, message: string, next: string): CheckResult {
-  return { name, level: "problem", message, next };
 }
