@@ -19,7 +19,10 @@ const unprivileged = confinement.includes("--no-new-privs");
 
 let folder: TransformFolder;
 let runner: TransformRunner;
+/** Of other test files, which share a pool. */
+let earlier: number[];
 beforeEach(() => {
+  earlier = childrenOf(process.pid);
   folder = createTransformFolder();
   runner = createSandbox({ telemetry: silentTelemetry });
 });
@@ -31,14 +34,14 @@ afterEach(async () => {
 describe.runIf(process.platform === "linux")("a sandbox process", () => {
   test("has no environment and an empty folder", async () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    const [child] = childrenOf(process.pid);
+    const [child] = startedChildren();
     expect(readFileSync(`/proc/${child}/environ`, "utf8")).toBe("");
     expect(readdirSync(`/proc/${child}/cwd`)).toEqual([]);
   });
 
   test.runIf(confined)("has no network", async () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    const [child] = childrenOf(process.pid);
+    const [child] = startedChildren();
     // The process that ran has left the network namespace; another may be about to.
     const network = () => readlinkSync(`/proc/${child}/ns/net`);
     await expect.poll(network).not.toBe(readlinkSync("/proc/self/ns/net"));
@@ -46,28 +49,28 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
 
   test.runIf(unprivileged)("cannot gain rights", async () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    const [child] = childrenOf(process.pid);
+    const [child] = startedChildren();
     await expect.poll(() => readProcess(child!, "status")).toMatch(/^NoNewPrivs:\t1$/m);
   });
 
   test.runIf(confinement.includes(AS_NOBODY))("is not root where the service is", async () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    const [child] = childrenOf(process.pid);
+    const [child] = startedChildren();
     await expect.poll(() => readProcess(child!, "status")).toMatch(/^Uid:\t65534\t65534/m);
   });
 
   test.runIf(hasPrlimit)("has a limited address space, and writes no file", async () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    const [child] = childrenOf(process.pid);
+    const [child] = startedChildren();
     await expect.poll(() => readProcess(child!, "limits")).toMatch(/^Max address space +\d+ /m);
     expect(readProcess(child!, "limits")).toMatch(/^Max file size +0 /m);
   });
 
   test("is removed after close, with its folder", async () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    const work = childrenOf(process.pid).map((child) => readlinkSync(`/proc/${child}/cwd`));
+    const work = startedChildren().map((child) => readlinkSync(`/proc/${child}/cwd`));
     await runner.close();
-    expect(childrenOf(process.pid)).toEqual([]);
+    expect(startedChildren()).toEqual([]);
     expect(() => readdirSync(work[0]!)).toThrow(/ENOENT/);
   });
 
@@ -124,7 +127,7 @@ test("no call is lost when a child is killed from outside", async () => {
   await runner.run(bundle, toInput({ n: 0 }));
   const calls = Array.from({ length: 300 }, (_, n) => runner.run(bundle, toInput({ n })));
   await delay(5);
-  for (const child of childrenOf(process.pid).slice(0, 1)) process.kill(child, "SIGKILL");
+  for (const child of startedChildren().slice(0, 1)) process.kill(child, "SIGKILL");
   const results = await Promise.all(calls);
   expect(results.map(({ value }) => value)).toEqual(calls.map((_, n) => n));
 });
@@ -156,6 +159,11 @@ test("after close the sandbox is unavailable", async () => {
 
 const TOO_MANY = "Too many calls of this transform are waiting.";
 const TOO_LATE = "The transform waited too long for its turn.";
+
+/** The sandbox processes that the test has started. */
+function startedChildren(): number[] {
+  return childrenOf(process.pid).filter((child) => !earlier.includes(child));
+}
 
 /** Sandbox processes of a supervisor. */
 function childrenOf(pid: number): number[] {

@@ -81,7 +81,7 @@ describe("webhooks presets enable", () => {
       [["mail", "--yes"], 1, /hooks\.presets\[0\].*"mail" is already used.*--path/],
       [["github", "--path", "gh", "--generate", "--yes"], 1, /hooks\.presets\[1\].*already used/],
       [["github", "--generate", "--events", "pull_requests", "--yes"], 1, /pull_request/],
-      [["github", "--generate", "--secret", "x", "--yes"], 1, /not both/],
+      [["github", "--generate", "--secret", "x", "--yes"], 2, /not both/],
       [["github", "--yes"], 2, /--secret or --generate/],
       [["github", "--generate"], 2, /--yes/],
       [["whatsapp", "--secret", "x", "--yes"], 1, /with\.verifyToken: is required/],
