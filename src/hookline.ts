@@ -160,7 +160,11 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     current,
     telemetry,
     findParser,
-    receive: (request) => receive(request).then((accepted) => results.waitFor(request, accepted)),
+    receive(request) {
+      const accepting = receive(request);
+      if (request.headers["prefer"] === undefined) return accepting;
+      return accepting.then((accepted) => results.waitFor(request, accepted));
+    },
     readRun: results.read,
     rejections,
     refused: record,

@@ -15,7 +15,7 @@ export interface RunResults {
    * If the request prefers to wait and led to a single run: the run's result, or the usual answer when the time is up.
    * Never later than `close`.
    */
-  waitFor(request: HookRequest, accepted: HttpResponse): HttpResponse | Promise<HttpResponse>;
+  waitFor(request: HookRequest, accepted: HttpResponse): Promise<HttpResponse>;
   /** Answers `GET {hooks.path}/runs/<id>`. Throws a 404 unless the credential is the one that created the run. */
   read(runId: string, credential: string): Promise<HttpResponse>;
   /** Ends all waits: the run of a service that stops may take longer than the shutdown. */
@@ -29,14 +29,10 @@ export function createRunResults(journal: Pick<Journal, "getRun" | "getEvent">):
 
   return { waitFor, read, close: closing.wake };
 
-  function waitFor({ headers }: HookRequest, accepted: HttpResponse): HttpResponse | Promise<HttpResponse> {
+  async function waitFor({ headers }: HookRequest, accepted: HttpResponse): Promise<HttpResponse> {
     const seconds = parseWait(headers["prefer"]);
     const receipt = accepted.body;
     if (seconds === undefined || !hasSingleRun(receipt) || waiting >= MAX_WAITING) return accepted;
-    return wait(accepted, receipt, seconds);
-  }
-
-  async function wait(accepted: HttpResponse, receipt: SingleRun, seconds: number): Promise<HttpResponse> {
     waiting++;
     try {
       const run = await untilEnded(receipt.runId, Date.now() + seconds * 1000);
