@@ -149,6 +149,8 @@ describe("wrong input has a plain message and the exit code of the documentation
     [["send", "a", "gone.json"], 1, "There is no file "],
     [["try", "a", "folder"], 1, "is a folder: name a file."],
     [["try", "a", "-"], 1, "Standard input cannot be read as JSON"],
+    [["transform", "new", "mine", "--dir", "webhooks.json5"], 1, "mine.samples: not a directory"],
+    [["channels", "test", "slak", "--to", "x"], 1, 'did you mean "slack"?'],
     [["check", "--config", "folder"], 1, "this is not a file; it is named by --config"],
     [["check", "--config", "gone.json5"], 1, "file not found; it is named by --config"],
     [["import", "openclaw", "folder", "--config", "new.json5"], 1, "is a folder: name a file."],

@@ -1,4 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { getSystemErrorMessage } from "node:util";
 import { packageVersion } from "../config/package.ts";
 import { ConfigError, HookError, toSentence } from "../errors.ts";
 import { parseDuration } from "../shared/time.ts";
@@ -66,7 +67,14 @@ export function describeError(error: unknown): string {
   }
   if (error instanceof UsageError) return error.message;
   if (error instanceof HookError) return `${error.status} ${error.code}: ${error.message}`;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return describeSystemError(error) ?? (error instanceof Error ? (error.stack ?? error.message) : String(error));
+}
+
+/** What the system says about a file, without Node's words; undefined for any other error. */
+function describeSystemError(error: unknown): string | undefined {
+  const { errno, path } = Object(error);
+  if (typeof errno !== "number" || typeof path !== "string") return undefined;
+  return `${path}: ${getSystemErrorMessage(errno)}`;
 }
 
 /** Adds the options that say which running service a command asks. */

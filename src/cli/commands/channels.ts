@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { ChannelDriver } from "../../channels/driver.ts";
 import { readConfig } from "../../config/load.ts";
+import { didYouMean } from "../../config/schema/problems.ts";
 import { ConfigError, DriverError } from "../../errors.ts";
 import { createId } from "../../shared/id.ts";
 import { openDrivers } from "../../program/drivers.ts";
@@ -60,6 +61,6 @@ async function openChannel(name: string, configFlag: string | undefined, io: Cli
   const { file, channelNames } = read.config;
   const message = channelNames.includes(name)
     ? `the channel ${name} is not configured: add a channels.${name} block`
-    : `there is no channel "${name}"; there are ${channelNames.join(", ")}`;
+    : `there is no channel "${name}"${didYouMean(name, channelNames)}`;
   throw new ConfigError([{ message, file }]);
 }
