@@ -37,8 +37,8 @@ const { values: flags } = parseArgs({
 /** Medians over the rounds come of these: by row and contestant. */
 const samples = new Map<string, Map<string, Sample[]>>();
 
-/** How long V8 still compiles a new process, which is not part of a request. */
-const COMPILE_SECONDS = 4;
+/** V8 still compiles a new process, which is not part of a request: this load ends that. */
+const COMPILE = { connections: 64, seconds: 4 };
 
 /** The last figures of the floor, for the ratios of this round. */
 const floor = new Map<string, number>();
@@ -76,8 +76,8 @@ async function measureGroup({ who, start, cells, memory, start2xx }: Group): Pro
   try {
     if (start2xx) record(`${start2xx}, s`, who, { value: server.startSeconds });
     for (const [index, cell] of cells.entries()) {
-      const warmUpSeconds = index === 0 ? COMPILE_SECONDS : 1;
-      const result = await measureCell(server, cell, { hasRuns: who !== FLOOR, warmUpSeconds });
+      const warmUp = index === 0 ? COMPILE : { seconds: 1 };
+      const result = await measureCell(server, cell, { hasRuns: who !== FLOOR, warmUp });
       accepted += result.sent;
       if (who === FLOOR) floor.set(floorKey(cell), result.cpuMicros);
       else record(cell.row, who, { ...result, value: result.cpuMicros / (floor.get(floorKey(cell)) ?? Number.NaN) });
@@ -99,12 +99,12 @@ function floorKey({ connections = 16, bytes = 1000, drain }: Cell): string {
 async function measureCell(
   server: BenchServer,
   { connections = 16, bytes = 1000, hook = "bench", headers = server.headers, drain, refused, requests }: Cell,
-  { hasRuns, warmUpSeconds }: { hasRuns: boolean; warmUpSeconds: number },
+  { hasRuns, warmUp }: { hasRuns: boolean; warmUp: Partial<typeof COMPILE> },
 ): Promise<LoadResult & { cpuMicros: number; sent: number }> {
   const url = server.url.replace(/\w+$/, hook);
   const options = { url, headers, payload: bodyOf(bytes), connections, seconds: SECONDS };
   const run = drain ? loadByNode : load;
-  const warmUp = await run({ ...options, seconds: warmUpSeconds });
+  const warmedUp = await run({ ...options, ...warmUp });
   if (drain && hasRuns) await untilDrained(server);
   const before = server.usage();
   const result = await (requests === undefined
@@ -114,7 +114,7 @@ async function measureCell(
   if (!refused && result.failed > 0)
     console.error(`${url}, ${bytes} bytes: ${result.failed} of ${result.requests} failed`);
   const cpuMicros = ((server.usage().cpuSeconds - before.cpuSeconds) * 1e6) / result.requests;
-  return { ...result, cpuMicros, sent: warmUp.requests + result.requests };
+  return { ...result, cpuMicros, sent: warmedUp.requests + result.requests };
 }
 
 async function untilDrained(server: BenchServer): Promise<void> {
