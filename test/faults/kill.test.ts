@@ -37,6 +37,7 @@ test("a turn that was interrupted by more kills than it has attempts is executed
   expect(event).toMatchObject({ status: "done", runs: [{ reply: "at last", attempts: lives }] });
   expect(asked).toBe(lives);
   expect((await last.api("/api/sessions/s")).entries).toMatchObject([{ role: "user" }, { role: "assistant" }]);
+  expect((await last.api("/api/sessions/main")).entries).toHaveLength(1);
   await last.close();
 });
 
