@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHookline } from "../src/hookline.ts";
 import { type CliResult, run, runWebhooks, startWebhooks } from "./support/cli.ts";
-import { DOWN, ENTER, openTerminal } from "./support/terminal.ts";
+import { answerInit, openTerminal } from "./support/terminal.ts";
 
 const root = path.join(import.meta.dirname, "..");
 
@@ -118,11 +118,7 @@ test.each([
 
 test("on a terminal it asks for sender, model and key", async () => {
   const terminal = openTerminal(folder, ["init"], { OPENAI_API_KEY: "" });
-  await terminal.answer("Who sends the first webhooks?", ENTER);
-  await terminal.answer("Which model should answer?", DOWN + DOWN + ENTER);
-  await terminal.answer("The model's name", `gpt-5.2${ENTER}`);
-  await terminal.answer("Where is the key of openai?", ENTER);
-  await terminal.answer("Key (hidden)", `sk-secret-key${ENTER}`);
+  await answerInit(terminal);
   expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
   expect(read(".webhooks/openai-api-key")).toBe("sk-secret-key\n");
   expect(modeOf(".webhooks/openai-api-key")).toBe(0o600);

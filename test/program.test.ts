@@ -16,7 +16,7 @@ import { createClient } from "./support/client.ts";
 import { isRunning } from "./support/is-running.ts";
 import { startProcess } from "./support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, startService, withTokens } from "./support/service.ts";
-import { DOWN, ENTER, INTERRUPT, spawnTerminal } from "./support/terminal.ts";
+import { INTERRUPT, answerInit, spawnTerminal } from "./support/terminal.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -67,11 +67,7 @@ test("webhooks init: keys choose and type, a key's letters are hidden, and Ctrl-
   expect(readdirSync(folder)).toEqual([]);
 
   const terminal = spawnTerminal(folder, ["init"], { OPENAI_API_KEY: "" });
-  await terminal.answer("Who sends the first webhooks?", ENTER);
-  await terminal.answer("Which model should answer?", DOWN + DOWN + ENTER);
-  await terminal.answer("The model's name", `gpt-5.2${ENTER}`);
-  await terminal.answer("Where is the key of openai?", ENTER);
-  await terminal.answer("Key (hidden)", `sk-secret-key${ENTER}`);
+  await answerInit(terminal);
   expect({ code: await terminal.end(), shown: terminal.shown() }).toMatchObject({ code: 0 });
   expect(terminal.shown()).not.toContain("sk-secret-key");
   expect(readFileSync(path.join(folder, ".webhooks/openai-api-key"), "utf8")).toBe("sk-secret-key\n");

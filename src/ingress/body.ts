@@ -96,7 +96,7 @@ function collect({ body }: Exchange, { maxBytes, timeoutMs }: BodyLimits, upload
   });
 }
 
-/** The bodies that are being read: what happens when its time is over, and when that is. A timer for each takes longer than most bodies. */
+/** What to call for each body that is still being read, and when. A timer for each would cost more than most bodies. */
 const deadlines = new Map<() => void, number>();
 let deadlineCheck: NodeJS.Timeout | undefined;
 const CHECK_EVERY_MS = 50;

@@ -93,8 +93,8 @@ export function createMetrics(readGauges: () => Promise<Gauges>): Metrics {
 type Value = string | number;
 
 /**
- * Counts by a name and another label, for a counter that is given the counts when somebody reads it: it takes longer for each
- * set of labels. Bounds the names: each of them is a time series that is kept.
+ * Counts by a name and a second label. The counter gets the counts when the metrics are read, because to add to it for each
+ * request is slow. Bounds the names: each of them is a time series that is kept.
  */
 function createTally(increase: (name: string, value: Value, count: number) => void) {
   const counts = new Map<string, Map<Value, number>>();

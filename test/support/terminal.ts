@@ -69,3 +69,12 @@ function createTerminal(screen: Readable, keyboard: Writable, ended: Promise<num
     end: () => ended,
   };
 }
+
+/** Answers what `init` asks: any sender, and OpenAI with its key. */
+export async function answerInit(terminal: Terminal): Promise<void> {
+  await terminal.answer("Who sends the first webhooks?", ENTER);
+  await terminal.answer("Which model should answer?", DOWN + DOWN + ENTER);
+  await terminal.answer("The model's name", `gpt-5.2${ENTER}`);
+  await terminal.answer("Where is the key of openai?", ENTER);
+  await terminal.answer("Key (hidden)", `sk-secret-key${ENTER}`);
+}

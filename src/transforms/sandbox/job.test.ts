@@ -1,34 +1,6 @@
 import { expect, test } from "vitest";
-import { createJobQueue, type Job, type JobEntry, type JobQueue } from "./job.ts";
-
-const JOB: Job = {
-  operation: "call",
-  bundle: {
-    spec: {
-      file: "/t/a.ts",
-      root: "/t",
-      timeoutMs: 100,
-      memoryMb: 64,
-      isolation: "request",
-      secrets: {},
-    },
-    id: "a",
-    code: "",
-    sourceMap: "{}",
-    inputs: [],
-  },
-  module: "a",
-  text: "",
-  body: Buffer.alloc(0),
-  timeoutMs: 100,
-  queuedAt: 0,
-  crashes: 0,
-  isLong: false,
-  alone: false,
-  isProbe: false,
-  limitMs: 100,
-  settle() {},
-};
+import { JOB } from "../../../test/support/sandbox-job.ts";
+import { createJobQueue, type JobEntry, type JobQueue } from "./job.ts";
 
 /** The ids 1 to 3 in one order, then 4, then 5. */
 function fill(): JobQueue {

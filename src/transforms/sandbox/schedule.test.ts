@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { JOB } from "../../../test/support/sandbox-job.ts";
 import { findNext, type Module, pickWorker, takeTogether } from "./schedule.ts";
 import { createHealth } from "./health.ts";
-import type { Job } from "./job.ts";
 import type { Worker } from "./worker.ts";
 
 interface Load {
@@ -115,25 +115,3 @@ test("a worker without others takes every job", () => {
     expect(pickWorker({ ...JOB, alone }, { workers, size: 1, isLoneWaiting: alone })).toBe(workers[0]);
   }
 });
-
-const JOB: Job = {
-  operation: "call",
-  bundle: {
-    spec: { file: "/t/a.ts", root: "/t", timeoutMs: 100, memoryMb: 64, isolation: "request", secrets: {} },
-    id: "a",
-    code: "",
-    sourceMap: "{}",
-    inputs: [],
-  },
-  module: "a",
-  text: "",
-  body: Buffer.alloc(0),
-  timeoutMs: 100,
-  queuedAt: 0,
-  crashes: 0,
-  isLong: false,
-  alone: false,
-  isProbe: false,
-  limitMs: 100,
-  settle() {},
-};
