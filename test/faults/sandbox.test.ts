@@ -371,7 +371,7 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
   });
 
   test("does not open the circuit breaker", async () => {
-    const quick = await folder.bundle(code, { timeoutMs: 20 });
+    const quick = await folder.bundle(code, { timeoutMs: 250 });
     await other.run(quick, toInput({}));
     for (let call = 0; call < 8; call++) {
       await expect(other.run(quick, toInput({ hang: true }))).rejects.toMatchObject({ kind: "timeout" });
