@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { type EventView, get, type RefusalView } from "./api.ts";
+import { type EventView, call, type RefusalView } from "./api.ts";
 
 /** A request with what has become of it so far. It is changed in place, many times a second. */
 export interface Row extends Omit<EventView, "receivedAt"> {
@@ -69,8 +69,8 @@ function add(row: Row): void {
 /** Reads the newest requests: at first, and whenever the stream has a gap. */
 async function loadNewest(): Promise<void> {
   const [{ events }, { rejections }] = await Promise.all([
-    get("/api/events", { limit: 300 }),
-    get("/api/rejections", { limit: 300 }),
+    call("GET /api/events", { limit: 300 }),
+    call("GET /api/rejections", { limit: 300 }),
   ]);
   const oldest = Date.parse(events.at(-1)?.receivedAt ?? "") || 0;
   const refused = rejections.map(refusalToRow).filter(({ at }) => events.length < 300 || at >= oldest);
@@ -138,7 +138,7 @@ function openStream(stop: AbortSignal, publish: (message: TabMessage) => void): 
         publish({ connection: "lost" });
         // The service refused it, so the browser has given up: the sign-in may have ended.
         if (source.readyState !== EventSource.CLOSED || stop.aborted) return;
-        setTimeout(() => void get("/api/status").then(restart, restart), RETRY_MS);
+        setTimeout(() => void call("GET /api/status").then(restart, restart), RETRY_MS);
       });
       for (const name of MESSAGES) {
         source.addEventListener(name, ({ data }: MessageEvent<string>) => publish({ name, data }));

@@ -1,16 +1,14 @@
 import { effect } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useState } from "preact/hooks";
-import { access, get, signIn, signOut } from "./api.ts";
+import { access, call, signIn, signOut } from "./api.ts";
 import { Event } from "./event/event.tsx";
 import { Help, listenToKeys } from "./keys.tsx";
-import { DeadLetters } from "./lists/dead-letters.tsx";
+import { DeadLetters, Rejections } from "./lists/failures.tsx";
 import { Mailboxes } from "./lists/mailboxes.tsx";
 import { Mappings } from "./lists/mappings.tsx";
-import { Rejections } from "./lists/rejections.tsx";
-import { Deliveries, Runs } from "./lists/runs.tsx";
+import { Deliveries, Runs, Spend } from "./lists/runs.tsx";
 import { Session, Sessions } from "./lists/sessions.tsx";
-import { Spend } from "./lists/spend.tsx";
 import { connection, startLive } from "./live.ts";
 import { Notice, Time } from "./parts/controls.tsx";
 import { useLoad } from "./parts/load.tsx";
@@ -98,7 +96,7 @@ function Navigation(): JSX.Element {
 
 /** While the newest files cannot be loaded, the service runs on the ones before: nobody should miss that. */
 function ReloadFailure(): JSX.Element | null {
-  const { data } = useLoad("status", () => get("/api/status"));
+  const { data } = useLoad("status", () => call("GET /api/status"));
   const failure = data?.lastReloadError;
   // There it is shown whole.
   if (!failure || route.value.path[0] === "mappings") return null;
@@ -119,9 +117,7 @@ function SignIn(): JSX.Element {
         onSubmit={(event) => {
           event.preventDefault();
           const token = new FormData(event.currentTarget).get("token");
-          void signIn(typeof token === "string" ? token : "").then(setProblem, () =>
-            setProblem("The service does not answer."),
-          );
+          void signIn(typeof token === "string" ? token : "").then(setProblem);
         }}
       >
         <h1>Hookline</h1>

@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, post, type Timeline } from "../api.ts";
+import { call, type Timeline } from "../api.ts";
 import { changes, findRow } from "../live.ts";
-import { Copy, download, notify, State, Text, Time } from "../parts/controls.tsx";
+import { Copy, download, notify, Pairs, State, Time, Warnings } from "../parts/controls.tsx";
 import { Entry } from "../parts/conversation.tsx";
 import { Loading, useLoad } from "../parts/load.tsx";
 import { messageOf, parseJson, toLine, toVisible } from "../parts/text.ts";
@@ -13,7 +13,7 @@ import { Steps } from "./timeline.tsx";
 /** One request: what came, what was made of it, and what became of that. */
 export function Event({ id }: { id: string }): JSX.Element {
   void changes.value;
-  const loaded = useLoad(`event ${id}`, () => get("/api/events/:id", { id }), findRow(id)?.revision ?? -1);
+  const loaded = useLoad(`event ${id}`, () => call("GET /api/events/:id", { id }), findRow(id)?.revision ?? -1);
   return (
     <section class="page event" data-event={id}>
       <Loading from={loaded}>{(event) => <Details event={event} />}</Loading>
@@ -55,11 +55,7 @@ function Details({ event }: { event: Timeline }): JSX.Element {
         </p>
       </header>
       {isEdited && <EditedReplay event={event} />}
-      {warnings.map((warning) => (
-        <p key={warning} class="problem mild">
-          {toVisible(warning)}
-        </p>
-      ))}
+      <Warnings texts={warnings} />
       <div class="columns">
         <div>
           <h2>What happened</h2>
@@ -94,8 +90,7 @@ function Details({ event }: { event: Timeline }): JSX.Element {
 export async function replay(id: string, payload?: unknown): Promise<void> {
   try {
     const body = payload === undefined ? {} : { payload };
-    const answer: unknown = await post("/api/events/:id/replay", { id }, { body });
-    const eventId = typeof answer === "object" && answer !== null && "eventId" in answer ? answer.eventId : undefined;
+    const { eventId }: { eventId?: unknown } = Object(await call("POST /api/events/:id/replay", { id }, { body }));
     notify("Replayed as a new event.");
     if (typeof eventId === "string") goTo(["events", eventId]);
   } catch (error) {
@@ -132,22 +127,4 @@ function saveSample({ hook, event, request, receivedAt }: Timeline): void {
   const { "content-type": _type, "content-length": _length, host: _host, ...headers } = request.headers;
   download(`${name}.json`, request.payload);
   download(`${name}.request.json`, { headers, query: request.query, now: receivedAt });
-}
-
-function Pairs({ label, pairs }: { label?: string; pairs: Record<string, string> }): JSX.Element {
-  return (
-    <>
-      {label !== undefined && <h3>{label}</h3>}
-      <dl class="pairs">
-        {Object.entries(pairs).map(([name, value]) => (
-          <div key={name}>
-            <dt>{toVisible(name)}</dt>
-            <dd>
-              <Text max={500}>{value}</Text>
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </>
-  );
 }

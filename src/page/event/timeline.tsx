@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
-import { type DeliveryView, post, type RunView, type Timeline } from "../api.ts";
-import { notify, State, Text, Time } from "../parts/controls.tsx";
+import { type DeliveryView, call, type RunView, type Timeline } from "../api.ts";
+import { Detail, notify, State, Text, Time } from "../parts/controls.tsx";
 import { Log, Prompt, SessionLink } from "../parts/conversation.tsx";
 import { formatCost, formatMs, formatNumber, messageOf, toLine, toVisible } from "../parts/text.ts";
 import { hrefTo } from "../router.ts";
@@ -47,11 +47,7 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
       {error !== undefined && (
         <Step name={status === "rejected" ? "Refused" : "Failed"} tone={status === "rejected" ? "warn" : "bad"}>
           <b>{error.code}</b> {toVisible(error.message)}
-          {error.detail !== undefined && (
-            <pre class="detail" tabIndex={0}>
-              {toVisible(error.detail)}
-            </pre>
-          )}
+          <Detail text={error.detail} />
         </Step>
       )}
       {status === "skipped" && <Step name="Skipped">{toVisible(reason ?? "There was no action.")}</Step>}
@@ -123,11 +119,7 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         {attempts > 1 && <span> {attempts} attempts</span>}
         {model !== undefined && <span> {toLine(model, 60)}</span>}
         <Usage run={run} />
-        {error !== undefined && (
-          <pre class="detail" tabIndex={0}>
-            {toVisible(error)}
-          </pre>
-        )}
+        <Detail text={error} />
         {state === "dead" && <RetryButton id={run.id} />}
         {holdReason !== undefined && <p class="warn">{toVisible(holdReason)}</p>}
         {warnings.map((warning) => (
@@ -164,11 +156,7 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
       <State state={state} /> {route?.channel ?? channel} <Text>{route?.to ?? to}</Text>
       {partsSent > 1 && <span> in {partsSent} parts</span>}
       {attempts > 1 && <span> {attempts} attempts</span>}
-      {error !== undefined && (
-        <pre class="detail" tabIndex={0}>
-          {toVisible(error)}
-        </pre>
-      )}
+      <Detail text={error} />
       {state === "failed" && <RetryButton id={delivery.id} />}
     </Step>
   );
@@ -177,7 +165,7 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
 /** Gives a dead letter all its attempts again. */
 function RetryButton({ id }: { id: string }): JSX.Element {
   const retry = (): void =>
-    void post("/api/dead-letters/:id/retry", { id }).then(
+    void call("POST /api/dead-letters/:id/retry", { id }).then(
       () => notify("It will run again."),
       (error: unknown) => notify(`Not retried: ${messageOf(error)}`, "bad"),
     );

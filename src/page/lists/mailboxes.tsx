@@ -1,34 +1,29 @@
 import type { JSX } from "preact";
-import { get, type StatusView } from "../api.ts";
+import { call, type StatusView } from "../api.ts";
 import { State, Time } from "../parts/controls.tsx";
-import { Loading, useLoad } from "../parts/load.tsx";
+import { Page, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { formatNumber, toLine } from "../parts/text.ts";
 
-type Mailbox = StatusView["mail"][number];
-
 export function Mailboxes(): JSX.Element {
-  const loaded = useLoad("status", () => get("/api/status"));
+  const loaded = useLoad("status", () => call("GET /api/status"));
   return (
-    <section class="page">
-      <h1>Mailboxes</h1>
-      <Loading from={loaded}>
-        {({ mail }) =>
-          mail.length === 0 ? (
-            <div class="empty">
-              <p>No mailbox is watched. To watch one:</p>
-              <pre>webhooks mail setup</pre>
-            </div>
-          ) : (
-            mail.map((mailbox) => <MailboxTable key={mailbox.mailbox} mailbox={mailbox} />)
-          )
-        }
-      </Loading>
-    </section>
+    <Page title="Mailboxes" from={loaded}>
+      {({ mail }) =>
+        mail.length === 0 ? (
+          <div class="empty">
+            <p>No mailbox is watched. To watch one:</p>
+            <pre>webhooks mail setup</pre>
+          </div>
+        ) : (
+          mail.map((mailbox) => <MailboxTable key={mailbox.mailbox} mailbox={mailbox} />)
+        )
+      }
+    </Page>
   );
 }
 
-function MailboxTable({ mailbox: { name, mailbox, state, folders } }: { mailbox: Mailbox }): JSX.Element {
+function MailboxTable({ mailbox: { name, mailbox, state, folders } }: { mailbox: StatusView["mail"][number] }) {
   return (
     <>
       <h2>

@@ -1,15 +1,15 @@
 import type { JSX } from "preact";
-import { get, type MappingView, type StatusView } from "../api.ts";
-import { Copy, State, Text, Time } from "../parts/controls.tsx";
+import { call, type MappingView, type StatusView } from "../api.ts";
+import { Copy, Detail, State, Text, Time, Warnings } from "../parts/controls.tsx";
 import { Loading, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
-import { formatNumber, toLine, toVisible } from "../parts/text.ts";
+import { formatNumber, toLine } from "../parts/text.ts";
 import { hrefTo } from "../router.ts";
 
 /** The mappings in the order in which they are tried, and the last reload. */
 export function Mappings({ id }: { id?: string }): JSX.Element {
-  const status = useLoad("status", () => get("/api/status"));
-  const loaded = useLoad("mappings", () => get("/api/mappings"));
+  const status = useLoad("status", () => call("GET /api/status"));
+  const loaded = useLoad("mappings", () => call("GET /api/mappings"));
   return (
     <section class="page">
       <h1>Mappings</h1>
@@ -66,19 +66,13 @@ function Configuration({
           <p class="problem">
             <b>The last reload failed</b> <Time at={lastReloadError.at} />. The service runs on the generation above.
           </p>
-          {lastReloadError.problems.map(({ file, line, column, key, message, excerpt }, index) => (
-            <pre key={index} class="detail" tabIndex={0}>
-              {[file, line, column].filter((part) => part !== undefined).join(":")} {key} {toVisible(message)}
-              {excerpt !== undefined && `\n${toVisible(excerpt)}`}
-            </pre>
-          ))}
+          {lastReloadError.problems.map(({ file, line, column, key = "", message, excerpt = "" }, index) => {
+            const place = [file, line, column].filter((part) => part !== undefined).join(":");
+            return <Detail key={index} text={`${place} ${key} ${message}\n${excerpt}`.trim()} />;
+          })}
         </div>
       )}
-      {config.warnings.map((warning) => (
-        <p key={warning} class="problem mild">
-          {toVisible(warning)}
-        </p>
-      ))}
+      <Warnings texts={config.warnings} />
     </>
   );
 }

@@ -1,20 +1,19 @@
 import type { JSX } from "preact";
 import { DELIVERY_STATES, RUN_STATES } from "../../types.ts";
-import { get, post, type RunView } from "../api.ts";
+import { call, type RunView } from "../api.ts";
 import { notify, State, Time } from "../parts/controls.tsx";
 import { SessionLink } from "../parts/conversation.tsx";
-import { Loading, useLoad } from "../parts/load.tsx";
-import { EventLink, OlderLink, PAGE_SIZE, ResultText, StateFilter, Table } from "../parts/table.tsx";
+import { Page, useLoad } from "../parts/load.tsx";
+import { EventLink, PAGE_SIZE, ResultText, StateFilter, Table } from "../parts/table.tsx";
 import { formatCost, formatMs, formatNumber, messageOf, toLine } from "../parts/text.ts";
-import { route } from "../router.ts";
+import { route, setQuery } from "../router.ts";
 
 export function Runs(): JSX.Element {
   const { state, before } = route.value.query;
   const query = { state, before, limit: PAGE_SIZE };
-  const loaded = useLoad(`runs ${state} ${before}`, () => get("/api/runs", query));
-  return (
-    <section class="page">
-      <h1>Runs</h1>
+  const loaded = useLoad(`runs ${state} ${before}`, () => call("GET /api/runs", query));
+  const intro = (
+    <>
       <StateFilter states={RUN_STATES} />
       {state === "held" && (
         <p class="actions">
@@ -23,48 +22,44 @@ export function Runs(): JSX.Element {
           </button>
         </p>
       )}
-      <Loading from={loaded}>
-        {({ runs }) => (
-          <>
-            <Table
-              label="Runs"
-              items={runs}
-              keyOf={({ id }) => id}
-              empty={<p>No run is in this state.</p>}
-              columns={[
-                { name: "Created", show: ({ createdAt }) => <Time at={createdAt} /> },
-                { name: "State", show: (run) => <State state={run.state} /> },
-                {
-                  name: "Hook",
-                  show: ({ id, eventId, hook, kind }) => (
-                    <EventLink id={eventId} row={id}>
-                      {toLine(hook ?? kind, 60)}
-                    </EventLink>
-                  ),
-                },
-                { name: "Session", show: ({ sessionKey }) => <SessionLink sessionKey={sessionKey} /> },
-                {
-                  name: "Result",
-                  kind: "wide",
-                  show: ({ reply, error }) => <ResultText reply={reply} error={error} />,
-                },
-                { name: "Duration", kind: "number", show: tookOf },
-                { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
-                { name: "Tokens", kind: "number", show: (run) => formatNumber(tokensOf(run) || undefined) },
-                { name: "Cost", kind: "number", show: ({ cost }) => formatCost(cost) },
-              ]}
-            />
-            <OlderLink items={runs} />
-          </>
-        )}
-      </Loading>
-    </section>
+    </>
+  );
+  return (
+    <Page title="Runs" intro={intro} from={loaded}>
+      {({ runs }) => (
+        <Table
+          label="Runs"
+          items={runs}
+          keyOf={({ id }) => id}
+          isPaged
+          empty={<p>No run is in this state.</p>}
+          columns={[
+            { name: "Created", show: ({ createdAt }) => <Time at={createdAt} /> },
+            { name: "State", show: (run) => <State state={run.state} /> },
+            {
+              name: "Hook",
+              show: ({ id, eventId, hook, kind }) => (
+                <EventLink id={eventId} row={id}>
+                  {toLine(hook ?? kind, 60)}
+                </EventLink>
+              ),
+            },
+            { name: "Session", show: ({ sessionKey }) => <SessionLink sessionKey={sessionKey} /> },
+            { name: "Result", kind: "wide", show: ({ reply, error }) => <ResultText reply={reply} error={error} /> },
+            { name: "Duration", kind: "number", show: tookOf },
+            { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
+            { name: "Tokens", kind: "number", show: (run) => formatNumber(tokensOf(run) || undefined) },
+            { name: "Cost", kind: "number", show: ({ cost }) => formatCost(cost) },
+          ]}
+        />
+      )}
+    </Page>
   );
 }
 
 async function release(): Promise<void> {
   try {
-    const { released } = await post("/api/runs/release");
+    const { released } = await call("POST /api/runs/release");
     notify(`${released} runs may start.`);
   } catch (error) {
     notify(`Not released: ${messageOf(error)}`, "bad");
@@ -80,39 +75,84 @@ const tokensOf = ({ usage }: RunView): number => (usage?.inputTokens ?? 0) + (us
 export function Deliveries(): JSX.Element {
   const { state, before } = route.value.query;
   const query = { state, before, limit: PAGE_SIZE };
-  const loaded = useLoad(`deliveries ${state} ${before}`, () => get("/api/deliveries", query));
+  const loaded = useLoad(`deliveries ${state} ${before}`, () => call("GET /api/deliveries", query));
   return (
-    <section class="page">
-      <h1>Deliveries</h1>
-      <StateFilter states={DELIVERY_STATES} />
-      <Loading from={loaded}>
-        {({ deliveries }) => (
-          <>
-            <Table
-              label="Deliveries"
-              items={deliveries}
-              keyOf={({ id }) => id}
-              empty={<p>No delivery is in this state.</p>}
-              columns={[
-                { name: "Created", show: ({ createdAt }) => <Time at={createdAt} /> },
-                { name: "State", show: (delivery) => <State state={delivery.state} /> },
-                {
-                  name: "To",
-                  show: ({ id, eventId, channel, route: found, to }) => (
-                    <EventLink id={eventId} row={id}>
-                      {`${found?.channel ?? channel} ${toLine(found?.to ?? to, 60)}`}
-                    </EventLink>
-                  ),
-                },
-                { name: "Text", kind: "wide", show: ({ text, error }) => <ResultText reply={text} error={error} /> },
-                { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
-                { name: "Sent", show: ({ sentAt }) => <Time at={sentAt} /> },
-              ]}
-            />
-            <OlderLink items={deliveries} />
-          </>
-        )}
-      </Loading>
-    </section>
+    <Page title="Deliveries" intro={<StateFilter states={DELIVERY_STATES} />} from={loaded}>
+      {({ deliveries }) => (
+        <Table
+          label="Deliveries"
+          items={deliveries}
+          keyOf={({ id }) => id}
+          isPaged
+          empty={<p>No delivery is in this state.</p>}
+          columns={[
+            { name: "Created", show: ({ createdAt }) => <Time at={createdAt} /> },
+            { name: "State", show: (delivery) => <State state={delivery.state} /> },
+            {
+              name: "To",
+              show: ({ id, eventId, channel, route: found, to }) => (
+                <EventLink id={eventId} row={id}>
+                  {`${found?.channel ?? channel} ${toLine(found?.to ?? to, 60)}`}
+                </EventLink>
+              ),
+            },
+            { name: "Text", kind: "wide", show: ({ text, error }) => <ResultText reply={text} error={error} /> },
+            { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
+            { name: "Sent", show: ({ sentAt }) => <Time at={sentAt} /> },
+          ]}
+        />
+      )}
+    </Page>
+  );
+}
+
+const DAY_MS = 86_400_000;
+const PERIODS = [1, 7, 30];
+
+/** The tokens and the cost of runs, by hook, mapping and model. */
+export function Spend(): JSX.Element {
+  const days = Number(route.value.query.days) || 1;
+  const since = new Date(Math.floor(Date.now() / DAY_MS - days + 1) * DAY_MS).toISOString();
+  const loaded = useLoad(`spend ${since}`, () => call("GET /api/spend", { since }));
+  const periods = (
+    <p class="choices" role="group" aria-label="Period">
+      {PERIODS.map((period) => (
+        <button
+          key={period}
+          type="button"
+          aria-pressed={days === period}
+          onClick={() => setQuery({ days: `${period}` })}
+        >
+          {period === 1 ? "today" : `${period} days`}
+        </button>
+      ))}
+      <span class="quiet">UTC</span>
+    </p>
+  );
+  const empty = (
+    <p>
+      No run has said what it used. Prices are in <code>agents.prices</code>, limits in <code>agents.budget</code>.
+    </p>
+  );
+  return (
+    <Page title="Spend" intro={periods} from={loaded}>
+      {({ spend }) => (
+        <Table
+          label="Spend by hook, mapping and model"
+          items={spend}
+          keyOf={({ hook, mapping, model }) => JSON.stringify([hook, mapping, model])}
+          empty={empty}
+          columns={[
+            { name: "Hook", show: ({ hook }) => <b>{toLine(hook || "heartbeat", 60)}</b> },
+            { name: "Mapping", show: ({ mapping }) => toLine(mapping, 60) },
+            { name: "Model", kind: "wide", show: ({ model }) => toLine(model, 80) },
+            { name: "Runs", kind: "number", show: ({ runs }) => formatNumber(runs) },
+            { name: "Tokens in", kind: "number", show: ({ inputTokens }) => formatNumber(inputTokens) },
+            { name: "Tokens out", kind: "number", show: ({ outputTokens }) => formatNumber(outputTokens) },
+            { name: "Cost", kind: "number", show: ({ cost }) => formatCost(cost) },
+          ]}
+        />
+      )}
+    </Page>
   );
 }

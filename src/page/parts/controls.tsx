@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { Fragment, type JSX } from "preact";
+import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { toVisible } from "./text.ts";
 
@@ -9,9 +9,50 @@ export function Text({ children, max = 400 }: { children: string | undefined; ma
   return <bdi>{toVisible(text.length > max ? `${text.slice(0, max)}…` : text)}</bdi>;
 }
 
+/** What went wrong, line by line; nothing for undefined. */
+export function Detail({ text }: { text: string | undefined }): JSX.Element | null {
+  if (text === undefined) return null;
+  return (
+    <pre class="detail" tabIndex={0}>
+      {toVisible(text)}
+    </pre>
+  );
+}
+
+export function Warnings({ texts }: { texts: readonly string[] }): JSX.Element {
+  return (
+    <>
+      {texts.map((text) => (
+        <p key={text} class="problem mild">
+          {toVisible(text)}
+        </p>
+      ))}
+    </>
+  );
+}
+
+/** Names with their values. */
+export function Pairs({ label, pairs }: { label?: string; pairs: Record<string, string> }): JSX.Element {
+  return (
+    <>
+      {label !== undefined && <h3>{label}</h3>}
+      <dl class="pairs">
+        {Object.entries(pairs).map(([name, value]) => (
+          <div key={name}>
+            <dt>{toVisible(name)}</dt>
+            <dd>
+              <Text max={500}>{value}</Text>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
+}
+
 /** Today only the time, else also the day; the whole time on hover. */
 export function Time({ at }: { at: string | undefined }): JSX.Element {
-  if (at === undefined) return <Fragment>–</Fragment>;
+  if (at === undefined) return <>–</>;
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
   const day = isToday ? "" : `${date.toLocaleDateString("en-CA").slice(5)} `;

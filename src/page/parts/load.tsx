@@ -1,9 +1,9 @@
-import { type ComponentChildren, Fragment, type JSX } from "preact";
+import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { changes } from "../live.ts";
-import { toVisible } from "./text.ts";
+import { messageOf, toVisible } from "./text.ts";
 
-export interface Loaded<Data> {
+interface Loaded<Data> {
   data?: Data;
   error?: string;
   reload(): void;
@@ -26,10 +26,8 @@ export function useLoad<Data>(key: string, load: () => Promise<Data>, revision =
         loadedAt.current = Date.now();
         load().then(
           (data) => latest.current === key && setState({ key, data }),
-          (error: unknown) => {
-            const message = error instanceof Error ? error.message : String(error);
-            if (latest.current === key) setState((before) => ({ key, data: before.data, error: message }));
-          },
+          (error: unknown) =>
+            latest.current === key && setState((before) => ({ key, data: before.data, error: messageOf(error) })),
         );
       },
       isFirst ? 0 : Math.max(0, REFRESH_MS - (Date.now() - loadedAt.current)),
@@ -45,22 +43,71 @@ export function useLoad<Data>(key: string, load: () => Promise<Data>, revision =
   };
 }
 
-/** Shows what was loaded, the error, or that it is loading. */
-export function Loading<Data>({
-  from: { data, error },
-  children,
-}: {
+interface LoadingProps<Data> {
   from: Loaded<Data>;
   children(data: Data): ComponentChildren;
-}): JSX.Element {
+}
+
+/** Shows what was loaded, the error, or that it is loading. */
+export function Loading<Data>({ from: { data, error }, children }: LoadingProps<Data>): JSX.Element {
   return (
-    <Fragment>
+    <>
       {error !== undefined && (
         <p class="problem" role="alert">
           {toVisible(error)}
         </p>
       )}
       {data === undefined ? error === undefined && <p class="quiet loading">Loading…</p> : children(data)}
-    </Fragment>
+    </>
   );
+}
+
+interface PageProps<Data> extends LoadingProps<Data> {
+  title: string;
+  /** Shown below the title, at once. */
+  intro?: ComponentChildren;
+}
+
+export function Page<Data>({ title, intro, ...loading }: PageProps<Data>): JSX.Element {
+  return (
+    <section class="page">
+      <h1>{title}</h1>
+      {intro}
+      <Loading {...loading} />
+    </section>
+  );
+}
+
+interface Widget {
+  destroy(): void;
+}
+
+/** Fills an element by a library that is loaded when the element is first shown. `update` runs then, and when `key` changes. */
+export function useWidget<Made extends Widget>(
+  load: () => Promise<(host: HTMLElement) => Made>,
+  update: (widget: Made) => void,
+  key: string,
+): RefObject<HTMLDivElement | null> {
+  const host = useRef<HTMLDivElement>(null);
+  const widget = useRef<Made>(undefined);
+  const latest = useRef(update);
+  latest.current = update;
+  useEffect(() => {
+    let isGone = false;
+    const start = async (): Promise<void> => {
+      const create = await load();
+      if (isGone || !host.current) return;
+      widget.current = create(host.current);
+      latest.current(widget.current);
+    };
+    void start();
+    return () => {
+      isGone = true;
+      widget.current?.destroy();
+    };
+  }, []);
+  useEffect(() => {
+    if (widget.current) latest.current(widget.current);
+  }, [key]);
+  return host;
 }

@@ -15,6 +15,8 @@ interface TableProps<Item> {
   columns: Column<Item>[];
   keyOf(item: Item): string;
   empty: ComponentChildren;
+  /** The keys are ids, and older items can be asked for. */
+  isPaged?: boolean;
   /** Keys of the selected items, for actions on several at once. */
   selected?: ReadonlySet<string>;
   onSelect?(selected: ReadonlySet<string>): void;
@@ -22,12 +24,11 @@ interface TableProps<Item> {
 
 /** A dense table; on a narrow screen each row becomes a block. */
 export function Table<Item>(props: TableProps<Item>): JSX.Element {
-  const { label, items, columns, keyOf, empty, selected, onSelect } = props;
+  const { label, items, columns, keyOf, empty, isPaged, selected = new Set<string>(), onSelect } = props;
   if (items.length === 0) return <div class="empty">{empty}</div>;
-  const isAll = selected !== undefined && items.every((item) => selected.has(keyOf(item)));
-  const toggle = (key: string): void =>
-    onSelect?.(selected?.has(key) ? without(selected, key) : withKey(selected, key));
-  return (
+  const keys = items.map(keyOf);
+  const isAll = keys.every((key) => selected.has(key));
+  const table = (
     <table aria-label={label}>
       <thead>
         <tr>
@@ -37,7 +38,7 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
                 type="checkbox"
                 aria-label="Select all"
                 checked={isAll}
-                onChange={() => onSelect(isAll ? new Set() : new Set(items.map(keyOf)))}
+                onChange={() => onSelect(new Set(isAll ? [] : keys))}
               />
             </th>
           )}
@@ -52,14 +53,18 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
         {items.map((item) => {
           const key = keyOf(item);
           return (
-            <tr key={key} data-row={onSelect ? key : undefined} aria-selected={selected?.has(key)}>
+            <tr
+              key={key}
+              data-row={onSelect ? key : undefined}
+              aria-selected={onSelect ? selected.has(key) : undefined}
+            >
               {onSelect && (
                 <td class="check">
                   <input
                     type="checkbox"
                     aria-label={`Select ${key}`}
-                    checked={selected?.has(key)}
-                    onChange={() => toggle(key)}
+                    checked={selected.has(key)}
+                    onChange={() => onSelect(selected.symmetricDifference(new Set([key])))}
                   />
                 </td>
               )}
@@ -74,28 +79,23 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
       </tbody>
     </table>
   );
-}
-
-function without(selected: ReadonlySet<string>, key: string): ReadonlySet<string> {
-  return new Set([...selected].filter((other) => other !== key));
-}
-
-function withKey(selected: ReadonlySet<string> = new Set(), key: string): ReadonlySet<string> {
-  return new Set([...selected, key]);
+  if (!isPaged || items.length < PAGE_SIZE) return table;
+  const { path, query } = route.value;
+  return (
+    <>
+      {table}
+      <a class="button" href={hrefTo(path, { ...query, before: keys.at(-1) })}>
+        Older
+      </a>
+    </>
+  );
 }
 
 /** How many items a list shows at once. */
 export const PAGE_SIZE = 200;
 
-export function EventLink({
-  id,
-  row,
-  children = "event",
-}: {
-  id?: string;
-  row?: string;
-  children?: string;
-}): JSX.Element {
+/** A row's link to its event, if it has one. */
+export function EventLink({ id, row, children }: { id?: string; row: string; children: string }): JSX.Element {
   if (id === undefined) return <span class="quiet">{children}</span>;
   return (
     <a href={hrefTo(["events", id])} data-row={row} data-event={id}>
@@ -120,17 +120,6 @@ export function StateFilter({ states }: { states: readonly string[] }): JSX.Elem
         </button>
       ))}
     </p>
-  );
-}
-
-/** Leads to what is older, when the list is full. */
-export function OlderLink({ items }: { items: readonly { id: string }[] }): JSX.Element | null {
-  const { path, query } = route.value;
-  if (items.length < PAGE_SIZE) return null;
-  return (
-    <a class="button" href={hrefTo(path, { ...query, before: items.at(-1)?.id })}>
-      Older
-    </a>
   );
 }
 

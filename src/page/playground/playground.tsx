@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
-import { get, type MappingSource } from "../api.ts";
-import { Loading, useLoad } from "../parts/load.tsx";
+import { call, type MappingSource } from "../api.ts";
+import { Loading, Page, useLoad } from "../parts/load.tsx";
 import { toLine } from "../parts/text.ts";
 import { route, setQuery } from "../router.ts";
 import { Workbench, type WorkbenchProps } from "./workbench.tsx";
@@ -9,35 +9,32 @@ import { NEW } from "./trial.tsx";
 /** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded or written. */
 export function Playground(): JSX.Element {
   const { mapping = "" } = route.value.query;
-  const loaded = useLoad("mappings", () => get("/api/mappings"), 0);
+  const loaded = useLoad("mappings", () => call("GET /api/mappings"), 0);
+  const intro = <p class="quiet">Runs in the service’s own sandbox. Nothing is recorded, and no file is written.</p>;
   return (
-    <section class="page">
-      <h1>Playground</h1>
-      <p class="quiet">Runs in the service’s own sandbox. Nothing is recorded, and no file is written.</p>
-      <Loading from={loaded}>
-        {({ mappings }) => (
-          <>
-            <p class="facts">
-              <label>
-                Mapping
-                <select
-                  value={mapping}
-                  onChange={(event) => setQuery({ mapping: event.currentTarget.value, sample: "" })}
-                >
-                  <option value="">new mapping</option>
-                  {mappings.map(({ id }) => (
-                    <option key={id} value={id}>
-                      {toLine(id, 80)}
-                    </option>
-                  ))}
-                </select>
-              </label>
-            </p>
-            <LoadedWorkbench key={mapping} id={mapping} />
-          </>
-        )}
-      </Loading>
-    </section>
+    <Page title="Playground" intro={intro} from={loaded}>
+      {({ mappings }) => (
+        <>
+          <p class="facts">
+            <label>
+              Mapping
+              <select
+                value={mapping}
+                onChange={(event) => setQuery({ mapping: event.currentTarget.value, sample: "" })}
+              >
+                <option value="">new mapping</option>
+                {mappings.map(({ id }) => (
+                  <option key={id} value={id}>
+                    {toLine(id, 80)}
+                  </option>
+                ))}
+              </select>
+            </label>
+          </p>
+          <LoadedWorkbench key={mapping} id={mapping} />
+        </>
+      )}
+    </Page>
   );
 }
 
@@ -47,9 +44,9 @@ function LoadedWorkbench({ id }: { id: string }): JSX.Element {
   const loaded = useLoad(
     `source ${id} ${event}`,
     async () => {
-      const found = event === "" ? undefined : await get("/api/events/:id", { id: event });
+      const found = event === "" ? undefined : await call("GET /api/events/:id", { id: event });
       const known = id || found?.mapping;
-      const source = known === undefined ? NEW : await get("/api/mappings/:id/source", { id: known });
+      const source = known === undefined ? NEW : await call("GET /api/mappings/:id/source", { id: known });
       return { source, event: found ?? (await findLatest(source)) };
     },
     0,
@@ -60,6 +57,6 @@ function LoadedWorkbench({ id }: { id: string }): JSX.Element {
 /** Without a sample, the newest event of the mapping is what one most likely has in mind. */
 async function findLatest({ fields, samples }: MappingSource): Promise<WorkbenchProps["event"]> {
   if (samples.length > 0 || fields.match?.path === undefined) return undefined;
-  const { events } = await get("/api/events", { hook: fields.match.path, limit: 1 });
-  return events[0] && get("/api/events/:id", { id: events[0].id });
+  const { events } = await call("GET /api/events", { hook: fields.match.path, limit: 1 });
+  return events[0] && call("GET /api/events/:id", { id: events[0].id });
 }

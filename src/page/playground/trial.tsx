@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { TEMPLATE_FIELDS } from "../../types.ts";
-import { type Diff, type MappingSource, post, type Trial } from "../api.ts";
+import { type Diff, type MappingSource, call, type Trial } from "../api.ts";
+import { Detail, Pairs, Warnings } from "../parts/controls.tsx";
 import { Log, Prompt } from "../parts/conversation.tsx";
 import { formatNumber, messageOf, toLine, toVisible } from "../parts/text.ts";
 import { hrefTo } from "../router.ts";
@@ -47,7 +48,7 @@ export function useTrial(source: MappingSource, { request, payload, fields, code
       const { hook, headers, query } = request;
       const mapping = toDraft(source, fields);
       const body = { hook, payload: payload.value, headers, query, mapping, code };
-      post("/api/try", {}, { body, stop: stop.signal }).then(
+      call("POST /api/try", {}, { body, stop: stop.signal }).then(
         (trial) => setTried({ trial }),
         (error: unknown) => !stop.signal.aborted && setTried({ error: String(error) }),
       );
@@ -78,11 +79,7 @@ export function Result({ trial, error }: TrialState): JSX.Element {
   if (!trial.ok) return <Refusal trial={trial} />;
   return (
     <>
-      {trial.warnings.map((warning) => (
-        <p key={warning} class="problem mild">
-          {toVisible(warning)}
-        </p>
-      ))}
+      <Warnings texts={trial.warnings} />
       {trial.actions.length === 0 && <p>Skipped: {toVisible(trial.reason ?? "there is no action")}</p>}
       {trial.actions.map((action, index) => (
         <Action key={index} action={action} />
@@ -102,16 +99,12 @@ function Refusal({ trial }: { trial: Trial & { ok: false } }): JSX.Element {
         </b>{" "}
         {toVisible(error)}
       </p>
-      {detail !== undefined && (
-        <pre class="detail" tabIndex={0}>
-          {toVisible(detail)}
-        </pre>
-      )}
-      {problems.map(({ key, message, line, column, excerpt }, index) => (
-        <pre key={index} class="detail" tabIndex={0}>
-          {key ?? ""} {line !== undefined && `line ${line}, column ${column ?? 1}`} {toVisible(message)}
-          {excerpt !== undefined && `\n${toVisible(excerpt)}`}
-        </pre>
+      <Detail text={detail} />
+      {problems.map(({ key = "", message, line, column = 1, excerpt = "" }, index) => (
+        <Detail
+          key={index}
+          text={`${key} ${line === undefined ? "" : `line ${line}, column ${column}`} ${message}\n${excerpt}`.trim()}
+        />
       ))}
       <Log log={log} />
     </>
@@ -124,6 +117,9 @@ const OWN_PLACE = ["text", "message", "instructions", "trustedName", "allowUnsaf
 function Action({ action }: { action: (Trial & { ok: true })["actions"][number] }): JSX.Element {
   const { kind, ...rest } = action;
   const text = action.kind === "wake" ? action.text : action.message;
+  const fields = Object.entries(rest)
+    .filter(([name, value]) => !OWN_PLACE.includes(name) && value !== undefined)
+    .map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
   return (
     <article class="entry user">
       <header>
@@ -132,16 +128,7 @@ function Action({ action }: { action: (Trial & { ok: true })["actions"][number] 
         {action.allowUnsafeExternalContent && <span class="warn">outside the boundary</span>}
       </header>
       <Prompt text={text} />
-      <dl class="pairs">
-        {Object.entries(rest)
-          .filter(([name, value]) => !OWN_PLACE.includes(name) && value !== undefined)
-          .map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{toLine(typeof value === "string" ? value : JSON.stringify(value), 300)}</dd>
-            </div>
-          ))}
-      </dl>
+      <Pairs pairs={Object.fromEntries(fields)} />
     </article>
   );
 }
@@ -163,7 +150,7 @@ export function Comparison({ draft }: { draft: { mapping: object; code?: string 
   const [state, setState] = useState<{ diff?: Diff; error?: string; isBusy?: boolean }>({});
   const compare = (): void => {
     setState({ isBusy: true });
-    post("/api/diff", {}, { body: draft }).then(
+    call("POST /api/diff", {}, { body: draft }).then(
       (diff) => setState({ diff }),
       (error: unknown) => setState({ error: messageOf(error) }),
     );

@@ -1,11 +1,12 @@
-import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ComponentChildren, JSX } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { MappingSource } from "../api.ts";
 import { TEMPLATE_FIELDS } from "../../types.ts";
 import { Copy } from "../parts/controls.tsx";
+import { useWidget } from "../parts/load.tsx";
 import { formatMs, parseJson, toVisible } from "../parts/text.ts";
 import { route, setQuery } from "../router.ts";
-import type { Editor as EditorHandle, EditorOptions, Problem } from "./editor.ts";
+import type { EditorOptions, Problem } from "./editor.ts";
 import { AUTHOR_NAMES, HELPERS, listSuggestions, toScriptName } from "./suggestions.ts";
 import { Comparison, findProblems, Result, toDraft, type TrialRequest, useTrial } from "./trial.tsx";
 
@@ -134,16 +135,14 @@ function AddField({ fields, onAdd }: { fields: Record<string, string>; onAdd(nam
   );
 }
 
-/** The text for the file: the page never writes it itself. */
-function CopyToFile({
-  source,
-  fields,
-  code,
-}: {
+interface CopyToFileProps {
   source: MappingSource;
   fields: Record<string, string>;
   code?: string;
-}): JSX.Element {
+}
+
+/** The text for the file: the page never writes it itself. */
+function CopyToFile({ source, fields, code }: CopyToFileProps): JSX.Element {
   const { id, file, key, transform, preset } = source;
   const set = Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== ""));
   const mapping = JSON.stringify({ ...source.fields, id, ...set }, undefined, 2);
@@ -168,13 +167,7 @@ function CopyToFile({
   );
 }
 
-function Field({
-  label,
-  children,
-}: {
-  label: string;
-  children: JSX.Element | (JSX.Element | false | undefined)[];
-}): JSX.Element {
+function Field({ label, children }: { label: string; children: ComponentChildren }): JSX.Element {
   return (
     <div class="field">
       <h3>{label}</h3>
@@ -183,32 +176,20 @@ function Field({
   );
 }
 
-/** Loads the editor when it is first shown. It starts with `text`, and keeps its own from then on. */
+/** It starts with `text`, and keeps its own from then on. */
 function Editor({ problems, ...options }: EditorOptions & { problems: readonly Problem[] }): JSX.Element {
-  const host = useRef<HTMLDivElement>(null);
-  const editor = useRef<EditorHandle>(undefined);
   const latest = useRef(options);
   latest.current = options;
-  const problemsKey = JSON.stringify(problems);
-  useEffect(() => {
-    let isGone = false;
-    const start = async (): Promise<void> => {
+  const host = useWidget(
+    async () => {
       const { createEditor } = await import("./editor.ts");
-      if (isGone || !host.current) return;
-      editor.current = createEditor(host.current, {
-        ...latest.current,
-        names: () => latest.current.names(),
-        onChange: (text) => latest.current.onChange(text),
-      });
-      editor.current.setProblems(problems);
-    };
-    void start();
-    return () => {
-      isGone = true;
-      editor.current?.destroy();
-    };
-  }, []);
-  useEffect(() => editor.current?.setProblems(problems), [problemsKey]);
+      const names = () => latest.current.names();
+      const onChange = (text: string) => latest.current.onChange(text);
+      return (element) => createEditor(element, { ...latest.current, names, onChange });
+    },
+    (editor) => editor.setProblems(problems),
+    JSON.stringify(problems),
+  );
   return (
     <>
       <div class="editor" ref={host} />

@@ -1,11 +1,10 @@
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
-import { get, type StatsView } from "../api.ts";
+import { call, type StatsView } from "../api.ts";
 import { Copy } from "../parts/controls.tsx";
-import { useLoad } from "../parts/load.tsx";
+import { useLoad, useWidget } from "../parts/load.tsx";
 import { formatMs, formatNumber } from "../parts/text.ts";
 import { hrefTo } from "../router.ts";
-import type { Chart, Series } from "./charts.ts";
+import type { Series } from "./charts.ts";
 import type { EventStatus } from "../../types.ts";
 
 const SHOWN: readonly EventStatus[] = ["accepted", "done", "skipped", "rejected", "failed", "dead"];
@@ -14,8 +13,8 @@ const MINUTES = 60;
 
 /** How it goes: events by state, and rate and latency over time. */
 export function Overview(): JSX.Element {
-  const { data: stats } = useLoad("stats", () => get("/api/stats"));
-  const { data: status } = useLoad("status", () => get("/api/status"));
+  const { data: stats } = useLoad("stats", () => call("GET /api/stats"));
+  const { data: status } = useLoad("status", () => call("GET /api/status"));
   const minutes = toMinutes(stats?.minutes ?? []);
   const times = minutes.map(({ at }) => at / 1000);
   return (
@@ -96,27 +95,15 @@ interface ChartBoxProps {
   format(value: number): string;
 }
 
-/** Loads the charts when the first one is shown. */
 function ChartBox({ label, times, series, format }: ChartBoxProps): JSX.Element {
-  const host = useRef<HTMLDivElement>(null);
-  const chart = useRef<Chart>(undefined);
-  const latest = useRef({ times, series });
-  latest.current = { times, series };
-  useEffect(() => {
-    let isGone = false;
-    const start = async (): Promise<void> => {
+  const host = useWidget(
+    async () => {
       const { createChart } = await import("./charts.ts");
-      if (isGone || !host.current) return;
-      chart.current = createChart(host.current, format);
-      chart.current.update(latest.current.times, latest.current.series);
-    };
-    void start();
-    return () => {
-      isGone = true;
-      chart.current?.destroy();
-    };
-  }, []);
-  useEffect(() => chart.current?.update(times, series), [JSON.stringify([times, series])]);
+      return (element) => createChart(element, format);
+    },
+    (chart) => chart.update(times, series),
+    JSON.stringify([times, series]),
+  );
   const newest = series.map(({ label: name, values }) => `${name} ${values.at(-1) ?? "none"}`).join(", ");
   return (
     <figure class="chart">
@@ -135,7 +122,7 @@ function ChartBox({ label, times, series, format }: ChartBoxProps): JSX.Element 
 
 /** Before the first request: the command that sends one to a hook of this configuration. */
 export function FirstHook(): JSX.Element {
-  const { data } = useLoad("mappings", () => get("/api/mappings"));
+  const { data } = useLoad("mappings", () => call("GET /api/mappings"));
   const open = data?.mappings.find(({ url, auth }) => url !== undefined && auth === undefined);
   const address = open?.url ?? `${data?.hooksUrl ?? ""}/wake`;
   const command = [

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get } from "../api.ts";
+import { call } from "../api.ts";
 import { allRows, changes, findRow, type Row, toRow } from "../live.ts";
 import { State, toneOf } from "../parts/controls.tsx";
 import { formatMs, toLine } from "../parts/text.ts";
@@ -231,7 +231,7 @@ function useStored({ text, ...filter }: Filter): Stored {
       isBusy.current = true;
       searches.current++;
       const newest = text === undefined ? allRows().find(({ refusal }) => !refusal)?.id : undefined;
-      get("/api/events", { ...filter, q: text, before: cursor.current ?? newest, limit: STORED_AT_ONCE })
+      call("GET /api/events", { ...filter, q: text, before: cursor.current ?? newest, limit: STORED_AT_ONCE })
         .then(({ events, more = events.length === STORED_AT_ONCE ? events.at(-1)?.id : undefined }) => {
           cursor.current = more;
           isBusy.current = false;
