@@ -59,7 +59,7 @@ test("its types compile with all library checks, and without those of Node", asy
   expect(stdout).toBe("");
 });
 
-test("the installed command runs a transform in the sandbox", async () => {
+test("the installed command runs a transform in the sandbox, from the current folder also in another npm script", async () => {
   writeFileSync(
     path.join(folder, "t.ts"),
     "export default ({ payload }: any) => ({ message: `n is ${payload.n}` });\n",
@@ -68,7 +68,8 @@ test("the installed command runs a transform in the sandbox", async () => {
   const mappings = [{ match: { path: "t" }, transform: { module: "t.ts" } }];
   const hooks = { enabled: true, token: HOOK_TOKEN, transformsDir: ".", mappings };
   writeFileSync(path.join(folder, "webhooks.json"), JSON.stringify({ hooks }));
-  const { stdout } = await runIn(folder, process.execPath, [command, "try", "t", "payload.json"]);
+  const env = { INIT_CWD: home };
+  const { stdout } = await runIn(folder, process.execPath, [command, "try", "t", "payload.json"], { env });
   expect(JSON.parse(stdout)).toMatchObject({ ok: true, actions: [{ message: "n is 7" }] });
 });
 

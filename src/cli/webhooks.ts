@@ -15,8 +15,6 @@ if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
   enableCompileCache(fileURLToPath(new URL("../../node_modules/.cache/compile", import.meta.url)));
   const { runCli } = await import("./main.ts");
   const { stdin, stdout, stderr, env } = process;
-  // npm changes into the package's folder before it runs a script.
-  const cwd = env["INIT_CWD"] ?? process.cwd();
   const stop = new AbortController();
   let stoppedAt = Infinity;
   const onSignal = (): void => {
@@ -29,7 +27,7 @@ if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
     for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, onSignal);
     return stop.signal;
   };
-  const io = { cwd, env, stdin, stdout, stderr, exitCode: 0, stopSignal, interrupt: onSignal };
+  const io = { cwd: process.cwd(), env, stdin, stdout, stderr, exitCode: 0, stopSignal, interrupt: onSignal };
   process.exitCode = await runCli(process.argv.slice(2), io);
   // A stopped command has closed what it opened: nothing is left to wait for.
   if (stop.signal.aborted) process.exit();

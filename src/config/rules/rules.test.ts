@@ -21,6 +21,7 @@ test("hooks that are described but off are warned of", async () => {
   const warning = "hooks.enabled: is not true, so every hook answers 404: set hooks.enabled to true";
   expect((await findProblems({ hooks: { mappings: [{ messageTemplate: "x" }] } })).warnings).toEqual([warning]);
   expect((await findProblems({ hooks: { enabled: false, presets: ["mail"] } })).warnings).toEqual([warning]);
+  expect((await findProblems({ hooks: { token: TOKEN } })).warnings).toEqual([warning]);
 });
 
 test("hooks without a token for the operator are warned of", async () => {

@@ -84,7 +84,7 @@ function checkEnabled({ gateway, hooks }: ResolvedConfig): Finding[] {
   if (hooks.enabled && !gateway.token) {
     return [warning("gateway.auth.token", "is not set, so /api and the operator's commands are off")];
   }
-  if (hooks.enabled || hooks.mappings.length === 0) return [];
+  if (hooks.enabled || (hooks.mappings.length === 0 && hooks.token === "")) return [];
   return [warning("hooks.enabled", "is not true, so every hook answers 404: set hooks.enabled to true")];
 }
 
