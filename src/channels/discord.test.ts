@@ -1,11 +1,12 @@
-import { DiscordAPIError } from "@discordjs/rest";
 import { describe, expect, test } from "vitest";
 import { discordError, startDiscord } from "../../test/support/discord.ts";
 import { openFaultServer } from "../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
-import { createDiscord, readRateLimit, toDriverError } from "./discord.ts";
+import type { DriverError } from "../errors.ts";
+import { createDiscord, explain } from "./discord.ts";
+import { toRefusal } from "./http.ts";
 
 describeRemoteChannel({ describe, test }, "discord", open);
 
@@ -97,8 +98,6 @@ function refusal(status: number, code: number, message: string): Fault {
   return { kind: "answer", status, headers, body: JSON.stringify(discordError(status, code, message).body) };
 }
 
-const { signal } = new AbortController();
-
 test.each([
   [401, 0, "401: Unauthorized", false, "Check channels.discord.token."],
   [404, 10_003, "Unknown Channel", false, "Check the recipient: it is a channel's id, not a user's."],
@@ -106,26 +105,31 @@ test.each([
   [400, 50_035, "Invalid Form Body", false, ""],
   [408, 0, "Request Timeout", true, ""],
 ])("status %d with code %d", (...[status, code, reason, retryable, advice]) => {
-  const error = new DiscordAPIError({ code, message: reason }, code, status, "POST", "/", {});
   const message = `Discord answered ${status}: ${reason}. ${advice}`.trim();
-  expect(toDriverError(error, signal)).toMatchObject({ retryable, message });
+  expect(refused(status, { code, message: reason })).toMatchObject({ retryable, message });
 });
 
-test("an answer that is not Discord's is retryable", () => {
-  expect(toDriverError(new SyntaxError("Unexpected <"), signal)).toMatchObject({
+test("an answer that is not Discord's is retryable", async () => {
+  const proxy = await startFaultProxy("http://127.0.0.1/");
+  proxy.inject({ kind: "answer", status: 200, body: "<html>" });
+  const channel = createDiscord({ token: "t", baseUrl: proxy.url });
+  const message = { to: "175928847299117063", text: "Hello.", idempotencyKey: "1" };
+  expect(await failureOf(channel.send(message, new AbortController().signal))).toMatchObject({
     retryable: true,
     message: "The answer of Discord could not be read.",
   });
+  await proxy.close();
 });
 
 test.each([
   [{ retry_after: 1.337 }, { "retry-after": "2" }, 1337],
-  ["error code: 1015", { "retry-after": "60" }, 60_000],
+  [{}, { "retry-after": "60" }, 60_000],
   [{ message: "Slow down" }, {}, undefined],
-])("a rate limit of %j with %j is %j ms", async (body, headers, retryAfterMs) => {
-  const response = new Response(typeof body === "string" ? body : JSON.stringify(body), {
-    status: 429,
-    headers: Object.entries(headers),
-  });
-  expect(await readRateLimit(response)).toMatchObject({ retryable: true, retryAfterMs });
+])("a rate limit of %j with %j is %j ms", (body, headers, retryAfterMs) => {
+  expect(refused(429, body, headers)).toMatchObject({ retryable: true, retryAfterMs });
 });
+
+function refused(status: number, body: Record<string, unknown>, headers: object = {}): DriverError {
+  const answer = { status, body, headers: new Headers(Object.entries(headers)) };
+  return toRefusal("Discord", answer, explain(answer));
+}

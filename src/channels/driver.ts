@@ -51,6 +51,12 @@ export function recipientCheck(pattern: RegExp, expected: string): ChannelDriver
   };
 }
 
+/** The parts of a recipient that may name a message after a colon. */
+export function splitRecipient(to: string): { place: string; message?: string } {
+  const [place = "", message] = to.split(":", 2);
+  return { place, message };
+}
+
 /**
  * Shows that an answer is being written, for a service whose notice ends by itself after a few seconds: repeats it until the
  * returned function is called. Rejects if the first one fails.

@@ -1,16 +1,95 @@
 import { codeOf, DriverError } from "../errors.ts";
-import { untilAborted } from "../shared/async.ts";
 import { parseObject, parseObjects } from "../shared/json.ts";
 import { isRetryableStatus, parseRetryAfter } from "../shared/network.ts";
 import { traceHeaders } from "../telemetry/traces.ts";
 
-export interface HttpRequest {
+/** How the API of one service is called. */
+export interface Api {
+  /** In error messages. */
+  service: string;
+  /** With or without a final slash. */
+  baseUrl: string;
+  /** Between the base URL and the path of each call: `/api/v4`. */
+  root?: string;
+  /** The credential, or where that for a recipient comes from. */
+  token?: string | ((to: string) => TokenSource);
+  /** Default: the token as `Bearer`. */
+  headers?(token: string): Record<string, string>;
+  /** The next step for the operator after a refusal, by its status. */
+  advice?: ReadonlyMap<unknown, string>;
+  /** What a refusal says besides its status. Default: its `message`. */
+  explain?(answer: HttpAnswer): Refusal;
+}
+
+export interface TokenSource {
+  /** A token that is valid for a while. Parallel callers share one request. */
+  get(signal: AbortSignal): Promise<string>;
+  /** Does not return this token again. */
+  forget(token: string): void;
+}
+
+type Method = "DELETE" | "GET" | "PATCH" | "POST" | "PUT";
+
+/** Calls the API; the path is encoded. Rejects with a `DriverError` unless it succeeds or answers an `accepted` status. */
+export type Call = (method: Method, path: string, body?: unknown, accepted?: readonly number[]) => Promise<HttpAnswer>;
+
+/** Opens an API for the calls about one recipient. */
+export function createApi({
+  service,
+  baseUrl,
+  root = "",
+  token,
+  headers = toBearer,
+  advice,
+  explain,
+}: Api): (signal: AbortSignal, to?: string) => Promise<Call> {
+  return async (signal, to = "") => {
+    const source = typeof token === "function" ? token(to) : undefined;
+    const credential = typeof token === "string" ? token : await source?.get(signal);
+    const sent = credential === undefined ? undefined : headers(credential);
+    return async (method, path, body, accepted = []) => {
+      const url = `${baseUrl.replace(/\/$/, "")}${root}${path}`;
+      const answer = await request({ service, url, method, headers: sent, body, signal });
+      if (isSuccess(answer) || accepted.includes(answer.status)) return answer;
+      // A token may be revoked early. The next attempt gets a new one.
+      const isRevoked = source !== undefined && answer.status === 401;
+      if (isRevoked) source.forget(credential ?? "");
+      throw toRefusal(service, answer, {
+        reason: answer.body["message"],
+        advice: advice?.get(answer.status),
+        ...explain?.(answer),
+        ...(isRevoked && { retryable: true }),
+      });
+    };
+  };
+}
+
+function toBearer(token: string): Record<string, string> {
+  return { authorization: `Bearer ${token}` };
+}
+
+/** The header `authorization` of an account. */
+export function toBasic(user: string, password: string): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+}
+
+export function isSuccess({ status }: HttpAnswer): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** The id that a service has given a message. Without one, another server has answered, a proxy's sign-in page for example. */
+export function requireId(id: unknown, service: string): string {
+  if (typeof id === "number" && Number.isSafeInteger(id)) return String(id);
+  if (typeof id === "string" && id !== "") return id;
+  throw toUnreadable(service);
+}
+
+interface HttpRequest {
   /** The name of the service in error messages. */
   service: string;
-  /** Without a credential, since URLs end up in logs. */
   url: string;
   /** Default: POST. */
-  method?: "DELETE" | "GET" | "PATCH" | "POST" | "PUT";
+  method?: Method;
   headers?: Record<string, string>;
   /** Sent as a form if it is `URLSearchParams`, else as JSON. Absent: none. */
   body?: unknown;
@@ -51,7 +130,7 @@ export async function request({
   }
 }
 
-function encode(body: unknown, headers: Record<string, string> = {}): Pick<RequestInit, "headers" | "body"> {
+function encode(body: unknown, headers: Record<string, string>): Pick<RequestInit, "headers" | "body"> {
   if (body === undefined) return { headers };
   if (body instanceof URLSearchParams) return { headers, body };
   return { headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
@@ -71,17 +150,23 @@ export interface Refusal {
 /** The error for an answer that is a refusal. */
 export function toRefusal(
   service: string,
-  { status, headers }: { status: number; headers?: Headers },
+  { status, headers }: Pick<HttpAnswer, "headers" | "status">,
   {
     reason,
     advice = "",
     retryable = isRetryableStatus(status),
-    retryAfterMs = parseRetryAfter(headers?.get("retry-after")),
+    retryAfterMs = parseRetryAfter(headers.get("retry-after")),
   }: Refusal = {},
 ): DriverError {
   const line = toLine(reason);
   const message = `${service} answered ${status}${line && `: ${line}`}. ${advice}`.trim();
   return new DriverError(message, { retryable, retryAfterMs });
+}
+
+/** The time until a limit ends: by `Retry-After`, or by a header with seconds since the epoch. In milliseconds. */
+export function untilReset(headers: Headers, name: string): number | undefined {
+  const reset = Number(headers.get(name) ?? Number.NaN) * 1000 - Date.now();
+  return parseRetryAfter(headers.get("retry-after")) ?? (Number.isNaN(reset) ? undefined : Math.max(0, reset));
 }
 
 /** The error for a refusal that the service explains by an error code. The service's words may contain the recipient. */
@@ -123,43 +208,4 @@ export function toLine(text: unknown): string {
     .trim()
     .slice(0, 200)
     .replace(/\.$/, "");
-}
-
-export interface TokenSource {
-  /** A token that is valid for a while. Parallel callers share one request. */
-  get(signal: AbortSignal): Promise<string>;
-  /** Does not return this token again. */
-  forget(token: string): void;
-}
-
-export interface Token {
-  token: string;
-  /** Milliseconds since the epoch. */
-  expiresAt: number;
-}
-
-/** A token that expires sooner is not used. */
-const MARGIN_MS = 300_000;
-const FETCH_TIMEOUT_MS = 15_000;
-
-/** Keeps each token until shortly before it expires. `service` names in errors where it comes from. */
-export function createTokenSource(service: string, fetchToken: (signal: AbortSignal) => Promise<Token>): TokenSource {
-  let kept: Token | undefined;
-  let fetching: Promise<Token> | undefined;
-  return {
-    async get(signal) {
-      if (kept && kept.expiresAt - MARGIN_MS > Date.now()) return kept.token;
-      // It has its own timeout: the caller that started it may give up while others wait.
-      fetching ??= fetchToken(AbortSignal.timeout(FETCH_TIMEOUT_MS)).finally(() => (fetching = undefined));
-      try {
-        kept = await untilAborted(fetching, signal);
-      } catch (error) {
-        throw signal.aborted ? toNoAnswer(service, error, signal) : error;
-      }
-      return kept.token;
-    },
-    forget(token) {
-      if (kept?.token === token) kept = undefined;
-    },
-  };
 }

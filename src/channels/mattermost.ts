@@ -1,10 +1,9 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
-import { type ChannelDriver, keepTyping, recipientCheck } from "./driver.ts";
-import { type HttpAnswer, request, toRefusal } from "./http.ts";
-import { MARKDOWN, renderMarkdown } from "./markdown.ts";
+import { type ChannelDriver, keepTyping, recipientCheck, splitRecipient } from "./driver.ts";
+import { createApi, isSuccess, requireId } from "./http.ts";
+import { MARKDOWN, renderMessage } from "./markdown.ts";
 
 const schema = {
   type: "object",
@@ -35,25 +34,15 @@ const ADVICE = new Map([
   [404, "Check the recipient and channels.mattermost.baseUrl."],
 ]);
 
+/** It was deleted, or the server allows no edits: the reply becomes a new post. */
+const NOT_EDITED = [403, 404];
+
 /**
  * Posts to a Mattermost server as a bot. The server ignores a repeat within 30 seconds. Only the permissions of the bot's
  * account can keep `@channel` in a text from notifying everyone.
  */
 export function createMattermost({ token, baseUrl }: MattermostOptions): ChannelDriver {
-  const call = (
-    path: string,
-    body: object,
-    { signal, method }: { signal: AbortSignal; method?: "PUT" },
-  ): Promise<HttpAnswer> =>
-    request({
-      service: "Mattermost",
-      url: `${baseUrl.replace(/\/$/, "")}/api/v4/${path}`,
-      method,
-      headers: { authorization: `Bearer ${token}` },
-      body,
-      signal,
-    });
-
+  const open = createApi({ service: "Mattermost", baseUrl, root: "/api/v4", token, advice: ADVICE });
   return {
     name: "mattermost",
     limit: LIMIT,
@@ -64,41 +53,23 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
       "the id of a Mattermost channel, 26 letters and digits, as the channel's info shows it; with : and the id of a " +
         "thread's first post, the thread",
     ),
-    addressOf: (to) => toPlace(to).channel_id,
+    addressOf: (to) => splitRecipient(to).place,
     canUpdate: true,
     async send({ to, text, format, idempotencyKey, replaces }, signal) {
-      const message = format === "markdown" ? await renderMarkdown(text, MARKDOWN, LIMIT) : text;
-      if (replaces) {
-        const edited = await call(`posts/${replaces}/patch`, { message }, { signal, method: "PUT" });
-        if (edited.status === 200 && edited.body["id"] === replaces) return { messageId: replaces };
-        // It was deleted, or the server allows no edits: the reply becomes a new post.
-        if (edited.status !== 403 && edited.status !== 404) throw toDriverError(edited);
-      }
-      const answer = await call("posts", { ...toPlace(to), message, pending_post_id: idempotencyKey }, { signal });
-      const { status, body } = answer;
-      // Without an id it is another server's answer, a proxy's sign-in page for example.
-      if (status === 201 && typeof body["id"] === "string") return { messageId: body["id"] };
-      throw toDriverError(answer);
+      const call = await open(signal);
+      const message = await renderMessage({ text, format }, MARKDOWN, LIMIT);
+      const edited = replaces && (await call("PUT", `/posts/${replaces}/patch`, { message }, NOT_EDITED));
+      if (edited && isSuccess(edited)) return { messageId: requireId(edited.body["id"], "Mattermost") };
+      const { place: channel_id, message: root_id } = splitRecipient(to);
+      const post = { channel_id, root_id, message, pending_post_id: idempotencyKey };
+      const { body } = await call("POST", "/posts", post);
+      return { messageId: requireId(body["id"], "Mattermost") };
     },
     startWorking(to, started) {
-      const { channel_id, root_id: parent_id } = toPlace(to);
-      return keepTyping(
-        async (signal) => {
-          const answer = await call("users/me/typing", { channel_id, parent_id }, { signal });
-          if (answer.status !== 200) throw toDriverError(answer);
-        },
-        { everyMs: TYPING_MS, signal: started },
-      );
+      const { place: channel_id, message: parent_id } = splitRecipient(to);
+      const notify = async (signal: AbortSignal): Promise<unknown> =>
+        (await open(signal))("POST", "/users/me/typing", { channel_id, parent_id });
+      return keepTyping(notify, { everyMs: TYPING_MS, signal: started });
     },
   };
-}
-
-function toDriverError(answer: HttpAnswer): DriverError {
-  return toRefusal("Mattermost", answer, { reason: answer.body["message"], advice: ADVICE.get(answer.status) });
-}
-
-/** `channel:post` is the thread that the post begins. */
-function toPlace(to: string): { channel_id: string; root_id?: string } {
-  const [channel_id = "", root_id] = to.split(":", 2);
-  return { channel_id, root_id };
 }

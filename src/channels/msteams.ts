@@ -1,10 +1,10 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, isObject, NON_BLANK } from "../shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObject } from "../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "./driver.ts";
-import { createTokenSource, type HttpAnswer, request, type Token, type TokenSource, toRefusal } from "./http.ts";
-import { HTML, renderMarkdown } from "./markdown.ts";
+import { createApi, isSuccess, requireId, type TokenSource } from "./http.ts";
+import { HTML, renderMessage } from "./markdown.ts";
+import { createClientTokens } from "./token.ts";
 
 const schema = {
   type: "object",
@@ -47,6 +47,14 @@ const ADVICE = new Map([
 export function createMsteams(options: MsteamsOptions): ChannelDriver {
   const { baseUrl = "https://smba.trafficmanager.net/teams" } = options;
   const tokens = createSignIn(options);
+  const open = createApi({
+    service: "Teams",
+    baseUrl,
+    root: "/v3/conversations",
+    token: () => tokens,
+    advice: ADVICE,
+    explain: ({ body }) => ({ reason: toObject(body["error"])["code"] }),
+  });
   return {
     name: "msteams",
     limit: LIMIT,
@@ -58,77 +66,34 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
     addressOf: (to) => to.replace(/;messageid=.*$/, ""),
     canUpdate: true,
     async send({ to, text, format, replaces }, signal) {
-      const content =
-        format === "markdown"
-          ? { textFormat: "xml", text: await renderMarkdown(text, HTML, LIMIT) }
-          : { textFormat: "plain", text };
-      const write = async (path: string, method: "POST" | "PUT"): Promise<HttpAnswer> => {
-        const token = await tokens.get(signal);
-        const answer = await request({
-          service: "Teams",
-          url: `${baseUrl.replace(/\/$/, "")}/v3/conversations/${encodeURIComponent(to)}/activities${path}`,
-          method,
-          headers: { authorization: `Bearer ${token}` },
-          body: { type: "message", ...content },
-          signal,
-        });
-        if (answer.status === 401) tokens.forget(token);
-        return answer;
+      const call = await open(signal);
+      const path = `/${encodeURIComponent(to)}/activities`;
+      const activity = {
+        type: "message",
+        textFormat: format === "markdown" ? "xml" : "plain",
+        text: await renderMessage({ text, format }, HTML, LIMIT),
       };
-      const edited = replaces && (await write(`/${encodeURIComponent(replaces)}`, "PUT"));
+      const edited = replaces && (await call("PUT", `${path}/${encodeURIComponent(replaces)}`, activity, [404]));
       // A message that was deleted meanwhile becomes a new one.
-      const answer = !edited || edited.status === 404 ? await write("", "POST") : edited;
-      const { status, body } = answer;
-      // Without an id it is another server's answer, a proxy's sign-in page for example.
-      if ([200, 201, 202].includes(status) && typeof body["id"] === "string") return { messageId: body["id"] };
-      throw toDriverError(answer);
+      const { body } = edited && isSuccess(edited) ? edited : await call("POST", path, activity);
+      return { messageId: requireId(body["id"], "Teams") };
     },
   };
 }
 
-function toDriverError(answer: HttpAnswer): DriverError {
-  const { error } = answer.body;
-  return toRefusal("Teams", answer, {
-    reason: isObject(error) ? error["code"] : undefined,
-    advice: ADVICE.get(answer.status),
-    // A token may be revoked early. The next attempt gets a new one.
-    retryable: answer.status === 401 || undefined,
-  });
-}
-
-const SIGN_IN = "Microsoft's sign-in";
-
 /** Gets the bot's access tokens with its client credentials. */
-export function createSignIn(options: MsteamsOptions): TokenSource {
-  return createTokenSource(SIGN_IN, (signal) => fetchToken(options, signal));
-}
-
-async function fetchToken(
-  {
-    appId,
-    appPassword,
-    tenantId = "botframework.com",
-    tokenUrl = `https://login.microsoftonline.com/${tenantId}/oauth2/v2.0/token`,
-  }: MsteamsOptions,
-  signal: AbortSignal,
-): Promise<Token> {
-  const answer = await request({
-    service: SIGN_IN,
+export function createSignIn({
+  appId,
+  appPassword,
+  tenantId = "botframework.com",
+  tokenUrl = `https://login.microsoftonline.com/${tenantId}/oauth2/v2.0/token`,
+}: MsteamsOptions): TokenSource {
+  return createClientTokens({
+    service: "Microsoft's sign-in",
     url: tokenUrl,
-    body: new URLSearchParams({
-      grant_type: "client_credentials",
-      client_id: appId,
-      client_secret: appPassword,
-      scope: "https://api.botframework.com/.default",
-    }),
-    signal,
-  });
-  const { access_token: token, expires_in: seconds, error } = answer.body;
-  if (answer.status === 200 && typeof token === "string") {
-    return { token, expiresAt: Date.now() + Number(seconds) * 1000 };
-  }
-  throw toRefusal(SIGN_IN, answer, {
-    reason: error,
+    id: appId,
+    secret: appPassword,
+    scope: "https://api.botframework.com/.default",
     advice: "Check channels.msteams.appId, appPassword and tenantId.",
   });
 }

@@ -1,9 +1,9 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, isObject, NON_BLANK } from "../shared/json.ts";
+import { HTTP_URL, isObject, NON_BLANK, toObject, toObjects } from "../shared/json.ts";
 import type { ChannelDriver } from "./driver.ts";
-import { type HttpAnswer, request, toCodeRefusal, toRefusal, toUnreadable } from "./http.ts";
+import { createApi, requireId, toCodeRefusal, toUnreadable } from "./http.ts";
 
 const schema = {
   type: "object",
@@ -48,6 +48,7 @@ const RETRYABLE_RESULTS = new Set(["NETWORK_FAILURE", "RATE_LIMIT_FAILURE"]);
 
 /** Sends through the daemon of signal-cli. Signal has no idempotency keys, so a message whose answer was lost may come twice. */
 export function createSignal({ baseUrl = "http://127.0.0.1:8080", account }: SignalOptions): ChannelDriver {
+  const open = createApi({ service: "signal-cli", baseUrl, advice: ADVICE });
   return {
     name: "signal",
     limit: 2000,
@@ -55,13 +56,14 @@ export function createSignal({ baseUrl = "http://127.0.0.1:8080", account }: Sig
     checkRecipient: (to) => void toRecipient(to),
     async send({ to, text, idempotencyKey }, signal) {
       const params = { account, ...toRecipient(to), message: text };
-      const answer = await request({
-        service: "signal-cli",
-        url: `${baseUrl.replace(/\/$/, "")}/api/v1/rpc`,
-        body: { jsonrpc: "2.0", id: idempotencyKey, method: "send", params },
-        signal,
+      const call = await open(signal);
+      const { body } = await call("POST", "/api/v1/rpc", {
+        jsonrpc: "2.0",
+        id: idempotencyKey,
+        method: "send",
+        params,
       });
-      return { messageId: readMessageId(answer) };
+      return { messageId: readMessageId(body) };
     },
   };
 }
@@ -86,13 +88,11 @@ function toRecipient(to: string): Recipient {
 }
 
 /** Signal identifies a message by its timestamp. */
-function readMessageId(answer: HttpAnswer): string {
-  const { error, result } = answer.body;
-  if (answer.status !== 200) throw toRefusal("signal-cli", answer, { advice: ADVICE.get(answer.status) });
+function readMessageId({ error, result }: Record<string, unknown>): string {
   if (isObject(error)) throw toDriverError(error);
-  if (!isObject(result) || !("timestamp" in result)) throw toUnreadable("signal-cli");
+  if (!isObject(result)) throw toUnreadable("signal-cli");
   if (!wasDelivered(result)) throw toDriverError({ data: { response: result } });
-  return String(result["timestamp"]);
+  return requireId(result["timestamp"], "signal-cli");
 }
 
 /** Whether any recipient got the message. If only some of a group did, a retry would send it to them again. */
@@ -103,7 +103,7 @@ export function wasDelivered(result: Record<string, unknown>): boolean {
 
 /** The error for a JSON-RPC error, by the results of its recipients or else by its code. */
 export function toDriverError({ code, data }: Record<string, unknown>): DriverError {
-  const results = readResults(isObject(data) ? data["response"] : undefined);
+  const results = readResults(toObject(data)["response"]);
   const retryable = results.find(({ type }) => RETRYABLE_RESULTS.has(type));
   const reason = (retryable ?? results[0])?.type ?? code;
   const waits = results.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
@@ -121,9 +121,7 @@ interface SendResult {
 }
 
 function readResults(response: unknown): SendResult[] {
-  const results: unknown = isObject(response) ? response["results"] : undefined;
-  if (!Array.isArray(results)) return [];
-  return results.filter(isObject).map(({ type, retryAfterSeconds }) => ({
+  return toObjects(toObject(response)["results"]).map(({ type, retryAfterSeconds }) => ({
     type: String(type),
     retryAfterSeconds: typeof retryAfterSeconds === "number" ? retryAfterSeconds : undefined,
   }));

@@ -3,7 +3,10 @@ import { startTelegram } from "../../test/support/telegram.ts";
 import { openFaultServer } from "../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
-import { createTelegram, toDriverError } from "./telegram.ts";
+import { failureOf } from "../contracts/harness.ts";
+import type { DriverError } from "../errors.ts";
+import { toRefusal } from "./http.ts";
+import { createTelegram, explain } from "./telegram.ts";
 
 describeRemoteChannel({ describe, test }, "telegram", open);
 
@@ -112,8 +115,6 @@ function refusal(code: number, description: string, parameters?: { retry_after: 
   return { kind: "answer", status: code, headers, body };
 }
 
-const { signal } = new AbortController();
-
 test.each([
   [400, false, "Check the recipient, and that the bot is in the chat."],
   [401, false, "Check channels.telegram.token."],
@@ -121,27 +122,34 @@ test.each([
   [404, false, "Check channels.telegram.token and channels.telegram.baseUrl."],
   [429, true, ""],
   [502, true, ""],
-])("status %d: retryable is %s", (error_code, retryable, advice) => {
-  const error = Object.assign(new Error("Call failed"), { error_code, description: "What Telegram says" });
-  const message = `Telegram answered ${error_code}: What Telegram says. ${advice}`.trim();
-  expect(toDriverError(error, signal)).toMatchObject({ retryable, message, retryAfterMs: undefined });
+])("status %d: retryable is %s", (status, retryable, advice) => {
+  const message = `Telegram answered ${status}: What Telegram says. ${advice}`.trim();
+  expect(refused(status, { description: "What Telegram says" })).toMatchObject({
+    retryable,
+    message,
+    retryAfterMs: undefined,
+  });
 });
 
 test("the error of a group that became a supergroup shows the new id", () => {
-  const error = Object.assign(new Error("Call failed"), {
-    error_code: 400,
+  const body = {
     description: "Bad Request: group chat was upgraded to a supergroup chat",
     parameters: { migrate_to_chat_id: -1009876543210 },
-  });
-  expect(toDriverError(error, signal).message).toMatch(/The chat has a new id: -1009876543210\.$/);
+  };
+  expect(refused(400, body).message).toMatch(/The chat has a new id: -1009876543210\.$/);
 });
 
-test.each([{ error: new SyntaxError("Unexpected <") }, { error_code: undefined, description: undefined }])(
-  "an answer that is not Telegram's is retryable: %j",
-  (fields) => {
-    expect(toDriverError(Object.assign(new Error("Call failed"), fields), signal)).toMatchObject({
-      retryable: true,
-      message: "The answer of Telegram could not be read.",
-    });
-  },
-);
+test("an answer that is not Telegram's is retryable", async () => {
+  const proxy = await startFaultProxy("http://127.0.0.1/");
+  proxy.inject({ kind: "answer", status: 200, body: "<html>" });
+  const channel = createTelegram({ token: "t", baseUrl: proxy.url });
+  const sending = channel.send({ to: "5", text: "Hello.", idempotencyKey: "1" }, new AbortController().signal);
+  const message = "The answer of Telegram could not be read.";
+  expect(await failureOf(sending)).toMatchObject({ retryable: true, message });
+  await proxy.close();
+});
+
+function refused(status: number, body: Record<string, unknown>): DriverError {
+  const answer = { status, body, headers: new Headers() };
+  return toRefusal("Telegram", answer, explain(answer));
+}

@@ -1,11 +1,9 @@
-import type { Api } from "grammy";
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, NON_BLANK } from "../shared/json.ts";
+import { HTTP_URL, NON_BLANK, toObject } from "../shared/json.ts";
 import { type ChannelDriver, keepTyping, recipientCheck } from "./driver.ts";
-import { toNoAnswer, toRefusal, toUnreadable } from "./http.ts";
-import { renderMarkdown, TELEGRAM } from "./markdown.ts";
+import { type Call, createApi, type HttpAnswer, isSuccess, type Refusal, requireId, toRefusal } from "./http.ts";
+import { renderMessage, TELEGRAM } from "./markdown.ts";
 
 const schema = {
   type: "object",
@@ -40,7 +38,8 @@ const ADVICE = new Map([
  * Sends as a Telegram bot. Telegram has no idempotency keys, so a message whose answer was lost may arrive twice. An @name
  * in a text cannot be disabled.
  */
-export function createTelegram(options: TelegramOptions): ChannelDriver {
+export function createTelegram({ token, baseUrl = "https://api.telegram.org" }: TelegramOptions): ChannelDriver {
+  const open = createApi({ service: "Telegram", baseUrl, root: `/bot${token}`, explain });
   return {
     name: "telegram",
     limit: LIMIT,
@@ -53,37 +52,32 @@ export function createTelegram(options: TelegramOptions): ChannelDriver {
     addressOf: (to) => toPlace(to).chat,
     canUpdate: true,
     async send({ to, text, format, replaces }, signal) {
-      const { chat, topic, message } = toPlace(to);
-      const isMarkdown = format === "markdown";
-      const content = isMarkdown ? await renderMarkdown(text, TELEGRAM, LIMIT) : text;
-      const common = {
+      const call = await open(signal);
+      const content = {
+        text: await renderMessage({ text, format }, TELEGRAM, LIMIT),
         // Without `parse_mode` the text is plain.
-        ...(isMarkdown && { parse_mode: "HTML" as const }),
+        ...(format === "markdown" && { parse_mode: "HTML" }),
         // A preview would fetch an untrusted link and show what it says.
         link_preview_options: { is_disabled: true },
       };
-      try {
-        const api = await openApi(options, signal);
-        if (replaces && (await edit(() => api.editMessageText(...toIds(replaces), content, common)))) {
-          return { messageId: replaces };
-        }
-        const sent = await api.sendMessage(chat, content, {
-          ...common,
-          ...(topic && { message_thread_id: Number(topic) }),
-          ...(message && { reply_parameters: { message_id: Number(message), allow_sending_without_reply: true } }),
-        });
-        return { messageId: `${sent.chat.id}:${sent.message_id}` };
-      } catch (error) {
-        throw toDriverError(error, signal);
-      }
+      if (replaces && (await edit(replaces, content, call))) return { messageId: replaces };
+      const { chat, topic, message } = toPlace(to);
+      const { body } = await call("POST", "/sendMessage", {
+        chat_id: chat,
+        ...content,
+        ...(topic && { message_thread_id: Number(topic) }),
+        ...(message && { reply_parameters: { message_id: Number(message), allow_sending_without_reply: true } }),
+      });
+      const sent = toObject(body["result"]);
+      const chatId = requireId(toObject(sent["chat"])["id"], "Telegram");
+      return { messageId: `${chatId}:${requireId(sent["message_id"], "Telegram")}` };
     },
     startWorking(to, started) {
       const { chat, topic } = toPlace(to);
-      const more = topic ? { message_thread_id: Number(topic) } : {};
-      return keepTyping(async (signal) => (await openApi(options, signal)).sendChatAction(chat, "typing", more), {
-        everyMs: TYPING_MS,
-        signal: started,
-      });
+      const notice = { chat_id: chat, action: "typing", ...(topic && { message_thread_id: Number(topic) }) };
+      const notify = async (signal: AbortSignal): Promise<unknown> =>
+        (await open(signal))("POST", "/sendChatAction", notice);
+      return keepTyping(notify, { everyMs: TYPING_MS, signal: started });
     },
   };
 }
@@ -94,64 +88,25 @@ function toPlace(to: string): { chat: string; topic?: string; message?: string }
   return { chat, topic, message };
 }
 
-function toIds(messageId: string): [chat: string, message: number] {
-  const { chat, message } = toPlace(messageId);
-  return [chat, Number(message)];
-}
-
 /** False if the message is gone or too old. A text that is there already counts as edited. */
-async function edit(change: () => Promise<unknown>): Promise<boolean> {
-  try {
-    await change();
-    return true;
-  } catch (error) {
-    const { description = "" }: Failure = error instanceof Error ? error : { message: "" };
-    if (description.includes("message is not modified")) return true;
-    if (/message to edit not found|message can't be edited/.test(description)) return false;
-    throw error;
-  }
+async function edit(messageId: string, content: object, call: Call): Promise<boolean> {
+  const { chat, message } = toPlace(messageId);
+  const edited = { chat_id: chat, message_id: Number(message), ...content };
+  const answer = await call("POST", "/editMessageText", edited, [400]);
+  if (isSuccess(answer)) return true;
+  const description = String(answer.body["description"]);
+  if (description.includes("message is not modified")) return true;
+  if (/message to edit not found|message can't be edited/.test(description)) return false;
+  throw toRefusal("Telegram", answer, explain(answer));
 }
 
-/** One client per call, since the call's signal is passed through the client's `fetch`. */
-async function openApi({ token, baseUrl }: TelegramOptions, signal: AbortSignal): Promise<Api> {
-  const grammy = await import("grammy");
-  return new grammy.Api(token, {
-    apiRoot: baseUrl?.replace(/\/$/, ""),
-    fetch: (url: string, init: RequestInit) => fetch(url, { ...init, signal, redirect: "manual" }),
-  });
-}
-
-/** The fields that the errors of Telegram's client have. https://core.telegram.org/bots/api#making-requests */
-interface Failure {
-  /** The error of an answer with `ok: false`. */
-  error_code?: number;
-  description?: string;
-  parameters?: {
-    /** Seconds, of a 429. */
-    retry_after?: number;
-    /** The new id of a group that became a supergroup. */
-    migrate_to_chat_id?: number;
+/** https://core.telegram.org/bots/api#making-requests */
+export function explain({ status, body }: Pick<HttpAnswer, "body" | "status">): Refusal {
+  const { retry_after: seconds, migrate_to_chat_id: newId } = toObject(body["parameters"]);
+  return {
+    reason: body["description"],
+    // A group that became a supergroup.
+    advice: typeof newId === "number" ? `The chat has a new id: ${newId}.` : ADVICE.get(status),
+    ...(typeof seconds === "number" && { retryAfterMs: seconds * 1000 }),
   };
-  /** The error of `fetch` or of reading its answer. */
-  error?: unknown;
-  message: string;
-}
-
-/** The message shows no URL, since the token is part of it. */
-export function toDriverError(error: unknown, signal: AbortSignal): DriverError {
-  const failure: Failure = error instanceof Error ? error : { message: String(error) };
-  if (failure.error_code === undefined) {
-    const isReadable = failure.error instanceof Error && !(failure.error instanceof SyntaxError);
-    return isReadable ? toNoAnswer("Telegram", failure.error, signal) : toUnreadable("Telegram");
-  }
-  const { retry_after: seconds, migrate_to_chat_id: newId } = failure.parameters ?? {};
-  return toRefusal(
-    "Telegram",
-    { status: failure.error_code },
-    {
-      reason: failure.description,
-      advice: newId === undefined ? ADVICE.get(failure.error_code) : `The chat has a new id: ${newId}.`,
-      retryAfterMs: seconds === undefined ? undefined : seconds * 1000,
-    },
-  );
 }

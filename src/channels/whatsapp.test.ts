@@ -5,7 +5,9 @@ import { openFaultServer } from "../../test/support/fault-server.ts";
 import { describeRemoteChannel, type RemoteChannelUnderTest } from "../contracts/channel.ts";
 import { type Fault, startFaultProxy } from "../contracts/fault-proxy.ts";
 import { failureOf } from "../contracts/harness.ts";
-import { createWhatsapp, toDriverError } from "./whatsapp.ts";
+import type { DriverError } from "../errors.ts";
+import { type HttpAnswer, toRefusal } from "./http.ts";
+import { createWhatsapp, explain } from "./whatsapp.ts";
 
 describe("whatsapp", () => {
   describeRemoteChannel({ describe, test }, "whatsapp", open);
@@ -94,29 +96,33 @@ describe("whatsapp errors", () => {
   test.each([1, 2, 4, 80_007, 130_429, 131_000, 131_016, 131_056, 131_057, 133_004])(
     "code %i is retryable with any status",
     (code) => {
-      expect(toDriverError(refusal(400, code)).retryable).toBe(true);
-      expect(toDriverError(refusal(403, code)).retryable).toBe(true);
+      expect(refused(refusal(400, code)).retryable).toBe(true);
+      expect(refused(refusal(403, code)).retryable).toBe(true);
     },
   );
 
   test.each([0, 10, 100, 190, 200, 368, 131_026, 131_030, 131_047, 131_048])("code %i is permanent", (code) => {
-    expect(toDriverError(refusal(400, code)).retryable).toBe(false);
+    expect(refused(refusal(400, code)).retryable).toBe(false);
   });
 
   test("common errors have advice", () => {
-    expect(toDriverError(refusal(400, 131_047)).message).toContain("24 hours");
-    expect(toDriverError(refusal(400, 190)).message).toContain("Check channels.whatsapp.token.");
+    expect(refused(refusal(400, 131_047)).message).toContain("24 hours");
+    expect(refused(refusal(400, 190)).message).toContain("Check channels.whatsapp.token.");
   });
 
   test("without a code the status decides", () => {
-    expect(toDriverError({ status: 502, headers: new Headers(), body: {} }).retryable).toBe(true);
-    expect(toDriverError({ status: 404, headers: new Headers(), body: { error: "no" } }).retryable).toBe(false);
+    expect(refused({ status: 502, headers: new Headers(), body: {} }).retryable).toBe(true);
+    expect(refused({ status: 404, headers: new Headers(), body: { error: "no" } }).retryable).toBe(false);
   });
 
   test("a Retry-After is kept", () => {
     const headers = new Headers({ "retry-after": "7" });
-    expect(toDriverError({ ...refusal(429, 130_429), headers }).retryAfterMs).toBe(7000);
+    expect(refused({ ...refusal(429, 130_429), headers }).retryAfterMs).toBe(7000);
   });
+
+  function refused(answer: HttpAnswer): DriverError {
+    return toRefusal("WhatsApp", answer, explain(answer));
+  }
 
   function refusal(status: number, code: number) {
     return { status, headers: new Headers(), body: { error: { code, message: "It did not work." } } };

@@ -1,10 +1,9 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverError } from "../errors.ts";
 import type { DriverDefinition } from "../plugin.ts";
-import { HTTP_URL, isObject, NON_BLANK } from "../shared/json.ts";
-import { type ChannelDriver, recipientCheck } from "./driver.ts";
-import { type HttpAnswer, request, toRefusal } from "./http.ts";
-import { renderMarkdown, WHATSAPP } from "./markdown.ts";
+import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../shared/json.ts";
+import { type ChannelDriver, recipientCheck, splitRecipient } from "./driver.ts";
+import { createApi, type HttpAnswer, type Refusal, requireId } from "./http.ts";
+import { renderMessage, WHATSAPP } from "./markdown.ts";
 
 const schema = {
   type: "object",
@@ -75,6 +74,7 @@ export function createWhatsapp({
   version = "v24.0",
   baseUrl = "https://graph.facebook.com",
 }: WhatsappOptions): ChannelDriver {
+  const open = createApi({ service: "WhatsApp", baseUrl, root: `/${version}/${phoneNumberId}`, token, explain });
   return {
     name: "whatsapp",
     limit: LIMIT,
@@ -82,58 +82,31 @@ export function createWhatsapp({
       /^\+?\d{5,15}(?::wamid\.[\w=+/-]{1,256})?$/,
       "a phone number with its country code such as +15551234567; with :wamid.… an answer to that message",
     ),
-    addressOf: (to) => toPlace(to).number,
+    addressOf: (to) => splitRecipient(to).place,
     async send({ to, text, format }, signal) {
-      const { number, message } = toPlace(to);
-      const answer = await request({
-        service: "WhatsApp",
-        url: `${baseUrl.replace(/\/$/, "")}/${version}/${phoneNumberId}/messages`,
-        headers: { authorization: `Bearer ${token}` },
-        body: {
-          messaging_product: "whatsapp",
-          recipient_type: "individual",
-          to: number,
-          ...(message && { context: { message_id: message } }),
-          type: "text",
-          // A preview would fetch an untrusted link and show what it says.
-          text: {
-            body: format === "markdown" ? await renderMarkdown(text, WHATSAPP, LIMIT) : text,
-            preview_url: false,
-          },
-        },
-        signal,
+      const { place: number, message } = splitRecipient(to);
+      const call = await open(signal);
+      const { body } = await call("POST", "/messages", {
+        messaging_product: "whatsapp",
+        recipient_type: "individual",
+        to: number,
+        ...(message && { context: { message_id: message } }),
+        type: "text",
+        // A preview would fetch an untrusted link and show what it says.
+        text: { body: await renderMessage({ text, format }, WHATSAPP, LIMIT), preview_url: false },
       });
-      const messageId = findMessageId(answer);
-      if (messageId === undefined) throw toDriverError(answer);
-      return { messageId };
+      return { messageId: requireId(toObjects(body["messages"])[0]?.["id"], "WhatsApp") };
     },
   };
 }
 
-/** `number:wamid.…` answers a message. */
-function toPlace(to: string): { number: string; message?: string } {
-  const [number = "", message] = to.split(":", 2);
-  return { number, message };
-}
-
-/** Without a message it is another server's answer, a proxy's sign-in page for example. */
-function findMessageId({ status, body: { messages } }: HttpAnswer): string | undefined {
-  const [message]: unknown[] = status === 200 && Array.isArray(messages) ? messages : [];
-  return isObject(message) && typeof message["id"] === "string" ? message["id"] : undefined;
-}
-
 /**
- * The error for a refusal, by its code rather than its status.
+ * Explains a refusal by its code rather than its status.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
  */
-export function toDriverError(answer: HttpAnswer): DriverError {
-  const { error } = answer.body;
-  const code = isObject(error) && typeof error["code"] === "number" ? error["code"] : undefined;
-  if (code === undefined) return toRefusal("WhatsApp", answer);
-  return toRefusal("WhatsApp", answer, {
-    // The service's own message is not used: that of code 190 quotes the token.
-    reason: `error ${code}`,
-    advice: ADVICE.get(code),
-    retryable: RETRYABLE_CODES.has(code) || undefined,
-  });
+export function explain({ body }: Pick<HttpAnswer, "body">): Refusal {
+  const { code } = toObject(body["error"]);
+  if (typeof code !== "number") return {};
+  // The service's own message is not used: that of code 190 quotes the token.
+  return { reason: `error ${code}`, advice: ADVICE.get(code), retryable: RETRYABLE_CODES.has(code) || undefined };
 }

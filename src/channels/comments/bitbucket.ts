@@ -2,9 +2,9 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
-import { toRefusal } from "../http.ts";
-import { createApi, createCommentChannel, isSuccess, requireId, toMarkName, withMark } from "./comment.ts";
-import { ALLOWANCES, neutralize } from "./neutralize.ts";
+import { createApi, isSuccess, requireId, toBasic } from "../http.ts";
+import { createCommentChannel, findMarked, GONE, toMarkedText, toMarkName } from "./comment.ts";
+import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
   type: "object",
@@ -39,18 +39,14 @@ const PLACE =
 /** Comments on pull requests and issues, and replies to a comment on a pull request. */
 export function createBitbucket(options: BitbucketOptions): ChannelDriver {
   const { token, email, baseUrl = "https://api.bitbucket.org/2.0" } = options;
-  const authorization =
-    email === undefined ? `Bearer ${token}` : `Basic ${Buffer.from(`${email}:${token}`).toString("base64")}`;
   const host = new URL(baseUrl).host.replace(/^api\./, "");
   const open = createApi({
     service: "Bitbucket",
     baseUrl,
-    headers: () => ({ authorization }),
-    toError: (answer) =>
-      toRefusal("Bitbucket", answer, {
-        reason: toObject(answer.body["error"])["message"],
-        advice: ADVICE.get(answer.status),
-      }),
+    token,
+    headers: email === undefined ? undefined : () => ({ authorization: toBasic(email, token) }),
+    advice: ADVICE,
+    explain: ({ body }) => ({ reason: toObject(body["error"])["message"] }),
   });
   return createCommentChannel(
     {
@@ -65,7 +61,7 @@ export function createBitbucket(options: BitbucketOptions): ChannelDriver {
       // Bitbucket shows HTML comments as text, but no definition of a link that nothing refers to.
       toMark: (idempotencyKey) => `[hookline:${toMarkName(idempotencyKey)}]: #`,
       render: async ({ text }, mark) => ({
-        content: { raw: withMark(await neutralize(text, { ...options, host }), mark) },
+        content: { raw: await toMarkedText(text, mark, { ...options, host }) },
       }),
       async add(to, body, call) {
         const { path, parent, kind } = parsePlace(to);
@@ -75,12 +71,12 @@ export function createBitbucket(options: BitbucketOptions): ChannelDriver {
       async edit(to, messageId, body, call) {
         const { path, kind } = parsePlace(to);
         const id = messageId.startsWith(`${kind}-`) ? messageId.slice(kind.length + 1) : "";
-        return /^\d+$/.test(id) && isSuccess(await call("PUT", `${path}/${id}`, body, "edit"));
+        return /^\d+$/.test(id) && isSuccess(await call("PUT", `${path}/${id}`, body, GONE));
       },
       async find(to, mark, call) {
         const { path, kind } = parsePlace(to);
         const { body } = await call("GET", `${path}?sort=-created_on&pagelen=100`);
-        const found = toObjects(body["values"]).find(({ content }) => String(toObject(content)["raw"]).endsWith(mark));
+        const found = findMarked(toObjects(body["values"]), mark, ({ content }) => toObject(content)["raw"]);
         return found && toMessageId(kind, found["id"]);
       },
     },

@@ -2,9 +2,9 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
-import { toRefusal } from "../http.ts";
-import { createApi, createCommentChannel, isSuccess, requireId, withMark } from "./comment.ts";
-import { ALLOWANCES, neutralize } from "./neutralize.ts";
+import { createApi, isSuccess, requireId } from "../http.ts";
+import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
+import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
   type: "object",
@@ -28,8 +28,7 @@ const ADVICE = new Map([
   [404, "Check the recipient, and that the token can see the repository."],
 ]);
 
-const PLACE = /^(?<owner>[\w.-]{1,100})\/(?<repo>[\w.-]{1,100})#(?<number>[1-9]\d{0,15})$/;
-const DOTS = /(?:^|\/)\.{1,2}(?:[/#]|$)/;
+const PLACE = /^(?<repo>(?!\.{1,2}\/)[\w.-]{1,100}\/(?!\.{1,2}#)[\w.-]{1,100})#(?<number>[1-9]\d{0,15})$/;
 
 /** Comments on issues and pull requests. */
 export function createGitea(options: GiteaOptions): ChannelDriver {
@@ -37,48 +36,38 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
   const { host } = new URL(baseUrl);
   const open = createApi({
     service: "Gitea",
-    baseUrl: `${baseUrl.replace(/\/$/, "")}/api/v1`,
+    baseUrl,
+    root: "/api/v1",
+    token,
     headers: () => ({ authorization: `token ${token}` }),
-    toError: (answer) =>
-      toRefusal("Gitea", answer, { reason: answer.body["message"], advice: ADVICE.get(answer.status) }),
+    advice: ADVICE,
   });
-  const check = recipientCheck(PLACE, "an issue or pull request such as acme/app#12");
   return createCommentChannel(
     {
       name: "gitea",
       limit: 20_000,
-      checkRecipient(to) {
-        check(DOTS.test(to) ? "" : to);
-      },
-      render: async ({ text }, mark) => ({ body: withMark(await neutralize(text, { ...options, host }), mark) }),
+      checkRecipient: recipientCheck(PLACE, "an issue or pull request such as acme/app#12"),
+      render: async ({ text }, mark) => ({ body: await toMarkedText(text, mark, { ...options, host }) }),
       async add(to, body, call) {
-        const { repo, number } = parsePlace(to);
-        const answer = await call("POST", `${repo}/issues/${number}/comments`, body);
+        const answer = await call("POST", `${parsePlace(to).issue}/comments`, body);
         return requireId(answer.body["html_url"], "Gitea");
       },
       async edit(to, messageId, body, call) {
         const id = /#issuecomment-(\d+)$/.exec(messageId)?.[1];
         if (id === undefined) return false;
-        return isSuccess(await call("PATCH", `${parsePlace(to).repo}/issues/comments/${id}`, body, "edit"));
+        return isSuccess(await call("PATCH", `${parsePlace(to).repo}/issues/comments/${id}`, body, GONE));
       },
       async find(to, mark, call) {
-        const { repo, number } = parsePlace(to);
         // It gives all comments since then, oldest first.
         const since = new Date(Date.now() - SEARCH_MS).toISOString();
-        const { items = [] } = await call("GET", `${repo}/issues/${number}/comments?since=${since}`);
-        const found = items.find(({ body }) => typeof body === "string" && body.endsWith(mark));
+        const { items } = await call("GET", `${parsePlace(to).issue}/comments?since=${since}`);
+        const found = findMarked(items, mark);
         return found && requireId(found["html_url"], "Gitea");
       },
-      async startWorking(to, signal) {
-        const { repo, number } = parsePlace(to);
-        const reactions = `${repo}/issues/${number}/reactions`;
-        await (
-          await open(signal, to)
-        )("POST", reactions, { content: "eyes" });
-        return async () => {
-          const call = await open(AbortSignal.timeout(REACTION_TIMEOUT_MS), to);
-          await call("DELETE", reactions, { content: "eyes" }, "edit");
-        };
+      async startWorking(to, call) {
+        const reactions = `${parsePlace(to).issue}/reactions`;
+        await call("POST", reactions, { content: "eyes" });
+        return (again) => again("DELETE", reactions, { content: "eyes" }, GONE);
       },
     },
     open,
@@ -86,9 +75,8 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
 }
 
 const SEARCH_MS = 24 * 3_600_000;
-const REACTION_TIMEOUT_MS = 10_000;
 
-function parsePlace(to: string): { repo: string; number: string | undefined } {
-  const { owner, repo, number } = PLACE.exec(to)?.groups ?? {};
-  return { repo: `/repos/${owner}/${repo}`, number };
+function parsePlace(to: string): { repo: string; issue: string } {
+  const { repo, number } = PLACE.exec(to)?.groups ?? {};
+  return { repo: `/repos/${repo}`, issue: `/repos/${repo}/issues/${number}` };
 }

@@ -1,5 +1,7 @@
 import { toObject, toObjects } from "../../shared/json.ts";
-import { requireId } from "./comment.ts";
+import { requireId } from "../http.ts";
+import type { Ask } from "./github-api.ts";
+import { findMarked } from "./comment.ts";
 
 /** Discussions are only in GitHub's GraphQL API: https://docs.github.com/en/graphql/guides/using-the-graphql-api-for-discussions */
 export interface DiscussionPlace {
@@ -9,9 +11,6 @@ export interface DiscussionPlace {
   /** The comment that begins the thread, as GitHub's events number it. */
   thread?: number;
 }
-
-/** Resolves to the data of an answer. Rejects with a `DriverError`. */
-export type Ask = (query: string, variables: object) => Promise<Record<string, unknown>>;
 
 /** Adds a comment, or a reply in a thread. Resolves to its address. */
 export async function addComment(place: DiscussionPlace, body: string, ask: Ask): Promise<string> {
@@ -34,8 +33,7 @@ export async function editComment(
 
 /** Resolves to the address of the comment that ends with the mark. */
 export async function findComment(place: DiscussionPlace, mark: string, ask: Ask): Promise<string | undefined> {
-  const { comments } = await load(place, ask);
-  const comment = comments.find(({ body }) => typeof body === "string" && body.endsWith(mark));
+  const comment = findMarked((await load(place, ask)).comments, mark);
   return comment && requireId(comment["url"], "GitHub");
 }
 

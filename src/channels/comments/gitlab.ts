@@ -2,9 +2,9 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK } from "../../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
-import { toRefusal } from "../http.ts";
-import { createApi, createCommentChannel, isSuccess, requireId, withMark } from "./comment.ts";
-import { ALLOWANCES, neutralize } from "./neutralize.ts";
+import { createApi, isSuccess, requireId } from "../http.ts";
+import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
+import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
   type: "object",
@@ -37,13 +37,12 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
   const { host } = new URL(baseUrl);
   const open = createApi({
     service: "GitLab",
-    baseUrl: `${baseUrl.replace(/\/$/, "")}/api/v4`,
+    baseUrl,
+    root: "/api/v4",
+    token,
     headers: () => ({ "private-token": token }),
-    toError: (answer) =>
-      toRefusal("GitLab", answer, {
-        reason: answer.body["message"] ?? answer.body["error"],
-        advice: ADVICE.get(answer.status),
-      }),
+    advice: ADVICE,
+    explain: ({ body }) => ({ reason: body["message"] ?? body["error"] }),
   });
   return createCommentChannel(
     {
@@ -55,7 +54,7 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
         PLACE,
         "an issue such as acme/app#12, a merge request such as acme/app!12, or one with /d and a discussion's id",
       ),
-      render: async ({ text }, mark) => ({ body: withMark(await neutralize(text, { ...options, host }), mark) }),
+      render: async ({ text }, mark) => ({ body: await toMarkedText(text, mark, { ...options, host }) }),
       async add(to, body, call) {
         const { path, thread } = parsePlace(to);
         const answer = await call("POST", `${path}${thread ? `/discussions/${thread}` : ""}/notes`, body);
@@ -63,31 +62,23 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
       },
       async edit(to, messageId, body, call) {
         const id = messageId.replace(/^note_/, "");
-        return /^\d+$/.test(id) && isSuccess(await call("PUT", `${parsePlace(to).path}/notes/${id}`, body, "edit"));
+        return /^\d+$/.test(id) && isSuccess(await call("PUT", `${parsePlace(to).path}/notes/${id}`, body, GONE));
       },
       async find(to, mark, call) {
-        const { items = [] } = await call(
-          "GET",
-          `${parsePlace(to).path}/notes?sort=desc&order_by=created_at&per_page=100`,
-        );
-        const found = items.find(({ body }) => typeof body === "string" && body.endsWith(mark));
+        const newest = `${parsePlace(to).path}/notes?sort=desc&order_by=created_at&per_page=100`;
+        const found = findMarked((await call("GET", newest)).items, mark);
         return found && toMessageId(found["id"]);
       },
-      async startWorking(to, signal) {
+      async startWorking(to, call) {
         const emoji = `${parsePlace(to).path}/award_emoji`;
-        const { body } = await (await open(signal, to))("POST", emoji, { name: "eyes" });
+        const { body } = await call("POST", emoji, { name: "eyes" });
         const id = requireId(body["id"], "GitLab");
-        return async () => {
-          const call = await open(AbortSignal.timeout(REACTION_TIMEOUT_MS), to);
-          await call("DELETE", `${emoji}/${id}`, undefined, "edit");
-        };
+        return (again) => again("DELETE", `${emoji}/${id}`, undefined, GONE);
       },
     },
     open,
   );
 }
-
-const REACTION_TIMEOUT_MS = 10_000;
 
 /** A note's id is unique on the server: its events have it at the end of their URL. */
 function toMessageId(id: unknown): string {

@@ -2,9 +2,9 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, toText } from "../../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
-import { toRefusal } from "../http.ts";
+import { createApi, isSuccess, requireId, toBasic } from "../http.ts";
 import { type AdfDocument, toAdf, toPlainAdf } from "./adf.ts";
-import { createApi, createCommentChannel, isSuccess, requireId, toInvisibleMark } from "./comment.ts";
+import { createCommentChannel, GONE, toInvisibleMark } from "./comment.ts";
 
 const schema = {
   type: "object",
@@ -37,13 +37,15 @@ const PLACE = /^(?<issue>[A-Z][A-Z0-9_]{1,50}-[1-9]\d{0,15})(?<internal>\/intern
 
 /** Comments on issues. */
 export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDriver {
-  const credential = email ? `Basic ${Buffer.from(`${email}:${token}`).toString("base64")}` : `Bearer ${token}`;
+  const authorization = email ? toBasic(email, token) : `Bearer ${token}`;
   const open = createApi({
     service: "Jira",
-    baseUrl: `${baseUrl.replace(/\/$/, "")}/rest/api/3`,
-    headers: () => ({ authorization: credential, accept: "application/json" }),
-    toError: (answer) =>
-      toRefusal("Jira", answer, { reason: toReason(answer.body), advice: ADVICE.get(answer.status) }),
+    baseUrl,
+    root: "/rest/api/3/issue",
+    token,
+    headers: () => ({ authorization, accept: "application/json" }),
+    advice: ADVICE,
+    explain: ({ body }) => ({ reason: toReason(body) }),
   });
   return createCommentChannel(
     {
@@ -66,7 +68,7 @@ export function createJira({ token, email, baseUrl }: JiraOptions): ChannelDrive
       },
       async edit(to, messageId, body, call) {
         const id = /^comment_(\d+)$/.exec(messageId)?.[1];
-        return id !== undefined && isSuccess(await call("PUT", `${parsePlace(to).path}/${id}`, { body }, "edit"));
+        return id !== undefined && isSuccess(await call("PUT", `${parsePlace(to).path}/${id}`, { body }, GONE));
       },
       async find(to, mark, call) {
         const { body } = await call("GET", `${parsePlace(to).path}?orderBy=-created&maxResults=100`);
@@ -94,7 +96,7 @@ function withMark(document: AdfDocument, mark: string): AdfDocument {
 
 function parsePlace(to: string): { path: string; isInternal: boolean } {
   const { issue, internal } = PLACE.exec(to)?.groups ?? {};
-  return { path: `/issue/${issue}/comment`, isInternal: internal !== undefined };
+  return { path: `/${issue}/comment`, isInternal: internal !== undefined };
 }
 
 /** A comment's id is unique on the site. */

@@ -2,11 +2,12 @@ import type { FromSchema } from "json-schema-to-ts";
 import { hash } from "node:crypto";
 import { DriverError } from "../../errors.ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { HTTP_URL, isObject, NON_BLANK, toObject } from "../../shared/json.ts";
+import { HTTP_URL, isObject, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
 import { parseRetryAfter } from "../../shared/network.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
-import { createTokenSource, type HttpAnswer, request, type Token, toLine, toRefusal } from "../http.ts";
-import { createCommentChannel, isSuccess, requireId } from "./comment.ts";
+import { createApi, type HttpAnswer, type Refusal, requireId, toLine, toRefusal } from "../http.ts";
+import { createClientTokens } from "../token.ts";
+import { createCommentChannel } from "./comment.ts";
 import { ALLOWANCES, neutralize } from "./neutralize.ts";
 
 const schema = {
@@ -48,8 +49,6 @@ const PLACE = new RegExp(
 
 /** Comments on issues, replies in their threads, and the responses of agent sessions. */
 export function createLinear(options: LinearOptions): ChannelDriver {
-  const { token, app, baseUrl = "https://api.linear.app" } = options;
-  const open = createLinearApi({ token, app, baseUrl });
   return createCommentChannel(
     {
       name: "linear",
@@ -81,24 +80,20 @@ export function createLinear(options: LinearOptions): ChannelDriver {
         const data = await ask(parsePlace(to).agentSessionId ? FIND_RESPONSE : FIND, { id });
         return isObject(data?.["found"]) ? requireId(data["found"]["id"], "Linear") : undefined;
       },
-      async startWorking(to, signal) {
+      async startWorking(to, ask) {
         const { issueId, parentId, agentSessionId } = parsePlace(to);
-        const ask = await open(signal);
         if (agentSessionId) {
           // Linear wants a sign within ten seconds. The response replaces it.
           const content = { type: "thought", body: "Working on it." };
           await ask(RESPOND, { input: { agentSessionId, content, ephemeral: true } });
-          return () => Promise.resolve();
+          return undefined;
         }
         const place = parentId ? { commentId: parentId } : { issueId };
         const id = toMadeId((await ask(REACT, { input: { ...place, emoji: "eyes" } })) ?? {});
-        return async () => {
-          const askAgain = await open(AbortSignal.timeout(REACTION_TIMEOUT_MS));
-          await askAgain(UNREACT, { id });
-        };
+        return (again) => again(UNREACT, { id });
       },
     },
-    open,
+    createLinearApi(options),
   );
 }
 
@@ -115,7 +110,6 @@ const UNREACT = "mutation ($id: String!) { reactionDelete(id: $id) { success } }
 
 const UNKNOWN =
   "Linear has no such issue, thread or agent session. Check the recipient, and that the token can see it.";
-const REACTION_TIMEOUT_MS = 10_000;
 
 function toMadeId({ done }: Record<string, unknown>): string {
   return requireId(toObject(toObject(done)["made"])["id"], "Linear");
@@ -140,71 +134,43 @@ function withoutProfiles(text: string): string {
   return text.replaceAll(/(?<=linear\.app\/\S{0,200}profiles)(?=\/)/gi, "\u200B");
 }
 
-interface LinearApp {
-  id: string;
-  secret: string;
-}
-
-interface LinearAccess {
-  baseUrl: string;
-  /** Either a token or an application. */
-  token?: string;
-  app?: LinearApp;
-}
-
 /** Resolves to the data, or to undefined if what is asked about does not exist. */
 type Ask = (query: string, variables: object) => Promise<Record<string, unknown> | undefined>;
 
 /** Opens the GraphQL API for the calls of one delivery. https://linear.app/developers/graphql */
-function createLinearApi({ baseUrl, token = "", app }: LinearAccess): (signal: AbortSignal) => Promise<Ask> {
-  const base = baseUrl.replace(/\/$/, "");
-  const tokens = app && createTokenSource("Linear", (signal) => fetchToken(app, base, signal));
+function createLinearApi({
+  token,
+  app,
+  baseUrl = "https://api.linear.app",
+}: LinearOptions): (signal: AbortSignal) => Promise<Ask> {
+  // https://linear.app/developers/oauth-2-0-authentication, "Client credentials tokens"
+  const tokens =
+    app &&
+    createClientTokens({
+      ...app,
+      service: "Linear",
+      url: `${baseUrl.replace(/\/$/, "")}/oauth/token`,
+      scope: "read,write",
+      advice: "Check channels.linear.app, and that the app may use client credentials.",
+    });
+  const open = createApi({
+    service: "Linear",
+    baseUrl,
+    token: tokens ? () => tokens : token,
+    headers: (used) => ({ authorization: used.startsWith("lin_api_") ? used : `Bearer ${used}` }),
+    explain,
+  });
   return async (signal) => {
-    const used = (await tokens?.get(signal)) ?? token;
-    const headers = { authorization: used.startsWith("lin_api_") ? used : `Bearer ${used}` };
+    const call = await open(signal);
     return async (query, variables) => {
-      const answer = await request({
-        service: "Linear",
-        url: `${base}/graphql`,
-        headers,
-        body: { query, variables },
-        signal,
-      });
-      const { data, errors } = answer.body;
-      if (isSuccess(answer) && errors === undefined) return toObject(data);
-      // The message may quote the comment.
-      const { message, extensions } = toObject(Array.isArray(errors) ? errors[0] : undefined);
-      const { type, userPresentableMessage } = toObject(extensions);
-      if (/\bnot found\b/i.test(toLine(message)) && !ADVICE.has(toLine(type))) return undefined;
-      // An app's token may be revoked early. The next attempt gets a new one.
-      const isRevoked = tokens !== undefined && answer.status === 401;
-      if (isRevoked) tokens.forget(used);
-      throw toDriverError(answer, { type: toLine(type), reason: userPresentableMessage, isRevoked });
+      // An error comes with status 400 or 200, also one about a rate limit.
+      const answer = await call("POST", "/graphql", { query, variables }, [400]);
+      if (answer.status !== 400 && answer.body["errors"] === undefined) return toObject(answer.body["data"]);
+      const { type, message } = readError(answer);
+      if (/\bnot found\b/i.test(message) && !ADVICE.has(type)) return undefined;
+      throw toRefusal("Linear", answer, explain(answer));
     };
   };
-}
-
-/** https://linear.app/developers/oauth-2-0-authentication, "Client credentials tokens" */
-async function fetchToken({ id, secret }: LinearApp, base: string, signal: AbortSignal): Promise<Token> {
-  const answer = await request({
-    service: "Linear",
-    url: `${base}/oauth/token`,
-    body: new URLSearchParams({
-      grant_type: "client_credentials",
-      client_id: id,
-      client_secret: secret,
-      scope: "read,write",
-    }),
-    signal,
-  });
-  const { access_token: token, expires_in: seconds, error } = answer.body;
-  if (isSuccess(answer) && typeof token === "string" && token !== "") {
-    return { token, expiresAt: Date.now() + Number(seconds ?? 0) * 1000 };
-  }
-  throw toRefusal("Linear", answer, {
-    reason: error,
-    advice: "Check channels.linear.app, and that the app may use client credentials.",
-  });
 }
 
 /** By the `type` of an error. */
@@ -215,21 +181,22 @@ const ADVICE = new Map([
 ]);
 const RETRYABLE_TYPES = new Set(["internal error", "lock timeout", "network error"]);
 
-interface Refused {
-  type: string;
-  reason: unknown;
-  isRevoked: boolean;
+/** The message may quote the comment. */
+function readError({ body }: HttpAnswer): { type: string; message: string; reason: unknown } {
+  const { message, extensions } = toObjects(body["errors"])[0] ?? {};
+  const { type, userPresentableMessage } = toObject(extensions);
+  return { type: toLine(type), message: toLine(message), reason: userPresentableMessage };
 }
 
-/** An error comes with status 400 or 200, also one about a rate limit. */
-function toDriverError(answer: HttpAnswer, { type, reason, isRevoked }: Refused): DriverError {
+function explain(answer: HttpAnswer): Refusal {
+  const { type, reason } = readError(answer);
   const isRateLimit = type === "ratelimited" || answer.status === 429;
-  return toRefusal("Linear", answer, {
+  return {
     reason,
     advice: ADVICE.get(type),
-    retryable: isRateLimit || isRevoked || RETRYABLE_TYPES.has(type) || answer.status >= 500,
+    retryable: isRateLimit || RETRYABLE_TYPES.has(type) || answer.status >= 500,
     ...(isRateLimit && { retryAfterMs: toWait(answer.headers) }),
-  });
+  };
 }
 
 /** Each has separate headers. https://linear.app/developers/rate-limiting */

@@ -2,9 +2,9 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
-import { toRefusal } from "../http.ts";
+import { type Call, createApi, isSuccess, requireId } from "../http.ts";
 import { type Dialect, renderMarkdown, withoutGroups } from "../markdown.ts";
-import { type Call, createApi, createCommentChannel, isSuccess, requireId, toInvisibleMark } from "./comment.ts";
+import { createCommentChannel, GONE, toInvisibleMark } from "./comment.ts";
 
 const schema = {
   type: "object",
@@ -34,10 +34,11 @@ const PLACE = new RegExp(`^(?:(?<page>${ID})|comment/(?<comment>${ID}))$`, "i");
 export function createNotion({ token, baseUrl = "https://api.notion.com" }: NotionOptions): ChannelDriver {
   const open = createApi({
     service: "Notion",
-    baseUrl: `${baseUrl.replace(/\/$/, "")}/v1`,
+    baseUrl,
+    root: "/v1/comments",
+    token,
     headers: () => ({ authorization: `Bearer ${token}`, "notion-version": "2025-09-03" }),
-    toError: (answer) =>
-      toRefusal("Notion", answer, { reason: answer.body["message"], advice: ADVICE.get(answer.status) }),
+    advice: ADVICE,
   });
   return createCommentChannel(
     {
@@ -54,11 +55,11 @@ export function createNotion({ token, baseUrl = "https://api.notion.com" }: Noti
       },
       async add(to, body, call) {
         const { target } = await locate(to, call);
-        const answer = await call("POST", "/comments", { ...target, ...body });
+        const answer = await call("POST", "", { ...target, ...body });
         return requireId(answer.body["id"], "Notion");
       },
       async edit(_, messageId, body, call) {
-        return isSuccess(await call("PATCH", `/comments/${encodeURIComponent(messageId)}`, body, "edit"));
+        return isSuccess(await call("PATCH", `/${encodeURIComponent(messageId)}`, body, GONE));
       },
       async find(to, mark, call) {
         const { block } = await locate(to, call);
@@ -73,7 +74,7 @@ export function createNotion({ token, baseUrl = "https://api.notion.com" }: Noti
 async function locate(to: string, call: Call): Promise<{ target: object; block: string }> {
   const { page = "", comment } = PLACE.exec(to)?.groups ?? {};
   if (comment === undefined) return { target: { parent: { page_id: page } }, block: page };
-  const { body } = await call("GET", `/comments/${comment}`);
+  const { body } = await call("GET", `/${comment}`);
   const { page_id: pageId, block_id: blockId } = toObject(body["parent"]);
   return {
     target: { discussion_id: requireId(body["discussion_id"], "Notion") },
@@ -87,7 +88,7 @@ const MAX_PAGES = 10;
 async function findMarked(block: string, mark: string, call: Call): Promise<string | undefined> {
   let query = `block_id=${block}&page_size=100`;
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const { body } = await call("GET", `/comments?${query}`);
+    const { body } = await call("GET", `?${query}`);
     const found = toObjects(body["results"]).find((comment) => toPlainText(comment).startsWith(mark));
     if (found) return requireId(found["id"], "Notion");
     const next = body["next_cursor"];

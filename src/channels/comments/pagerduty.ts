@@ -2,8 +2,8 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects } from "../../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
-import { toRefusal } from "../http.ts";
-import { createApi, createCommentChannel, isSuccess, requireId, toInvisibleMark } from "./comment.ts";
+import { createApi, isSuccess, requireId } from "../http.ts";
+import { createCommentChannel, GONE, toInvisibleMark } from "./comment.ts";
 import { neutralizePlain } from "./neutralize.ts";
 
 const schema = {
@@ -42,16 +42,14 @@ export function createPagerduty({
   const open = createApi({
     service: "PagerDuty",
     baseUrl,
+    token,
     headers: () => ({
       authorization: `Token token=${token}`,
       from,
       accept: "application/vnd.pagerduty+json;version=2",
     }),
-    toError: (answer) =>
-      toRefusal("PagerDuty", answer, {
-        reason: toObject(answer.body["error"])["message"],
-        advice: ADVICE.get(answer.status),
-      }),
+    advice: ADVICE,
+    explain: ({ body }) => ({ reason: toObject(body["error"])["message"] }),
   });
   return createCommentChannel(
     {
@@ -67,7 +65,7 @@ export function createPagerduty({
       },
       async edit(to, messageId, body, call) {
         const path = `/incidents/${to}/notes/${encodeURIComponent(messageId)}`;
-        return isSuccess(await call("PUT", path, body, "edit"));
+        return isSuccess(await call("PUT", path, body, GONE));
       },
       async find(to, mark, call) {
         const { body } = await call("GET", `/incidents/${to}/notes`);

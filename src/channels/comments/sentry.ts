@@ -1,11 +1,10 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { DriverDefinition } from "../../plugin.ts";
-import { parseRetryAfter } from "../../shared/network.ts";
 import { HTTP_URL, NON_BLANK, toObject } from "../../shared/json.ts";
 import { type ChannelDriver, recipientCheck } from "../driver.ts";
-import { toRefusal } from "../http.ts";
-import { createApi, createCommentChannel, isSuccess, requireId, withMark } from "./comment.ts";
-import { ALLOWANCES, neutralize } from "./neutralize.ts";
+import { createApi, isSuccess, requireId, untilReset } from "../http.ts";
+import { createCommentChannel, findMarked, GONE, toMarkedText } from "./comment.ts";
+import { ALLOWANCES } from "./neutralize.ts";
 
 const schema = {
   type: "object",
@@ -39,14 +38,15 @@ export function createSentry(options: SentryOptions): ChannelDriver {
   const { host } = new URL(baseUrl);
   const open = createApi({
     service: "Sentry",
-    baseUrl: `${baseUrl.replace(/\/$/, "")}/api/0/organizations/${organization}`,
-    headers: () => ({ authorization: `Bearer ${token}` }),
-    toError: (answer) =>
-      toRefusal("Sentry", answer, {
-        reason: answer.body["detail"],
-        advice: ADVICE.get(answer.status),
-        retryAfterMs: parseRetryAfter(answer.headers.get("retry-after")) ?? toReset(answer.headers),
-      }),
+    baseUrl,
+    root: `/api/0/organizations/${organization}`,
+    token,
+    advice: ADVICE,
+    // https://docs.sentry.io/api/ratelimits/
+    explain: ({ body, headers }) => ({
+      reason: body["detail"],
+      retryAfterMs: untilReset(headers, "x-sentry-rate-limit-reset"),
+    }),
   });
   return createCommentChannel(
     {
@@ -56,19 +56,19 @@ export function createSentry(options: SentryOptions): ChannelDriver {
         /^(?:[1-9]\d{0,19}|[A-Z0-9][A-Z0-9_-]{0,100}-[A-Z0-9]{1,20})$/,
         "an issue's id such as 4501, or its short id such as SHOP-2F",
       ),
-      render: async ({ text }, mark) => ({ text: withMark(await neutralize(text, { ...options, host }), mark) }),
+      render: async ({ text }, mark) => ({ text: await toMarkedText(text, mark, { ...options, host }) }),
       async add(to, body, call) {
         const answer = await call("POST", toPath(to), body);
         return toMessageId(answer.body["id"]);
       },
       async edit(to, messageId, body, call) {
         const id = /^comment-(\d+)$/.exec(messageId)?.[1];
-        return id !== undefined && isSuccess(await call("PUT", `${toPath(to)}${id}/`, body, "edit"));
+        return id !== undefined && isSuccess(await call("PUT", `${toPath(to)}${id}/`, body, GONE));
       },
       async find(to, mark, call) {
         // Newest first.
-        const { items = [] } = await call("GET", toPath(to));
-        const found = items.find(({ data }) => String(toObject(data)["text"]).endsWith(mark));
+        const { items } = await call("GET", toPath(to));
+        const found = findMarked(items, mark, ({ data }) => toObject(data)["text"]);
         return found && toMessageId(found["id"]);
       },
     },
@@ -84,10 +84,4 @@ function toPath(issue: string): string {
 /** The id in Sentry's event about the comment. */
 function toMessageId(id: unknown): string {
   return `comment-${requireId(id, "Sentry")}`;
-}
-
-/** https://docs.sentry.io/api/ratelimits/ */
-function toReset(headers: Headers): number | undefined {
-  const reset = Number(headers.get("x-sentry-rate-limit-reset") ?? Number.NaN) * 1000 - Date.now();
-  return Number.isNaN(reset) ? undefined : Math.max(0, reset);
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { toHeaders } from "../../channels/comments/github-app.ts";
+import { toHeaders } from "../../channels/comments/github-api.ts";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { isObject, toObject, toText } from "../../shared/json.ts";
 import { parseRetryAfter } from "../../shared/network.ts";
