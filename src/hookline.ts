@@ -84,7 +84,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   const build = (generation: number): Promise<Program> =>
     buildProgram({ generation, load, runner: sandbox, log: telemetry.log, cache });
   const drafts = createDrafts(sandbox);
-  const first = await buildProgram({
+  let inUse = await buildProgram({
     generation: 1,
     readAt,
     load: async () => read,
@@ -94,11 +94,14 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
   }).catch(abandon);
   const journal = await openJournal(store, telemetry).catch(abandon);
   const stream = createLiveStream({ journal, log });
+  /** A request takes it once and keeps it to its end. */
+  const current = (): Program => inUse;
   const programs = createReloader({
-    first,
+    current,
     build,
     watch: options.watch ?? true,
     replaced(program) {
+      inUse = program;
       cache.save();
       if (listening) useMail(program);
       if (started) useAlerts(program);
@@ -112,7 +115,6 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
     },
     telemetry,
   });
-  const current = programs.current;
   const dispatcher = createDispatcher({
     journal,
     agent: () => current().agent,

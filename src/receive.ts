@@ -5,13 +5,14 @@ import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/exchange.ts";
 import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent } from "./journal/event.ts";
 import type { AcceptResult, EventRecord, Journal, NewEvent } from "./journal/journal.ts";
+import { isBuiltInHook } from "./mapping/mapping-index.ts";
 import { resolveRequest } from "./mapping/resolve.ts";
 import { toReplayRequest } from "./operator/replay.ts";
 import type { Program } from "./program/build.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 import { type Describe, inSpan } from "./telemetry/traces.ts";
 import type { TransformRunner } from "./transforms/runner.ts";
-import { type HookRequest, type HttpResponse, isBuiltInHook, type Resolution } from "./types.ts";
+import type { HookRequest, HttpResponse, Resolution } from "./types.ts";
 
 export interface ReceiverParts {
   current(): Program;

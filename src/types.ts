@@ -12,17 +12,6 @@ import type { LogLine } from "./errors.ts";
 /** The name of a messaging channel's block in the configuration; `last` for the one that was used last. */
 export type ChannelName = string;
 
-/** Other names that people know a channel by. */
-const CHANNEL_ALIASES = new Map<string, ChannelName>([
-  ["imsg", "imessage"],
-  ["teams", "msteams"],
-]);
-
-/** The usual name of a channel: `teams` → `msteams`. */
-export function toChannelName(name: string): ChannelName {
-  return CHANNEL_ALIASES.get(name) ?? name;
-}
-
 /** The channel that stands for the place of the event, as its mapping's `source` names it. */
 export const SOURCE_CHANNEL: ChannelName = "source";
 
@@ -40,11 +29,7 @@ export const ANY_CREDENTIAL = "any";
 
 /** Hooks that the service answers itself, without a mapping. */
 export const BUILT_IN_HOOKS = ["wake", "agent"] as const;
-type BuiltInHook = (typeof BUILT_IN_HOOKS)[number];
-
-export function isBuiltInHook(hook: string): hook is BuiltInHook {
-  return BUILT_IN_HOOKS.some((name) => name === hook);
-}
+export type BuiltInHook = (typeof BUILT_IN_HOOKS)[number];
 
 /** A verified request with its body. It contains no secret of the sender. */
 export interface HookRequest {

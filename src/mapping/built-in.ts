@@ -2,17 +2,15 @@ import type { AgentPayload, WakePayload } from "../config/schema/generated.ts";
 import { createBuiltCheck, readSchema, type SchemaCheck } from "../config/schema/validator.ts";
 import { HookError } from "../errors.ts";
 import { isObject } from "../shared/json.ts";
-import type { HookAction } from "../types.ts";
+import type { BuiltInHook, HookAction } from "../types.ts";
 import { type Draft, fillDraft, type Terms, toAction } from "./policy.ts";
-
-type BuiltIn = "wake" | "agent";
 
 const SCHEMAS = { wake: readSchema("wake"), agent: readSchema("agent") };
 const CHECKS = { wake: createBuiltCheck("wake"), agent: createBuiltCheck("agent") };
 
 /** The action of a request to `wake` or `agent`: the fields of its payload, under the operator's policy. */
 export function resolveBuiltIn(
-  hook: BuiltIn,
+  hook: BuiltInHook,
   payload: unknown,
   terms: Pick<Terms, "config" | "channels">,
 ): { action: HookAction; idempotencyKey?: string; warnings: string[] } {
@@ -66,7 +64,7 @@ const MAX_WARNINGS = 20;
 const MAX_NAME_LENGTH = 64;
 
 /** A sentence for each unknown field. The sender chooses names and number, so both are limited. */
-function findUnknownFields(hook: BuiltIn, payload: unknown): string[] {
+function findUnknownFields(hook: BuiltInHook, payload: unknown): string[] {
   const known = SCHEMAS[hook]["properties"];
   if (!isObject(payload) || !isObject(known)) return [];
   return Object.keys(payload)

@@ -20,7 +20,7 @@ export interface CompiledMapping {
   match: Match;
   /** The payload's schema. */
   check?: SchemaCheck;
-  filter: Filter;
+  filter?: Filter;
   forEach?: ForEach;
   templates: { [Field in TemplateField]?: Template };
   /** Of `source`: what its channel `source` means. */

@@ -1,7 +1,11 @@
 import type { MappingSource } from "../config/types.ts";
 import type { ConfigProblem } from "../errors.ts";
-import { ANY_CREDENTIAL, type HookRequest, isBuiltInHook } from "../types.ts";
+import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type BuiltInHook, type HookRequest } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
+
+export function isBuiltInHook(hook: string): hook is BuiltInHook {
+  return BUILT_IN_HOOKS.some((name) => name === hook);
+}
 
 /** All mappings, indexed so that a request is compared only with those of its path. */
 export interface MappingIndex {
@@ -32,7 +36,7 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
     mappings,
     find: (request) =>
       (byPath.get(request.hook) ?? anyPath).find(
-        (mapping) => isVisible(mapping, request) && mapping.match.failing(request) === undefined,
+        (mapping) => isVisible(mapping, request) && findFailing(mapping, request) === undefined,
       ),
     mayTake: (request) =>
       isBuiltInHook(request.hook) ||
@@ -50,7 +54,7 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
       if (named.length === 0) return undefined;
       const failing = named
         .slice(0, MAX_EXPLAINED)
-        .map(({ source, match }) => `${source.id} (${match.failing(request)})`);
+        .map((mapping) => `${mapping.source.id} (${findFailing(mapping, request)})`);
       return `No mapping matches: ${failing.join(", ")}.`;
     },
   };
@@ -62,6 +66,11 @@ const MAX_EXPLAINED = 10;
 function isVisible(mapping: CompiledMapping, { credential }: HookRequest): boolean {
   if (credential === ANY_CREDENTIAL) return true;
   return credential.startsWith("auth:") ? mapping.credential === credential : mapping.credential === undefined;
+}
+
+/** The key of the first condition that does not hold. */
+function findFailing({ match }: CompiledMapping, request: HookRequest): string | undefined {
+  return match.conditions.find(([, holds]) => !holds(request))?.[0];
 }
 
 /** A warning for each mapping that no request can reach, because an earlier one takes everything it would match. */

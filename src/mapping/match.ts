@@ -18,8 +18,8 @@ export interface Match {
   /** By name in lower case: the value, or `/expression/flags`. */
   headers: Record<string, string>;
   where?: unknown;
-  /** Checks everything but the path. Gives the key of the first condition that does not hold, such as `match.source`. */
-  failing(request: HookRequest): string | undefined;
+  /** All but the path, by key: `match.source`. */
+  conditions: [key: string, holds: Test][];
 }
 
 type MatchInput = NonNullable<MappingInput["match"]>;
@@ -27,20 +27,20 @@ type Test = (request: HookRequest) => boolean;
 
 export function compileMatch(match: MatchInput, report: Report): Match {
   const headers = Object.entries(match.headers ?? {});
-  const tests = headers.map(([name, pattern]): [string, Test] => [
+  const conditions = headers.map(([name, pattern]): [string, Test] => [
     appendSegment("match.headers", name),
     compileHeader(name, pattern, report),
   ]);
   if (match.source !== undefined) {
-    tests.push(["match.source", ({ payload }) => readOwn(payload, "source") === match.source]);
+    conditions.push(["match.source", ({ payload }) => readOwn(payload, "source") === match.source]);
   }
-  if (match.where !== undefined) tests.push(["match.where", compileWhere(match.where, report)]);
+  if (match.where !== undefined) conditions.push(["match.where", compileWhere(match.where, report)]);
   return {
     path: match.path === undefined ? undefined : trimSlashes(match.path),
     source: match.source,
     headers: Object.fromEntries(headers.map(([name, pattern]) => [name.toLowerCase(), pattern])),
     where: match.where,
-    failing: (request) => tests.find(([, test]) => !test(request))?.[0],
+    conditions,
   };
 }
 
@@ -86,7 +86,9 @@ export interface Filter {
   findReason(event: string | undefined, context: object, budget: Budget): string | undefined;
 }
 
-export function compileFilter({ event, events, ignore = [] }: MappingInput, report: Report): Filter {
+/** undefined: no event is skipped, and none has a name. */
+export function compileFilter({ event, events, ignore = [] }: MappingInput, report: Report): Filter | undefined {
+  if (event === undefined && !events && ignore.length === 0) return undefined;
   const name = event === undefined ? undefined : compileField("event", event, report);
   const isWanted = events && compileGlobs(events);
   const rules = compileRules(ignore, report);

@@ -3,13 +3,12 @@ import type { ActionOverride } from "../config/schema/generated.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { HookError, messageOf } from "../errors.ts";
 import { createId } from "../shared/id.ts";
-import { tidyText, toOneLine } from "../shared/text.ts";
+import { tidyText, toChannelName, toOneLine } from "../shared/text.ts";
 import {
   type AgentAction,
   type HookAction,
   MAIN_SESSION,
   SOURCE_CHANNEL,
-  toChannelName,
   type WakeMode,
   type TemplateField,
 } from "../types.ts";
@@ -241,26 +240,6 @@ export function fillDraft(draft: Draft, defaultName: string): FilledDraft {
 /** The text of a wake or the message of an agent action. */
 export function textOf({ kind, text, message }: Draft): string | undefined {
   return kind === "wake" ? text : message;
-}
-
-/** The draft in the field names of a transform's `base`. */
-export function toBase({ text, message, mode, kind, allowUnsafeExternalContent, ...rest }: FilledDraft): object {
-  if (kind === "wake") return { kind, text, mode, allowUnsafeExternalContent };
-  return { kind, message, wakeMode: mode, ...rest, allowUnsafeExternalContent };
-}
-
-/** Applies a transform's result: null clears a field, any other value replaces the base's. */
-export function mergeOverride(base: Draft, { kind, mode, wakeMode, ...fields }: ActionOverride): Draft {
-  const merged: Draft = { ...base, ...nullsToUndefined(fields), kind: kind ?? base.kind };
-  // Both spellings of the mode work in both kinds; the kind's own takes precedence.
-  const [own, other] = merged.kind === "wake" ? [mode, wakeMode] : [wakeMode, mode];
-  const given = own === undefined ? other : own;
-  return given === undefined ? merged : { ...merged, mode: given ?? undefined };
-}
-
-function nullsToUndefined(fields: Fields): { [Field in keyof Fields]: NonNullable<Fields[Field]> | undefined } {
-  const cleared: Record<string, unknown> = fields;
-  return Object.fromEntries(Object.entries(cleared).map(([field, value]) => [field, value ?? undefined]));
 }
 
 function blankToUndefined(text: string | undefined): string | undefined {

@@ -2,16 +2,17 @@ import { didYouMean } from "../config/schema/problems.ts";
 import type { ActionOverride } from "../config/schema/generated.ts";
 import { createBuiltCheck, readSchema } from "../config/schema/validator.ts";
 import { HookError, TransformError } from "../errors.ts";
+import { toChannelName } from "../shared/text.ts";
 import type { TransformBundle, TransformCall, TransformRunner } from "../transforms/runner.ts";
-import { type LogLine, toChannelName } from "../types.ts";
-import { type Draft, mergeOverride, textOf } from "./policy.ts";
+import type { LogLine } from "../types.ts";
+import { type Draft, type FilledDraft, textOf } from "./policy.ts";
 
 export type RunTransform = TransformRunner["run"];
 
 export interface TransformDraftOptions {
   run: RunTransform;
   bundle: TransformBundle;
-  input: TransformCall;
+  call: TransformCall;
   /** The channels that an action may name besides `last`. */
   channelNames: string[];
   /** Receives what the transform logs. */
@@ -36,46 +37,58 @@ export async function transformDraft(base: Draft, options: TransformDraftOptions
   throw transformFailed({ message, log: options.log });
 }
 
-/** All items of a request share one call's time limit, so that a long list cannot hold a worker. */
-export function shareTimeLimit(run: RunTransform): RunTransform {
-  let usedMs = 0;
-  return async function runItem(bundle, call) {
+/** Counts how long the calls of a request run. All its items share one call's time limit, so that a long list cannot hold a worker. */
+export function countTime(run: RunTransform): { run: RunTransform; usedMs(): number | undefined } {
+  let usedMs: number | undefined;
+  return { run: runItem, usedMs: () => usedMs };
+
+  async function runItem(...[bundle, call]: Parameters<RunTransform>): ReturnType<RunTransform> {
     const { timeoutMs } = bundle.spec;
-    if (usedMs >= timeoutMs) {
+    const leftMs = timeoutMs - (usedMs ?? 0);
+    if (leftMs <= 0) {
       throw new TransformError("timeout", `The transform ran longer than ${timeoutMs} ms for all items together.`);
     }
-    const outcome = await run(bundle, { ...call, timeoutMs: Math.ceil(timeoutMs - usedMs) });
-    usedMs += outcome.runMs;
+    const outcome = await run(bundle, { ...call, timeoutMs: Math.ceil(leftMs) });
+    usedMs = (usedMs ?? 0) + outcome.runMs;
     return outcome;
-  };
+  }
 }
 
 /** Fields over the base, one object per action; undefined keeps the base. */
 async function callTransform({
   run,
   bundle,
-  input,
+  call,
   channelNames,
   log,
 }: TransformDraftOptions): Promise<ActionOverride[] | undefined> {
-  const { value, log: lines } = await run(bundle, input).catch((error: unknown) => {
+  const { value, log: lines } = await run(bundle, call).catch((error: unknown) => {
     throw error instanceof TransformError ? toHookError(error, log) : error;
   });
   appendLog(log, lines);
   if (value === undefined) return undefined;
   const results: unknown[] = Array.isArray(value) ? value : [value];
   const overrides = results.filter((one) => one !== null).map((one) => requireOverride(one, log));
-  for (const { channel } of overrides) {
-    if (
-      channel === undefined ||
-      channel === null ||
-      channel === "last" ||
-      channelNames.includes(toChannelName(channel))
-    )
-      continue;
-    throw transformFailed({ message: `channel must be one of last, ${channelNames.join(", ")}`, log });
-  }
-  return overrides;
+  const isKnown = ({ channel }: ActionOverride): boolean =>
+    (channel ?? "last") === "last" || channelNames.includes(toChannelName(channel ?? ""));
+  if (overrides.every(isKnown)) return overrides;
+  throw transformFailed({ message: `channel must be one of last, ${channelNames.join(", ")}`, log });
+}
+
+/** The draft in the field names of a transform's `base`. */
+export function toBase({ text, message, mode, kind, allowUnsafeExternalContent, ...rest }: FilledDraft): object {
+  if (kind === "wake") return { kind, text, mode, allowUnsafeExternalContent };
+  return { kind, message, wakeMode: mode, ...rest, allowUnsafeExternalContent };
+}
+
+/** Applies a transform's result: null clears a field, any other value replaces the base's. */
+function mergeOverride(base: Draft, { kind, mode, wakeMode, ...fields }: ActionOverride): Draft {
+  const given = Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, value ?? undefined]));
+  const merged: Draft = { ...base, ...given, kind: kind ?? base.kind };
+  // Both spellings of the mode work in both kinds; the kind's own takes precedence.
+  const [own, other] = merged.kind === "wake" ? [mode, wakeMode] : [wakeMode, mode];
+  const set = own === undefined ? other : own;
+  return set === undefined ? merged : { ...merged, mode: set ?? undefined };
 }
 
 const ACTION = readSchema("action");

@@ -9,14 +9,14 @@ import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
 import { createDoors, type Doors } from "../ingress/doors.ts";
 import type { RunLimits } from "../journal/journal.ts";
 import { type CompiledMapping, compileMapping, toRunLimits } from "../mapping/compile.ts";
-import { createMappingIndex, findShadowed, type MappingIndex } from "../mapping/mapping-index.ts";
+import { createMappingIndex, findShadowed, isBuiltInHook, type MappingIndex } from "../mapping/mapping-index.ts";
 import { isWithin } from "../shared/json.ts";
 import { readRegularFile } from "../shared/files.ts";
+import { toChannelName } from "../shared/text.ts";
 import { type Log, silentLog } from "../telemetry/log.ts";
 import type { CodeCache } from "../transforms/code-cache.ts";
 import { compileTransform } from "../transforms/compile.ts";
 import type { TransformRunner, TransformSpec } from "../transforms/runner.ts";
-import { isBuiltInHook, toChannelName } from "../types.ts";
 import { findSlowTransforms, openDrivers, type OpenDrivers } from "./drivers.ts";
 
 /** Everything that config, presets and transforms mean, compiled ahead of any request. Never changed, only replaced. */

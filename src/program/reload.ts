@@ -14,8 +14,6 @@ export interface ReloadFailure {
 }
 
 export interface Reloader {
-  /** The program in use. A request takes it once and keeps it to its end. */
-  current(): Program;
   /** Builds the next program and swaps it in, or throws a `ConfigError` and keeps the old one. */
   reload(): Promise<void>;
   /** Why the last reload failed; undefined if it succeeded. */
@@ -25,11 +23,12 @@ export interface Reloader {
 }
 
 export interface ReloaderOptions {
-  first: Program;
+  /** The program in use. */
+  current(): Program;
   build(generation: number): Promise<Program>;
   /** Reload when a file changes. */
   watch: boolean;
-  /** Called with each program that was swapped in, and with why another was not. */
+  /** Called with each program that is now in use, and with why another is not. */
   replaced(program: Program): void;
   refused(failure: ReloadFailure): void;
   telemetry: Pick<Telemetry, "log" | "reloaded">;
@@ -39,9 +38,9 @@ export interface ReloaderOptions {
 const MAX_NAMED = 3;
 
 /** Keeps one immutable program in use, and replaces it as a whole. */
-export function createReloader({ first, build, watch, replaced, refused, telemetry }: ReloaderOptions): Reloader {
+export function createReloader({ current, build, watch, replaced, refused, telemetry }: ReloaderOptions): Reloader {
   const { log } = telemetry;
-  let program = first;
+  const first = current();
   let failure: ReloadFailure | undefined;
   let readAt = first.readAt;
   let building: Promise<void> | undefined;
@@ -49,11 +48,10 @@ export function createReloader({ first, build, watch, replaced, refused, telemet
   let closed = false;
   const stateDir = first.config.store.path;
   const watcher = watch ? createWatcher({ since: () => readAt, changed: onChange, stateDir, log }) : undefined;
-  watcher?.follow(program.files);
-  logWarnings(program);
+  watcher?.follow(first.files);
+  logWarnings(first);
 
   return {
-    current: () => program,
     reload: () => reload(),
     lastFailure: () => failure,
     async close() {
@@ -76,24 +74,25 @@ export function createReloader({ first, build, watch, replaced, refused, telemet
 
   async function replace(changed: string | undefined): Promise<void> {
     readAt = Date.now();
+    const { generation, agent } = current();
     try {
-      const next = await build(program.generation + 1);
+      const next = await build(generation + 1);
       if (closed) {
         next.agent.close?.();
         throw new Error("the service was closed during the reload");
       }
-      program.agent.close?.();
-      program = { ...next, warnings: [...next.warnings, ...findRestartRequired(first.config, next.config)] };
+      agent.close?.();
+      const program = { ...next, warnings: [...next.warnings, ...findRestartRequired(first.config, next.config)] };
       failure = undefined;
       watcher?.follow(program.files);
+      replaced(program);
       telemetry.reloaded({ generation: program.generation, changed, ms: Date.now() - readAt, problems: [] });
       logWarnings(program);
-      replaced(program);
     } catch (error) {
       if (closed) throw error;
       const problems = error instanceof ConfigError ? error.problems : [{ message: String(error) }];
       failure = { at: Date.now(), problems };
-      telemetry.reloaded({ generation: program.generation, changed, ms: Date.now() - readAt, problems });
+      telemetry.reloaded({ generation, changed, ms: Date.now() - readAt, problems });
       refused(failure);
       throw error;
     }
@@ -108,7 +107,7 @@ export function createReloader({ first, build, watch, replaced, refused, telemet
     // Samples stand beside the transforms, and are not served.
     const files = changedFiles.filter((file) => !/\.samples(\/|$)/.test(file));
     if (files.length === 0) return;
-    const { baseDir } = program.config;
+    const { baseDir } = current().config;
     const named = files.slice(0, MAX_NAMED).map((file) => path.relative(baseDir, file));
     const changed = [...named, ...(files.length > MAX_NAMED ? ["…"] : [])].join(", ");
     if (building) changedMeanwhile = changed;

@@ -1,4 +1,5 @@
-import { BUILT_IN_HOOKS, MAIN_SESSION, SOURCE_CHANNEL, toChannelName } from "../../types.ts";
+import { toChannelName } from "../../shared/text.ts";
+import { BUILT_IN_HOOKS, MAIN_SESSION, SOURCE_CHANNEL } from "../../types.ts";
 import { didYouMean } from "../schema/problems.ts";
 import { trimSlashes } from "../resolve.ts";
 import { error, type Finding, warning } from "./finding.ts";
